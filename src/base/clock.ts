@@ -1,0 +1,45 @@
+/**
+ * The only file that touches the machine's clocks, timers and randomness. Everything else takes a `Clock`
+ * and a `Random`, so that tests and the simulation can move time by hand.
+ */
+
+/** A pending timer. */
+export interface Timer {
+  /** Stops it; harmless when it has fired already. */
+  cancel(): void
+}
+
+/** Two clocks and a timer. Times are numbers of microseconds: exact in a double for 285 years. */
+export interface Clock {
+  /** Wall time since 1970-01-01T00:00:00Z, in µs. May jump either way at any moment. */
+  wallUs(): number
+  /** Time since an arbitrary start, in µs. Never goes back; stands still while the machine is suspended. */
+  monoUs(): number
+  /** Calls back once after `delayMs`. Does not keep the process alive. */
+  timer(delayMs: number, callback: () => void): Timer
+}
+
+/** A number in [0, 1). Not for secrets. */
+export type Random = () => number
+
+/** The machine's clocks and timers. */
+export const systemClock: Clock = Object.freeze({
+  wallUs: () => Date.now() * 1000,
+  monoUs: () => performance.now() * 1000,
+  timer(delayMs: number, callback: () => void): Timer {
+    const handle = setTimeout(callback, delayMs)
+    // In a browser the handle is a number and there is nothing to unref.
+    if (typeof handle === 'object') handle.unref()
+    return { cancel: () => clearTimeout(handle) }
+  },
+})
+
+/** The machine's pseudo-random numbers. */
+export const systemRandom: Random = Math.random
+
+/** Resolves after `delayMs` on this clock. */
+export function sleep(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.timer(delayMs, resolve)
+  })
+}

@@ -1,0 +1,202 @@
+/**
+ * The error registry. Every error that a user can meet has its word here: the word opens the RESP error
+ * line, is the `code` of HTTP's problem details and of library errors, and never changes its meaning.
+ * `docs/reference/errors.md` is checked against this table.
+ */
+type ErrorKind = {
+  /** HTTP status that carries it. */
+  readonly status: number
+  /** Whether the same request, sent again unchanged after a moment, can succeed. */
+  readonly retryable: boolean
+  /** What it means, for the reference page. */
+  readonly meaning: string
+  /** What to do about it, for the reference page. */
+  readonly remedy: string
+}
+
+const kinds = {
+  ERR: {
+    status: 400,
+    retryable: false,
+    meaning:
+      'The request is malformed: a wrong number of arguments, a value out of range, an unknown command.',
+    remedy: 'Correct the request; the message names the argument. Nothing was issued.',
+  },
+  WRONGTYPE: {
+    status: 409,
+    retryable: false,
+    meaning: 'The generator exists, but its kind or its options do not allow this operation.',
+    remedy: 'Use the operation that the message names.',
+  },
+  NOGENERATOR: {
+    status: 404,
+    retryable: false,
+    meaning: 'There is no generator of this name.',
+    remedy:
+      'Create it with ID.CREATE, `fahao create` or PUT /v1/generators/{name}, or allow it with --auto-create.',
+  },
+  EXISTS: {
+    status: 409,
+    retryable: false,
+    meaning: 'A generator of this name exists with another definition.',
+    remedy: 'Use another name, alter the generator, or drop it first.',
+  },
+  CONFLICT: {
+    status: 409,
+    retryable: true,
+    meaning: 'Somebody else changed the same generator or record at the same moment.',
+    remedy: 'Look at it again and repeat the change if it is still wanted.',
+  },
+  STALE: {
+    status: 409,
+    retryable: true,
+    meaning: 'A newer incarnation of the generator, or a newer leader, has sealed this one out.',
+    remedy: 'Send the request again: the node reloads what changed.',
+  },
+  DRY: {
+    status: 503,
+    retryable: true,
+    meaning: 'No id in hand, and none could be reserved within issueTimeout.',
+    remedy: 'Retry with a pause; the message says what the engine answered. Look at its health.',
+  },
+  BUSY: {
+    status: 503,
+    retryable: true,
+    meaning: 'Too many requests are already parked, waiting for ids or for a connection.',
+    remedy: 'Retry with a pause, or raise the limit that the message names.',
+  },
+  EXHAUSTED: {
+    status: 409,
+    retryable: false,
+    meaning:
+      'The generator has no ids left below its maximum, its time field is full, or no worker id is free.',
+    remedy: 'Raise max, choose a wider layout under a new name, or free worker ids, as the message says.',
+  },
+  CLOCK: {
+    status: 503,
+    retryable: true,
+    meaning: 'The clock does not allow an id now: more was borrowed from the future than borrowMax.',
+    remedy: 'Retry with a pause, or choose a layout with a wider sequence or a finer unit.',
+  },
+  WORKERID: {
+    status: 503,
+    retryable: false,
+    meaning: 'This node has no worker id, or another node took the one it had.',
+    remedy: 'Give each node a worker id of its own, or use --worker-id pool.',
+  },
+  NOTOWNER: {
+    status: 503,
+    retryable: false,
+    meaning: 'Strict kinds are served only by the process that owns the store, and another process owns it.',
+    remedy: 'Send strict requests to the owner, or stop it; per-node kinds work here.',
+  },
+  REGRESSED: {
+    status: 503,
+    retryable: false,
+    meaning:
+      'The engine has forgotten acknowledged writes (a restored copy, a failover): reserving has stopped.',
+    remedy: 'Run `fahao advance`, or `fahao restore --skip`, with more than what can have been issued since.',
+  },
+  UNAVAILABLE: {
+    status: 503,
+    retryable: true,
+    meaning: 'The engine could not be reached or failed; nothing was changed.',
+    remedy: 'Retry with a pause and look at the health of the engine.',
+  },
+  UNKNOWN: {
+    status: 503,
+    retryable: true,
+    meaning: 'The engine did not answer a write: it may or may not have been carried out.',
+    remedy: 'Read the state before repeating a change; ids are never affected, at most a gap stays.',
+  },
+  UNSAFE: {
+    status: 400,
+    retryable: false,
+    meaning:
+      'The answer would be rounded by this client: a JavaScript number holds integers up to 2^53−1 only.',
+    remedy:
+      'Use ID.NEXT, which replies strings, nextText or next in the library, or set rounding-guard to off.',
+  },
+  LIMIT: {
+    status: 413,
+    retryable: false,
+    meaning: 'The request is larger than a configured limit.',
+    remedy: 'Send smaller requests, or raise the limit that the message names.',
+  },
+  CONFIG: {
+    status: 500,
+    retryable: false,
+    meaning: 'The configuration is wrong or contradicts what is stored.',
+    remedy: 'Correct the key that the message names; `fahao config` shows where each value comes from.',
+  },
+  ENGINE: {
+    status: 500,
+    retryable: false,
+    meaning: 'The engine cannot be opened or used as it is.',
+    remedy: 'Do what the message says: install, upgrade, create or repair it.',
+  },
+  SHUTDOWN: {
+    status: 503,
+    retryable: true,
+    meaning: 'This node is stopping.',
+    remedy: 'Retry on another node, or here once it is back.',
+  },
+  ABORTED: {
+    status: 499,
+    retryable: true,
+    meaning: 'The caller gave up waiting (an AbortSignal, a closed connection). No id was used.',
+    remedy: 'Ask again when an id is wanted.',
+  },
+  NOAUTH: {
+    status: 401,
+    retryable: false,
+    meaning: 'Authentication is required, or failed.',
+    remedy: 'Authenticate with AUTH or HELLO.',
+  },
+  NOPROTO: {
+    status: 400,
+    retryable: false,
+    meaning: 'HELLO asked for a protocol version other than 2 or 3.',
+    remedy: 'Use HELLO 2 or HELLO 3.',
+  },
+} as const satisfies Record<string, ErrorKind>
+
+/** The published word of an error. */
+export type ErrorCode = keyof typeof kinds
+
+/** Every published error: its HTTP status, whether a retry can help, what it means and what to do. */
+export const errorRegistry: Readonly<Record<ErrorCode, ErrorKind>> = Object.freeze(kinds)
+
+/** An operating error, as every interface shows it. Thrown by the library, sent as `-CODE message` over RESP. */
+export class FahaoError extends Error {
+  override readonly name = 'FahaoError'
+  /** The published word; stable for programs. */
+  readonly code: ErrorCode
+
+  /** @param message one sentence, on one line, that says what to do. */
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.code = code
+  }
+
+  /** Whether the same request, sent again unchanged after a moment, can succeed. */
+  get retryable(): boolean {
+    return errorRegistry[this.code].retryable
+  }
+
+  /** The HTTP status that carries this error. */
+  get status(): number {
+    return errorRegistry[this.code].status
+  }
+}
+
+/** Whether `error` is a FahaoError with this code. */
+export function hasCode(error: unknown, code: ErrorCode): error is FahaoError {
+  return error instanceof FahaoError && error.code === code
+}
+
+/** One line that describes anything thrown, for messages and logs. */
+export function describe(error: unknown): string {
+  if (error instanceof FahaoError) return `${error.code} ${error.message}`
+  return error instanceof Error ? error.message : String(error)
+}
