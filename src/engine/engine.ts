@@ -1,0 +1,207 @@
+/**
+ * The contract between Fahao and whatever remembers for it: counters, records, and a watch over records.
+ * This file is its manual; `test/conformance/describeEngine.ts` is its test, and every engine passes it.
+ *
+ * What every engine keeps
+ *  1. A counter's bound never falls, except by a release, and then only to the start of the very range that
+ *     the last reserve opened.
+ *  2. Two reserves of one counter never return overlapping ranges, whatever process, thread or retry sent them.
+ *  3. A promise that resolves speaks of something durable: it survives `kill -9` of everything.
+ *  4. A promise that rejects with UNAVAILABLE, STALE, EXHAUSTED or REGRESSED changed nothing.
+ *  5. A promise that rejects with UNKNOWN may have been carried out, once at most, now or a little later. The
+ *     caller abandons the range, or reads the record, before building anything on it.
+ *  6. Every call settles: each has a deadline. No engine retries a write whose outcome it does not know.
+ *
+ * Names of counters and records are strings compared as bytes of their UTF-8, with no case folding and no
+ * normalisation.
+ */
+
+import type { Clock } from '../base/clock.ts'
+
+/** The largest bound of a counter: ids are below 2^63. */
+export const boundMax = 2n ** 63n
+
+/** A half-open run of raw values `[start, end)`. */
+export type Range = {
+  readonly start: bigint
+  readonly end: bigint
+}
+
+/** A range that a reserve opened, with what is needed to give it back. */
+export type Reservation = Range & {
+  /** The counter's version that this reserve made. */
+  readonly version: bigint
+}
+
+/** What to reserve, and in whose name. */
+export type ReserveRequest = {
+  /**
+   * How many raw values. 0 opens nothing but still raises the bound to `floor`, and the fence and the
+   * incarnation to the given ones: this is how an old leader or incarnation is sealed out, and how a
+   * sequence is moved forward.
+   */
+  readonly size: bigint
+  /** The range starts here or above. Default 0. */
+  readonly floor?: bigint
+  /** The range ends here or below; EXHAUSTED otherwise. Default `boundMax`. */
+  readonly max?: bigint
+  /**
+   * The number of the leadership in whose name this is done. A counter keeps the highest it has seen and
+   * refuses lower ones, and refuses a request without one once it has seen one: STALE.
+   */
+  readonly fence?: bigint
+  /** Which life of the generator this belongs to; kept and compared as the fence is. At least 1. */
+  readonly incarnation: bigint
+}
+
+/** A counter as stored. */
+export type Counter = {
+  /** Nothing at or above it has been issued. */
+  readonly bound: bigint
+  /** Highest fence seen; 0 when none. */
+  readonly fence: bigint
+  /** Highest incarnation seen; 0 when none. */
+  readonly incarnation: bigint
+  /** Grows with every reserve and release, never falls; 0 when the counter has never been used. */
+  readonly version: bigint
+}
+
+/** A small versioned value. */
+export type StoredRecord = {
+  readonly key: string
+  readonly value: string
+  /** Differs after each write, grows over the life of the key, and across its removal. */
+  readonly version: bigint
+}
+
+/** What a watch tells: the record as it is now, or that it is gone. */
+export type RecordChange = {
+  readonly key: string
+  readonly record: StoredRecord | undefined
+}
+
+/** A running watch. */
+export interface Watch {
+  /** Stops it; no call of the listener starts afterwards. */
+  close(): void
+}
+
+/** Who serves strict kinds on this engine without a cluster. */
+export type Ownership =
+  /** This process alone uses the store, or holds its owner lock for as long as it lives. */
+  | { readonly state: 'owner' }
+  /** Another process holds it. `holder` says who, as far as known. */
+  | { readonly state: 'other'; readonly holder: string }
+  /** The engine is shared and has no owner: strict kinds need group commit or a cluster. */
+  | { readonly state: 'shared' }
+
+/** How the engine does, for health checks and metrics. */
+export type EngineStatus = {
+  readonly state: 'up' | 'down'
+  /** Why, when down: the last failure in one line. */
+  readonly reason?: string
+}
+
+/** An open engine. Keep one per process and engine URL. */
+export interface Engine {
+  /** What people call it: `sqlite`, `memory`, … */
+  readonly name: string
+
+  /** What is safe to show of its URL: no password. */
+  readonly location: string
+
+  /**
+   * When the newest write known at opening was made, in µs since 1970 by the writer's clock; undefined when
+   * nobody remembers. A timeline starts from it when the wall clock is absurdly far beyond.
+   */
+  readonly lastWriteUs: number | undefined
+
+  /**
+   * Moves a counter's bound up durably, in one step, and returns the range that this opens:
+   * `start = max(bound, floor)`, `bound = end = start + size`. An unknown counter starts at bound 0.
+   *
+   * Rejects with STALE (a newer fence or incarnation has been seen), EXHAUSTED (`end` would pass `max`),
+   * REGRESSED (the engine has been found to have forgotten writes; see `advance`), UNAVAILABLE, UNKNOWN.
+   * After UNKNOWN the range is a gap: never ask what became of it, reserve another.
+   */
+  reserve(counter: string, request: ReserveRequest): Promise<Reservation>
+
+  /**
+   * Gives back `[from, reservation.end)`, of which nothing has been and nothing will be issued:
+   * `bound = from`, if the counter's version is still the reservation's (so that nobody has reserved since)
+   * and the fence and the incarnation are not stale. Resolves to whether the bound went down.
+   *
+   * Comparing the bound instead would have an ABA: two reserves and a release can bring the same bound back.
+   * Whatever the outcome, and before this is called, the range has left the caller's hands. Sent once, never
+   * retried, never while a reserve of the same counter is under way in this process.
+   */
+  release(
+    counter: string,
+    reservation: Reservation,
+    from: bigint,
+    holder: { readonly fence?: bigint; readonly incarnation: bigint },
+  ): Promise<boolean>
+
+  /** A counter as the last acknowledged write left it (linearizable); all zero when it was never used. */
+  counter(name: string): Promise<Counter>
+
+  /**
+   * Raises the bound of every counter by `gap`, durably, and accepts the engine's present state as the truth:
+   * the way out of REGRESSED. Resolves to how many counters were raised.
+   */
+  advance(gap: bigint): Promise<number>
+
+  /** A record as the last acknowledged write left it (linearizable), or undefined. */
+  read(key: string): Promise<StoredRecord | undefined>
+
+  /**
+   * All records whose key starts with `prefix`, in byte order of their keys, from `after` (exclusive), at most
+   * `limit`. Pages may straddle writes; each record on them is one that was there.
+   */
+  list(prefix: string, page?: { readonly after?: string; readonly limit?: number }): Promise<StoredRecord[]>
+
+  /**
+   * Writes a record if its version is still `expected` (undefined: if there is none). Resolves to the record
+   * as written, or to undefined if somebody else was faster: nothing was changed then.
+   * After UNKNOWN, `read` it: the value tells whose write it was (give it something of your own to know it by).
+   */
+  write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined>
+
+  /** Removes a record if its version is still `expected`. Resolves to whether it did. */
+  remove(key: string, expected: bigint): Promise<boolean>
+
+  /**
+   * Tells of every change of records under `prefix` made after the promise has resolved: pushed where the
+   * engine can, polled elsewhere, and backed by a full list every minute. Changes of one key come in order;
+   * several may be told as the last of them; one may be told twice. A listener never misses the final state.
+   */
+  watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch>
+
+  /**
+   * Who may serve strict kinds. When another process owned the store, asking tries to take its place, which
+   * succeeds once that process is gone.
+   */
+  ownership(): Promise<Ownership>
+
+  /** How it does now, without asking it. */
+  status(): EngineStatus
+
+  /** Finishes what is under way and lets go of everything, the owner lock last. */
+  close(): Promise<void>
+}
+
+/** What an engine takes from its process. */
+export type EngineOptions = {
+  /** For deadlines and polling. */
+  readonly clock: Clock
+  /** Deadline of one call. */
+  readonly callTimeoutMs: number
+  /** Told of what people should know: a failed write, a recovery, a store that went back. */
+  readonly onEvent: (event: EngineEvent) => void
+}
+
+/** Something about an engine that a log should say. */
+export type EngineEvent = {
+  readonly level: 'info' | 'warn' | 'error'
+  readonly message: string
+}
