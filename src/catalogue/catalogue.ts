@@ -1,0 +1,2 @@
+/** Which generators exist. */
+export type Catalogue = {}

@@ -1,0 +1,70 @@
+/** The arguments of one request: bytes, read as what the command needs, or refused with Redis's words. */
+import { FahaoError } from '../base/errors.ts'
+
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const integerShape = /^(0|-?[1-9][0-9]*)$/
+const int64Max = 2n ** 63n - 1n
+const int64Min = -(2n ** 63n)
+
+/** Arguments without the command's own word. */
+export class Arguments {
+  /** The bytes of each argument. Valid only until the handler returns or first awaits: copy what is kept. */
+  readonly parts: readonly Uint8Array[]
+
+  constructor(parts: readonly Uint8Array[]) {
+    this.parts = parts
+  }
+
+  /** Arguments from text, for transports and tests that have strings. */
+  static of(...texts: string[]): Arguments {
+    const encoder = new TextEncoder()
+    return new Arguments(texts.map((text) => encoder.encode(text)))
+  }
+
+  get length(): number {
+    return this.parts.length
+  }
+
+  /** The bytes of argument `index`, copied. */
+  bytes(index: number): Uint8Array {
+    return this.parts[index]!.slice()
+  }
+
+  /** Argument `index` as text; ERR when it is not UTF-8. */
+  text(index: number): string {
+    try {
+      return strict.decode(this.parts[index]!)
+    } catch {
+      throw new FahaoError('ERR', `argument ${index + 1} is not valid UTF-8`)
+    }
+  }
+
+  /** Argument `index` in upper case, for comparing it to a token. */
+  token(index: number): string {
+    return this.text(index).toUpperCase()
+  }
+
+  /** Argument `index` as a signed 64-bit integer, in the one spelling that Redis accepts. */
+  integer(index: number): bigint {
+    const text = this.text(index)
+    if (!integerShape.test(text) || text.length > 20) throw notInteger()
+    const value = BigInt(text)
+    if (value > int64Max || value < int64Min) throw notInteger()
+    return value
+  }
+
+  /** The arguments from `index` on. */
+  from(index: number): Arguments {
+    return new Arguments(this.parts.slice(index))
+  }
+}
+
+/** Redis's answer to anything that is no 64-bit integer. */
+export function notInteger(): FahaoError {
+  return new FahaoError('ERR', 'value is not an integer or out of range')
+}
+
+/** Redis's answer to words that a command does not know. */
+export function syntaxError(): FahaoError {
+  return new FahaoError('ERR', 'syntax error')
+}

@@ -1,0 +1,69 @@
+/** What a command's handler can reach: who asks, which generators exist, and the server around them. */
+import type { Timeline } from '../base/timeline.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+
+/** One connection, as commands see and change it. The transport makes it and keeps it true. */
+export interface Session {
+  /** Unique in this process, increasing. */
+  readonly id: number
+  /** `host:port` of the peer. */
+  readonly address: string
+  /** `host:port` of this end. */
+  readonly localAddress: string
+  /** Monotonic time of the connection's start and of its newest command, in µs. */
+  readonly startedMonoUs: number
+  lastCommandMonoUs: number
+  /** `get`, or `client|list`; empty before the first. */
+  lastCommand: string
+  /** Set by CLIENT SETNAME and HELLO; may be empty. */
+  name: string
+  /** Set by CLIENT SETINFO. */
+  libraryName: string
+  libraryVersion: string
+  /** 2 or 3; replies after a change are in the new protocol. */
+  protocol: 2 | 3
+  /** Whose permissions apply. */
+  user: string
+  /** Bytes waiting to be read by the peer, for CLIENT LIST. */
+  readonly unreadBytes: number
+  /** Aborted when the connection goes away, so that its parked requests use up nothing. */
+  readonly signal: AbortSignal
+  /** Closes the connection, after the reply to the command that is running. */
+  close(): void
+}
+
+/** The running server, as INFO, CONFIG and CLIENT need it. */
+export interface ServerView {
+  /** Fahao's version. */
+  readonly version: string
+  /** Random at each start: Redis's run_id and CLUSTER MYID. 40 hexadecimal digits. */
+  readonly runId: string
+  readonly timeline: Timeline
+  /** Monotonic time of the start, in µs. */
+  readonly startedMonoUs: number
+  /** Where RESP is served; undefined without. */
+  readonly respPort: number | undefined
+  /** Largest `COUNT`. */
+  readonly countMax: number
+  /** Largest `INCRBY`. */
+  readonly incrByMax: bigint
+  /** Every setting in one spelling, secrets left out: CONFIG GET. */
+  settings(): readonly (readonly [name: string, value: string])[]
+  /** The sections of INFO beyond what every server has: name, then lines of field and value. */
+  info(): readonly InfoSection[]
+  /** Connections of all transports that have sessions. */
+  sessions(): Iterable<Session>
+}
+
+/** A section of INFO. */
+export type InfoSection = {
+  readonly title: string
+  readonly fields: readonly (readonly [name: string, value: string | number])[]
+}
+
+/** What a handler gets beside its arguments. */
+export type CommandContext = {
+  readonly session: Session
+  readonly catalogue: Catalogue
+  readonly server: ServerView
+}

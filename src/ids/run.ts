@@ -1,0 +1,97 @@
+/**
+ * A run of ids: `first`, `first + stride`, … `count` of them. It is how ids travel from the issuer to the
+ * reply: one object per caller, filled again and again, so that the fast path allocates nothing.
+ *
+ * An id is kept as two halves of 32 bits: a double holds integers up to 2^53 only, and a BigInt per id costs
+ * more than everything else on the way.
+ */
+
+const words = new Uint32Array(2)
+const wide = new BigUint64Array(words.buffer)
+const [lowWord, highWord] = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? [0, 1] : [1, 0]
+
+/** 2^32. */
+export const two32 = 0x1_0000_0000
+
+/** The high half of 2^53: ids whose high half is below this are exact as numbers. */
+export const safeHi = 0x20_0000
+
+/** A run of ids, filled by whoever issues. */
+export class Run {
+  /** High 31 bits of the first id. */
+  hi = 0
+  /** Low 32 bits of the first id, unsigned. */
+  lo = 0
+  /** How many ids. */
+  count = 0
+  /** From one id to the next; at least 1, below 2^53. */
+  stride = 1
+
+  /** The first id. */
+  get first(): bigint {
+    return this.at(0)
+  }
+
+  /** The first id as a number, or NaN past 2^53−1. */
+  get number(): number {
+    return this.hi < safeHi ? this.hi * two32 + this.lo : Number.NaN
+  }
+
+  /** The id at `index`, from 0. */
+  at(index: number): bigint {
+    words[lowWord] = this.lo
+    words[highWord] = this.hi
+    const first = wide[0]!
+    return index === 0 ? first : first + BigInt(this.stride) * BigInt(index)
+  }
+
+  /** Makes the run `count` ids from `first` on. */
+  set(first: bigint, count: number, stride: number): void {
+    wide[0] = first
+    this.lo = words[lowWord]!
+    this.hi = words[highWord]!
+    this.count = count
+    this.stride = stride
+  }
+
+  /** Makes the run one id: what `set(id, 1, 1)` does. */
+  setOne(id: bigint): void {
+    this.set(id, 1, 1)
+  }
+
+  /** Drops the first id. */
+  advance(): void {
+    this.lo += this.stride
+    if (this.lo >= two32) {
+      this.hi += Math.floor(this.lo / two32)
+      this.lo %= two32
+    }
+    this.count--
+  }
+
+  /** A copy of its own, for keeping. */
+  copy(): Run {
+    const copy = new Run()
+    copy.hi = this.hi
+    copy.lo = this.lo
+    copy.count = this.count
+    copy.stride = this.stride
+    return copy
+  }
+
+  /** The first id in decimal. */
+  toString(): string {
+    return this.hi < safeHi ? String(this.hi * two32 + this.lo) : wideText(this.hi, this.lo)
+  }
+}
+
+const billion = 1_000_000_000
+
+/** Decimal text of a 63-bit value in halves, by long division in pieces that a double holds exactly. */
+function wideText(hi: number, lo: number): string {
+  const middle = (hi % billion) * 0x1_0000 + (lo >>> 16)
+  const low = (middle % billion) * 0x1_0000 + (lo & 0xffff)
+  const upper =
+    Math.floor(hi / billion) * two32 + Math.floor(middle / billion) * 0x1_0000 + Math.floor(low / billion)
+  return String(upper) + String((low % billion) + billion).slice(1)
+}

@@ -1,0 +1,78 @@
+/** What every kind of generator offers to those who want ids. */
+import type { Run } from '../ids/run.ts'
+
+/** The four kinds: made of a counter or of the clock, in strict order or in order per node. */
+export type Kind = 'sequence' | 'segment' | 'timestamp' | 'snowflake'
+
+/** Every kind, in the order of the documentation. */
+export const kinds: readonly Kind[] = Object.freeze(['sequence', 'segment', 'timestamp', 'snowflake'])
+
+/** Whether a kind keeps strict order across nodes. */
+export function isStrict(kind: Kind): boolean {
+  return kind === 'sequence' || kind === 'timestamp'
+}
+
+/** How a caller that may wait wants its ids. */
+export type DrawOptions = {
+  /** All in one run with stride 1; ids that stand in the way are dropped. */
+  readonly contiguous?: boolean
+  /** Gives up waiting: rejects with ABORTED, and no id is lost. */
+  readonly signal?: AbortSignal
+}
+
+/** Hands out ids of one generator. One per incarnation and process. */
+export interface Issuer {
+  /**
+   * Takes up to `count` ids that are in hand into `run` and returns how many, at least 1 unless dry. Never
+   * waits, never throws for want of ids. 0 means: nothing in hand, or others are already waiting in line, or
+   * the issuer is closed; `draw` knows what to do then.
+   */
+  take(count: number, run: Run): number
+
+  /**
+   * Takes exactly `count` ids, waiting in line for the refill under way, at most `issueTimeout`.
+   * All or nothing: a caller that gives up or times out has used up no id.
+   * Rejects with DRY, BUSY, EXHAUSTED, CLOCK, WORKERID, NOTOWNER, REGRESSED, STALE, SHUTDOWN or ABORTED.
+   */
+  draw(count: number, options?: DrawOptions): Promise<Run[]>
+
+  /** Whether the next id is surely at most 2^53−1, so that a JavaScript number holds it. Takes nothing. */
+  nextIsSafe(): boolean
+
+  /** The newest id issued, here or by a predecessor; after a crash the last one that can have been. */
+  lastIssued(): bigint | undefined
+
+  /** Figures for INFO and metrics. */
+  stats(): IssuerStats
+
+  /** Stops issuing, sends waiting callers away with `reason`, and releases what is still on top of its bound. */
+  close(reason: Error): Promise<void>
+}
+
+/** Figures of one issuer. Counts are since it was opened here. */
+export type IssuerStats = {
+  /** Ids handed out. */
+  readonly issued: number
+  /** Ids per second, smoothed over about a minute. */
+  readonly ratePerSecond: number
+  /** Ids in hand; for clock kinds, what the reserved time would hold. */
+  readonly inHand: number
+  /** For how long the ids in hand would last at this rate, in seconds; Infinity when idle. */
+  readonly inHandSeconds: number
+  /** Raw values reserved. */
+  readonly reserved: number
+  /** Raw values given back. */
+  readonly released: number
+  /** Reserves that succeeded. */
+  readonly refills: number
+  /** Reserves that failed. */
+  readonly refillFailures: number
+  /** Time spent in reserves that succeeded, in seconds. */
+  readonly refillSeconds: number
+  /** Requests that had to wait. */
+  readonly waits: number
+  /** Time during which somebody was waiting, in seconds. */
+  readonly drySeconds: number
+  /** Callers waiting now. */
+  readonly waiting: number
+}
