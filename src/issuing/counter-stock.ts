@@ -1,0 +1,211 @@
+/**
+ * The stock of `sequence` and `segment`: ranges reserved from a counter.
+ *
+ * Invariants
+ *  1. Only values below a bound that the engine has acknowledged are in hand (P2).
+ *  2. Every reserve's floor is at least the highest end that this process has held, so that an engine which
+ *     forgot does not open a range twice here.
+ *  3. A range whose reserve failed or whose outcome is unknown is never in hand (P8).
+ *  4. Release takes everything out of hand first, and happens once, at the end, with no reserve under way.
+ */
+import { describe, FahaoError, hasCode } from '../base/errors.ts'
+import type { Engine, Reservation } from '../engine/engine.ts'
+import type { Run } from '../ids/run.ts'
+import type { Hand } from './hand.ts'
+import { refillSize, StepSize } from './step.ts'
+import { collectRuns, type Stock } from './stock.ts'
+
+/** What a counter's stock is made of. */
+export type CounterStockOptions = {
+  readonly engine: Engine
+  /** Name of the engine's counter. */
+  readonly counter: string
+  readonly incarnation: bigint
+  /** Nothing is issued below. */
+  readonly floor: bigint
+  /** The largest id. */
+  readonly max: bigint
+  /** Distance between ids. */
+  readonly increment: number
+  /** Smallest and largest refill, in ids. */
+  readonly step: number
+  readonly stepMax: number
+  /** For how long ids should last without the engine, in seconds. */
+  readonly horizonSeconds: number
+  /** Refills are a multiple of this many ids. */
+  readonly stepMultiple: number
+  /** Name for messages. */
+  readonly name: string
+  /** Ids per second now. */
+  readonly rate: () => number
+  /** Rejects when this process may not reserve (a strict kind that another process owns). */
+  readonly mayReserve: () => Promise<void>
+  /** Told once each time `stepMax` holds a refill back. */
+  readonly onStepMax?: () => void
+}
+
+/** See the invariants at the top of the file. */
+export class CounterStock implements Stock {
+  low = false
+  reserved = 0
+  released = 0
+  readonly #hand: Hand
+  readonly #options: CounterStockOptions
+  readonly #step: StepSize
+  /** A refill starts when fewer ids are in hand. */
+  #mark = 0
+  #newest: Reservation | undefined
+  #floor: bigint
+  /** The bound as last seen. */
+  #bound: bigint
+  /** Whether anything was issued before, here or by a predecessor. */
+  readonly #fresh: boolean
+
+  /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */
+  constructor(hand: Hand, bound: bigint, options: CounterStockOptions) {
+    this.#hand = hand
+    this.#options = options
+    this.#step = new StepSize(options.step, options.stepMax)
+    this.#fresh = bound <= options.floor
+    this.#bound = bound > options.floor ? bound : options.floor
+    this.#floor = this.#bound
+  }
+
+  take(count: number, run: Run): number {
+    const taken = this.#hand.take(count, run)
+    if (this.#hand.left < this.#mark) this.low = true
+    return taken
+  }
+
+  available(): number {
+    return this.#hand.left
+  }
+
+  collect(count: number, contiguous: boolean): Run[] | undefined {
+    if (this.#hand.left < count || (contiguous && !this.#hand.align(count))) return undefined
+    return collectRuns(this, count)
+  }
+
+  async refill(demand: number, contiguous: number): Promise<void> {
+    this.low = false
+    const rate = this.#options.rate()
+    const wanted = this.#wanted(rate, demand, contiguous)
+    this.#mark = this.#lowMark(rate)
+    if (wanted === 0) return
+    await this.#options.mayReserve()
+    await this.#reserve(wanted, Math.max(1, demand === 0 ? 1 : Math.min(demand, wanted), contiguous))
+  }
+
+  ranDry(): void {
+    this.#step.grow()
+  }
+
+  waitMs(): undefined {
+    return undefined
+  }
+
+  whyDry(cause: unknown): FahaoError {
+    const why =
+      cause === undefined ? 'the engine has not answered in time' : `the engine said: ${describe(cause)}`
+    return new FahaoError('DRY', `generator '${this.#options.name}' has no ids in hand and ${why}; retry`, {
+      cause,
+    })
+  }
+
+  nextIsSafe(): boolean {
+    return this.#hand.nextIsSafe()
+  }
+
+  lastIssued(): bigint | undefined {
+    if (this.#hand.left > 0 && this.#newest !== undefined) {
+      const before = this.#hand.next - BigInt(this.#options.increment)
+      return this.#fresh && before < this.#options.floor ? undefined : before
+    }
+    return this.#fresh && this.#newest === undefined ? undefined : this.#bound - 1n
+  }
+
+  seconds(ratePerSecond: number): number {
+    return ratePerSecond > 0 ? this.#hand.left / ratePerSecond : Number.POSITIVE_INFINITY
+  }
+
+  /** Moves the counter so that nothing below `floor` is issued any more. Durable when it resolves. */
+  async moveTo(floor: bigint): Promise<void> {
+    await this.#options.mayReserve()
+    const { engine, counter, incarnation } = this.#options
+    const sealed = await engine.reserve(counter, { size: 0n, floor, incarnation })
+    this.#raise(sealed.end)
+    this.#hand.dropBelow(floor)
+  }
+
+  async close(): Promise<void> {
+    const from = this.#newest && this.#hand.untouchedUpTo(this.#newest.end)
+    this.#hand.clear()
+    this.low = false
+    this.#mark = 0
+    if (this.#newest === undefined || from === undefined) return
+    const { engine, counter, incarnation } = this.#options
+    const size = Number(this.#newest.end - from)
+    // A refused or lost release is a gap, which is allowed; trying again is not.
+    const gone = await engine.release(counter, this.#newest, from, { incarnation }).catch(() => false)
+    if (gone) this.released += size
+  }
+
+  #lowMark(rate: number): number {
+    return Math.max(rate * this.#options.horizonSeconds, this.#step.ids / 2)
+  }
+
+  /** How many ids to reserve now; 0: none. */
+  #wanted(rate: number, demand: number, contiguous: number): number {
+    const { horizonSeconds, increment, max } = this.#options
+    const space = Number((max + 1n - this.#bound) / BigInt(increment))
+    return refillSize({
+      rate,
+      horizonSeconds,
+      inHand: this.#hand.left,
+      demand,
+      contiguous,
+      space,
+      step: this.#step,
+    })
+  }
+
+  /** Reserves `ids` ids, or as many as are left, but at least `least`. */
+  async #reserve(ids: number, least: number): Promise<void> {
+    const { engine, counter, incarnation, max, increment, stepMultiple } = this.#options
+    const whole = Math.ceil(ids / stepMultiple) * stepMultiple
+    const request = { floor: this.#floor, max: max + 1n, incarnation }
+    try {
+      this.#own(await engine.reserve(counter, { ...request, size: BigInt(whole) * BigInt(increment) }))
+    } catch (error) {
+      if (!hasCode(error, 'EXHAUSTED')) throw error
+      const { bound } = await engine.counter(counter)
+      const start = bound > this.#floor ? bound : this.#floor
+      const size = max + 1n - start
+      this.#bound = start
+      if (size < BigInt(least)) throw this.#exhausted()
+      const fitting = size < BigInt(whole) * BigInt(increment) ? size : BigInt(least) * BigInt(increment)
+      this.#own(await engine.reserve(counter, { ...request, size: fitting }))
+    }
+    if (whole >= this.#options.stepMax) this.#options.onStepMax?.()
+  }
+
+  #own(reservation: Reservation): void {
+    this.#newest = reservation
+    this.reserved += Number(reservation.end - reservation.start)
+    this.#raise(reservation.end)
+    this.#hand.add(reservation)
+  }
+
+  #raise(end: bigint): void {
+    if (end > this.#bound) this.#bound = end
+    if (end > this.#floor) this.#floor = end
+  }
+
+  #exhausted(): FahaoError {
+    const { name, max } = this.#options
+    return new FahaoError(
+      'EXHAUSTED',
+      `generator '${name}' has reached its maximum ${max}; raise MAX with ID.ALTER or use another generator`,
+    )
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Callers that wait for ids, in the order in which they came.
+ *
+ * Invariants
+ *  1. First come, first served: nobody is served while somebody before him waits.
+ *  2. A caller gets all its ids in one step, or none: one that gave up, or whose time ran out, got none.
+ *  3. The line is bounded in length and each place in it in time.
+ */
+import type { Clock, Timer } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
+import type { Run } from '../ids/run.ts'
+
+/** One caller. */
+export type Waiter = {
+  readonly count: number
+  readonly contiguous: boolean
+  readonly deadlineUs: number
+  readonly resolve: (runs: Run[]) => void
+  readonly reject: (error: unknown) => void
+  gone: boolean
+}
+
+/** Where callers wait. */
+export class Line {
+  readonly #clock: Clock
+  readonly #lengthMax: number
+  readonly #onTimeout: () => Error
+  #waiters: Waiter[] = []
+  #head = 0
+  #timer: Timer | undefined
+  #demand = 0
+  #length = 0
+  #dryUs = 0
+  #drySinceUs = 0
+
+  /** @param onTimeout what to tell a caller whose time ran out. */
+  constructor(clock: Clock, lengthMax: number, onTimeout: () => Error) {
+    this.#clock = clock
+    this.#lengthMax = lengthMax
+    this.#onTimeout = onTimeout
+  }
+
+  /** How many wait. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** How many ids they wait for. */
+  get demand(): number {
+    return this.#demand
+  }
+
+  /** For how long somebody has been waiting, all in all, in seconds. */
+  get drySeconds(): number {
+    const openUs = this.#length > 0 ? this.#clock.monoUs() - this.#drySinceUs : 0
+    return (this.#dryUs + openUs) / 1_000_000
+  }
+
+  /** Queues a caller for at most `timeoutMs`. Rejects with BUSY, ABORTED, or what `onTimeout` says. */
+  join(count: number, contiguous: boolean, timeoutMs: number, signal?: AbortSignal): Promise<Run[]> {
+    if (signal?.aborted) return Promise.reject(aborted())
+    if (this.#length >= this.#lengthMax) {
+      return Promise.reject(
+        new FahaoError(
+          'BUSY',
+          `${this.#length} requests are waiting for this generator already; retry with a pause`,
+        ),
+      )
+    }
+    return new Promise((resolve, reject) => {
+      const nowUs = this.#clock.monoUs()
+      const waiter: Waiter = {
+        count,
+        contiguous,
+        deadlineUs: nowUs + timeoutMs * 1000,
+        resolve: (runs) => {
+          signal?.removeEventListener('abort', onAbort)
+          resolve(runs)
+        },
+        reject: (error) => {
+          signal?.removeEventListener('abort', onAbort)
+          reject(error)
+        },
+        gone: false,
+      }
+      const onAbort = () => this.#leave(waiter, aborted())
+      signal?.addEventListener('abort', onAbort, { once: true })
+      if (this.#length === 0) this.#drySinceUs = nowUs
+      this.#waiters.push(waiter)
+      this.#length++
+      this.#demand += count
+      this.#watchHead()
+    })
+  }
+
+  /** The first in line. */
+  first(): Waiter | undefined {
+    while (this.#head < this.#waiters.length) {
+      const waiter = this.#waiters[this.#head]!
+      if (!waiter.gone) return waiter
+      this.#head++
+    }
+    this.#waiters = []
+    this.#head = 0
+    return undefined
+  }
+
+  /** Sends the first in line home with its ids. */
+  serveFirst(runs: Run[]): void {
+    const waiter = this.first()
+    if (waiter === undefined) return
+    this.#remove(waiter)
+    waiter.resolve(runs)
+  }
+
+  /** Sends everybody home with `error`. */
+  dismiss(error: unknown): void {
+    for (let waiter = this.first(); waiter !== undefined; waiter = this.first()) this.#leave(waiter, error)
+  }
+
+  #leave(waiter: Waiter, error: unknown): void {
+    if (waiter.gone) return
+    this.#remove(waiter)
+    waiter.reject(error)
+  }
+
+  #remove(waiter: Waiter): void {
+    waiter.gone = true
+    this.#length--
+    this.#demand -= waiter.count
+    if (this.#length > 0) return
+    this.#dryUs += this.#clock.monoUs() - this.#drySinceUs
+    this.#timer?.cancel()
+    this.#timer = undefined
+    this.#waiters = []
+    this.#head = 0
+  }
+
+  /** One timer, for the first: the others came later and wait as long. */
+  #watchHead(): void {
+    const waiter = this.first()
+    if (waiter === undefined || this.#timer !== undefined) return
+    const delayMs = Math.max(0, Math.ceil((waiter.deadlineUs - this.#clock.monoUs()) / 1000))
+    this.#timer = this.#clock.timer(delayMs, () => {
+      this.#timer = undefined
+      const nowUs = this.#clock.monoUs()
+      for (let head = this.first(); head !== undefined && head.deadlineUs <= nowUs; head = this.first()) {
+        this.#leave(head, this.#onTimeout())
+      }
+      this.#watchHead()
+    })
+  }
+}
+
+function aborted(): FahaoError {
+  return new FahaoError('ABORTED', 'the caller stopped waiting; no id was used up')
+}

@@ -1,0 +1,164 @@
+/**
+ * Ranges of a counter in hand, issued in increasing order.
+ *
+ * Invariants
+ *  1. Every id lies in a range that was added, is ≡ offset (mod increment), and is given out once.
+ *  2. Ids increase; ranges are added in increasing order.
+ *  3. Adjacent ranges are one: a run may cross where they met.
+ */
+import { assert } from '../base/assert.ts'
+import type { Range } from '../engine/engine.ts'
+import { type Run, safeHi, two32 } from '../ids/run.ts'
+
+import type { Hand } from './hand.ts'
+
+/** A range in hand: the next id of it, and how many are left. */
+type Piece = { next: bigint; left: number; end: bigint }
+
+/** See the invariants at the top of the file. */
+export class OrderedHand implements Hand {
+  readonly #increment: number
+  readonly #offset: bigint
+  readonly #later: Piece[] = []
+  /** The current range, with its next id in halves. */
+  #hi = 0
+  #lo = 0
+  #left = 0
+  #end = 0n
+  #laterLeft = 0
+
+  /** Issues ids that are ≡ `offset` (mod `increment`). */
+  constructor(increment: number, offset: bigint) {
+    this.#increment = increment
+    this.#offset = offset
+  }
+
+  /** How many ids are in hand. */
+  get left(): number {
+    return this.#left + this.#laterLeft
+  }
+
+  /** Takes a range in hand. It starts at or above the end of the one added before. */
+  add(range: Range): void {
+    const piece = this.#piece(range)
+    const tail = this.#later.at(-1)
+    const tailEnd = tail?.end ?? this.#end
+    assert(range.start >= tailEnd, 'ranges are added in increasing order')
+    if (piece.left === 0) {
+      // No id in it, but the next range may still adjoin to it.
+      if (range.start === tailEnd) this.#extendTail(0, range.end)
+      return
+    }
+    if (range.start === tailEnd && this.left > 0) return this.#extendTail(piece.left, range.end)
+    this.#later.push(piece)
+    this.#laterLeft += piece.left
+    if (this.#left === 0) this.#shift()
+  }
+
+  /** Takes up to `count` ids of the current range. */
+  take(count: number, run: Run): number {
+    if (this.#left === 0) return 0
+    const taken = count < this.#left ? count : this.#left
+    run.hi = this.#hi
+    run.lo = this.#lo
+    run.count = taken
+    run.stride = this.#increment
+    this.#skip(taken)
+    return taken
+  }
+
+  /** Whether `count` ids are left in one run, once the ranges before it are dropped; drops them. */
+  align(count: number): boolean {
+    if (this.#left >= count) return true
+    const fitting = this.#later.findIndex((piece) => piece.left >= count)
+    if (fitting < 0) return false
+    for (let dropped = 0; dropped <= fitting; dropped++) this.#shift()
+    return true
+  }
+
+  /** Drops every id below `floor`. */
+  dropBelow(floor: bigint): void {
+    while (this.#left > 0 && this.#end <= floor) this.#shift()
+    if (this.#left === 0 || this.next >= floor) return
+    const below = this.#countBelow(this.next, floor)
+    if (below >= this.#left) this.#shift()
+    else this.#skip(below)
+  }
+
+  /** The next id; only while something is left. */
+  get next(): bigint {
+    return BigInt(this.#hi) * 0x1_0000_0000n + BigInt(this.#lo)
+  }
+
+  /** Whether the next id is at most 2^53−1. */
+  nextIsSafe(): boolean {
+    return this.#left > 0 && this.#hi < safeHi
+  }
+
+  /**
+   * The lowest value from which on everything up to `end` is in hand; undefined when nothing is. Adjacent
+   * ranges have become one, so the newest range tells.
+   */
+  untouchedUpTo(end: bigint): bigint | undefined {
+    const newest = this.#later.at(-1)
+    if (newest !== undefined) return newest.end === end ? newest.next : undefined
+    return this.#left > 0 && this.#end === end ? this.next : undefined
+  }
+
+  /** Lets go of everything. */
+  clear(): void {
+    this.#later.length = 0
+    this.#laterLeft = 0
+    this.#left = 0
+  }
+
+  #piece(range: Range): Piece {
+    const increment = BigInt(this.#increment)
+    const next = range.start + ((((this.#offset - range.start) % increment) + increment) % increment)
+    return { next, left: this.#countBelow(next, range.end), end: range.end }
+  }
+
+  /** How many ids from `next` on are below `end`. */
+  #countBelow(next: bigint, end: bigint): number {
+    const increment = BigInt(this.#increment)
+    return end <= next ? 0 : Number((end - next + increment - 1n) / increment)
+  }
+
+  #extendTail(count: number, end: bigint): void {
+    const tail = this.#later.at(-1)
+    if (tail === undefined) {
+      this.#left += count
+      this.#end = end
+      return
+    }
+    tail.left += count
+    tail.end = end
+    this.#laterLeft += count
+  }
+
+  #skip(count: number): void {
+    this.#left -= count
+    const lo = this.#lo + count * this.#increment
+    if (lo < two32) {
+      this.#lo = lo
+    } else {
+      const carry = Math.floor(lo / two32)
+      this.#lo = lo - carry * two32
+      this.#hi += carry
+    }
+    if (this.#left === 0 && this.#later.length > 0) this.#shift()
+  }
+
+  #shift(): void {
+    const piece = this.#later.shift()
+    if (piece === undefined) {
+      this.#left = 0
+      return
+    }
+    this.#laterLeft -= piece.left
+    this.#left = piece.left
+    this.#end = piece.end
+    this.#hi = Number(piece.next >> 32n)
+    this.#lo = Number(piece.next & 0xffff_ffffn)
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * The one mechanism behind every kind: ids in hand, a background refill, and a line of callers for when the
+ * one has run out and the other is not back yet.
+ *
+ * Invariants
+ *  1. At most one refill of a generator is under way in this process.
+ *  2. Nobody takes while somebody waits: order of arrival is order of issue.
+ *  3. Whatever the engine does, callers leave the line within `issueTimeoutMs`.
+ *  4. A failed refill is repeated after a pause as long as ids are wanted; what it may have reserved is a gap.
+ *  5. After `close` nothing is issued.
+ */
+import type { Clock, Random, Timer } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
+import type { Run } from '../ids/run.ts'
+import type { DrawOptions, Issuer, IssuerStats } from './issuer.ts'
+import { Line } from './line.ts'
+import { Meter } from './meter.ts'
+import type { Stock } from './stock.ts'
+
+/** Limits of waiting. */
+export type ReservoirOptions = {
+  readonly clock: Clock
+  readonly random: Random
+  /** How long a caller waits at most, in ms. */
+  readonly issueTimeoutMs: number
+  /** How many callers may wait. */
+  readonly waitersMax: number
+  /** Told when a refill fails, and when one succeeds again after that (`undefined`). */
+  readonly onRefillOutcome?: (error: unknown) => void
+}
+
+const retryMinMs = 20
+const retryMaxMs = 1000
+
+/** Issues from a stock. See the invariants at the top of the file. */
+export class Reservoir implements Issuer {
+  readonly #stock: Stock
+  readonly #options: ReservoirOptions
+  readonly #clock: Clock
+  readonly #line: Line
+  readonly #meter: Meter
+  #issued = 0
+  #waits = 0
+  #refills = 0
+  #refillFailures = 0
+  #refillUs = 0
+  #refilling: Promise<void> | undefined
+  #retryMs = retryMinMs
+  #retry: Timer | undefined
+  #wake: Timer | undefined
+  #failure: unknown
+  #closed: Error | undefined
+
+  constructor(stock: Stock, options: ReservoirOptions) {
+    this.#stock = stock
+    this.#options = options
+    this.#clock = options.clock
+    this.#meter = new Meter(options.clock.monoUs())
+    this.#line = new Line(options.clock, options.waitersMax, () => stock.whyDry(this.#failure))
+  }
+
+  take(count: number, run: Run): number {
+    if (this.#line.length !== 0) return 0
+    const taken = this.#stock.take(count, run)
+    this.#issued += taken
+    if (this.#stock.low) this.#refill()
+    return taken
+  }
+
+  draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
+    if (this.#closed !== undefined) return Promise.reject(this.#closed)
+    const contiguous = options.contiguous === true
+    if (this.#line.length === 0) {
+      const runs = this.#collect(count, contiguous)
+      if (this.#stock.low) this.#refill()
+      if (runs !== undefined) return Promise.resolve(runs)
+      this.#stock.ranDry()
+    }
+    // A failure that waiting does not mend is not worth a wait, until the next try has shown otherwise.
+    if (this.#retry !== undefined && !waitingHelps(this.#failure)) return Promise.reject(this.#failure)
+    this.#waits++
+    const place = this.#line.join(count, contiguous, this.#options.issueTimeoutMs, options.signal)
+    this.#refill()
+    return place
+  }
+
+  nextIsSafe(): boolean {
+    return this.#stock.nextIsSafe()
+  }
+
+  lastIssued(): bigint | undefined {
+    return this.#stock.lastIssued()
+  }
+
+  stats(): IssuerStats {
+    const ratePerSecond = this.#meter.observe(this.#issued, this.#clock.monoUs())
+    return {
+      issued: this.#issued,
+      ratePerSecond,
+      inHand: this.#stock.available(),
+      inHandSeconds: this.#stock.seconds(ratePerSecond),
+      reserved: this.#stock.reserved,
+      released: this.#stock.released,
+      refills: this.#refills,
+      refillFailures: this.#refillFailures,
+      refillSeconds: this.#refillUs / 1_000_000,
+      waits: this.#waits,
+      drySeconds: this.#line.drySeconds,
+      waiting: this.#line.length,
+    }
+  }
+
+  /** Ids per second now; a stock sizes its refills by it. */
+  observeRate(): number {
+    return this.#meter.observe(this.#issued, this.#clock.monoUs())
+  }
+
+  async close(reason: Error): Promise<void> {
+    this.#closed ??= reason
+    this.#retry?.cancel()
+    this.#wake?.cancel()
+    this.#line.dismiss(reason)
+    // A reserve under way may still open a range: it must be in hand before what is in hand is given back.
+    await this.#refilling
+    await this.#stock.close()
+  }
+
+  #collect(count: number, contiguous: boolean): Run[] | undefined {
+    const runs = this.#stock.collect(count, contiguous)
+    if (runs !== undefined) this.#issued += count
+    return runs
+  }
+
+  /** Serves the line from what is in hand, in order, as far as it goes. */
+  #serve(): void {
+    for (let waiter = this.#line.first(); waiter !== undefined; waiter = this.#line.first()) {
+      const runs = this.#collect(waiter.count, waiter.contiguous)
+      if (runs === undefined) return
+      this.#line.serveFirst(runs)
+    }
+  }
+
+  #refill(): void {
+    if (this.#refilling !== undefined || this.#closed !== undefined || this.#retry !== undefined) return
+    this.#refilling = this.#refillOnce().finally(() => {
+      this.#refilling = undefined
+      this.#afterRefill()
+    })
+  }
+
+  async #refillOnce(): Promise<void> {
+    const startedUs = this.#clock.monoUs()
+    try {
+      const first = this.#line.first()
+      await this.#stock.refill(this.#line.demand, first?.contiguous ? first.count : 0)
+      this.#refills++
+      this.#refillUs += this.#clock.monoUs() - startedUs
+      if (this.#failure !== undefined) this.#options.onRefillOutcome?.(undefined)
+      this.#failure = undefined
+      this.#retryMs = retryMinMs
+    } catch (error) {
+      this.#refillFailures++
+      this.#failure = error
+      this.#options.onRefillOutcome?.(error)
+      this.#afterFailure(error)
+    }
+  }
+
+  /** Errors that only a person or a reload can mend are told at once; the others are tried again. */
+  #afterFailure(error: unknown): void {
+    if (this.#closed !== undefined) return
+    if (!waitingHelps(error)) {
+      this.#line.dismiss(error)
+      this.#retryMs = retryMaxMs
+    }
+    const jitter = 0.5 + this.#options.random() / 2
+    this.#retry = this.#clock.timer(this.#retryMs * jitter, () => {
+      this.#retry = undefined
+      if (this.#line.length > 0 || this.#stock.low) this.#refill()
+    })
+    this.#retryMs = Math.min(retryMaxMs, this.#retryMs * 2)
+  }
+
+  #afterRefill(): void {
+    if (this.#closed !== undefined) return
+    this.#serve()
+    if (this.#line.length === 0) return
+    const waitMs = this.#stock.waitMs()
+    if (waitMs === undefined) return this.#refill()
+    this.#wake?.cancel()
+    this.#wake = this.#clock.timer(waitMs, () => this.#afterRefill())
+  }
+}
+
+/** Whether a failure can pass while callers wait. */
+function waitingHelps(error: unknown): boolean {
+  return error instanceof FahaoError && passing.has(error.code)
+}
+
+const passing: ReadonlySet<string> = new Set(['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'CLOCK'])

@@ -1,0 +1,35 @@
+/** Any hand, its values mapped by a permutation of the generator's whole domain: hides how many there are. */
+import type { Permutation } from '../ids/permutation.ts'
+import type { Run } from '../ids/run.ts'
+import { OrderedHand } from './ordered-hand.ts'
+
+/**
+ * Issues `permutation.forward(raw)` for each raw value of an ordered hand. The permutation is one-to-one over
+ * the domain `[0, max]`, so distinct values stay distinct.
+ */
+export class ScrambledHand extends OrderedHand {
+  readonly #permutation: Permutation
+  readonly #allSafe: boolean
+
+  /** @param max the largest raw value, and so the largest id. */
+  constructor(permutation: Permutation, max: bigint, increment: number, offset: bigint) {
+    super(increment, offset)
+    this.#permutation = permutation
+    this.#allSafe = max < 2n ** 53n
+  }
+
+  override take(_count: number, run: Run): number {
+    const taken = super.take(1, run)
+    if (taken > 0) run.setOne(this.#permutation.forward(run.first))
+    return taken
+  }
+
+  /** Neighbours are not neighbours any more. */
+  override align(count: number): boolean {
+    return count === 1 && super.align(1)
+  }
+
+  override nextIsSafe(): boolean {
+    return this.left > 0 && this.#allSafe
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Ranges of a counter in hand, issued block by block, each block in an order that only its key knows.
+ *
+ * Invariants
+ *  1. Every id of a range is given out once: within a block the order is a permutation, and a block is a part
+ *     of one range only, counted from the range's own start.
+ *  2. Only the current block is touched; what lies above it can be given back.
+ */
+import { assert } from '../base/assert.ts'
+import type { Range } from '../engine/engine.ts'
+import type { BlockPermutation } from '../ids/permutation.ts'
+import type { Run } from '../ids/run.ts'
+import type { Hand } from './hand.ts'
+
+/** See the invariants at the top of the file. */
+export class ShuffledHand implements Hand {
+  readonly #permutation: BlockPermutation
+  readonly #blockSize: number
+  readonly #increment: bigint
+  readonly #offset: bigint
+  readonly #ranges: { first: bigint; left: number; end: bigint }[] = []
+  #left = 0
+  /** The current block: its first id, its size, and how many of it are out. */
+  #block = 0n
+  #size = 0
+  #used = 0
+
+  /** Issues ids that are ≡ `offset` (mod `increment`), shuffled within blocks of `blockSize` ids. */
+  constructor(permutation: BlockPermutation, blockSize: number, increment: number, offset: bigint) {
+    this.#permutation = permutation
+    this.#blockSize = blockSize
+    this.#increment = BigInt(increment)
+    this.#offset = offset
+  }
+
+  get left(): number {
+    return this.#left + this.#size - this.#used
+  }
+
+  add(range: Range): void {
+    assert(range.start >= (this.#ranges.at(-1)?.end ?? 0n), 'ranges are added in increasing order')
+    const away = (((this.#offset - range.start) % this.#increment) + this.#increment) % this.#increment
+    const first = range.start + away
+    if (first >= range.end) return
+    const left = Number((range.end - first + this.#increment - 1n) / this.#increment)
+    this.#ranges.push({ first, left, end: range.end })
+    this.#left += left
+  }
+
+  take(count: number, run: Run): number {
+    assert(count > 0, 'somebody wants an id')
+    if (this.#used === this.#size && !this.#nextBlock()) return 0
+    const place = this.#permutation.forward(this.#block, this.#used, this.#size)
+    run.setOne(this.#block + BigInt(place) * this.#increment)
+    this.#used++
+    return 1
+  }
+
+  /** Ids in hand are in no order: only a run of one is. */
+  align(count: number): boolean {
+    return count === 1 && this.left > 0
+  }
+
+  dropBelow(floor: bigint): void {
+    if (this.#block < floor) this.#used = this.#size
+    while (this.#ranges.length > 0 && this.#ranges[0]!.first < floor) {
+      this.#left -= this.#ranges.shift()!.left
+    }
+  }
+
+  nextIsSafe(): boolean {
+    const top =
+      this.#used < this.#size ? this.#block + BigInt(this.#size) * this.#increment : this.#topOfNext()
+    return top !== undefined && top <= 2n ** 53n
+  }
+
+  get next(): bigint {
+    return this.#used < this.#size
+      ? this.#block + BigInt(this.#size) * this.#increment
+      : (this.#ranges[0]?.first ?? 0n)
+  }
+
+  untouchedUpTo(end: bigint): bigint | undefined {
+    const newest = this.#ranges.at(-1)
+    return newest?.end === end ? newest.first : undefined
+  }
+
+  clear(): void {
+    this.#ranges.length = 0
+    this.#left = 0
+    this.#used = this.#size
+  }
+
+  #topOfNext(): bigint | undefined {
+    const range = this.#ranges[0]
+    return range && range.first + BigInt(Math.min(this.#blockSize, range.left)) * this.#increment
+  }
+
+  #nextBlock(): boolean {
+    const range = this.#ranges[0]
+    if (range === undefined) return false
+    this.#block = range.first
+    this.#size = Math.min(this.#blockSize, range.left)
+    this.#used = 0
+    this.#left -= this.#size
+    range.left -= this.#size
+    range.first += BigInt(this.#size) * this.#increment
+    if (range.left === 0) this.#ranges.shift()
+    return true
+  }
+}

@@ -1,0 +1,65 @@
+/** What a reservoir holds and how it gets more: the part in which the kinds differ. */
+import { assert } from '../base/assert.ts'
+import type { FahaoError } from '../base/errors.ts'
+import { Run } from '../ids/run.ts'
+
+/** The ids in hand of one generator, and the way to more. Driven by its reservoir, never by two at once. */
+export interface Stock {
+  /** Set when a refill should start. Read on every take, so a plain property. */
+  low: boolean
+
+  /** Takes up to `count` ids into `run`; returns how many, 0 when nothing is in hand. */
+  take(count: number, run: Run): number
+
+  /** How many ids `take` would give now, all in all. */
+  available(): number
+
+  /**
+   * Takes exactly `count` ids in one step, or none: undefined. `contiguous`: as one run with stride 1, dropping
+   * what stands in the way of it.
+   */
+  collect(count: number, contiguous: boolean): Run[] | undefined
+
+  /**
+   * Reserves what is wanted now and takes it in hand; resolves without doing anything if nothing is wanted.
+   * `demand`: ids that callers wait for beyond what is in hand; `contiguous`: the longest run among them.
+   */
+  refill(demand: number, contiguous: number): Promise<void>
+
+  /** Callers had to wait: ask for more next time. */
+  ranDry(): void
+
+  /** When not the engine but time itself is what callers wait for: ms until `take` can give more. */
+  waitMs(): number | undefined
+
+  /** What to tell a caller whose time ran out, `cause` being the newest failure to refill. */
+  whyDry(cause: unknown): FahaoError
+
+  /** See `Issuer.nextIsSafe`. */
+  nextIsSafe(): boolean
+
+  /** See `Issuer.lastIssued`. */
+  lastIssued(): bigint | undefined
+
+  /** For how long what is in hand would last at this rate, in seconds. */
+  seconds(ratePerSecond: number): number
+
+  /** Raw values reserved and given back since the start. */
+  readonly reserved: number
+  readonly released: number
+
+  /** Lets go of everything in hand, and gives back what is still on top of its bound. Never throws. */
+  close(): Promise<void>
+}
+
+/** Takes exactly `count` ids of a stock that is known to hold them. */
+export function collectRuns(stock: { take(count: number, run: Run): number }, count: number): Run[] {
+  const runs: Run[] = []
+  for (let left = count; left > 0; ) {
+    const run = new Run()
+    left -= stock.take(left, run)
+    assert(run.count > 0, 'a stock holds what it says')
+    runs.push(run)
+  }
+  return runs
+}
