@@ -1,0 +1,92 @@
+/** When layouts and counters run out. */
+import { FahaoError } from '../base/errors.ts'
+import { type Layout, ones, timeEndUs } from './layout.ts'
+import { momentText } from './moment.ts'
+
+/** 2^53 − 1: the largest integer that a JavaScript number, and JSON as most read it, holds exactly. */
+export const max53 = BigInt(Number.MAX_SAFE_INTEGER)
+/** 2^63 − 1: the largest positive signed 64-bit integer, and the largest id. */
+export const max63 = ones(63)
+
+/** What a layout has room for, and until when. Moments are in Unix µs and, beside it, as text. */
+export type LayoutLifetime = {
+  /** The first moment that the time field cannot hold. */
+  readonly endsUs: bigint
+  /** The same as ISO text in UTC; `about the year …` where no calendar reaches. */
+  readonly ends: string
+  /** The first moment at which an id can be larger than 2^53 − 1; undefined: never. */
+  readonly passes53Us: bigint | undefined
+  readonly passes53: string | undefined
+  /** How many nodes can issue side by side. */
+  readonly nodes: number
+  /** Ids that one node can issue per second for as long as it likes; bursts may borrow from the future. */
+  readonly idsPerSecondPerNode: number
+}
+
+/** When a layout's time runs out, and what it has room for. */
+export function lifetime(layout: Layout): LayoutLifetime {
+  const endsUs = timeEndUs(layout)
+  const passes53Us = firstPastUs(layout, max53)
+  return {
+    endsUs,
+    ends: momentText(endsUs),
+    passes53Us,
+    passes53: passes53Us === undefined ? undefined : momentText(passes53Us),
+    nodes: 2 ** layout.nodeBits,
+    idsPerSecondPerNode: (2 ** layout.sequenceBits * 1_000_000) / layout.unitUs,
+  }
+}
+
+/** The first moment at which the largest possible id is past `limit`. */
+function firstPastUs(layout: Layout, limit: bigint): bigint | undefined {
+  const rest =
+    layout.fixed |
+    (ones(layout.nodeBits) << BigInt(layout.nodeShift)) |
+    (ones(layout.sequenceBits) << BigInt(layout.sequenceShift))
+  // The fields share no bits, so the largest id of a time is rest + time·2^shift, and grows with time.
+  const missing = limit + 1n - rest
+  const step = 1n << BigInt(layout.timeShift)
+  const time = missing <= 0n ? 0n : (missing + step - 1n) / step
+  if (time > ones(layout.timeBits)) return undefined
+  return BigInt(layout.epochUs) + time * BigInt(layout.unitUs)
+}
+
+/** A counter on its way to its end. */
+export type CounterUse = {
+  /** Nothing at or above it has been issued. */
+  readonly bound: bigint
+  /** The largest id that it may issue: `max53`, `max63` or the generator's own. */
+  readonly max: bigint
+  /** Ids used up per second, gaps included. */
+  readonly ratePerSecond: number
+  /** The time now, in Unix µs. */
+  readonly nowUs: number
+  /** From one id to the next; default 1. */
+  readonly increment?: bigint
+}
+
+/** How long a counter lasts at a rate. */
+export type CounterLifetime = {
+  /** Ids left. */
+  readonly left: bigint
+  /** For how long they last, in seconds; Infinity at rate 0. */
+  readonly secondsLeft: number
+  /** When they are used up, in Unix µs; undefined at rate 0. */
+  readonly endsUs: bigint | undefined
+  /** The same as ISO text in UTC; `about the year …` where no calendar reaches; `never` at rate 0. */
+  readonly ends: string
+}
+
+/** When a counter runs out if it goes on at this rate. Throws ERR for a rate that is negative or no number. */
+export function counterLifetime(use: CounterUse): CounterLifetime {
+  const { bound, max, ratePerSecond, nowUs, increment = 1n } = use
+  if (!Number.isFinite(ratePerSecond) || ratePerSecond < 0) {
+    throw new FahaoError('ERR', `rate ${ratePerSecond} is no number of ids per second; give 0 or more`)
+  }
+  const left = bound > max ? 0n : (max - bound) / increment + 1n
+  if (left === 0n) return { left, secondsLeft: 0, endsUs: BigInt(nowUs), ends: momentText(BigInt(nowUs)) }
+  const secondsLeft = Number(left) / ratePerSecond
+  if (!Number.isFinite(secondsLeft)) return { left, secondsLeft, endsUs: undefined, ends: 'never' }
+  const endsUs = BigInt(nowUs) + BigInt(Math.round(secondsLeft)) * 1_000_000n
+  return { left, secondsLeft, endsUs, ends: momentText(endsUs) }
+}
