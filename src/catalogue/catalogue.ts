@@ -1,2 +1,95 @@
-/** Which generators exist. */
-export type Catalogue = {}
+/** Which generators exist, and how to get hold of one. */
+
+import type { Run } from '../ids/run.ts'
+import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
+import type { Definition } from './definition.ts'
+import type { GeneratorInput } from './options.ts'
+
+/** How the ids of a generator are issued here, as ID.INFO shows it. */
+export type Mode = 'local' | 'node'
+
+/** A generator in use on this node. */
+export interface Generator {
+  readonly name: string
+  readonly kind: Kind
+  readonly definition: Definition
+  /** Which life of the name this is, from 1. */
+  readonly incarnation: bigint
+  readonly mode: Mode
+  /** Whether INCRBY n can be answered: ids increase by 1 and are issued as they are counted. */
+  readonly contiguous: boolean
+  /** See `Issuer`. */
+  take(count: number, run: Run): number
+  draw(count: number, options?: DrawOptions): Promise<Run[]>
+  nextIsSafe(): boolean
+  lastIssued(): bigint | undefined
+  stats(): IssuerStats
+  /** Puts the format around an id; decimal where there is none. */
+  text(id: bigint): string
+  /** The id in a text that `text` made; ERR when it is none. */
+  parse(text: string): bigint
+  /**
+   * Moves a strict generator so that its next id is the first above `newest`; ERR when ids above it may have
+   * been issued. Durable when it resolves.
+   */
+  moveTo(newest: bigint): Promise<void>
+}
+
+/** What ID.INFO and HTTP show of a generator, in use or not. */
+export type GeneratorInfo = {
+  readonly name: string
+  readonly definition: Definition
+  readonly incarnation: bigint
+  /** Nothing at or above it has been issued: a raw value for counters, Unix µs for snowflakes (this node's). */
+  readonly bound: bigint | undefined
+  readonly mode: Mode
+  readonly lastIssued: bigint | undefined
+  /** Undefined when not in use here. */
+  readonly stats: IssuerStats | undefined
+  /** When its ids run out at this rate, or its time field does: ISO 8601; undefined when not in sight. */
+  readonly exhaustedAt: string | undefined
+  /** What to know, in a sentence each: warnings of exhaustion, worker id, order. */
+  readonly notes: readonly string[]
+}
+
+/** Which generators exist. Names are 1–256 bytes of UTF-8 without white space and control characters. */
+export interface Catalogue {
+  /** The generator, if it is in use here already. */
+  find(name: string): Generator | undefined
+
+  /**
+   * The generator, looked up in the engine when it is not in use yet, and created where autoCreate matches.
+   * Rejects with NOGENERATOR, UNAVAILABLE, or what opening it says.
+   */
+  open(name: string): Promise<Generator>
+
+  /** Whether there is one, in use or not. Creates nothing. */
+  exists(name: string): Promise<boolean>
+
+  /** Creates it. EXISTS when there is one with another definition; one with the same definition is returned. */
+  create(name: string, options: GeneratorInput): Promise<Generator>
+
+  /**
+   * Changes options. Tunable ones take effect at once; a fixed one starts a new incarnation above every raw
+   * id of the old one. `floor` (segment and sequence): ranges reserved from now on start at or above it.
+   */
+  alter(
+    name: string,
+    changes: Partial<GeneratorInput> & { readonly floor?: bigint | string },
+  ): Promise<Generator>
+
+  /** Drops it; its bound is remembered. Resolves to whether there was one. */
+  drop(name: string): Promise<boolean>
+
+  /** What there is to know of it. NOGENERATOR when there is none. */
+  info(name: string): Promise<GeneratorInfo>
+
+  /** Names in byte order, after `after`, at most `limit`, with their kinds. */
+  list(page?: {
+    readonly after?: string
+    readonly limit?: number
+  }): Promise<{ name: string; definition: Definition }[]>
+
+  /** The generators in use here. */
+  inUse(): Iterable<Generator>
+}

@@ -1,0 +1,167 @@
+/**
+ * What a generator is: its options made complete and consistent. Two lists matter: what is fixed for an
+ * incarnation, because changing it could issue an id twice, and what may be tuned at any time.
+ */
+import { FahaoError } from '../base/errors.ts'
+import { compileFormat } from '../ids/format.ts'
+import type { Layout } from '../ids/layout.ts'
+import { formatLayout, parseLayout } from '../ids/layout-text.ts'
+import type { Kind } from '../issuing/issuer.ts'
+import { type GeneratorOptions, optionText } from './options.ts'
+
+/** A complete definition. Options that a kind does not take are undefined. */
+export type Definition = {
+  readonly kind: Kind
+  readonly start?: bigint
+  readonly increment?: number
+  readonly offset?: bigint
+  readonly max?: bigint
+  readonly step?: number
+  readonly stepMax?: number
+  readonly horizon?: number
+  readonly issueTimeout: number
+  readonly within?: 'ordered' | 'shuffled'
+  readonly scramble?: boolean
+  readonly format?: string
+  /** Canonical text. */
+  readonly layout?: string
+  readonly node?: number
+  readonly sequenceStart?: 'zero' | 'random'
+  readonly borrowMax?: number
+}
+
+/** A value of a definition. */
+export type OptionValue = Definition[keyof Definition]
+
+const counterOptions = [
+  'start',
+  'increment',
+  'offset',
+  'max',
+  'step',
+  'stepMax',
+  'within',
+  'scramble',
+] as const
+const clockOptions = ['layout', 'epoch', 'node', 'sequenceStart', 'borrowMax'] as const
+const reservedOptions = ['horizon'] as const
+
+/** What cannot change within an incarnation. */
+export const fixedOptions = Object.freeze([
+  'kind',
+  'start',
+  'increment',
+  'offset',
+  'max',
+  'within',
+  'scramble',
+  'layout',
+  'node',
+] as const satisfies (keyof Definition)[])
+
+const int63Max = 2n ** 63n - 1n
+
+/** Completes and checks options; ERR says which do not go together, and why. `nowUs`: Unix µs. */
+export function define(options: GeneratorOptions, nowUs: number): Definition {
+  const { kind } = options
+  const counter = kind === 'sequence' || kind === 'segment'
+  const notTaken = counter ? clockOptions : counterOptions
+  refuseGiven(options, notTaken, `a ${kind} is made of ${counter ? 'a counter' : 'the clock'}`)
+  if (kind === 'snowflake') {
+    refuseGiven(options, reservedOptions, 'the lead of snowflakes is a setting of the node, --lead')
+    refuseGiven(options, ['node'], 'the node of a snowflake is the worker id of each node, --worker-id')
+  }
+  const common = { kind, issueTimeout: options.issueTimeout ?? 2000, ...checkedFormat(options) }
+  return Object.freeze(
+    counter ? { ...common, ...counterPart(options) } : { ...common, ...clockPart(options, nowUs) },
+  )
+}
+
+/** The layout of a clock kind. */
+export function layoutOf(definition: Definition): Layout {
+  return parseLayout(definition.layout)
+}
+
+/** The options in which two definitions differ. */
+export function differences(a: Definition, b: Definition): (keyof Definition)[] {
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]) as Set<keyof Definition>
+  return [...names].filter((name) => a[name] !== b[name])
+}
+
+/** Options and values as people write them, in a stable order. */
+export function definitionText(definition: Definition): [name: string, value: string][] {
+  return Object.entries(definition)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => [name, optionText(name, value)])
+}
+
+function counterPart(options: GeneratorOptions): Partial<Definition> {
+  const start = options.start ?? 1n
+  const increment = options.increment ?? 1
+  const offset = options.offset ?? start % BigInt(increment)
+  const max = options.max ?? int63Max
+  const step = options.step ?? 1000
+  const stepMax = options.stepMax ?? Math.max(step, 10_000_000_000)
+  const shuffled = options.within === 'shuffled'
+  if (offset >= BigInt(increment)) throw refused(`offset ${offset} is not below increment ${increment}`)
+  if (start > max) throw refused(`start ${start} is above max ${max}`)
+  if (stepMax < step) throw refused(`stepMax ${stepMax} is below step ${step}`)
+  if (options.kind === 'sequence' && (shuffled || options.scramble)) {
+    throw refused('a sequence keeps strict order, which shuffling and scrambling give up; use kind segment')
+  }
+  if (shuffled && options.scramble)
+    throw refused('scramble moves every id already; leave within: shuffled out')
+  return {
+    start,
+    increment,
+    offset,
+    max,
+    step,
+    stepMax,
+    horizon: options.horizon ?? 600_000,
+    within: options.within ?? 'ordered',
+    scramble: options.scramble ?? false,
+  }
+}
+
+function clockPart(options: GeneratorOptions, nowUs: number): Partial<Definition> {
+  const named = options.layout ?? 'twitter'
+  const asked =
+    options.epoch === undefined
+      ? named
+      : typeof named === 'string'
+        ? { layout: named, epoch: options.epoch }
+        : { ...named, epoch: options.epoch }
+  const layout = parseLayout(asked, { nowUs })
+  if (!layout.issues) throw refused(`no ids can be issued from this layout: ${layout.decodeOnlyReason}`)
+  const timestamp = options.kind === 'timestamp'
+  const node = options.node ?? 0
+  if (timestamp && node >= 2 ** layout.nodeBits) {
+    throw refused(`node ${node} does not fit the layout's ${layout.nodeBits} node bits`)
+  }
+  return {
+    layout: formatLayout(layout),
+    sequenceStart: options.sequenceStart ?? 'zero',
+    borrowMax: options.borrowMax ?? 10_000,
+    ...(timestamp ? { node, horizon: options.horizon ?? 600_000 } : {}),
+  }
+}
+
+function checkedFormat(options: GeneratorOptions): { format?: string } {
+  if (options.format === undefined || options.format === '{id}') return {}
+  compileFormat(options.format, { nodeWidth: 1 })
+  return { format: options.format }
+}
+
+function refuseGiven(
+  options: GeneratorOptions,
+  names: readonly (keyof GeneratorOptions)[],
+  why: string,
+): void {
+  const given = names.find((name) => options[name] !== undefined)
+  if (given !== undefined) throw refused(`option '${given}' does not apply: ${why}`)
+}
+
+function refused(why: string): FahaoError {
+  return new FahaoError('ERR', why)
+}

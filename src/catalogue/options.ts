@@ -1,0 +1,137 @@
+/**
+ * What a generator can be told: one schema for the config file, `ID.CREATE`, HTTP and the library. Values may
+ * be text everywhere, so that big integers and durations survive YAML, JSON and the command line.
+ */
+import { z } from 'zod'
+import { FahaoError } from '../base/errors.ts'
+import { formatDuration, parseDurationMs } from '../base/units.ts'
+import { kinds } from '../issuing/issuer.ts'
+
+const integer = z
+  .union([z.string().regex(/^\d{1,19}$/, 'must be a whole number'), z.int().min(0)])
+  .transform(BigInt)
+  .refine((value) => value < 2n ** 63n, 'must be below 2^63')
+const count = integer
+  .pipe(
+    z
+      .bigint()
+      .min(1n)
+      .max(10n ** 12n),
+  )
+  .transform(Number)
+const duration = z
+  .union([
+    z.string(),
+    z
+      .number()
+      .min(0)
+      .transform((ms) => `${ms}`),
+  ])
+  .transform((text, context) => {
+    try {
+      return parseDurationMs(text)
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: (error as Error).message })
+      return z.NEVER
+    }
+  })
+const flag = z
+  .union([z.boolean(), z.enum(['on', 'off', 'true', 'false', 'yes', 'no'])])
+  .transform((value) => value === true || value === 'on' || value === 'true' || value === 'yes')
+
+/** Every option of a generator. Which of them a kind takes is checked by `define`. */
+export const generatorOptions = z
+  .strictObject({
+    kind: z.enum(kinds as readonly ['sequence', 'segment', 'timestamp', 'snowflake']).meta({
+      description: 'sequence and timestamp are strict; segment and snowflake are in order per node',
+    }),
+    start: integer.optional().meta({ description: 'first id of a counter (default 1)' }),
+    increment: count.optional().meta({ description: 'distance between ids of a counter (default 1)' }),
+    offset: integer.optional().meta({ description: 'ids are ≡ offset modulo increment (default start)' }),
+    max: integer.optional().meta({ description: 'largest id of a counter (default 2^63−1)' }),
+    step: count.optional().meta({ description: 'smallest refill of a counter, in ids (default 1000)' }),
+    stepMax: count.optional().meta({ description: 'largest refill of a counter, in ids (default 10^10)' }),
+    horizon: duration.optional().meta({ description: 'how long ids last without the engine (default 10m)' }),
+    issueTimeout: duration
+      .optional()
+      .meta({ description: 'how long a request waits for a refill (default 2s)' }),
+    within: z.enum(['ordered', 'shuffled']).optional().meta({
+      description: 'order within a node’s range; shuffled: segment only',
+    }),
+    scramble: flag.optional().meta({
+      description: 'hide volume by a keyed permutation of [0, max]; segment only, and order is lost',
+    }),
+    format: z.string().max(256).optional().meta({ description: 'template around {id}, such as sms_{id}' }),
+    layout: z
+      .union([z.string().max(400), z.record(z.string(), z.unknown())])
+      .optional()
+      .meta({ description: 'bits of a clock kind: a preset’s name or fields (default twitter)' }),
+    epoch: z.union([z.string(), z.int()]).optional().meta({
+      description: 'another epoch for the layout: ISO date-time with zone, or Unix ms',
+    }),
+    node: z
+      .int()
+      .min(0)
+      .optional()
+      .meta({ description: 'node field of a timestamp, one constant (default 0)' }),
+    sequenceStart: z.enum(['zero', 'random']).optional().meta({
+      description: 'where a clock kind’s sequence starts in a fresh unit of time (default zero)',
+    }),
+    borrowMax: duration.optional().meta({
+      description: 'how far a clock kind may run ahead of the clock when its sequence is full (default 10s)',
+    }),
+  })
+  .meta({ id: 'GeneratorOptions' })
+
+/** Options as users give them. */
+export type GeneratorInput = {
+  readonly [Name in keyof z.input<typeof generatorOptions>]: z.input<typeof generatorOptions>[Name] | bigint
+}
+
+/** Options as read: integers as bigint, counts as number, durations as milliseconds. */
+export type GeneratorOptions = z.output<typeof generatorOptions>
+
+/** The name of each option. */
+export const optionNames = Object.freeze(
+  Object.keys(generatorOptions.shape),
+) as readonly (keyof GeneratorOptions)[]
+
+/** Options whose values are durations, in ms once read. */
+const durations: ReadonlySet<string> = new Set(['horizon', 'issueTimeout', 'borrowMax'])
+
+/** Reads options; ERR names each that is wrong. Takes bigint wherever it takes an integer. */
+export function parseOptions(input: unknown): GeneratorOptions {
+  const read = generatorOptions.safeParse(withoutBigints(input))
+  if (read.success) return read.data
+  throw new FahaoError('ERR', read.error.issues.map(issueText).join('; '))
+}
+
+/** The option of this name in any spelling of case and hyphens: `STEPMAX`, `step-max`, `stepMax`. */
+export function optionName(text: string): keyof GeneratorOptions | undefined {
+  const plain = text.toLowerCase().replaceAll(/[-_]/g, '')
+  return optionNames.find((name) => name.toLowerCase() === plain)
+}
+
+/** A read option as people write it. */
+export function optionText(name: string, value: unknown): string {
+  if (durations.has(name)) return formatDuration(value as number)
+  if (typeof value === 'boolean') return value ? 'on' : 'off'
+  return String(value)
+}
+
+function withoutBigints(input: unknown): unknown {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return input
+  return Object.fromEntries(
+    Object.entries(input)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, typeof value === 'bigint' ? String(value) : value]),
+  )
+}
+
+function issueText(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'unrecognized_keys') {
+    return `unknown option ${issue.keys.map((key) => `'${key}'`).join(', ')}; known are ${optionNames.join(', ')}`
+  }
+  const where = issue.path.length > 0 ? `option '${issue.path.join('.')}': ` : ''
+  return `${where}${issue.message}`
+}
