@@ -1,0 +1,29 @@
+#!/bin/sh
+# Installs and builds, each only when something has changed since the last time. Takes a blink otherwise.
+set -eu
+cd "$(dirname "$0")/.."
+PATH="$PWD/node_modules/.bin:$PATH"
+
+# True when $1 is missing, or anything under the other paths is newer. A folder is newer after a deletion in it.
+outdated() {
+  made=$1
+  shift
+  [ ! -e "$made" ] || [ -n "$(find "$@" -newer "$made" -print 2>/dev/null | head -n 1)" ]
+}
+
+# npm writes this file at the end of an installation.
+if outdated node_modules/.package-lock.json package-lock.json; then
+  echo 'Installing dependencies (once; about half a minute) …' >&2
+  npm ci --include=dev --no-audit --no-fund --loglevel=error >&2 || {
+    echo 'Dependencies could not be installed; npm says why above. Is the npm registry reachable?' >&2
+    exit 1
+  }
+fi
+
+if outdated dist/cli/fahao.js src package-lock.json tsconfig.json tsconfig.build.json; then
+  echo 'Building dist/ …' >&2
+  npm run --silent build >&2 || {
+    echo 'The build failed; the compiler says why above.' >&2
+    exit 1
+  }
+fi

@@ -1,0 +1,9 @@
+#!/bin/sh
+# npm start: from a fresh clone to a running server. Becomes the server in the end, so that signals reach it.
+set -eu
+cd "$(dirname "$0")/.."
+sh scripts/prepare.sh
+# The pinned Node comes first; npm puts it there too, but this script may be run without npm.
+PATH="$PWD/node_modules/.bin:$PATH"
+export PATH
+exec node dist/cli/fahao.js serve --config examples/fahao.yaml "$@"

@@ -1,0 +1,74 @@
+/**
+ * Runs the suites and ends with one summary: `node scripts/suites.ts [folder | file | glob …] [--name PATTERN]`.
+ *
+ * Suites that start processes measure time, and run one after another with the machine to themselves; all
+ * others share its cores. Two runs of node:test, whose counts are added up at the end.
+ */
+import { globSync, statSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { Readable } from 'node:stream'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { parseArgs } from 'node:util'
+
+type TestEvent = ReturnType<typeof run> extends AsyncIterable<infer Event> ? Event : never
+type Counts = Map<string, number>
+
+const alone = /^test\/(integration|fault)\//
+const fileTimeoutMs = 10 * 60_000
+const countLine = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { name: { type: 'string' } },
+})
+const files = testFiles(positionals.length > 0 ? positionals : ['test'])
+if (files.length === 0) {
+  console.error(`No *.test.ts in ${positionals.join(', ')}: name a folder, a file or a glob.`)
+  process.exit(1)
+}
+Readable.from(events(files)).compose(spec).pipe(process.stdout)
+
+function testFiles(places: readonly string[]): string[] {
+  const patterns = places.map((place) => (isFolder(place) ? `${place}/**/*.test.ts` : place))
+  return [...new Set(patterns.flatMap((pattern) => globSync(pattern)))].sort()
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
+async function* events(all: readonly string[]): AsyncGenerator<TestEvent> {
+  const counts: Counts = new Map()
+  yield* oneRun(
+    all.filter((file) => !alone.test(file)),
+    availableParallelism(),
+    counts,
+  )
+  yield* oneRun(
+    all.filter((file) => alone.test(file)),
+    1,
+    counts,
+  )
+  for (const [name, count] of counts) {
+    yield {
+      type: 'test:diagnostic',
+      data: { nesting: 0, level: 'info', message: `${name} ${count}` },
+    } as TestEvent
+  }
+}
+
+/** One run of node:test without its closing counts, which are added to `counts`. */
+async function* oneRun(some: string[], concurrency: number, counts: Counts): AsyncGenerator<TestEvent> {
+  if (some.length === 0) return
+  const only = values.name === undefined ? {} : { testNamePatterns: [values.name] }
+  for await (const event of run({ files: some, concurrency, timeout: fileTimeoutMs, ...only })) {
+    if (event.type === 'test:fail') process.exitCode = 1
+    const count = event.type === 'test:diagnostic' ? countLine.exec(event.data.message) : null
+    if (count && event.type === 'test:diagnostic' && event.data.nesting === 0) {
+      counts.set(count[1]!, (counts.get(count[1]!) ?? 0) + Number(count[2]))
+      continue
+    }
+    if (event.type !== 'test:summary') yield event
+  }
+}

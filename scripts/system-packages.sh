@@ -1,0 +1,47 @@
+#!/bin/sh
+# The programs of the operating system that tests and benchmarks start, and how to get those that are missing.
+set -eu
+
+# program, Debian package, reason
+needed() {
+  cat <<'LIST'
+redis-server redis-server the peer that benchmarks compare with
+redis-cli redis-tools a real client, and redis-benchmark beside it
+strace strace makes fsync slow, or fail
+faketime faketime moves the clock of a real process
+LIST
+}
+
+missing=$(needed | while read -r program package reason; do
+  command -v "$program" >/dev/null 2>&1 || printf '%s ' "$package"
+done)
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+  echo "Some suites need programs that are missing here; install them: apt-get install ${missing% }" >&2
+  exit 1
+fi
+
+# While this file says 101, Debian starts no service that it installs: tests start servers of their own.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  trap 'rm -f "$policy"' EXIT
+  trap 'exit 1' INT TERM
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod +x "$policy"
+fi
+
+echo "Installing ${missing% } …" >&2
+log=$(mktemp)
+export DEBIAN_FRONTEND=noninteractive
+# Package lists may be absent or out of date: fetch them only when a first try fails.
+# shellcheck disable=SC2086 # the list is words
+install() { apt-get install -y -q --no-install-recommends $missing >"$log" 2>&1 </dev/null; }
+if ! install && ! { apt-get update -q >"$log" 2>&1 && install; }; then
+  tail -n 15 "$log" >&2
+  echo "They could not be installed; apt-get says why above. Install them by hand: apt-get install ${missing% }" >&2
+  exit 1
+fi
+rm -f "$log"
+# Nor at the next boot.
+case $missing in *redis-server*) update-rc.d redis-server disable >/dev/null 2>&1 || true ;; esac

@@ -1,0 +1,12 @@
+#!/bin/sh
+# npm test: types, lint, then every suite, or those named: npm test -- test/unit/ids
+set -eu
+cd "$(dirname "$0")/.."
+sh scripts/prepare.sh
+# Without them the suites that need them fail, each with a sentence; the others still tell something.
+sh scripts/system-packages.sh || true
+PATH="$PWD/node_modules/.bin:$PATH"
+export PATH
+tsc --noEmit
+biome check --error-on-warnings .
+exec node scripts/suites.ts "$@"
