@@ -197,4 +197,4 @@ function waitingHelps(error: unknown): boolean {
   return error instanceof FahaoError && passing.has(error.code)
 }
 
-const passing: ReadonlySet<string> = new Set(['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'CLOCK'])
+const passing: ReadonlySet<string> = new Set(['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'CLOCK', 'WORKERID'])

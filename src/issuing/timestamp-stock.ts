@@ -1,0 +1,194 @@
+/**
+ * The stock of `timestamp`: a counter over `time · 2^sequenceBits + sequence`, reserved ahead of the clock.
+ *
+ * Invariants
+ *  1. Only time below the counter's acknowledged bound is in hand (P2), in whole units of time.
+ *  2. Every reserve's floor is at least now and at least the highest end that this process has held.
+ *  3. What is in hand is one stretch `[position, end)`: a range that does not adjoin replaces it.
+ */
+import { describe, FahaoError } from '../base/errors.ts'
+import type { Engine, Reservation } from '../engine/engine.ts'
+import type { Layout } from '../ids/layout.ts'
+import type { Run } from '../ids/run.ts'
+import type { ClockHand } from './clock-hand.ts'
+import type { Stock } from './stock.ts'
+
+/** What a timestamp's stock is made of. */
+export type TimestampStockOptions = {
+  readonly engine: Engine
+  readonly counter: string
+  readonly incarnation: bigint
+  /** First unit of time of this incarnation. */
+  readonly floorUnit: number
+  readonly layout: Layout
+  /** The node field of every id. */
+  readonly node: number
+  readonly horizonUs: number
+  readonly name: string
+  /** Rejects when this process may not reserve. */
+  readonly mayReserve: () => Promise<void>
+}
+
+/** Time is reserved for this many horizons, so that refills are rare and a crash skips little. */
+const aheadHorizons = 1.25
+
+/** See the invariants at the top of the file. */
+export class TimestampStock implements Stock {
+  low = false
+  reserved = 0
+  released = 0
+  readonly #hand: ClockHand
+  readonly #options: TimestampStockOptions
+  readonly #capacity: bigint
+  readonly #horizonUnits: number
+  /** Beyond this unit the time field is full. */
+  readonly #unitMax: number
+  #newest: Reservation | undefined
+  #floorUnit: number
+  #start = 0
+  #markUnit = 0
+  /** The counter's bound when the generator was opened. */
+  readonly #inheritedBound: bigint
+
+  constructor(hand: ClockHand, bound: bigint, options: TimestampStockOptions) {
+    this.#hand = hand
+    this.#options = options
+    this.#capacity = BigInt(hand.capacity)
+    this.#horizonUnits = Math.ceil(options.horizonUs / options.layout.unitUs)
+    this.#unitMax = 2 ** Math.min(options.layout.timeBits, 53)
+    this.#floorUnit = Math.max(options.floorUnit, this.#unitsUp(bound))
+    this.#inheritedBound = bound
+  }
+
+  take(count: number, run: Run): number {
+    const taken = this.#hand.take(count, run)
+    if (this.#hand.seenTime >= this.#markUnit) this.low = true
+    return taken
+  }
+
+  available(): number {
+    return this.#hand.available()
+  }
+
+  collect(count: number): Run[] | undefined {
+    const runs = this.#hand.collect(count)
+    if (this.#hand.seenTime >= this.#markUnit) this.low = true
+    return runs
+  }
+
+  async refill(demand: number): Promise<void> {
+    this.low = false
+    const position = Math.max(this.#hand.position, this.#floorUnit - 1)
+    const target =
+      position + Math.ceil(this.#horizonUnits * aheadHorizons) + Math.ceil(demand / this.#hand.capacity)
+    const from = Math.max(this.#hand.end, position, this.#floorUnit)
+    const end = Math.min(Math.max(target, from + 1), this.#unitMax)
+    if (this.#hand.end - position >= this.#horizonUnits && demand <= this.#hand.available()) return
+    if (end <= from) throw this.#full()
+    await this.#options.mayReserve()
+    await this.#reserve(from, end - from)
+    this.#markUnit = this.#hand.end - this.#horizonUnits
+  }
+
+  ranDry(): void {}
+
+  waitMs(): number | undefined {
+    return this.#hand.waitMs()
+  }
+
+  whyDry(cause: unknown): FahaoError {
+    const { name } = this.#options
+    if (this.#hand.waitMs() !== undefined) return borrowedUp(name)
+    const why =
+      cause === undefined ? 'the engine has not answered in time' : `the engine said: ${describe(cause)}`
+    return new FahaoError('DRY', `generator '${name}' has no reserved time in hand and ${why}; retry`, {
+      cause,
+    })
+  }
+
+  nextIsSafe(): boolean {
+    return this.#options.layout.totalBits <= 53
+  }
+
+  lastIssued(): bigint | undefined {
+    return this.#hand.lastIssued() ?? this.#inherited()
+  }
+
+  seconds(): number {
+    const units = Math.max(0, this.#hand.end - this.#hand.position)
+    return (units * this.#options.layout.unitUs) / 1_000_000
+  }
+
+  /** Moves on so that nothing of the units below `floorUnit` is issued any more. Durable when it resolves. */
+  async moveTo(floorUnit: number): Promise<void> {
+    await this.#options.mayReserve()
+    const { engine, counter, incarnation, node } = this.#options
+    await engine.reserve(counter, { size: 0n, floor: BigInt(floorUnit) * this.#capacity, incarnation })
+    this.#floorUnit = Math.max(this.#floorUnit, floorUnit)
+    // In hand may stay what lies above the floor; a new start keeps the hand from going below.
+    if (floorUnit < this.#hand.end) this.#hand.grant(node, floorUnit, this.#hand.end)
+    else this.#hand.clear()
+    this.#start = floorUnit
+  }
+
+  async close(): Promise<void> {
+    const from = BigInt(this.#hand.untouched) * this.#capacity
+    const newest = this.#newest
+    this.#hand.clear()
+    this.low = false
+    if (newest === undefined || from >= newest.end || from < BigInt(this.#start) * this.#capacity) return
+    const { engine, counter, incarnation } = this.#options
+    const gone = await engine.release(counter, newest, from, { incarnation }).catch(() => false)
+    if (gone) this.released += Number(newest.end - from)
+  }
+
+  async #reserve(fromUnit: number, units: number): Promise<void> {
+    const { engine, counter, incarnation, node } = this.#options
+    const reservation = await engine.reserve(counter, {
+      size: BigInt(units) * this.#capacity,
+      floor: BigInt(fromUnit) * this.#capacity,
+      max: BigInt(this.#unitMax) * this.#capacity,
+      incarnation,
+    })
+    const adjoins = reservation.start === this.#newest?.end && this.#hand.end > 0
+    if (!adjoins) this.#start = this.#unitsUp(reservation.start)
+    const end = Number(reservation.end / this.#capacity)
+    this.#newest = reservation
+    this.#floorUnit = end
+    this.reserved += Number(reservation.end - reservation.start)
+    this.#hand.grant(node, this.#start, end)
+  }
+
+  #inherited(): bigint | undefined {
+    if (this.#inheritedBound === 0n) return undefined
+    const { layout, node } = this.#options
+    const raw = this.#inheritedBound - 1n
+    const time = raw / this.#capacity
+    const sequence = raw % this.#capacity
+    return (
+      (time << BigInt(layout.timeShift)) |
+      (BigInt(node) << BigInt(layout.nodeShift)) |
+      (sequence << BigInt(layout.sequenceShift)) |
+      layout.fixed
+    )
+  }
+
+  #unitsUp(raw: bigint): number {
+    return Number((raw + this.#capacity - 1n) / this.#capacity)
+  }
+
+  #full(): FahaoError {
+    return new FahaoError(
+      'EXHAUSTED',
+      `the time field of generator '${this.#options.name}' is full; use a layout with a later epoch under another name`,
+    )
+  }
+}
+
+/** What to tell callers who wait for time itself. */
+export function borrowedUp(name: string): FahaoError {
+  return new FahaoError(
+    'CLOCK',
+    `generator '${name}' has borrowed all of borrowMax from the future; retry, or use a layout with more sequence bits or a finer unit`,
+  )
+}

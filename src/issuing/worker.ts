@@ -1,0 +1,298 @@
+/**
+ * This node's worker id. The right to it *is* its reserved time: one record per id, `{owner, epoch, boundUs}`,
+ * shared by all snowflakes of the node and extended by conditional writes while ids are being issued.
+ *
+ * Invariants
+ *  1. Time below `boundUs` is used only after the record with this bound is durable (P2).
+ *  2. Every claim starts at or above the bound of the record that it replaces, so that no two holders of an id
+ *     ever share a moment, whatever their clocks say.
+ *  3. A claim replaces the very version that was judged free: its bound had passed, or the version was watched
+ *     unchanged for longer than a live holder would leave it.
+ *  4. A failed extension ends the claim: nothing above its bound is ever used.
+ *  5. After an unknown outcome the record is read before anything is built on it (P8).
+ */
+
+import { describe, FahaoError, hasCode } from '../base/errors.ts'
+import type { Timeline } from '../base/timeline.ts'
+import type { Engine, StoredRecord } from '../engine/engine.ts'
+
+/** Where worker ids are recorded. */
+export const workerPrefix = 'workers/'
+
+/** A worker id's record. */
+export type WorkerRecord = {
+  /** Node id of the holder, new at each start of a process. */
+  readonly owner: string
+  /** For people: `host:pid` of the holder. */
+  readonly holder: string
+  /** How often the id has been claimed. */
+  readonly epoch: number
+  /** Time below this, in Unix µs, may have been used. */
+  readonly boundUs: number
+  /** The holder was the only process on this store. */
+  readonly exclusive: boolean
+}
+
+/** How a node gets its worker id. */
+export type WorkerOptions = {
+  readonly engine: Engine
+  readonly timeline: Timeline
+  /** A fixed id, or undefined to take one from the pool. */
+  readonly fixedId: number | undefined
+  /** For how long reserved time should last without the engine, in µs. */
+  readonly leadUs: number
+  /** This process's node id. */
+  readonly owner: string
+  /** `host:pid`. */
+  readonly holder: string
+  /** Told of claims and losses. */
+  readonly onEvent: (message: string, level: 'info' | 'warn') => void
+}
+
+/** Extensions go this many leads ahead. */
+const aheadLeads = 1.25
+const claimTries = 100
+const poolMax = 65_536
+
+type Held = { readonly id: number; readonly startUs: number; version: bigint; record: WorkerRecord }
+
+/** See the invariants at the top of the file. */
+export class Worker {
+  readonly #options: WorkerOptions
+  #held: Held | undefined
+  #claim = 0
+  #securing: Promise<void> = Promise.resolve()
+  /** The outcome of the newest write is not known. */
+  #unsettled = false
+  #usedUs = 0
+  /** A fixed id that somebody else holds: which version, and since when it has stood unchanged. */
+  #watched: { version: bigint; sinceUs: number; startedUs: number } | undefined
+
+  constructor(options: WorkerOptions) {
+    this.#options = options
+  }
+
+  /** Grows with each claim; 0 before the first. */
+  get claim(): number {
+    return this.#claim
+  }
+
+  /** The worker id; −1 while there is none. */
+  get id(): number {
+    return this.#held?.id ?? -1
+  }
+
+  /** First moment of the claim, in Unix µs. */
+  get startUs(): number {
+    return this.#held?.startUs ?? 0
+  }
+
+  /** End of the reserved time, in Unix µs. */
+  get boundUs(): number {
+    return this.#held?.record.boundUs ?? 0
+  }
+
+  /** When less than this is ahead, it is time to extend; in µs. */
+  get leadUs(): number {
+    return this.#options.leadUs
+  }
+
+  /** A snowflake has used time below `us` under `claim`. */
+  used(claim: number, us: number): void {
+    if (claim === this.#claim && us > this.#usedUs) this.#usedUs = us
+  }
+
+  /**
+   * Makes sure that time is reserved at least until `untilUs`, and for the lead. Calls run one after another.
+   * Rejects with WORKERID when the id is somebody else's, EXHAUSTED when the pool is, UNAVAILABLE, UNKNOWN.
+   */
+  secure(untilUs: number): Promise<void> {
+    const next = this.#securing.then(
+      () => this.#secure(untilUs),
+      () => this.#secure(untilUs),
+    )
+    this.#securing = next
+    return next
+  }
+
+  /** Gives the unused time back, so that the next start can take the id at once. Never rejects. */
+  async release(): Promise<void> {
+    await this.#securing.catch(() => {})
+    const held = this.#held
+    this.#held = undefined
+    if (held === undefined || this.#unsettled) return
+    const boundUs = Math.max(this.#usedUs, held.startUs)
+    if (boundUs >= held.record.boundUs) return
+    const value = JSON.stringify({ ...held.record, boundUs })
+    await this.#options.engine.write(recordKey(held.id), value, held.version).catch(() => undefined)
+  }
+
+  async #secure(untilUs: number): Promise<void> {
+    if (this.#unsettled) await this.#settle()
+    const held = this.#held
+    const nowUs = this.#options.timeline.nowUs()
+    if (held !== undefined) {
+      if (held.record.boundUs >= Math.max(untilUs, nowUs + this.#options.leadUs)) return
+      if (await this.#extend(held, this.#target(untilUs, nowUs))) return
+    }
+    await this.#acquire(untilUs)
+  }
+
+  #target(untilUs: number, fromUs: number): number {
+    return Math.ceil(Math.max(untilUs, fromUs) + this.#options.leadUs * aheadLeads)
+  }
+
+  /** Moves the bound on; false when the id has become somebody else's. */
+  async #extend(held: Held, boundUs: number): Promise<boolean> {
+    const record = { ...held.record, boundUs }
+    const stored = await this.#write(held.id, record, held.version)
+    if (stored === undefined) {
+      this.#lose(held, await this.#options.engine.read(recordKey(held.id)))
+      return false
+    }
+    held.version = stored.version
+    held.record = record
+    return true
+  }
+
+  async #write(
+    id: number,
+    record: WorkerRecord,
+    expected: bigint | undefined,
+  ): Promise<StoredRecord | undefined> {
+    try {
+      return await this.#options.engine.write(recordKey(id), JSON.stringify(record), expected)
+    } catch (error) {
+      if (hasCode(error, 'UNKNOWN')) this.#unsettled = true
+      throw error
+    }
+  }
+
+  /** Finds out what became of an extension without an answer. An unanswered claim is just a gap in the id. */
+  async #settle(): Promise<void> {
+    const held = this.#held
+    const stored = held && (await this.#options.engine.read(recordKey(held.id)))
+    this.#unsettled = false
+    if (held === undefined) return
+    const record = stored && readRecord(stored)
+    if (record?.owner === held.record.owner && record.epoch === held.record.epoch) {
+      held.version = stored!.version
+      held.record = record
+    } else {
+      this.#lose(held, stored)
+    }
+  }
+
+  #lose(held: Held, stored: StoredRecord | undefined): void {
+    this.#held = undefined
+    this.#usedUs = 0
+    const who = stored
+      ? (readRecord(stored)?.holder ?? 'an unreadable record')
+      : 'nobody: its record was removed'
+    this.#options.onEvent(`worker id ${held.id} is no longer this node's; it is now held by ${who}`, 'warn')
+  }
+
+  async #acquire(untilUs: number): Promise<void> {
+    const { fixedId } = this.#options
+    const exclusive = (await this.#options.engine.ownership()).state === 'owner'
+    for (let tries = 0; tries < claimTries; tries++) {
+      const free =
+        fixedId === undefined ? await this.#freeInPool() : await this.#fixedWhenFree(fixedId, exclusive)
+      if (await this.#claimId(free.id, free.stored, exclusive, untilUs)) return
+    }
+    throw new FahaoError(
+      'CONFLICT',
+      `other nodes were faster to claim a worker id ${claimTries} times in a row; retry`,
+    )
+  }
+
+  async #claimId(
+    id: number,
+    stored: StoredRecord | undefined,
+    exclusive: boolean,
+    untilUs: number,
+  ): Promise<boolean> {
+    const { owner, holder, timeline } = this.#options
+    const before = stored && readRecord(stored)
+    const startUs = Math.max(timeline.nowUs(), before?.boundUs ?? 0)
+    const boundUs = this.#target(untilUs, startUs)
+    const record = { owner, holder, epoch: (before?.epoch ?? 0) + 1, boundUs, exclusive }
+    const written = await this.#write(id, record, stored?.version)
+    if (written === undefined) return false
+    this.#held = { id, startUs, version: written.version, record }
+    this.#claim++
+    this.#usedUs = 0
+    this.#watched = undefined
+    this.#options.onEvent(`claimed worker id ${id}`, 'info')
+    return true
+  }
+
+  /** The lowest id that nobody holds: without a record, or with a bound that has passed. */
+  async #freeInPool(): Promise<{ id: number; stored: StoredRecord | undefined }> {
+    const records = new Map<number, StoredRecord>()
+    let after: string | undefined
+    do {
+      const page = await this.#options.engine.list(workerPrefix, { ...(after && { after }), limit: 1000 })
+      for (const stored of page) records.set(Number(stored.key.slice(workerPrefix.length)), stored)
+      after = page.length === 1000 ? page.at(-1)!.key : undefined
+    } while (after !== undefined)
+    const nowUs = this.#options.timeline.nowUs()
+    for (let id = 0; id < poolMax; id++) {
+      const stored = records.get(id)
+      if (stored === undefined || (readRecord(stored)?.boundUs ?? 0) <= nowUs) return { id, stored }
+    }
+    throw new FahaoError(
+      'EXHAUSTED',
+      `all ${poolMax} worker ids are held; wait for ${describeLead(this.#options.leadUs)} or stop nodes`,
+    )
+  }
+
+  /** A fixed id once it is free; until then WORKERID says who holds it. */
+  async #fixedWhenFree(
+    id: number,
+    exclusive: boolean,
+  ): Promise<{ id: number; stored: StoredRecord | undefined }> {
+    const stored = await this.#options.engine.read(recordKey(id))
+    const record = stored && readRecord(stored)
+    const { timeline, leadUs } = this.#options
+    if (stored === undefined || record === undefined || record.boundUs <= timeline.nowUs())
+      return { id, stored }
+    // Its holder owned the store, and now this process does: it is gone.
+    if (exclusive && record.exclusive) return { id, stored }
+    const monoUs = timeline.monoUs()
+    const watched = this.#watched
+    if (watched === undefined || watched.version !== stored.version) {
+      this.#watched = { version: stored.version, sinceUs: monoUs, startedUs: watched?.startedUs ?? monoUs }
+    } else if (monoUs - watched.sinceUs > leadUs * aheadLeads) {
+      return { id, stored }
+    }
+    const alive = this.#watched!.sinceUs > this.#watched!.startedUs
+    throw new FahaoError(
+      'WORKERID',
+      alive
+        ? `worker id ${id} is in use by ${record.holder}; give each node an id of its own, or use --worker-id pool`
+        : `worker id ${id} was held by ${record.holder}; it is free ${describeLead(leadUs * aheadLeads)} after its last use; retry`,
+    )
+  }
+}
+
+function recordKey(id: number): string {
+  return `${workerPrefix}${id}`
+}
+
+function readRecord(stored: StoredRecord): WorkerRecord {
+  try {
+    const record = JSON.parse(stored.value) as WorkerRecord
+    if (!Number.isSafeInteger(record.boundUs)) throw new TypeError('boundUs is no whole number')
+    return record
+  } catch (error) {
+    throw new FahaoError(
+      'ENGINE',
+      `the record ${stored.key} cannot be read (${describe(error)}); restore or remove it`,
+    )
+  }
+}
+
+function describeLead(us: number): string {
+  return `${Math.ceil(us / 1_000_000)} s`
+}
