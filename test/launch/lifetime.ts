@@ -1,0 +1,36 @@
+/** What ends with a test. */
+
+/** Anything that calls back when it is over: a `TestContext`, `{ after }` of node:test for a whole file, a `Scope`. */
+export interface Lifetime {
+  after(callback: () => Promise<void>): void
+}
+
+const endings = new WeakMap<Lifetime, (() => unknown)[]>()
+
+/** Calls back when `lifetime` is over, the latest first: a process ends before its folder goes. */
+export function atEnd(lifetime: Lifetime, callback: () => unknown): void {
+  const known = endings.get(lifetime)
+  if (known) {
+    known.push(callback)
+    return
+  }
+  const callbacks = [callback]
+  endings.set(lifetime, callbacks)
+  lifetime.after(async () => {
+    endings.delete(lifetime)
+    for (const each of callbacks.reverse()) await each()
+  })
+}
+
+/** A lifetime outside of node:test, for campaigns and benchmarks: `await using scope = new Scope()`. */
+export class Scope implements Lifetime, AsyncDisposable {
+  readonly #callbacks: (() => Promise<void>)[] = []
+
+  after(callback: () => Promise<void>): void {
+    this.#callbacks.push(callback)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const each of this.#callbacks.reverse()) await each()
+  }
+}
