@@ -257,6 +257,8 @@ export class Worker {
     const { timeline, leadUs } = this.#options
     if (stored === undefined || record === undefined || record.boundUs <= timeline.nowUs())
       return { id, stored }
+    // A claim of our own whose answer was lost: what it covers is skipped.
+    if (record.owner === this.#options.owner) return { id, stored }
     // Its holder owned the store, and now this process does: it is gone.
     if (exclusive && record.exclusive) return { id, stored }
     const monoUs = timeline.monoUs()

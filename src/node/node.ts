@@ -1,0 +1,36 @@
+/**
+ * One running node: an engine, a timeline, a worker id and a catalogue, wired together. It knows no transport;
+ * RESP, HTTP and the library attach to it.
+ */
+import type { Timeline } from '../base/timeline.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { ServerView } from '../commands/context.ts'
+import type { Engine, Ownership } from '../engine/engine.ts'
+import type { Config } from './config.ts'
+
+/** Whether this node can do its work. */
+export type Health = {
+  /** `ok`: the engine is up. `degraded`: it is not, ids go on from what is in hand. `down`: new ids will not come. */
+  readonly state: 'ok' | 'degraded' | 'down' | 'stopping'
+  /** One line on why it is not ok. */
+  readonly reason: string | undefined
+  /** The shortest time that ids in hand would last over the generators in use, in seconds; undefined when idle. */
+  readonly inHandSeconds: number | undefined
+}
+
+/** A running node. */
+export interface FahaoNode {
+  readonly config: Config
+  readonly engine: Engine
+  readonly timeline: Timeline
+  readonly catalogue: Catalogue
+  readonly server: ServerView
+  /** Worker id of this node's snowflakes; undefined until one was needed. */
+  readonly workerId: number | undefined
+  health(): Health
+  ownership(): Promise<Ownership>
+  /** See `Engine.advance`. */
+  advance(gap: bigint): Promise<number>
+  /** Stops issuing, releases what is in hand, closes the engine. */
+  close(): Promise<void>
+}
