@@ -1,0 +1,277 @@
+/** The house rules that a machine can hold. Each is shown to hold, and to notice a file that breaks it. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import {
+  leftOpen,
+  longFiles,
+  machineClocks,
+  nodeGlobals,
+  undocumentedExports,
+  unrunTests,
+  unusedFiles,
+  unwantedSyntax,
+  vagueNames,
+} from './tidy/code.ts'
+import { forbiddenImports } from './tidy/layers.ts'
+import { brokenLinks, foreignPlaces, incompleteLock, readmeDifferences } from './tidy/prose.ts'
+import { importsOf, readSource, type Tree } from './tidy/source.ts'
+
+type Rule = {
+  readonly name: string
+  readonly findings: (tree: Tree) => string[]
+  /** Each breaks the rule, by itself. */
+  readonly breaking: readonly Readonly<Record<string, string>>[]
+  /** Each looks like it, and keeps it. */
+  readonly keeping?: readonly Readonly<Record<string, string>>[]
+}
+
+const root = join(import.meta.dirname, '..')
+const entries = { 'src/index.ts': '', 'src/ids.ts': '', 'src/cli/fahao.ts': '' }
+// Words that must not stand in this file either.
+const [later, skip, hidden] = [
+  ['TO', 'DO'],
+  ['.sk', 'ip'],
+  ['/wo', 'rk/x'],
+].map((halves) => halves.join(''))
+
+const rules: readonly Rule[] = [
+  {
+    name: 'each layer imports only what stands above it',
+    findings: forbiddenImports,
+    breaking: [
+      { 'src/base/a.ts': "import { x } from '../ids/x.ts'" },
+      { 'src/base/a.ts': "import { x } from 'node:fs'" },
+      { 'src/ids/a.ts': "import { x } from 'node:crypto'" },
+      { 'src/ids/a.ts': "const x = await import('zod')" },
+      { 'src/ids/a.ts': "export { x } from '../engine/x.ts'" },
+      { 'src/engine/a.ts': "import type { x } from '../issuing/x.ts'" },
+      { 'src/engine/memory/a.ts': "import { x } from '../sqlite/x.ts'" },
+      { 'src/engine/memory/a.ts': "import { x } from '../open.ts'" },
+      { 'src/engine/engine.ts': "import { x } from './memory/x.ts'" },
+      { 'src/issuing/a.ts': "import '../catalogue/x.ts'" },
+      { 'src/node/a.ts': "import { x } from '../resp/x.ts'" },
+      { 'src/resp/a.ts': "import { x } from '../http/x.ts'" },
+      { 'src/http/native/a.ts': "import { x } from '../../resp/x.ts'" },
+      { 'src/cli/a.ts': "import { x } from '../index.ts'" },
+      { 'src/cli/a.ts': "import { x } from '../../test/x.ts'" },
+      { 'src/cli/a.ts': "import { x } from '../node/x.js'" },
+      { 'src/extra/a.ts': "import { x } from '../base/x.ts'" },
+      { 'src/ids.ts': "export { x } from './issuing/x.ts'" },
+      { 'src/ids.ts': "import { x } from 'zod'" },
+      { 'src/index.ts': "export { x } from './cli/x.ts'" },
+      { 'src/extra.ts': "export { x } from './base/x.ts'" },
+    ],
+    keeping: [
+      { 'src/engine/mysql/a.ts': "import { x } from '../sql/x.ts'" },
+      { 'src/engine/open.ts': "const x = await import('./mysql/x.ts')" },
+      { 'src/cli/a.ts': "import { x } from '../http/x.ts'\nimport { y } from '../resp/y.ts'" },
+      { 'src/base/a.ts': "const page = `import { x } from 'node:fs'` // import 'node:fs'" },
+    ],
+  },
+  {
+    name: 'no file in src is longer than 350 lines',
+    findings: longFiles,
+    breaking: [{ 'src/base/a.ts': 'const x = 1\n'.repeat(351) }],
+    keeping: [{ 'src/base/a.ts': 'const x = 1\n'.repeat(350) }],
+  },
+  {
+    name: 'every file in src is reached from the library, from fahao/ids or from the command line',
+    findings: unusedFiles,
+    breaking: [
+      { ...entries, 'src/base/a.ts': '' },
+      { 'src/index.ts': '', 'src/ids.ts': '' },
+    ],
+    keeping: [
+      {
+        ...entries,
+        'src/index.ts': "new Worker(new URL('./base/w.ts', import.meta.url))",
+        'src/base/w.ts': '',
+      },
+      { ...entries, 'src/index.ts': "import './a.ts'", 'src/a.ts': "await import('./b.ts')", 'src/b.ts': '' },
+    ],
+  },
+  {
+    name: 'every export in src has a doc comment and is named',
+    findings: undocumentedExports,
+    breaking: [
+      { 'src/base/a.ts': 'export const x = 1' },
+      { 'src/base/a.ts': '/* plain */\nexport function x() {}' },
+      { 'src/base/a.ts': '/** Of the file. */\nimport x\n\nexport type X = 1' },
+      { 'src/base/a.ts': "export * from './b.ts'" },
+      { 'src/base/a.ts': 'const x = 1\nexport { x }' },
+    ],
+    keeping: [
+      { 'src/base/a.ts': '/** One. */\nexport const x = 1\n\n/** Two. */\nexport async function y() {}' },
+      { 'src/base/a.ts': "export { x } from './b.ts'\nexport type { y } from './c.ts'" },
+      { 'src/base/a.ts': '/** f. */\nexport function f(a: 1): void\nexport function f(a: 2): void' },
+    ],
+  },
+  {
+    name: "only base/clock.ts touches the machine's clocks, timers and randomness",
+    findings: machineClocks,
+    breaking: [
+      'Date.now()',
+      'Math.random()',
+      'performance.now()',
+      'setTimeout(f, 1)',
+      'setInterval(f, 1)',
+      'new Date()',
+      'process.hrtime.bigint()',
+      "import { setTimeout as f } from 'node:timers/promises'",
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: code, as a file would have it
+      'const text = `${Date.now()}`',
+    ].map((code) => ({ 'src/node/a.ts': code })),
+    keeping: [
+      { 'src/base/clock.ts': 'Date.now()' },
+      { 'src/node/a.ts': "// Date.now()\nconst x = 'Date.now()'\nnew Date(timeMs)\nclearTimeout(x)" },
+      { 'src/node/a.ts': "const quote = /['\"`]/\nconst x = 'Date.now()'" },
+    ],
+  },
+  {
+    name: 'base and ids use nothing that only node has',
+    findings: nodeGlobals,
+    breaking: [{ 'src/ids/a.ts': 'Buffer.from(x)' }, { 'src/base/a.ts': 'process.exit(1)' }],
+    keeping: [{ 'src/ids/a.ts': 'type X = { process: 1 }\nx.process()' }, { 'src/node/a.ts': 'process.pid' }],
+  },
+  {
+    name: 'no default exports, enums or namespaces',
+    findings: unwantedSyntax,
+    breaking: [
+      { 'src/base/a.ts': 'export default 1' },
+      { 'test/a.ts': 'enum Kind { a }' },
+      { 'src/base/a.ts': 'declare namespace X { }' },
+    ],
+    keeping: [{ 'src/base/a.ts': "const enumeration = z.enum(['a'])\n// an enum x { }" }],
+  },
+  {
+    name: 'no file is named for nothing in particular',
+    findings: vagueNames,
+    breaking: ['src/base/utils.ts', 'test/helpers/a.ts', 'src/node/lease-manager.ts', 'bench/common.ts'].map(
+      (path) => ({
+        [path]: '',
+      }),
+    ),
+    keeping: [{ 'src/commands/commonwealth.ts': '' }],
+  },
+  {
+    name: 'nothing is left open in the code',
+    findings: leftOpen,
+    breaking: [{ 'src/base/a.ts': `// ${later}: later` }],
+  },
+  {
+    name: 'every test runs',
+    findings: unrunTests,
+    breaking: [
+      { 'test/a.test.ts': `test${skip}('x', () => {})` },
+      { 'test/a.test.ts': "test('x', { timeout: 1, skip: true }, () => {})" },
+      { 'test/a.test.ts': "describe('x', { only: true }, () => {})" },
+      { 'test/a.test.ts': `test('x', (t) => t${skip}())` },
+    ],
+    keeping: [{ 'test/a.test.ts': "test('--skip moves on', () => restore({ skip: 1n }))" }],
+  },
+  {
+    name: 'the project speaks of itself alone',
+    findings: foreignPlaces,
+    breaking: [
+      { 'README.md': `See ${hidden}` },
+      { 'src/base/a.ts': `// https://registry${'.'}example.org/` },
+      { 'a.json': `https://www.npm${'js'}.com/` },
+    ],
+    keeping: [{ 'README.md': 'the npm registry, test/work/x' }],
+  },
+  {
+    name: 'both READMEs have the same headings and the same code',
+    findings: readmeDifferences,
+    breaking: [
+      { 'README.md': '# a' },
+      { 'README.md': '# a\n## b', 'README.zh-CN.md': '# a\n### b' },
+      { 'README.md': '```sh\na\n```', 'README.zh-CN.md': '```sh\nb\n```' },
+      { 'README.md': '```sh\na\n```', 'README.zh-CN.md': '' },
+    ],
+    keeping: [
+      {
+        'README.md': '# a\n```sh\n# one\nnpm start  # two\n```\n## b',
+        'README.zh-CN.md': '# 一\n```sh\n# 壹\nnpm start  # 贰\n```\n## 二',
+      },
+    ],
+  },
+  {
+    name: 'relative links lead to a file, and to a heading in it',
+    findings: brokenLinks,
+    breaking: [
+      { 'README.md': '[a](docs/a.md)' },
+      { 'README.md': '[a](#nowhere)\n# Somewhere' },
+      { 'README.md': '[a](docs/a.md#two)', 'docs/a.md': '# One' },
+      { 'docs/a.md': '[a]: ../none.md' },
+    ],
+    keeping: [
+      {
+        'README.md': '[a](docs/a.md#it-is-two-2) [b](docs) [c](https://x.org/y)',
+        'docs/a.md': '# It is: `two` 2',
+      },
+      { 'README.zh-CN.md': '[a](#如何-开始)\n## 如何 开始\n```md\n[x](none.md)\n```' },
+    ],
+  },
+  {
+    name: 'the lock file serves every platform',
+    findings: incompleteLock,
+    breaking: [{ 'package-lock.json': '{"packages":{"node_modules/a":{"optionalDependencies":{"b":"1"}}}}' }],
+    keeping: [
+      {
+        'package-lock.json':
+          '{"packages":{"node_modules/a":{"optionalDependencies":{"b":"1"}},"node_modules/b":{}}}',
+      },
+    ],
+  },
+]
+
+describe('the house rules', () => {
+  const repository = readRepository()
+  for (const { name, findings, breaking, keeping = [] } of rules) {
+    test(name, () => {
+      for (const files of breaking) {
+        assert.notDeepEqual(
+          findings(new Map(Object.entries(files))),
+          [],
+          `not noticed: ${JSON.stringify(files)}`,
+        )
+      }
+      for (const files of keeping) {
+        assert.deepEqual(
+          findings(new Map(Object.entries(files))),
+          [],
+          `taken for a breach: ${JSON.stringify(files)}`,
+        )
+      }
+      const found = findings(repository)
+      assert.ok(found.length === 0, `\n${found.join('\n')}`)
+    })
+  }
+
+  test('the reader of sources tells code from strings, comments and regular expressions', () => {
+    const source = readSource(
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: code, as a file would have it
+      "const a = /'/ // it's\nimport { b } from './b.ts'\nconst c = `${d('}')} import 'e'`",
+    )
+    assert.deepEqual(importsOf(source), ['./b.ts'])
+    assert.equal(source.code.length, source.text.length)
+    assert.match(source.code, /d\( +\)/)
+  })
+})
+
+/** What git knows of, or would: nothing that is ignored. */
+function readRepository(): Tree {
+  const options = { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 26 } as const
+  const listed = execFileSync(
+    'git',
+    ['ls-files', '-z', '--cached', '--others', '--exclude-standard'],
+    options,
+  )
+  const removed = execFileSync('git', ['ls-files', '-z', '--deleted'], options)
+  const gone = new Set(removed.split('\0'))
+  const paths = listed.split('\0').filter((path) => path !== '' && !gone.has(path))
+  return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
+}

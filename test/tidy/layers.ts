@@ -1,0 +1,81 @@
+/** The house: who may import whom. */
+import { importsOf, readSource, resolve, type Tree } from './source.ts'
+
+/** From the ground up; each may import only what comes before it. Those in one row are siblings. */
+const storeys = [
+  ['base'],
+  ['ids'],
+  ['engine'],
+  ['issuing'],
+  ['cluster'],
+  ['auth'],
+  ['catalogue'],
+  ['commands'],
+  ['node'],
+  ['resp', 'http'],
+  ['cli'],
+]
+/** Engines share nothing but SQL's statements. */
+const engineMayImport: Readonly<Record<string, readonly string[]>> = { mysql: ['sql'], postgres: ['sql'] }
+const workInBrowsers = ['base', 'ids']
+
+/** Every import in src that the layers forbid. */
+export function forbiddenImports(tree: Tree): string[] {
+  const findings: string[] = []
+  for (const [path, text] of tree) {
+    if (!/^src\/.*\.ts$/.test(path)) continue
+    for (const specifier of importsOf(readSource(text))) {
+      const reason = refusal(path, specifier)
+      if (reason) findings.push(`${path} imports ${specifier}: ${reason}`)
+    }
+  }
+  return findings
+}
+
+function refusal(path: string, specifier: string): string | undefined {
+  const from = layerOf(path)
+  if (!specifier.startsWith('.')) {
+    if (path === 'src/ids.ts' || workInBrowsers.includes(from)) return 'it works in a browser, and alone'
+    return undefined
+  }
+  const target = resolve(path, specifier)
+  if (!target.startsWith('src/')) return 'it lies outside of src'
+  if (!target.endsWith('.ts')) return 'imports end with .ts'
+  return refusalInside(path, from, target)
+}
+
+function refusalInside(path: string, from: string, target: string): string | undefined {
+  const to = layerOf(target)
+  if (path === 'src/index.ts') return to === 'cli' ? 'the library has no command line' : undefined
+  if (path === 'src/ids.ts')
+    return workInBrowsers.includes(to) ? undefined : 'fahao/ids stands on ids and base alone'
+  if (from === '') return 'only index.ts and ids.ts stand outside of the layers'
+  if (to === '') return 'index.ts and ids.ts stand on top'
+  if (from === to) return from === 'engine' ? refusalBetweenEngines(path, target) : undefined
+  const height = heightOf(from)
+  if (height < 0) return `'${from}' is no layer`
+  return heightOf(to) >= 0 && heightOf(to) < height ? undefined : `${from} does not stand above ${to}`
+}
+
+function refusalBetweenEngines(path: string, target: string): string | undefined {
+  const [from, to] = [engineOf(path), engineOf(target)]
+  if (from === to) return undefined
+  if (from === '')
+    return target === 'src/engine/open.ts' || path === 'src/engine/open.ts'
+      ? undefined
+      : 'only open.ts knows engines'
+  if (to === '') return target === 'src/engine/open.ts' ? 'open.ts stands above the engines' : undefined
+  return engineMayImport[from]?.includes(to) ? undefined : 'engines do not import each other'
+}
+
+function layerOf(path: string): string {
+  return /^src\/([^/]+)\//.exec(path)?.[1] ?? ''
+}
+
+function engineOf(path: string): string {
+  return /^src\/engine\/([^/]+)\//.exec(path)?.[1] ?? ''
+}
+
+function heightOf(layer: string): number {
+  return storeys.findIndex((storey) => storey.includes(layer))
+}
