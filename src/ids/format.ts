@@ -1,0 +1,188 @@
+/**
+ * Formats: what stands around an id when it is given out as text.
+ *
+ *   template = any text with exactly one {id}; {{ and }} stand for braces
+ *   {id} {id:WIDTH} {id:WIDTH:baseRADIX} {id::baseRADIX}    RADIX 10, 16, 36 or 62
+ *   {node} {node:WIDTH}
+ *   {date:PATTERN} {date:PATTERN:ZONE}
+ *   {check:luhn} {check:damm}                               after {id}, over all digits 0–9 before it
+ *
+ * Every part but an id without WIDTH has a fixed width, and there is one id. So the text of two ids is never
+ * the same, and every format reads back what it wrote.
+ */
+import { FahaoError } from '../base/errors.ts'
+import type { CheckName } from './check-digit.ts'
+import { DatePart } from './format-date.ts'
+import {
+  CheckPart,
+  type FormatPart,
+  type FormatValues,
+  foreign,
+  IdPart,
+  LiteralPart,
+  NodePart,
+  shown,
+} from './format-part.ts'
+import type { Radix } from './radix.ts'
+
+export type { FormatValues } from './format-part.ts'
+
+/** A compiled template. */
+export interface Format {
+  /** The template as it was given. */
+  readonly template: string
+  /** Whether `format` needs `node`. */
+  readonly needsNode: boolean
+  /** Whether `format` needs `unixUs`. */
+  readonly needsTime: boolean
+  /** The largest id that it can write: 2^63 − 1 where the id has no fixed width. */
+  readonly maxId: bigint
+  /**
+   * The text of an id. Throws EXHAUSTED for an id above `maxId` (a wider text would break what relies on the
+   * width), ERR for a value that is missing or does not fit.
+   */
+  format(id: bigint, values?: FormatValues): string
+  /** The id in a text that this format wrote. Throws ERR for any other text. */
+  parse(text: string): bigint
+}
+
+/** What a template leaves open. */
+export type FormatOptions = {
+  /** Digits of `{node}` without a width: those of the configured index, the same on every node. */
+  readonly nodeWidth?: number | undefined
+}
+
+const templateMax = 256
+const widthMax = 64
+const nodeWidthMax = 15
+const noValues: FormatValues = Object.freeze({})
+
+/** Checks and compiles a template. Throws ERR with the reason and the remedy. */
+export function compileFormat(template: string, options: FormatOptions = {}): Format {
+  if (template.length > templateMax) throw refused(`it is longer than ${templateMax} characters`)
+  if (/\p{Cc}/u.test(template)) throw refused('it has control characters; write it on one line')
+  if (!template.isWellFormed()) throw refused('it is not well-formed Unicode')
+  const parts = split(template).map((piece) =>
+    typeof piece === 'string' ? new LiteralPart(piece) : fieldPart(piece.field, options),
+  )
+  checkTogether(parts)
+  return new CompiledFormat(template, parts)
+}
+
+class CompiledFormat implements Format {
+  readonly template: string
+  readonly needsNode: boolean
+  readonly needsTime: boolean
+  readonly maxId: bigint
+  readonly #parts: readonly FormatPart[]
+  readonly #id: IdPart
+  /** Characters of all parts but an id of free width. */
+  readonly #fixedWidth: number
+
+  constructor(template: string, parts: readonly FormatPart[]) {
+    this.template = template
+    this.#parts = parts
+    this.#id = parts.find((part) => part instanceof IdPart)!
+    this.#fixedWidth = parts.reduce((sum, { width }) => sum + (width ?? 0), 0)
+    this.needsNode = parts.some((part) => part instanceof NodePart)
+    this.needsTime = parts.some((part) => part instanceof DatePart)
+    this.maxId = this.#id.maxId
+  }
+
+  format(id: bigint, values: FormatValues = noValues): string {
+    let text = ''
+    for (const part of this.#parts) text += part.write(id, values, text)
+    return text
+  }
+
+  parse(text: string): bigint {
+    const freeWidth = text.length - this.#fixedWidth
+    if (freeWidth < 0 || (freeWidth > 0 && this.#id.width !== undefined)) {
+      throw foreign(`'${shown(text)}' has ${text.length} characters`)
+    }
+    let id = 0n
+    let at = 0
+    for (const part of this.#parts) {
+      const end = at + (part.width ?? freeWidth)
+      const own = text.slice(at, end)
+      if (part === this.#id) id = this.#id.read(own)
+      else part.check(own, text.slice(0, at))
+      at = end
+    }
+    return id
+  }
+}
+
+/** Text and fields, in order. */
+function split(template: string): (string | { field: string })[] {
+  const pieces: (string | { field: string })[] = []
+  let literal = ''
+  for (const [match, text, brace, field] of template.matchAll(/([^{}]+)|(\{\{|\}\})|\{([^{}]*)\}|[{}]/g)) {
+    if (text !== undefined || brace !== undefined) literal += text ?? brace![0]
+    else if (field === undefined)
+      throw refused(`a '${match}' stands alone; write ${match}${match} for a brace`)
+    else {
+      if (literal !== '') pieces.push(literal)
+      literal = ''
+      pieces.push({ field })
+    }
+  }
+  if (literal !== '') pieces.push(literal)
+  return pieces
+}
+
+function fieldPart(field: string, options: FormatOptions): FormatPart {
+  const [name = '', first, second, ...others] = field.split(':')
+  const count = first === undefined ? 0 : second === undefined ? 1 : 2 + others.length
+  if (name === 'id' && count <= 2) return idPart(field, first, second)
+  if (name === 'node' && count <= 1) return nodePart(first, options)
+  if (name === 'date' && (count === 1 || count === 2)) return new DatePart(first!, second ?? 'UTC')
+  if (name === 'check' && (first === 'luhn' || first === 'damm') && count === 1) {
+    return new CheckPart(first satisfies CheckName)
+  }
+  throw refused(
+    `'{${shown(field)}}' is no field; use {id:8}, {id:8:base36}, {node:3}, {date:yyyyMMdd}, {date:yyyyMMdd:Asia/Shanghai}, {check:luhn} or {check:damm}`,
+  )
+}
+
+function idPart(field: string, width: string | undefined, radix: string | undefined): IdPart {
+  const base = /^base(10|16|36|62)$/.exec(radix ?? 'base10')
+  const free = width === undefined || (width === '' && radix !== undefined)
+  const digits = free ? undefined : checkedWidth(field, width, widthMax)
+  if (base === null) throw refused(`'{${shown(field)}}' has no radix of base10, base16, base36, base62`)
+  return new IdPart(digits, Number(base[1]) as Radix)
+}
+
+function nodePart(width: string | undefined, { nodeWidth }: FormatOptions): NodePart {
+  if (width !== undefined) return new NodePart(checkedWidth(`node:${width}`, width, nodeWidthMax))
+  if (nodeWidth === undefined) {
+    throw refused('{node} of free width is ambiguous, 1 + 11 and 11 + 1 look the same; write {node:3}')
+  }
+  return new NodePart(checkedWidth('node', String(nodeWidth), nodeWidthMax))
+}
+
+function checkedWidth(field: string, width: string, max: number): number {
+  const digits = /^[1-9]\d?$/.test(width) ? Number(width) : 0
+  if (digits < 1 || digits > max) {
+    throw refused(`'{${shown(field)}}' has a width of ${shown(width) || 'nothing'}; give 1 to ${max}`)
+  }
+  return digits
+}
+
+function checkTogether(parts: readonly FormatPart[]): void {
+  const ids = parts.filter((part) => part instanceof IdPart)
+  if (ids.length !== 1) throw refused(`it has ${ids.length} times {id}; write it once`)
+  if (parts.filter((part) => part instanceof NodePart).length > 1)
+    throw refused('it has {node} twice; keep one')
+  const checks = parts.filter((part) => part instanceof CheckPart)
+  if (checks.length === 0) return
+  if (checks.length > 1) throw refused('it has two check digits; keep one')
+  if (parts.indexOf(checks[0]!) < parts.indexOf(ids[0]!)) {
+    throw refused('its check digit stands before {id}, and checks only what is before it; put it behind')
+  }
+  if (ids[0]!.radix !== 10) throw refused('a check digit is over decimal digits; leave the radix out')
+}
+
+function refused(reason: string): FahaoError {
+  return new FahaoError('ERR', `the format cannot be used: ${reason}`)
+}

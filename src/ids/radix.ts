@@ -1,0 +1,47 @@
+/** Ids as digits. Digits stand in ASCII order, so that texts of one width sort like their numbers. */
+
+const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const pieceDigits = 8
+const piece = 62n ** BigInt(pieceDigits)
+
+/** 10, 16 and 36 with lower-case letters; 62 is 0–9, A–Z, a–z. */
+export type Radix = 10 | 16 | 36 | 62
+
+/** The digits of a number from 0 to 2^63 − 1, without zeros in front. */
+export function toDigits(id: bigint, radix: Radix): string {
+  if (radix === 62) return toBase62(id)
+  return id <= Number.MAX_SAFE_INTEGER ? Number(id).toString(radix) : id.toString(radix)
+}
+
+/** The number that the digits mean, or undefined where a character is no digit of this radix. */
+export function fromDigits(text: string, radix: Radix): bigint | undefined {
+  let value = 0n
+  for (let at = 0; at < text.length; at++) {
+    const digit = digitValue(text.charCodeAt(at), radix)
+    if (digit >= radix) return undefined
+    value = value * BigInt(radix) + BigInt(digit)
+  }
+  return value
+}
+
+/** 62 and more for what is no digit. */
+function digitValue(code: number, radix: Radix): number {
+  if (code >= 48 && code <= 57) return code - 48
+  if (code >= 97 && code <= 122) return radix === 62 ? code - 61 : code - 87
+  if (code >= 65 && code <= 90 && radix === 62) return code - 55
+  return 62
+}
+
+function toBase62(id: bigint): string {
+  if (id <= Number.MAX_SAFE_INTEGER) return base62(Number(id))
+  const upper = base62(Number(id / piece))
+  return upper + base62(Number(id % piece)).padStart(pieceDigits, '0')
+}
+
+function base62(value: number): string {
+  let text = digits[value % 62]!
+  for (let rest = Math.floor(value / 62); rest > 0; rest = Math.floor(rest / 62)) {
+    text = digits[rest % 62]! + text
+  }
+  return text
+}
