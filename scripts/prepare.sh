@@ -20,9 +20,10 @@ if outdated node_modules/.package-lock.json package-lock.json; then
   }
 fi
 
-if outdated dist/cli/fahao.js src package-lock.json tsconfig.json tsconfig.build.json; then
+# An installation empties .bin, and the build puts our own program there.
+if outdated dist/cli/fahao.js src package-lock.json tsconfig.json tsconfig.build.json || [ ! -e node_modules/.bin/fahao ]; then
   echo 'Building dist/ …' >&2
-  npm run --silent build >&2 || {
+  sh scripts/build.sh >&2 || {
     echo 'The build failed; the compiler says why above.' >&2
     exit 1
   }
