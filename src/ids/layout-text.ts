@@ -15,7 +15,7 @@ const textMax = 512
 /**
  * Reads a layout: a preset's name, compact text such as
  * `time:41,node:10,sequence:12;unit=ms;epoch=2020-01-01T00:00:00Z`, or an object as configuration has it,
- * `{layout: 'baidu', epoch}` or `{fields, unit, epoch}` with fields as text or as a list.
+ * `{layout, epoch}` with layout as text, or `{fields, unit, epoch}` with fields as text or as a list.
  * Throws ERR with the reason and the remedy.
  */
 export function parseLayout(input: unknown, options: LayoutOptions = {}): Layout {
@@ -34,8 +34,8 @@ export function parseLayout(input: unknown, options: LayoutOptions = {}): Layout
   const moment = checkedMoment(epoch)
   if (layout === undefined) return fromFields(readFields(fields), unit, moment, options)
   if (fields !== undefined || unit !== undefined) throw unreadable('give either layout or fields and unit')
-  if (typeof layout !== 'string') throw unreadable(`layout ${shown(layout)} is no preset's name`)
-  return fromPreset(layout, moment, options)
+  if (typeof layout !== 'string') throw unreadable(`layout ${shown(layout)} is no text`)
+  return parseText(layout, options, moment)
 }
 
 /**
@@ -49,7 +49,7 @@ export function formatLayout(layout: Layout): string {
   return `${fields.join(',')};unit=${unitText(layout.unitUs)};epoch=${momentText(BigInt(layout.epochUs))}`
 }
 
-function parseText(text: string, options: LayoutOptions): Layout {
+function parseText(text: string, options: LayoutOptions, otherEpoch?: MomentInput): Layout {
   if (text.length > textMax) throw unreadable(`its text is longer than ${textMax} characters`)
   const [head = '', ...settings] = text.split(';').map((part) => part.trim())
   const given = new Map<string, string>()
@@ -62,7 +62,8 @@ function parseText(text: string, options: LayoutOptions): Layout {
     given.set(key, setting.slice(equals + 1).trim())
   }
   const unit = given.get('unit')
-  const epoch = given.get('epoch')
+  if (given.has('epoch') && otherEpoch !== undefined) throw unreadable('it has two epochs; keep one')
+  const epoch = given.get('epoch') ?? otherEpoch
   if (head.includes(':')) return fromFields(readFieldText(head), unit, epoch, options)
   if (unit !== undefined) throw unreadable('a preset takes another epoch, but no other unit')
   return fromPreset(head, epoch, options)

@@ -102,6 +102,8 @@ test('layouts that make the same ids have the same text however they are written
     'twitter;epoch=2020-01-01T00:00Z',
     'leaf;epoch=1577836800000',
     { layout: 'discord', epoch },
+    { layout: 'time:41,node:10,sequence:12;unit=ms', epoch },
+    { layout: `twitter;epoch=${epoch}` },
     { fields: 'time:41,node:10,sequence:12', epoch: 1577836800000n },
     { fields: ['time:41', { field: 'node', bits: 10 }, { field: 'sequence', bits: 12n }], unit: 'ms', epoch },
   ]
@@ -164,7 +166,8 @@ test('impossible layouts are refused with the reason', () => {
     [41, /number is neither/],
     [[], /neither text nor an object/],
     [{ layout: 'twitter', unit: 's' }, /either layout or fields/],
-    [{ layout: 5 }, /is no preset's name/],
+    [{ layout: 5 }, /layout 5 is no text/],
+    [{ layout: 'twitter;epoch=0', epoch }, /it has two epochs; keep one/],
     [{ fields: 'time:41', epoch, bits: 3 }, /unknown key 'bits'/],
     [{ fields: 'time:41', epoch, unit: 10 }, /unit 10 does not say of what/],
     [{ fields: 'time:41', epoch: {} }, /neither an ISO date-time/],

@@ -1,0 +1,49 @@
+/** What an id says about itself, for people: `ID.DECODE`, `GET /v1/decode`, `fahao decode`. */
+import { decode } from './encoding.ts'
+import type { Layout } from './layout.ts'
+import { formatLayout } from './layout-text.ts'
+import { layouts } from './presets.ts'
+
+/** An id taken apart, all in text and in the order in which to show it. */
+export type IdDescription = {
+  readonly id: string
+  /** The layout's name where it has one, else its canonical text. */
+  readonly layout: string
+  /** When its unit of time began, ISO in UTC. */
+  readonly date: string
+  /** The same in whole Unix milliseconds. */
+  readonly unixMs: string
+  /** Units of the layout since its epoch. */
+  readonly time: string
+  readonly node: string
+  readonly sequence: string
+}
+
+/** Takes an id apart. Throws ERR where the layout cannot have made it. */
+export function describeId(layout: Layout, id: bigint): IdDescription {
+  const { time, unixUs, date, node, sequence } = decode(layout, id)
+  return {
+    id: String(id),
+    layout: layout.name ?? formatLayout(layout),
+    date,
+    unixMs: String(unixUs / 1000n),
+    time: String(time),
+    node: String(node),
+    sequence: String(sequence),
+  }
+}
+
+/**
+ * What the presets make of an id of unknown origin: those by which it was made before now, the latest date
+ * first. Several layouts fit most ids, so this is a hint and no answer. Equal layouts are shown once.
+ */
+export function guessLayouts(id: bigint, nowUs: number): IdDescription[] {
+  const texts = Object.values(layouts).map(formatLayout)
+  return Object.values(layouts)
+    .filter((_, at) => texts.indexOf(texts[at]!) === at)
+    .filter((layout) => id >= 0n && id >> BigInt(layout.totalBits) === 0n)
+    .map((layout) => ({ layout, at: decode(layout, id).unixUs }))
+    .filter(({ at }) => at <= BigInt(nowUs))
+    .sort((a, b) => (a.at > b.at ? -1 : 1))
+    .map(({ layout }) => describeId(layout, id))
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { describeId, guessLayouts } from '../../../src/ids/inspect.ts'
+import { parseLayout } from '../../../src/ids/layout-text.ts'
+import { layouts } from '../../../src/ids/presets.ts'
+
+const tweet = 1541815603606036480n
+
+test('an id is described in text, and the layout by its name or its text', () => {
+  assert.deepEqual(describeId(layouts.twitter, tweet), {
+    id: '1541815603606036480',
+    layout: 'twitter',
+    date: '2022-06-28T16:07:40.105Z',
+    unixMs: '1656432460105',
+    time: '367597485448',
+    node: '378',
+    sequence: '0',
+  })
+  const unnamed = 'time:41,node:10,sequence:12;unit=ms;epoch=2020-01-01T00:00:00Z'
+  assert.equal(describeId(parseLayout(unnamed), 1n).layout, unnamed)
+})
+
+test('guesses at a layout leave out what lies in the future, latest first', () => {
+  const nowUs = Date.UTC(2026, 10, 21) * 1000
+  const guesses = guessLayouts(tweet, nowUs)
+  assert.deepEqual(
+    guesses.map(({ layout }) => layout),
+    ['discord', 'twitter', 'baidu', 'instagram'],
+  )
+  const dates = guesses.map(({ date }) => date)
+  assert.deepEqual(dates, dates.toSorted().reverse())
+  assert(dates.every((date) => date < '2026-11-21'))
+  assert.deepEqual(guessLayouts(-1n, nowUs), [])
+  assert.deepEqual(guessLayouts(2n ** 63n, nowUs), [])
+})
