@@ -52,7 +52,6 @@ export const fixedOptions = Object.freeze([
   'start',
   'increment',
   'offset',
-  'max',
   'within',
   'scramble',
   'layout',
@@ -99,7 +98,7 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
   const start = options.start ?? 1n
   const increment = options.increment ?? 1
   const offset = options.offset ?? start % BigInt(increment)
-  const max = options.max ?? int63Max
+  const max = options.max ?? (options.format === undefined ? int63Max : idMaxOf(options.format))
   const step = options.step ?? 1000
   const stepMax = options.stepMax ?? Math.max(step, 10_000_000_000)
   const shuffled = options.within === 'shuffled'
@@ -109,6 +108,8 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
   if (options.kind === 'sequence' && (shuffled || options.scramble)) {
     throw refused('a sequence keeps strict order, which shuffling and scrambling give up; use kind segment')
   }
+  if (options.scramble && increment !== 1)
+    throw refused('scramble permutes [0, max] one by one; leave increment out')
   if (shuffled && options.scramble)
     throw refused('scramble moves every id already; leave within: shuffled out')
   return {
@@ -135,6 +136,14 @@ function clockPart(options: GeneratorOptions, nowUs: number): Partial<Definition
   const layout = parseLayout(asked, { nowUs })
   if (!layout.issues) throw refused(`no ids can be issued from this layout: ${layout.decodeOnlyReason}`)
   const timestamp = options.kind === 'timestamp'
+  if (!timestamp && layout.nodeBits === 0) {
+    throw refused('the layout has no node bits to tell nodes apart by; add some, or use kind timestamp')
+  }
+  if (options.format !== undefined && idMaxOf(options.format) < 2n ** BigInt(layout.totalBits) - 1n) {
+    throw refused(
+      `format '${options.format}' is too narrow for ids of ${layout.totalBits} bits; leave the width out`,
+    )
+  }
   const node = options.node ?? 0
   if (timestamp && node >= 2 ** layout.nodeBits) {
     throw refused(`node ${node} does not fit the layout's ${layout.nodeBits} node bits`)
@@ -149,8 +158,16 @@ function clockPart(options: GeneratorOptions, nowUs: number): Partial<Definition
 
 function checkedFormat(options: GeneratorOptions): { format?: string } {
   if (options.format === undefined || options.format === '{id}') return {}
-  compileFormat(options.format, { nodeWidth: 1 })
+  const maxId = idMaxOf(options.format)
+  if (options.max !== undefined && options.max > maxId) {
+    throw refused(`max ${options.max} does not fit format '${options.format}', which ends at ${maxId}`)
+  }
   return { format: options.format }
+}
+
+/** The largest id that a format can write. */
+function idMaxOf(template: string): bigint {
+  return compileFormat(template, { nodeWidth: 1 }).maxId
 }
 
 function refuseGiven(

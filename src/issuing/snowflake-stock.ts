@@ -4,6 +4,8 @@
  * Invariants
  *  1. An id carries the worker id whose reserved time its own time lies in, whole units of it only.
  *  2. A new claim of a worker id, the same or another, starts above everything that its bound covered before.
+ *  3. A new stock starts above what any stock of this process used under the same claim: an incarnation that
+ *     follows another within a unit of time repeats nothing.
  */
 import { describe, FahaoError } from '../base/errors.ts'
 import type { Layout } from '../ids/layout.ts'
@@ -17,6 +19,8 @@ import type { Worker } from './worker.ts'
 export type SnowflakeStockOptions = {
   readonly worker: Worker
   readonly layout: Layout
+  /** First unit of time of this incarnation. */
+  readonly floorUnit: number
   readonly name: string
 }
 
@@ -55,8 +59,8 @@ export class SnowflakeStock implements Stock {
   async refill(demand: number): Promise<void> {
     this.low = false
     const { worker, layout } = this.#options
-    const units = this.#hand.position + 1 + Math.ceil(demand / this.#hand.capacity)
-    this.#report()
+    const units =
+      Math.max(this.#hand.position, this.#options.floorUnit) + 1 + Math.ceil(demand / this.#hand.capacity)
     await worker.secure(layout.epochUs + units * layout.unitUs)
     this.#grant()
   }
@@ -92,20 +96,15 @@ export class SnowflakeStock implements Stock {
   }
 
   close(): Promise<void> {
-    this.#report()
+    const { worker, layout } = this.#options
+    if (this.#hand.issuedAny) worker.used(this.#claim, layout.epochUs + this.#hand.untouched * layout.unitUs)
     this.#hand.clear()
     this.low = false
     return Promise.resolve()
   }
 
-  /** Tells the worker up to where time has been used. */
-  #report(): void {
-    const { worker, layout } = this.#options
-    if (this.#hand.issuedAny) worker.used(this.#claim, layout.epochUs + this.#hand.untouched * layout.unitUs)
-  }
-
   #grant(): void {
-    const { worker, layout, name } = this.#options
+    const { worker, layout, floorUnit, name } = this.#options
     const nodes = 2 ** layout.nodeBits
     if (worker.id >= nodes) {
       throw new FahaoError(
@@ -115,7 +114,7 @@ export class SnowflakeStock implements Stock {
     }
     if (worker.claim !== this.#claim) {
       this.#claim = worker.claim
-      this.#start = Math.ceil((worker.startUs - layout.epochUs) / layout.unitUs)
+      this.#start = Math.max(floorUnit, Math.ceil((worker.unusedUs - layout.epochUs) / layout.unitUs))
     }
     const end = Math.min(
       Math.floor((worker.boundUs - layout.epochUs) / layout.unitUs),

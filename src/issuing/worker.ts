@@ -82,9 +82,9 @@ export class Worker {
     return this.#held?.id ?? -1
   }
 
-  /** First moment of the claim, in Unix µs. */
-  get startUs(): number {
-    return this.#held?.startUs ?? 0
+  /** First moment of the claim that no closed stock has used, in Unix µs. */
+  get unusedUs(): number {
+    return Math.max(this.#held?.startUs ?? 0, this.#usedUs)
   }
 
   /** End of the reserved time, in Unix µs. */

@@ -1,0 +1,220 @@
+/**
+ * The catalogue over an engine's records.
+ *
+ * Invariants
+ *  1. At most one issuer of a name is open in this process: the next opens when the one before has closed.
+ *  2. A generator whose record has changed is closed here as soon as the watch tells, and the counter refuses
+ *     its reserves from the moment on at which the new incarnation has sealed it.
+ *  3. Memory grows with the generators in use, not with those defined.
+ */
+import { FahaoError, hasCode } from '../base/errors.ts'
+import { globMatches } from '../base/glob.ts'
+import type { RecordChange, Watch } from '../engine/engine.ts'
+import { isStrict, type Kind } from '../issuing/issuer.ts'
+import type { Catalogue, Generator, GeneratorInfo } from './catalogue.ts'
+import type { Definition } from './definition.ts'
+import { GeneratorRecords, noGenerator, type ReadGenerator } from './generator-records.ts'
+import { describeGenerator } from './info.ts'
+import { type IssuerDeps, openIssuer } from './issuers.ts'
+import { checkName } from './names.ts'
+import { type NodeIndex, OpenGenerator } from './open-generator.ts'
+import { type GeneratorInput, parseOptions } from './options.ts'
+import { generatorPrefix, readStored, type StoredGenerator } from './stored.ts'
+
+/** Generators that come into being when they are first asked for. */
+export type AutoCreate = { readonly pattern: string; readonly kind: Kind }
+
+/** What a catalogue is made of. */
+export type CatalogueOptions = IssuerDeps & {
+  readonly autoCreate: readonly AutoCreate[]
+  readonly nodeIndex: NodeIndex | undefined
+}
+
+const absentMs = 1000
+const absentMax = 10_000
+
+/** See the invariants at the top of the file. */
+export class EngineCatalogue implements Catalogue {
+  readonly #options: CatalogueOptions
+  readonly #records: GeneratorRecords
+  readonly #open = new Map<string, OpenGenerator>()
+  /** Names being opened or closed. */
+  readonly #pending = new Map<string, Promise<unknown>>()
+  /** Names that were not there a moment ago, until when, in monotonic µs. */
+  readonly #absent = new Map<string, number>()
+  #watch: Watch | undefined
+  #closed = false
+
+  private constructor(options: CatalogueOptions) {
+    this.#options = options
+    this.#records = new GeneratorRecords(options.engine, options.timeline)
+  }
+
+  /** Opens the catalogue and starts to watch. */
+  static async open(options: CatalogueOptions): Promise<EngineCatalogue> {
+    const catalogue = new EngineCatalogue(options)
+    catalogue.#watch = await options.engine.watch(generatorPrefix, (change) => catalogue.#changed(change))
+    return catalogue
+  }
+
+  find(name: string): Generator | undefined {
+    return this.#open.get(name)
+  }
+
+  async open(name: string): Promise<Generator> {
+    for (;;) {
+      const open = this.#open.get(name)
+      if (open !== undefined) return open
+      if (this.#closed) throw stopping()
+      const pending = this.#pending.get(name)
+      if (pending === undefined) return this.#exclusively(name, () => this.#lookUp(name))
+      await pending.catch(() => {})
+    }
+  }
+
+  async exists(name: string): Promise<boolean> {
+    return this.#open.has(name) || (await this.#records.live(name)) !== undefined
+  }
+
+  async create(name: string, input: GeneratorInput): Promise<Generator> {
+    await this.#records.create(name, parseOptions(input))
+    this.#absent.delete(name)
+    return this.open(name)
+  }
+
+  async alter(
+    name: string,
+    changes: Partial<GeneratorInput> & { readonly floor?: bigint | string },
+  ): Promise<Generator> {
+    const { floor, ...changed } = changes
+    const { stored } = await this.#records.alter(name, changed)
+    if (floor !== undefined) await this.#raiseFloor(name, stored, floor)
+    await this.#close(name, altered(name))
+    return this.open(name)
+  }
+
+  async drop(name: string): Promise<boolean> {
+    try {
+      await this.#records.drop(name)
+    } catch (error) {
+      if (hasCode(error, 'NOGENERATOR')) return false
+      throw error
+    }
+    await this.#close(name, noGenerator(name))
+    return true
+  }
+
+  async info(name: string): Promise<GeneratorInfo> {
+    const found = await this.#records.live(name)
+    if (found === undefined) throw noGenerator(name)
+    return describeGenerator(this.#options, name, found.stored, this.#open.get(name))
+  }
+
+  list(
+    page: { readonly after?: string; readonly limit?: number } = {},
+  ): Promise<{ name: string; definition: Definition }[]> {
+    return this.#records.list(page.after, page.limit ?? 1000)
+  }
+
+  inUse(): Iterable<Generator> {
+    return this.#open.values()
+  }
+
+  /** Stops and releases every generator. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#watch?.close()
+    await Promise.allSettled(this.#pending.values())
+    await Promise.all([...this.#open.keys()].map((name) => this.#close(name, stopping())))
+  }
+
+  /** Runs one task of a name at a time. */
+  async #exclusively<Result>(name: string, task: () => Promise<Result>): Promise<Result> {
+    while (this.#pending.has(name)) await this.#pending.get(name)!.catch(() => {})
+    const running = task()
+    this.#pending.set(name, running)
+    try {
+      return await running
+    } finally {
+      this.#pending.delete(name)
+    }
+  }
+
+  async #lookUp(name: string): Promise<OpenGenerator> {
+    const nowUs = this.#options.clock.monoUs()
+    if ((this.#absent.get(name) ?? 0) > nowUs) throw noGenerator(name)
+    checkName(name)
+    const found = (await this.#records.live(name)) ?? (await this.#autoCreate(name))
+    if (found === undefined) {
+      if (this.#absent.size >= absentMax) this.#absent.clear()
+      this.#absent.set(name, nowUs + absentMs * 1000)
+      throw noGenerator(name)
+    }
+    return this.#openFound(name, found)
+  }
+
+  async #autoCreate(name: string): Promise<ReadGenerator | undefined> {
+    const kind = this.#options.autoCreate.find(({ pattern }) => globMatches(pattern, name))?.kind
+    return kind && this.#records.create(name, parseOptions({ kind }))
+  }
+
+  async #openFound(name: string, { record, stored }: ReadGenerator): Promise<OpenGenerator> {
+    const issuer = await openIssuer(this.#options, name, stored)
+    const generator = new OpenGenerator(name, stored, record.version, issuer, {
+      timeline: this.#options.timeline,
+      nodeIndex: this.#options.nodeIndex,
+      reopen: () => this.#reopen(name, generator),
+    })
+    if (this.#closed) {
+      await generator.close(stopping())
+      throw stopping()
+    }
+    this.#open.set(name, generator)
+    return generator
+  }
+
+  /** The generator after `stale`, whose record may have changed without the watch having told yet. */
+  async #reopen(name: string, stale: OpenGenerator): Promise<Generator> {
+    if (this.#open.get(name) === stale) await this.#close(name, altered(name))
+    return this.open(name)
+  }
+
+  async #raiseFloor(name: string, stored: StoredGenerator, floor: bigint | string): Promise<void> {
+    const { kind, max } = stored.definition
+    if (max === undefined)
+      throw new FahaoError(
+        'WRONGTYPE',
+        `'${name}' is a ${kind}, which follows the clock; FLOOR is for sequence and segment`,
+      )
+    const wanted = typeof floor === 'bigint' ? floor : /^\d{1,19}$/.test(floor) ? BigInt(floor) : -1n
+    if (wanted < 0n || wanted > max)
+      throw new FahaoError('ERR', `FLOOR must be a whole number up to max ${max}`)
+    if (isStrict(kind)) await (await this.open(name)).moveTo(wanted - 1n)
+    else await this.#records.seal(name, stored, wanted)
+  }
+
+  async #close(name: string, reason: Error): Promise<void> {
+    await this.#exclusively(name, async () => {
+      const open = this.#open.get(name)
+      this.#open.delete(name)
+      await open?.close(reason)
+    })
+  }
+
+  #changed({ key, record }: RecordChange): void {
+    const name = key.slice(generatorPrefix.length)
+    this.#absent.delete(name)
+    const open = this.#open.get(name)
+    if (open === undefined || (record !== undefined && record.version <= open.version)) return
+    const live = record !== undefined && readStored(record).state === 'live'
+    void this.#close(name, live ? altered(name) : noGenerator(name))
+  }
+}
+
+function altered(name: string): FahaoError {
+  return new FahaoError('STALE', `generator '${name}' has just been altered; retry`)
+}
+
+function stopping(): FahaoError {
+  return new FahaoError('SHUTDOWN', 'this node is stopping; retry on another, or here in a moment')
+}

@@ -1,0 +1,72 @@
+/** What there is to know of a generator, for people and for dashboards. */
+import { timeEndUs } from '../ids/layout.ts'
+import type { Generator, GeneratorInfo } from './catalogue.ts'
+import { type Definition, layoutOf } from './definition.ts'
+import type { IssuerDeps } from './issuers.ts'
+import { generatorKey, type StoredGenerator } from './stored.ts'
+
+const yearUs = 365.25 * 86_400_000_000
+/** JavaScript's dates end here. */
+const dateEndUs = 8.64e18
+
+/** Gathers the information; `open` is the generator in use here, if it is. */
+export async function describeGenerator(
+  deps: IssuerDeps,
+  name: string,
+  stored: StoredGenerator,
+  open: Generator | undefined,
+): Promise<GeneratorInfo> {
+  const { definition } = stored
+  const snowflake = definition.kind === 'snowflake'
+  const counter = snowflake ? undefined : await deps.engine.counter(generatorKey(name))
+  const bound = snowflake ? boundOfWorker(deps) : counter!.bound
+  const stats = open?.stats()
+  const nowUs = deps.timeline.nowUs()
+  const endUs = exhaustionUs(definition, bound ?? 0n, stats?.ratePerSecond ?? 0, nowUs)
+  return {
+    name,
+    definition,
+    incarnation: stored.incarnation,
+    bound,
+    mode:
+      open?.mode ?? (definition.kind === 'sequence' || definition.kind === 'timestamp' ? 'local' : 'node'),
+    lastIssued:
+      open?.lastIssued() ?? (definition.layout === undefined ? lastBelow(bound ?? 0n, stored) : undefined),
+    stats,
+    exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
+    notes: notes(definition, endUs, nowUs, deps),
+  }
+}
+
+/** When ids run out, in Unix µs: at this rate, or when the time field is full; undefined when not in sight. */
+export function exhaustionUs(
+  definition: Definition,
+  bound: bigint,
+  perSecond: number,
+  nowUs: number,
+): number | undefined {
+  if (definition.layout !== undefined) return Number(timeEndUs(layoutOf(definition)))
+  if (perSecond <= 0) return undefined
+  const left = Number(definition.max! + 1n - bound) / definition.increment!
+  return nowUs + (left / perSecond) * 1_000_000
+}
+
+function lastBelow(bound: bigint, stored: StoredGenerator): bigint | undefined {
+  const first = stored.floor > stored.definition.start! ? stored.floor : stored.definition.start!
+  return bound > first ? bound - 1n : undefined
+}
+
+function boundOfWorker({ worker }: IssuerDeps): bigint | undefined {
+  return worker.id < 0 ? undefined : BigInt(worker.boundUs)
+}
+
+function notes(definition: Definition, endUs: number | undefined, nowUs: number, deps: IssuerDeps): string[] {
+  const list: string[] = []
+  if (definition.kind === 'snowflake' && deps.worker.id >= 0)
+    list.push(`worker id ${deps.worker.id} on this node`)
+  if (endUs !== undefined && endUs - nowUs < yearUs)
+    list.push('its ids run out within a year: plan for a successor')
+  if (definition.within === 'shuffled') list.push('ids are shuffled within blocks: no order')
+  if (definition.scramble) list.push('ids are scrambled over [0, max]: no order')
+  return list
+}

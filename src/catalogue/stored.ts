@@ -1,0 +1,56 @@
+/**
+ * How a generator is stored: one record per name. A drop leaves the record as a tombstone, so that the
+ * incarnation goes on counting and a name created again starts above everything it ever issued.
+ */
+import { FahaoError } from '../base/errors.ts'
+import type { StoredRecord } from '../engine/engine.ts'
+import type { Definition } from './definition.ts'
+
+/** Records of generators, and their counters, start with this. */
+export const generatorPrefix = 'generators/'
+
+/** A generator as stored. */
+export type StoredGenerator = {
+  readonly state: 'live' | 'dropped'
+  readonly incarnation: bigint
+  /** Raw values, or units of time, below this belong to earlier incarnations. */
+  readonly floor: bigint
+  readonly definition: Definition
+  /** 32 hexadecimal digits; only where something is permuted. A secret. */
+  readonly key: string | undefined
+}
+
+/** Integers that JSON would round. */
+const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max'])
+
+/** The record's key, and the counter's name. */
+export function generatorKey(name: string): string {
+  return generatorPrefix + name
+}
+
+/** The value of a record. */
+export function writeStored(stored: StoredGenerator): string {
+  return JSON.stringify(stored, (_key, value) => (typeof value === 'bigint' ? String(value) : value))
+}
+
+/** A record's generator; ENGINE when it cannot be read. */
+export function readStored(record: StoredRecord): StoredGenerator {
+  try {
+    const { state, incarnation, floor, definition, key } = JSON.parse(record.value)
+    const entries = Object.entries(definition).map(([name, value]) => [
+      name,
+      bigOptions.has(name) ? BigInt(value as string) : value,
+    ])
+    return {
+      state,
+      incarnation: BigInt(incarnation),
+      floor: BigInt(floor),
+      definition: Object.fromEntries(entries),
+      key,
+    }
+  } catch (cause) {
+    throw new FahaoError('ENGINE', `the record ${record.key} cannot be read; restore it from a backup`, {
+      cause,
+    })
+  }
+}
