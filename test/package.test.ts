@@ -87,9 +87,10 @@ describe('the package', () => {
 
     test("opens a node in process: import 'fahao'", async () => {
       const code = `import { openFahao } from 'fahao'
-        await using fahao = await openFahao({ engine: 'memory:' })
+        const fahao = await openFahao({ engine: 'memory:' })
         const order = await fahao.open('order', { kind: 'sequence', start: 1n })
-        console.log(await order.next())`
+        console.log(await order.next())
+        await fahao[Symbol.asyncDispose]()`
       assert.equal(await evaluate(code), '1n\n')
     })
 

@@ -137,12 +137,13 @@ const rules: readonly Rule[] = [
     keeping: [{ 'src/ids/a.ts': 'type X = { process: 1 }\nx.process()' }, { 'src/node/a.ts': 'process.pid' }],
   },
   {
-    name: 'no default exports, enums or namespaces',
+    name: 'no default exports, enums, namespaces or using',
     findings: unwantedSyntax,
     breaking: [
       { 'src/base/a.ts': 'export default 1' },
       { 'test/a.ts': 'enum Kind { a }' },
       { 'src/base/a.ts': 'declare namespace X { }' },
+      { 'test/a.ts': 'await using x = await open()' },
     ],
     keeping: [{ 'src/base/a.ts': "const enumeration = z.enum(['a'])\n// an enum x { }" }],
   },

@@ -147,10 +147,13 @@ export class FahaoServer {
 }
 
 async function answersPing(port: number): Promise<boolean> {
+  let client: RawClient | undefined
   try {
-    await using client = await RawClient.connect(port)
+    client = await RawClient.connect(port)
     return (await client.command('PING')) === 'PONG'
   } catch {
     return false
+  } finally {
+    await client?.close()
   }
 }

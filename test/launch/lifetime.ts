@@ -22,15 +22,16 @@ export function atEnd(lifetime: Lifetime, callback: () => unknown): void {
   })
 }
 
-/** A lifetime outside of node:test, for campaigns and benchmarks: `await using scope = new Scope()`. */
-export class Scope implements Lifetime, AsyncDisposable {
+/** A lifetime outside of node:test, for campaigns and benchmarks; `end()` it in a `finally`. */
+export class Scope implements Lifetime {
   readonly #callbacks: (() => Promise<void>)[] = []
 
   after(callback: () => Promise<void>): void {
     this.#callbacks.push(callback)
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Ends what was started with it. */
+  async end(): Promise<void> {
     for (const each of this.#callbacks.reverse()) await each()
   }
 }

@@ -4,7 +4,7 @@ import { atEnd, type Lifetime } from './lifetime.ts'
 import { parseReply, type RawReply } from './raw-reply.ts'
 
 /** One connection to a RESP port. */
-export class RawClient implements AsyncDisposable {
+export class RawClient {
   readonly #socket: Socket
   #received: Buffer = Buffer.alloc(0)
   #closed = false
@@ -118,10 +118,6 @@ export class RawClient implements AsyncDisposable {
   close(): Promise<void> {
     this.#socket.destroy()
     return this.closed
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
   }
 
   async #more(wanted: string): Promise<void> {
