@@ -27,7 +27,8 @@ export class Arguments {
 
   /** The bytes of argument `index`, copied. */
   bytes(index: number): Uint8Array {
-    return this.parts[index]!.slice()
+    // Not slice: a Buffer's shares its memory.
+    return new Uint8Array(this.parts[index]!)
   }
 
   /** Argument `index` as text; ERR when it is not UTF-8. */

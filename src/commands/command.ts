@@ -124,7 +124,8 @@ export type Command = {
   readonly arguments?: readonly ArgumentDoc[]
   readonly subcommands?: readonly Command[]
   /**
-   * Answers. Throws or rejects with a FahaoError for the caller to see. Containers with subcommands have none.
+   * Answers. Throws or rejects with a FahaoError for the caller to see. Containers of subcommands have none,
+   * except where the bare word is a command too: COMMAND.
    * `args` excludes the command's own word (and the subcommand's).
    */
   readonly handler?: (context: CommandContext, args: Arguments) => Reply | Promise<Reply>

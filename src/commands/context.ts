@@ -22,6 +22,11 @@ export interface Session {
   libraryVersion: string
   /** 2 or 3; replies after a change are in the new protocol. */
   protocol: 2 | 3
+  /**
+   * Whether this peer gets every integer exactly. False: it names itself as a library that would round integers
+   * past 2^53−1, in a protocol where it cannot be helped, so that such an id is refused (UNSAFE) before it is drawn.
+   */
+  readonly exact: boolean
   /** Whose permissions apply. */
   user: string
   /** Bytes waiting to be read by the peer, for CLIENT LIST. */

@@ -1,13 +1,30 @@
 /** Every command by name, and how a request finds its record. */
 import { FahaoError } from '../base/errors.ts'
+import { Arguments } from './arguments.ts'
 import type { Command } from './command.ts'
+
+/** A request that has found its command and brings the right number of words. */
+export type Resolved = {
+  /** The command, or the subcommand. It has a handler. */
+  readonly command: Command
+  /** `get`, or `client|list`. */
+  readonly name: string
+  readonly args: Arguments
+}
+
+const lenient = new TextDecoder('utf-8')
+/** How much of a request an error message repeats, in characters: as Redis does. */
+const quotedMax = 128
 
 /** Looks up commands. */
 export class CommandTable {
   readonly #byName: ReadonlyMap<string, Command>
+  readonly #refusals: ReadonlyMap<string, string>
 
-  constructor(commands: readonly Command[]) {
+  /** @param refusals what to say of Redis's commands that have no meaning here, by name in lower case. */
+  constructor(commands: readonly Command[], refusals: ReadonlyMap<string, string> = new Map()) {
     this.#byName = new Map(commands.map((command) => [command.name, command]))
+    this.#refusals = refusals
   }
 
   /** Every command, by name. */
@@ -19,9 +36,65 @@ export class CommandTable {
   get(name: string): Command | undefined {
     return this.#byName.get(name)
   }
+
+  /** What a request asks for. ERR, in Redis's words: unknown command or subcommand, wrong number of words. */
+  resolve(words: readonly Uint8Array[]): Resolved {
+    const word = lenient.decode(words[0]).toLowerCase()
+    const command = this.#byName.get(word)
+    if (command === undefined) throw this.#unknown(words)
+    if (command.subcommands === undefined || (words.length === 1 && command.handler !== undefined)) {
+      checkArity(command, word, words.length)
+      return { command, name: word, args: new Arguments(words.slice(1)) }
+    }
+    checkArity(command, word, words.length)
+    const second = lenient.decode(words[1])
+    const subcommand = findSubcommand(command, second)
+    if (subcommand === undefined) throw unknownSubcommand(word, second)
+    const name = `${word}|${subcommand.name}`
+    checkArity(subcommand, name, words.length)
+    return { command: subcommand, name, args: new Arguments(words.slice(2)) }
+  }
+
+  #unknown(words: readonly Uint8Array[]): FahaoError {
+    const word = lenient.decode(words[0]!.subarray(0, quotedMax))
+    const refusal = this.#refusals.get(word.toLowerCase())
+    if (refusal !== undefined) return new FahaoError('ERR', refusal)
+    let beginning = ''
+    for (const argument of words.slice(1)) {
+      if (beginning.length >= quotedMax) break
+      const shown = lenient.decode(argument.subarray(0, quotedMax - beginning.length))
+      beginning += `'${shown}' `
+    }
+    return new FahaoError('ERR', oneLine(`unknown command '${word}', with args beginning with: ${beginning}`))
+  }
+}
+
+/** The subcommand of this name in either case. */
+export function findSubcommand(command: Command, name: string): Command | undefined {
+  const wanted = name.toLowerCase()
+  return command.subcommands?.find((subcommand) => subcommand.name === wanted)
+}
+
+/** Whether a command takes this many words, its own included. */
+export function takesWords(command: Command, words: number): boolean {
+  return command.arity >= 0 ? words === command.arity : words >= -command.arity
 }
 
 /** Redis's answer to a wrong number of arguments; `name` is `get` or `client|kill`. */
 export function wrongArity(name: string): FahaoError {
   return new FahaoError('ERR', `wrong number of arguments for '${name}' command`)
+}
+
+function checkArity(command: Command, name: string, words: number): void {
+  if (!takesWords(command, words)) throw wrongArity(name)
+}
+
+function unknownSubcommand(container: string, word: string): FahaoError {
+  const shown = oneLine(word.slice(0, quotedMax))
+  return new FahaoError('ERR', `unknown subcommand '${shown}'. Try ${container.toUpperCase()} HELP.`)
+}
+
+/** An error is one line on the wire, whatever the request held. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[\r\n]/g, ' ')
 }

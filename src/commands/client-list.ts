@@ -1,0 +1,62 @@
+/** A connection in one line, as CLIENT LIST writes it, and which connections a filter means. */
+import type { Session } from './context.ts'
+
+/** Which connections are meant; what is absent does not matter. */
+export type ClientFilter = {
+  ids?: readonly number[]
+  address?: string
+  localAddress?: string
+  user?: string
+  /** `normal`, `master`, `replica`, `slave` or `pubsub`: every connection here is normal. */
+  type?: string
+}
+
+/** Whether a filter means this connection. */
+export function matches(session: Session, filter: ClientFilter): boolean {
+  return (
+    (filter.ids === undefined || filter.ids.includes(session.id)) &&
+    (filter.address === undefined || filter.address === session.address) &&
+    (filter.localAddress === undefined || filter.localAddress === session.localAddress) &&
+    (filter.user === undefined || filter.user === session.user) &&
+    (filter.type === undefined || filter.type === 'normal')
+  )
+}
+
+/** Redis's line, in Redis's order. What does not apply here (databases, transactions, memory) is zero. */
+export function clientLine(session: Session, nowMonoUs: number): string {
+  const fields: readonly (readonly [string, string | number])[] = [
+    ['id', session.id],
+    ['addr', session.address],
+    ['laddr', session.localAddress],
+    ['fd', -1],
+    ['name', session.name],
+    ['age', seconds(nowMonoUs - session.startedMonoUs)],
+    ['idle', seconds(nowMonoUs - session.lastCommandMonoUs)],
+    ['flags', 'N'],
+    ['db', 0],
+    ['sub', 0],
+    ['psub', 0],
+    ['ssub', 0],
+    ['multi', -1],
+    ['qbuf', 0],
+    ['qbuf-free', 0],
+    ['argv-mem', 0],
+    ['multi-mem', 0],
+    ['obl', 0],
+    ['oll', 0],
+    ['omem', session.unreadBytes],
+    ['tot-mem', session.unreadBytes],
+    ['events', 'r'],
+    ['cmd', session.lastCommand || 'NULL'],
+    ['user', session.user],
+    ['redir', -1],
+    ['resp', session.protocol],
+    ['lib-name', session.libraryName],
+    ['lib-ver', session.libraryVersion],
+  ]
+  return fields.map(([name, value]) => `${name}=${value}`).join(' ')
+}
+
+function seconds(us: number): number {
+  return Math.max(0, Math.floor(us / 1_000_000))
+}

@@ -1,0 +1,218 @@
+/** Commands about the connection itself: greeting, protocol, database, identity. */
+import { FahaoError } from '../base/errors.ts'
+import { type Arguments, syntaxError } from './arguments.ts'
+import { type Command, MapReply, ok, type Reply, SimpleString } from './command.ts'
+import type { CommandContext, Session } from './context.ts'
+import { redisVersion } from './redis-version.ts'
+
+const flags = ['loading', 'stale', 'fast'] as const
+const beforeAuth = ['no_auth', ...flags] as const
+const keys = [0, 0, 0] as const
+const pong = Object.freeze(new SimpleString('PONG'))
+const wasReset = Object.freeze(new SimpleString('RESET'))
+const common = { keys, flags, permission: 'connection', group: 'connection' } as const
+
+/** PING, ECHO, QUIT, RESET, SELECT, AUTH, HELLO, READONLY, READWRITE, ASKING. */
+export const connectionCommands: readonly Command[] = [
+  {
+    ...common,
+    name: 'ping',
+    arity: -1,
+    summary: 'Answers, so that the caller knows that the connection works.',
+    reply: '`PONG`, or the message.',
+    arguments: [{ name: 'message', type: 'string', optional: true }],
+    handler(_, args) {
+      if (args.length > 1) throw new FahaoError('ERR', "wrong number of arguments for 'ping' command")
+      return args.length === 0 ? pong : args.bytes(0)
+    },
+  },
+  {
+    ...common,
+    name: 'echo',
+    arity: 2,
+    summary: 'Sends the message back.',
+    reply: 'The message.',
+    arguments: [{ name: 'message', type: 'string' }],
+    handler: (_, args) => args.bytes(0),
+  },
+  {
+    ...common,
+    flags: beforeAuth,
+    name: 'quit',
+    arity: -1,
+    summary: 'Closes the connection after the reply.',
+    reply: '`OK`.',
+    handler({ session }) {
+      session.close()
+      return ok
+    },
+  },
+  {
+    ...common,
+    flags: beforeAuth,
+    name: 'reset',
+    arity: 1,
+    summary: 'Makes the connection as it was when it was opened: RESP2, no name, user `default`.',
+    reply: '`RESET`.',
+    notes: 'The library name and version stay, as in Redis.',
+    handler({ session }) {
+      session.protocol = 2
+      session.name = ''
+      session.user = defaultUser
+      return wasReset
+    },
+  },
+  {
+    ...common,
+    name: 'select',
+    arity: 2,
+    summary: 'Selects database 0, the only one.',
+    reply: '`OK`.',
+    arguments: [{ name: 'index', type: 'integer' }],
+    handler(_, args) {
+      if (args.integer(0) !== 0n) throw new FahaoError('ERR', 'DB index is out of range')
+      return ok
+    },
+  },
+  {
+    ...common,
+    flags: beforeAuth,
+    name: 'auth',
+    arity: -2,
+    summary: 'Authenticates the connection.',
+    reply: '`OK`.',
+    arguments: [
+      { name: 'username', type: 'string', optional: true },
+      { name: 'password', type: 'string' },
+    ],
+    handler({ session }, args) {
+      if (args.length > 2) throw syntaxError()
+      if (args.length === 1) throw noPasswordSet()
+      authenticate(session, args.text(0))
+      return ok
+    },
+  },
+  {
+    ...common,
+    flags: beforeAuth,
+    name: 'hello',
+    arity: -1,
+    summary: 'Chooses the protocol, and may authenticate and name the connection in the same breath.',
+    reply: 'A map: server, version, proto, id, mode, role, modules.',
+    notes:
+      '`server` is `fahao`; `version` is the version of Redis whose protocol is spoken, for libraries that choose features by it.',
+    arguments: [
+      {
+        name: 'arguments',
+        type: 'block',
+        optional: true,
+        arguments: [
+          { name: 'protover', type: 'integer' },
+          {
+            name: 'auth',
+            type: 'block',
+            token: 'AUTH',
+            optional: true,
+            arguments: [
+              { name: 'username', type: 'string' },
+              { name: 'password', type: 'string' },
+            ],
+          },
+          { name: 'clientname', type: 'string', token: 'SETNAME', optional: true },
+        ],
+      },
+    ],
+    handler: hello,
+  },
+  {
+    ...common,
+    name: 'readonly',
+    arity: 1,
+    summary: 'Accepted from cluster-aware libraries; replies never come from a standby, so nothing changes.',
+    reply: '`OK`.',
+    handler: () => ok,
+  },
+  {
+    ...common,
+    name: 'readwrite',
+    arity: 1,
+    summary: 'Accepted from cluster-aware libraries; takes READONLY back.',
+    reply: '`OK`.',
+    handler: () => ok,
+  },
+  {
+    ...common,
+    name: 'asking',
+    arity: 1,
+    summary: 'Accepted from cluster-aware libraries; slots are never half moved, so nothing changes.',
+    reply: '`OK`.',
+    handler: () => ok,
+  },
+]
+
+/** Who a connection is before it authenticates. */
+export const defaultUser = 'default'
+
+/** Checks a name as Redis does: printable, no spaces. May be empty. `what` begins the error. */
+export function checkedName(args: Arguments, index: number, what: string): string {
+  if (args.parts[index]!.some((byte) => byte < 0x21 || byte > 0x7e)) {
+    throw new FahaoError('ERR', `${what} cannot contain spaces, newlines or special characters.`)
+  }
+  return args.text(index)
+}
+
+function hello({ session, server }: CommandContext, args: Arguments): Reply {
+  const protocol = args.length === 0 ? session.protocol : askedProtocol(args)
+  let user: string | undefined
+  let name: string | undefined
+  for (let index = 1; index < args.length; ) {
+    const token = args.token(index)
+    if (token === 'AUTH' && index + 2 < args.length) {
+      user = args.text(index + 1)
+      index += 3
+    } else if (token === 'SETNAME' && index + 1 < args.length) {
+      name = checkedName(args, index + 1, 'Client names')
+      index += 2
+    } else {
+      throw new FahaoError('ERR', `Syntax error in HELLO option '${args.text(index).slice(0, 64)}'`)
+    }
+  }
+  if (user !== undefined) authenticate(session, user)
+  if (name !== undefined) session.name = name
+  session.protocol = protocol
+  return new MapReply([
+    ['server', 'fahao'],
+    ['version', redisVersion],
+    ['fahao_version', server.version],
+    ['proto', protocol],
+    ['id', session.id],
+    ['mode', 'standalone'],
+    ['role', 'master'],
+    ['modules', []],
+  ])
+}
+
+function askedProtocol(args: Arguments): 2 | 3 {
+  const text = args.text(0)
+  if (!/^-?\d{1,18}$/.test(text)) {
+    throw new FahaoError('ERR', 'Protocol version is not an integer or out of range')
+  }
+  const version = Number(text)
+  if (version !== 2 && version !== 3) throw new FahaoError('NOPROTO', 'unsupported protocol version')
+  return version
+}
+
+/** There is one user, without a password: any password is right for it, as in Redis. */
+function authenticate(session: Session, user: string): void {
+  if (user !== defaultUser) {
+    throw new FahaoError('NOAUTH', 'invalid username-password pair or user is disabled.')
+  }
+  session.user = user
+}
+
+function noPasswordSet(): FahaoError {
+  return new FahaoError(
+    'ERR',
+    'AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
+  )
+}

@@ -1,0 +1,52 @@
+/** Getting a generator and taking ids from it, with the guard against clients that would round them. */
+import { FahaoError } from '../base/errors.ts'
+import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
+import { Run } from '../ids/run.ts'
+import type { CommandContext, Session } from './context.ts'
+
+const numberMax = BigInt(Number.MAX_SAFE_INTEGER)
+
+/** The generator, ready to issue; created where autoCreate matches. */
+export function toIssue(catalogue: Catalogue, name: string): Generator | Promise<Generator> {
+  return catalogue.find(name) ?? catalogue.open(name)
+}
+
+/** The generator, ready for use, if there is one: NOGENERATOR instead of an auto-create. */
+export async function existing(catalogue: Catalogue, name: string): Promise<Generator> {
+  const inUse = catalogue.find(name)
+  if (inUse !== undefined) return inUse
+  await catalogue.info(name)
+  return catalogue.open(name)
+}
+
+/** One id. Waits only when the generator is dry. */
+export async function drawOne({ session }: CommandContext, generator: Generator): Promise<bigint> {
+  const run = new Run()
+  if (generator.take(1, run) === 1) return run.first
+  const [drawn] = await generator.draw(1, { signal: session.signal })
+  return drawn!.first
+}
+
+/**
+ * UNSAFE when the next ids would reach a client that rounds them: distinct ids would become duplicates in the
+ * caller's hands. Called before drawing, so that a refusal uses nothing up. The transport has the last word
+ * for what was drawn later than this looked.
+ */
+export function refuseRounding(session: Session, generator: Generator, count = 1n): void {
+  if (session.exact) return
+  const newest = generator.lastIssued() ?? 0n
+  if (generator.nextIsSafe() && newest + count <= numberMax) return
+  throw new FahaoError(
+    'UNSAFE',
+    `'${generator.name}' issues ids past 2^53-1, which this client would round; use ID.NEXT ${generator.name}, which replies a string`,
+  )
+}
+
+/** The word COUNT's number, 1 to `max`. */
+export function checkedCount(value: bigint, max: number | bigint, what: string): number {
+  if (value < 1n) throw new FahaoError('ERR', `${what} must be at least 1`)
+  if (value > max) {
+    throw new FahaoError('LIMIT', `${what} ${value} is above the limit of ${max}; ask for fewer at a time`)
+  }
+  return Number(value)
+}

@@ -1,0 +1,234 @@
+/** COMMAND: what libraries ask to learn which commands there are and where their keys stand. */
+import { FahaoError } from '../base/errors.ts'
+import { type Arguments, syntaxError } from './arguments.ts'
+import { type Command, MapReply, type Reply, SetReply, SimpleString } from './command.ts'
+import { commandDocs } from './command-docs.ts'
+import { compileGlob } from './glob.ts'
+import { type CommandTable, findSubcommand, type Resolved, takesWords } from './table.ts'
+import { container } from './usage.ts'
+
+const common = {
+  keys: [0, 0, 0],
+  flags: ['loading', 'stale'],
+  permission: 'connection',
+  group: 'server',
+} as const
+const names = { name: 'command-name', type: 'string', optional: true, multiple: true } as const
+
+/** COMMAND over a table, which is made after it and contains it. */
+export function introspectionCommand(table: () => CommandTable): Command {
+  const find = (name: string) => findByPath(table(), name)
+  const asked = (args: Arguments) => args.parts.map((_, index) => args.text(index))
+  return container({
+    ...common,
+    name: 'command',
+    arity: -1,
+    summary: 'Describes every command, for libraries.',
+    reply: 'An array with an entry for each command, as Redis 7 has it.',
+    handler: () =>
+      table()
+        .all()
+        .map((command) => entry(command)),
+    subcommands: [
+      {
+        ...common,
+        name: 'count',
+        arity: 2,
+        summary: 'Counts the commands.',
+        reply: 'An integer.',
+        handler: () => table().all().length,
+      },
+      {
+        ...common,
+        name: 'info',
+        arity: -2,
+        summary: 'Describes the commands of these names, or every command.',
+        reply: 'An array of entries; nil for a name that is unknown.',
+        arguments: [names],
+        handler(_, args) {
+          if (args.length === 0)
+            return table()
+              .all()
+              .map((command) => entry(command))
+          return asked(args).map((name) => {
+            const found = find(name)
+            return found === undefined ? null : entry(found.command, found.container)
+          })
+        },
+      },
+      {
+        ...common,
+        name: 'docs',
+        arity: -2,
+        summary: 'Documents the commands of these names, or every command.',
+        reply: 'A map from name to documentation; unknown names are left out.',
+        arguments: [names],
+        handler(_, args) {
+          if (args.length === 0) {
+            return new MapReply(
+              table()
+                .all()
+                .map((command) => [command.name, commandDocs(command)]),
+            )
+          }
+          const found = asked(args)
+            .map(find)
+            .filter((one) => one !== undefined)
+          return new MapReply(
+            found.map(({ command, container }) => [
+              fullName(command, container),
+              commandDocs(command, container),
+            ]),
+          )
+        },
+      },
+      {
+        ...common,
+        name: 'list',
+        arity: -2,
+        summary: 'Names the commands.',
+        reply: 'An array of names.',
+        arguments: [
+          {
+            name: 'filterby',
+            type: 'oneof',
+            token: 'FILTERBY',
+            optional: true,
+            arguments: [
+              { name: 'module-name', type: 'string', token: 'MODULE' },
+              { name: 'category', type: 'string', token: 'ACLCAT' },
+              { name: 'pattern', type: 'pattern', token: 'PATTERN' },
+            ],
+          },
+        ],
+        handler: (_, args) => list(table(), args),
+      },
+      {
+        ...common,
+        name: 'getkeys',
+        arity: -3,
+        summary: 'Extracts the names of generators from a full command.',
+        reply: 'An array of names.',
+        arguments: [
+          { name: 'command', type: 'string' },
+          { name: 'arg', type: 'string', optional: true, multiple: true },
+        ],
+        handler: (_, args) => keysOf(resolve(table(), args), args.length, args),
+      },
+    ],
+  })
+}
+
+/** Redis's ACL categories of a command, with their `@`. */
+export function categories(command: Command): string[] {
+  const has = (flag: Command['flags'][number]) => command.flags.includes(flag)
+  return [
+    ...(command.group === 'string' || command.group === 'id' ? [`@${command.group}`] : []),
+    ...(command.group === 'connection' ? ['@connection'] : []),
+    ...(command.group === 'generic' ? ['@keyspace'] : []),
+    ...(has('write') ? ['@write'] : []),
+    ...(has('readonly') ? ['@read'] : []),
+    ...(has('admin') ? ['@admin', '@dangerous'] : []),
+    has('fast') ? '@fast' : '@slow',
+  ]
+}
+
+type Found = { readonly command: Command; readonly container: string | undefined }
+
+function findByPath(table: CommandTable, path: string): Found | undefined {
+  const [word = '', second, ...rest] = path.toLowerCase().split('|')
+  const command = table.get(word)
+  if (command === undefined || rest.length > 0) return undefined
+  if (second === undefined) return { command, container: undefined }
+  const subcommand = findSubcommand(command, second)
+  return subcommand && { command: subcommand, container: word }
+}
+
+function fullName(command: Command, container: string | undefined): string {
+  return container === undefined ? command.name : `${container}|${command.name}`
+}
+
+/** Ten fields, as Redis 7 orders them. */
+function entry(command: Command, container?: string): Reply {
+  const [first, last, step] = command.keys
+  return [
+    fullName(command, container),
+    command.arity,
+    words(command.flags),
+    first,
+    last,
+    step,
+    words(categories(command)),
+    [],
+    first === 0 ? [] : [keySpec(command)],
+    (command.subcommands ?? []).map((subcommand) => entry(subcommand, command.name)),
+  ]
+}
+
+function keySpec(command: Command): Reply {
+  const [first, last, step] = command.keys
+  const access = command.flags.includes('write') ? ['RW', 'access', 'update'] : ['RO', 'access']
+  return new MapReply([
+    ['flags', words(access)],
+    [
+      'begin_search',
+      new MapReply([
+        ['type', 'index'],
+        ['spec', new MapReply([['index', first]])],
+      ]),
+    ],
+    [
+      'find_keys',
+      new MapReply([
+        ['type', 'range'],
+        [
+          'spec',
+          new MapReply([
+            ['lastkey', last < 0 ? last : last - first],
+            ['keystep', step],
+            ['limit', 0],
+          ]),
+        ],
+      ]),
+    ],
+  ])
+}
+
+function words(texts: readonly string[]): SetReply {
+  return new SetReply(texts.map((text) => new SimpleString(text)))
+}
+
+function list(table: CommandTable, args: Arguments): Reply {
+  const every = table.all()
+  if (args.length === 0) return every.map(({ name }) => name)
+  if (args.length !== 3 || args.token(0) !== 'FILTERBY') throw syntaxError()
+  const wanted = args.text(2)
+  const chosen = every.filter(filterBy(args.token(1), wanted.toLowerCase()))
+  return chosen.map(({ name }) => name)
+}
+
+function filterBy(by: string, wanted: string): (command: Command) => boolean {
+  if (by === 'MODULE') return () => false
+  if (by === 'ACLCAT') return (command) => categories(command).includes(`@${wanted}`)
+  if (by !== 'PATTERN') throw syntaxError()
+  const matches = compileGlob(wanted)
+  return (command) => matches(command.name)
+}
+
+function resolve(table: CommandTable, args: Arguments): Resolved['command'] {
+  const command = table.get(args.text(0).toLowerCase())
+  if (command === undefined) throw new FahaoError('ERR', 'Invalid command specified')
+  if (command.keys[0] === 0) throw new FahaoError('ERR', 'The command has no key arguments')
+  return command
+}
+
+function keysOf(command: Command, wordCount: number, args: Arguments): Reply {
+  if (!takesWords(command, wordCount)) {
+    throw new FahaoError('ERR', 'Invalid number of arguments specified for command')
+  }
+  const [first, last, step] = command.keys
+  const end = last < 0 ? wordCount + last : last
+  const found: Uint8Array[] = []
+  for (let index = first; index <= end; index += step) found.push(args.bytes(index))
+  return found
+}

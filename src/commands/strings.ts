@@ -1,0 +1,124 @@
+/** Redis's string commands, for what they mean on a generator: the next id, and the last one. */
+import { FahaoError, hasCode } from '../base/errors.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Arguments } from './arguments.ts'
+import { type Command, type Direct, Issued, type Reply } from './command.ts'
+import type { CommandContext } from './context.ts'
+import { checkedCount, drawOne, refuseRounding, toIssue } from './drawing.ts'
+
+const key = { name: 'key', type: 'key' } as const
+
+/** INCR, INCRBY, GET, MGET. */
+export const stringCommands: readonly Command[] = [
+  {
+    name: 'incr',
+    arity: 2,
+    flags: ['write', 'fast'],
+    keys: [1, 1, 1],
+    permission: 'issue',
+    group: 'string',
+    summary: 'Issues the next id of a generator.',
+    reply: 'An integer: the id. On a generator with a format, the raw id.',
+    notes:
+      'An unknown generator is an error, unless `--auto-create` matches its name. To a client that would round the integer (JavaScript, past 2^53−1) the answer is `UNSAFE`, and no id is used up: use `ID.NEXT`.',
+    arguments: [key],
+    handler: (context, args) => increment(context, args.text(0)),
+    direct: ({ catalogue }, args) => catalogue.find(args.text(0)),
+  },
+  {
+    name: 'incrby',
+    arity: 3,
+    flags: ['write', 'fast'],
+    keys: [1, 1, 1],
+    permission: 'issue',
+    group: 'string',
+    summary: 'Issues a contiguous block of ids and returns the last of them.',
+    reply: 'An integer: the last id of the block; `INCRBY key 10` → 20 means 11 to 20.',
+    notes:
+      'With an increment of 1 it is INCR and works on every generator. More needs ordered ids one apart; elsewhere `WRONGTYPE` points to `ID.NEXT … COUNT`. The block comes from one range; what stands in its way is dropped. Ids are never taken back, so the increment is at least 1.',
+    arguments: [key, { name: 'increment', type: 'integer' }],
+    handler: incrementBy,
+    direct: directOne,
+  },
+  {
+    name: 'get',
+    arity: 2,
+    // Not readonly: libraries that read from replicas would ask a standby, which knows less than the leader.
+    flags: ['write', 'fast'],
+    keys: [1, 1, 1],
+    permission: 'read',
+    group: 'string',
+    summary: 'Returns the newest id issued by this node or a predecessor of it.',
+    reply: 'The raw id as a string, exact in any language; nil when there is none, or no such generator.',
+    notes:
+      'After a crash it is the last id that can have been issued. COMMAND marks it `write`, so that libraries that read from replicas ask the leader.',
+    arguments: [key],
+    handler: ({ catalogue }, args) => newest(catalogue, args.text(0)),
+  },
+  {
+    name: 'mget',
+    arity: -2,
+    flags: ['write', 'fast'],
+    keys: [1, -1, 1],
+    permission: 'read',
+    group: 'string',
+    summary: 'GET for several generators.',
+    reply: 'An array of strings and nils, in the order of the keys.',
+    arguments: [{ ...key, multiple: true }],
+    handler: newestOfEach,
+  },
+]
+
+/** An unknown name is no error for a reading command; anything else is passed on. */
+function unlessUnknown(error: unknown): undefined {
+  if (hasCode(error, 'NOGENERATOR')) return undefined
+  throw error
+}
+
+async function increment(context: CommandContext, name: string): Promise<Reply> {
+  const generator = await toIssue(context.catalogue, name)
+  refuseRounding(context.session, generator)
+  return new Issued(await drawOne(context, generator))
+}
+
+async function incrementBy(context: CommandContext, args: Arguments): Promise<Reply> {
+  const name = args.text(0)
+  const wanted = args.integer(1)
+  if (wanted < 1n) {
+    throw new FahaoError('ERR', 'increment must be at least 1: ids are issued, and never taken back')
+  }
+  if (wanted === 1n) return increment(context, name)
+  const count = checkedCount(wanted, context.server.incrByMax, 'increment')
+  const generator = await toIssue(context.catalogue, name)
+  if (!generator.contiguous) {
+    throw new FahaoError(
+      'WRONGTYPE',
+      `'${name}' issues no contiguous blocks; use ID.NEXT ${name} COUNT ${count}`,
+    )
+  }
+  refuseRounding(context.session, generator, wanted)
+  const [block] = await generator.draw(count, { contiguous: true, signal: context.session.signal })
+  return new Issued(block!.at(count - 1))
+}
+
+/** `INCRBY key 1` is what redis-py sends for incr(). */
+function directOne({ catalogue }: CommandContext, args: Arguments): Direct | undefined {
+  const step = args.parts[1]!
+  return step.length === 1 && step[0] === 0x31 ? catalogue.find(args.text(0)) : undefined
+}
+
+async function newest(catalogue: Catalogue, name: string): Promise<string | null> {
+  const inUse = catalogue.find(name)
+  const id = inUse ? inUse.lastIssued() : (await catalogue.info(name).catch(unlessUnknown))?.lastIssued
+  return id === undefined ? null : String(id)
+}
+
+async function newestOfEach({ catalogue, session }: CommandContext, args: Arguments): Promise<Reply> {
+  const names = args.parts.map((_, index) => args.text(index))
+  const replies: (string | null)[] = []
+  for (const name of names) {
+    session.signal.throwIfAborted()
+    replies.push(await newest(catalogue, name))
+  }
+  return replies
+}

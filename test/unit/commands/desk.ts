@@ -1,0 +1,120 @@
+/** A server without transport, for asking commands as a connection would. */
+import assert from 'node:assert/strict'
+import { systemClock } from '../../../src/base/clock.ts'
+import { FahaoError } from '../../../src/base/errors.ts'
+import { Timeline } from '../../../src/base/timeline.ts'
+import { createCommands } from '../../../src/commands/all.ts'
+import type { Reply } from '../../../src/commands/command.ts'
+import { Issued, MapReply, SetReply, SimpleString, VerbatimText } from '../../../src/commands/command.ts'
+import type { InfoSection, ServerView, Session } from '../../../src/commands/context.ts'
+import { FakeCatalogue } from './fake-catalogue.ts'
+
+/** A session with everything writable, so that tests can set the scene. */
+export type TestSession = { -readonly [Name in keyof Session]: Session[Name] } & { closed: boolean }
+
+/** Commands, a catalogue, a server and one session. */
+export class Desk {
+  readonly catalogue = new FakeCatalogue()
+  readonly table = createCommands()
+  readonly timeline = new Timeline(systemClock)
+  readonly sessions: TestSession[] = []
+  readonly session: TestSession = this.connect()
+  sections: InfoSection[] = []
+  respPort: number | undefined = 7379
+
+  /** Another connection. */
+  connect(): TestSession {
+    const id = this.sessions.length + 1
+    const session: TestSession = {
+      id,
+      address: `127.0.0.1:${50_000 + id}`,
+      localAddress: '127.0.0.1:7379',
+      startedMonoUs: this.timeline.monoUs(),
+      lastCommandMonoUs: this.timeline.monoUs(),
+      lastCommand: '',
+      name: '',
+      libraryName: '',
+      libraryVersion: '',
+      protocol: 2,
+      exact: true,
+      user: 'default',
+      unreadBytes: 0,
+      signal: new AbortController().signal,
+      closed: false,
+      close() {
+        session.closed = true
+      },
+    }
+    this.sessions.push(session)
+    return session
+  }
+
+  /** The server as commands see it. */
+  get server(): ServerView {
+    return {
+      version: '0.1.0',
+      runId: 'f'.repeat(40),
+      timeline: this.timeline,
+      startedMonoUs: this.timeline.monoUs() - 90_000_000_000,
+      respPort: this.respPort,
+      countMax: 100,
+      incrByMax: 1_000_000n,
+      settings: () => [
+        ['engine', 'memory:'],
+        ['lease-ttl', '3s'],
+      ],
+      info: () => this.sections,
+      sessions: () => this.sessions,
+    }
+  }
+
+  /** What a handler gets. */
+  get context() {
+    return { session: this.session, catalogue: this.catalogue, server: this.server }
+  }
+
+  /** Asks as a client would; words may be bytes. */
+  async raw(...words: (string | Uint8Array)[]): Promise<Reply> {
+    const bytes = words.map((word) => (typeof word === 'string' ? Buffer.from(word) : word))
+    const { command, args } = this.table.resolve(bytes)
+    return command.handler!(this.context, args)
+  }
+
+  /** The reply as plain data: what a RESP3 client would make of it. */
+  async ask(...words: (string | Uint8Array)[]): Promise<unknown> {
+    return plain(await this.raw(...words))
+  }
+
+  /** The error line that a request is answered with: `-CODE message` without the dash. */
+  async error(...words: (string | Uint8Array)[]): Promise<string> {
+    try {
+      const reply = await this.ask(...words)
+      return assert.fail(
+        `expected an error, got ${JSON.stringify(reply, (_, it) => (typeof it === 'bigint' ? String(it) : it))}`,
+      )
+    } catch (error) {
+      if (!(error instanceof FahaoError)) throw error
+      assert.doesNotMatch(error.message, /[\r\n]/, 'an error is one line')
+      return `${error.code} ${error.message}`
+    }
+  }
+
+  /** Checks a table of bad requests: each gets its exact error, and no id is used up by any. */
+  async refuses(cases: readonly (readonly [line: readonly (string | Uint8Array)[], error: string])[]) {
+    const before = this.catalogue.drawn
+    for (const [words, expected] of cases) assert.equal(await this.error(...words), expected)
+    assert.equal(this.catalogue.drawn, before, 'a refused request uses up no id')
+  }
+}
+
+function plain(reply: Reply): unknown {
+  if (reply instanceof Issued) return reply.id
+  if (reply instanceof SimpleString || reply instanceof VerbatimText) return reply.text
+  if (reply instanceof MapReply) {
+    return Object.fromEntries(reply.entries.map(([name, value]) => [String(plain(name)), plain(value)]))
+  }
+  if (reply instanceof SetReply) return reply.items.map(plain)
+  if (reply instanceof Uint8Array) return Buffer.from(reply).toString()
+  if (Array.isArray(reply)) return reply.map(plain)
+  return reply
+}

@@ -1,0 +1,203 @@
+/**
+ * A catalogue in memory, for testing commands alone: real definitions and runs, counters that count. What
+ * counts here is `drawn`: the proof that a refused request used up no id.
+ */
+import { FahaoError } from '../../../src/base/errors.ts'
+import type { Catalogue, Generator, GeneratorInfo } from '../../../src/catalogue/catalogue.ts'
+import { type Definition, define, definitionText } from '../../../src/catalogue/definition.ts'
+import { type GeneratorInput, parseOptions } from '../../../src/catalogue/options.ts'
+import type { Run } from '../../../src/ids/run.ts'
+import { Run as IdRun } from '../../../src/ids/run.ts'
+import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
+
+/** 2026-01-01T00:00:00Z in µs. */
+const nowUs = 1_767_225_600_000_000
+const safeMax = BigInt(Number.MAX_SAFE_INTEGER)
+
+/** One generator of the fake. */
+export class FakeGenerator implements Generator {
+  readonly name: string
+  readonly definition: Definition
+  readonly incarnation = 1n
+  readonly mode = 'local'
+  /** How many ids were ever taken. */
+  drawn = 0
+  /** While true, `take` finds nothing in hand and `draw` has to be asked. */
+  dry = false
+  next: bigint
+  floor = 0n
+  #last: bigint | undefined
+
+  constructor(name: string, definition: Definition) {
+    this.name = name
+    this.definition = definition
+    this.next = definition.start ?? 7_000_000_000_000_000_000n
+  }
+
+  get kind() {
+    return this.definition.kind
+  }
+
+  get contiguous(): boolean {
+    const { increment, within, scramble } = this.definition
+    return increment === 1 && within === 'ordered' && scramble === false
+  }
+
+  take(count: number, run: Run): number {
+    if (this.dry) return 0
+    const stride = this.definition.increment ?? 1
+    run.set(this.next, count, stride)
+    this.#last = run.at(count - 1)
+    this.next = this.#last + BigInt(stride)
+    this.drawn += count
+    return count
+  }
+
+  async draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
+    if (options.signal?.aborted) throw new FahaoError('ABORTED', 'the caller has gone')
+    this.dry = false
+    const run = new IdRun()
+    this.take(count, run)
+    return [run]
+  }
+
+  nextIsSafe(): boolean {
+    return this.next <= safeMax
+  }
+
+  lastIssued(): bigint | undefined {
+    return this.#last
+  }
+
+  stats(): IssuerStats {
+    return {
+      issued: this.drawn,
+      ratePerSecond: 2.5,
+      inHand: 10,
+      inHandSeconds: Number.POSITIVE_INFINITY,
+      reserved: 10,
+      released: 0,
+      refills: 1,
+      refillFailures: 0,
+      refillSeconds: 0.25,
+      waits: 0,
+      drySeconds: 0,
+      waiting: 0,
+    }
+  }
+
+  text(id: bigint): string {
+    return (this.definition.format ?? '{id}').replace('{id}', String(id))
+  }
+
+  parse(text: string): bigint {
+    const [before = '', after = ''] = (this.definition.format ?? '{id}').split('{id}')
+    const digits = text.slice(before.length, text.length - after.length)
+    if (!text.startsWith(before) || !text.endsWith(after) || !/^\d+$/.test(digits)) {
+      throw new FahaoError('ERR', `'${text}' is no id of '${this.name}'`)
+    }
+    return BigInt(digits)
+  }
+
+  async moveTo(newest: bigint): Promise<void> {
+    if (newest < (this.#last ?? 0n)) throw new FahaoError('ERR', 'ids above it may have been issued')
+    this.#last = newest
+    this.next = newest + BigInt(this.definition.increment ?? 1)
+  }
+}
+
+/** The fake catalogue: names matching `auto-*` are created as sequences when they are opened. */
+export class FakeCatalogue implements Catalogue {
+  readonly generators = new Map<string, FakeGenerator>()
+  /** Defined, but not in use here until opened. */
+  readonly resting = new Map<string, FakeGenerator>()
+
+  /** Makes a generator that is in use. */
+  make(name: string, options: GeneratorInput): FakeGenerator {
+    const generator = new FakeGenerator(name, define(parseOptions(options), nowUs))
+    this.generators.set(name, generator)
+    return generator
+  }
+
+  /** How many ids all generators ever handed out. */
+  get drawn(): number {
+    return [...this.generators.values()].reduce((sum, { drawn }) => sum + drawn, 0)
+  }
+
+  find(name: string): FakeGenerator | undefined {
+    return this.generators.get(name)
+  }
+
+  async open(name: string): Promise<FakeGenerator> {
+    const known = this.find(name) ?? this.resting.get(name)
+    if (known === undefined) {
+      if (!name.startsWith('auto-')) throw unknown(name)
+      return this.make(name, { kind: 'sequence' })
+    }
+    this.generators.set(name, known)
+    this.resting.delete(name)
+    return known
+  }
+
+  async exists(name: string): Promise<boolean> {
+    return this.generators.has(name) || this.resting.has(name)
+  }
+
+  async create(name: string, options: GeneratorInput): Promise<FakeGenerator> {
+    const definition = define(parseOptions(options), nowUs)
+    const known = this.find(name)
+    if (known === undefined) return this.make(name, options)
+    if (String(definitionText(definition)) === String(definitionText(known.definition))) return known
+    throw new FahaoError('EXISTS', `'${name}' exists with another definition`)
+  }
+
+  async alter(
+    name: string,
+    { floor, ...changes }: Partial<GeneratorInput> & { readonly floor?: bigint | string },
+  ): Promise<FakeGenerator> {
+    const known = this.find(name)
+    if (known === undefined) throw unknown(name)
+    const kept = Object.fromEntries(definitionText(known.definition)) as unknown as GeneratorInput
+    const altered = this.make(name, { ...kept, ...changes })
+    if (floor !== undefined) altered.floor = BigInt(floor)
+    return altered
+  }
+
+  async drop(name: string): Promise<boolean> {
+    return this.generators.delete(name) || this.resting.delete(name)
+  }
+
+  async info(name: string): Promise<GeneratorInfo> {
+    const known = this.find(name)
+    const generator = known ?? this.resting.get(name)
+    if (generator === undefined) throw unknown(name)
+    return {
+      name,
+      definition: generator.definition,
+      incarnation: 1n,
+      bound: 1001n,
+      mode: 'local',
+      lastIssued: generator.lastIssued(),
+      stats: known?.stats(),
+      exhaustedAt: undefined,
+      notes: ['a note'],
+    }
+  }
+
+  async list(page: { after?: string; limit?: number } = {}) {
+    const all = [...this.generators.values(), ...this.resting.values()]
+    return all
+      .filter(({ name }) => page.after === undefined || name > page.after)
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .slice(0, page.limit)
+      .map(({ name, definition }) => ({ name, definition }))
+  }
+
+  inUse(): Iterable<Generator> {
+    return this.generators.values()
+  }
+}
+
+function unknown(name: string): FahaoError {
+  return new FahaoError('NOGENERATOR', `no generator '${name}'; create it with ID.CREATE ${name} KIND kind`)
+}
