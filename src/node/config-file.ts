@@ -1,0 +1,68 @@
+/** The config file: YAML, with a place for every value, so that an error can point at it. */
+import { isMap, isScalar, LineCounter, type Node, type Pair, parseDocument, type YAMLMap } from 'yaml'
+import { FahaoError } from '../base/errors.ts'
+
+/** A value and where it stands. */
+export type FileValue = {
+  /** Integers that a double cannot hold are bigint, others number. */
+  readonly value: unknown
+  /** `fahao.yaml:3`. */
+  readonly place: string
+}
+
+/** What a config file says: settings by name, generators by name. A key without a value was not given. */
+export type ConfigFile = {
+  readonly settings: ReadonlyMap<string, FileValue>
+  readonly generators: ReadonlyMap<string, FileValue>
+}
+
+/** Reads a config file. Throws CONFIG with line and column. */
+export function readConfigFile(path: string, text: string): ConfigFile {
+  const lines = new LineCounter()
+  const at = (offset: number) => {
+    const { line, col } = lines.linePos(offset)
+    return `${path}:${line}:${col}`
+  }
+  const document = parseDocument(text, { intAsBigInt: true, lineCounter: lines, prettyErrors: false })
+  const broken = document.errors[0] ?? document.warnings[0]
+  if (broken) throw refused(at(broken.pos[0]), firstLine(broken.message))
+  if (document.contents === null) return { settings: new Map(), generators: new Map() }
+  if (!isMap(document.contents))
+    throw refused(at(document.contents.range![0]), 'settings are written as `name: value`')
+
+  const entries = (map: YAMLMap): Map<string, FileValue & { node: Node }> =>
+    new Map(
+      (map.items as Pair<Node, Node | null>[])
+        .filter(({ value }) => value !== null && !(isScalar(value) && value.value === null))
+        .map(({ key, value }) => [
+          String(isScalar(key) ? key.value : key),
+          { value: narrowed(value!.toJS(document)), place: at(key.range![0]), node: value! },
+        ]),
+    )
+  const settings = entries(document.contents)
+  const generators = settings.get('generators')
+  settings.delete('generators')
+  if (generators === undefined) return { settings, generators: new Map() }
+  if (isMap(generators.node)) return { settings, generators: entries(generators.node) }
+  throw refused(generators.place, 'generators are written as `name: { kind: … }`')
+}
+
+/** An error at a place in a file. */
+export function refused(place: string, sentence: string): FahaoError {
+  return new FahaoError('CONFIG', `${place}: ${sentence}`)
+}
+
+/** Makes bigints numbers where nothing is lost, all the way down. */
+function narrowed(value: unknown): unknown {
+  if (typeof value === 'bigint') {
+    const number = Number(value)
+    return Number.isSafeInteger(number) ? number : value
+  }
+  if (Array.isArray(value)) return value.map(narrowed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, narrowed(inner)]))
+}
+
+function firstLine(message: string): string {
+  return message.split('\n')[0]!
+}

@@ -1,0 +1,191 @@
+/**
+ * Every setting of a node: one schema, from which flags, environment variables, keys of the file, defaults,
+ * CONFIG GET and the reference page come. A key here is the property's name in code, with its unit last;
+ * people write it without the unit and with hyphens: `leadMaxMs` is `lead-max`, --lead-max, FAHAO_LEAD_MAX.
+ */
+import { z } from 'zod'
+import { describe, FahaoError } from '../base/errors.ts'
+import {
+  address,
+  aSwitch,
+  autoCreateRules,
+  count,
+  duration,
+  oneOf,
+  onOff,
+  optional,
+  orOff,
+  size,
+  text,
+  type ValueType,
+  whole,
+  workerStrategy,
+} from './config-values.ts'
+
+/** Headings under which help and the reference page list settings. */
+export const settingGroups = ['Basics', 'Issuing', 'Requests', 'RESP', 'HTTP'] as const
+
+/** What a setting is, beside its schema. */
+type About = {
+  readonly group: (typeof settingGroups)[number]
+  /** One line, for help and the reference page. */
+  readonly meaning: string
+  readonly type: ValueType<unknown>
+}
+
+const abouts = z.registry<About>()
+
+/** Every setting, in the order of help. */
+export const settingsSchema = z.object({
+  engine: setting(
+    'Basics',
+    text('URL'),
+    'sqlite:./data/fahao.db',
+    'where bounds are kept: sqlite:FILE, or memory: (which forgets when it stops)',
+  ),
+  resp: setting('Basics', orOff(address), { host: '127.0.0.1', port: 7379 }, 'where Redis clients connect'),
+  http: setting('Basics', orOff(address), { host: '127.0.0.1', port: 7380 }, 'where HTTP is served'),
+  insecure: setting(
+    'Basics',
+    aSwitch,
+    false,
+    'allow addresses that other machines can reach, though nobody has to log in',
+  ),
+  autoCreate: setting(
+    'Basics',
+    autoCreateRules,
+    [],
+    "create unknown generators whose name matches, such as 'order:*=sequence'; repeatable",
+  ),
+  logLevel: setting(
+    'Basics',
+    oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    'info',
+    'the least that is logged',
+  ),
+
+  workerId: setting(
+    'Issuing',
+    workerStrategy,
+    { by: 'pool' },
+    'the node part of snowflakes: pool, static:N, env:NAME, hostname, ordinal, ip-low-bits, ip-sum',
+  ),
+  nodeIndex: setting(
+    'Issuing',
+    optional(count(0, 999_999_999)),
+    undefined,
+    'this node in formats with {node}',
+  ),
+  leadMs: setting(
+    'Issuing',
+    optional(duration('1s', '24h')),
+    undefined,
+    'time that snowflakes reserve ahead, so how long they go on without the engine; default 10m, or 10s where --worker-id fixes the id',
+  ),
+  leadMaxMs: setting(
+    'Issuing',
+    duration('1s', '365d'),
+    3_600_000,
+    'a clock that jumps ahead further than this is followed only once it has stayed there for 5s',
+  ),
+  callTimeoutMs: setting('Issuing', duration('10ms', '10m'), 5000, 'how long a call to the engine may take'),
+  waitersMax: setting('Issuing', count(1, 10_000_000), 100_000, 'requests that may wait for ids at once'),
+  shutdownTimeoutMs: setting(
+    'Issuing',
+    duration('0s', '10m'),
+    10_000,
+    'how long a stop may take to answer what is under way',
+  ),
+
+  countMax: setting('Requests', count(1, 1_000_000), 100_000, 'ids that one request may ask for'),
+  incrbyMax: setting('Requests', whole(1n, 10n ** 18n), 10n ** 12n, 'largest step of INCRBY'),
+  roundingGuard: setting(
+    'Requests',
+    onOff,
+    true,
+    'refuse integers above 2^53−1 to clients that would round them',
+  ),
+
+  respInlineMaxBytes: setting('RESP', size('1KiB', '1MiB'), 65_536, 'longest line of an inline command'),
+  respBulkMaxBytes: setting('RESP', size('1KiB', '512MiB'), 65_536, 'longest argument'),
+  respArgumentsMax: setting('RESP', count(16, 1_048_576), 1024, 'arguments in a command'),
+  respUnreadMaxBytes: setting(
+    'RESP',
+    size('4KiB', '1GiB'),
+    1_048_576,
+    'replies that a client has not read; above this its requests are not read either',
+  ),
+  respConnectionsMax: setting('RESP', count(1, 1_000_000), 10_000, 'connections at once'),
+  respIdleTimeoutMs: setting(
+    'RESP',
+    orOff(duration('1s', '24d')),
+    undefined,
+    'close connections that have been silent for this long',
+  ),
+
+  httpBodyMaxBytes: setting('HTTP', size('1KiB', '64MiB'), 65_536, 'longest body of a request'),
+  httpHeaderMaxBytes: setting('HTTP', size('1KiB', '1MiB'), 16_384, 'longest headers of a request'),
+  httpRequestTimeoutMs: setting(
+    'HTTP',
+    duration('100ms', '10m'),
+    10_000,
+    'how long a client may take to send a request',
+  ),
+})
+
+/** A setting's name in code. */
+export type SettingKey = keyof typeof settingsSchema.shape
+
+/** A setting as people meet it. */
+export type Setting = About & {
+  readonly key: SettingKey
+  /** `lead-max`: its name in the file and in CONFIG GET, and behind the dashes of its flag. */
+  readonly name: string
+  /** `FAHAO_LEAD_MAX`. */
+  readonly variable: string
+  /** As people write it; empty: nothing. */
+  readonly defaultText: string
+}
+
+/** Every setting, in the order of help. */
+export const settings: readonly Setting[] = Object.freeze(
+  (Object.keys(settingsSchema.shape) as SettingKey[]).map((key) => {
+    const schema = settingsSchema.shape[key]
+    const about = abouts.get(schema)!
+    const name = nameOf(key)
+    return Object.freeze({
+      ...about,
+      key,
+      name,
+      variable: variableOf(name),
+      defaultText: about.type.show(schema.parse(undefined)),
+    })
+  }),
+)
+
+/** `lead-max` → `FAHAO_LEAD_MAX`. */
+export function variableOf(name: string): string {
+  return `FAHAO_${name.toUpperCase().replaceAll('-', '_')}`
+}
+
+function nameOf(key: string): string {
+  return key.replace(/(?:Ms|Bytes)$/, '').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+function setting<Value>(group: About['group'], type: ValueType<Value>, fallback: Value, meaning: string) {
+  const one = [z.string(), z.number(), z.bigint(), z.boolean()]
+  const given = type.list
+    ? z.union([...one, z.array(z.string())], { error: 'wants one text, or a list of texts' })
+    : z.union(one, { error: 'wants a single value' })
+  return given
+    .transform((value, context) => {
+      try {
+        return type.read([value].flat().join(' '))
+      } catch (error) {
+        context.addIssue(error instanceof FahaoError ? error.message : describe(error))
+        return z.NEVER
+      }
+    })
+    .default(fallback as never)
+    .register(abouts, { group, meaning, type: type as ValueType<unknown> })
+}

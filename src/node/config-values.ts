@@ -1,0 +1,168 @@
+/**
+ * The types of values that settings have. A value comes as text from flags and the environment, as text or as
+ * YAML's own types from a file; every type reads both alike, and writes what it has read.
+ */
+import { FahaoError } from '../base/errors.ts'
+import { formatDuration, formatSize, parseDurationMs, parseSizeBytes } from '../base/units.ts'
+import { type Kind, kinds } from '../issuing/issuer.ts'
+import { parseWorkerStrategy, type WorkerStrategy, workerStrategyText } from './worker-id.ts'
+
+/** How a setting's value is read and written. */
+export type ValueType<Value> = {
+  /** Throws a FahaoError that says what is wrong. */
+  readonly read: (given: string) => Value
+  readonly show: (value: Value) => string
+  /** What stands for the value in help; undefined: a switch, which is on when it is named. */
+  readonly takes: string | undefined
+  /** It may be given as a list; as one text its parts are divided by white space. */
+  readonly list?: boolean
+}
+
+/** Where to listen. */
+export type Address = {
+  /** A host name, an IPv4 address, or an IPv6 address without brackets. */
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+}
+
+/** Unknown generators whose name matches `pattern`, a glob as in KEYS, are created with this kind. */
+export type AutoCreateRule = { readonly pattern: string; readonly kind: Kind }
+
+/** Any text. */
+export function text(takes: string): ValueType<string> {
+  return { read: (given) => given, show: (value) => value, takes }
+}
+
+/** One of a few words. */
+export function oneOf<const Word extends string>(words: readonly Word[]): ValueType<Word> {
+  return {
+    read(given) {
+      const word = words.find((each) => each === given)
+      if (word === undefined) throw refused(`'${shortened(given)}' is none of ${words.join(', ')}`)
+      return word
+    },
+    show: (value) => value,
+    takes: words.join('|'),
+  }
+}
+
+/** A whole number. */
+export function whole(min: bigint, max: bigint): ValueType<bigint> {
+  return {
+    read(given) {
+      const value = /^\d{1,19}$/.test(given) ? BigInt(given) : -1n
+      if (value >= min && value <= max) return value
+      throw refused(`'${shortened(given)}' is no whole number from ${min} to ${max}`)
+    },
+    show: String,
+    takes: 'N',
+  }
+}
+
+/** A whole number that is exact in a double. */
+export function count(min: number, max: number): ValueType<number> {
+  const { read, takes } = whole(BigInt(min), BigInt(max))
+  return { read: (given) => Number(read(given)), show: String, takes }
+}
+
+/** A duration in ms, written `250ms`, `3s`, `10m`. */
+export function duration(min: string, max: string): ValueType<number> {
+  return { read: measured(parseDurationMs, min, max), show: formatDuration, takes: 'DURATION' }
+}
+
+/** A size in bytes, written `64KiB`. */
+export function size(min: string, max: string): ValueType<number> {
+  return { read: measured(parseSizeBytes, min, max), show: formatSize, takes: 'SIZE' }
+}
+
+/** `type`, or `off`: undefined. */
+export function orOff<Value>(type: ValueType<Value>): ValueType<Value | undefined> {
+  return {
+    read: (given) => (given === 'off' || given === 'false' ? undefined : type.read(given)),
+    show: (value) => (value === undefined ? 'off' : type.show(value)),
+    takes: `${type.takes}|off`,
+  }
+}
+
+/** `type`, or not given: undefined. */
+export function optional<Value>(type: ValueType<Value>): ValueType<Value | undefined> {
+  return { ...type, show: (value) => (value === undefined ? '' : type.show(value)) }
+}
+
+/** `on` or `off`. */
+export const onOff: ValueType<boolean> = {
+  read(given) {
+    if (/^(?:on|true|yes|1)$/.test(given)) return true
+    if (/^(?:off|false|no|0)$/.test(given)) return false
+    throw refused(`'${shortened(given)}' is neither on nor off`)
+  },
+  show: (value) => (value ? 'on' : 'off'),
+  takes: 'on|off',
+}
+
+/** `on` or `off`; as a flag it stands alone, and means on. */
+export const aSwitch: ValueType<boolean> = { ...onOff, takes: undefined }
+
+/** `HOST:PORT`; an IPv6 address stands in brackets. */
+export const address: ValueType<Address> = {
+  read(given) {
+    const [, v6, host, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/]+)):(\d{1,5})$/.exec(given) ?? []
+    if (port !== undefined && Number(port) <= 65_535) return { host: (v6 ?? host)!, port: Number(port) }
+    throw refused(
+      `'${shortened(given)}' is no address; write HOST:PORT, such as 127.0.0.1:7379 or [::1]:7379`,
+    )
+  },
+  show: addressText,
+  takes: 'HOST:PORT',
+}
+
+/** `127.0.0.1:7379`, `[::1]:7379`. */
+export function addressText({ host, port }: Address): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/** Whether only this machine can reach it. */
+export function isLoopback({ host }: Address): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host)
+}
+
+/** See `parseWorkerStrategy`. */
+export const workerStrategy: ValueType<WorkerStrategy> = {
+  read: parseWorkerStrategy,
+  show: workerStrategyText,
+  takes: 'STRATEGY',
+}
+
+/** `PATTERN=KIND`, any number of them: names contain no white space, so that it can divide them. */
+export const autoCreateRules: ValueType<readonly AutoCreateRule[]> = {
+  read: (given) => given.split(/\s+/).map(readRule),
+  show: (rules) => rules.map(({ pattern, kind }) => `${pattern}=${kind}`).join(' '),
+  takes: 'PATTERN=KIND',
+  list: true,
+}
+
+function readRule(given: string): AutoCreateRule {
+  const [, pattern, word] = /^(\S+)=([a-z]+)$/.exec(given) ?? []
+  const kind = kinds.find((each) => each === word)
+  if (pattern !== undefined && kind !== undefined) return Object.freeze({ pattern, kind })
+  throw refused(
+    `'${shortened(given)}' is no rule; write PATTERN=KIND, such as 'order:*=sequence', with one of ${kinds.join(', ')}`,
+  )
+}
+
+function measured(parse: (given: string) => number, min: string, max: string): (given: string) => number {
+  return (given) => {
+    const value = parse(given)
+    if (value >= parse(min) && value <= parse(max)) return value
+    throw refused(`'${shortened(given)}' is out of range; give ${min} to ${max}`)
+  }
+}
+
+function shortened(given: string): string {
+  return given.length > 60 ? `${given.slice(0, 60)}…` : given
+}
+
+function refused(sentence: string): FahaoError {
+  return new FahaoError('CONFIG', sentence)
+}

@@ -1,0 +1,153 @@
+/**
+ * The configuration of a node: flags, then the environment, then the file, then defaults, setting by setting.
+ */
+import type { z } from 'zod'
+import { describe, FahaoError } from '../base/errors.ts'
+import { type GeneratorInput, parseOptions } from '../catalogue/options.ts'
+import { type ConfigFile, readConfigFile, refused } from './config-file.ts'
+import { nearest } from './config-nearest.ts'
+import { type Setting, type SettingKey, settings, settingsSchema, variableOf } from './config-schema.ts'
+import { addressText, isLoopback } from './config-values.ts'
+
+type Settings = z.output<typeof settingsSchema>
+
+/** A checked, frozen configuration. Each setting is documented in docs/reference/configuration.md. */
+export type Config = Readonly<Omit<Settings, 'leadMs'>> & {
+  /** Time that snowflakes reserve ahead, in ms. */
+  readonly leadMs: number
+  /** Generators that must exist, in the order of the file. */
+  readonly generators: readonly (readonly [name: string, options: GeneratorInput])[]
+}
+
+/** Where a setting's value comes from: `--resp`, `FAHAO_RESP`, `fahao.yaml:3:1`, `default`. */
+export type Sources = Readonly<Record<SettingKey, string>>
+
+/** What a configuration is made from. */
+export type ConfigInputs = {
+  /** By setting's name, and `config`: the path of the file. */
+  readonly flags?: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Text of a file; undefined where there is none. */
+  readonly readFile?: (path: string) => string | undefined
+}
+
+/** A configuration and where each value comes from. */
+export type LoadedConfig = { readonly config: Config; readonly sources: Sources }
+
+/** The file that is read when none is named, if it is there. */
+export const defaultConfigFile = 'fahao.yaml'
+
+const leadDefaultMs = { pooled: 600_000, fixed: 10_000 }
+const known = settings.map(({ name }) => name)
+/** Read by the command line beside the settings. */
+const otherVariables = [variableOf('config'), variableOf('url')]
+
+/** Reads and checks a configuration. Throws CONFIG, with every value that is wrong and where it stands. */
+export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {
+  const env = inputs.env ?? {}
+  refuseSlips(env)
+  const file = readNamedFile(inputs)
+  refuseUnknownKeys(file)
+  const found = settings.map((setting) => ({ setting, ...find(setting, inputs.flags ?? {}, env, file) }))
+  const problems: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const { setting, given, where } of found) {
+    const read = settingsSchema.shape[setting.key].safeParse(given)
+    if (read.success) values[setting.key] = read.data
+    else problems.push(`${where}: ${read.error.issues[0]!.message}`)
+  }
+  if (problems.length > 0) throw new FahaoError('CONFIG', problems.join('; '))
+  const sources = Object.fromEntries(found.map(({ setting, source }) => [setting.key, source])) as Sources
+  const config = completed(values as Settings, readGenerators(file))
+  refuseOpenDoors(config, sources)
+  return Object.freeze({ config, sources: Object.freeze(sources) })
+}
+
+/** Every setting as people write it, in the order of help: CONFIG GET. */
+export function settingsText(config: Config): [name: string, value: string][] {
+  return settings.map(({ key, name, type }) => [name, type.show(config[key])])
+}
+
+type Found = {
+  readonly given: unknown
+  readonly source: string
+  /** For messages: the source and, where it does not say so itself, the setting. */
+  readonly where: string
+}
+
+function find(
+  { name, variable }: Setting,
+  flags: NonNullable<ConfigInputs['flags']>,
+  env: NonNullable<ConfigInputs['env']>,
+  file: ConfigFile,
+): Found {
+  const named = (given: unknown, source: string, where = source) => ({ given, source, where })
+  if (flags[name] !== undefined) return named(flags[name], `--${name}`)
+  // Compose files and unit files set variables to nothing where they mean: not set.
+  if (env[variable]) return named(env[variable], variable)
+  const written = file.settings.get(name)
+  if (written) return named(written.value, written.place, `${written.place}: ${name}`)
+  return named(undefined, 'default')
+}
+
+function readNamedFile({ flags, env, readFile }: ConfigInputs): ConfigFile {
+  const named = flags?.config ?? (env?.[variableOf('config')] || undefined)
+  const path = String(named ?? defaultConfigFile)
+  const text = readFile?.(path)
+  if (text !== undefined) return readConfigFile(path, text)
+  if (named === undefined) return { settings: new Map(), generators: new Map() }
+  throw new FahaoError('CONFIG', `there is no config file ${path}; name one that exists with --config`)
+}
+
+function refuseUnknownKeys(file: ConfigFile): void {
+  for (const [name, { place }] of file.settings) {
+    if (known.includes(name)) continue
+    const meant = nearest(name, [...known, 'generators'])
+    const hint = meant ? `did you mean '${meant}'?` : '`fahao config` lists what there is'
+    throw refused(place, `there is no setting '${name}'; ${hint}`)
+  }
+}
+
+/**
+ * A variable that is almost a setting's is a slip. Others are not ours to refuse: Kubernetes sets
+ * FAHAO_SERVICE_HOST and its like for a service called fahao.
+ */
+function refuseSlips(env: NonNullable<ConfigInputs['env']>): void {
+  const variables = [...settings.map(({ variable }) => variable), ...otherVariables]
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith('FAHAO_') || variables.includes(name)) continue
+    const meant = nearest(name, variables)
+    if (meant) throw new FahaoError('CONFIG', `${name} is no setting; did you mean ${meant}?`)
+  }
+}
+
+function readGenerators(file: ConfigFile): Config['generators'] {
+  return [...file.generators].map(([name, { value, place }]) => {
+    try {
+      parseOptions(value)
+    } catch (error) {
+      const reason = error instanceof FahaoError ? error.message : describe(error)
+      throw refused(place, `generator '${name}': ${reason}`)
+    }
+    return Object.freeze([name, Object.freeze(value as GeneratorInput)] as const)
+  })
+}
+
+function completed(values: Settings, generators: Config['generators']): Config {
+  const pooled = values.workerId.by === 'pool'
+  const leadMs = values.leadMs ?? (pooled ? leadDefaultMs.pooled : leadDefaultMs.fixed)
+  for (const value of Object.values(values)) if (typeof value === 'object') Object.freeze(value)
+  return Object.freeze({ ...values, leadMs, generators: Object.freeze(generators) })
+}
+
+function refuseOpenDoors(config: Config, sources: Sources): void {
+  if (config.insecure) return
+  for (const key of ['resp', 'http'] as const) {
+    const address = config[key]
+    if (address === undefined || isLoopback(address)) continue
+    throw new FahaoError(
+      'CONFIG',
+      `${sources[key]}: other machines can reach ${addressText(address)}, and nobody has to log in there; listen on 127.0.0.1, or add --insecure where the network keeps strangers out`,
+    )
+  }
+}

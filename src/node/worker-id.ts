@@ -1,0 +1,145 @@
+/**
+ * Which worker id this node asks for. A strategy only proposes: the id is claimed in the engine, where a clash
+ * between two nodes is found, whatever both proposed.
+ */
+import { hostname, networkInterfaces } from 'node:os'
+import { FahaoError } from '../base/errors.ts'
+
+/** Ids above this fit no worker field that any preset has, and the pool ends here. */
+export const workerIdMax = 65_535
+
+/** A strategy, as read. */
+export type WorkerStrategy =
+  | { readonly by: 'static'; readonly id: number }
+  | { readonly by: 'env'; readonly variable: string }
+  | { readonly by: 'hostname' | 'ordinal' | 'ip-low-bits' | 'ip-sum' | 'pool' }
+
+/** What a proposal is made from. */
+export type Machine = {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly hostname: string
+  /** Addresses that other machines can reach, in the system's order. */
+  readonly addresses: readonly string[]
+}
+
+const plain = ['hostname', 'ordinal', 'ip-low-bits', 'ip-sum', 'pool'] as const
+const orPool = 'or use --worker-id pool'
+
+/** Reads `static:N`, `env:NAME`, `hostname`, `ordinal`, `ip-low-bits`, `ip-sum` or `pool`. Throws CONFIG. */
+export function parseWorkerStrategy(text: string): WorkerStrategy {
+  const by = plain.find((name) => name === text)
+  if (by !== undefined) return { by }
+  const [, name, value] = /^(static|env):(.+)$/.exec(text) ?? []
+  if (name === 'static') return { by: 'static', id: checkedId(value!, 'static', 'CONFIG') }
+  if (name === 'env') return { by: 'env', variable: value! }
+  throw new FahaoError(
+    'CONFIG',
+    `'${text.slice(0, 40)}' is no way to find a worker id; use static:N, env:NAME, ${plain.slice(0, -1).join(', ')} or pool`,
+  )
+}
+
+/** A strategy as people write it. */
+export function workerStrategyText(strategy: WorkerStrategy): string {
+  if (strategy.by === 'static') return `static:${strategy.id}`
+  return strategy.by === 'env' ? `env:${strategy.variable}` : strategy.by
+}
+
+/** The worker id to ask for, or undefined: any free one of the pool. Throws WORKERID with the remedy. */
+export function proposeWorkerId(strategy: WorkerStrategy, machine: Machine): number | undefined {
+  switch (strategy.by) {
+    case 'pool':
+      return undefined
+    case 'static':
+      return strategy.id
+    case 'env':
+      return fromEnvironment(strategy.variable, machine.env[strategy.variable])
+    case 'hostname':
+      return fromHostname(machine.hostname)
+    case 'ordinal':
+      return fromOrdinal(machine.hostname)
+    case 'ip-low-bits':
+      return fromLowBits(machine.addresses)
+    case 'ip-sum':
+      return fromSum(machine.addresses)
+  }
+}
+
+/** This machine. Loopback and link-local addresses are left out: they say nothing of which machine it is. */
+export function thisMachine(): Machine {
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+  const addresses = all
+    .filter(({ internal, address }) => !internal && !/^(?:169\.254\.|fe[89ab])/i.test(address))
+    .map(({ address }) => address)
+  return { env: process.env, hostname: hostname(), addresses }
+}
+
+function fromEnvironment(variable: string, value: string | undefined): number {
+  if (value !== undefined && value !== '') return checkedId(value, `environment variable ${variable}`)
+  throw refused(`the environment variable ${variable} is not set; set it to a number of this node's own`)
+}
+
+/** As sharding-jdbc does: `…-01` → 1. */
+function fromHostname(name: string): number {
+  const digits = /\d+$/.exec(name)?.[0]
+  if (digits !== undefined) return checkedId(digits, `the host name ${name}`)
+  throw refused(`the host name ${name} ends in no digits; name hosts like ${name}-01`)
+}
+
+/** Only what a StatefulSet gives, so that a pod of a Deployment with a random name is refused, not misread. */
+function fromOrdinal(name: string): number {
+  const digits = /-(0|[1-9]\d*)$/.exec(name)?.[1]
+  if (digits !== undefined) return checkedId(digits, `the host name ${name}`)
+  throw refused(`the host name ${name} does not end in an ordinal like ${name}-0; run as a StatefulSet`)
+}
+
+/** The last 10 bits of the first IPv4 address, 0 to 1023: enough for one /22 network. */
+function fromLowBits(addresses: readonly string[]): number {
+  const bytes = addresses.map(bytesOfV4).find((each) => each !== undefined)
+  if (bytes === undefined) throw refused('this machine has no IPv4 address; set static:N')
+  return ((bytes[2]! & 0b11) << 8) | bytes[3]!
+}
+
+/**
+ * The sum of the parts of the first address, as sharding-jdbc does: bytes of IPv4, 0 to 1020; low 6 bits of
+ * each byte of IPv6, 0 to 1008. IPv4 goes first. Different addresses can have the same sum.
+ */
+function fromSum(addresses: readonly string[]): number {
+  const v4 = addresses.map(bytesOfV4).find((each) => each !== undefined)
+  if (v4 !== undefined) return v4.reduce((sum, byte) => sum + byte, 0)
+  const v6 = addresses.find((address) => address.includes(':'))
+  if (v6 === undefined) throw refused('this machine has no address but loopback; set static:N')
+  return bytesOfV6(v6).reduce((sum, byte) => sum + (byte & 0b11_1111), 0)
+}
+
+function bytesOfV4(address: string): number[] | undefined {
+  return /^\d+(?:\.\d+){3}$/.test(address) ? address.split('.').map(Number) : undefined
+}
+
+/** The 16 bytes of an address that the system gave, so that it needs no check. */
+function bytesOfV6(address: string): number[] {
+  const [head = '', tail] = address.split('%')[0]!.split('::')
+  const left = groupsOfV6(head)
+  const right = groupsOfV6(tail ?? '')
+  const middle = tail === undefined ? [] : new Array<number>(8 - left.length - right.length).fill(0)
+  return [...left, ...middle, ...right].flatMap((group) => [group >> 8, group & 0xff])
+}
+
+function groupsOfV6(text: string): number[] {
+  if (text === '') return []
+  return text.split(':').flatMap((group) => {
+    const v4 = bytesOfV4(group)
+    return v4 ? [(v4[0]! << 8) | v4[1]!, (v4[2]! << 8) | v4[3]!] : [Number.parseInt(group, 16)]
+  })
+}
+
+function checkedId(text: string, what: string, code: 'CONFIG' | 'WORKERID' = 'WORKERID'): number {
+  if (/^\d{1,9}$/.test(text) && Number(text) <= workerIdMax) return Number(text)
+  throw new FahaoError(
+    code,
+    `${what} gives the worker id '${text.slice(0, 40)}'; give a number from 0 to ${workerIdMax}, ${orPool}`,
+  )
+}
+
+function refused(sentence: string): FahaoError {
+  return new FahaoError('WORKERID', `${sentence}, ${orPool}`)
+}
