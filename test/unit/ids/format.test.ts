@@ -31,6 +31,7 @@ test('a format writes what its template says', () => {
     ['{id::base62}', 3843n, 'zz'],
     ['{id::base62}', 61n * 62n + 35n, 'zZ'],
     ['{id::base62}', 2n ** 53n, 'fFgnDxSe8'],
+    ['{id::base62}', 100n * 62n ** 8n + 5n, '1c00000005'],
     ['{id::base62}', max63, 'AzL8n0Y58m7'],
     ['{id:12:base62}', max63, '0AzL8n0Y58m7'],
     ['{{{id}}}', 7n, '{7}'],
@@ -154,6 +155,7 @@ test('texts that the format did not write are refused with the reason', () => {
     ['{node:2}{id}', 'x17', /'x1' is no node/],
     ['{date:yyyyMMdd}{id}', '202613017', /'20261301' is no such date/],
     ['{date:yyyy-MM}{id}', '2026x017', /is no such date/],
+    ['{date:MM}{id}', '007', /is no such date/],
     ['{date:HH}{id}', '247', /is no such date/],
     ['x{id}', '\u{1f600}\n\u0007', /'\?' stands where|'.*' stands where/],
   ]

@@ -100,6 +100,7 @@ test('layouts that make the same ids have the same text however they are written
     ' time : 41, node:10 ,sequence:12 ; epoch = 2020-01-01T08:00:00.000+08:00',
     'time:41,node:10,sequence:12;epoch=1577836800000;unit=1000us',
     'twitter;epoch=2020-01-01T00:00Z',
+    'twitter;epoch=2019-12-31T18:30:00-05:30',
     'leaf;epoch=1577836800000',
     { layout: 'discord', epoch },
     { layout: 'time:41,node:10,sequence:12;unit=ms', epoch },
@@ -108,6 +109,10 @@ test('layouts that make the same ids have the same text however they are written
     { fields: ['time:41', { field: 'node', bits: 10 }, { field: 'sequence', bits: 12n }], unit: 'ms', epoch },
   ]
   for (const input of same) assert.equal(formatLayout(parseLayout(input)), text)
+  assert.equal(
+    formatLayout(parseLayout('fixed:5=0,time:41;epoch=0')),
+    formatLayout(parseLayout('time:41;epoch=0')),
+  )
   const fixed = 'fixed:3=5,time:40,fixed:4=2,node:9;unit=10ms;epoch=2020-01-01T00:00:00Z'
   assert.equal(
     formatLayout(
@@ -133,6 +138,7 @@ test('impossible layouts are refused with the reason', () => {
     ['fixed:1=0,time:41,node:10,sequence:12;epoch=0', /the sign bit is not written/],
     ['node:10,sequence:12;epoch=0', /it has no time field/],
     ['time:0,node:10;epoch=0', /time has 0 bits/],
+    ['time:64;epoch=0', /time has 64 bits; give 1 to 63/],
     ['time:41,time:3;epoch=0', /it has 2 time fields; keep one/],
     ['time:41,node:3,node:3;epoch=0', /it has 2 node fields/],
     ['time:41,sequence:3,sequence:3;epoch=0', /it has 2 sequence fields/],
@@ -149,6 +155,7 @@ test('impossible layouts are refused with the reason', () => {
     ['time:41;epoch=2020-01-01T00:00:00+15:00', /does not exist/],
     ['time:41;epoch=yesterday', /is no date-time/],
     ['time:41;epoch=1969-12-31T23:59:59Z', /is no moment from 1970/],
+    ['time:41;epoch=2200-01-01T00:00:00Z', /is no moment from 1970 to 2199/],
     ['time:41;epoch=99999999999999999999', /is no moment from 1970/],
     ['time:41;epoch=2026-11-21T00:00:00.001Z', /its epoch 2026-11-21T00:00:00.001Z is in the future/],
     ['time:41;unit=0ms;epoch=0', /unit '0ms' is no span/],
@@ -174,6 +181,7 @@ test('impossible layouts are refused with the reason', () => {
     [{ epoch }, /it has no fields/],
     [{ fields: [{ field: 'time', bits: '41' }], epoch }, /is not like \{field: time/],
     [{ fields: [{ field: 'time', bits: 41, value: 1 }], epoch }, /is not like/],
+    [{ fields: [{ field: 'time', bits: 41, width: 1 }], epoch }, /is not like/],
     [{ fields: [null], epoch }, /is not like/],
     [{ fields: [{ field: 'time', bits: 40.5 }], epoch }, /time has 40.5 bits/],
   ]

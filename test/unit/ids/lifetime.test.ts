@@ -45,6 +45,7 @@ test('the first moment past 2^53 is the first at which some node can make such a
 
 test('a node above time passes 2^53 from the start, js53 never', () => {
   assert.equal(lifetime(parseLayout('node:20,time:41;epoch=0')).passes53, '1970-01-01T00:00:00Z')
+  assert.equal(lifetime(parseLayout('fixed:1=1,time:53;epoch=0')).passes53, '1970-01-01T00:00:00Z')
   assert.equal(lifetime(layouts.js53).passes53, undefined)
   assert.equal(lifetime(layouts.twitter).passes53, '2010-11-28T22:14:18.305Z')
 })

@@ -100,6 +100,7 @@ test('answers never change: ids already issued depend on them', () => {
   assert.deepEqual(whole(100_000_000n), [18603095n, 91054866n, 54095590n])
   assert.deepEqual(whole(1n << 53n), [5485074269006174n, 5125960391788081n, 2318410711771115n])
   assert.deepEqual(whole(1n << 63n), [2121413878934225133n, 9062700573966384601n, 5450934805523756726n])
+  assert.equal(permutation(key.toReversed(), 1n << 63n).forward(0n), 7630090365679113266n)
   const each = blockPermutation(key, 1000)
   assert.deepEqual(
     [0, 1, 999].map((offset) => each.forward(0n, offset)),
