@@ -19,6 +19,7 @@ import {
   text,
   type ValueType,
   whole,
+  words,
   workerStrategy,
 } from './config-values.ts'
 
@@ -108,12 +109,25 @@ export const settingsSchema = z.object({
 
   respInlineMaxBytes: setting('RESP', size('1KiB', '1MiB'), 65_536, 'longest line of an inline command'),
   respBulkMaxBytes: setting('RESP', size('1KiB', '512MiB'), 65_536, 'longest argument'),
+  respRequestMaxBytes: setting('RESP', size('16KiB', '1GiB'), 1_048_576, 'longest request'),
   respArgumentsMax: setting('RESP', count(16, 1_048_576), 1024, 'arguments in a command'),
   respUnreadMaxBytes: setting(
     'RESP',
     size('4KiB', '1GiB'),
     1_048_576,
     'replies that a client has not read; above this its requests are not read either',
+  ),
+  respUnreadTimeoutMs: setting(
+    'RESP',
+    duration('1s', '1h'),
+    30_000,
+    'how long a client may stay above resp-unread-max before it is dropped',
+  ),
+  respUnreadTotalMaxBytes: setting(
+    'RESP',
+    size('1MiB', '64GiB'),
+    268_435_456,
+    'replies that such clients have not read, all together; above this one of them is dropped',
   ),
   respConnectionsMax: setting('RESP', count(1, 1_000_000), 10_000, 'connections at once'),
   respIdleTimeoutMs: setting(
@@ -123,6 +137,12 @@ export const settingsSchema = z.object({
     'close connections that have been silent for this long',
   ),
 
+  httpNames: setting(
+    'HTTP',
+    words('NAME'),
+    [],
+    'further names under which HTTP is reached, as a proxy passes them in Host; repeatable',
+  ),
   httpBodyMaxBytes: setting('HTTP', size('1KiB', '64MiB'), 65_536, 'longest body of a request'),
   httpHeaderMaxBytes: setting('HTTP', size('1KiB', '1MiB'), 16_384, 'longest headers of a request'),
   httpRequestTimeoutMs: setting(

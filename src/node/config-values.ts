@@ -47,6 +47,16 @@ export function oneOf<const Word extends string>(words: readonly Word[]): ValueT
   }
 }
 
+/** Any number of words, divided by white space. */
+export function words(takes: string): ValueType<readonly string[]> {
+  return {
+    read: (given) => given.split(/\s+/),
+    show: (value) => value.join(' '),
+    takes,
+    list: true,
+  }
+}
+
 /** A whole number. */
 export function whole(min: bigint, max: bigint): ValueType<bigint> {
   return {
