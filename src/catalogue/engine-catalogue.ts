@@ -77,9 +77,14 @@ export class EngineCatalogue implements Catalogue {
   }
 
   async create(name: string, input: GeneratorInput): Promise<Generator> {
+    await this.define(name, input)
+    return this.open(name)
+  }
+
+  /** Creates it without opening it: what a config file does, also where another process serves it. */
+  async define(name: string, input: GeneratorInput): Promise<void> {
     await this.#records.create(name, parseOptions(input))
     this.#absent.delete(name)
-    return this.open(name)
   }
 
   async alter(

@@ -59,14 +59,20 @@ export class GeneratorRecords {
   }
 
   /** Changes options. NOGENERATOR when there is none, ERR when they do not go together. */
-  alter(name: string, changes: Partial<GeneratorInput>): Promise<ReadGenerator> {
+  async alter(name: string, changes: Partial<GeneratorInput>): Promise<ReadGenerator> {
     if (changes.start !== undefined) {
       throw new FahaoError(
         'ERR',
         `start matters only when a generator is created; use FLOOR to move '${name}' forward`,
       )
     }
-    return this.#change(name, (before) => this.#altered(name, before, changes))
+    let before: StoredGenerator | undefined
+    const after = await this.#change(name, (found) => {
+      before = found
+      return this.#altered(name, found, changes)
+    })
+    if (after.stored.incarnation !== before?.incarnation) await this.seal(name, after.stored)
+    return after
   }
 
   /** Leaves a tombstone. NOGENERATOR when there is none. */

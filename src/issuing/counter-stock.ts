@@ -97,7 +97,8 @@ export class CounterStock implements Stock {
   }
 
   ranDry(): void {
-    this.#step.grow()
+    // The very first ids are always waited for.
+    if (this.reserved > 0) this.#step.grow()
   }
 
   waitMs(): undefined {
@@ -135,6 +136,8 @@ export class CounterStock implements Stock {
     const sealed = await engine.reserve(counter, { size: 0n, floor, incarnation })
     this.#raise(sealed.end)
     this.#hand.dropBelow(floor)
+    // What is left in hand is on top of the bound still, under the version that the seal has made.
+    if (this.#newest?.end === sealed.end) this.#newest = { ...this.#newest, version: sealed.version }
   }
 
   async close(): Promise<void> {

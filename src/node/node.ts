@@ -4,7 +4,7 @@
  */
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { ServerView } from '../commands/context.ts'
+import type { ServerView, Session } from '../commands/context.ts'
 import type { Engine, Ownership } from '../engine/engine.ts'
 import type { Config } from './config.ts'
 
@@ -18,6 +18,19 @@ export type Health = {
   readonly inHandSeconds: number | undefined
 }
 
+/** Something that a log should say. */
+export type NodeEvent = {
+  readonly level: 'info' | 'warn' | 'error'
+  readonly message: string
+}
+
+/** A transport, as far as commands want to know of it. */
+export type Transport = {
+  /** Where RESP is served. */
+  readonly respPort?: number
+  readonly sessions?: () => Iterable<Session>
+}
+
 /** A running node. */
 export interface FahaoNode {
   readonly config: Config
@@ -27,6 +40,8 @@ export interface FahaoNode {
   readonly server: ServerView
   /** Worker id of this node's snowflakes; undefined until one was needed. */
   readonly workerId: number | undefined
+  /** Makes a transport known to INFO and CLIENT LIST. */
+  attach(transport: Transport): void
   health(): Health
   ownership(): Promise<Ownership>
   /** See `Engine.advance`. */

@@ -1,0 +1,156 @@
+/** Wires a node together, in the order in which its parts need each other, and takes it apart in the other. */
+import { hostname } from 'node:os'
+import { type Clock, type Random, systemClock, systemRandom } from '../base/clock.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
+import { type ClockStep, Timeline } from '../base/timeline.ts'
+import { formatDuration } from '../base/units.ts'
+import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
+import type { InfoSection, ServerView, Session } from '../commands/context.ts'
+import { openEngine } from '../engine/open.ts'
+import { Worker } from '../issuing/worker.ts'
+import { type Config, settingsText } from './config.ts'
+import { healthOf } from './health.ts'
+import type { FahaoNode, NodeEvent, Transport } from './node.ts'
+import { version } from './version.ts'
+import { proposeWorkerId, thisMachine } from './worker-id.ts'
+
+/** What a node takes from its process; everything has a default. */
+export type NodeDeps = {
+  readonly clock?: Clock
+  readonly random?: Random
+  /** Told what a log should say. */
+  readonly onEvent?: (event: NodeEvent) => void
+}
+
+/** Opens the engine, creates the configured generators, and is ready to issue. Rejects with CONFIG or ENGINE. */
+export async function startNode(config: Config, deps: NodeDeps = {}): Promise<FahaoNode> {
+  const clock = deps.clock ?? systemClock
+  const random = deps.random ?? systemRandom
+  const onEvent = deps.onEvent ?? (() => {})
+  const fixedId = proposeWorkerId(config.workerId, thisMachine())
+  const engine = await openEngine(config.engine, { clock, callTimeoutMs: config.callTimeoutMs, onEvent })
+  try {
+    const timeline = new Timeline(clock, {
+      leadMaxUs: config.leadMaxMs * 1000,
+      lastWriteUs: engine.lastWriteUs,
+      onStep: (step) => onEvent(stepEvent(step)),
+    })
+    const runId = randomHex(20)
+    const worker = new Worker({
+      engine,
+      timeline,
+      fixedId,
+      leadUs: config.leadMs * 1000,
+      owner: runId,
+      holder: `${hostname()}:${process.pid}`,
+      onEvent: (message, level) => onEvent({ level, message }),
+    })
+    const { nodeIndex } = config
+    const catalogue = await EngineCatalogue.open({
+      engine,
+      clock,
+      random,
+      timeline,
+      worker,
+      waitersMax: config.waitersMax,
+      onEvent,
+      autoCreate: config.autoCreate,
+      nodeIndex: nodeIndex === undefined ? undefined : { value: nodeIndex, width: String(nodeIndex).length },
+    })
+    for (const [name, options] of config.generators) await ensure(catalogue, name, options)
+    return wire(config, { clock, engine, timeline, worker, catalogue, runId })
+  } catch (error) {
+    await engine.close()
+    throw error
+  }
+}
+
+type Parts = {
+  readonly clock: Clock
+  readonly engine: FahaoNode['engine']
+  readonly timeline: Timeline
+  readonly worker: Worker
+  readonly catalogue: EngineCatalogue
+  readonly runId: string
+}
+
+function wire(config: Config, { clock, engine, timeline, worker, catalogue, runId }: Parts): FahaoNode {
+  const transports: Transport[] = []
+  let closing: Promise<void> | undefined
+  const server: ServerView = {
+    version,
+    runId,
+    timeline,
+    startedMonoUs: clock.monoUs(),
+    get respPort() {
+      return transports.find(({ respPort }) => respPort !== undefined)?.respPort
+    },
+    countMax: config.countMax,
+    incrByMax: config.incrbyMax,
+    settings: () => settingsText(config),
+    info: () => [infoSection(engine.location, worker)],
+    *sessions(): Iterable<Session> {
+      for (const transport of transports) yield* transport.sessions?.() ?? []
+    },
+  }
+  return {
+    config,
+    engine,
+    timeline,
+    catalogue,
+    server,
+    get workerId() {
+      return worker.id < 0 ? undefined : worker.id
+    },
+    attach: (transport) => transports.push(transport),
+    health: () => healthOf(engine, catalogue, closing !== undefined),
+    ownership: () => engine.ownership(),
+    advance: (gap) => engine.advance(gap),
+    close() {
+      closing ??= (async () => {
+        await catalogue.close()
+        await worker.release()
+        await engine.close()
+      })()
+      return closing
+    },
+  }
+}
+
+async function ensure(
+  catalogue: EngineCatalogue,
+  name: string,
+  options: Config['generators'][number][1],
+): Promise<void> {
+  try {
+    await catalogue.define(name, options)
+  } catch (error) {
+    if (!hasCode(error, 'EXISTS')) throw error
+    throw new FahaoError('CONFIG', `the config file contradicts what is stored: ${error.message}`)
+  }
+}
+
+function stepEvent({ state, aheadUs }: ClockStep): NodeEvent {
+  const ahead = formatDuration(Math.round(aheadUs / 1_000_000) * 1000)
+  const text = {
+    held: `the wall clock stands ${ahead} ahead; waiting to see whether it stays there`,
+    taken: `the wall clock stayed ${ahead} ahead and is followed now`,
+    gone: 'the wall clock came back by itself; nothing was issued from where it had been',
+  }
+  return { level: state === 'gone' ? 'info' : 'warn', message: text[state] }
+}
+
+function infoSection(location: string, worker: Worker): InfoSection {
+  return {
+    title: 'Fahao',
+    fields: [
+      ['fahao_version', version],
+      ['engine', location],
+      ['worker_id', worker.id < 0 ? '' : worker.id],
+    ],
+  }
+}
+
+function randomHex(bytes: number): string {
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
+}
