@@ -1,0 +1,110 @@
+/**
+ * `fahao/ids`: what an id is, pure and synchronous; runs in a browser. Layouts and formats, taking ids apart,
+ * and snowflakes without an engine.
+ */
+import { systemClock, systemRandom } from './base/clock.ts'
+import { FahaoError } from './base/errors.ts'
+import { Timeline } from './base/timeline.ts'
+import type { Layout } from './ids/layout.ts'
+import { parseLayout } from './ids/layout-text.ts'
+import { Run } from './ids/run.ts'
+import { ClockHand } from './issuing/clock-hand.ts'
+
+export { type ErrorCode, FahaoError } from './base/errors.ts'
+export { type DecodedId, decode, encode, type IdParts } from './ids/encoding.ts'
+export { compileFormat, type Format, type FormatOptions, type FormatValues } from './ids/format.ts'
+export {
+  defineLayout,
+  type FieldSpec,
+  type Layout,
+  type LayoutField,
+  type LayoutOptions,
+  type LayoutSpec,
+} from './ids/layout.ts'
+export { formatLayout, parseLayout } from './ids/layout-text.ts'
+export {
+  type CounterLifetime,
+  type CounterUse,
+  counterLifetime,
+  type LayoutLifetime,
+  lifetime,
+} from './ids/lifetime.ts'
+export type { MomentInput } from './ids/moment.ts'
+export { type Permutation, permutation } from './ids/permutation.ts'
+export { type LayoutName, layouts } from './ids/presets.ts'
+
+/** How to make snowflakes without an engine. */
+export type SnowflakeOptions = {
+  /** One of `layouts`, a layout of your own, or text such as `twitter` or `time:41,node:10,sequence:12`. */
+  readonly layout: Layout | string
+  /** The node part: nobody else may use it at the same time. */
+  readonly workerId: number
+  /** Where the sequence starts in a fresh unit of time; `random` spreads rare ids over shards. Default zero. */
+  readonly sequenceStart?: 'zero' | 'random'
+  /** How far ids may run ahead of the clock in a burst, in ms. Default 10,000. */
+  readonly borrowMaxMs?: number
+}
+
+/** Makes snowflakes, synchronously. */
+export interface Snowflake {
+  /** The next id. Throws CLOCK when a burst has borrowed `borrowMaxMs` from the future, EXHAUSTED at the end of time. */
+  next(): bigint
+  /** The next id in decimal. Throws as `next` does. */
+  nextText(): string
+}
+
+/**
+ * Snowflakes without an engine: as fast as they come, and only as unique as the caller's word. Ids increase
+ * and never repeat within one call of this function, whatever the clock does. What it cannot promise: that no
+ * other process uses the same `workerId`, and that a process started again with the clock set back repeats
+ * nothing. A Fahao node promises both. Throws ERR for a worker id or a layout that does not fit.
+ */
+export function snowflake(options: SnowflakeOptions): Snowflake {
+  const layout = typeof options.layout === 'string' ? parseLayout(options.layout) : options.layout
+  const { workerId } = options
+  if (!layout.issues)
+    throw new FahaoError('ERR', `no ids can be issued from this layout: ${layout.decodeOnlyReason}`)
+  if (!Number.isSafeInteger(workerId) || workerId < 0 || workerId >= 2 ** layout.nodeBits) {
+    throw new FahaoError(
+      'ERR',
+      `worker id ${workerId} does not fit the layout’s ${layout.nodeBits} node bits; give 0 to ${2 ** layout.nodeBits - 1}`,
+    )
+  }
+  const hand = new ClockHand({
+    layout,
+    timeline: new Timeline(systemClock),
+    random: systemRandom,
+    borrowMaxUs: (options.borrowMaxMs ?? 10_000) * 1000,
+    sequenceStart: options.sequenceStart ?? 'zero',
+  })
+  hand.grant(workerId, 0, 2 ** Math.min(layout.timeBits, 53))
+  return new LocalSnowflake(hand)
+}
+
+class LocalSnowflake implements Snowflake {
+  readonly #hand: ClockHand
+  readonly #run = new Run()
+
+  constructor(hand: ClockHand) {
+    this.#hand = hand
+  }
+
+  next(): bigint {
+    if (this.#hand.take(1, this.#run) === 0) throw this.#dry()
+    return this.#run.first
+  }
+
+  nextText(): string {
+    if (this.#hand.take(1, this.#run) === 0) throw this.#dry()
+    return this.#run.toString()
+  }
+
+  #dry(): FahaoError {
+    return this.#hand.waitMs() === undefined
+      ? new FahaoError('EXHAUSTED', 'the time field of this layout is full; use a layout with a later epoch')
+      : new FahaoError(
+          'CLOCK',
+          'this burst has borrowed all of borrowMaxMs from the future; retry in a moment',
+        )
+  }
+}

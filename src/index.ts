@@ -1,0 +1,214 @@
+/**
+ * The library: a node without transports, in this process.
+ *
+ * ```ts
+ * await using fahao = await openFahao({ engine: 'sqlite:./ids.db' })
+ * const order = await fahao.open('order', { kind: 'sequence' })
+ * await order.next() // 1n
+ * ```
+ */
+import { FahaoError, hasCode } from './base/errors.ts'
+import type { Catalogue, Generator } from './catalogue/catalogue.ts'
+import type { GeneratorInput } from './catalogue/options.ts'
+import { Run } from './ids/run.ts'
+import type { IssuerStats, Kind } from './issuing/issuer.ts'
+import { loadConfig } from './node/config.ts'
+import type { FahaoNode } from './node/node.ts'
+import { startNode } from './node/start.ts'
+
+export { type ErrorCode, errorRegistry, FahaoError } from './base/errors.ts'
+export type { GeneratorInput } from './catalogue/options.ts'
+export type { IssuerStats, Kind } from './issuing/issuer.ts'
+
+/** How to open Fahao in process. Each option means what the setting of the same name means to the server. */
+export type FahaoOptions = {
+  /** Where bounds are kept: `sqlite:FILE` (default `sqlite:./data/fahao.db`) or `memory:`. */
+  readonly engine?: string
+  /** Where snowflakes get their node part from: `pool` (default), `static:N`, `env:NAME`, `hostname`, … */
+  readonly workerId?: string
+  /** What `{node}` shows in formats. */
+  readonly nodeIndex?: number
+  /** Generators to create when they are first asked for: `['order:*=sequence']`. */
+  readonly autoCreate?: readonly string[]
+  /** How far snowflakes reserve time ahead: `10m`. */
+  readonly lead?: string
+  /** A clock that jumps further ahead is followed only once it has stayed there for 5 s: `1h`. */
+  readonly leadMax?: string
+  /** How long a call to the engine may take: `5s`. */
+  readonly callTimeout?: string
+  /** How many callers of one generator may wait. */
+  readonly waitersMax?: number
+  /** Told what a log should say: claims of worker ids, failed refills, clock steps. */
+  readonly onEvent?: (event: { readonly level: 'info' | 'warn' | 'error'; readonly message: string }) => void
+}
+
+/** How to wait for ids. */
+export type WaitOptions = {
+  /** Gives up waiting: rejects with ABORTED, and no id is lost. */
+  readonly signal?: AbortSignal
+}
+
+/** A half-open run of ids. */
+export type IdRange = { readonly start: bigint; readonly end: bigint }
+
+/** Opens a node in this process. Rejects with CONFIG or ENGINE. */
+export async function openFahao(options: FahaoOptions = {}): Promise<Fahao> {
+  const { onEvent, ...settings } = options
+  const flags = Object.entries(settings).map(([name, value]) => [hyphenated(name), flagValue(value)])
+  const { config } = loadConfig({ flags: { resp: 'off', http: 'off', ...Object.fromEntries(flags) } })
+  return new Fahao(await startNode(config, onEvent ? { onEvent } : {}))
+}
+
+/** An open node: the generators of one store. */
+export class Fahao {
+  readonly #node: FahaoNode
+
+  /** @internal Use `openFahao`. */
+  constructor(node: FahaoNode) {
+    this.#node = node
+  }
+
+  /**
+   * The generator of this name: created, or checked to be what `options` ask for (EXISTS when it differs).
+   * Without options it must exist: NOGENERATOR.
+   */
+  async open(name: string, options?: GeneratorInput): Promise<FahaoGenerator> {
+    const { catalogue } = this.#node
+    const generator =
+      options === undefined ? await catalogue.open(name) : await catalogue.create(name, options)
+    return new FahaoGenerator(catalogue, generator)
+  }
+
+  /** Changes options. What is fixed starts a new incarnation, above every id of the old one. */
+  async alter(name: string, changes: Partial<GeneratorInput>): Promise<FahaoGenerator> {
+    return new FahaoGenerator(this.#node.catalogue, await this.#node.catalogue.alter(name, changes))
+  }
+
+  /** Drops a generator; its name remembers what was issued. Resolves to whether there was one. */
+  drop(name: string): Promise<boolean> {
+    return this.#node.catalogue.drop(name)
+  }
+
+  /** Stops issuing, gives back what is in hand, and closes the store. */
+  close(): Promise<void> {
+    return this.#node.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+/** A generator, as callers in this process use it. What a method returns never depends on how large ids are. */
+export class FahaoGenerator {
+  readonly name: string
+  readonly #catalogue: Catalogue
+  readonly #run = new Run()
+  #generator: Generator
+
+  /** @internal Use `Fahao.open`. */
+  constructor(catalogue: Catalogue, generator: Generator) {
+    this.name = generator.name
+    this.#catalogue = catalogue
+    this.#generator = generator
+  }
+
+  /** sequence, segment, timestamp or snowflake. */
+  get kind(): Kind {
+    return this.#generator.kind
+  }
+
+  /** The next id, if one is in hand; never waits. Undefined: ask `next`. */
+  tryNext(): bigint | undefined {
+    return this.#generator.take(1, this.#run) === 0 ? undefined : this.#run.first
+  }
+
+  /** The next id as a number, if one is in hand and at most 2^53−1; never waits, and uses up nothing otherwise. */
+  tryNextNumber(): number | undefined {
+    if (!this.#generator.nextIsSafe()) return undefined
+    return this.#generator.take(1, this.#run) === 0 ? undefined : this.#run.number
+  }
+
+  /** The next id. Rejects with DRY, EXHAUSTED, NOGENERATOR, … after waiting for at most `issueTimeout`. */
+  async next(options?: WaitOptions): Promise<bigint> {
+    return this.tryNext() ?? (await this.#draw(1, options))[0]!.first
+  }
+
+  /** The next id as a number. Rejects with UNSAFE, and uses up nothing, when it could be past 2^53−1. */
+  async nextNumber(options?: WaitOptions): Promise<number> {
+    const id = this.tryNextNumber()
+    if (id !== undefined) return id
+    // Nothing in hand says nothing about size: draw, and look.
+    if (this.#generator.stats().inHand > 0 && !this.#generator.nextIsSafe()) throw unsafe(this.name)
+    const [run] = await this.#draw(1, options)
+    if (Number.isNaN(run!.number)) throw unsafe(this.name)
+    return run!.number
+  }
+
+  /** The next id with its format around it; decimal without one. */
+  async nextText(options?: WaitOptions): Promise<string> {
+    return this.#generator.text(await this.next(options))
+  }
+
+  /** The next `count` ids, all or none. */
+  async nextBatch(count: number, options?: WaitOptions): Promise<bigint[]> {
+    checkCount(count)
+    const ids: bigint[] = []
+    for (const run of await this.#draw(count, options)) {
+      for (let index = 0; index < run.count; index++) ids.push(run.at(index))
+    }
+    return ids
+  }
+
+  /** The next `count` ids as few half-open ranges. WRONGTYPE where ids are not counted one by one. */
+  async range(count: number, options?: WaitOptions): Promise<IdRange[]> {
+    checkCount(count)
+    if (!this.#generator.contiguous) {
+      throw new FahaoError('WRONGTYPE', `ids of '${this.name}' are not contiguous; use nextBatch`)
+    }
+    const runs = await this.#draw(count, options)
+    return runs.map((run) => ({ start: run.first, end: run.first + BigInt(run.count) }))
+  }
+
+  /** The newest id issued, here or by a predecessor; undefined when there is none. */
+  lastIssued(): bigint | undefined {
+    return this.#generator.lastIssued()
+  }
+
+  /** Figures since it was opened here. */
+  stats(): IssuerStats {
+    return this.#generator.stats()
+  }
+
+  /** The path for when nothing is in hand, and for when another set of options has taken this one's place. */
+  async #draw(count: number, options?: WaitOptions): Promise<Run[]> {
+    try {
+      return await this.#generator.draw(count, options)
+    } catch (error) {
+      if (!hasCode(error, 'STALE') && !hasCode(error, 'NOGENERATOR')) throw error
+      this.#generator = await this.#catalogue.open(this.name)
+      return this.#generator.draw(count, options)
+    }
+  }
+}
+
+function checkCount(count: number): void {
+  if (!Number.isSafeInteger(count) || count < 1)
+    throw new FahaoError('ERR', `count must be a whole number from 1 on, not ${count}`)
+}
+
+function unsafe(name: string): FahaoError {
+  return new FahaoError(
+    'UNSAFE',
+    `the next id of '${name}' is past 2^53−1, where numbers are not exact; use next or nextText`,
+  )
+}
+
+function hyphenated(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+function flagValue(value: unknown): string | readonly string[] | undefined {
+  if (value === undefined || Array.isArray(value)) return value
+  return String(value)
+}
