@@ -1,0 +1,102 @@
+/** The HTTP side of a node as a Fastify app: everything but the socket. */
+import { createServer, type ServerOptions } from 'node:http'
+import fastify, { type FastifyInstance } from 'fastify'
+import type { FahaoNode } from '../node/node.ts'
+import { makeGuard } from './browser-safety.ts'
+import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
+import { advanceOperation } from './native/advance.ts'
+import { decodeOperation } from './native/decode.ts'
+import { generatorOperations } from './native/generators.ts'
+import { nextOperation, rangeOperation } from './native/issue.ts'
+import type { Operation } from './operation.ts'
+import { healthOperations } from './ops/health.ts'
+
+/** Limits of the HTTP side. */
+export type HttpLimits = {
+  /** Largest body, in bytes. */
+  readonly bodyMaxBytes: number
+  /** Largest request line and headers together, in bytes. */
+  readonly headerMaxBytes: number
+  /** How long a client may take to send a request. */
+  readonly requestTimeoutMs: number
+  /** Connections at a time; those beyond are closed at once. */
+  readonly connectionsMax: number
+}
+
+/** The limits unless told otherwise. */
+export const defaultLimits: HttpLimits = Object.freeze({
+  bodyMaxBytes: 65_536,
+  headerMaxBytes: 16_384,
+  requestTimeoutMs: 10_000,
+  connectionsMax: 10_000,
+})
+
+/** What the HTTP side is made of. */
+export type HttpOptions = {
+  readonly node: FahaoNode
+  /** The address to bind to; decides which Host headers are taken. */
+  readonly host: string
+  /** Further names under which this server is reached, for servers bound to a loopback address. */
+  readonly names?: readonly string[]
+  readonly limits?: Partial<HttpLimits>
+  readonly log?: HttpLog
+}
+
+/** Longest name, each of its bytes percent-encoded. */
+const parameterCharactersMax = 3 * 256
+
+/** Builds the app. It listens nowhere: `startHttpServer` does, and tests call `inject`. */
+export function buildHttpApp(options: HttpOptions): FastifyInstance {
+  const { node, log } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const app = fastify({
+    bodyLimit: limits.bodyMaxBytes,
+    routerOptions: { maxParamLength: parameterCharactersMax },
+    return503OnClosing: false,
+    serverFactory: (handler) => createServer(serverOptions(limits), handler),
+    frameworkErrors: (error, request, reply) => sendProblem(error, request, reply, log),
+  })
+  const guard = makeGuard(options.host, options.names)
+  app.addHook('onRequest', (request, _, done) => done(guard(request)))
+  readJsonOnly(app)
+  const operations = operationsOf(node)
+  for (const operation of operations) mount(app, operation)
+  answerFailures(app, operations, log)
+  return app
+}
+
+/** Every operation, in the order of the documentation. */
+export function operationsOf(node: FahaoNode): Operation[] {
+  return [
+    nextOperation(node),
+    rangeOperation(node),
+    decodeOperation(node),
+    ...generatorOperations(node.catalogue),
+    advanceOperation(node),
+    ...healthOperations(node),
+  ]
+}
+
+function mount(app: FastifyInstance, { method, path, handler }: Operation): void {
+  app.route({ method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), handler })
+}
+
+/** Bodies are JSON and nothing else; an empty one is none. */
+function readJsonOnly(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined)
+    else void parse(request, body as string, done)
+  })
+}
+
+function serverOptions(limits: HttpLimits): ServerOptions {
+  return {
+    maxHeaderSize: limits.headerMaxBytes,
+    requestTimeout: limits.requestTimeoutMs,
+    headersTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: Math.min(1000, limits.requestTimeoutMs),
+    noDelay: true,
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Keeps web pages of others away from a server on this machine. Two ways in are closed:
+ *  - DNS rebinding, a foreign name that suddenly points here: the Host header must be one of ours.
+ *  - requests across origins, which a browser sends even where it hides the answer: what changes state must
+ *    come from our own origin or from no page at all.
+ * Bodies must be application/json, which no page can send elsewhere without asking first; it is never allowed.
+ */
+import { isIPv4, isIPv6 } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import { HttpRefusal } from './problem.ts'
+
+/** The refusal of a request that a foreign web page may have caused. */
+export type Guard = (request: FastifyRequest) => HttpRefusal | undefined
+
+/**
+ * A guard for a server bound to `host`. Bound to a loopback address, it takes only loopback names, `host`
+ * itself and `names` in the Host header; bound elsewhere it cannot know its names, and takes any.
+ */
+export function makeGuard(host: string, names: readonly string[] = []): Guard {
+  const own = new Set([host, ...names].map((name) => bare(name.toLowerCase())))
+  const anyName = !isLoopbackName(bare(host.toLowerCase()))
+  let known: string | undefined
+  return ({ headers, method }) => {
+    if (headers.host !== known) {
+      if (!anyName && !isOwn(headers.host, own)) return foreignHost(headers.host)
+      known = headers.host
+    }
+    if (method === 'GET' || method === 'HEAD') return undefined
+    if (headers['sec-fetch-site'] === 'cross-site') return foreignPage()
+    if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host)) return foreignPage()
+    return undefined
+  }
+}
+
+/** Whether a name or address means this machine to itself: localhost, 127.0.0.0/8, ::1. */
+export function isLoopbackName(name: string): boolean {
+  if (isIPv4(name)) return name.startsWith('127.')
+  return name === 'localhost' || name === '::1' || name.endsWith('.localhost')
+}
+
+/** Without a Host header it is no browser: they all send one. */
+function isOwn(header: string | undefined, own: ReadonlySet<string>): boolean {
+  if (header === undefined) return true
+  const name = bare(header.toLowerCase().replace(/:\d*$/, ''))
+  return isLoopbackName(name) || own.has(name)
+}
+
+/** A host without the brackets of an IPv6 address. */
+function bare(host: string): string {
+  const inner = /^\[(.*)\]$/.exec(host)?.[1]
+  return inner !== undefined && isIPv6(inner) ? inner : host
+}
+
+function isSameOrigin(origin: string, host: string | undefined): boolean {
+  if (host === undefined || !URL.canParse(origin)) return false
+  const { protocol } = new URL(origin)
+  // Written with a scheme's default port or without it, a host is the same.
+  return URL.canParse(`${protocol}//${host}`) && new URL(`${protocol}//${host}`).origin === origin
+}
+
+function foreignHost(host: string | undefined): HttpRefusal {
+  return new HttpRefusal(
+    421,
+    `'${String(host).slice(0, 100)}' is no name of this server; use localhost, or add it to http-names`,
+  )
+}
+
+function foreignPage(): HttpRefusal {
+  return new HttpRefusal(403, 'a web page of another origin may not do this; nothing was changed or issued')
+}

@@ -1,0 +1,54 @@
+/** What a request gets that cannot be answered: errors, unknown paths, methods that a path does not have. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { HttpRefusal, problemOf, problemType, retryAfterSeconds } from './problem.ts'
+
+/** Where this server reports its own faults. A pino logger is one. */
+export interface HttpLog {
+  error(fields: object, message: string): void
+}
+
+/** Sends the problem that describes `error`; reports it if it is a fault of this server. */
+export function sendProblem(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  log?: HttpLog,
+): FastifyReply {
+  const problem = problemOf(error, request.url)
+  if (problem.status === 500) log?.error({ err: error, path: request.url }, 'an HTTP request failed')
+  if (error instanceof HttpRefusal) reply.headers(error.headers)
+  if (problem.status === 503 && problem.retryable) reply.header('retry-after', String(retryAfterSeconds))
+  return reply
+    .code(problem.status)
+    .header('cache-control', 'no-store')
+    .header('content-type', problemType)
+    .send(JSON.stringify(problem))
+}
+
+/** Makes every failure of `app` a problem. Call it once all routes have been added. */
+export function answerFailures(app: FastifyInstance, routes: readonly Route[], log?: HttpLog): void {
+  app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply, log))
+  app.setNotFoundHandler((request, reply) => sendProblem(notFound(routes, request), request, reply, log))
+}
+
+/** A method and a path as OpenAPI writes it: `/v1/generators/{name}`. */
+export type Route = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+}
+
+function notFound(routes: readonly Route[], { method, url }: FastifyRequest): HttpRefusal {
+  const path = url.split('?', 1)[0]!
+  const methods = routes.filter((route) => pathPattern(route.path).test(path)).map((route) => route.method)
+  if (methods.length === 0) {
+    return new HttpRefusal(404, `there is nothing at ${path.slice(0, 200)}; GET /docs lists what there is`)
+  }
+  const allowed = methods.flatMap((allowed) => (allowed === 'GET' ? ['GET', 'HEAD'] : [allowed])).join(', ')
+  return new HttpRefusal(405, `${method} is not for this path; use ${allowed}. Nothing was issued`, {
+    allow: allowed,
+  })
+}
+
+function pathPattern(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+}

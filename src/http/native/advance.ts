@@ -1,0 +1,42 @@
+/** `POST /v1/engine/advance`: the way out of REGRESSED. */
+import { z } from 'zod'
+import type { FahaoNode } from '../../node/node.ts'
+import { type Operation, readBody } from '../operation.ts'
+
+const wanted = 'must be a whole number from 1 to 10^18, as a string'
+const body = z
+  .strictObject({
+    by: z
+      .string(wanted)
+      .refine((text) => /^[1-9]\d{0,18}$/.test(text) && BigInt(text) <= 10n ** 18n, wanted)
+      .meta({
+        description: 'more ids than any generator can have issued since what the engine remembers',
+        pattern: '^[1-9]\\d{0,18}$',
+      })
+      .transform(BigInt),
+  })
+  .meta({ id: 'Advance' })
+
+const answer = z
+  .object({ counters: z.int().meta({ description: 'how many counters were raised' }) })
+  .meta({ id: 'Advanced' })
+
+/** `POST /v1/engine/advance` */
+export function advanceOperation(node: FahaoNode): Operation {
+  return {
+    id: 'advanceEngine',
+    method: 'POST',
+    path: '/v1/engine/advance',
+    tag: 'engine',
+    summary: 'Raises the bound of every counter, and accepts the engine’s present state as the truth.',
+    notes:
+      'For an engine that has forgotten acknowledged writes: a restored backup, a failover. See REGRESSED.',
+    body,
+    answers: { 200: { description: 'Done, durably.', content: { 'application/json': answer } } },
+    errors: ['ERR', 'EXHAUSTED', 'NOTOWNER', 'UNAVAILABLE', 'UNKNOWN', 'LIMIT'],
+    example: { body: { by: '1000000' } },
+    async handler(request) {
+      return { counters: await node.advance(readBody(body, request).by) }
+    },
+  }
+}

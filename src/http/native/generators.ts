@@ -1,0 +1,151 @@
+/** The operations on generators themselves: list, show, create, alter, drop. */
+import { z } from 'zod'
+import { FahaoError } from '../../base/errors.ts'
+import type { Catalogue } from '../../catalogue/catalogue.ts'
+import { type GeneratorInput, generatorOptions } from '../../catalogue/options.ts'
+import { nameOf, type Operation, readBody, readQuery, refuseBody } from '../operation.ts'
+import { findPage } from './page.ts'
+import { definitionJson, generatorJson, generatorShape, pageShape, wholeNumber } from './shapes.ts'
+
+const path = '/v1/generators/{name}'
+const readErrors = ['ERR', 'NOGENERATOR', 'UNAVAILABLE', 'SHUTDOWN'] as const
+const writeErrors = [...readErrors, 'CONFLICT', 'UNKNOWN', 'NOTOWNER'] as const
+
+const changes = generatorOptions
+  .partial()
+  .extend({
+    floor: generatorOptions.shape.start.meta({
+      description: 'sequence and segment: ranges reserved from now on start at or above it',
+    }),
+  })
+  .meta({ id: 'GeneratorChanges' })
+
+const listQuery = z.strictObject({
+  match: z
+    .string()
+    .max(256)
+    .optional()
+    .meta({ description: 'a glob pattern of names: * ? [a-z] (default *)' }),
+  after: z.string().max(256).optional().meta({ description: 'the `next` of the page before' }),
+  limit: wholeNumber(1, 1000, 'how many at most (default 100)').optional(),
+})
+
+/** `GET /v1/generators` and everything at `/v1/generators/{name}`. */
+export function generatorOperations(catalogue: Catalogue): Operation[] {
+  return [list(catalogue), show(catalogue), create(catalogue), alter(catalogue), drop(catalogue)]
+}
+
+function list(catalogue: Catalogue): Operation {
+  return {
+    id: 'listGenerators',
+    method: 'GET',
+    path: '/v1/generators',
+    tag: 'generators',
+    summary: 'Lists generators in the order of their names, page by page.',
+    notes:
+      'A page can have fewer than `limit` generators, even none, and still not be the last: go on until `next` is null.',
+    query: listQuery,
+    answers: { 200: { description: 'A page.', content: { 'application/json': pageShape } } },
+    errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
+    example: { query: 'match=o*&limit=10' },
+    async handler(request) {
+      const { match = '*', after, limit = 100 } = readQuery(listQuery, request)
+      const { found, next } = await findPage(catalogue, match, after, limit)
+      const generators = found.map(({ name, definition }) => ({
+        name,
+        kind: definition.kind,
+        definition: definitionJson(definition),
+      }))
+      return { generators, next: next ?? null }
+    },
+  }
+}
+
+function show(catalogue: Catalogue): Operation {
+  return {
+    id: 'getGenerator',
+    method: 'GET',
+    path,
+    tag: 'generators',
+    summary: 'Shows a generator: its definition, how far it is, how it does on this node.',
+    notes: 'Never creates one, and never opens one that is not in use.',
+    answers: { 200: { description: 'The generator.', content: { 'application/json': generatorShape } } },
+    errors: readErrors,
+    example: { name: 'order' },
+    async handler(request) {
+      return generatorJson(await catalogue.info(nameOf(request)))
+    },
+  }
+}
+
+function create(catalogue: Catalogue): Operation {
+  return {
+    id: 'createGenerator',
+    method: 'PUT',
+    path,
+    tag: 'generators',
+    summary: 'Creates a generator, or confirms that it is there with these options.',
+    notes: 'Repeating it changes nothing. Big integers may be strings, durations are written 250ms, 3s, 10m.',
+    body: generatorOptions,
+    answers: {
+      200: { description: 'It was there already.', content: { 'application/json': generatorShape } },
+      201: { description: 'It was created.', content: { 'application/json': generatorShape } },
+    },
+    errors: [...writeErrors, 'EXISTS', 'LIMIT'],
+    example: { name: 'order', body: { kind: 'sequence' } },
+    async handler(request, reply) {
+      const name = nameOf(request)
+      readBody(generatorOptions, request)
+      const existed = await catalogue.exists(name)
+      await catalogue.create(name, request.body as GeneratorInput)
+      if (!existed) reply.code(201).header('location', `/v1/generators/${encodeURIComponent(name)}`)
+      return generatorJson(await catalogue.info(name))
+    },
+  }
+}
+
+function alter(catalogue: Catalogue): Operation {
+  return {
+    id: 'alterGenerator',
+    method: 'PATCH',
+    path,
+    tag: 'generators',
+    summary: 'Changes options of a generator, or moves it forward with `floor`.',
+    notes:
+      'Options that are left out stay. Changing what is fixed (kind, increment, layout, …) starts a new incarnation above every id of the old one.',
+    body: changes,
+    answers: {
+      200: { description: 'The generator as it is now.', content: { 'application/json': generatorShape } },
+    },
+    errors: [...writeErrors, 'WRONGTYPE', 'STALE', 'LIMIT'],
+    example: { name: 'order', body: { step: 5000 } },
+    async handler(request) {
+      const name = nameOf(request)
+      readBody(changes, request)
+      await catalogue.alter(name, request.body as Parameters<Catalogue['alter']>[1])
+      return generatorJson(await catalogue.info(name))
+    },
+  }
+}
+
+function drop(catalogue: Catalogue): Operation {
+  return {
+    id: 'dropGenerator',
+    method: 'DELETE',
+    path,
+    tag: 'generators',
+    summary: 'Drops a generator. Its bound is remembered: one of the same name goes on above it.',
+    answers: { 204: { description: 'It is gone.' } },
+    errors: writeErrors,
+    example: { name: 'order' },
+    async handler(request, reply) {
+      refuseBody(request)
+      const name = nameOf(request)
+      if (!(await catalogue.drop(name))) {
+        throw new FahaoError('NOGENERATOR', `no generator '${name}'; GET /v1/generators lists what there is`)
+      }
+      reply.code(204)
+      return reply.send()
+    },
+  }
+}

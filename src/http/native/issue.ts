@@ -1,0 +1,143 @@
+/** `next` and `range`: the operations that hand out ids. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { FahaoError } from '../../base/errors.ts'
+import type { Generator } from '../../catalogue/catalogue.ts'
+import { Run } from '../../ids/run.ts'
+import type { FahaoNode } from '../../node/node.ts'
+import { nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
+import { prefersText } from './accept.ts'
+import { idsShape, rangesShape, wholeNumber } from './shapes.ts'
+
+const jsonType = 'application/json; charset=utf-8'
+const textType = 'text/plain; charset=utf-8'
+const errors = [
+  'ERR',
+  'NOGENERATOR',
+  'LIMIT',
+  'DRY',
+  'BUSY',
+  'EXHAUSTED',
+  'CLOCK',
+  'WORKERID',
+  'NOTOWNER',
+  'REGRESSED',
+  'STALE',
+  'UNAVAILABLE',
+  'SHUTDOWN',
+] as const
+
+/** `POST /v1/generators/{name}/next` */
+export function nextOperation({ catalogue, server }: FahaoNode): Operation {
+  const query = countQuery(server.countMax)
+  // One for all requests: it is read before anything else can run.
+  const run = new Run()
+
+  async function waitForIds(request: FastifyRequest, reply: FastifyReply, count: number): Promise<string> {
+    const generator = await catalogue.open(nameOf(request))
+    const runs = await generator.draw(count, { signal: goneSignal(reply) })
+    return answer(request, reply, generator, runs)
+  }
+
+  return {
+    id: 'next',
+    method: 'POST',
+    path: '/v1/generators/{name}/next',
+    tag: 'ids',
+    summary: 'Issues one id, or `count` of them.',
+    notes:
+      'All or nothing. With `accept: text/plain` one id per line. Waits for at most the generator’s issueTimeout when ids are short. A generator that does not exist is created where --auto-create matches.',
+    query,
+    answers: {
+      200: { description: 'The ids.', content: { 'application/json': idsShape, 'text/plain': z.string() } },
+    },
+    errors,
+    example: { name: 'order', query: 'count=3' },
+    handler(request, reply) {
+      refuseBody(request)
+      const count = countOf(request, query, server.countMax)
+      const generator = catalogue.find(nameOf(request))
+      if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
+        return waitForIds(request, reply, count)
+      }
+      reply.send(answer(request, reply, generator, [run]))
+      return undefined
+    },
+  }
+}
+
+/** `POST /v1/generators/{name}/range` */
+export function rangeOperation({ catalogue, server }: FahaoNode): Operation {
+  const query = countQuery(server.countMax)
+  return {
+    id: 'range',
+    method: 'POST',
+    path: '/v1/generators/{name}/range',
+    tag: 'ids',
+    summary: 'Issues `count` ids as half-open ranges, for callers that number things themselves.',
+    notes:
+      'All or nothing. The ids of a range are start, start + increment, … below end; together the ranges hold exactly `count` ids, raw: without the generator’s format.',
+    query,
+    answers: { 200: { description: 'The ranges.', content: { 'application/json': rangesShape } } },
+    errors,
+    example: { name: 'order', query: 'count=1000' },
+    async handler(request, reply) {
+      refuseBody(request)
+      const count = countOf(request, query, server.countMax)
+      const generator = await catalogue.open(nameOf(request))
+      const runs = await generator.draw(count, { signal: goneSignal(reply) })
+      return { ranges: runs.map(rangeJson) }
+    },
+  }
+}
+
+function countQuery(countMax: number) {
+  return z.strictObject({
+    count: wholeNumber(1, Number.MAX_SAFE_INTEGER, `how many, at most ${countMax} (default 1)`).optional(),
+  })
+}
+
+function countOf(request: FastifyRequest, query: ReturnType<typeof countQuery>, countMax: number): number {
+  if (!request.url.includes('?')) return 1
+  const { count = 1 } = readQuery(query, request)
+  if (count <= countMax) return count
+  throw new FahaoError(
+    'LIMIT',
+    `count ${count} is above the limit of ${countMax} (count-max); ask for fewer at a time`,
+  )
+}
+
+/** Aborted when the client goes away before its answer. Made only for requests that wait. */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  reply.raw.once('close', () => gone.abort())
+  return gone.signal
+}
+
+function answer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  generator: Generator,
+  runs: readonly Run[],
+): string {
+  const formatted = generator.definition.format !== undefined
+  const texts = textsOf(generator, runs, formatted)
+  const inText = prefersText(request.headers.accept)
+  reply.header('content-type', inText ? textType : jsonType)
+  if (inText) return `${texts.join('\n')}\n`
+  // Digits need no escaping.
+  return formatted ? JSON.stringify({ ids: texts }) : `{"ids":["${texts.join('","')}"]}`
+}
+
+function textsOf(generator: Generator, runs: readonly Run[], formatted: boolean): string[] {
+  const texts: string[] = []
+  for (const run of runs) {
+    for (; run.count > 0; run.advance()) texts.push(formatted ? generator.text(run.first) : run.toString())
+  }
+  return texts
+}
+
+function rangeJson(run: Run): z.output<typeof rangesShape>['ranges'][number] {
+  const end = run.at(run.count - 1) + 1n
+  return { start: String(run.first), end: String(end), increment: run.stride }
+}

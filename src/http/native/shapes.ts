@@ -1,0 +1,135 @@
+/** What goes over the wire in native requests and answers, as schemas: OpenAPI is made from these. */
+import { z } from 'zod'
+import type { GeneratorInfo } from '../../catalogue/catalogue.ts'
+import { type Definition, definitionText } from '../../catalogue/definition.ts'
+import { generatorOptions } from '../../catalogue/options.ts'
+import { kinds } from '../../issuing/issuer.ts'
+
+/** A whole number in a query: no sign, no leading zero. */
+export function wholeNumber(minimum: number, maximum: number, meaning: string) {
+  const wanted = `must be a whole number from ${minimum} to ${maximum}`
+  return z
+    .string(wanted)
+    .refine(
+      (text) => /^(?:0|[1-9]\d{0,14})$/.test(text) && Number(text) >= minimum && Number(text) <= maximum,
+      wanted,
+    )
+    .meta({ type: 'integer', minimum, maximum, description: meaning })
+    .transform(Number)
+}
+
+const digits = z.string().regex(/^\d{1,19}$/)
+const id = digits.meta({
+  description: 'a 63-bit integer in decimal; a string, because JSON numbers lose digits',
+})
+
+/** Answer of `next`. */
+export const idsShape = z
+  .object({
+    ids: z.array(z.string()).meta({ description: 'in the order of issue, with the generator’s format' }),
+  })
+  .meta({ id: 'Ids' })
+
+/** Answer of `range`. */
+export const rangesShape = z
+  .object({
+    ranges: z.array(
+      z.object({
+        start: id,
+        end: id.meta({ description: 'exclusive' }),
+        increment: z.int().meta({ description: 'from one id of the range to the next' }),
+      }),
+    ),
+  })
+  .meta({ id: 'Ranges', description: 'half-open ranges of raw ids, without format' })
+
+const definition = generatorOptions.meta({
+  id: 'GeneratorDefinition',
+  description: 'every option with its value; accepted as it is by PUT',
+})
+
+/** One generator in a list. */
+const listedShape = z.object({ name: z.string(), kind: z.enum(kinds as [string, ...string[]]), definition })
+
+/** A page of generators. */
+export const pageShape = z
+  .object({
+    generators: z.array(listedShape),
+    next: z
+      .string()
+      .nullable()
+      .meta({ description: 'give it as `after` for the next page; null on the last' }),
+  })
+  .meta({ id: 'GeneratorPage' })
+
+const statsShape = z
+  .object({
+    issued: z.number(),
+    ratePerSecond: z.number(),
+    inHand: z.number(),
+    inHandSeconds: z.number().nullable().meta({ description: 'null when idle' }),
+    reserved: z.number(),
+    released: z.number(),
+    refills: z.number(),
+    refillFailures: z.number(),
+    refillSeconds: z.number(),
+    waits: z.number(),
+    drySeconds: z.number(),
+    waiting: z.number(),
+  })
+  .meta({ id: 'GeneratorStats', description: 'since this node opened the generator' })
+
+/** Everything about one generator. */
+export const generatorShape = z
+  .object({
+    ...listedShape.shape,
+    incarnation: digits,
+    mode: z
+      .enum(['local', 'node'])
+      .meta({ description: 'local: strict, issued here; node: in order per node' }),
+    bound: id
+      .nullable()
+      .meta({ description: 'nothing at or above it has been issued; Unix µs for snowflakes' }),
+    lastIssued: id.nullable(),
+    exhaustedAt: z.string().nullable().meta({ description: 'ISO 8601; null when not in sight' }),
+    notes: z.array(z.string()),
+    stats: statsShape.nullable().meta({ description: 'null when not in use on this node' }),
+  })
+  .meta({ id: 'Generator' })
+
+/** A definition as PUT takes it: big integers and durations as text, small numbers as numbers. */
+export function definitionJson(definition: Definition): Record<string, string | number | boolean> {
+  const plain = (name: string, text: string) => {
+    const value = definition[name as keyof Definition]
+    if (typeof value === 'boolean') return value
+    return typeof value === 'number' && text === String(value) ? value : text
+  }
+  return Object.fromEntries(definitionText(definition).map(([name, text]) => [name, plain(name, text)]))
+}
+
+/** A generator as `generatorShape` says. */
+export function generatorJson(info: GeneratorInfo): z.output<typeof generatorShape> {
+  const { name, mode, notes, stats } = info
+  const shown = {
+    name,
+    kind: info.definition.kind,
+    definition: definitionJson(info.definition),
+    incarnation: String(info.incarnation),
+    mode,
+    bound: textOrNull(info.bound),
+    lastIssued: textOrNull(info.lastIssued),
+    exhaustedAt: info.exhaustedAt ?? null,
+    notes: [...notes],
+    stats: stats === undefined ? null : { ...stats, inHandSeconds: finiteOrNull(stats.inHandSeconds) },
+  }
+  return shown as unknown as z.output<typeof generatorShape>
+}
+
+function textOrNull(value: bigint | undefined): string | null {
+  return value === undefined ? null : String(value)
+}
+
+/** JSON has no Infinity. */
+export function finiteOrNull(value: number | undefined): number | null {
+  return value !== undefined && Number.isFinite(value) ? value : null
+}

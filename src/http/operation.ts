@@ -1,0 +1,82 @@
+/**
+ * What an operation is: one declarative record. Its route, its part of the OpenAPI document, the page at /docs
+ * and the check of `docs/reference/http-api.md` come from it.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import { type ErrorCode, FahaoError } from '../base/errors.ts'
+import type { Route } from './failures.ts'
+
+/** One answer that an operation can give, errors excepted. */
+export type AnswerDoc = {
+  readonly description: string
+  /** By content type; absent: no body. */
+  readonly content?: Readonly<Record<string, z.ZodType>>
+}
+
+/** One operation. */
+export type Operation = Route & {
+  /** OpenAPI's operationId. */
+  readonly id: string
+  readonly tag: 'ids' | 'generators' | 'engine' | 'server'
+  /** One sentence. */
+  readonly summary: string
+  /** What more there is to say. */
+  readonly notes?: string
+  readonly query?: z.ZodObject
+  readonly body?: z.ZodType
+  readonly answers: Readonly<Record<number, AnswerDoc>>
+  readonly errors: readonly ErrorCode[]
+  /** A request that shows it; the name is that of a generator, `{name}` in the path. */
+  readonly example: { readonly name?: string; readonly query?: string; readonly body?: unknown }
+  /**
+   * Answers, or throws what `problemOf` describes. Returns undefined when it has sent the answer itself,
+   * which saves the fast path a promise.
+   */
+  readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | undefined
+}
+
+/** The name in the path, as it was before it was percent-encoded. */
+export function nameOf(request: FastifyRequest): string {
+  return (request.params as { readonly name: string }).name
+}
+
+/** The query as `schema` reads it; ERR names each parameter that is wrong or unknown. */
+export function readQuery<Schema extends z.ZodObject>(
+  schema: Schema,
+  request: FastifyRequest,
+): z.output<Schema> {
+  return checked(schema, request.query, 'query parameter')
+}
+
+/** The body as `schema` reads it; ERR names each member that is wrong or unknown. */
+export function readBody<Schema extends z.ZodType>(
+  schema: Schema,
+  request: FastifyRequest,
+): z.output<Schema> {
+  if (request.body === undefined) {
+    throw new FahaoError('ERR', 'a body is wanted: JSON, with content-type: application/json')
+  }
+  return checked(schema, request.body, 'member')
+}
+
+/** ERR when there is a body, so that nobody believes that it was read. */
+export function refuseBody({ body }: FastifyRequest): void {
+  if (body === undefined) return
+  if (typeof body === 'object' && body !== null && Object.keys(body).length === 0) return
+  throw new FahaoError('ERR', 'this request takes no body; options go into the query')
+}
+
+function checked<Schema extends z.ZodType>(schema: Schema, input: unknown, what: string): z.output<Schema> {
+  const read = schema.safeParse(input)
+  if (read.success) return read.data
+  throw new FahaoError('ERR', read.error.issues.map((issue) => issueText(issue, schema, what)).join('; '))
+}
+
+function issueText(issue: z.core.$ZodIssue, schema: z.ZodType, what: string): string {
+  if (issue.code === 'unrecognized_keys') {
+    const names = issue.keys.map((key) => `'${key.slice(0, 40)}'`).join(', ')
+    return `unknown ${what} ${names}; known are ${Object.keys((schema as z.ZodObject).shape).join(', ')}`
+  }
+  return issue.path.length === 0 ? issue.message : `${what} '${issue.path.join('.')}': ${issue.message}`
+}

@@ -1,0 +1,64 @@
+/** `/healthz` and `/readyz`. */
+import { z } from 'zod'
+import type { FahaoNode } from '../../node/node.ts'
+import { finiteOrNull } from '../native/shapes.ts'
+import type { Operation } from '../operation.ts'
+
+const answer = z
+  .object({
+    state: z.enum(['ok', 'degraded', 'down', 'stopping']).meta({
+      description:
+        'degraded: the engine is away and ids go on from what is in hand; down: new ids will not come',
+    }),
+    reason: z.string().nullable(),
+    inHandSeconds: z.number().nullable().meta({
+      description: 'the shortest time that ids in hand last over the generators in use; null: idle',
+    }),
+  })
+  .meta({ id: 'Health' })
+
+/** `GET /healthz` (is the process alive) and `GET /readyz` (should it get requests). */
+export function healthOperations(node: FahaoNode): Operation[] {
+  const content = { 'application/json': answer }
+  return [
+    {
+      id: 'healthz',
+      method: 'GET',
+      path: '/healthz',
+      tag: 'server',
+      summary: 'Whether the process is alive: 200 whatever the state, because a restart mends no engine.',
+      answers: { 200: { description: 'It is alive; the body says how it does.', content } },
+      errors: [],
+      example: {},
+      async handler(_, reply) {
+        return reply.header('cache-control', 'no-store').send(healthJson(node))
+      },
+    },
+    {
+      id: 'readyz',
+      method: 'GET',
+      path: '/readyz',
+      tag: 'server',
+      summary: 'Whether this node should get requests.',
+      answers: {
+        200: { description: 'ok, or degraded: ids are issued.', content },
+        503: { description: 'down, or stopping: send requests elsewhere.', content },
+      },
+      errors: [],
+      example: {},
+      async handler(_, reply) {
+        const health = healthJson(node)
+        const ready = health.state === 'ok' || health.state === 'degraded'
+        return reply
+          .code(ready ? 200 : 503)
+          .header('cache-control', 'no-store')
+          .send(health)
+      },
+    },
+  ]
+}
+
+function healthJson(node: FahaoNode): z.output<typeof answer> {
+  const { state, reason, inHandSeconds } = node.health()
+  return { state, reason: reason ?? null, inHandSeconds: finiteOrNull(inHandSeconds) }
+}

@@ -1,0 +1,75 @@
+/** Errors as HTTP shows them: RFC 9457 problem details, with the registry's word in `code`. */
+import { STATUS_CODES } from 'node:http'
+import type { FastifyError } from 'fastify'
+import { type ErrorCode, errorRegistry, FahaoError } from '../base/errors.ts'
+
+/** The body of every error answer. */
+export type Problem = {
+  /** Where this kind of error is explained, or `about:blank` where its status says everything. */
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  /** What is wrong with this request, and what to do. */
+  readonly detail: string
+  /** The published word of the error. */
+  readonly code: ErrorCode
+  /** Whether the same request, sent again unchanged after a moment, can succeed. */
+  readonly retryable: boolean
+  /** The path and query of the request. */
+  readonly instance: string
+}
+
+/** The content type of problem details. */
+export const problemType = 'application/problem+json; charset=utf-8'
+
+/** How long a client waits before it sends a retryable request again, in seconds. */
+export const retryAfterSeconds = 1
+
+/** A request that HTTP itself refuses, with the status that HTTP has for it. */
+export class HttpRefusal extends Error {
+  override readonly name = 'HttpRefusal'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message)
+    this.status = status
+    this.headers = headers
+  }
+}
+
+/** The problem that describes anything thrown. `instance`: path and query of the request. */
+export function problemOf(error: unknown, instance: string): Problem {
+  if (error instanceof FahaoError) return registered(error.code, error.message, instance)
+  if (error instanceof HttpRefusal) return plain(error.status, error.message, instance)
+  const { code, statusCode } = error as Partial<FastifyError>
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return registered('LIMIT', 'the body is larger than http-body-max; send less', instance)
+  }
+  const known = code === undefined ? undefined : framework[code]
+  if (known !== undefined) return plain(known[0], known[1], instance)
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return plain(statusCode, (error as Error).message, instance)
+  }
+  return plain(500, 'a bug in this server; its log has the details', instance)
+}
+
+/** What Fastify refuses before a handler sees it. */
+const framework: Readonly<Record<string, readonly [status: number, detail: string]>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'a body must be JSON, with content-type: application/json'],
+  FST_ERR_CTP_INVALID_JSON_BODY: [400, 'the body is not valid JSON'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'the body is not as long as content-length says'],
+  FST_ERR_BAD_URL: [400, 'the path is not valid percent-encoded UTF-8'],
+  FST_ERR_MAX_PARAM_LENGTH: [400, 'a generator’s name has at most 256 bytes'],
+}
+
+function registered(code: ErrorCode, detail: string, instance: string): Problem {
+  const { status, retryable, meaning } = errorRegistry[code]
+  return { type: `/docs#${code}`, title: meaning, status, detail, code, retryable, instance }
+}
+
+/** RFC 9457, 4.2.1: about:blank, with the status's own words as the title. */
+function plain(status: number, detail: string, instance: string): Problem {
+  const title = STATUS_CODES[status] ?? 'Error'
+  return { type: 'about:blank', title, status, detail, code: 'ERR', retryable: false, instance }
+}

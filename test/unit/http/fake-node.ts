@@ -1,0 +1,238 @@
+/** A node whose generators count up in memory, and whose every step a test can see and bend. */
+import { FahaoError } from '../../../src/base/errors.ts'
+import type { Catalogue, Generator, GeneratorInfo } from '../../../src/catalogue/catalogue.ts'
+import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
+import { checkName } from '../../../src/catalogue/names.ts'
+import { parseOptions } from '../../../src/catalogue/options.ts'
+import { compileFormat } from '../../../src/ids/format.ts'
+import { Run } from '../../../src/ids/run.ts'
+import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
+import type { FahaoNode, Health } from '../../../src/node/node.ts'
+
+const nowUs = Date.UTC(2026, 10, 1) * 1000
+const noStats: IssuerStats = {
+  issued: 0,
+  ratePerSecond: 0,
+  inHand: 1000,
+  inHandSeconds: Number.POSITIVE_INFINITY,
+  reserved: 1000,
+  released: 0,
+  refills: 1,
+  refillFailures: 0,
+  refillSeconds: 0.25,
+  waits: 0,
+  drySeconds: 0,
+  waiting: 0,
+}
+
+/** A generator that counts up from `start`. */
+export class FakeGenerator implements Generator {
+  readonly name: string
+  definition: Definition
+  readonly incarnation = 1n
+  readonly mode = 'local'
+  readonly contiguous = true
+  /** The next id. */
+  next: bigint
+  /** While true, `take` has nothing and `draw` waits for `wet` or its signal. */
+  dry = false
+  /** What `draw` rejects with, if set. */
+  failure: Error | undefined
+  /** Calls of `draw` that were aborted. */
+  aborted = 0
+  figures: Partial<IssuerStats> = {}
+  readonly #waiting = new Set<() => void>()
+
+  constructor(name: string, definition: Definition) {
+    this.name = name
+    this.definition = definition
+    this.next = definition.start ?? 1n
+  }
+
+  get kind() {
+    return this.definition.kind
+  }
+
+  get issued(): number {
+    return Number(this.next - (this.definition.start ?? 1n))
+  }
+
+  take(count: number, run: Run): number {
+    if (this.dry) return 0
+    run.set(this.next, count, 1)
+    this.next += BigInt(count)
+    return count
+  }
+
+  async draw(count: number, { signal }: DrawOptions = {}): Promise<Run[]> {
+    if (this.failure !== undefined) throw this.failure
+    if (this.dry) await this.#wait(signal)
+    const run = new Run()
+    this.take(count, run)
+    return [run]
+  }
+
+  /** Ends a drought: those who wait are served. */
+  wet(): void {
+    this.dry = false
+    for (const wake of this.#waiting) wake()
+    this.#waiting.clear()
+  }
+
+  nextIsSafe(): boolean {
+    return true
+  }
+
+  lastIssued(): bigint | undefined {
+    return this.issued === 0 ? undefined : this.next - 1n
+  }
+
+  stats(): IssuerStats {
+    return { ...noStats, issued: this.issued, waiting: this.#waiting.size, ...this.figures }
+  }
+
+  text(id: bigint): string {
+    const { format } = this.definition
+    return format === undefined ? String(id) : compileFormat(format).format(id)
+  }
+
+  parse(text: string): bigint {
+    const { format } = this.definition
+    if (format !== undefined) return compileFormat(format).parse(text)
+    if (/^\d+$/.test(text)) return BigInt(text)
+    throw new FahaoError('ERR', `'${text}' is no id of ${this.name}`)
+  }
+
+  async moveTo(newest: bigint): Promise<void> {
+    this.next = newest + 1n
+  }
+
+  #wait(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.add(resolve)
+      signal?.addEventListener('abort', () => {
+        this.#waiting.delete(resolve)
+        this.aborted++
+        reject(new FahaoError('ABORTED', 'gave up'))
+      })
+    })
+  }
+}
+
+/** A catalogue over a Map. */
+export class FakeCatalogue implements Catalogue {
+  readonly generators = new Map<string, FakeGenerator>()
+  /** Names defined but not in use: `find` does not know them until `open`. */
+  readonly asleep = new Set<string>()
+
+  /** Adds a generator. */
+  add(name: string, options: Record<string, unknown>): FakeGenerator {
+    const generator = new FakeGenerator(name, define(parseOptions(options), nowUs))
+    this.generators.set(name, generator)
+    return generator
+  }
+
+  /** How many ids all generators have issued. */
+  get issued(): number {
+    return [...this.generators.values()].reduce((sum, { issued }) => sum + issued, 0)
+  }
+
+  find(name: string): FakeGenerator | undefined {
+    return this.asleep.has(name) ? undefined : this.generators.get(name)
+  }
+
+  async open(name: string): Promise<FakeGenerator> {
+    checkName(name)
+    this.asleep.delete(name)
+    return this.#existing(name)
+  }
+
+  async exists(name: string): Promise<boolean> {
+    checkName(name)
+    return this.generators.has(name)
+  }
+
+  async create(name: string, options: Parameters<Catalogue['create']>[1]): Promise<FakeGenerator> {
+    checkName(name)
+    const wanted = define(parseOptions(options), nowUs)
+    const old = this.generators.get(name)
+    if (old === undefined) return this.add(name, options)
+    if (differences(old.definition, wanted).length > 0) throw new FahaoError('EXISTS', `'${name}' differs`)
+    return old
+  }
+
+  async alter(name: string, changes: Parameters<Catalogue['alter']>[1]): Promise<FakeGenerator> {
+    const generator = this.#existing(name)
+    const { floor, ...options } = changes
+    const known = Object.entries(generator.definition).filter(([, value]) => value !== undefined)
+    generator.definition = define(parseOptions({ ...Object.fromEntries(known), ...options }), nowUs)
+    if (floor !== undefined) generator.next = BigInt(floor)
+    return generator
+  }
+
+  async drop(name: string): Promise<boolean> {
+    checkName(name)
+    return this.generators.delete(name)
+  }
+
+  async info(name: string): Promise<GeneratorInfo> {
+    checkName(name)
+    const generator = this.#existing(name)
+    return {
+      name,
+      definition: generator.definition,
+      incarnation: 1n,
+      bound: 1001n,
+      mode: 'local',
+      lastIssued: generator.lastIssued(),
+      stats: this.asleep.has(name) ? undefined : generator.stats(),
+      exhaustedAt: undefined,
+      notes: ['made for a test'],
+    }
+  }
+
+  async list({ after = '', limit = 1000 }: Parameters<Catalogue['list']>[0] = {}) {
+    const names = [...this.generators.keys()].sort().filter((name) => name > after)
+    return names.slice(0, limit).map((name) => ({ name, definition: this.generators.get(name)!.definition }))
+  }
+
+  *inUse(): Iterable<FakeGenerator> {
+    for (const generator of this.generators.values()) if (!this.asleep.has(generator.name)) yield generator
+  }
+
+  #existing(name: string): FakeGenerator {
+    const generator = this.generators.get(name)
+    if (generator === undefined) throw new FahaoError('NOGENERATOR', `no generator '${name}'`)
+    return generator
+  }
+}
+
+/** A node, and what a test may bend. */
+export type FakeNode = Omit<FahaoNode, 'catalogue'> & { catalogue: FakeCatalogue; healthNow: Health; advancedBy: bigint[] }
+
+/** A healthy node without generators. */
+export function fakeNode(): FakeNode {
+  const catalogue = new FakeCatalogue()
+  const advancedBy: bigint[] = []
+  const node = {
+    catalogue,
+    advancedBy,
+    healthNow: { state: 'ok', reason: undefined, inHandSeconds: undefined } as Health,
+    engine: { name: 'memory', location: 'memory:', status: () => ({ state: 'up' }) },
+    timeline: { nowUs: () => nowUs, monoUs: () => 5_000_000 },
+    server: {
+      version: '1.2.3',
+      respPort: 7379,
+      countMax: 1000,
+      startedMonoUs: 1_000_000,
+      sessions: () => [],
+    },
+    workerId: 7,
+    health: () => node.healthNow,
+    async advance(gap: bigint) {
+      advancedBy.push(gap)
+      return catalogue.generators.size
+    },
+  }
+  return node as unknown as FakeNode
+}

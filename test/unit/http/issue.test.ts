@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { InjectOptions } from 'fastify'
+import { FahaoError } from '../../../src/base/errors.ts'
+import { buildHttpApp } from '../../../src/http/app.ts'
+import { fakeNode } from './fake-node.ts'
+
+function start() {
+  const node = fakeNode()
+  const app = buildHttpApp({ node, host: '127.0.0.1' })
+  const order = node.catalogue.add('order', { kind: 'sequence' })
+  const post = (url: string, more: InjectOptions = {}) => app.inject({ method: 'POST', url, ...more })
+  return { node, app, order, post }
+}
+
+describe('POST next', () => {
+  test('issues one id, as a string in JSON', async () => {
+    const { post } = start()
+    const answer = await post('/v1/generators/order/next')
+    assert.equal(answer.statusCode, 200)
+    assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
+    assert.equal(answer.body, '{"ids":["1"]}')
+    assert.equal((await post('/v1/generators/order/next')).body, '{"ids":["2"]}')
+  })
+
+  test('issues as many as count says, in order', async () => {
+    const { post } = start()
+    const answer = await post('/v1/generators/order/next?count=3')
+    assert.deepEqual(answer.json(), { ids: ['1', '2', '3'] })
+  })
+
+  test('writes one id per line to who prefers text', async () => {
+    const { post } = start()
+    const answer = await post('/v1/generators/order/next?count=2', { headers: { accept: 'text/plain' } })
+    assert.equal(answer.headers['content-type'], 'text/plain; charset=utf-8')
+    assert.equal(answer.body, '1\n2\n')
+  })
+
+  for (const accept of [
+    '*/*',
+    'application/json',
+    'text/html, */*;q=0.8',
+    'text/plain;q=0.1, application/json',
+  ]) {
+    test(`answers JSON to accept: ${accept}`, async () => {
+      const { post } = start()
+      const answer = await post('/v1/generators/order/next', { headers: { accept } })
+      assert.deepEqual(answer.json(), { ids: ['1'] })
+    })
+  }
+
+  test('puts the format around ids, escaped as JSON wants it', async () => {
+    const { node, post } = start()
+    node.catalogue.add('odd', { kind: 'segment', format: 'a"\\{id:3}' })
+    const answer = await post('/v1/generators/odd/next?count=2')
+    assert.deepEqual(answer.json(), { ids: ['a"\\001', 'a"\\002'] })
+  })
+
+  test('keeps every digit of ids past 2^53', async () => {
+    const { order, post } = start()
+    order.next = 9_223_372_036_854_775_806n
+    assert.equal((await post('/v1/generators/order/next')).body, '{"ids":["9223372036854775806"]}')
+  })
+
+  test('opens a generator that was not in use', async () => {
+    const { node, post } = start()
+    node.catalogue.asleep.add('order')
+    assert.equal((await post('/v1/generators/order/next')).body, '{"ids":["1"]}')
+  })
+
+  test('waits while the generator is dry', async () => {
+    const { order, post } = start()
+    order.dry = true
+    const answer = post('/v1/generators/order/next')
+    await new Promise((resolve) => setImmediate(resolve))
+    order.wet()
+    assert.equal((await answer).body, '{"ids":["1"]}')
+  })
+
+  test('says when a retry can help, and after how long', async () => {
+    const { order, post } = start()
+    order.dry = true
+    order.failure = new FahaoError('DRY', 'no id within 2s')
+    const answer = await post('/v1/generators/order/next')
+    assert.equal(answer.statusCode, 503)
+    assert.equal(answer.headers['retry-after'], '1')
+    assert.equal(answer.headers['content-type'], 'application/problem+json; charset=utf-8')
+    assert.deepEqual(answer.json(), {
+      type: '/docs#DRY',
+      title: 'No id in hand, and none could be reserved within issueTimeout.',
+      status: 503,
+      detail: 'no id within 2s',
+      code: 'DRY',
+      retryable: true,
+      instance: '/v1/generators/order/next',
+    })
+  })
+
+  test('takes names that were percent-encoded, slashes and beyond ASCII included', async () => {
+    const { node, post } = start()
+    for (const name of ['a/b', '订单', 'a%b', 'x?y', '...', 'n'.repeat(256), '号'.repeat(85)]) {
+      node.catalogue.add(name, { kind: 'segment' })
+      const answer = await post(`/v1/generators/${encodeURIComponent(name)}/next`)
+      assert.deepEqual([name, answer.statusCode, answer.body], [name, 200, '{"ids":["1"]}'])
+    }
+  })
+})
+
+describe('POST range', () => {
+  test('issues half-open ranges of raw ids', async () => {
+    const { node, post } = start()
+    node.catalogue.add('sms', { kind: 'segment', format: 'sms_{id}' })
+    const answer = await post('/v1/generators/sms/range?count=100')
+    assert.deepEqual(answer.json(), { ranges: [{ start: '1', end: '101', increment: 1 }] })
+    assert.deepEqual((await post('/v1/generators/sms/range')).json(), {
+      ranges: [{ start: '101', end: '102', increment: 1 }],
+    })
+  })
+})
+
+describe('a bad request', () => {
+  type Bad = readonly [what: string, request: InjectOptions, status: number, code: string, detail: RegExp]
+  const next = '/v1/generators/order/next'
+  const json = { 'content-type': 'application/json' }
+  const table: readonly Bad[] = [
+    ['count of 0', { url: `${next}?count=0` }, 400, 'ERR', /'count'.*whole number from 1/],
+    ['a negative count', { url: `${next}?count=-1` }, 400, 'ERR', /whole number/],
+    ['an empty count', { url: `${next}?count=` }, 400, 'ERR', /whole number/],
+    ['a count with a fraction', { url: `${next}?count=1.5` }, 400, 'ERR', /whole number/],
+    ['a count in hexadecimal', { url: `${next}?count=0x10` }, 400, 'ERR', /whole number/],
+    ['a count with white space', { url: `${next}?count=%201` }, 400, 'ERR', /whole number/],
+    ['count twice', { url: `${next}?count=1&count=2` }, 400, 'ERR', /whole number/],
+    ['a count beyond all bounds', { url: `${next}?count=${'9'.repeat(40)}` }, 400, 'ERR', /whole number/],
+    ['a count above the limit', { url: `${next}?count=1001` }, 413, 'LIMIT', /limit of 1000/],
+    ['a range above the limit', { url: '/v1/generators/order/range?count=1001' }, 413, 'LIMIT', /1000/],
+    ['an unknown parameter', { url: `${next}?cuont=5` }, 400, 'ERR', /'cuont'; known are count/],
+    ['a body', { url: next, payload: { count: 5 } }, 400, 'ERR', /takes no body/],
+    ['malformed JSON', { url: next, headers: json, payload: '{"a":' }, 400, 'ERR', /not valid JSON/],
+    ['a prototype in JSON', { url: next, headers: json, payload: '{"__proto__":{}}' }, 400, 'ERR', /./],
+    [
+      'a form',
+      { url: next, headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: 'count=5' },
+      415,
+      'ERR',
+      /application\/json/,
+    ],
+    ['text', { url: next, headers: { 'content-type': 'text/plain' }, payload: '{}' }, 415, 'ERR', /json/],
+    [
+      'too large a body',
+      { url: next, headers: json, payload: `"${'x'.repeat(65536)}"` },
+      413,
+      'LIMIT',
+      /body/,
+    ],
+    ['an unknown generator', { url: '/v1/generators/nope/next' }, 404, 'NOGENERATOR', /nope/],
+    ['a name with white space', { url: '/v1/generators/a%20b/next' }, 400, 'ERR', /white space/],
+    ['a name with a NUL', { url: '/v1/generators/a%00b/next' }, 400, 'ERR', /control/],
+    ['a name that is no UTF-8', { url: '/v1/generators/%FF/next' }, 400, 'ERR', /percent-encoded/],
+    ['a stray percent sign', { url: '/v1/generators/50%/next' }, 400, 'ERR', /percent-encoded/],
+    ['a name of 257 bytes', { url: `/v1/generators/${'n'.repeat(257)}/next` }, 400, 'ERR', /256 bytes/],
+    ['a name of 1000 bytes', { url: `/v1/generators/${'n'.repeat(1000)}/next` }, 400, 'ERR', /256 bytes/],
+    ['an empty name', { url: '/v1/generators//next' }, 400, 'ERR', /empty/],
+    ['an unknown path', { url: '/v1/generator/order/next' }, 404, 'ERR', /GET \/docs/],
+    ['a slash too many', { url: `${next}/` }, 404, 'ERR', /nothing at/],
+    ['GET', { method: 'GET', url: next }, 405, 'ERR', /use POST/],
+    ['HEAD', { method: 'HEAD', url: next }, 405, 'ERR', /^/],
+    ['PUT', { method: 'PUT', url: next, payload: {} }, 405, 'ERR', /use POST/],
+    ['OPTIONS from a page', { method: 'OPTIONS', url: next }, 405, 'ERR', /use POST/],
+    ['a foreign host', { url: next, headers: { host: 'evil.example:7380' } }, 421, 'ERR', /evil\.example/],
+    [
+      'a foreign page',
+      { url: next, headers: { origin: 'http://evil.example' } },
+      403,
+      'ERR',
+      /another origin/,
+    ],
+    ['a sandboxed page', { url: next, headers: { origin: 'null' } }, 403, 'ERR', /another origin/],
+    [
+      'a page on another port',
+      { url: next, headers: { origin: 'http://localhost:81' } },
+      403,
+      'ERR',
+      /origin/,
+    ],
+    ['a cross-site page', { url: next, headers: { 'sec-fetch-site': 'cross-site' } }, 403, 'ERR', /origin/],
+  ]
+  for (const [what, request, status, code, detail] of table) {
+    test(`(${what}) is answered ${status} ${code} and uses up no id`, async () => {
+      const { node, app } = start()
+      const answer = await app.inject({ method: 'POST', ...request } as InjectOptions)
+      assert.equal(answer.statusCode, status, answer.body)
+      assert.equal(answer.headers['content-type'], 'application/problem+json; charset=utf-8')
+      assert.equal(answer.headers['access-control-allow-origin'], undefined)
+      if (status === 405) assert.equal(answer.headers.allow, 'POST')
+      if (request.method !== 'HEAD') {
+        const problem = answer.json()
+        assert.deepEqual([problem.status, problem.code], [status, code])
+        assert.match(problem.detail, detail)
+        assert.equal(problem.instance, request.url)
+      }
+      assert.equal(node.catalogue.issued, 0)
+    })
+  }
+})
+
+describe('a good request', () => {
+  const next = '/v1/generators/order/next'
+  const table: readonly [what: string, request: InjectOptions][] = [
+    ['from our own page', { headers: { host: 'localhost:7380', origin: 'http://localhost:7380' } }],
+    ['from a page on the default port', { headers: { host: 'localhost', origin: 'http://localhost' } }],
+    ['to 127.0.0.1', { headers: { host: '127.0.0.1:7380' } }],
+    ['to ::1', { headers: { host: '[::1]:7380' } }],
+    ['with an empty JSON body', { headers: { 'content-type': 'application/json' }, payload: '' }],
+    ['with an empty object', { payload: {} }],
+    ['with an empty query', { url: `${next}?` }],
+  ]
+  for (const [what, request] of table) {
+    test(`(${what}) issues`, async () => {
+      const { app } = start()
+      const answer = await app.inject({ method: 'POST', url: next, ...request } as InjectOptions)
+      assert.equal(answer.body, '{"ids":["1"]}')
+    })
+  }
+
+  test('reaches a configured name', async () => {
+    const node = fakeNode()
+    node.catalogue.add('order', { kind: 'sequence' })
+    const app = buildHttpApp({ node, host: '127.0.0.1', names: ['ids.example'] })
+    const answer = await app.inject({ method: 'POST', url: next, headers: { host: 'ids.example' } })
+    assert.equal(answer.statusCode, 200)
+  })
+
+  test('reaches a server bound to all addresses by any name', async () => {
+    const node = fakeNode()
+    node.catalogue.add('order', { kind: 'sequence' })
+    const app = buildHttpApp({ node, host: '0.0.0.0' })
+    const answer = await app.inject({ method: 'POST', url: next, headers: { host: 'ids.example' } })
+    assert.equal(answer.statusCode, 200)
+  })
+})
