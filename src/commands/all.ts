@@ -1,19 +1,51 @@
 /** Every command of a server. */
 import { clientCommand } from './client.ts'
-import type { Command } from './command.ts'
+import { type Command, SimpleString } from './command.ts'
 import { connectionCommands } from './connection.ts'
+import { genericCommands } from './generic.ts'
+import { issuingCommands } from './id-issue.ts'
+import { managingCommands } from './id-manage.ts'
 import { introspectionCommand } from './introspection.ts'
+import { refusals } from './refused.ts'
+import { serverCommands } from './server.ts'
+import { setCommands } from './set.ts'
+import { standaloneCommands } from './standalone.ts'
 import { stringCommands } from './strings.ts'
 import { CommandTable } from './table.ts'
+import { helpLines } from './usage.ts'
 
-/** A server's commands. */
+/** A server's commands. Make one table for each server: SCAN's cursors are remembered in it. */
 export function createCommands(): CommandTable {
-  const commands: Command[] = [
-    ...stringCommands,
-    ...connectionCommands,
-    clientCommand,
-    introspectionCommand(() => table),
-  ]
-  const table = new CommandTable(commands)
+  const table: CommandTable = new CommandTable(
+    [
+      ...issuingCommands,
+      ...managingCommands,
+      idHelp,
+      ...stringCommands,
+      ...setCommands,
+      ...genericCommands(),
+      ...connectionCommands,
+      clientCommand,
+      introspectionCommand(() => table),
+      ...serverCommands,
+      ...standaloneCommands,
+    ],
+    refusals,
+  )
   return table
+}
+
+const idHelp: Command = {
+  name: 'id.help',
+  arity: 1,
+  flags: ['loading', 'stale', 'fast'],
+  keys: [0, 0, 0],
+  permission: 'connection',
+  group: 'id',
+  summary: 'Lists the commands of the ID family.',
+  reply: 'Lines of text.',
+  handler: () =>
+    [...issuingCommands, ...managingCommands]
+      .flatMap((command) => helpLines(command, undefined))
+      .map((line) => new SimpleString(line)),
 }

@@ -3,8 +3,8 @@ import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, type Reply, SetReply, SimpleString } from './command.ts'
 import { commandDocs } from './command-docs.ts'
-import { compileGlob } from './glob.ts'
-import { type CommandTable, findSubcommand, type Resolved, takesWords } from './table.ts'
+import { patternAt } from './patterns.ts'
+import { type CommandTable, findSubcommand, takesWords } from './table.ts'
 import { container } from './usage.ts'
 
 const common = {
@@ -113,7 +113,7 @@ export function introspectionCommand(table: () => CommandTable): Command {
           { name: 'command', type: 'string' },
           { name: 'arg', type: 'string', optional: true, multiple: true },
         ],
-        handler: (_, args) => keysOf(resolve(table(), args), args.length, args),
+        handler: (_, args) => keysOf(commandWithKeys(table(), args), args.length, args),
       },
     ],
   })
@@ -202,20 +202,27 @@ function list(table: CommandTable, args: Arguments): Reply {
   const every = table.all()
   if (args.length === 0) return every.map(({ name }) => name)
   if (args.length !== 3 || args.token(0) !== 'FILTERBY') throw syntaxError()
-  const wanted = args.text(2)
-  const chosen = every.filter(filterBy(args.token(1), wanted.toLowerCase()))
-  return chosen.map(({ name }) => name)
+  return every.filter(listFilter(args)).map(({ name }) => name)
 }
 
-function filterBy(by: string, wanted: string): (command: Command) => boolean {
-  if (by === 'MODULE') return () => false
-  if (by === 'ACLCAT') return (command) => categories(command).includes(`@${wanted}`)
-  if (by !== 'PATTERN') throw syntaxError()
-  const matches = compileGlob(wanted)
-  return (command) => matches(command.name)
+function listFilter(args: Arguments): (command: Command) => boolean {
+  switch (args.token(1)) {
+    case 'MODULE':
+      return () => false
+    case 'ACLCAT': {
+      const category = `@${args.text(2).toLowerCase()}`
+      return (command) => categories(command).includes(category)
+    }
+    case 'PATTERN': {
+      const matches = patternAt(args, 2)
+      return ({ name }) => matches(name)
+    }
+    default:
+      throw syntaxError()
+  }
 }
 
-function resolve(table: CommandTable, args: Arguments): Resolved['command'] {
+function commandWithKeys(table: CommandTable, args: Arguments): Command {
   const command = table.get(args.text(0).toLowerCase())
   if (command === undefined) throw new FahaoError('ERR', 'Invalid command specified')
   if (command.keys[0] === 0) throw new FahaoError('ERR', 'The command has no key arguments')

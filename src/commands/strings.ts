@@ -113,11 +113,10 @@ async function newest(catalogue: Catalogue, name: string): Promise<string | null
   return id === undefined ? null : String(id)
 }
 
-async function newestOfEach({ catalogue, session }: CommandContext, args: Arguments): Promise<Reply> {
+async function newestOfEach({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {
   const names = args.parts.map((_, index) => args.text(index))
   const replies: (string | null)[] = []
   for (const name of names) {
-    session.signal.throwIfAborted()
     replies.push(await newest(catalogue, name))
   }
   return replies

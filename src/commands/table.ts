@@ -21,7 +21,7 @@ export class CommandTable {
   readonly #byName: ReadonlyMap<string, Command>
   readonly #refusals: ReadonlyMap<string, string>
 
-  /** @param refusals what to say of Redis's commands that have no meaning here, by name in lower case. */
+  /** @param refusals what to say of Redis's commands that have no meaning here, by `name` or `name|subcommand`. */
   constructor(commands: readonly Command[], refusals: ReadonlyMap<string, string> = new Map()) {
     this.#byName = new Map(commands.map((command) => [command.name, command]))
     this.#refusals = refusals
@@ -49,10 +49,17 @@ export class CommandTable {
     checkArity(command, word, words.length)
     const second = lenient.decode(words[1])
     const subcommand = findSubcommand(command, second)
-    if (subcommand === undefined) throw unknownSubcommand(word, second)
+    if (subcommand === undefined) throw this.#unknownSubcommand(word, second)
     const name = `${word}|${subcommand.name}`
     checkArity(subcommand, name, words.length)
     return { command: subcommand, name, args: new Arguments(words.slice(2)) }
+  }
+
+  #unknownSubcommand(container: string, word: string): FahaoError {
+    const refusal = this.#refusals.get(`${container}|${word.toLowerCase()}`)
+    if (refusal !== undefined) return new FahaoError('ERR', refusal)
+    const shown = oneLine(word.slice(0, quotedMax))
+    return new FahaoError('ERR', `unknown subcommand '${shown}'. Try ${container.toUpperCase()} HELP.`)
   }
 
   #unknown(words: readonly Uint8Array[]): FahaoError {
@@ -87,11 +94,6 @@ export function wrongArity(name: string): FahaoError {
 
 function checkArity(command: Command, name: string, words: number): void {
   if (!takesWords(command, words)) throw wrongArity(name)
-}
-
-function unknownSubcommand(container: string, word: string): FahaoError {
-  const shown = oneLine(word.slice(0, quotedMax))
-  return new FahaoError('ERR', `unknown subcommand '${shown}'. Try ${container.toUpperCase()} HELP.`)
 }
 
 /** An error is one line on the wire, whatever the request held. */

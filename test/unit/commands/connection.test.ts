@@ -85,7 +85,7 @@ test('bad connection commands are answered in the words of Redis', async () => {
     [['CLIENT', 'NO-EVICT', 'maybe'], 'ERR syntax error'],
     [['CLIENT', 'KILL', '10.0.0.1:1'], 'ERR No such client'],
     [['CLIENT', 'KILL', 'ID', '0'], 'ERR client-id should be greater than 0'],
-    [['CLIENT', 'KILL', 'ID'.padEnd(2), '1', 'ADDR'], 'ERR syntax error'],
+    [['CLIENT', 'KILL', 'ID', '1', 'ADDR'], 'ERR syntax error'],
     [['CLIENT', 'KILL', 'TYPE', 'fancy'], "ERR Unknown client type 'fancy'"],
     [['CLIENT', 'LIST', 'ID', 'x'], 'ERR Invalid client ID'],
     [['CLIENT', 'LIST', 'NAME', 'x'], 'ERR syntax error'],

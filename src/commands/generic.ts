@@ -1,0 +1,149 @@
+/** Redis's commands about keys in general: which generators there are, and dropping them. */
+import type { Arguments } from './arguments.ts'
+import { type Command, type Reply, SimpleString } from './command.ts'
+import type { CommandContext } from './context.ts'
+import { patternAt } from './patterns.ts'
+import { Scan } from './scan.ts'
+import { everyGenerator } from './walk.ts'
+
+const key = { name: 'key', type: 'key' } as const
+const keys = { ...key, multiple: true } as const
+const reading = { permission: 'read', group: 'generic' } as const
+const none = Object.freeze(new SimpleString('none'))
+const string = Object.freeze(new SimpleString('string'))
+
+/** EXISTS, DEL, UNLINK, TYPE, TTL, PTTL, KEYS, SCAN, DBSIZE. SCAN remembers cursors: one list per server. */
+export function genericCommands(): readonly Command[] {
+  const scan = new Scan()
+  return [
+    {
+      ...reading,
+      name: 'exists',
+      arity: -2,
+      flags: ['readonly', 'fast'],
+      keys: [1, -1, 1],
+      summary: 'Counts which of these generators exist.',
+      reply: 'An integer; a name given twice counts twice.',
+      notes: 'Creates nothing, also where `--auto-create` matches.',
+      arguments: [keys],
+      handler: exists,
+    },
+    drops('del', 'Drops generators.'),
+    drops('unlink', 'Drops generators, as DEL does.'),
+    {
+      ...reading,
+      name: 'type',
+      arity: 2,
+      flags: ['readonly', 'fast'],
+      keys: [1, 1, 1],
+      summary: 'Returns the type of a key as Redis sees it; ID.INFO tells the kind.',
+      reply: '`string`, or `none`.',
+      arguments: [key],
+      handler: async ({ catalogue }, args) => ((await catalogue.exists(args.text(0))) ? string : none),
+    },
+    lifetime('ttl'),
+    lifetime('pttl'),
+    {
+      ...reading,
+      name: 'keys',
+      arity: 2,
+      flags: ['readonly'],
+      keys: [0, 0, 0],
+      summary: 'Names the generators that match a pattern.',
+      reply: 'An array of names in byte order.',
+      notes: 'Reads every name; use SCAN or ID.LIST where there are many.',
+      arguments: [{ name: 'pattern', type: 'pattern' }],
+      handler: namesMatching,
+    },
+    {
+      ...reading,
+      name: 'scan',
+      arity: -2,
+      flags: ['readonly'],
+      keys: [0, 0, 0],
+      summary: 'Names the generators a page at a time.',
+      reply: 'An array: the cursor to go on with, `0` at the end; and an array of names.',
+      notes:
+        'Names come in byte order; one that is there from start to end comes exactly once. COUNT is how many names a call looks at (default 10, at most 1000). A cursor works on any node and after a restart; it becomes invalid only when it is old and the name it stands at has been dropped.',
+      arguments: [
+        { name: 'cursor', type: 'integer' },
+        { name: 'pattern', type: 'pattern', token: 'MATCH', optional: true },
+        { name: 'count', type: 'integer', token: 'COUNT', optional: true },
+        { name: 'type', type: 'string', token: 'TYPE', optional: true },
+      ],
+      handler: (context, args) => scan.page(context, args),
+    },
+    {
+      ...reading,
+      group: 'server',
+      name: 'dbsize',
+      arity: 1,
+      flags: ['readonly'],
+      keys: [0, 0, 0],
+      summary: 'Counts the generators.',
+      reply: 'An integer.',
+      notes: 'Reads every name.',
+      handler: countNames,
+    },
+  ]
+}
+
+function drops(name: string, summary: string): Command {
+  return {
+    name,
+    arity: -2,
+    flags: ['write'],
+    keys: [1, -1, 1],
+    permission: 'manage',
+    group: 'generic',
+    summary,
+    reply: 'An integer: how many there were.',
+    notes: 'A dropped name remembers its bound: created again, it goes on above every id it has issued.',
+    arguments: [keys],
+    handler: dropEach,
+  }
+}
+
+function lifetime(name: string): Command {
+  return {
+    ...reading,
+    name,
+    arity: 2,
+    flags: ['readonly', 'fast'],
+    keys: [1, 1, 1],
+    summary: 'Tells that a generator does not expire.',
+    reply: '-1, or -2 where there is no such generator.',
+    arguments: [key],
+    handler: async ({ catalogue }, args) => ((await catalogue.exists(args.text(0))) ? -1 : -2),
+  }
+}
+
+async function exists({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {
+  let count = 0
+  for (const name of namesOf(args)) if (await catalogue.exists(name)) count++
+  return count
+}
+
+async function dropEach({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {
+  let count = 0
+  for (const name of namesOf(args)) if (await catalogue.drop(name)) count++
+  return count
+}
+
+async function namesMatching(context: CommandContext, args: Arguments): Promise<Reply> {
+  const matches = patternAt(args, 0)
+  const found: string[] = []
+  for await (const { name } of everyGenerator(context)) if (matches(name)) found.push(name)
+  return found
+}
+
+async function countNames(context: CommandContext): Promise<Reply> {
+  let count = 0
+  for await (const _ of everyGenerator(context)) count++
+  return count
+}
+
+/** Read before anything is awaited: the bytes are not ours for longer. */
+function namesOf(args: Arguments): string[] {
+  return args.parts.map((_, index) => args.text(index))
+}

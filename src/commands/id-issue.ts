@@ -1,0 +1,145 @@
+/** The ID family: issuing ids as text and in ranges, and taking them apart. */
+import { FahaoError } from '../base/errors.ts'
+import type { Generator } from '../catalogue/catalogue.ts'
+import { layoutOf } from '../catalogue/definition.ts'
+import { decode } from '../ids/encoding.ts'
+import type { Layout } from '../ids/layout.ts'
+import { formatLayout, parseLayout } from '../ids/layout-text.ts'
+import type { Run } from '../ids/run.ts'
+import { type Arguments, syntaxError } from './arguments.ts'
+import { type Command, MapReply, type Reply } from './command.ts'
+import type { CommandContext } from './context.ts'
+import { checkedCount, drawOne, existing, toIssue } from './drawing.ts'
+
+const name = { name: 'name', type: 'key' } as const
+const issuing = { flags: ['write', 'fast'], keys: [1, 1, 1], permission: 'issue', group: 'id' } as const
+const defaultLayout = 'twitter'
+
+/** ID.NEXT, ID.RANGE, ID.DECODE. */
+export const issuingCommands: readonly Command[] = [
+  {
+    ...issuing,
+    name: 'id.next',
+    arity: -2,
+    summary: 'Issues ids in the format of the generator.',
+    reply: 'A string, exact in any language; with COUNT an array of strings.',
+    notes: 'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`.',
+    arguments: [name, { name: 'count', type: 'integer', token: 'COUNT', optional: true }],
+    handler: next,
+  },
+  {
+    ...issuing,
+    flags: ['write'],
+    name: 'id.range',
+    arity: 3,
+    summary: 'Issues n ids as ranges, for a client that hands them out itself.',
+    reply: 'An array of pairs of strings: start, and end, which is the first id that is not included.',
+    notes:
+      'The ranges are half-open, `[start, end)`, and hold n ids in all; usually there is one. Only for kinds made of a counter whose ids are ordered and one apart; elsewhere `WRONGTYPE` points to `ID.NEXT`.',
+    arguments: [name, { name: 'n', type: 'integer' }],
+    handler: range,
+  },
+  {
+    name: 'id.decode',
+    arity: -2,
+    flags: ['readonly', 'fast'],
+    // The name of a generator is optional and no key: any node can answer.
+    keys: [0, 0, 0],
+    permission: 'read',
+    group: 'id',
+    summary: 'Takes an id apart.',
+    reply:
+      'A map: id, layout, time (ISO 8601), unixMs, unixUs, node, sequence. For a generator made of a counter: id, generator, kind.',
+    notes: `With a generator's name the id may be in its format. With neither name nor layout, \`${defaultLayout}\` is taken. LAYOUT takes a preset's name or the text of a layout.`,
+    arguments: [
+      { name: 'id', type: 'string' },
+      {
+        name: 'by',
+        type: 'oneof',
+        optional: true,
+        arguments: [
+          { name: 'layout', type: 'string', token: 'LAYOUT' },
+          { name: 'name', type: 'string' },
+        ],
+      },
+    ],
+    handler: decodeId,
+  },
+]
+
+async function next(context: CommandContext, args: Arguments): Promise<Reply> {
+  const generatorName = args.text(0)
+  if (args.length === 1) {
+    const generator = await toIssue(context.catalogue, generatorName)
+    return generator.text(await drawOne(context, generator))
+  }
+  if (args.length !== 3 || args.token(1) !== 'COUNT') throw syntaxError()
+  const count = checkedCount(args.integer(2), context.server.countMax, 'COUNT')
+  const generator = await toIssue(context.catalogue, generatorName)
+  const runs = await generator.draw(count, { signal: context.session.signal })
+  return runs.flatMap((run) => texts(generator, run))
+}
+
+function texts(generator: Generator, run: Run): string[] {
+  return Array.from({ length: run.count }, (_, index) => generator.text(run.at(index)))
+}
+
+async function range(context: CommandContext, args: Arguments): Promise<Reply> {
+  const generatorName = args.text(0)
+  const count = checkedCount(args.integer(1), context.server.incrByMax, 'n')
+  const generator = await toIssue(context.catalogue, generatorName)
+  if (!generator.contiguous) {
+    throw new FahaoError(
+      'WRONGTYPE',
+      `'${generatorName}' does not issue its ids one apart and in order; use ID.NEXT ${generatorName} COUNT n`,
+    )
+  }
+  const runs = await generator.draw(count, { signal: context.session.signal })
+  return joined(runs).map(([start, end]) => [String(start), String(end)])
+}
+
+/** Half-open ranges; runs that touch become one. */
+function joined(runs: readonly Run[]): [start: bigint, end: bigint][] {
+  const ranges: [bigint, bigint][] = []
+  for (const run of runs) {
+    const end = run.first + BigInt(run.count)
+    const last = ranges.at(-1)
+    if (last?.[1] === run.first) last[1] = end
+    else ranges.push([run.first, end])
+  }
+  return ranges
+}
+
+async function decodeId({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {
+  if (args.length === 1) return parts(idAt(args), parseLayout(defaultLayout))
+  if (args.length === 3 && args.token(1) === 'LAYOUT') return parts(idAt(args), parseLayout(args.text(2)))
+  if (args.length !== 2) throw syntaxError()
+  const idText = args.text(0)
+  const generator = await existing(catalogue, args.text(1))
+  const id = generator.parse(idText)
+  if (generator.definition.layout !== undefined) return parts(id, layoutOf(generator.definition))
+  return new MapReply([
+    ['id', String(id)],
+    ['generator', generator.name],
+    ['kind', generator.kind],
+  ])
+}
+
+function idAt(args: Arguments): bigint {
+  const id = args.integer(0)
+  if (id < 0n) throw new FahaoError('ERR', 'an id is not negative')
+  return id
+}
+
+function parts(id: bigint, layout: Layout): Reply {
+  const { date, unixUs, node, sequence } = decode(layout, id)
+  return new MapReply([
+    ['id', String(id)],
+    ['layout', layout.name ?? formatLayout(layout)],
+    ['time', date],
+    ['unixMs', String(unixUs / 1000n)],
+    ['unixUs', String(unixUs)],
+    ['node', node],
+    ['sequence', sequence],
+  ])
+}

@@ -1,0 +1,164 @@
+/** The ID family: making, changing, dropping and looking at generators. */
+import { FahaoError } from '../base/errors.ts'
+import type { GeneratorInfo } from '../catalogue/catalogue.ts'
+import { definitionText } from '../catalogue/definition.ts'
+import type { GeneratorInput } from '../catalogue/options.ts'
+import { kinds } from '../issuing/issuer.ts'
+import { type Arguments, syntaxError } from './arguments.ts'
+import { type Command, MapReply, ok, type Reply } from './command.ts'
+import type { CommandContext } from './context.ts'
+import { checkedCount } from './drawing.ts'
+import { readOptions } from './id-options.ts'
+import { patternAt } from './patterns.ts'
+import { everyGenerator, walkPage } from './walk.ts'
+
+const name = { name: 'name', type: 'key' } as const
+const options = {
+  name: 'options',
+  type: 'block',
+  optional: true,
+  multiple: true,
+  arguments: [
+    { name: 'option', type: 'string' },
+    { name: 'value', type: 'string' },
+  ],
+} as const
+const managing = { keys: [1, 1, 1], permission: 'manage', group: 'id', flags: ['write'] } as const
+const listDefault = 100
+
+/** ID.CREATE, ID.ALTER, ID.DROP, ID.INFO, ID.LIST. */
+export const managingCommands: readonly Command[] = [
+  {
+    ...managing,
+    name: 'id.create',
+    arity: -4,
+    summary: 'Creates a generator.',
+    reply: '`OK`, also when there is one that agrees with what was asked for.',
+    notes:
+      'Options may be written in any case and with hyphens: `STEPMAX`, `step-max`. `EXISTS` when there is a generator that differs.',
+    arguments: [
+      name,
+      {
+        name: 'kind',
+        type: 'oneof',
+        token: 'KIND',
+        arguments: kinds.map((kind) => ({ name: kind, type: 'pure-token', token: kind }) as const),
+      },
+      options,
+    ],
+    async handler({ catalogue }, args) {
+      const given = readOptions(args, 1)
+      if (given.kind === undefined) {
+        throw new FahaoError('ERR', `KIND is missing; give KIND and one of ${kinds.join(', ')}`)
+      }
+      await catalogue.create(args.text(0), given as GeneratorInput)
+      return ok
+    },
+  },
+  {
+    ...managing,
+    name: 'id.alter',
+    arity: -4,
+    summary: 'Changes options of a generator.',
+    reply: '`OK`.',
+    notes:
+      'Tunable options hold at once. A change of KIND, INCREMENT, OFFSET, MAX, WITHIN, SCRAMBLE, LAYOUT or NODE starts a new incarnation above every id of the old one. `FLOOR n`: ranges reserved from now on start at n or above (`sequence` and `segment`); there is no way down.',
+    arguments: [
+      name,
+      { ...options, optional: false },
+      { name: 'floor', type: 'integer', token: 'FLOOR', optional: true },
+    ],
+    async handler({ catalogue }, args) {
+      await catalogue.alter(args.text(0), readOptions(args, 1, true))
+      return ok
+    },
+  },
+  {
+    ...managing,
+    name: 'id.drop',
+    arity: 2,
+    summary: 'Drops a generator.',
+    reply: '1, or 0 where there was none.',
+    notes: 'The name remembers its bound: created again, it goes on above every id it has issued.',
+    arguments: [name],
+    handler: async ({ catalogue }, args) => ((await catalogue.drop(args.text(0))) ? 1 : 0),
+  },
+  {
+    name: 'id.info',
+    arity: 2,
+    flags: ['readonly'],
+    keys: [1, 1, 1],
+    permission: 'read',
+    group: 'id',
+    summary: 'Tells what there is to know of a generator.',
+    reply:
+      'A map: name, each option, incarnation, mode, bound, lastIssued, exhaustedAt, notes; and while it is in use on this node: issued, ratePerSecond, inHand, inHandSeconds, reserved, released, refills, refillFailures, refillSeconds, waits, waiting, drySeconds.',
+    notes: 'Integers that may pass 2^53 and fractions are strings. What is not known is nil.',
+    arguments: [name],
+    handler: async ({ catalogue }, args) => infoReply(await catalogue.info(args.text(0))),
+  },
+  {
+    name: 'id.list',
+    arity: -1,
+    flags: ['readonly'],
+    keys: [0, 0, 0],
+    permission: 'read',
+    group: 'id',
+    summary: 'Lists generators in byte order of their names.',
+    reply: 'An array of pairs: name, kind.',
+    notes: `To go on, give the last name as AFTER; a page with fewer than COUNT (default ${listDefault}) is the last.`,
+    arguments: [
+      { name: 'pattern', type: 'pattern', token: 'MATCH', optional: true },
+      { name: 'name', type: 'string', token: 'AFTER', optional: true },
+      { name: 'count', type: 'integer', token: 'COUNT', optional: true },
+    ],
+    handler: list,
+  },
+]
+
+function infoReply(info: GeneratorInfo): Reply {
+  const { stats } = info
+  return new MapReply([
+    ['name', info.name],
+    ...definitionText(info.definition),
+    ['incarnation', String(info.incarnation)],
+    ['mode', info.mode],
+    ['bound', text(info.bound)],
+    ['lastIssued', text(info.lastIssued)],
+    ['exhaustedAt', text(info.exhaustedAt)],
+    ['notes', info.notes],
+    ...Object.entries(stats ?? {}).map(([field, value]) => [field, figure(value)] as const),
+  ])
+}
+
+function text(value: bigint | string | undefined): string | null {
+  return value === undefined ? null : String(value)
+}
+
+function figure(value: number): number | string | null {
+  if (!Number.isFinite(value)) return null
+  return Number.isSafeInteger(value) ? value : String(value)
+}
+
+async function list(context: CommandContext, args: Arguments): Promise<Reply> {
+  const { countMax } = context.server
+  let matches: ((name: string) => boolean) | undefined
+  let after: string | undefined
+  let count = Math.min(listDefault, countMax)
+  for (let index = 0; index < args.length; index += 2) {
+    if (index + 1 >= args.length) throw syntaxError()
+    const token = args.token(index)
+    if (token === 'MATCH') matches = patternAt(args, index + 1)
+    else if (token === 'AFTER') after = args.text(index + 1)
+    else if (token === 'COUNT') count = checkedCount(args.integer(index + 1), countMax, 'COUNT')
+    else throw syntaxError()
+  }
+  const found: [string, string][] = []
+  // With a pattern, many names may have to be looked at for each that is found.
+  const page = matches === undefined ? count : walkPage
+  for await (const { name, definition } of everyGenerator(context, { after, page })) {
+    if (matches === undefined || matches(name)) found.push([name, definition.kind])
+    if (found.length === count) break
+  }
+  return found
+}

@@ -1,0 +1,31 @@
+/** Options of generators as words of a command: `KIND segment STEP 5000`. */
+import { FahaoError } from '../base/errors.ts'
+import { type GeneratorInput, optionName, optionNames } from '../catalogue/options.ts'
+import type { Arguments } from './arguments.ts'
+
+/** Options that were given, each once. */
+export type GivenOptions = Partial<GeneratorInput> & { readonly floor?: string }
+
+/** Reads pairs of option and value from `from` on. ERR names what is unknown, given twice or without a value. */
+export function readOptions(args: Arguments, from: number, alsoFloor = false): GivenOptions {
+  const given = new Map<string, unknown>()
+  for (let index = from; index < args.length; index += 2) {
+    const word = args.text(index)
+    const name = alsoFloor && word.toLowerCase() === 'floor' ? 'floor' : optionName(word)
+    if (name === undefined) throw unknownOption(word, alsoFloor)
+    if (index + 1 >= args.length) throw new FahaoError('ERR', `option ${word.toUpperCase()} has no value`)
+    if (given.has(name)) throw new FahaoError('ERR', `option ${word.toUpperCase()} is given twice`)
+    given.set(name, readValue(name, args.text(index + 1)))
+  }
+  return Object.fromEntries(given) as GivenOptions
+}
+
+function readValue(name: string, text: string): unknown {
+  if (name === 'kind') return text.toLowerCase()
+  return name === 'node' && /^\d{1,15}$/.test(text) ? Number(text) : text
+}
+
+function unknownOption(word: string, alsoFloor: boolean): FahaoError {
+  const known = [...optionNames, ...(alsoFloor ? ['floor'] : [])].map((name) => name.toUpperCase())
+  return new FahaoError('ERR', `unknown option '${word.slice(0, 64)}'; known are ${known.join(', ')}`)
+}

@@ -1,0 +1,93 @@
+/**
+ * SCAN over names in byte order.
+ *
+ * Redis's cursors are unsigned 64-bit integers, names are not: a cursor is a hash of the last name of its page.
+ *
+ * Invariants
+ *  1. A name that is there from the start of a scan to its end is returned exactly once.
+ *  2. A call looks at COUNT names, at most `pageMax`, however few of them match.
+ *  3. What is remembered is bounded: the newest `rememberedMax` cursors. A forgotten one (older, from before a
+ *     restart, from another node) is found again by walking the names from the start; only if its name has been
+ *     dropped as well is the scan refused, and has to begin again.
+ */
+import { FahaoError } from '../base/errors.ts'
+import { type Arguments, syntaxError } from './arguments.ts'
+import type { Reply } from './command.ts'
+import type { CommandContext } from './context.ts'
+import { patternAt } from './patterns.ts'
+import { everyGenerator } from './walk.ts'
+
+const pageDefault = 10
+const pageMax = 1000
+const rememberedMax = 1000
+
+/** Answers SCAN; see the invariants at the top of the file. */
+export class Scan {
+  readonly #lastNames = new Map<string, string>()
+
+  /** `SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]`. */
+  async page(context: CommandContext, args: Arguments): Promise<Reply> {
+    const cursor = args.text(0)
+    if (!/^\d{1,20}$/.test(cursor)) throw invalidCursor()
+    const { count, matches } = scanOptions(args)
+    const after = BigInt(cursor) === 0n ? undefined : await this.#nameOf(cursor, context)
+    const page = await context.catalogue.list({ limit: count, ...(after === undefined ? {} : { after }) })
+    const next = page.length < count ? '0' : this.#remember(page.at(-1)!.name)
+    return [next, page.map(({ name }) => name).filter(matches)]
+  }
+
+  #remember(name: string): string {
+    const cursor = cursorOf(name)
+    this.#lastNames.delete(cursor)
+    this.#lastNames.set(cursor, name)
+    if (this.#lastNames.size > rememberedMax) this.#lastNames.delete(this.#lastNames.keys().next().value!)
+    return cursor
+  }
+
+  async #nameOf(cursor: string, context: CommandContext): Promise<string> {
+    const known = this.#lastNames.get(cursor)
+    if (known !== undefined) return known
+    for await (const { name } of everyGenerator(context)) {
+      if (cursorOf(name) === cursor) return name
+    }
+    throw invalidCursor()
+  }
+}
+
+function scanOptions(args: Arguments): { count: number; matches: (name: string) => boolean } {
+  let count = pageDefault
+  let matches = (_name: string) => true
+  let typed = true
+  for (let index = 1; index < args.length; index += 2) {
+    if (index + 1 >= args.length) throw syntaxError()
+    const token = args.token(index)
+    if (token === 'MATCH') matches = patternAt(args, index + 1)
+    else if (token === 'COUNT') count = pageSize(args.integer(index + 1))
+    else if (token === 'TYPE') typed = args.token(index + 1) === 'STRING'
+    else throw syntaxError()
+  }
+  return { count, matches: typed ? matches : () => false }
+}
+
+function pageSize(asked: bigint): number {
+  if (asked < 1n) throw syntaxError()
+  return asked > pageMax ? pageMax : Number(asked)
+}
+
+function invalidCursor(): FahaoError {
+  return new FahaoError('ERR', 'invalid cursor: begin again with SCAN 0')
+}
+
+/** 53 bits of a hash (bryc's cyrb53), so that even a JavaScript number holds the cursor; never 0. */
+function cursorOf(name: string): string {
+  let high = 0xdeadbeef
+  let low = 0x41c6ce57
+  for (let index = 0; index < name.length; index++) {
+    const unit = name.charCodeAt(index)
+    high = Math.imul(high ^ unit, 2654435761)
+    low = Math.imul(low ^ unit, 1597334677)
+  }
+  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909)
+  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)
+  return String(0x1_0000_0000 * (low & 0x1f_ffff) + (high >>> 0) || 1)
+}

@@ -1,0 +1,95 @@
+/** INFO, CONFIG, TIME, ROLE: the server itself. */
+import type { Arguments } from './arguments.ts'
+import { type Command, MapReply, type Reply, VerbatimText } from './command.ts'
+import type { CommandContext } from './context.ts'
+import { infoText } from './info-text.ts'
+import { patternAt } from './patterns.ts'
+import { container } from './usage.ts'
+
+const common = { keys: [0, 0, 0], flags: ['loading', 'stale'], group: 'server' } as const
+
+/**
+ * Settings of Redis that programs ask for before they begin; redis-benchmark is content with these two. Every
+ * id is below a durable bound before it leaves: that is what appendonly promises.
+ */
+const redisSettings = [
+  ['appendonly', 'yes'],
+  ['databases', '1'],
+  ['save', ''],
+] as const
+
+/** INFO, CONFIG GET, TIME, ROLE. */
+export const serverCommands: readonly Command[] = [
+  {
+    ...common,
+    name: 'info',
+    arity: -1,
+    permission: 'connection',
+    summary: 'Describes the server.',
+    reply: 'Lines of `field:value` under `# Section` titles.',
+    notes:
+      'Sections: server, clients, persistence, replication, cluster, keyspace, and those of Fahao. `keys` counts the generators in use on this node: INFO answers when the engine does not. `redis_version` is the version whose protocol is spoken.',
+    arguments: [{ name: 'section', type: 'string', optional: true, multiple: true }],
+    handler: (context, args) =>
+      new VerbatimText(
+        infoText(
+          context,
+          args.parts.map((_, index) => args.text(index).toLowerCase()),
+        ),
+      ),
+  },
+  {
+    ...common,
+    name: 'time',
+    arity: 1,
+    flags: ['loading', 'stale', 'fast'],
+    permission: 'connection',
+    summary: 'Returns the time that ids are made from: it never goes back.',
+    reply: 'An array of two strings: Unix seconds, and microseconds within the second.',
+    handler({ server }) {
+      const nowUs = server.timeline.nowUs()
+      return [String(Math.floor(nowUs / 1_000_000)), String(nowUs % 1_000_000)]
+    },
+  },
+  {
+    ...common,
+    name: 'role',
+    arity: 1,
+    flags: ['loading', 'stale', 'fast'],
+    permission: 'connection',
+    summary: 'Tells that this node answers writes.',
+    reply: 'An array: `master`, 0, and an empty array of replicas.',
+    handler: () => ['master', 0, []],
+  },
+  container({
+    ...common,
+    flags: [],
+    name: 'config',
+    arity: -2,
+    permission: 'admin',
+    summary: 'A container for commands about the configuration.',
+    reply: 'Depends on the subcommand.',
+    subcommands: [
+      {
+        ...common,
+        flags: ['admin', 'loading', 'stale'],
+        name: 'get',
+        arity: -3,
+        permission: 'admin',
+        summary: 'Returns the settings whose names match a pattern. Secrets are left out.',
+        reply: 'A map from name to value.',
+        notes:
+          'Settings are changed by flags, environment or the config file, and need a restart: there is no CONFIG SET. Options of generators are changed with ID.ALTER.',
+        arguments: [{ name: 'parameter', type: 'pattern', multiple: true }],
+        handler: configGet,
+      },
+    ],
+  }),
+]
+
+function configGet({ server }: CommandContext, args: Arguments): Reply {
+  const patterns = args.parts.map((_, index) => patternAt(args, index))
+  const settings = new Map<string, string>([...redisSettings, ...server.settings()])
+  const found = [...settings].filter(([name]) => patterns.some((matches) => matches(name)))
+  return new MapReply(found)
+}

@@ -1,0 +1,118 @@
+/** SET and SETNX: a sequence made, or moved forward, to go on above a number. For migrations and restores. */
+import { FahaoError, hasCode } from '../base/errors.ts'
+import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
+import { type Arguments, syntaxError } from './arguments.ts'
+import { type Command, ok, type Reply } from './command.ts'
+import type { CommandContext } from './context.ts'
+import { existing } from './drawing.ts'
+
+const key = { name: 'key', type: 'key' } as const
+const value = { name: 'value', type: 'integer' } as const
+const common = { keys: [1, 1, 1], permission: 'manage', group: 'string' } as const
+const idMax = 2n ** 63n - 1n
+
+/** Options of Redis's SET that a generator cannot have, and why. */
+const impossible: ReadonlyMap<string, string> = new Map([
+  ...['EX', 'PX', 'EXAT', 'PXAT', 'KEEPTTL'].map((word) => [word, 'generators do not expire'] as const),
+  ['GET', 'ask with GET first, a generator moves forward only'],
+])
+
+/** SET, SETNX. */
+export const setCommands: readonly Command[] = [
+  {
+    ...common,
+    name: 'set',
+    arity: -3,
+    flags: ['write'],
+    summary: 'Creates a sequence, or moves one forward, so that its next id is the first above a number.',
+    reply: '`OK`; nil when NX or XX kept it from doing anything.',
+    notes:
+      'After `SET key n` the next `INCR` gives n + increment. A lower n than what was issued is an error that tells the present value. On a `segment` use `ID.ALTER key FLOOR n`; kinds made of the clock cannot be set.',
+    arguments: [
+      key,
+      value,
+      {
+        name: 'condition',
+        type: 'oneof',
+        optional: true,
+        arguments: [
+          { name: 'nx', type: 'pure-token', token: 'NX' },
+          { name: 'xx', type: 'pure-token', token: 'XX' },
+        ],
+      },
+    ],
+    async handler({ catalogue }, args) {
+      const newest = newestAt(args)
+      const condition = conditionOf(args)
+      return (await set(catalogue, args.text(0), newest, condition)) ? ok : null
+    },
+  },
+  {
+    ...common,
+    name: 'setnx',
+    arity: 3,
+    flags: ['write', 'fast'],
+    summary: 'Creates a sequence whose next id is the first above a number, unless the name is taken.',
+    reply: '1 when it was created, else 0.',
+    arguments: [key, value],
+    handler: setIfAbsent,
+  },
+]
+
+type Condition = 'NX' | 'XX' | undefined
+
+async function setIfAbsent({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {
+  return (await set(catalogue, args.text(0), newestAt(args), 'NX')) ? 1 : 0
+}
+
+function newestAt(args: Arguments): bigint {
+  const newest = args.integer(1)
+  if (newest < 0n) throw new FahaoError('ERR', `value must be 0 to ${idMax}: ids are not negative`)
+  return newest
+}
+
+function conditionOf(args: Arguments): Condition {
+  let condition: Condition
+  for (let index = 2; index < args.length; index++) {
+    const token = args.token(index)
+    const why = impossible.get(token)
+    if (why !== undefined) throw new FahaoError('ERR', `syntax error: SET takes no ${token} here, ${why}`)
+    if ((token !== 'NX' && token !== 'XX') || condition !== undefined) throw syntaxError()
+    condition = token
+  }
+  return condition
+}
+
+/** Whether anything was done. */
+async function set(catalogue: Catalogue, name: string, newest: bigint, condition: Condition) {
+  if (!(await catalogue.exists(name))) {
+    if (condition === 'XX') return false
+    if (await created(catalogue, name, newest)) return true
+  }
+  if (condition === 'NX') return false
+  const generator = await existing(catalogue, name)
+  refuseKind(generator, newest)
+  await generator.moveTo(newest)
+  return true
+}
+
+/** False when somebody else was faster. */
+async function created(catalogue: Catalogue, name: string, newest: bigint): Promise<boolean> {
+  if (newest === idMax) throw new FahaoError('ERR', 'increment or decrement would overflow')
+  try {
+    await catalogue.create(name, { kind: 'sequence', start: newest + 1n })
+    return true
+  } catch (error) {
+    if (hasCode(error, 'EXISTS')) return false
+    throw error
+  }
+}
+
+function refuseKind({ kind, name }: Generator, newest: bigint): void {
+  if (kind === 'sequence') return
+  const why =
+    kind === 'segment'
+      ? `each node issues from its own range; use ID.ALTER ${name} FLOOR ${newest + 1n}`
+      : 'its ids follow the clock and are above every earlier one already'
+  throw new FahaoError('WRONGTYPE', `'${name}' is a ${kind}: ${why}`)
+}

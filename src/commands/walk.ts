@@ -1,0 +1,21 @@
+/** Every generator in byte order of names, a page at a time, for commands that look at all of them. */
+import { FahaoError } from '../base/errors.ts'
+import type { Definition } from '../catalogue/definition.ts'
+import type { CommandContext } from './context.ts'
+
+/** How many names are asked for at once. */
+export const walkPage = 1000
+
+/** Generators after `after`, in pages of `page`. ABORTED when the caller has gone meanwhile. */
+export async function* everyGenerator(
+  { catalogue, session }: CommandContext,
+  { after, page = walkPage }: { readonly after?: string | undefined; readonly page?: number } = {},
+): AsyncGenerator<{ name: string; definition: Definition }> {
+  for (let last = after; ; ) {
+    if (session.signal.aborted) throw new FahaoError('ABORTED', 'the connection has gone')
+    const found = await catalogue.list({ limit: page, ...(last === undefined ? {} : { after: last }) })
+    yield* found
+    if (found.length < page) return
+    last = found.at(-1)!.name
+  }
+}

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { encode } from '../../../src/ids/encoding.ts'
+import { layouts } from '../../../src/ids/presets.ts'
+import { Run } from '../../../src/ids/run.ts'
+import { Desk } from './desk.ts'
+
+const notInteger = 'ERR value is not an integer or out of range'
+
+test('ID.CREATE takes options in any case and spelling', async () => {
+  const desk = new Desk()
+  assert.equal(
+    await desk.ask(
+      'ID.CREATE',
+      'coupon',
+      'kind',
+      'SEGMENT',
+      'step-max',
+      '5000',
+      'STEP',
+      '10',
+      'Format',
+      'c_{id}',
+    ),
+    'OK',
+  )
+  const { definition } = desk.catalogue.find('coupon')!
+  assert.deepEqual(
+    [definition.kind, definition.stepMax, definition.step, definition.format],
+    ['segment', 5000, 10, 'c_{id}'],
+  )
+  assert.equal(await desk.ask('ID.CREATE', 'txn', 'KIND', 'timestamp', 'NODE', '3'), 'OK')
+  assert.equal(desk.catalogue.find('txn')!.definition.node, 3)
+})
+
+test('ID.CREATE again agrees, or says EXISTS', async () => {
+  const desk = new Desk()
+  await desk.ask('ID.CREATE', 'a', 'KIND', 'sequence')
+  assert.equal(await desk.ask('ID.CREATE', 'a', 'KIND', 'sequence'), 'OK')
+  assert.match(await desk.error('ID.CREATE', 'a', 'KIND', 'segment'), /^EXISTS /)
+})
+
+test('ID.ALTER changes options, and FLOOR with them', async () => {
+  const desk = new Desk()
+  await desk.ask('ID.CREATE', 'user', 'KIND', 'segment')
+  assert.equal(await desk.ask('ID.ALTER', 'user', 'STEP', '70', 'FLOOR', '5000'), 'OK')
+  const user = desk.catalogue.find('user')!
+  assert.deepEqual([user.definition.step, user.floor], [70, 5000n])
+})
+
+test('ID.DROP tells whether there was one', async () => {
+  const desk = new Desk()
+  desk.catalogue.make('a', { kind: 'sequence' })
+  assert.deepEqual([await desk.ask('ID.DROP', 'a'), await desk.ask('ID.DROP', 'a')], [1, 0])
+})
+
+test('ID.NEXT gives text in the format of the generator, exact past 2^53 for any client', async () => {
+  const desk = new Desk()
+  desk.session.exact = false
+  const sms = desk.catalogue.make('sms', { kind: 'segment', format: 'sms_{id}', start: 2n ** 53n })
+  assert.equal(await desk.ask('ID.NEXT', 'sms'), 'sms_9007199254740992')
+  assert.deepEqual(await desk.ask('id.next', 'sms', 'count', '2'), [
+    'sms_9007199254740993',
+    'sms_9007199254740994',
+  ])
+  sms.dry = true
+  assert.deepEqual(await desk.ask('ID.NEXT', 'sms', 'COUNT', '1'), ['sms_9007199254740995'])
+  assert.equal(await desk.ask('ID.NEXT', 'auto-x'), '1')
+})
+
+test('ID.RANGE gives half-open ranges, joined where they touch', async () => {
+  const desk = new Desk()
+  const order = desk.catalogue.make('order', { kind: 'sequence' })
+  assert.deepEqual(await desk.ask('ID.RANGE', 'order', '10'), [['1', '11']])
+  order.draw = async () =>
+    (
+      [
+        [11n, 4],
+        [15n, 2],
+        [30n, 4],
+      ] as const
+    ).map(([first, count]) => {
+      const run = new Run()
+      run.set(first, count, 1)
+      return run
+    })
+  assert.deepEqual(await desk.ask('ID.RANGE', 'order', '10'), [
+    ['11', '17'],
+    ['30', '34'],
+  ])
+})
+
+test('ID.INFO tells options and figures, big integers as text', async () => {
+  const desk = new Desk()
+  const order = desk.catalogue.make('order', { kind: 'sequence', horizon: '5m' })
+  await desk.ask('INCR', 'order')
+  const info = (await desk.ask('ID.INFO', 'order')) as Record<string, unknown>
+  assert.deepEqual(
+    [info.name, info.kind, info.horizon, info.bound, info.lastIssued, info.mode, info.incarnation],
+    ['order', 'sequence', '5m', '1001', '1', 'local', '1'],
+  )
+  assert.deepEqual(
+    [info.issued, info.ratePerSecond, info.inHandSeconds, info.exhaustedAt, info.notes],
+    [1, '2.5', null, null, ['a note']],
+  )
+  desk.catalogue.generators.clear()
+  desk.catalogue.resting.set('order', order)
+  assert.equal(Object.hasOwn((await desk.ask('ID.INFO', 'order')) as object, 'issued'), false)
+})
+
+test('ID.LIST gives names with kinds, a page at a time', async () => {
+  const desk = new Desk()
+  for (const name of ['b', 'a', 'c1', 'c2']) desk.catalogue.make(name, { kind: 'sequence' })
+  desk.catalogue.make('d', { kind: 'snowflake' })
+  assert.deepEqual(await desk.ask('ID.LIST', 'COUNT', '2'), [
+    ['a', 'sequence'],
+    ['b', 'sequence'],
+  ])
+  assert.deepEqual(await desk.ask('ID.LIST', 'after', 'c1', 'COUNT', '10'), [
+    ['c2', 'sequence'],
+    ['d', 'snowflake'],
+  ])
+  assert.deepEqual(await desk.ask('ID.LIST', 'MATCH', 'c*', 'COUNT', '1'), [['c1', 'sequence']])
+  assert.equal(((await desk.ask('ID.LIST')) as unknown[]).length, 5)
+})
+
+test('ID.DECODE takes an id apart by a layout, by a generator, or as Twitter did', async () => {
+  const desk = new Desk()
+  const time = BigInt(Date.UTC(2026, 0, 2) - 1_288_834_974_657)
+  const id = encode(layouts.twitter, { time, node: 7, sequence: 42 })
+  const parts = {
+    id: String(id),
+    layout: 'twitter',
+    time: '2026-01-02T00:00:00Z',
+    unixMs: String(Date.UTC(2026, 0, 2)),
+    unixUs: `${Date.UTC(2026, 0, 2)}000`,
+    node: 7,
+    sequence: 42,
+  }
+  assert.deepEqual(await desk.ask('ID.DECODE', String(id)), parts)
+  assert.deepEqual(await desk.ask('ID.DECODE', String(id), 'layout', 'leaf'), { ...parts, layout: 'leaf' })
+  desk.catalogue.make('event', { kind: 'snowflake', format: 'e{id}' })
+  assert.deepEqual(await desk.ask('ID.DECODE', `e${id}`, 'event'), {
+    ...parts,
+    layout: desk.catalogue.find('event')!.definition.layout,
+  })
+  desk.catalogue.make('sms', { kind: 'segment', format: 'sms_{id}' })
+  assert.deepEqual(await desk.ask('ID.DECODE', 'sms_12', 'sms'), {
+    id: '12',
+    generator: 'sms',
+    kind: 'segment',
+  })
+})
+
+test('ID.HELP lists the family', async () => {
+  const lines = (await new Desk().ask('ID.HELP')) as string[]
+  assert.ok(lines.includes('ID.NEXT name [COUNT count]'))
+  assert.ok(
+    lines.includes(
+      'ID.CREATE name KIND sequence | segment | timestamp | snowflake [option value [option value ...]]',
+    ),
+  )
+})
+
+test('what is refused gets its exact error and uses up no id', async () => {
+  const desk = new Desk()
+  desk.catalogue.make('order', { kind: 'sequence' })
+  desk.catalogue.make('odd', { kind: 'sequence', increment: 2 })
+  desk.catalogue.make('event', { kind: 'snowflake' })
+  const none = "NOGENERATOR no generator 'none'; create it with ID.CREATE none KIND kind"
+  const known =
+    'KIND, START, INCREMENT, OFFSET, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, LAYOUT, EPOCH, NODE, SEQUENCESTART, BORROWMAX'
+  const ranges = (name: string) =>
+    `WRONGTYPE '${name}' does not issue its ids one apart and in order; use ID.NEXT ${name} COUNT n`
+  await desk.refuses([
+    [['ID.NEXT'], "ERR wrong number of arguments for 'id.next' command"],
+    [['ID.NEXT', 'none'], none],
+    [['ID.NEXT', 'none', 'COUNT', '3'], none],
+    [['ID.NEXT', 'order', 'COUNT'], 'ERR syntax error'],
+    [['ID.NEXT', 'order', 'TIMES', '3'], 'ERR syntax error'],
+    [['ID.NEXT', 'order', 'COUNT', '3', '4'], 'ERR syntax error'],
+    [['ID.NEXT', 'order', 'COUNT', 'x'], notInteger],
+    [['ID.NEXT', 'order', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
+    [['ID.NEXT', 'order', 'COUNT', '-1'], 'ERR COUNT must be at least 1'],
+    [
+      ['ID.NEXT', 'order', 'COUNT', '101'],
+      'LIMIT COUNT 101 is above the limit of 100; ask for fewer at a time',
+    ],
+    [['ID.RANGE', 'order', '0'], 'ERR n must be at least 1'],
+    [
+      ['ID.RANGE', 'order', '1000001'],
+      'LIMIT n 1000001 is above the limit of 1000000; ask for fewer at a time',
+    ],
+    [['ID.RANGE', 'odd', '5'], ranges('odd')],
+    [['ID.RANGE', 'event', '5'], ranges('event')],
+    [['ID.RANGE', 'none', '5'], none],
+    [['ID.INFO', 'none'], none],
+    [['ID.ALTER', 'none', 'STEP', '5'], none],
+    [['ID.ALTER', 'order', 'STEP'], "ERR wrong number of arguments for 'id.alter' command"],
+    [['ID.ALTER', 'order', 'STEP', '5', 'FLOOR'], 'ERR option FLOOR has no value'],
+    [['ID.ALTER', 'order', 'SPEED', '5'], `ERR unknown option 'SPEED'; known are ${known}, FLOOR`],
+    [['ID.CREATE', 'new', 'KIND'], "ERR wrong number of arguments for 'id.create' command"],
+    [
+      ['ID.CREATE', 'new', 'STEP', '5'],
+      'ERR KIND is missing; give KIND and one of sequence, segment, timestamp, snowflake',
+    ],
+    [['ID.CREATE', 'new', 'KIND', 'segment', 'FLOOR', '5'], `ERR unknown option 'FLOOR'; known are ${known}`],
+    [['ID.CREATE', 'new', 'KIND', 'segment', 'STEP', '5', 'step', '6'], 'ERR option STEP is given twice'],
+    [['ID.CREATE', 'new', 'KIND', 'segment', 'STEP'], 'ERR option STEP has no value'],
+    [['ID.LIST', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
+    [['ID.LIST', 'MATCH'], 'ERR syntax error'],
+    [['ID.LIST', 'FROM', 'x'], 'ERR syntax error'],
+    [['ID.DECODE', 'x'], notInteger],
+    [['ID.DECODE', '-5'], 'ERR an id is not negative'],
+    [['ID.DECODE', '5', 'none'], none],
+    [
+      ['ID.DECODE', '5', 'auto-x'],
+      "NOGENERATOR no generator 'auto-x'; create it with ID.CREATE auto-x KIND kind",
+    ],
+    [['ID.DECODE', '5', 'LAYOUT', 'twitter', 'x'], 'ERR syntax error'],
+    [['ID.DECODE', 'five', 'order'], "ERR 'five' is no id of 'order'"],
+  ])
+  assert.match(await desk.error('ID.CREATE', 'new', 'KIND', 'clock'), /^ERR option 'kind': /)
+  assert.match(
+    await desk.error('ID.DECODE', '5', 'LAYOUT', 'friendster'),
+    /^ERR .*there is no preset 'friendster'/,
+  )
+  assert.equal(await desk.catalogue.exists('new'), false)
+})
