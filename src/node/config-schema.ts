@@ -143,6 +143,7 @@ export const settingsSchema = z.object({
     [],
     'further names under which HTTP is reached, as a proxy passes them in Host; repeatable',
   ),
+  httpConnectionsMax: setting('HTTP', count(1, 1_000_000), 10_000, 'connections at once'),
   httpBodyMaxBytes: setting('HTTP', size('1KiB', '64MiB'), 65_536, 'longest body of a request'),
   httpHeaderMaxBytes: setting('HTTP', size('1KiB', '1MiB'), 16_384, 'longest headers of a request'),
   httpRequestTimeoutMs: setting(

@@ -1,0 +1,81 @@
+/** Generators as the verbs show them. */
+import { systemClock } from '../base/clock.ts'
+import { formatDuration } from '../base/units.ts'
+import { define, definitionText } from '../catalogue/definition.ts'
+import { parseOptions } from '../catalogue/options.ts'
+import { fields, grouped } from './terminal.ts'
+
+/** A definition as the server sends it. */
+export type SentDefinition = Readonly<Record<string, string | number | boolean>>
+
+/** A generator in a list, as the server sends it. */
+export type ListedGenerator = {
+  readonly name: string
+  readonly kind: string
+  readonly definition: SentDefinition
+}
+
+/** A generator, as the server sends it. */
+export type SentGenerator = ListedGenerator & {
+  readonly incarnation: string
+  readonly mode: string
+  readonly bound: string | null
+  readonly lastIssued: string | null
+  readonly exhaustedAt: string | null
+  readonly notes: readonly string[]
+  readonly stats: {
+    readonly issued: number
+    readonly ratePerSecond: number
+    readonly inHand: number
+    readonly inHandSeconds: number | null
+    readonly waits: number
+  } | null
+}
+
+/** In what a definition differs from one with nothing but its kind: `step=5000 format=sms_{id}`. */
+export function specialties({ kind, definition }: ListedGenerator): string {
+  const usual = new Map(definitionText(define(parseOptions({ kind }), systemClock.wallUs())))
+  return Object.entries(definition)
+    .filter(([name, value]) => name !== 'kind' && usual.get(name) !== textOf(value))
+    .map(([name, value]) => `${name}=${textOf(value)}`)
+    .join(' ')
+}
+
+/** Everything about a generator, line by line. */
+export function generatorLines(generator: SentGenerator): string[] {
+  const { name, definition, stats, notes } = generator
+  const lines = fields([
+    ['name', name],
+    ...Object.entries(definition).map(([option, value]) => [option, textOf(value)] as const),
+    ['incarnation', generator.incarnation],
+    ['mode', modes[generator.mode] ?? generator.mode],
+    ['bound', generator.bound ?? ''],
+    ['last issued', generator.lastIssued ?? ''],
+    ['exhausted at', generator.exhaustedAt ?? ''],
+    ['issued', stats ? grouped(stats.issued) : ''],
+    ['per second', stats ? grouped(Math.round(stats.ratePerSecond)) : ''],
+    ['in hand', stats ? inHandText(stats.inHand, stats.inHandSeconds) : ''],
+    ['waits', stats ? grouped(stats.waits) : ''],
+  ])
+  return [...lines, ...notes.map((note) => `! ${note}`)]
+}
+
+const modes: Readonly<Record<string, string>> = {
+  local: 'local: strict order, issued by this node alone',
+  node: 'node: in order per node',
+}
+
+function inHandText(ids: number, seconds: number | null): string {
+  if (seconds === null) return grouped(ids)
+  return `${grouped(ids)}, for about ${formatDuration(roughly(seconds) * 1000)} at this rate`
+}
+
+/** To two digits or so: whole minutes from ten minutes on, whole hours from ten hours on. */
+function roughly(seconds: number): number {
+  const unit = seconds >= 36_000 ? 3600 : seconds >= 600 ? 60 : 1
+  return Math.round(seconds / unit) * unit
+}
+
+function textOf(value: string | number | boolean): string {
+  return typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value)
+}

@@ -1,0 +1,83 @@
+/** Reads the command line, runs one verb, and turns whatever it throws into one sentence and an exit code. */
+import { Command, CommanderError } from 'commander'
+import { describe, FahaoError } from '../base/errors.ts'
+import { version } from '../node/version.ts'
+import { exitCodeOf, exitCodes } from './exit-codes.ts'
+import { addAdvance } from './verbs/advance.ts'
+import { addAdvise } from './verbs/advise.ts'
+import { addAlter } from './verbs/alter.ts'
+import { addConfig } from './verbs/config.ts'
+import { addCreate } from './verbs/create.ts'
+import { addDecode } from './verbs/decode.ts'
+import { addDrop } from './verbs/drop.ts'
+import { addInfo } from './verbs/info.ts'
+import { addList } from './verbs/list.ts'
+import { addNext } from './verbs/next.ts'
+
+/** Runs the program; resolves to its exit code. `argv` as in `process.argv`. */
+export async function main(argv: readonly string[]): Promise<number> {
+  // `fahao list | head` is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(exitCodes.ok.code)
+    throw error
+  })
+  try {
+    await program().parseAsync(argv)
+    return exitCodes.ok.code
+  } catch (error) {
+    // The parser has printed what it has to say.
+    if (error instanceof CommanderError)
+      return error.exitCode === 0 ? exitCodes.ok.code : exitCodes.usage.code
+    report(error, argv.includes('--json'))
+    return exitCodeOf(error)
+  }
+}
+
+/** Every verb, with its flags and its help. */
+export function program(): Command {
+  const root = new Command('fahao')
+    .description(
+      'Unique 64-bit ids, handed out: over Redis’s protocol, over HTTP, and from this command line.',
+    )
+    .version(version)
+    .helpCommand(false)
+    .exitOverride()
+    .showHelpAfterError('(--help shows what there is)')
+    .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
+  root.commandsGroup('Running a server:')
+  addConfig(root)
+  root.commandsGroup('Asking a server:')
+  addNext(root)
+  addCreate(root)
+  addAlter(root)
+  addDrop(root)
+  addList(root)
+  addInfo(root)
+  addAdvance(root)
+  root.commandsGroup('Working things out:')
+  addDecode(root)
+  addAdvise(root)
+  root.addHelpText('after', epilogue())
+  return root
+}
+
+function report(error: unknown, json: boolean): void {
+  if (!json) return console.error(`fahao: ${describe(error)}`)
+  const code = error instanceof FahaoError ? error.code : 'ERR'
+  const retryable = error instanceof FahaoError && error.retryable
+  const message = error instanceof Error ? error.message : String(error)
+  console.error(JSON.stringify({ code, message, retryable }))
+}
+
+function epilogue(): string {
+  const codes = Object.values(exitCodes).map(({ code, meaning }) => `  ${code}  ${meaning}`)
+  return `
+Examples:
+  fahao serve                                   RESP on 127.0.0.1:7379, HTTP on 127.0.0.1:7380
+  fahao create order --kind sequence
+  fahao next order
+  fahao next order --count 1000 --json
+
+Exit codes:
+${codes.join('\n')}`
+}

@@ -1,0 +1,94 @@
+/** Asks a running server, over the native HTTP API. */
+import { type Command, Option } from 'commander'
+import { describe, type ErrorCode, errorRegistry, FahaoError } from '../base/errors.ts'
+import { Unreachable, UsageError } from './exit-codes.ts'
+
+/** Options of every verb that asks a server. */
+export type ServerOptions = { readonly url: string; readonly json?: true }
+
+/** What goes with a request. */
+export type Ask = {
+  readonly query?: Readonly<Record<string, string | undefined>>
+  readonly body?: unknown
+}
+
+/** Longer than any sensible issueTimeout; a server that is alive answers within that. */
+const deadlineMs = 60_000
+const defaultUrl = 'http://127.0.0.1:7380'
+
+/** Gives `command` --url and --json. */
+export function addServerOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--url <URL>', 'the server').default(defaultUrl).env('FAHAO_URL'))
+    .option('--json', 'print JSON, for scripts')
+}
+
+/** The path of a generator. */
+export function generatorPath(name: string, operation = ''): string {
+  return `/v1/generators/${encodeURIComponent(name)}${operation}`
+}
+
+/**
+ * One request; resolves to the JSON of the answer, undefined if it has none. Throws the server's error as a
+ * FahaoError, or Unreachable.
+ */
+export async function ask<Answer>(
+  { url }: ServerOptions,
+  method: string,
+  path: string,
+  { query = {}, body }: Ask = {},
+): Promise<Answer> {
+  const target = targetOf(url, path, query)
+  let response: Response
+  let text: string
+  try {
+    response = await fetch(target, {
+      method,
+      signal: AbortSignal.timeout(deadlineMs),
+      ...(body === undefined
+        ? {}
+        : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    })
+    text = await response.text()
+  } catch (error) {
+    throw new Unreachable(
+      `no server answers at ${url} (${reasonOf(error)}); start one with \`fahao serve\`, or say where it is with --url`,
+    )
+  }
+  if (!response.ok) throw problemOf(response, text, url)
+  return (text === '' ? undefined : jsonOf(text, url)) as Answer
+}
+
+function targetOf(url: string, path: string, query: NonNullable<Ask['query']>): URL {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new UsageError(`'${url}' is no URL of a server; write it like ${defaultUrl}`)
+  }
+  const target = new URL(url.replace(/\/+$/, '') + path)
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) target.searchParams.set(name, value)
+  }
+  return target
+}
+
+function reasonOf(error: unknown): string {
+  const { cause, name } = error as Error & { cause?: { code?: string } }
+  return name === 'TimeoutError' ? 'it takes too long' : (cause?.code ?? describe(error))
+}
+
+function problemOf({ status }: Response, text: string, url: string): Error {
+  const { code, detail } = jsonOf(text, url) as { code?: string; detail?: string }
+  if (code === undefined || detail === undefined) return stranger(url, `status ${status}`)
+  return new FahaoError(Object.hasOwn(errorRegistry, code) ? (code as ErrorCode) : 'ERR', detail)
+}
+
+function jsonOf(text: string, url: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw stranger(url, 'an answer that is no JSON')
+  }
+}
+
+function stranger(url: string, what: string): Error {
+  return new Unreachable(`what answers at ${url} is no fahao server: ${what}; say where it is with --url`)
+}

@@ -1,0 +1,27 @@
+import type { Command } from 'commander'
+import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
+import { print, printJson } from '../terminal.ts'
+
+/** `fahao advance` */
+export function addAdvance(program: Command): void {
+  const command = program
+    .command('advance')
+    .summary('raise every bound, after an engine has forgotten')
+    .description(
+      'Raises the bound of every counter, and accepts what the engine holds as the truth. The way out when the\nengine has forgotten acknowledged writes (REGRESSED): a restored copy, a failover that lost some.',
+    )
+  addServerOptions(command)
+    .requiredOption('--by <N>', 'more ids than any generator can have issued since the state that came back')
+    .addHelpText(
+      'after',
+      `
+Example:
+  fahao advance --by 10000000   at 1,000 ids per second, enough for more than two hours`,
+    )
+    .action(async (options: ServerOptions & { by: string }) => {
+      const body = { by: options.by }
+      const answer = await ask<{ counters: number }>(options, 'POST', '/v1/engine/advance', { body })
+      if (options.json) printJson(answer)
+      else print(`raised ${answer.counters} counters by ${options.by}`)
+    })
+}

@@ -1,0 +1,120 @@
+import type { Command } from 'commander'
+import { systemClock } from '../../base/clock.ts'
+import { FahaoError } from '../../base/errors.ts'
+import { formatDuration, parseDurationMs } from '../../base/units.ts'
+import { formatLayout, parseLayout } from '../../ids/layout-text.ts'
+import { type Advice, advise } from '../advice.ts'
+import { UsageError } from '../exit-codes.ts'
+import { bold, fields, grouped, print, printJson } from '../terminal.ts'
+
+type AdviseOptions = {
+  readonly rate: string
+  readonly nodes: string
+  readonly horizon: string
+  readonly layout: string
+  readonly json?: true
+}
+
+/** `fahao advise` */
+export function addAdvise(program: Command): void {
+  program
+    .command('advise')
+    .summary('work out step, horizon and layout from a peak rate')
+    .description(
+      'Works out what a peak rate needs: how many ids are in hand, what a crash costs, which step covers an outage\nof the engine, how long counters and layouts last. Asks no server.',
+    )
+    .requiredOption('--rate <N>', 'ids per second at peak, over all nodes')
+    .option('--nodes <N>', 'nodes that share the load', '1')
+    .option('--horizon <DURATION>', 'how long ids should go on without the engine', '10m')
+    .option('--layout <LAYOUT>', 'bits of a clock kind: a preset, or fields and epoch', 'twitter')
+    .option('--json', 'print JSON, for scripts')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao advise --rate 5000
+  fahao advise --rate 200000 --nodes 8 --horizon 20m --layout js53`,
+    )
+    .action((options: AdviseOptions) => {
+      const rate = wholeNumber(options.rate, '--rate')
+      const nodes = wholeNumber(options.nodes, '--nodes')
+      const horizonMs = duration(options.horizon)
+      const layout = parseLayout(options.layout)
+      const nowUs = systemClock.wallUs()
+      const advice = advise({ rate, nodes, horizonMs, layout, nowUs })
+      if (options.json) return printJson(advice)
+      print(
+        ...counterLines(advice, rate, nodes, horizonMs),
+        '',
+        ...clockLines(advice, layout.name ?? formatLayout(layout)),
+      )
+    })
+}
+
+function counterLines({ counter }: Advice, rate: number, nodes: number, horizonMs: number): string[] {
+  const horizon = formatDuration(horizonMs)
+  const [least, most] = counter.inHand.map(grouped)
+  return [
+    bold(
+      `Counters (sequence, segment) at ${grouped(rate)} ids per second on ${nodes === 1 ? 'one node' : `${nodes} nodes`}`,
+    ),
+    ...fields([
+      ['horizon', `${horizon}: ids go on this long without the engine, at the rate before it went away`],
+      ['in hand', `${least} to ${most} ids on each node at peak`],
+      [
+        'a crash',
+        `leaves at most ${grouped(counter.lostByCrash)} ids of a node unused; a clean stop next to none`,
+      ],
+      [
+        'step',
+        `the default follows the rate; step ${counter.step} keeps ${horizon} of peak in hand even after quiet hours`,
+      ],
+      ['2^53', `passed in ${momentOf(counter.passes53)}; then JavaScript needs strings`],
+      ['2^63', `reached in ${momentOf(counter.ends)}`],
+    ]),
+  ]
+}
+
+function clockLines({ clock }: Advice, layout: string): string[] {
+  return [
+    bold(`Clock kinds (timestamp, snowflake) with layout ${layout}`),
+    ...fields([
+      [
+        'room',
+        `${grouped(clock.idsPerSecondPerNode)} ids per second and node, ${grouped(clock.nodes)} nodes`,
+      ],
+      [
+        'enough',
+        clock.enough ? 'yes' : 'no: choose a layout with more sequence or node bits, or a finer unit',
+      ],
+      ['ends', clock.ends],
+      ['2^53', past53Text(clock)],
+    ]),
+  ]
+}
+
+function past53Text({ past53Now, passes53 }: Advice['clock']): string {
+  if (past53Now) return 'ids are larger already; JavaScript needs strings'
+  return passes53 === undefined
+    ? 'never passed: ids are exact in JavaScript'
+    : `passed in ${momentOf(passes53)}`
+}
+
+/** A day says enough of moments far away, and a year of those that need five digits for it. */
+function momentOf(text: string): string {
+  const day = text.replace(/T.*$/, '').replace(/^about /, '')
+  return day.replace(/^\+0*(\d+)-.*$/, 'the year $1')
+}
+
+function wholeNumber(text: string, flag: string): number {
+  if (/^[1-9]\d{0,11}$/.test(text)) return Number(text)
+  throw new UsageError(`${flag} '${text}' is no whole number above 0`)
+}
+
+function duration(text: string): number {
+  try {
+    return parseDurationMs(text)
+  } catch (error) {
+    throw error instanceof FahaoError ? new UsageError(`--horizon: ${error.message}`) : error
+  }
+}

@@ -1,0 +1,33 @@
+import type { Command } from 'commander'
+import { kinds } from '../../issuing/issuer.ts'
+import { UsageError } from '../exit-codes.ts'
+import { addGeneratorFlags, givenGeneratorOptions } from '../generator-flags.ts'
+import { generatorLines, type SentGenerator } from '../generator-text.ts'
+import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
+import { print, printJson } from '../terminal.ts'
+
+/** `fahao create` */
+export function addCreate(program: Command): void {
+  const command = program
+    .command('create <name>')
+    .summary('create a generator')
+    .description('Creates a generator. Repeating it with the same options changes nothing.')
+  addGeneratorFlags(addServerOptions(command))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao create order --kind sequence                   1, 2, 3 … in strict order
+  fahao create user --kind segment --start 100000      in order per node, fast on a fleet
+  fahao create event --kind snowflake                  time, worker id, sequence
+  fahao create sms --kind segment --format 'sms_{id}'  text around the id
+  fahao create coupon --kind segment --within shuffled --format 'coupon_{id:8}{check:luhn}'`,
+    )
+    .action(async (name: string, options: ServerOptions) => {
+      const body = givenGeneratorOptions(command)
+      if (body.kind === undefined) throw new UsageError(`say of what kind: --kind ${kinds.join('|')}`)
+      const generator = await ask<SentGenerator>(options, 'PUT', generatorPath(name), { body })
+      if (options.json) printJson(generator)
+      else print(...generatorLines(generator), '', `Get an id: fahao next ${name}`)
+    })
+}

@@ -1,0 +1,48 @@
+import type { Command } from 'commander'
+import { FahaoError } from '../../base/errors.ts'
+import { describeId } from '../../ids/inspect.ts'
+import { parseLayout } from '../../ids/layout-text.ts'
+import { UsageError } from '../exit-codes.ts'
+import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
+import { fields, print, printJson } from '../terminal.ts'
+
+type DecodeOptions = ServerOptions & { readonly layout?: string; readonly generator?: string }
+
+/** `fahao decode` */
+export function addDecode(program: Command): void {
+  const command = program
+    .command('decode <id>')
+    .summary('take an id apart')
+    .description(
+      'Takes an id apart: when it was issued, by which node. With --layout no server is needed; with\n--generator the server knows the layout, and reads formats.',
+    )
+  addServerOptions(command)
+    .option('--layout <LAYOUT>', 'a preset such as twitter, or fields: time:41,node:10,sequence:12;epoch=…')
+    .option('--generator <NAME>', 'whose id it is')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao decode 1888944671579078978 --layout twitter
+  fahao decode sms_1042 --generator sms`,
+    )
+    .action(async (id: string, options: DecodeOptions) => {
+      const decoded = await decode(id, options)
+      if (options.json) printJson(decoded)
+      else print(...fields(Object.entries(decoded)))
+    })
+}
+
+async function decode(id: string, options: DecodeOptions): Promise<Record<string, string>> {
+  const { layout, generator } = options
+  if ((layout === undefined) === (generator === undefined)) {
+    throw new UsageError('say whose id it is: --layout twitter, or --generator NAME')
+  }
+  if (layout !== undefined) return describeId(parseLayout(layout), wholeId(id))
+  return ask(options, 'GET', '/v1/decode', { query: { id, generator } })
+}
+
+function wholeId(text: string): bigint {
+  if (/^\d{1,19}$/.test(text)) return BigInt(text)
+  throw new FahaoError('ERR', `'${text}' is no whole number of at most 19 digits; --generator reads formats`)
+}

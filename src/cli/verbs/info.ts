@@ -1,0 +1,17 @@
+import type { Command } from 'commander'
+import { generatorLines, type SentGenerator } from '../generator-text.ts'
+import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
+import { print, printJson } from '../terminal.ts'
+
+/** `fahao info` */
+export function addInfo(program: Command): void {
+  const command = program
+    .command('info <name>')
+    .summary('show a generator')
+    .description('Shows a generator: its options, how far it is, how fast it goes, how long it will last.')
+  addServerOptions(command).action(async (name: string, options: ServerOptions) => {
+    const generator = await ask<SentGenerator>(options, 'GET', generatorPath(name))
+    if (options.json) printJson(generator)
+    else print(...generatorLines(generator))
+  })
+}

@@ -1,0 +1,45 @@
+import type { Command } from 'commander'
+import { type ListedGenerator, specialties } from '../generator-text.ts'
+import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
+import { print, printJson, table } from '../terminal.ts'
+
+type Page = { readonly generators: readonly ListedGenerator[]; readonly next: string | null }
+
+/** `fahao list` */
+export function addList(program: Command): void {
+  const command = program
+    .command('list')
+    .summary('list generators')
+    .description('Lists generators by name, each with the options in which it differs from the plain kind.')
+  addServerOptions(command)
+    .option('--match <PATTERN>', 'only names that match, such as order:*')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao list --match 'order:*'
+  fahao list --json | jq -r '.generators[].name'`,
+    )
+    .action(async (options: ServerOptions & { match?: string }) => {
+      const generators = await allPages(options, options.match)
+      if (options.json) printJson({ generators })
+      else if (generators.length === 0) print('no generators; create one: fahao create order --kind sequence')
+      else print(...table(['NAME', 'KIND', 'OPTIONS'], generators.map(row)))
+    })
+}
+
+async function allPages(options: ServerOptions, match: string | undefined): Promise<ListedGenerator[]> {
+  const all: ListedGenerator[] = []
+  let after: string | undefined
+  do {
+    const query = { match, after, limit: '1000' }
+    const page = await ask<Page>(options, 'GET', '/v1/generators', { query })
+    all.push(...page.generators)
+    after = page.next ?? undefined
+  } while (after !== undefined)
+  return all
+}
+
+function row(generator: ListedGenerator): string[] {
+  return [generator.name, generator.kind, specialties(generator)]
+}

@@ -1,0 +1,28 @@
+import type { Command } from 'commander'
+import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
+import { print, printJson } from '../terminal.ts'
+
+/** `fahao next` */
+export function addNext(program: Command): void {
+  const command = program
+    .command('next <name>')
+    .summary('get ids')
+    .description('Gets ids from a generator, one per line.')
+  addServerOptions(command)
+    .option('--count <N>', 'how many')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao next order
+  fahao next order --count 1000 > ids.txt
+  redis-cli -p 7379 INCR order                                  the same over Redis's protocol
+  curl -X POST http://127.0.0.1:7380/v1/generators/order/next   the same over HTTP`,
+    )
+    .action(async (name: string, options: ServerOptions & { count?: string }) => {
+      const query = { count: options.count }
+      const answer = await ask<{ ids: string[] }>(options, 'POST', generatorPath(name, '/next'), { query })
+      if (options.json) printJson(answer)
+      else print(...answer.ids)
+    })
+}
