@@ -1,0 +1,27 @@
+/** From a URL to an open engine. Drivers are loaded only when they are asked for. */
+import { FahaoError } from '../base/errors.ts'
+import type { Engine, EngineOptions } from './engine.ts'
+
+type Opener = (location: string, options: EngineOptions) => Promise<Engine>
+
+const openers: Readonly<Record<string, Opener>> = {
+  memory: async (_location, options) => (await import('./memory/engine.ts')).openMemory(options),
+  sqlite: async (location, options) => (await import('./sqlite/engine.ts')).openSqlite(location, options),
+}
+
+/**
+ * Opens the engine that `url` names: `memory:`, or `sqlite:FILE` with a path relative to the working directory.
+ * Rejects with CONFIG when nobody serves the scheme, ENGINE when it cannot be opened.
+ */
+export function openEngine(url: string, options: EngineOptions): Promise<Engine> {
+  const colon = url.indexOf(':')
+  const scheme = colon < 0 ? url : url.slice(0, colon)
+  const opener = Object.hasOwn(openers, scheme) ? openers[scheme] : undefined
+  if (opener === undefined || colon < 0) {
+    const known = 'sqlite:./data/fahao.db, memory:'
+    return Promise.reject(
+      new FahaoError('CONFIG', `there is no engine for '${scheme.slice(0, 40)}'; use one of ${known}`),
+    )
+  }
+  return opener(url.slice(colon + 1), options)
+}
