@@ -24,6 +24,8 @@ export class FakeGenerator implements Generator {
   drawn = 0
   /** While true, `take` finds nothing in hand and `draw` has to be asked. */
   dry = false
+  /** How the newest `draw` was asked. */
+  lastDraw: DrawOptions = {}
   next: bigint
   floor = 0n
   #last: bigint | undefined
@@ -55,6 +57,7 @@ export class FakeGenerator implements Generator {
 
   async draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
     if (options.signal?.aborted) throw new FahaoError('ABORTED', 'the caller has gone')
+    this.lastDraw = options
     this.dry = false
     const run = new IdRun()
     this.take(count, run)
@@ -111,6 +114,8 @@ export class FakeCatalogue implements Catalogue {
   readonly generators = new Map<string, FakeGenerator>()
   /** Defined, but not in use here until opened. */
   readonly resting = new Map<string, FakeGenerator>()
+  /** How often a page of names was asked for. */
+  pages = 0
 
   /** Makes a generator that is in use. */
   make(name: string, options: GeneratorInput): FakeGenerator {
@@ -185,6 +190,7 @@ export class FakeCatalogue implements Catalogue {
   }
 
   async list(page: { after?: string; limit?: number } = {}) {
+    this.pages++
     const all = [...this.generators.values(), ...this.resting.values()]
     return all
       .filter(({ name }) => page.after === undefined || name > page.after)

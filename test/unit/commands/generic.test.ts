@@ -53,6 +53,7 @@ test('names beyond one page of the catalogue are all found', async () => {
   const names = Array.from({ length: 2001 }, (_, index) => `n${String(index).padStart(5, '0')}`)
   const desk = deskWith(...names)
   assert.equal(await desk.ask('DBSIZE'), 2001)
+  assert.equal(desk.catalogue.pages, 3)
   assert.deepEqual(await desk.ask('KEYS', '*'), names)
   assert.equal((await scanAll(desk, 'COUNT', '999999')).length, 2001)
 })
@@ -100,6 +101,11 @@ test('the cursors that are remembered are bounded, and a forgotten one is found 
   await scanAll(desk, 'COUNT', '1')
   const [, [second]] = (await desk.ask('SCAN', first, 'COUNT', '1')) as [string, string[]]
   assert.equal(second, 'n0001')
+  const [forgotten] = (await desk.ask('SCAN', '0', 'COUNT', '1')) as [string]
+  await scanAll(desk, 'COUNT', '1')
+  await desk.ask('DEL', 'n0000')
+  await scanAll(desk, 'COUNT', '1')
+  assert.equal(await desk.error('SCAN', forgotten), 'ERR invalid cursor: begin again with SCAN 0')
 })
 
 test('SCAN filters by pattern and type after it has looked at COUNT names', async () => {

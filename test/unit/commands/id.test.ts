@@ -120,7 +120,9 @@ test('ID.LIST gives names with kinds, a page at a time', async () => {
     ['c2', 'sequence'],
     ['d', 'snowflake'],
   ])
+  desk.catalogue.pages = 0
   assert.deepEqual(await desk.ask('ID.LIST', 'MATCH', 'c*', 'COUNT', '1'), [['c1', 'sequence']])
+  assert.equal(desk.catalogue.pages, 1, 'a rare match is not looked for one name at a time')
   assert.equal(((await desk.ask('ID.LIST')) as unknown[]).length, 5)
 })
 

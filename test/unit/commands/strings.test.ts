@@ -12,6 +12,10 @@ test('INCR issues the next id, in hand or not', async () => {
   order.dry = true
   assert.equal(await desk.ask('incr', 'order'), 6n)
   assert.equal(order.drawn, 2)
+  order.dry = true
+  desk.session.signal = AbortSignal.abort()
+  assert.equal(await desk.error('INCR', 'order'), 'ABORTED the caller has gone')
+  assert.equal(order.drawn, 2, 'a caller that has gone while it waited uses up nothing')
 })
 
 test('INCR opens a generator that is not in use yet, and creates one where autoCreate matches', async () => {
@@ -27,6 +31,7 @@ test('INCRBY returns the last id of a contiguous block', async () => {
   const desk = new Desk()
   const order = desk.catalogue.make('order', { kind: 'sequence' })
   assert.equal(await desk.ask('INCRBY', 'order', '10'), 10n)
+  assert.equal(order.lastDraw.contiguous, true)
   assert.equal(await desk.ask('INCRBY', 'order', '1'), 11n)
   assert.equal(await desk.ask('INCRBY', 'order', '2'), 13n)
   assert.equal(order.drawn, 13)
@@ -48,6 +53,7 @@ test('the answer to INCR and INCRBY 1 may come straight from a generator in use'
   assert.equal(direct('incr', 'other'), undefined)
   assert.equal(direct('incrby', 'order', '1'), order)
   assert.equal(direct('incrby', 'order', '10'), undefined)
+  assert.equal(direct('incrby', 'order', '2'), undefined)
   assert.equal(order.drawn, 0)
 })
 
