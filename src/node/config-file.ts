@@ -26,14 +26,14 @@ export function readConfigFile(path: string, text: string): ConfigFile {
   const document = parseDocument(text, { intAsBigInt: true, lineCounter: lines, prettyErrors: false })
   const broken = document.errors[0] ?? document.warnings[0]
   if (broken) throw refused(at(broken.pos[0]), firstLine(broken.message))
-  if (document.contents === null) return { settings: new Map(), generators: new Map() }
+  if (isNothing(document.contents)) return { settings: new Map(), generators: new Map() }
   if (!isMap(document.contents))
     throw refused(at(document.contents.range![0]), 'settings are written as `name: value`')
 
   const entries = (map: YAMLMap): Map<string, FileValue & { node: Node }> =>
     new Map(
       (map.items as Pair<Node, Node | null>[])
-        .filter(({ value }) => value !== null && !(isScalar(value) && value.value === null))
+        .filter(({ value }) => !isNothing(value))
         .map(({ key, value }) => [
           String(isScalar(key) ? key.value : key),
           { value: narrowed(value!.toJS(document)), place: at(key.range![0]), node: value! },
@@ -50,6 +50,10 @@ export function readConfigFile(path: string, text: string): ConfigFile {
 /** An error at a place in a file. */
 export function refused(place: string, sentence: string): FahaoError {
   return new FahaoError('CONFIG', `${place}: ${sentence}`)
+}
+
+function isNothing(node: Node | null): node is null {
+  return node === null || (isScalar(node) && node.value === null)
 }
 
 /** Makes bigints numbers where nothing is lost, all the way down. */

@@ -31,6 +31,8 @@ type About = {
   readonly group: (typeof settingGroups)[number]
   /** One line, for help and the reference page. */
   readonly meaning: string
+  /** As people write it; empty: nothing. */
+  readonly defaultText: string
   readonly type: ValueType<unknown>
 }
 
@@ -44,18 +46,18 @@ export const settingsSchema = z.object({
     'sqlite:./data/fahao.db',
     'where bounds are kept: sqlite:FILE, or memory: (which forgets when it stops)',
   ),
-  resp: setting('Basics', orOff(address), { host: '127.0.0.1', port: 7379 }, 'where Redis clients connect'),
-  http: setting('Basics', orOff(address), { host: '127.0.0.1', port: 7380 }, 'where HTTP is served'),
+  resp: setting('Basics', orOff(address), '127.0.0.1:7379', 'where Redis clients connect'),
+  http: setting('Basics', orOff(address), '127.0.0.1:7380', 'where HTTP is served'),
   insecure: setting(
     'Basics',
     aSwitch,
-    false,
+    'off',
     'allow addresses that other machines can reach, though nobody has to log in',
   ),
   autoCreate: setting(
     'Basics',
     autoCreateRules,
-    [],
+    '',
     "create unknown generators whose name matches, such as 'order:*=sequence'; repeatable",
   ),
   logLevel: setting(
@@ -68,88 +70,83 @@ export const settingsSchema = z.object({
   workerId: setting(
     'Issuing',
     workerStrategy,
-    { by: 'pool' },
+    'pool',
     'the node part of snowflakes: pool, static:N, env:NAME, hostname, ordinal, ip-low-bits, ip-sum',
   ),
-  nodeIndex: setting(
-    'Issuing',
-    optional(count(0, 999_999_999)),
-    undefined,
-    'this node in formats with {node}',
-  ),
+  nodeIndex: setting('Issuing', optional(count(0, 999_999_999)), '', 'this node in formats with {node}'),
   leadMs: setting(
     'Issuing',
     optional(duration('1s', '24h')),
-    undefined,
+    '',
     'time that snowflakes reserve ahead, so how long they go on without the engine; default 10m, or 10s where --worker-id fixes the id',
   ),
   leadMaxMs: setting(
     'Issuing',
     duration('1s', '365d'),
-    3_600_000,
+    '1h',
     'a clock that jumps ahead further than this is followed only once it has stayed there for 5s',
   ),
-  callTimeoutMs: setting('Issuing', duration('10ms', '10m'), 5000, 'how long a call to the engine may take'),
-  waitersMax: setting('Issuing', count(1, 10_000_000), 100_000, 'requests that may wait for ids at once'),
+  callTimeoutMs: setting('Issuing', duration('10ms', '10m'), '5s', 'how long a call to the engine may take'),
+  waitersMax: setting('Issuing', count(1, 10_000_000), '100000', 'requests that may wait for ids at once'),
   shutdownTimeoutMs: setting(
     'Issuing',
     duration('0s', '10m'),
-    10_000,
+    '10s',
     'how long a stop may take to answer what is under way',
   ),
 
-  countMax: setting('Requests', count(1, 1_000_000), 100_000, 'ids that one request may ask for'),
-  incrbyMax: setting('Requests', whole(1n, 10n ** 18n), 10n ** 12n, 'largest step of INCRBY'),
+  countMax: setting('Requests', count(1, 1_000_000), '100000', 'ids that one request may ask for'),
+  incrbyMax: setting('Requests', whole(1n, 10n ** 18n), '1000000000000', 'largest step of INCRBY'),
   roundingGuard: setting(
     'Requests',
     onOff,
-    true,
+    'on',
     'refuse integers above 2^53−1 to clients that would round them',
   ),
 
-  respInlineMaxBytes: setting('RESP', size('1KiB', '1MiB'), 65_536, 'longest line of an inline command'),
-  respBulkMaxBytes: setting('RESP', size('1KiB', '512MiB'), 65_536, 'longest argument'),
-  respRequestMaxBytes: setting('RESP', size('16KiB', '1GiB'), 1_048_576, 'longest request'),
-  respArgumentsMax: setting('RESP', count(16, 1_048_576), 1024, 'arguments in a command'),
+  respInlineMaxBytes: setting('RESP', size('1KiB', '1MiB'), '64KiB', 'longest line of an inline command'),
+  respBulkMaxBytes: setting('RESP', size('1KiB', '512MiB'), '64KiB', 'longest argument'),
+  respRequestMaxBytes: setting('RESP', size('16KiB', '1GiB'), '1MiB', 'longest request'),
+  respArgumentsMax: setting('RESP', count(16, 1_048_576), '1024', 'arguments in a command'),
   respUnreadMaxBytes: setting(
     'RESP',
     size('4KiB', '1GiB'),
-    1_048_576,
+    '1MiB',
     'replies that a client has not read; above this its requests are not read either',
   ),
   respUnreadTimeoutMs: setting(
     'RESP',
     duration('1s', '1h'),
-    30_000,
+    '30s',
     'how long a client may stay above resp-unread-max before it is dropped',
   ),
   respUnreadTotalMaxBytes: setting(
     'RESP',
     size('1MiB', '64GiB'),
-    268_435_456,
+    '256MiB',
     'replies that such clients have not read, all together; above this one of them is dropped',
   ),
-  respConnectionsMax: setting('RESP', count(1, 1_000_000), 10_000, 'connections at once'),
+  respConnectionsMax: setting('RESP', count(1, 1_000_000), '10000', 'connections at once'),
   respIdleTimeoutMs: setting(
     'RESP',
     orOff(duration('1s', '24d')),
-    undefined,
+    'off',
     'close connections that have been silent for this long',
   ),
 
   httpNames: setting(
     'HTTP',
     words('NAME'),
-    [],
+    '',
     'further names under which HTTP is reached, as a proxy passes them in Host; repeatable',
   ),
-  httpConnectionsMax: setting('HTTP', count(1, 1_000_000), 10_000, 'connections at once'),
-  httpBodyMaxBytes: setting('HTTP', size('1KiB', '64MiB'), 65_536, 'longest body of a request'),
-  httpHeaderMaxBytes: setting('HTTP', size('1KiB', '1MiB'), 16_384, 'longest headers of a request'),
+  httpConnectionsMax: setting('HTTP', count(1, 1_000_000), '10000', 'connections at once'),
+  httpBodyMaxBytes: setting('HTTP', size('1KiB', '64MiB'), '64KiB', 'longest body of a request'),
+  httpHeaderMaxBytes: setting('HTTP', size('1KiB', '1MiB'), '16KiB', 'longest headers of a request'),
   httpRequestTimeoutMs: setting(
     'HTTP',
     duration('100ms', '10m'),
-    10_000,
+    '10s',
     'how long a client may take to send a request',
   ),
 })
@@ -164,23 +161,13 @@ export type Setting = About & {
   readonly name: string
   /** `FAHAO_LEAD_MAX`. */
   readonly variable: string
-  /** As people write it; empty: nothing. */
-  readonly defaultText: string
 }
 
 /** Every setting, in the order of help. */
 export const settings: readonly Setting[] = Object.freeze(
   (Object.keys(settingsSchema.shape) as SettingKey[]).map((key) => {
-    const schema = settingsSchema.shape[key]
-    const about = abouts.get(schema)!
     const name = nameOf(key)
-    return Object.freeze({
-      ...about,
-      key,
-      name,
-      variable: variableOf(name),
-      defaultText: about.type.show(schema.parse(undefined)),
-    })
+    return Object.freeze({ ...abouts.get(settingsSchema.shape[key])!, key, name, variable: variableOf(name) })
   }),
 )
 
@@ -193,12 +180,20 @@ function nameOf(key: string): string {
   return key.replace(/(?:Ms|Bytes)$/, '').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-function setting<Value>(group: About['group'], type: ValueType<Value>, fallback: Value, meaning: string) {
+/** @param defaultText as people write it; empty: nothing. */
+function setting<Value>(
+  group: About['group'],
+  type: ValueType<Value>,
+  defaultText: string,
+  meaning: string,
+): z.ZodType<Value> {
   const one = [z.string(), z.number(), z.bigint(), z.boolean()]
   const given = type.list
     ? z.union([...one, z.array(z.string())], { error: 'wants one text, or a list of texts' })
     : z.union(one, { error: 'wants a single value' })
+  // Before the parse: a default that came after it would stand in for `off` as well.
   return given
+    .prefault(defaultText)
     .transform((value, context) => {
       try {
         return type.read([value].flat().join(' '))
@@ -207,6 +202,5 @@ function setting<Value>(group: About['group'], type: ValueType<Value>, fallback:
         return z.NEVER
       }
     })
-    .default(fallback as never)
-    .register(abouts, { group, meaning, type: type as ValueType<unknown> })
+    .register(abouts, { group, meaning, defaultText, type: type as ValueType<unknown> })
 }

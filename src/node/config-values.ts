@@ -29,9 +29,16 @@ export type Address = {
 /** Unknown generators whose name matches `pattern`, a glob as in KEYS, are created with this kind. */
 export type AutoCreateRule = { readonly pattern: string; readonly kind: Kind }
 
-/** Any text. */
+/** Any text but none. */
 export function text(takes: string): ValueType<string> {
-  return { read: (given) => given, show: (value) => value, takes }
+  return {
+    read(given) {
+      if (given === '') throw refused(`'' is no ${takes}`)
+      return given
+    },
+    show: (value) => value,
+    takes,
+  }
 }
 
 /** One of a few words. */
@@ -50,7 +57,7 @@ export function oneOf<const Word extends string>(words: readonly Word[]): ValueT
 /** Any number of words, divided by white space. */
 export function words(takes: string): ValueType<readonly string[]> {
   return {
-    read: (given) => given.split(/\s+/),
+    read: wordsOf,
     show: (value) => value.join(' '),
     takes,
     list: true,
@@ -97,7 +104,11 @@ export function orOff<Value>(type: ValueType<Value>): ValueType<Value | undefine
 
 /** `type`, or not given: undefined. */
 export function optional<Value>(type: ValueType<Value>): ValueType<Value | undefined> {
-  return { ...type, show: (value) => (value === undefined ? '' : type.show(value)) }
+  return {
+    ...type,
+    read: (given) => (given === '' ? undefined : type.read(given)),
+    show: (value) => (value === undefined ? '' : type.show(value)),
+  }
 }
 
 /** `on` or `off`. */
@@ -146,10 +157,14 @@ export const workerStrategy: ValueType<WorkerStrategy> = {
 
 /** `PATTERN=KIND`, any number of them: names contain no white space, so that it can divide them. */
 export const autoCreateRules: ValueType<readonly AutoCreateRule[]> = {
-  read: (given) => given.split(/\s+/).map(readRule),
+  read: (given) => wordsOf(given).map(readRule),
   show: (rules) => rules.map(({ pattern, kind }) => `${pattern}=${kind}`).join(' '),
   takes: 'PATTERN=KIND',
   list: true,
+}
+
+function wordsOf(given: string): string[] {
+  return given.split(/\s+/).filter((word) => word !== '')
 }
 
 function readRule(given: string): AutoCreateRule {

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { settingGroups, settings } from '../../../src/node/config-schema.ts'
+
+const page = readFileSync(new URL('../../../docs/reference/configuration.md', import.meta.url), 'utf8')
+
+test('the reference page has a table for each group, with the settings as the schema has them', () => {
+  for (const group of settingGroups) {
+    const section = page.split(/^## /m).find((part) => part.startsWith(`${group}\n`))
+    const rows = section?.split('\n').filter((line) => line.startsWith('| `'))
+    const expected = settings
+      .filter((setting) => setting.group === group)
+      .map(({ name, type, defaultText, meaning }) => {
+        const cells = [`\`${name}\``, code(type.takes ?? 'on|off'), code(defaultText), meaning]
+        return `| ${cells.join(' | ')} |`
+      })
+    assert.deepEqual(rows, expected)
+  }
+})
+
+test('every setting has a name that nobody else has, in all spellings', () => {
+  for (const spelling of ['name', 'variable'] as const) {
+    assert.equal(new Set(settings.map((setting) => setting[spelling])).size, settings.length)
+  }
+})
+
+function code(text: string): string {
+  return text === '' ? '' : `\`${text.replaceAll('|', '\\|')}\``
+}

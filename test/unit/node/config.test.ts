@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type ConfigInputs, loadConfig, settingsText } from '../../../src/node/config.ts'
+import { settings } from '../../../src/node/config-schema.ts'
+
+function refusal(inputs: ConfigInputs): string {
+  try {
+    loadConfig(inputs)
+  } catch (error) {
+    assert.equal((error as { code?: string }).code, 'CONFIG')
+    return (error as Error).message
+  }
+  return assert.fail('it was not refused')
+}
+
+function fromFile(text: string, more: Omit<ConfigInputs, 'readFile'> = {}): ConfigInputs {
+  return { ...more, readFile: (path) => (path === 'fahao.yaml' ? text : undefined) }
+}
+
+describe('where a value comes from', () => {
+  const file = 'call-timeout: 1s\nlead-max: 2h'
+
+  test('flags go before the environment, the environment before the file, the file before defaults', () => {
+    const env = { FAHAO_CALL_TIMEOUT: '2s' }
+    const flags = { 'call-timeout': '3s' }
+    const found = [{}, fromFile(file), fromFile(file, { env }), fromFile(file, { env, flags })].map(
+      (inputs) => {
+        const { config, sources } = loadConfig(inputs)
+        return [config.callTimeoutMs, sources.callTimeoutMs]
+      },
+    )
+    assert.deepEqual(found, [
+      [5000, 'default'],
+      [1000, 'fahao.yaml:1:1'],
+      [2000, 'FAHAO_CALL_TIMEOUT'],
+      [3000, '--call-timeout'],
+    ])
+  })
+
+  test('each setting is looked up by itself', () => {
+    const { config, sources } = loadConfig(fromFile(file, { flags: { 'call-timeout': '3s' } }))
+    assert.deepEqual([config.callTimeoutMs, config.leadMaxMs], [3000, 7_200_000])
+    assert.equal(sources.leadMaxMs, 'fahao.yaml:2:1')
+  })
+
+  test('an empty variable and a key without a value count as not given', () => {
+    const { sources } = loadConfig(fromFile('lead-max:\nhttp: off', { env: { FAHAO_HTTP: '' } }))
+    assert.deepEqual([sources.leadMaxMs, sources.http], ['default', 'fahao.yaml:2:1'])
+  })
+
+  test('--config and FAHAO_CONFIG name the file, the flag first', () => {
+    const readFile = (path: string) => `lead-max: ${path === 'a' ? '1h' : '2h'}`
+    const read = (inputs: ConfigInputs) => loadConfig({ ...inputs, readFile }).sources.leadMaxMs
+    assert.equal(read({ flags: { config: 'a' }, env: { FAHAO_CONFIG: 'b' } }), 'a:1:1')
+    assert.equal(read({ env: { FAHAO_CONFIG: 'b' } }), 'b:1:1')
+  })
+
+  test('a file that was named must exist, the default one need not', () => {
+    assert.match(
+      refusal({ flags: { config: 'x.yaml' }, readFile: () => undefined }),
+      /no config file x\.yaml/,
+    )
+    loadConfig({ readFile: () => undefined })
+  })
+})
+
+describe('values', () => {
+  test('mean the same in every place', () => {
+    const given: Record<string, string> = {
+      engine: 'memory:',
+      resp: '127.0.0.1:1',
+      http: 'off',
+      insecure: 'on',
+      'auto-create': 'a:*=sequence b=segment',
+      'worker-id': 'static:7',
+      'node-index': '3',
+      lead: '90s',
+      'incrby-max': '1000000000000000000',
+      'rounding-guard': 'off',
+      'resp-bulk-max': '1MiB',
+      'resp-idle-timeout': '5m',
+      'http-names': 'ids.example.org',
+    }
+    const env = Object.fromEntries(settings.map(({ name, variable }) => [variable, given[name]]))
+    const file = Object.entries(given).map(([name, value]) => `${name}: '${value}'\n`)
+    const { config } = loadConfig({ flags: given })
+    assert.deepEqual(loadConfig({ env }).config, config)
+    assert.deepEqual(loadConfig(fromFile(file.join(''))).config, config)
+    const shown = Object.fromEntries(settingsText(config))
+    for (const [name, value] of Object.entries(given)) assert.equal(shown[name], value)
+    assert.deepEqual(loadConfig({ flags: shown }).config, config)
+  })
+
+  test('of defaults are written as they are shown', () => {
+    const shown = Object.fromEntries(settingsText(loadConfig({}).config))
+    for (const { name, defaultText } of settings) {
+      if (name !== 'lead') assert.equal(shown[name], defaultText)
+    }
+  })
+
+  test('are typed, in units that their names end with', () => {
+    const { config } = loadConfig({
+      flags: {
+        'resp-bulk-max': '1MiB',
+        resp: '[::1]:80',
+        'worker-id': 'env:POD',
+        'resp-idle-timeout': 'off',
+      },
+    })
+    assert.equal(config.respBulkMaxBytes, 1_048_576)
+    assert.deepEqual(config.resp, { host: '::1', port: 80 })
+    assert.deepEqual(config.workerId, { by: 'env', variable: 'POD' })
+    assert.equal(config.respIdleTimeoutMs, undefined)
+    assert.equal(loadConfig({ flags: { http: 'off' } }).config.http, undefined)
+    assert.equal(config.incrbyMax, 10n ** 12n)
+  })
+
+  test('that can be repeated come as flags, as a list, or divided by white space', () => {
+    const rules = [
+      { pattern: 'a=*', kind: 'sequence' },
+      { pattern: 'b', kind: 'snowflake' },
+    ]
+    const found = [
+      loadConfig({ flags: { 'auto-create': ['a=*=sequence', 'b=snowflake'] } }),
+      loadConfig({ env: { FAHAO_AUTO_CREATE: 'a=*=sequence  b=snowflake' } }),
+      loadConfig(fromFile("auto-create: ['a=*=sequence', b=snowflake]")),
+    ]
+    for (const { config } of found) assert.deepEqual(config.autoCreate, rules)
+  })
+
+  test('lead is ten minutes for a pooled worker id, ten seconds for a fixed one', () => {
+    assert.equal(loadConfig({}).config.leadMs, 600_000)
+    assert.equal(loadConfig({ flags: { 'worker-id': 'hostname' } }).config.leadMs, 10_000)
+    assert.equal(loadConfig({ flags: { 'worker-id': 'hostname', lead: '1m' } }).config.leadMs, 60_000)
+  })
+
+  test('cannot be changed afterwards', () => {
+    const { config } = loadConfig({ flags: { 'auto-create': 'a=sequence' } })
+    assert.throws(() => Object.assign(config, { engine: 'memory:' }), TypeError)
+    assert.throws(() => Object.assign(config.resp!, { port: 1 }), TypeError)
+    assert.throws(() => Object.assign(config.autoCreate[0]!, { kind: 'segment' }), TypeError)
+  })
+})
+
+describe('a refused value', () => {
+  const wrong: [flag: string, value: string, message: RegExp][] = [
+    ['engine', '', /--engine/],
+    ['resp', '7379', /no address; write HOST:PORT/],
+    ['resp', '127.0.0.1:65536', /no address/],
+    ['resp', '::1:7379', /no address/],
+    ['log-level', 'loud', /none of trace, debug, info/],
+    ['worker-id', 'ip', /use static:N, env:NAME, hostname/],
+    ['worker-id', 'static:65536', /from 0 to 65535/],
+    ['node-index', '-1', /no whole number from 0/],
+    ['lead', '1ms', /out of range; give 1s to 24h/],
+    ['lead', '10 minutes', /not a duration such as/],
+    ['call-timeout', '0s', /out of range/],
+    ['count-max', '0', /from 1 to/],
+    ['incrby-max', '1e12', /no whole number/],
+    ['incrby-max', '1000000000000000001', /from 1 to/],
+    ['rounding-guard', 'perhaps', /neither on nor off/],
+    ['resp-bulk-max', '1', /out of range; give 1KiB/],
+    ['resp-bulk-max', '64KB', /not a size such as/],
+    ['auto-create', 'order', /write PATTERN=KIND/],
+    ['auto-create', 'order=serial', /with one of sequence, segment/],
+  ]
+  for (const [flag, value, message] of wrong) {
+    test(`names its flag and what would do: --${flag} '${value}'`, () => {
+      const said = refusal({ flags: { [flag]: value } })
+      assert.match(said, new RegExp(`^--${flag}: `))
+      assert.match(said, message)
+    })
+  }
+
+  test('names its variable, or its line and column', () => {
+    assert.match(refusal({ env: { FAHAO_LEAD: 'x' } }), /^FAHAO_LEAD: /)
+    assert.match(refusal(fromFile('engine: x\n\nlead: x')), /^fahao\.yaml:3:1: lead: /)
+  })
+
+  test('does not hide the others', () => {
+    const said = refusal({ flags: { lead: 'x', resp: 'y' } })
+    assert.match(said, /--resp: .*; --lead: /)
+  })
+
+  test('is one line, however long what was given', () => {
+    const said = refusal({ flags: { 'worker-id': 'x'.repeat(10_000), 'log-level': 'y'.repeat(10_000) } })
+    assert.ok(said.length < 500)
+    assert.ok(!said.includes('\n'))
+  })
+
+  test('a list where one value is wanted, and the other way round', () => {
+    assert.match(refusal(fromFile('resp: [a, b]')), /wants a single value/)
+    assert.match(refusal(fromFile('auto-create: { a: sequence }')), /a list of texts/)
+  })
+})
+
+describe('unknown names', () => {
+  test('in the file are refused, with the nearest known one', () => {
+    assert.match(
+      refusal(fromFile('engine: x\nled-max: 1h')),
+      /^fahao\.yaml:2:1: .*'led-max'; did you mean 'lead-max'/,
+    )
+    assert.match(refusal(fromFile('callTimeout: 1s')), /did you mean 'call-timeout'/)
+    assert.match(refusal(fromFile('generator: {}')), /did you mean 'generators'/)
+    assert.match(refusal(fromFile('cluster: a')), /`fahao config` lists/)
+  })
+
+  test('in the environment are refused only where they are a slip: Kubernetes sets some of its own', () => {
+    assert.match(refusal({ env: { FAHAO_LOGLEVEL: 'info' } }), /did you mean FAHAO_LOG_LEVEL/)
+    assert.match(refusal({ env: { FAHAO_RSEP: 'off' } }), /did you mean FAHAO_RESP/)
+    loadConfig({
+      env: {
+        FAHAO_SERVICE_HOST: '10.0.0.1',
+        FAHAO_SERVICE_PORT: '7379',
+        FAHAO_PORT: 'tcp://10.0.0.1:7379',
+        FAHAO_PORT_7379_TCP_ADDR: '10.0.0.1',
+        FAHAO_RESP_PORT: 'tcp://10.0.0.1:7379',
+        FAHAO_HTTP_SERVICE_HOST: '10.0.0.1',
+        FAHAO_URL: 'http://127.0.0.1:7380',
+      },
+    })
+  })
+})
+
+describe('doors', () => {
+  for (const address of [
+    '0.0.0.0:1',
+    '[::]:1',
+    '192.168.1.7:1',
+    'ids.example.org:1',
+    '127.0.0.1.example.org:1',
+  ]) {
+    test(`an address that others can reach is refused, with the way to allow it: ${address}`, () => {
+      assert.match(refusal({ flags: { resp: address } }), /^--resp: other machines can reach .* --insecure/)
+      assert.match(refusal(fromFile(`http: '${address}'`)), /^fahao\.yaml:1:1: other machines/)
+      loadConfig({ flags: { resp: address, http: address, insecure: true } })
+    })
+  }
+
+  test('loopback is open to nobody else', () => {
+    for (const address of ['127.0.0.1:1', '127.9.9.9:1', '[::1]:1', 'localhost:1', 'LOCALHOST:1']) {
+      loadConfig({ flags: { resp: address, http: address } })
+    }
+  })
+})

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  type Machine,
+  parseWorkerStrategy,
+  proposeWorkerId,
+  thisMachine,
+  workerStrategyText,
+} from '../../../src/node/worker-id.ts'
+
+const machine: Machine = { env: {}, hostname: 'localhost', addresses: [] }
+
+function propose(strategy: string, about: Partial<Machine> = {}): number | undefined {
+  return proposeWorkerId(parseWorkerStrategy(strategy), { ...machine, ...about })
+}
+
+function refused(strategy: string, about: Partial<Machine>, message: RegExp): void {
+  assert.throws(
+    () => propose(strategy, about),
+    (error: Error & { code: string }) =>
+      error.code === 'WORKERID' && message.test(error.message) && /--worker-id pool/.test(error.message),
+  )
+}
+
+test('pool proposes nothing, static what it says', () => {
+  assert.equal(propose('pool'), undefined)
+  assert.equal(propose('static:0'), 0)
+  assert.equal(propose('static:65535'), 65_535)
+})
+
+test('env reads a variable of any name', () => {
+  assert.equal(propose('env:POD_INDEX', { env: { POD_INDEX: '12' } }), 12)
+  refused('env:POD_INDEX', {}, /POD_INDEX is not set/)
+  refused('env:POD_INDEX', { env: { POD_INDEX: '' } }, /POD_INDEX is not set/)
+  for (const value of ['65536', '-1', '1.5', '0x1', ' 1', '9'.repeat(20)]) {
+    refused('env:POD_INDEX', { env: { POD_INDEX: value } }, /POD_INDEX gives the worker id .* 0 to 65535/)
+  }
+})
+
+describe('hostname', () => {
+  test('takes the digits at the end, as decimal', () => {
+    assert.equal(propose('hostname', { hostname: 'order-01' }), 1)
+    assert.equal(propose('hostname', { hostname: 'node12' }), 12)
+    assert.equal(propose('hostname', { hostname: 'a-010' }), 10)
+  })
+
+  test('says how to name hosts when there are none, or too many', () => {
+    refused('hostname', { hostname: 'order' }, /order ends in no digits; name hosts like order-01/)
+    refused('hostname', { hostname: 'web1.example.org' }, /ends in no digits/)
+    refused('hostname', { hostname: 'i-0123456789' }, /from 0 to 65535/)
+  })
+})
+
+describe('ordinal', () => {
+  test('takes what a StatefulSet gives', () => {
+    assert.equal(propose('ordinal', { hostname: 'fahao-0' }), 0)
+    assert.equal(propose('ordinal', { hostname: 'fahao-17' }), 17)
+  })
+
+  test('refuses the random names of a Deployment, which hostname would misread', () => {
+    assert.equal(propose('hostname', { hostname: 'fahao-7d9f8b6c5-x2x45' }), 45)
+    for (const hostname of ['fahao-7d9f8b6c5-x2x45', 'fahao', 'fahao-01', 'fahao7']) {
+      refused('ordinal', { hostname }, /does not end in an ordinal/)
+    }
+  })
+})
+
+describe('addresses', () => {
+  test('ip-low-bits takes the last 10 bits of the first IPv4 address', () => {
+    assert.equal(propose('ip-low-bits', { addresses: ['192.168.1.108'] }), 0b01_0110_1100)
+    assert.equal(propose('ip-low-bits', { addresses: ['10.0.7.255', '10.0.0.1'] }), 1023)
+    assert.equal(propose('ip-low-bits', { addresses: ['fd00::1', '10.0.4.9'] }), 9)
+    refused('ip-low-bits', { addresses: ['fd00::1'] }, /no IPv4 address; set static:N/)
+  })
+
+  test('ip-sum adds the bytes of an IPv4 address', () => {
+    assert.equal(propose('ip-sum', { addresses: ['192.168.1.108'] }), 192 + 168 + 1 + 108)
+    assert.equal(propose('ip-sum', { addresses: ['fd00::1', '10.0.0.1'] }), 11)
+  })
+
+  test('ip-sum adds the low 6 bits of each byte of an IPv6 address', () => {
+    const sums = {
+      '2000:0:0:0:1428:0:57ab:1': 0x20 + 0x14 + 0x28 + (0x57 & 63) + (0xab & 63) + 1,
+      'fd00::1': (0xfd & 63) + 1,
+      '::ffff:10.0.0.1': 63 + 63 + 10 + 1,
+      'fd12:3456:789a::': (0xfd & 63) + 0x12 + 0x34 + (0x56 & 63) + (0x78 & 63) + (0x9a & 63),
+      'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff': 16 * 63,
+    }
+    for (const [address, sum] of Object.entries(sums)) {
+      assert.equal(propose('ip-sum', { addresses: [address] }), sum, address)
+    }
+    refused('ip-sum', {}, /no address but loopback; set static:N/)
+  })
+
+  test('of this machine leave out those that every machine has', () => {
+    for (const address of thisMachine().addresses)
+      assert.doesNotMatch(address, /^(?:127\.|::1$|fe80:|169\.254)/)
+  })
+})
+
+test('a strategy is written as it is read', () => {
+  for (const text of ['pool', 'static:7', 'env:A', 'hostname', 'ordinal', 'ip-low-bits', 'ip-sum']) {
+    assert.equal(workerStrategyText(parseWorkerStrategy(text)), text)
+  }
+})
+
+test('an unknown strategy is refused with those that there are', () => {
+  for (const text of ['', 'static', 'static:', 'static:x', 'static:65536', 'env:', 'Pool', 'ip']) {
+    assert.throws(() => parseWorkerStrategy(text), { code: 'CONFIG' }, text)
+  }
+})
