@@ -1,0 +1,75 @@
+/** Replies → bytes, in RESP2 and RESP3. */
+import { unreachable } from '../base/assert.ts'
+import { FahaoError } from '../base/errors.ts'
+import { Issued, MapReply, type Reply, SetReply, SimpleString, VerbatimText } from '../commands/command.ts'
+import type { Output } from './output.ts'
+import type { WideIds } from './rounding.ts'
+
+/** How a peer wants its replies. */
+export type Encoding = {
+  readonly protocol: 2 | 3
+  readonly wideIds: WideIds
+}
+
+const numberMax = BigInt(Number.MAX_SAFE_INTEGER)
+
+/** Writes a reply. Throws UNSAFE for an id that the peer would round; set the output back then. */
+export function encode(output: Output, reply: Reply, encoding: Encoding): void {
+  const three = encoding.protocol === 3
+  if (typeof reply === 'number' || typeof reply === 'bigint') return output.line(':', reply)
+  if (typeof reply === 'string') return output.text('$', reply)
+  if (reply === null) return output.ascii(three ? '_\r\n' : '$-1\r\n')
+  if (typeof reply === 'boolean') return output.ascii(booleanText(reply, three))
+  if (reply instanceof Issued) return encodeIssued(output, reply.id, encoding.wideIds)
+  if (reply instanceof SimpleString) return output.oneLine('+', reply.text)
+  if (reply instanceof Uint8Array) return output.bytes('$', reply)
+  if (isArray(reply)) return encodeItems(output, '*', reply, encoding)
+  if (reply instanceof VerbatimText) {
+    return three ? output.text('=', reply.text, 'txt:') : output.text('$', reply.text)
+  }
+  if (reply instanceof SetReply) return encodeItems(output, three ? '~' : '*', reply.items, encoding)
+  if (reply instanceof MapReply) return encodeMap(output, reply, encoding)
+  return unreachable(reply)
+}
+
+/** Writes `-CODE message`. */
+export function encodeError(output: Output, code: string, message: string): void {
+  output.oneLine('-', `${code} ${message}`)
+}
+
+/** What a client that would round an id is told instead. */
+export function unsafeInteger(): FahaoError {
+  return new FahaoError(
+    'UNSAFE',
+    'the id is past 2^53-1 and this client would round it; use ID.NEXT, which replies a string',
+  )
+}
+
+function encodeIssued(output: Output, id: bigint, wideIds: WideIds): void {
+  if (id <= numberMax || wideIds === 'integer') return output.line(':', id)
+  if (wideIds === 'refused') throw unsafeInteger()
+  output.line('(', id)
+}
+
+function encodeItems(output: Output, introducer: string, items: readonly Reply[], encoding: Encoding): void {
+  output.line(introducer, items.length)
+  for (const item of items) encode(output, item, encoding)
+}
+
+function encodeMap(output: Output, { entries }: MapReply, encoding: Encoding): void {
+  if (encoding.protocol === 3) output.line('%', entries.length)
+  else output.line('*', entries.length * 2)
+  for (const [key, value] of entries) {
+    encode(output, key, encoding)
+    encode(output, value, encoding)
+  }
+}
+
+function booleanText(value: boolean, three: boolean): string {
+  if (three) return value ? '#t\r\n' : '#f\r\n'
+  return value ? ':1\r\n' : ':0\r\n'
+}
+
+function isArray(reply: object): reply is readonly Reply[] {
+  return Array.isArray(reply)
+}

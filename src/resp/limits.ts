@@ -1,0 +1,49 @@
+/** What one connection, and all of them together, may use up. */
+
+/** Limits of the RESP server. Each is a config key. */
+export type RespLimits = {
+  /** Connections at once; one more is told so and closed. */
+  readonly connectionsMax: number
+  /** Longest inline command, and longest line that holds a length, in bytes. */
+  readonly inlineBytesMax: number
+  /** Longest argument, in bytes. */
+  readonly bulkBytesMax: number
+  /** Most arguments of a request, the command's own word included. */
+  readonly argumentsMax: number
+  /** Longest request, in bytes. */
+  readonly requestBytesMax: number
+  /** The same two before AUTH, where one is needed, and how long a connection may take for it, in ms. */
+  readonly unknownArgumentsMax: number
+  readonly unknownBytesMax: number
+  readonly unknownTimeoutMs: number
+  /** Unread replies of one connection, in bytes; beyond it no further command of it is carried out. */
+  readonly unreadBytesMax: number
+  /** Unread replies of all connections that are beyond that limit, in bytes; one more of them is dropped. */
+  readonly unreadTotalBytesMax: number
+  /** How long a connection may stay beyond that limit before it is dropped, in ms. */
+  readonly unreadTimeoutMs: number
+  /** Requests received while a command of the same connection waits, in bytes, before reading pauses. */
+  readonly queuedBytesMax: number
+  /** Closes connections that have sent nothing for so long, in ms; 0: never. */
+  readonly idleTimeoutMs: number
+  /** How long the peer may take to close its end after ours is closed, in ms. */
+  readonly lingerMs: number
+}
+
+/** What is in force where nothing is configured. */
+export const defaultLimits: RespLimits = Object.freeze({
+  connectionsMax: 10_000,
+  inlineBytesMax: 65_536,
+  bulkBytesMax: 65_536,
+  argumentsMax: 1024,
+  requestBytesMax: 1_048_576,
+  unknownArgumentsMax: 10,
+  unknownBytesMax: 16_384,
+  unknownTimeoutMs: 5000,
+  unreadBytesMax: 1_048_576,
+  unreadTotalBytesMax: 268_435_456,
+  unreadTimeoutMs: 30_000,
+  queuedBytesMax: 65_536,
+  idleTimeoutMs: 0,
+  lingerMs: 1000,
+})

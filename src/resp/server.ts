@@ -1,0 +1,204 @@
+/** Serves Redis's protocol on a port: accepts connections, looks after their deadlines, stops in good order. */
+import { createServer, type Server, type Socket } from 'node:net'
+import { type Clock, systemClock, type Timer } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
+import type { CommandContext, Session } from '../commands/context.ts'
+import type { CommandTable } from '../commands/table.ts'
+import { Connection, type ConnectionHost, type Totals } from './connection.ts'
+import { defaultLimits, type RespLimits } from './limits.ts'
+import { Output } from './output.ts'
+
+/** How to serve. */
+export type RespServerOptions = {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+  readonly table: CommandTable
+  /** What the commands of a connection get; called once for each. */
+  readonly context: (session: Session) => CommandContext
+  readonly limits?: Partial<RespLimits>
+  /** Who a connection is before it authenticates; empty: nobody, and AUTH comes first. Default `default`. */
+  readonly user?: string
+  /** Whether ids past 2^53−1 are kept from clients that would round them. Default true. */
+  readonly roundingGuard?: boolean
+  readonly clock?: Clock
+  /** Told of errors that no client can do anything about. */
+  readonly onError?: (error: unknown, session?: Session) => void
+}
+
+/** Figures of a server, since it started. */
+export type RespStats = {
+  /** Open now. */
+  readonly connections: number
+  readonly connectionsTotal: number
+  /** Closed at once, because there were too many. */
+  readonly connectionsRejected: number
+  readonly commands: number
+  readonly bytesIn: number
+  readonly bytesOut: number
+}
+
+const keepAliveMs = 60_000
+const sweepMsMax = 1000
+
+/** Listens. Rejects with CONFIG when it cannot. */
+export function startRespServer(options: RespServerOptions): Promise<RespServer> {
+  return new Promise((resolve, reject) => {
+    const server = createServer({
+      // Commands that came before the peer's end are answered.
+      allowHalfOpen: true,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: keepAliveMs,
+    })
+    const refuse = (error: NodeJS.ErrnoException) => {
+      const message = `cannot serve RESP on ${options.host}:${options.port} (${error.code ?? error.message}); choose another address`
+      reject(new FahaoError('CONFIG', message, { cause: error }))
+    }
+    server.once('error', refuse)
+    server.listen(options.port, options.host, () => {
+      server.off('error', refuse)
+      resolve(new RespServer(server, options))
+    })
+  })
+}
+
+/** A server that listens. */
+export class RespServer {
+  /** The port that it listens on. */
+  readonly port: number
+  /** `host:port`. */
+  readonly address: string
+  readonly #server: Server
+  readonly #host: ConnectionHost
+  readonly #options: RespServerOptions
+  readonly #connections = new Set<Connection>()
+  readonly #totals: Totals = { commands: 0, bytesIn: 0, bytesOut: 0, blockedBytes: 0 }
+  readonly #corked: Connection[] = []
+  #accepted = 0
+  #rejected = 0
+  #sweep: Timer | undefined
+  #closed: Promise<void> | undefined
+
+  constructor(server: Server, options: RespServerOptions) {
+    const bound = server.address()
+    if (bound === null || typeof bound === 'string') throw new Error('a listening TCP server has a port')
+    this.port = bound.port
+    this.address = hostAndPort(bound.address, bound.port)
+    this.#server = server
+    this.#options = options
+    this.#host = this.#makeHost()
+    server.on('connection', (socket) => this.#accept(socket))
+    server.on('error', (error) => options.onError?.(error))
+    this.#sweepSoon()
+  }
+
+  /** The sessions of the open connections. */
+  *sessions(): Iterable<Session> {
+    for (const connection of this.#connections) yield connection.session
+  }
+
+  /** Figures as they are now. */
+  get stats(): RespStats {
+    const { commands, bytesIn, bytesOut } = this.#totals
+    return {
+      connections: this.#connections.size,
+      connectionsTotal: this.#accepted,
+      connectionsRejected: this.#rejected,
+      commands,
+      bytesIn,
+      bytesOut,
+    }
+  }
+
+  /**
+   * Accepts no one more, answers what has been received, and closes. Connections that have not come to an end
+   * after `deadlineMs` are dropped. Resolves when none is left.
+   */
+  close(deadlineMs: number): Promise<void> {
+    this.#closed ??= this.#shutDown(deadlineMs)
+    return this.#closed
+  }
+
+  async #shutDown(deadlineMs: number): Promise<void> {
+    const ended = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    const deadline = this.#host.clock.timer(deadlineMs, () => {
+      for (const connection of this.#connections) connection.drop()
+    })
+    for (const connection of this.#connections) connection.finish()
+    await ended
+    deadline.cancel()
+    this.#sweep?.cancel()
+  }
+
+  #accept(socket: Socket): void {
+    const { remoteAddress, remotePort, localAddress, localPort } = socket
+    if (this.#connections.size >= this.#host.limits.connectionsMax) return this.#reject(socket)
+    // Gone before it was accepted.
+    if (remoteAddress === undefined || localAddress === undefined) return void socket.destroy()
+    const facts = {
+      id: ++this.#accepted,
+      address: hostAndPort(remoteAddress, remotePort),
+      localAddress: hostAndPort(localAddress, localPort),
+      startedMonoUs: this.#host.clock.monoUs(),
+      user: this.#options.user ?? 'default',
+      roundingGuard: this.#options.roundingGuard ?? true,
+    }
+    this.#connections.add(new Connection(socket, facts, this.#host))
+  }
+
+  #reject(socket: Socket): void {
+    this.#rejected++
+    socket.on('error', () => {})
+    socket.end('-ERR max number of clients reached\r\n')
+    socket.destroySoon()
+  }
+
+  #makeHost(): ConnectionHost {
+    const { table, context, clock = systemClock, onError } = this.#options
+    const limits = { ...defaultLimits, ...this.#options.limits }
+    return {
+      table,
+      context,
+      limits,
+      clock,
+      known: limits,
+      unknown: {
+        inlineBytesMax: Math.min(limits.inlineBytesMax, limits.unknownBytesMax),
+        bulkBytesMax: Math.min(limits.bulkBytesMax, limits.unknownBytesMax),
+        argumentsMax: Math.min(limits.argumentsMax, limits.unknownArgumentsMax),
+        requestBytesMax: Math.min(
+          limits.requestBytesMax,
+          limits.unknownArgumentsMax * limits.unknownBytesMax,
+        ),
+        unknownPeer: true,
+      },
+      output: new Output(),
+      totals: this.#totals,
+      onError: (error, session) => onError?.(error, session),
+      uncorkSoon: (connection) => {
+        if (this.#corked.push(connection) === 1) setImmediate(this.#uncork)
+      },
+      onGone: (connection) => this.#connections.delete(connection),
+    }
+  }
+
+  #uncork = () => {
+    for (const connection of this.#corked.splice(0)) connection.uncork()
+  }
+
+  /** One timer looks after every deadline of every connection. */
+  #sweepSoon(): void {
+    const { lingerMs, unreadTimeoutMs, unknownTimeoutMs, idleTimeoutMs } = this.#host.limits
+    const shortestMs = Math.min(lingerMs, unreadTimeoutMs, unknownTimeoutMs, idleTimeoutMs || sweepMsMax)
+    this.#sweep = this.#host.clock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
+      const nowUs = this.#host.clock.monoUs()
+      for (const connection of this.#connections) if (connection.overdue(nowUs)) connection.drop()
+      this.#sweepSoon()
+    })
+  }
+}
+
+function hostAndPort(host: string, port: number | undefined): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
