@@ -3,6 +3,8 @@ import { createServer, type ServerOptions } from 'node:http'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { FahaoNode } from '../node/node.ts'
 import { makeGuard } from './browser-safety.ts'
+import { docsOperation } from './console/docs-page.ts'
+import { landingOperation } from './console/landing.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
 import { advanceOperation } from './native/advance.ts'
 import { decodeOperation } from './native/decode.ts'
@@ -10,6 +12,9 @@ import { generatorOperations } from './native/generators.ts'
 import { nextOperation, rangeOperation } from './native/issue.ts'
 import type { Operation } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
+import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
+import { openApiOperation } from './ops/openapi.ts'
+import { answerUnreadable } from './unreadable.ts'
 
 /** Limits of the HTTP side. */
 export type HttpLimits = {
@@ -40,6 +45,10 @@ export type HttpOptions = {
   readonly names?: readonly string[]
   readonly limits?: Partial<HttpLimits>
   readonly log?: HttpLog
+  /** What the RESP server counts, for /metrics; absent where there is none. */
+  readonly respFigures?: () => TransportFigures
+  /** Generators with series of their own in /metrics. Default 200. */
+  readonly seriesMax?: number
 }
 
 /** Longest name, each of its bytes percent-encoded. */
@@ -53,28 +62,58 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     bodyLimit: limits.bodyMaxBytes,
     routerOptions: { maxParamLength: parameterCharactersMax },
     return503OnClosing: false,
+    clientErrorHandler: answerUnreadable,
     serverFactory: (handler) => createServer(serverOptions(limits), handler),
     frameworkErrors: (error, request, reply) => sendProblem(error, request, reply, log),
   })
   const guard = makeGuard(options.host, options.names)
   app.addHook('onRequest', (request, _, done) => done(guard(request)))
   readJsonOnly(app)
-  const operations = operationsOf(node)
+  const traffic = countTraffic(app)
+  const metrics = new Metrics({
+    node,
+    http: () => traffic,
+    ...(options.respFigures === undefined ? {} : { resp: options.respFigures }),
+    ...(options.seriesMax === undefined ? {} : { seriesMax: options.seriesMax }),
+  })
+  app.addHook('onClose', async () => metrics.close())
+  const operations = operationsOf(node, metrics)
   for (const operation of operations) mount(app, operation)
   answerFailures(app, operations, log)
   return app
 }
 
 /** Every operation, in the order of the documentation. */
-export function operationsOf(node: FahaoNode): Operation[] {
-  return [
+export function operationsOf(node: FahaoNode, metrics: Metrics): Operation[] {
+  const all = () => operations
+  const operations = [
     nextOperation(node),
     rangeOperation(node),
     decodeOperation(node),
     ...generatorOperations(node.catalogue),
     advanceOperation(node),
     ...healthOperations(node),
+    metricsOperation(metrics),
+    openApiOperation(node.server.version, all),
+    docsOperation(all),
+    landingOperation(node),
   ]
+  return operations
+}
+
+/** Counts connections and requests where they arrive: nothing per request but one addition. */
+function countTraffic(app: FastifyInstance): TransportFigures {
+  const traffic = { connections: 0, requests: 0 }
+  app.server.on('request', () => {
+    traffic.requests++
+  })
+  app.server.on('connection', (socket) => {
+    traffic.connections++
+    socket.once('close', () => {
+      traffic.connections--
+    })
+  })
+  return traffic
 }
 
 function mount(app: FastifyInstance, { method, path, handler }: Operation): void {

@@ -1,23 +1,26 @@
 /** Errors as HTTP shows them: RFC 9457 problem details, with the registry's word in `code`. */
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError } from 'fastify'
+import { z } from 'zod'
 import { type ErrorCode, errorRegistry, FahaoError } from '../base/errors.ts'
 
+/** The body of every error answer, as a schema. */
+export const problemShape = z
+  .object({
+    type: z
+      .string()
+      .meta({ description: 'where this error is explained; about:blank: its status says it all' }),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string().meta({ description: 'what is wrong with this request, and what to do' }),
+    code: z.enum(Object.keys(errorRegistry) as ErrorCode[]).meta({ description: 'stable, for programs' }),
+    retryable: z.boolean().meta({ description: 'whether the same request, a moment later, can succeed' }),
+    instance: z.string().meta({ description: 'path and query of the request' }),
+  })
+  .meta({ id: 'Problem', description: 'RFC 9457 problem details' })
+
 /** The body of every error answer. */
-export type Problem = {
-  /** Where this kind of error is explained, or `about:blank` where its status says everything. */
-  readonly type: string
-  readonly title: string
-  readonly status: number
-  /** What is wrong with this request, and what to do. */
-  readonly detail: string
-  /** The published word of the error. */
-  readonly code: ErrorCode
-  /** Whether the same request, sent again unchanged after a moment, can succeed. */
-  readonly retryable: boolean
-  /** The path and query of the request. */
-  readonly instance: string
-}
+export type Problem = Readonly<z.output<typeof problemShape>>
 
 /** The content type of problem details. */
 export const problemType = 'application/problem+json; charset=utf-8'

@@ -68,25 +68,26 @@ export function nextOperation({ catalogue, server }: FahaoNode): Operation {
 
 /** `POST /v1/generators/{name}/range` */
 export function rangeOperation({ catalogue, server }: FahaoNode): Operation {
-  const query = countQuery(server.countMax)
+  const countMax = Number(server.incrByMax)
+  const query = countQuery(countMax)
   return {
     id: 'range',
     method: 'POST',
     path: '/v1/generators/{name}/range',
     tag: 'ids',
-    summary: 'Issues `count` ids as half-open ranges, for callers that number things themselves.',
+    summary: 'Issues `count` ids as half-open ranges, for a client that hands them out itself.',
     notes:
-      'All or nothing. The ids of a range are start, start + increment, … below end; together the ranges hold exactly `count` ids, raw: without the generator’s format.',
+      'All or nothing; usually there is one range. Raw ids, without the generator’s format. Only for kinds made of a counter whose ids are ordered and one apart; for others, use next with a count.',
     query,
     answers: { 200: { description: 'The ranges.', content: { 'application/json': rangesShape } } },
-    errors,
+    errors: [...errors, 'WRONGTYPE'],
     example: { name: 'order', query: 'count=1000' },
     async handler(request, reply) {
       refuseBody(request)
-      const count = countOf(request, query, server.countMax)
+      const count = countOf(request, query, countMax)
       const generator = await catalogue.open(nameOf(request))
-      const runs = await generator.draw(count, { signal: goneSignal(reply) })
-      return { ranges: runs.map(rangeJson) }
+      if (!generator.contiguous) throw notContiguous(generator.name)
+      return { ranges: joined(await generator.draw(count, { signal: goneSignal(reply) })) }
     },
   }
 }
@@ -101,10 +102,7 @@ function countOf(request: FastifyRequest, query: ReturnType<typeof countQuery>, 
   if (!request.url.includes('?')) return 1
   const { count = 1 } = readQuery(query, request)
   if (count <= countMax) return count
-  throw new FahaoError(
-    'LIMIT',
-    `count ${count} is above the limit of ${countMax} (count-max); ask for fewer at a time`,
-  )
+  throw new FahaoError('LIMIT', `count ${count} is above the limit of ${countMax}; ask for fewer at a time`)
 }
 
 /** Aborted when the client goes away before its answer. Made only for requests that wait. */
@@ -137,7 +135,22 @@ function textsOf(generator: Generator, runs: readonly Run[], formatted: boolean)
   return texts
 }
 
-function rangeJson(run: Run): z.output<typeof rangesShape>['ranges'][number] {
-  const end = run.at(run.count - 1) + 1n
-  return { start: String(run.first), end: String(end), increment: run.stride }
+/** Runs that touch become one range. */
+function joined(runs: readonly Run[]): z.output<typeof rangesShape>['ranges'] {
+  const ranges: { start: string; end: string }[] = []
+  for (const run of runs) {
+    const start = String(run.first)
+    const end = String(run.first + BigInt(run.count))
+    const last = ranges.at(-1)
+    if (last?.end === start) last.end = end
+    else ranges.push({ start, end })
+  }
+  return ranges
+}
+
+function notContiguous(name: string): FahaoError {
+  return new FahaoError(
+    'WRONGTYPE',
+    `'${name}' does not issue its ids one apart and in order; POST …/next?count=n instead`,
+  )
 }

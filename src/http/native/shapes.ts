@@ -36,8 +36,7 @@ export const rangesShape = z
     ranges: z.array(
       z.object({
         start: id,
-        end: id.meta({ description: 'exclusive' }),
-        increment: z.int().meta({ description: 'from one id of the range to the next' }),
+        end: id.meta({ description: 'the first id that is not included' }),
       }),
     ),
   })

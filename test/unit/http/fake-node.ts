@@ -31,7 +31,7 @@ export class FakeGenerator implements Generator {
   definition: Definition
   readonly incarnation = 1n
   readonly mode = 'local'
-  readonly contiguous = true
+  contiguous = true
   /** The next id. */
   next: bigint
   /** While true, `take` has nothing and `draw` waits for `wet` or its signal. */
@@ -208,7 +208,11 @@ export class FakeCatalogue implements Catalogue {
 }
 
 /** A node, and what a test may bend. */
-export type FakeNode = Omit<FahaoNode, 'catalogue'> & { catalogue: FakeCatalogue; healthNow: Health; advancedBy: bigint[] }
+export type FakeNode = Omit<FahaoNode, 'catalogue'> & {
+  catalogue: FakeCatalogue
+  healthNow: Health
+  advancedBy: bigint[]
+}
 
 /** A healthy node without generators. */
 export function fakeNode(): FakeNode {
@@ -222,8 +226,9 @@ export function fakeNode(): FakeNode {
     timeline: { nowUs: () => nowUs, monoUs: () => 5_000_000 },
     server: {
       version: '1.2.3',
-      respPort: 7379,
+      respPort: 7379 as number | undefined,
       countMax: 1000,
+      incrByMax: 1_000_000n,
       startedMonoUs: 1_000_000,
       sessions: () => [],
     },

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import type { InjectOptions } from 'fastify'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
+import { Run } from '../../../src/ids/run.ts'
 import { fakeNode } from './fake-node.ts'
 
 function start() {
@@ -77,6 +78,19 @@ describe('POST next', () => {
     assert.equal((await answer).body, '{"ids":["1"]}')
   })
 
+  test('lets go of a waiting request whose client has gone, and no id of it', async () => {
+    const { order, app } = start()
+    order.dry = true
+    const gone = new AbortController()
+    const request = app.inject({ method: 'POST', url: '/v1/generators/order/next', signal: gone.signal })
+    await new Promise((resolve) => setImmediate(resolve))
+    gone.abort()
+    await assert.rejects(request)
+    while (order.aborted === 0) await new Promise((resolve) => setImmediate(resolve))
+    order.wet()
+    assert.equal(order.issued, 0)
+  })
+
   test('says when a retry can help, and after how long', async () => {
     const { order, post } = start()
     order.dry = true
@@ -110,11 +124,34 @@ describe('POST range', () => {
   test('issues half-open ranges of raw ids', async () => {
     const { node, post } = start()
     node.catalogue.add('sms', { kind: 'segment', format: 'sms_{id}' })
-    const answer = await post('/v1/generators/sms/range?count=100')
-    assert.deepEqual(answer.json(), { ranges: [{ start: '1', end: '101', increment: 1 }] })
+    const answer = await post('/v1/generators/sms/range?count=100000')
+    assert.deepEqual(answer.json(), { ranges: [{ start: '1', end: '100001' }] })
     assert.deepEqual((await post('/v1/generators/sms/range')).json(), {
-      ranges: [{ start: '101', end: '102', increment: 1 }],
+      ranges: [{ start: '100001', end: '100002' }],
     })
+  })
+
+  test('joins runs that touch, and keeps apart those that do not', async () => {
+    const { order, post } = start()
+    order.draw = async () =>
+      [1n, 11n, 31n].map((first) => {
+        const run = new Run()
+        run.set(first, 10, 1)
+        return run
+      })
+    assert.deepEqual((await post('/v1/generators/order/range?count=30')).json(), {
+      ranges: [
+        { start: '1', end: '21' },
+        { start: '31', end: '41' },
+      ],
+    })
+  })
+
+  test('is refused where ids are not one apart and in order', async () => {
+    const { order, post } = start()
+    order.contiguous = false
+    const answer = await post('/v1/generators/order/range?count=2')
+    assert.deepEqual([answer.statusCode, answer.json().code, order.issued], [409, 'WRONGTYPE', 0])
   })
 })
 
@@ -132,7 +169,7 @@ describe('a bad request', () => {
     ['count twice', { url: `${next}?count=1&count=2` }, 400, 'ERR', /whole number/],
     ['a count beyond all bounds', { url: `${next}?count=${'9'.repeat(40)}` }, 400, 'ERR', /whole number/],
     ['a count above the limit', { url: `${next}?count=1001` }, 413, 'LIMIT', /limit of 1000/],
-    ['a range above the limit', { url: '/v1/generators/order/range?count=1001' }, 413, 'LIMIT', /1000/],
+    ['a range above the limit', { url: '/v1/generators/order/range?count=1000001' }, 413, 'LIMIT', /1000000/],
     ['an unknown parameter', { url: `${next}?cuont=5` }, 400, 'ERR', /'cuont'; known are count/],
     ['a body', { url: next, payload: { count: 5 } }, 400, 'ERR', /takes no body/],
     ['malformed JSON', { url: next, headers: json, payload: '{"a":' }, 400, 'ERR', /not valid JSON/],

@@ -1,0 +1,90 @@
+/** The page at `/docs`: every operation with a line to copy, and every error. */
+import { z } from 'zod'
+import { type ErrorCode, errorRegistry } from '../../base/errors.ts'
+import type { Operation } from '../operation.ts'
+import { type Html, html, page, pageHeaders } from './html.ts'
+import { curlLine, originOf } from './snippets.ts'
+
+const headings: Readonly<Record<Operation['tag'], string>> = {
+  ids: 'Ids',
+  generators: 'Generators',
+  engine: 'The engine',
+  server: 'The server',
+}
+
+/** `GET /docs`. `operations` is asked when the page is. */
+export function docsOperation(operations: () => readonly Operation[]): Operation {
+  return {
+    id: 'docs',
+    method: 'GET',
+    path: '/docs',
+    tag: 'server',
+    summary: 'This interface as a page.',
+    answers: { 200: { description: 'The page.', content: { 'text/html': z.string() } } },
+    errors: [],
+    example: {},
+    async handler(request, reply) {
+      const origin = originOf(request.headers.host, request.socket.localPort ?? 80)
+      return reply.headers(pageHeaders).send(page('en', 'Fahao: HTTP', docs(operations(), origin)))
+    },
+  }
+}
+
+function docs(operations: readonly Operation[], origin: string): Html {
+  const sections = [...Map.groupBy(operations, ({ tag }) => tag)].map(
+    ([tag, group]) =>
+      html`<h2 id="${tag}">${headings[tag]}</h2>
+${group.map((operation) => section(operation, origin))}`,
+  )
+  const links = Object.entries(headings).map(([tag, heading]) => html`<a href="#${tag}">${heading}</a>`)
+  return html`<h1>Fahao <span lang="zh">发号</span>: HTTP</h1>
+<nav><a href="/">start</a>${links}<a href="#errors">Errors</a><a href="/openapi.json">OpenAPI</a></nav>
+<p>Ids are strings, because JSON numbers lose digits past 2<sup>53</sup>. Names are percent-encoded. Bodies are JSON. Nothing is issued or changed by GET.</p>
+${sections}
+<h2 id="errors">Errors</h2>
+<p>Every error is <code>application/problem+json</code> (RFC 9457) with <code>code</code>, <code>detail</code> and <code>retryable</code>. A retryable 503 says in <code>retry-after</code> how many seconds to wait.</p>
+<div class="wide"><table>
+<thead><tr><th scope="col">code</th><th scope="col">status</th><th scope="col">retry</th><th scope="col">what it means, what to do</th></tr></thead>
+<tbody>
+${(Object.keys(errorRegistry) as ErrorCode[]).map(errorRow)}
+</tbody>
+</table></div>`
+}
+
+function section(operation: Operation, origin: string): Html {
+  const { id, method, path, summary, notes } = operation
+  return html`<section id="${id}">
+<h3><span class="method">${method}</span> <code>${path}</code></h3>
+<p>${summary}</p>
+${notes === undefined ? html`` : html`<p class="soft">${notes}</p>`}
+<pre>${curlLine(operation, origin)}</pre>
+${parameters(operation)}
+${errors(operation)}
+</section>`
+}
+
+function parameters({ query }: Operation): Html {
+  if (query === undefined) return html``
+  const rows = Object.entries(query.shape).map(
+    ([name, shape]) => html`<li><code>${name}</code>: ${meaningOf(shape as z.ZodType)}</li>`,
+  )
+  return html`<ul>
+${rows}
+</ul>`
+}
+
+/** The description may stand on the schema or inside of what makes it optional. */
+function meaningOf(shape: z.ZodType): string {
+  const { description } = z.toJSONSchema(shape, { io: 'input' })
+  return description ?? ''
+}
+
+function errors({ errors }: Operation): Html {
+  if (errors.length === 0) return html``
+  return html`<p class="soft">Errors: ${errors.map((code) => html`<a href="#${code}">${code}</a>`)}</p>`
+}
+
+function errorRow(code: ErrorCode): Html {
+  const { status, retryable, meaning, remedy } = errorRegistry[code]
+  return html`<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${retryable ? 'yes' : 'no'}</td><td>${meaning} ${remedy}</td></tr>`
+}

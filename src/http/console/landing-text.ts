@@ -1,0 +1,79 @@
+/** What the page at `/` says, in each of its languages. */
+
+const english = {
+  lead: 'hands out unique 64-bit ids: strict sequences, segments, timestamps and snowflakes.',
+  state: 'This node',
+  states: {
+    ok: 'is well.',
+    degraded: 'goes on from ids in hand: its engine is away.',
+    down: 'cannot issue: its engine is away.',
+    stopping: 'is stopping.',
+  },
+  redis: 'With any Redis client',
+  http: 'Over HTTP',
+  library: 'In a TypeScript program, without a server',
+  generators: 'Generators',
+  none: 'There are none yet. Create the first:',
+  unknown: 'The engine does not answer, so they cannot be listed.',
+  more: 'the first of them; see all:',
+  name: 'name',
+  kind: 'kind',
+  order: 'order',
+  strict: 'strict: a later request gets a larger id',
+  perNode: 'by and large: in order on each node',
+  further: 'Further',
+  docs: 'every HTTP operation, and every error',
+  openapi: 'the same for programs',
+  metrics: 'figures for Prometheus',
+  ready: 'for load balancers',
+  other: '中文',
+  otherLanguage: 'zh',
+}
+
+/** The texts of one language. */
+export type LandingText = typeof english
+
+const chinese: LandingText = {
+  lead: '发号：发放全局唯一的 64 位 ID，支持严格递增序列、号段、时间戳与雪花算法。',
+  state: '本节点',
+  states: {
+    ok: '运行正常。',
+    degraded: '存储引擎不可用，正在使用已预留的号继续发号。',
+    down: '存储引擎不可用，无法发号。',
+    stopping: '正在停止。',
+  },
+  redis: '使用任意 Redis 客户端',
+  http: '使用 HTTP',
+  library: '在 TypeScript 程序中直接使用，无需服务器',
+  generators: '发号器',
+  none: '还没有发号器，先创建一个：',
+  unknown: '存储引擎没有响应，无法列出。',
+  more: '以上只是前几个，查看全部：',
+  name: '名称',
+  kind: '类型',
+  order: '顺序',
+  strict: '严格递增：后发的请求得到更大的 ID',
+  perNode: '趋势递增：每个节点内有序',
+  further: '更多',
+  docs: '全部 HTTP 接口与错误码',
+  openapi: '同样内容，供程序读取',
+  metrics: 'Prometheus 指标',
+  ready: '供负载均衡器探测',
+  other: 'English',
+  otherLanguage: 'en',
+}
+
+/** A language of the page. */
+export type Language = 'en' | 'zh'
+
+/** All texts. */
+export const landingTexts: Readonly<Record<Language, LandingText>> = Object.freeze({
+  en: english,
+  zh: chinese,
+})
+
+/** The language asked for by `?lang=`, or preferred by the browser. */
+export function languageOf(asked: string | undefined, accepted: string | undefined): Language {
+  if (asked === 'zh' || asked === 'en') return asked
+  return /^zh\b/i.test(accepted ?? '') ? 'zh' : 'en'
+}

@@ -1,0 +1,122 @@
+/** The page at `/`: how to go on from here. */
+import { z } from 'zod'
+import { isStrict } from '../../issuing/issuer.ts'
+import type { FahaoNode } from '../../node/node.ts'
+import { type Operation, readQuery } from '../operation.ts'
+import { type Html, html, page, pageHeaders } from './html.ts'
+import { type LandingText, landingTexts, languageOf } from './landing-text.ts'
+import { originOf, redisCli, shellWord } from './snippets.ts'
+
+type Listed = Awaited<ReturnType<FahaoNode['catalogue']['list']>>
+
+const shownMax = 12
+const query = z.strictObject({ lang: z.enum(['en', 'zh']).optional().meta({ description: 'language' }) })
+
+/** `GET /` */
+export function landingOperation(node: FahaoNode): Operation {
+  return {
+    id: 'landing',
+    method: 'GET',
+    path: '/',
+    tag: 'server',
+    summary: 'A page that shows how to go on.',
+    query,
+    answers: { 200: { description: 'The page.', content: { 'text/html': z.string() } } },
+    errors: ['ERR'],
+    example: {},
+    async handler(request, reply) {
+      const { lang } = readQuery(query, request)
+      const language = languageOf(lang, request.headers['accept-language'])
+      const origin = originOf(request.headers.host, request.socket.localPort ?? 80)
+      const body = landing(landingTexts[language], node, origin, await firstGenerators(node))
+      return reply
+        .headers({ ...pageHeaders, vary: 'accept-language' })
+        .send(page(language, 'Fahao 发号', body))
+    },
+  }
+}
+
+/** Undefined while the engine is away: the page must show just then what is wrong. */
+async function firstGenerators({ catalogue }: FahaoNode): Promise<Listed | undefined> {
+  try {
+    return await catalogue.list({ limit: shownMax + 1 })
+  } catch {
+    return undefined
+  }
+}
+
+function landing(text: LandingText, node: FahaoNode, origin: string, generators: Listed | undefined): Html {
+  const { state, reason } = node.health()
+  const { name } = generators?.[0] ?? { name: 'order' }
+  return html`<h1>Fahao <span lang="zh">发号</span></h1>
+<p>${text.lead}</p>
+<p>${text.state} ${text.states[state]} ${reason ?? ''} <span class="soft">fahao ${node.server.version} · ${node.engine.name}</span></p>
+<nav><a href="/docs">/docs</a><a href="/?lang=${text.otherLanguage}" lang="${text.otherLanguage}" hreflang="${text.otherLanguage}">${text.other}</a></nav>
+${redisSection(text, node.server.respPort, origin, name)}
+<h2>${text.http}</h2>
+<pre>${httpLines(origin, name)}</pre>
+<h2>${text.library}</h2>
+<pre>${libraryLines(name)}</pre>
+<h2>${text.generators}</h2>
+${generatorSection(text, origin, generators)}
+<h2>${text.further}</h2>
+<ul>
+<li><a href="/docs">/docs</a> — ${text.docs}</li>
+<li><a href="/openapi.json">/openapi.json</a> — ${text.openapi}</li>
+<li><a href="/metrics">/metrics</a> — ${text.metrics}</li>
+<li><a href="/readyz">/readyz</a> — ${text.ready}</li>
+</ul>`
+}
+
+function redisSection(text: LandingText, respPort: number | undefined, origin: string, name: string): Html {
+  if (respPort === undefined) return html``
+  const client = redisCli(origin, respPort)
+  const word = shellWord(name)
+  return html`<h2>${text.redis}</h2>
+<pre>${client} INCR ${word}
+${client} ID.NEXT ${word} COUNT 3
+${client} ID.INFO ${word}</pre>`
+}
+
+function httpLines(origin: string, name: string): string {
+  const url = `${origin}/v1/generators/${encodeURIComponent(name)}`
+  return [
+    `curl -X POST ${shellWord(`${url}/next`)}`,
+    `curl -X POST -H 'accept: text/plain' ${shellWord(`${url}/next?count=3`)}`,
+    `curl ${shellWord(url)}`,
+  ].join('\n')
+}
+
+function libraryLines(name: string): string {
+  return `import { openFahao } from 'fahao'
+
+await using fahao = await openFahao({ engine: 'sqlite:./ids.db' })
+const ids = await fahao.open(${JSON.stringify(name)}, { kind: 'sequence' })
+console.log(await ids.next())`
+}
+
+function generatorSection(text: LandingText, origin: string, generators: Listed | undefined): Html {
+  if (generators === undefined) return html`<p>${text.unknown}</p>`
+  if (generators.length === 0) {
+    const create = `curl -X PUT ${origin}/v1/generators/order -H 'content-type: application/json' -d '{"kind":"sequence"}'`
+    return html`<p>${text.none}</p>
+<pre>${create}</pre>`
+  }
+  const rows = generators
+    .slice(0, shownMax)
+    .map(
+      ({ name, definition: { kind } }) =>
+        html`<tr><td><a href="/v1/generators/${encodeURIComponent(name)}"><code>${name}</code></a></td><td>${kind}</td><td>${isStrict(kind) ? text.strict : text.perNode}</td></tr>`,
+    )
+  const more =
+    generators.length > shownMax
+      ? html`<p>${text.more} <a href="/v1/generators">/v1/generators</a></p>`
+      : html``
+  return html`<div class="wide"><table>
+<thead><tr><th scope="col">${text.name}</th><th scope="col">${text.kind}</th><th scope="col">${text.order}</th></tr></thead>
+<tbody>
+${rows}
+</tbody>
+</table></div>
+${more}`
+}

@@ -1,0 +1,31 @@
+/** Commands that people can copy, with the names and ports of this very server. */
+import type { Operation } from '../operation.ts'
+
+/** A word as a POSIX shell reads it back. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** The curl line of an operation's example. `origin`: such as http://127.0.0.1:7380. */
+export function curlLine({ method, path, example }: Operation, origin: string): string {
+  const { name = '', query, body } = example
+  const url = `${origin}${path.replace('{name}', encodeURIComponent(name))}${query === undefined ? '' : `?${query}`}`
+  const words = ['curl']
+  if (method !== 'GET') words.push('-X', method)
+  words.push(shellWord(url))
+  if (body !== undefined)
+    words.push('-H', shellWord('content-type: application/json'), '-d', shellWord(JSON.stringify(body)))
+  return words.join(' ')
+}
+
+/** How to reach this server from where the request came, by its Host header. */
+export function originOf(host: string | undefined, port: number): string {
+  return `http://${host !== undefined && /^[\w.:[\]-]+$/.test(host) ? host : `127.0.0.1:${port}`}`
+}
+
+/** redis-cli with host and port, as short as can be. */
+export function redisCli(origin: string, respPort: number): string {
+  const { hostname } = new URL(origin)
+  const local = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
+  return `redis-cli ${local ? '' : `-h ${hostname.replaceAll(/[[\]]/g, '')} `}-p ${respPort}`
+}

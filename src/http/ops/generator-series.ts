@@ -1,0 +1,112 @@
+/**
+ * Figures per generator, bounded in number: those that have issued most have series of their own, the rest are
+ * added up in one. Read when scraped; nothing is done on the way of an id.
+ */
+import type { Generator } from '../../catalogue/catalogue.ts'
+import { exhaustionUs } from '../../catalogue/info.ts'
+import type { IssuerStats } from '../../issuing/issuer.ts'
+
+/** The label of all generators without series of their own. No name has white space, so it is nobody's. */
+export const otherGenerators = '(all others)'
+
+/** One generator at the moment of a scrape. */
+export type Sample = {
+  readonly generator: Generator
+  readonly stats: IssuerStats
+  /** For how long its ids last, in seconds; undefined when no end is in sight. */
+  readonly exhaustionSeconds: number | undefined
+}
+
+/** One metric with a series per generator. */
+export type GeneratorMetric = {
+  readonly name: string
+  readonly type: 'counter' | 'gauge'
+  readonly help: string
+  readonly value: (sample: Sample) => number | undefined
+  /** How those without series of their own become one. */
+  readonly merge: 'sum' | 'min'
+}
+
+function counter(name: string, help: string, figure: keyof IssuerStats): GeneratorMetric {
+  return { name, type: 'counter', help, value: ({ stats }) => stats[figure], merge: 'sum' }
+}
+
+function gauge(name: string, help: string, figure: keyof IssuerStats): GeneratorMetric {
+  return { name, type: 'gauge', help, value: ({ stats }) => stats[figure], merge: 'sum' }
+}
+
+/** Every metric that has a series per generator. Counters start at 0 when a node opens the generator. */
+export const generatorMetrics: readonly GeneratorMetric[] = [
+  counter('fahao_issued_ids_total', 'Ids issued.', 'issued'),
+  gauge(
+    'fahao_issued_ids_per_second',
+    'Ids issued per second, smoothed over about a minute.',
+    'ratePerSecond',
+  ),
+  counter('fahao_reserved_values_total', 'Raw values reserved from the engine.', 'reserved'),
+  counter('fahao_released_values_total', 'Raw values given back to the engine.', 'released'),
+  counter('fahao_refills_total', 'Reserves that succeeded.', 'refills'),
+  counter('fahao_refill_failures_total', 'Reserves that failed.', 'refillFailures'),
+  counter('fahao_refill_seconds_total', 'Time spent in reserves that succeeded.', 'refillSeconds'),
+  counter('fahao_waits_total', 'Requests that had to wait for a refill.', 'waits'),
+  counter('fahao_dry_seconds_total', 'Time during which somebody was waiting.', 'drySeconds'),
+  gauge('fahao_waiting', 'Requests waiting now.', 'waiting'),
+  gauge('fahao_in_hand_ids', 'Ids in hand; for clock kinds, what the reserved time would hold.', 'inHand'),
+  {
+    ...gauge(
+      'fahao_in_hand_seconds',
+      'How long the ids in hand last at this rate; +Inf when idle. Without the engine, ids end then.',
+      'inHandSeconds',
+    ),
+    merge: 'min',
+  },
+  {
+    name: 'fahao_exhaustion_seconds',
+    type: 'gauge',
+    help: 'How long the ids of the generator last at this rate, or until its time field is full; absent when no end is in sight.',
+    value: ({ exhaustionSeconds }) => exhaustionSeconds,
+    merge: 'min',
+  },
+]
+
+/** A value and the generator it is of. */
+export type SeriesValue = { readonly generator: string; readonly value: number }
+
+/** Samples with series of their own, at most `seriesMax`, and those without. */
+export type Selection = { readonly shown: readonly Sample[]; readonly others: readonly Sample[] }
+
+/** Samples every generator, those that have issued most first. `nowUs`: Unix µs. */
+export function sampleGenerators(
+  generators: Iterable<Generator>,
+  seriesMax: number,
+  nowUs: number,
+): Selection {
+  const samples = [...generators].map((generator) => sample(generator, nowUs))
+  if (samples.length <= seriesMax) return { shown: samples, others: [] }
+  samples.sort((a, b) => b.stats.issued - a.stats.issued)
+  return { shown: samples.slice(0, seriesMax), others: samples.slice(seriesMax) }
+}
+
+/** The values of one metric. */
+export function seriesOf({ value, merge }: GeneratorMetric, { shown, others }: Selection): SeriesValue[] {
+  const series: SeriesValue[] = []
+  for (const sample of shown) {
+    const own = value(sample)
+    if (own !== undefined) series.push({ generator: sample.generator.name, value: own })
+  }
+  const rest = others.map(value).filter((each) => each !== undefined)
+  if (rest.length === 0) return series
+  const merged = rest.reduce((a, b) => (merge === 'sum' ? a + b : Math.min(a, b)))
+  return [...series, { generator: otherGenerators, value: merged }]
+}
+
+function sample(generator: Generator, nowUs: number): Sample {
+  const stats = generator.stats()
+  const reached = generator.lastIssued() ?? generator.definition.start ?? 0n
+  const endUs = exhaustionUs(generator.definition, reached, stats.ratePerSecond, nowUs)
+  return {
+    generator,
+    stats,
+    exhaustionSeconds: endUs === undefined ? undefined : (endUs - nowUs) / 1_000_000,
+  }
+}

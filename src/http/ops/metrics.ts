@@ -1,0 +1,170 @@
+/**
+ * Prometheus metrics. Every figure is read when it is scraped.
+ *
+ * Invariants
+ *  1. The number of series is bounded, whatever the number of generators.
+ *  2. A scrape shows one moment: all series of generators come from the same sample.
+ *  3. `close` leaves nothing running.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { Counter, Gauge, Registry } from 'prom-client'
+import { z } from 'zod'
+import type { Generator } from '../../catalogue/catalogue.ts'
+import type { FahaoNode } from '../../node/node.ts'
+import type { Operation } from '../operation.ts'
+import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
+import { layoutEnds } from './layout-series.ts'
+
+/** Generators with series of their own, unless told otherwise. */
+export const defaultSeriesMax = 200
+
+/** What a transport counts. */
+export type TransportFigures = {
+  /** Open now. */
+  readonly connections: number
+  /** Commands or requests since the start. */
+  readonly requests: number
+}
+
+/** Where figures come from. */
+export type MetricsSource = {
+  readonly node: FahaoNode
+  readonly http: () => TransportFigures
+  readonly resp?: () => TransportFigures
+  readonly seriesMax?: number
+}
+
+/** A labelled value. */
+type Value = readonly [labels: Record<string, string>, value: number]
+
+/** The metrics of one node. */
+export class Metrics {
+  /** For tests and documentation: names, types, help. */
+  readonly registry = new Registry()
+  readonly #source: MetricsSource
+  readonly #eventLoop = monitorEventLoopDelay({ resolution: 10 })
+  #selection: Selection = { shown: [], others: [] }
+  #generators: readonly Generator[] = []
+
+  constructor(source: MetricsSource) {
+    this.#source = source
+    this.#eventLoop.enable()
+    this.#addNode()
+    this.#addGenerators()
+    this.#addTransports()
+    this.#addProcess()
+  }
+
+  /** The content type of `render`. */
+  get contentType(): string {
+    return this.registry.contentType
+  }
+
+  /** All metrics in Prometheus's text format. */
+  async render(): Promise<string> {
+    const { node, seriesMax = defaultSeriesMax } = this.#source
+    this.#generators = [...node.catalogue.inUse()]
+    this.#selection = sampleGenerators(this.#generators, seriesMax, node.timeline.nowUs())
+    return this.registry.metrics()
+  }
+
+  /** Stops watching the event loop. */
+  close(): void {
+    this.#eventLoop.disable()
+  }
+
+  #addNode(): void {
+    const { node } = this.#source
+    const build = { version: node.server.version, engine: node.engine.name, node: process.version }
+    this.#gauge('fahao_build_info', 'What is running: always 1.', Object.keys(build), () => [[build, 1]])
+    this.#gauge('fahao_engine_up', 'Whether the engine answers: 1 or 0.', [], () => [
+      [{}, node.engine.status().state === 'up' ? 1 : 0],
+    ])
+    this.#gauge('fahao_generators_in_use', 'Generators in use on this node.', [], () => [
+      [{}, this.#generators.length],
+    ])
+    const help = 'How long until the time field of a layout in use is full.'
+    this.#gauge('fahao_layout_exhaustion_seconds', help, ['layout'], () =>
+      layoutEnds(this.#generators, node.timeline.nowUs()).map(({ layout, seconds }) => [{ layout }, seconds]),
+    )
+  }
+
+  #addGenerators(): void {
+    const about = ['generator', 'kind', 'mode']
+    this.#gauge('fahao_generator_info', 'What a generator is: always 1.', about, () =>
+      this.#selection.shown.map(({ generator: { name, kind, mode } }) => [
+        { generator: name, kind, mode },
+        1,
+      ]),
+    )
+    for (const metric of generatorMetrics) {
+      const values = () =>
+        seriesOf(metric, this.#selection).map(({ generator, value }): Value => [{ generator }, value])
+      if (metric.type === 'counter') this.#counter(metric.name, metric.help, ['generator'], values)
+      else this.#gauge(metric.name, metric.help, ['generator'], values)
+    }
+  }
+
+  #addTransports(): void {
+    const { http, resp } = this.#source
+    const figures = { ...(resp === undefined ? {} : { resp }), http }
+    const all = (figure: keyof TransportFigures) => () =>
+      Object.entries(figures).map(([protocol, read]): Value => [{ protocol }, read()[figure]])
+    this.#gauge('fahao_connections', 'Open connections.', ['protocol'], all('connections'))
+    this.#counter('fahao_requests_total', 'Commands and requests received.', ['protocol'], all('requests'))
+  }
+
+  #addProcess(): void {
+    const { timeline } = this.#source.node
+    const started = timeline.nowUs() / 1_000_000 - process.uptime()
+    this.#gauge('process_start_time_seconds', 'Start of the process, Unix time.', [], () => [[{}, started]])
+    this.#counter('process_cpu_seconds_total', 'CPU time used, user and system.', [], () => {
+      const { user, system } = process.cpuUsage()
+      return [[{}, (user + system) / 1_000_000]]
+    })
+    this.#gauge('process_resident_memory_bytes', 'Memory held.', [], () => [[{}, process.memoryUsage.rss()]])
+    const help = 'How late the event loop was since the scrape before: quantiles 0.5, 0.99 and 1.'
+    this.#gauge('fahao_event_loop_lag_seconds', help, ['quantile'], () => {
+      const values = [0.5, 0.99, 1].map((quantile): Value => {
+        const nanoseconds = this.#eventLoop.percentile(quantile * 100)
+        return [{ quantile: String(quantile) }, Math.max(0, nanoseconds / 1e9 - 0.01)]
+      })
+      this.#eventLoop.reset()
+      return values
+    })
+  }
+
+  #gauge(name: string, help: string, labelNames: string[], read: () => readonly Value[]): void {
+    const collect = function (this: Gauge) {
+      this.reset()
+      for (const [labels, value] of read()) this.set(labels, value)
+    }
+    new Gauge({ name, help, labelNames, registers: [this.registry], collect })
+  }
+
+  #counter(name: string, help: string, labelNames: string[], read: () => readonly Value[]): void {
+    const collect = function (this: Counter) {
+      this.reset()
+      for (const [labels, value] of read()) this.inc(labels, value)
+    }
+    new Counter({ name, help, labelNames, registers: [this.registry], collect })
+  }
+}
+
+/** `GET /metrics` */
+export function metricsOperation(metrics: Metrics): Operation {
+  return {
+    id: 'metrics',
+    method: 'GET',
+    path: '/metrics',
+    tag: 'server',
+    summary: 'Metrics in Prometheus’s text format.',
+    answers: { 200: { description: 'All metrics.', content: { 'text/plain': z.string() } } },
+    errors: [],
+    example: {},
+    async handler(_, reply) {
+      reply.header('content-type', metrics.contentType).header('cache-control', 'no-store')
+      return metrics.render()
+    },
+  }
+}

@@ -1,0 +1,142 @@
+/** The OpenAPI 3.1 document, made from the operations and their schemas. */
+import { z } from 'zod'
+import { type ErrorCode, errorRegistry } from '../../base/errors.ts'
+import type { Operation } from '../operation.ts'
+import { problemShape } from '../problem.ts'
+
+type Json = { [member: string]: unknown }
+
+/** `GET /openapi.json`. `operations` is asked when the document is. */
+export function openApiOperation(version: string, operations: () => readonly Operation[]): Operation {
+  let document: Json | undefined
+  return {
+    id: 'openapi',
+    method: 'GET',
+    path: '/openapi.json',
+    tag: 'server',
+    summary: 'This interface as an OpenAPI 3.1 document.',
+    answers: {
+      200: {
+        description: 'The document.',
+        content: { 'application/json': z.record(z.string(), z.unknown()) },
+      },
+    },
+    errors: [],
+    example: {},
+    async handler() {
+      document ??= openApiDocument(version, operations())
+      return document
+    },
+  }
+}
+
+/** The document that describes `operations`. */
+export function openApiDocument(version: string, operations: readonly Operation[]): Json {
+  const schemas: Json = {}
+  const paths: Record<string, Json> = {}
+  for (const operation of operations) {
+    paths[operation.path] ??= {}
+    paths[operation.path]![operation.method.toLowerCase()] = describeOperation(operation, schemas)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Fahao',
+      version,
+      description: 'Unique 64-bit ids, handed out. Ids are strings. Errors are RFC 9457 problem details.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    paths,
+    components: { schemas },
+  }
+}
+
+function describeOperation(operation: Operation, schemas: Json): Json {
+  const { id, tag, summary, notes, body, example } = operation
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(notes === undefined ? {} : { description: notes }),
+    parameters: [...pathParameters(operation), ...queryParameters(operation, schemas)],
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: jsonSchema(body, schemas), example: example.body } },
+          },
+        }),
+    responses: { ...answers(operation, schemas), ...failures(operation, schemas) },
+  }
+}
+
+function pathParameters({ path, example }: Operation): Json[] {
+  if (!path.includes('{name}')) return []
+  const description = 'the generator: 1–256 bytes of UTF-8 without white space, percent-encoded'
+  return [
+    {
+      name: 'name',
+      in: 'path',
+      required: true,
+      description,
+      schema: { type: 'string', minLength: 1, maxLength: 256 },
+      example: example.name,
+    },
+  ]
+}
+
+function queryParameters({ query }: Operation, schemas: Json): Json[] {
+  if (query === undefined) return []
+  const { properties, required = [] } = jsonSchema(query, schemas) as {
+    properties: Record<string, Json>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    description,
+    schema,
+  }))
+}
+
+function answers(operation: Operation, schemas: Json): Json {
+  const described = Object.entries(operation.answers).map(([status, { description, content }]) => {
+    if (content === undefined) return [status, { description }]
+    const types = Object.entries(content).map(([type, shape]) => [
+      type,
+      { schema: jsonSchema(shape, schemas) },
+    ])
+    return [status, { description, content: Object.fromEntries(types) }]
+  })
+  return Object.fromEntries(described)
+}
+
+function failures({ errors, answers }: Operation, schemas: Json): Json {
+  const byStatus = Map.groupBy(errors, (code) => String(errorRegistry[code].status))
+  const content = { 'application/problem+json': { schema: jsonSchema(problemShape, schemas) } }
+  const entries = [...byStatus]
+    .filter(([status]) => !(status in answers))
+    .map(([status, codes]) => [status, { description: codes.map(meaningOf).join('\n\n'), content }])
+  return { ...Object.fromEntries(entries), default: { description: 'Any other problem.', content } }
+}
+
+function meaningOf(code: ErrorCode): string {
+  return `${code}: ${errorRegistry[code].meaning}`
+}
+
+/** A schema by itself; what it names goes into `schemas` and is referred to. */
+function jsonSchema(shape: z.ZodType, schemas: Json): Json {
+  const text = JSON.stringify(z.toJSONSchema(shape, { io: 'input' }))
+  const {
+    $defs = {},
+    $schema: _,
+    ...schema
+  } = JSON.parse(text.replaceAll('#/$defs/', '#/components/schemas/'))
+  for (const [name, definition] of Object.entries<Json>($defs)) {
+    const { id: _, ...rest } = definition
+    schemas[name] ??= rest
+  }
+  return schema
+}

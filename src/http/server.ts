@@ -1,0 +1,56 @@
+/**
+ * The HTTP server of a node.
+ *
+ * Invariants
+ *  1. Once `close` is called no connection is accepted; requests received before are answered.
+ *  2. `close` is over at its deadline, whatever clients do.
+ */
+import type { AddressInfo } from 'node:net'
+import { type Clock, systemClock } from '../base/clock.ts'
+import { describe, FahaoError } from '../base/errors.ts'
+import { buildHttpApp, defaultLimits, type HttpOptions } from './app.ts'
+
+/** Where and how to serve. */
+export type HttpServerOptions = HttpOptions & {
+  /** 0: any free one. */
+  readonly port: number
+  readonly clock?: Clock
+}
+
+/** A running HTTP server. */
+export interface HttpServer {
+  /** The port in use. */
+  readonly port: number
+  /** Stops accepting, answers what is in flight, and after `deadlineMs` cuts off what is left. */
+  close(deadlineMs: number): Promise<void>
+}
+
+/** Starts serving. Rejects with CONFIG when the address cannot be used. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { host, port, clock = systemClock, limits = {} } = options
+  const app = buildHttpApp(options)
+  const { server } = app
+  server.maxConnections = limits.connectionsMax ?? defaultLimits.connectionsMax
+  try {
+    // For this one name Fastify would open a second socket, which no limit here would reach.
+    await app.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port })
+  } catch (error) {
+    await app.close()
+    throw new FahaoError(
+      'CONFIG',
+      `HTTP cannot listen on ${host}:${port}: ${describe(error)}; choose another with --http`,
+      {
+        cause: error,
+      },
+    )
+  }
+  let closing: Promise<void> | undefined
+  return {
+    port: (server.address() as AddressInfo).port,
+    close(deadlineMs) {
+      const deadline = clock.timer(deadlineMs, () => server.closeAllConnections())
+      closing ??= app.close()
+      return closing.finally(() => deadline.cancel())
+    },
+  }
+}

@@ -1,0 +1,27 @@
+/** What a connection gets that sends something else than HTTP. */
+import type { Socket } from 'node:net'
+import { HttpRefusal, problemOf, problemType } from './problem.ts'
+
+/** Answers what Node cannot read as HTTP, as far as there is anybody to read it. */
+export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const problem = problemOf(refusalOf(error), '')
+  const body = JSON.stringify(problem)
+  const head = [
+    `HTTP/1.1 ${problem.status} ${problem.title}`,
+    `content-type: ${problemType}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+function refusalOf({ code }: NodeJS.ErrnoException): HttpRefusal {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new HttpRefusal(431, 'the headers are larger than http-header-max; send less')
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new HttpRefusal(408, 'the request took longer than http-request-timeout to arrive')
+  }
+  return new HttpRefusal(400, 'this is no HTTP; Redis clients have a port of their own')
+}
