@@ -1,0 +1,162 @@
+/** The engine: how often it is written to, how fast it is, and what clients see of it when it stops. */
+import { join } from 'node:path'
+import { createHistogram } from 'node:perf_hooks'
+import { setTimeout as pause } from 'node:timers/promises'
+import { systemClock } from '../src/base/clock.ts'
+import { generatorKey } from '../src/catalogue/stored.ts'
+import type { Engine } from '../src/engine/engine.ts'
+import { openEngine } from '../src/engine/open.ts'
+import { loadConfig } from '../src/node/config.ts'
+import { startNode } from '../src/node/start.ts'
+import { startFahao } from '../test/launch/fahao.ts'
+import type { Lifetime } from '../test/launch/lifetime.ts'
+import { temporaryFolder } from '../test/launch/places.ts'
+import { RawClient } from '../test/launch/raw-client.ts'
+import { openLoop } from './open-loop.ts'
+import type { Figure, Section } from './report.ts'
+import { type Effort, ratioOf, type Spread, spreadOf } from './rounds.ts'
+import { beginStall } from './stall.ts'
+
+/** Writes, commits, and a stall. */
+export async function engine(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
+  return [await writes(lifetime, effort), await commits(lifetime, effort), await stalled(lifetime, effort)]
+}
+
+async function writes(lifetime: Lifetime, { quick }: Effort): Promise<Section> {
+  const ids = quick ? 50_000 : 500_000
+  const { config } = loadConfig({ flags: { engine: freshStore(lifetime), resp: 'off', http: 'off' } })
+  const node = await startNode(config)
+  const figures: Figure[] = []
+  try {
+    for (const horizon of ['0s', '10m']) {
+      const name = `horizon-${horizon}`
+      const generator = await node.catalogue.create(name, { kind: 'sequence', step: 1000, horizon })
+      for (let issued = 0; issued < ids; issued++) await generator.draw(1)
+      // Each reserve makes one version of the counter.
+      const { version } = await node.engine.counter(generatorKey(name))
+      const opened = ids + generator.stats().inHand
+      figures.push({
+        what: `writes per step (1000 ids), horizon ${horizon}`,
+        unit: '',
+        budget: { most: 1 },
+        ...once((Number(version) * 1000) / opened),
+      })
+    }
+  } finally {
+    await node.close()
+  }
+  return {
+    name: 'Engine: writes',
+    how: `${ids.toLocaleString('en-US')} ids are drawn one by one from a sequence on SQLite; reserves by the counter's version, ids in hand at the end counted in.`,
+    figures,
+  }
+}
+
+async function commits(lifetime: Lifetime, { rounds, seconds }: Effort): Promise<Section> {
+  const options = { clock: systemClock, callTimeoutMs: 5000, onEvent: () => {} }
+  const store = await openEngine(freshStore(lifetime), options)
+  const alone: number[] = []
+  const together: number[] = []
+  const latencies = createHistogram()
+  try {
+    for (let round = 0; round < rounds; round++) {
+      alone.push(await reservesPerSecond(store, 1, seconds, (ns) => latencies.record(ns)))
+      together.push(await reservesPerSecond(store, 64, seconds, () => {}))
+    }
+  } finally {
+    await store.close()
+  }
+  return {
+    name: 'Engine: durable reserves of SQLite',
+    how: `\`reserve\` on a fresh file, ${seconds} s each, interleaved; median of ${rounds}. Each resolves only when it is synced.`,
+    figures: [
+      { what: 'one caller: reserves, each its own commit', unit: '/s', ...spreadOf(alone) },
+      { what: 'one caller: median latency', unit: 'ms', ...once(latencies.percentile(50) / 1e6) },
+      { what: 'one caller: p99 latency', unit: 'ms', ...once(latencies.percentile(99) / 1e6) },
+      { what: '64 callers with a counter each: reserves, commits shared', unit: '/s', ...spreadOf(together) },
+    ],
+  }
+}
+
+async function reservesPerSecond(
+  store: Engine,
+  callers: number,
+  seconds: number,
+  record: (ns: number) => void,
+): Promise<number> {
+  const startMs = performance.now()
+  const endMs = startMs + seconds * 1000
+  let done = 0
+  const caller = async (_: unknown, index: number) => {
+    for (let nowMs = performance.now(); nowMs < endMs; done++) {
+      await store.reserve(`counter-${index}`, { size: 1n, incarnation: 1n })
+      const thenMs = performance.now()
+      record(Math.max(1, Math.round((thenMs - nowMs) * 1e6)))
+      nowMs = thenMs
+    }
+  }
+  await Promise.all(Array.from({ length: callers }, caller))
+  return done / ((performance.now() - startMs) / 1000)
+}
+
+const generators = 100
+
+async function stalled(lifetime: Lifetime, { rounds, quick }: Effort): Promise<Section> {
+  const ratePerSecond = 20_000
+  const server = await startFahao(lifetime, { args: ['--log-level', 'error'] })
+  const names = Array.from({ length: generators }, (_, index) => `order:${index}`)
+  const client = await RawClient.connect(server.resp, lifetime)
+  for (const name of names) await client.command('ID.CREATE', name, 'KIND', 'sequence', 'HORIZON', '10s')
+  const load = {
+    port: server.resp,
+    commands: names.map((name) => ['INCR', name]),
+    connections: 20,
+    ratePerSecond,
+    seconds: 6,
+  }
+  // Until the server knows the rate, and keeps a horizon of ids in hand.
+  await openLoop({ ...load, seconds: quick ? 20 : 60 })
+  const pairs: { calm: number; stalled: number; calmMs: number; stalledMs: number; held: number }[] = []
+  for (let round = 0; round < rounds; round++) {
+    const calm = await openLoop(load)
+    const stall = await beginStall(lifetime, server.pid)
+    const during = await openLoop(load)
+    const held = await stall.end()
+    if (held === 0) throw new Error('no sync was held: there was no stall to measure')
+    await pause(1000)
+    pairs.push({
+      calm: calm.percentile(99.99),
+      stalled: during.percentile(99.99),
+      calmMs: calm.percentile(50) / 1e6,
+      stalledMs: during.percentile(50) / 1e6,
+      held,
+    })
+  }
+  const of = (name: keyof (typeof pairs)[number]) => pairs.map((pair) => pair[name])
+  const milliseconds = (values: readonly number[]) => spreadOf(values.map((ns) => ns / 1e6))
+  return {
+    name: 'Engine: a stall of the disk',
+    how: `${ratePerSecond.toLocaleString('en-US')} INCR per second in an open loop over ${generators} sequences with a horizon of 10 s, 6 s without and 6 s with every fsync held for 5 s (strace on the store's thread); latency from when a request was due; median of ${rounds} pairs.`,
+    figures: [
+      {
+        what: 'p99.99 with a stall to p99.99 without',
+        unit: '×',
+        budget: { most: 2 },
+        ...ratioOf(of('stalled'), of('calm')),
+      },
+      { what: 'p99.99 without', unit: 'ms', ...milliseconds(of('calm')) },
+      { what: 'p99.99 with', unit: 'ms', ...milliseconds(of('stalled')) },
+      { what: 'median without', unit: 'ms', ...spreadOf(of('calmMs')) },
+      { what: 'median with', unit: 'ms', ...spreadOf(of('stalledMs')) },
+      { what: 'syncs held', unit: '', ...spreadOf(of('held')) },
+    ],
+  }
+}
+
+function freshStore(lifetime: Lifetime): string {
+  return `sqlite:${join(temporaryFolder(lifetime), 'fahao.db')}`
+}
+
+function once(value: number): Spread {
+  return spreadOf([value])
+}

@@ -1,0 +1,87 @@
+/** HTTP: one id per request, against node:http with a constant body of the same size. */
+import { execFile } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { startFahao } from '../test/launch/fahao.ts'
+import type { Lifetime } from '../test/launch/lifetime.ts'
+import { freePort } from '../test/launch/places.ts'
+import { startProcess } from '../test/launch/process.ts'
+import { processCpuUs } from './process-cpu.ts'
+import type { Section } from './report.ts'
+import { type Effort, interleaved, ratioOf, spreadOf } from './rounds.ts'
+
+type Server = { readonly url: string; readonly pid: number }
+type Measured = { readonly perSecond: number; readonly cpuUs: number }
+
+const runFile = promisify(execFile)
+const autocannon = createRequire(import.meta.url).resolve('autocannon')
+const path = '/v1/generators/order/next'
+
+/** POST of one id, as JSON. */
+export async function http(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
+  const fahao = await startFahao(lifetime, { args: ['--log-level', 'warn'] })
+  // Ten digits from the first id to the last, so that both bodies have the same size.
+  await request(`${fahao.http}/v1/generators/order`, 'PUT', { kind: 'sequence', start: '1000000000' })
+  const ours = { url: `${fahao.http}${path}`, pid: fahao.pid }
+  const theirs = await startBare(lifetime, ours.url)
+  for (const server of [ours, theirs]) await measure(server, 2)
+  const rounds = await interleaved([ours, theirs], effort.rounds, (server) =>
+    measure(server, Math.ceil(effort.seconds * 2)),
+  )
+  const of = (server: Server, figure: keyof Measured) => rounds.get(server)!.map((each) => each[figure])
+  const perSecond = ratioOf(of(ours, 'perSecond'), of(theirs, 'perSecond'))
+  const cpu = ratioOf(of(ours, 'cpuUs'), of(theirs, 'cpuUs'))
+  return [
+    {
+      name: 'HTTP: one id',
+      how: `\`autocannon -c 50 -m POST\` in a process of its own, ${Math.ceil(effort.seconds * 2)} s each, interleaved; ratios round by round, median of ${effort.rounds}. The body of bare node:http is one of Fahao’s answers.`,
+      figures: [
+        { what: 'throughput to bare node:http', unit: '×', budget: { least: 0.8 }, ...perSecond },
+        { what: 'server CPU per request to bare node:http', unit: '×', ...cpu },
+        { what: 'Fahao, requests', unit: 'k/s', ...spreadOf(of(ours, 'perSecond').map(thousands)) },
+        {
+          what: 'bare node:http, requests',
+          unit: 'k/s',
+          ...spreadOf(of(theirs, 'perSecond').map(thousands)),
+        },
+        { what: 'Fahao, CPU per request', unit: 'µs', ...spreadOf(of(ours, 'cpuUs')) },
+        { what: 'bare node:http, CPU per request', unit: 'µs', ...spreadOf(of(theirs, 'cpuUs')) },
+      ],
+    },
+  ]
+}
+
+async function startBare(lifetime: Lifetime, modelUrl: string): Promise<Server> {
+  const model = await request(modelUrl, 'POST')
+  const port = await freePort()
+  const running = await startProcess(lifetime, {
+    command: process.execPath,
+    args: [join(import.meta.dirname, 'bare-http.ts'), `${port}`, model.type, model.body],
+    readyWhen: { port },
+  })
+  return { url: `http://127.0.0.1:${port}${path}`, pid: running.pid }
+}
+
+async function request(url: string, method: string, json?: object): Promise<{ type: string; body: string }> {
+  const sent = json && { body: JSON.stringify(json), headers: { 'content-type': 'application/json' } }
+  const response = await fetch(url, { method, ...sent })
+  const body = await response.text()
+  if (!response.ok) throw new Error(`${method} ${url} was answered with ${response.status}: ${body}`)
+  return { type: response.headers.get('content-type') ?? '', body }
+}
+
+async function measure({ url, pid }: Server, seconds: number): Promise<Measured> {
+  const before = processCpuUs(pid)
+  const args = [autocannon, '--json', '-c', '50', '-d', `${seconds}`, '-m', 'POST', url]
+  const { stdout } = await runFile(process.execPath, args, { maxBuffer: 2 ** 24 })
+  const result: { requests: { total: number }; duration: number; non2xx: number; errors: number } =
+    JSON.parse(stdout)
+  if (result.non2xx > 0 || result.errors > 0) throw new Error(`autocannon met errors: ${stdout}`)
+  const { total } = result.requests
+  return { perSecond: total / result.duration, cpuUs: (processCpuUs(pid) - before) / total }
+}
+
+function thousands(value: number): number {
+  return value / 1000
+}

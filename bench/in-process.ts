@@ -1,0 +1,33 @@
+/** Ids without a network: the library and its peers on npm, in one process. */
+import type { Lifetime } from '../test/launch/lifetime.ts'
+import type { Lap } from './in-process-probe.ts'
+import { runProbe } from './probe.ts'
+import type { Budget, Section } from './report.ts'
+import { type Effort, spreadOf } from './rounds.ts'
+
+const snowflake: Budget = { most: 20 }
+const budgets: Readonly<Record<string, Budget>> = {
+  'fahao/ids: snowflake, bigint': snowflake,
+  'openFahao: snowflake, tryNext, bigint': snowflake,
+  'openFahao: sequence, tryNextNumber': { most: 5 },
+  'openFahao: segment, tryNextNumber': { most: 5 },
+  'openFahao: sequence, decimal string': { most: 30 },
+}
+
+/** Nanoseconds per id. */
+export async function inProcess(_lifetime: Lifetime, { rounds, quick }: Effort): Promise<Section[]> {
+  const laps = await runProbe<Lap[]>('in-process-probe.ts', `${rounds}`, quick ? '50' : '200')
+  const names = [...new Set(laps.map(({ name }) => name))]
+  return [
+    {
+      name: 'In process: one id',
+      how: `mitata in a process of its own, every contender once per round; median of ${rounds} rounds, each the median of its batches of 4096 calls.`,
+      figures: names.map((name) => ({
+        what: name,
+        unit: 'ns',
+        ...(budgets[name] && { budget: budgets[name] }),
+        ...spreadOf(laps.filter((lap) => lap.name === name).map(({ ns }) => ns)),
+      })),
+    },
+  ]
+}

@@ -1,0 +1,67 @@
+/** Prints memory as JSON: `node --expose-gc bench/memory-probe.ts use|define|open ENGINE KIND COUNT` */
+import { GeneratorRecords } from '../src/catalogue/generator-records.ts'
+import { parseOptions } from '../src/catalogue/options.ts'
+import type { Kind } from '../src/index.ts'
+import { loadConfig } from '../src/node/config.ts'
+import type { FahaoNode } from '../src/node/node.ts'
+import { startNode } from '../src/node/start.ts'
+import { memoryNow } from './probe.ts'
+
+/** Growth by opening `COUNT` generators and issuing one id each, in bytes. */
+export type InUse = { readonly heapBytes: number; readonly residentBytes: number }
+/** How long defining `COUNT` generators took. */
+export type Defined = { readonly seconds: number }
+/** A node that has just been opened. */
+export type Opened = { readonly heapBytes: number; readonly residentBytes: number; readonly openMs: number }
+
+const [task, engine = '', kind = '', countText] = process.argv.slice(2)
+const count = Number(countText)
+const together = 500
+
+const startedMs = performance.now()
+const { config } = loadConfig({ flags: { engine, resp: 'off', http: 'off' } })
+const node = await startNode(config)
+const openMs = performance.now() - startedMs
+const result = task === 'use' ? await use(node) : task === 'define' ? await define(node) : opened()
+await node.close()
+console.log(JSON.stringify(result))
+
+async function use({ catalogue }: FahaoNode): Promise<InUse> {
+  const issueOne = async (name: string) => {
+    const generator = await catalogue.create(name, { kind: kind as Kind })
+    await generator.draw(1)
+  }
+  // What the first generator brings with it, compiled code above all, is no cost of the others.
+  for (let warm = 0; warm < 200; warm++) await issueOne(`warm:${warm}`)
+  const before = memoryNow()
+  await each((index) => issueOne(nameOf(index)))
+  const after = memoryNow()
+  return {
+    heapBytes: after.heapBytes - before.heapBytes,
+    residentBytes: after.residentBytes - before.residentBytes,
+  }
+}
+
+async function define({ engine, timeline }: FahaoNode): Promise<Defined> {
+  const fromMs = performance.now()
+  const records = new GeneratorRecords(engine, timeline)
+  const options = parseOptions({ kind })
+  await each((index) => records.create(nameOf(index), options))
+  return { seconds: (performance.now() - fromMs) / 1000 }
+}
+
+function opened(): Opened {
+  return { ...memoryNow(), openMs }
+}
+
+/** Runs a task for every index, several at a time, as a busy server would. */
+async function each(task: (index: number) => Promise<unknown>): Promise<void> {
+  for (let from = 0; from < count; from += together) {
+    const indices = Array.from({ length: Math.min(together, count - from) }, (_, offset) => from + offset)
+    await Promise.all(indices.map(task))
+  }
+}
+
+function nameOf(index: number): string {
+  return `shop:${index % 1000}:order:${index}`
+}

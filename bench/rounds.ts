@@ -1,0 +1,43 @@
+/** Rounds: every contender once per round, one after another, so that what disturbs one disturbs all. */
+
+/** How much to measure. */
+export type Effort = {
+  /** Rounds of which the median counts. */
+  readonly rounds: number
+  /** How long one measurement lasts, in seconds. */
+  readonly seconds: number
+  /** The short mode: fewer and shorter rounds, smaller data. Its figures are a first look. */
+  readonly quick: boolean
+}
+
+/** Measures each contender `rounds` times, interleaved; each round starts with another one. */
+export async function interleaved<Contender, Measured>(
+  contenders: readonly Contender[],
+  rounds: number,
+  measure: (contender: Contender) => Promise<Measured>,
+): Promise<Map<Contender, Measured[]>> {
+  const measured = new Map<Contender, Measured[]>(contenders.map((contender) => [contender, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (let place = 0; place < contenders.length; place++) {
+      const contender = contenders[(round + place) % contenders.length]!
+      measured.get(contender)!.push(await measure(contender))
+    }
+  }
+  return measured
+}
+
+/** Median, least and greatest of several rounds. */
+export type Spread = { readonly value: number; readonly low: number; readonly high: number }
+
+/** Sums rounds up. */
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  const value = sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+  return { value, low: sorted[0]!, high: sorted.at(-1)! }
+}
+
+/** The ratio of two contenders, round by round: what slows a whole round down cancels out. */
+export function ratioOf(ours: readonly number[], theirs: readonly number[]): Spread {
+  return spreadOf(ours.map((value, round) => value / theirs[round]!))
+}

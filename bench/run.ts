@@ -1,0 +1,70 @@
+/**
+ * `npm run bench [-- SECTION …] [-- --quick]`: measures, prints, and leaves bench/latest.json and
+ * bench/latest.md behind. Sections: resp, http, process, memory, engine. It starts whatever it compares with,
+ * and ends it. Exits with 1 when a budget is not met, so that a release can ask it.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { Lifetime } from '../test/launch/lifetime.ts'
+import { Scope } from '../test/launch/lifetime.ts'
+import { engine } from './engine.ts'
+import { http } from './http.ts'
+import { inProcess } from './in-process.ts'
+import { aboutThisRun } from './machine.ts'
+import { memory } from './memory.ts'
+import { markdownOf, type Section, sectionLines, verdict } from './report.ts'
+import { resp } from './resp.ts'
+import type { Effort } from './rounds.ts'
+
+const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => Promise<Section[]>>> = {
+  resp,
+  http,
+  process: inProcess,
+  memory,
+  engine,
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: 'boolean', default: false } },
+})
+const unknown = positionals.find((name) => !Object.hasOwn(measures, name))
+if (unknown !== undefined) {
+  console.error(`There is no section '${unknown}'; there are ${Object.keys(measures).join(', ')}.`)
+  process.exit(2)
+}
+const effort: Effort = values.quick
+  ? { rounds: 3, seconds: 1, quick: true }
+  : { rounds: 7, seconds: 1.5, quick: false }
+const about = aboutThisRun(values.quick ? 'quick' : 'full')
+const sections: Section[] = []
+for (const [name, measure] of Object.entries(measures)) {
+  if (positionals.length > 0 && !positionals.includes(name)) continue
+  console.error(`measuring ${name} …`)
+  for (const section of await inScope((lifetime) => measure(lifetime, effort))) {
+    console.log(sectionLines(section).join('\n'))
+    sections.push(section)
+  }
+}
+const report = { about, sections }
+writeFileSync(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(report, undefined, 2)}\n`)
+writeFileSync(join(import.meta.dirname, 'latest.md'), markdownOf(report))
+const short = sections.flatMap(({ figures }) => figures).filter((figure) => verdict(figure) === 'short')
+console.error(`${short.length} budgets are not met; bench/latest.md has it all`)
+process.exitCode = short.length > 0 ? 1 : 0
+
+/** What a section starts ends with it, whether it succeeds or not, and when the run is interrupted. */
+async function inScope<Result>(use: (lifetime: Lifetime) => Promise<Result>): Promise<Result> {
+  const scope = new Scope()
+  const interrupted = () => {
+    void scope.end().finally(() => process.exit(130))
+  }
+  process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
+  try {
+    return await use(scope)
+  } finally {
+    process.off('SIGINT', interrupted).off('SIGTERM', interrupted)
+    await scope.end()
+  }
+}
