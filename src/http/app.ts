@@ -102,16 +102,21 @@ export function operationsOf(node: FahaoNode, metrics: Metrics): Operation[] {
 }
 
 /** Counts connections and requests where they arrive: nothing per request but one addition. */
-function countTraffic(app: FastifyInstance): TransportFigures {
-  const traffic = { connections: 0, requests: 0 }
-  app.server.on('request', () => {
-    traffic.requests++
+function countTraffic({ server }: FastifyInstance): TransportFigures {
+  const traffic = { connections: 0, connectionsTotal: 0, connectionsRejected: 0, commands: 0 }
+  // Before Fastify's own listener, so that a scrape counts itself.
+  server.prependListener('request', () => {
+    traffic.commands++
   })
-  app.server.on('connection', (socket) => {
+  server.on('connection', (socket) => {
     traffic.connections++
+    traffic.connectionsTotal++
     socket.once('close', () => {
       traffic.connections--
     })
+  })
+  server.on('drop', () => {
+    traffic.connectionsRejected++
   })
   return traffic
 }
@@ -136,6 +141,8 @@ function serverOptions(limits: HttpLimits): ServerOptions {
     requestTimeout: limits.requestTimeoutMs,
     headersTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.requestTimeoutMs),
+    // Longer than the minute for which proxies usually keep a connection: who closes first loses no request.
+    keepAliveTimeout: 72_000,
     noDelay: true,
   }
 }

@@ -5,10 +5,13 @@
  *  1. Once `close` is called no connection is accepted; requests received before are answered.
  *  2. `close` is over at its deadline, whatever clients do.
  */
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Clock, systemClock } from '../base/clock.ts'
+import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { buildHttpApp, defaultLimits, type HttpOptions } from './app.ts'
+
+const sweepMs = 20
 
 /** Where and how to serve. */
 export type HttpServerOptions = HttpOptions & {
@@ -49,8 +52,23 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     port: (server.address() as AddressInfo).port,
     close(deadlineMs) {
       const deadline = clock.timer(deadlineMs, () => server.closeAllConnections())
+      const sweeper = sweepIdle(server, clock)
       closing ??= app.close()
-      return closing.finally(() => deadline.cancel())
+      return closing.finally(() => {
+        deadline.cancel()
+        sweeper.cancel()
+      })
     },
   }
+}
+
+/** Node closes connections that are idle when the server closes, and forgets those that become idle later. */
+function sweepIdle(server: Server, clock: Clock): Timer {
+  let timer: Timer
+  const sweep = () => {
+    server.closeIdleConnections()
+    timer = clock.timer(sweepMs, sweep)
+  }
+  sweep()
+  return { cancel: () => timer.cancel() }
 }

@@ -4,7 +4,12 @@ import { timeEndUs } from '../../ids/layout.ts'
 import { formatLayout, parseLayout } from '../../ids/layout-text.ts'
 import { layouts } from '../../ids/presets.ts'
 
-const presetNames = new Map(Object.entries(layouts).map(([name, layout]) => [formatLayout(layout), name]))
+// Of presets that are the same, the first gives the name.
+const presetNames = new Map(
+  Object.entries(layouts)
+    .reverse()
+    .map(([name, layout]) => [formatLayout(layout), name]),
+)
 
 /** A layout and when its time field is full. */
 export type LayoutEnd = {

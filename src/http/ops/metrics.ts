@@ -22,8 +22,11 @@ export const defaultSeriesMax = 200
 export type TransportFigures = {
   /** Open now. */
   readonly connections: number
-  /** Commands or requests since the start. */
-  readonly requests: number
+  readonly connectionsTotal: number
+  /** Closed at once, because there were too many. */
+  readonly connectionsRejected: number
+  /** Commands or requests received. */
+  readonly commands: number
 }
 
 /** Where figures come from. */
@@ -111,7 +114,11 @@ export class Metrics {
     const all = (figure: keyof TransportFigures) => () =>
       Object.entries(figures).map(([protocol, read]): Value => [{ protocol }, read()[figure]])
     this.#gauge('fahao_connections', 'Open connections.', ['protocol'], all('connections'))
-    this.#counter('fahao_requests_total', 'Commands and requests received.', ['protocol'], all('requests'))
+    const labels = ['protocol']
+    this.#counter('fahao_connections_total', 'Connections accepted.', labels, all('connectionsTotal'))
+    const rejected = 'Connections closed at once, because there were too many.'
+    this.#counter('fahao_connections_rejected_total', rejected, labels, all('connectionsRejected'))
+    this.#counter('fahao_requests_total', 'Commands and requests received.', labels, all('commands'))
   }
 
   #addProcess(): void {

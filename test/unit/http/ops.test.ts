@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, test } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { buildHttpApp } from '../../../src/http/app.ts'
+import { Metrics } from '../../../src/http/ops/metrics.ts'
+import type { Health } from '../../../src/node/node.ts'
+import { fakeNode } from './fake-node.ts'
+
+const noTraffic = { connections: 0, connectionsTotal: 0, connectionsRejected: 0, commands: 0 }
+const open: FastifyInstance[] = []
+afterEach(() => Promise.all(open.splice(0).map((app) => app.close())))
+
+function start(options: { seriesMax?: number; resp?: boolean } = {}) {
+  const node = fakeNode()
+  const { seriesMax, resp } = options
+  const app = buildHttpApp({
+    node,
+    host: '127.0.0.1',
+    ...(seriesMax === undefined ? {} : { seriesMax }),
+    ...(resp === true
+      ? { respFigures: () => ({ ...noTraffic, connections: 3, connectionsTotal: 10, commands: 99 }) }
+      : {}),
+  })
+  open.push(app)
+  const get = (url: string) => app.inject({ method: 'GET', url })
+  const scrape = async () => (await get('/metrics')).body.split('\n')
+  return { node, get, scrape, catalogue: node.catalogue }
+}
+
+describe('health', () => {
+  const table: readonly [state: Health['state'], healthz: number, readyz: number][] = [
+    ['ok', 200, 200],
+    ['degraded', 200, 200],
+    ['down', 200, 503],
+    ['stopping', 200, 503],
+  ]
+  for (const [state, healthz, readyz] of table) {
+    test(`while ${state}: alive is ${healthz}, ready is ${readyz}, and both say why`, async () => {
+      const { node, get } = start()
+      node.healthNow = { state, reason: 'the disk is full', inHandSeconds: 12.5 }
+      const answers = [await get('/healthz'), await get('/readyz')]
+      assert.deepEqual(
+        answers.map(({ statusCode }) => statusCode),
+        [healthz, readyz],
+      )
+      for (const answer of answers) {
+        assert.deepEqual(answer.json(), { state, reason: 'the disk is full', inHandSeconds: 12.5 })
+        assert.equal(answer.headers['cache-control'], 'no-store')
+      }
+    })
+  }
+})
+
+describe('metrics', () => {
+  test('show what each generator does', async () => {
+    const { catalogue, scrape } = start()
+    const order = catalogue.add('order', { kind: 'sequence', max: '1000' })
+    order.next = 101n
+    order.figures = { ratePerSecond: 10, refillSeconds: 0.25, waits: 4, drySeconds: 1.5, inHandSeconds: 60 }
+    const lines = await scrape()
+    for (const line of [
+      'fahao_generator_info{generator="order",kind="sequence",mode="local"} 1',
+      'fahao_issued_ids_total{generator="order"} 100',
+      'fahao_issued_ids_per_second{generator="order"} 10',
+      'fahao_refill_seconds_total{generator="order"} 0.25',
+      'fahao_waits_total{generator="order"} 4',
+      'fahao_dry_seconds_total{generator="order"} 1.5',
+      'fahao_in_hand_ids{generator="order"} 1000',
+      'fahao_in_hand_seconds{generator="order"} 60',
+      'fahao_engine_up 1',
+      'fahao_generators_in_use 1',
+    ]) {
+      assert.ok(lines.includes(line), line)
+    }
+  })
+
+  test('tell how long ids last: counters by their rate, clocks by their layout', async () => {
+    const { catalogue, scrape } = start()
+    const order = catalogue.add('order', { kind: 'sequence', max: '1000' })
+    order.next = 101n
+    order.figures = { ratePerSecond: 10 }
+    catalogue.add('idle', { kind: 'sequence' })
+    catalogue.add('event', { kind: 'snowflake', layout: 'js53' })
+    const lines = await scrape()
+    const value = (start: string) =>
+      Number(
+        lines
+          .find((line) => line.startsWith(start))
+          ?.split(' ')
+          .at(-1),
+      )
+    assert.ok(Math.abs(value('fahao_exhaustion_seconds{generator="order"}') - 90) < 1)
+    const untilEnd = (Date.UTC(2094, 8, 7, 15, 47, 35, 552) - Date.UTC(2026, 10, 1)) / 1000
+    assert.ok(Math.abs(value('fahao_exhaustion_seconds{generator="event"}') - untilEnd) < 1)
+    assert.ok(Math.abs(value('fahao_layout_exhaustion_seconds{layout="js53"}') - untilEnd) < 1)
+    assert.equal(value('fahao_exhaustion_seconds{generator="idle"}'), Number.NaN)
+  })
+
+  test('escape names, so that none can forge a line', async () => {
+    const { catalogue, scrape } = start()
+    catalogue.add('a"}1\\b', { kind: 'segment' })
+    assert.ok((await scrape()).includes('fahao_issued_ids_total{generator="a\\"}1\\\\b"} 0'))
+  })
+
+  test('bound the number of series: the busiest have their own, the others one', async () => {
+    const { catalogue, scrape } = start({ seriesMax: 2 })
+    for (const [name, issued, inHandSeconds] of [
+      ['a', 5, 10],
+      ['b', 50, 20],
+      ['c', 7, 30],
+      ['d', 500, 40],
+    ] as const) {
+      const generator = catalogue.add(name, { kind: 'segment' })
+      generator.next += BigInt(issued)
+      generator.figures = { inHandSeconds }
+    }
+    const lines = await scrape()
+    const series = (metric: string) => lines.filter((line) => line.startsWith(`${metric}{`)).sort()
+    assert.deepEqual(series('fahao_issued_ids_total'), [
+      'fahao_issued_ids_total{generator="(all others)"} 12',
+      'fahao_issued_ids_total{generator="b"} 50',
+      'fahao_issued_ids_total{generator="d"} 500',
+    ])
+    assert.deepEqual(series('fahao_in_hand_seconds'), [
+      'fahao_in_hand_seconds{generator="(all others)"} 10',
+      'fahao_in_hand_seconds{generator="b"} 20',
+      'fahao_in_hand_seconds{generator="d"} 40',
+    ])
+    assert.equal(series('fahao_generator_info').length, 2)
+    assert.ok(lines.includes('fahao_generators_in_use 4'))
+  })
+
+  test('forget a generator that was dropped', async () => {
+    const { catalogue, scrape } = start()
+    catalogue.add('order', { kind: 'sequence' })
+    await scrape()
+    catalogue.generators.clear()
+    assert.ok(!(await scrape()).some((line) => line.includes('order')))
+  })
+
+  test('count what RESP counts, where there is RESP', async () => {
+    const lines = await start({ resp: true }).scrape()
+    assert.ok(lines.includes('fahao_connections{protocol="resp"} 3'))
+    assert.ok(lines.includes('fahao_connections_total{protocol="resp"} 10'))
+    assert.ok(lines.includes('fahao_requests_total{protocol="resp"} 99'))
+    assert.ok(!(await start().scrape()).some((line) => line.includes('resp')))
+  })
+
+  test('are those of docs/reference/metrics.md, with type and meaning', async () => {
+    const path = join(import.meta.dirname, '../../../docs/reference/metrics.md')
+    const documented = [...readFileSync(path, 'utf8').matchAll(/^\| `(\w+)` \| (\w+) \| (.*) \|$/gm)]
+    const metrics = new Metrics({ node: fakeNode(), http: () => noTraffic })
+    const real = metrics.registry.getMetricsAsArray().map(({ name, type, help }) => [name, type, help])
+    metrics.close()
+    assert.deepEqual(
+      documented.map(([, name, type, help]) => [name, type, help]),
+      real.map(([name, type, help]) => [name, String(type), help]),
+    )
+  })
+})

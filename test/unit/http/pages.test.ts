@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import type { InjectOptions } from 'fastify'
+import { errorRegistry } from '../../../src/base/errors.ts'
+import { buildHttpApp } from '../../../src/http/app.ts'
+import { curlLine, originOf, redisCli, shellWord } from '../../../src/http/console/snippets.ts'
+import type { Operation } from '../../../src/http/operation.ts'
+import { fakeNode } from './fake-node.ts'
+
+function start() {
+  const node = fakeNode()
+  const app = buildHttpApp({ node, host: '0.0.0.0' })
+  const get = (url: string, headers: Record<string, string> = {}) =>
+    app.inject({ method: 'GET', url, headers: { host: 'localhost:7380', ...headers } } as InjectOptions)
+  return { node, app, get, catalogue: node.catalogue }
+}
+
+type Document = {
+  readonly openapi: string
+  readonly paths: Record<string, Record<string, DocumentedOperation>>
+  readonly components: { readonly schemas: Record<string, object> }
+}
+type DocumentedOperation = {
+  readonly operationId: string
+  readonly parameters: {
+    readonly name: string
+    readonly in: string
+    readonly schema: { readonly type: string }
+  }[]
+  readonly responses: Record<string, object>
+}
+
+const read = async (): Promise<Document> => (await start().get('/openapi.json')).json()
+
+describe('the OpenAPI document', () => {
+  test('is of version 3.1 and refers to nothing that it lacks', async () => {
+    const document = await read()
+    assert.equal(document.openapi, '3.1.0')
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1]!)
+    assert.ok(references.length > 5)
+    for (const reference of references) {
+      assert.match(reference, /^#\/components\/schemas\/\w+$/)
+      assert.ok(reference.split('/').at(-1)! in document.components.schemas, reference)
+    }
+    assert.doesNotMatch(JSON.stringify(document), /\$defs|\$schema/)
+  })
+
+  test('names every operation once', async () => {
+    const ids = Object.values((await read()).paths)
+      .flatMap(Object.values)
+      .map(({ operationId }) => operationId)
+    assert.deepEqual(ids, [...new Set(ids)])
+  })
+
+  test('says that count is an integer, and which errors there are', async () => {
+    const next = (await read()).paths['/v1/generators/{name}/next']!.post!
+    const count = next.parameters.find(({ name }) => name === 'count')
+    assert.deepEqual([count?.in, count?.schema.type], ['query', 'integer'])
+    assert.deepEqual(Object.keys(next.responses), ['200', '400', '404', '409', '413', '503', 'default'])
+  })
+
+  test('describes what is really there: each path answers to its methods and to no other', async () => {
+    const { app, catalogue } = start()
+    for (const [path, methods] of Object.entries((await read()).paths)) {
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+        catalogue.generators.clear()
+        catalogue.add('order', { kind: 'sequence' })
+        const { statusCode } = await app.inject({ method, url: path.replace('{name}', 'order') })
+        assert.equal(
+          statusCode === 405,
+          !(method.toLowerCase() in methods),
+          `${method} ${path}: ${statusCode}`,
+        )
+      }
+    }
+  })
+
+  test('is what docs/reference/http-api.md describes', async () => {
+    const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/http-api.md'), 'utf8')
+    const documented = [...page.matchAll(/^\| `([A-Z]+) (\/[^`?]*)(?:\?[^`]*)?` \|/gm)].map(
+      ([, method, path]) => `${method} ${path}`,
+    )
+    const real = Object.entries((await read()).paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    assert.deepEqual(documented.sort(), real.sort())
+  })
+})
+
+describe('the page at /docs', () => {
+  test('shows a curl line for each operation and explains each error', async () => {
+    const { body } = await start().get('/docs')
+    assert.match(body, /curl -X POST &#39;http:\/\/localhost:7380\/v1\/generators\/order\/next\?count=3&#39;/)
+    for (const path of Object.keys((await read()).paths))
+      assert.ok(body.includes(`<code>${path}</code>`), path)
+    for (const code of Object.keys(errorRegistry)) assert.ok(body.includes(`id="${code}"`), code)
+  })
+
+  test('links only to what is there', async () => {
+    const { get } = start()
+    const { body } = await get('/docs')
+    for (const [, link] of body.matchAll(/href="([^"]*)"/g)) {
+      if (link!.startsWith('#')) assert.ok(body.includes(`id="${link!.slice(1)}"`), link)
+      else assert.equal((await get(link!)).statusCode, 200, link)
+    }
+  })
+})
+
+describe('the page at /', () => {
+  test('shows how to go on, with this server’s ports and generators', async () => {
+    const { catalogue, get } = start()
+    catalogue.add('order', { kind: 'sequence' })
+    const { body } = await get('/')
+    assert.match(body, /redis-cli -p 7379 INCR order/)
+    assert.match(body, /curl -X POST http:\/\/localhost:7380\/v1\/generators\/order\/next/)
+    assert.match(body, /<code>order<\/code><\/a><\/td><td>sequence<\/td>/)
+  })
+
+  test('shows how to create the first generator', async () => {
+    assert.match((await start().get('/')).body, /curl -X PUT http:\/\/localhost:7380\/v1\/generators\/order/)
+  })
+
+  test('names what is wrong, even when generators cannot be listed', async () => {
+    const { node, get, catalogue } = start()
+    node.healthNow = { state: 'down', reason: 'no space on <disk>', inHandSeconds: 0 }
+    catalogue.list = () => Promise.reject(new Error('down'))
+    const { statusCode, body } = await get('/')
+    assert.equal(statusCode, 200)
+    assert.match(body, /cannot issue: its engine is away\. no space on &#60;disk&#62;/)
+    assert.match(body, /cannot be listed/)
+  })
+
+  test('speaks Chinese to who prefers it or asks for it', async () => {
+    const { get } = start()
+    assert.match((await get('/?lang=zh')).body, /<html lang="zh">[\s\S]*全局唯一/)
+    assert.match((await get('/', { 'accept-language': 'zh-CN,zh;q=0.9,en;q=0.8' })).body, /全局唯一/)
+    assert.match((await get('/?lang=en', { 'accept-language': 'zh-CN' })).body, /<html lang="en">/)
+    assert.equal((await get('/?lang=xx')).statusCode, 400)
+  })
+
+  test('lets no name become markup, a link elsewhere, or a shell’s command', async () => {
+    const { catalogue, get } = start()
+    catalogue.add(`'$(id)<script>"`, { kind: 'segment' })
+    const { body } = await get('/')
+    assert.equal(body.match(/<script>/g)?.length, 1)
+    assert.ok(body.includes(`INCR &#39;&#39;\\&#39;&#39;$(id)&#60;script&#62;&#34;&#39;`), body)
+  })
+
+  test('takes nothing from a Host header that is no host', async () => {
+    const { body } = await start().get('/', { host: '"><script>' })
+    assert.equal(body.match(/<script>/g)?.length, 1)
+  })
+
+  test('loads nothing, and runs only its own script and style', async () => {
+    const { headers, body } = await start().get('/')
+    const policy = String(headers['content-security-policy'])
+    assert.match(policy, /^default-src 'none';/)
+    for (const element of ['style', 'script']) {
+      const text = new RegExp(`<${element}>([^<]*)</${element}>`).exec(body)![1]!
+      const hash = createHash('sha256').update(text).digest('base64')
+      assert.ok(policy.includes(`${element}-src 'sha256-${hash}'`), element)
+    }
+    assert.doesNotMatch(body, /(?:src|href)="(?:https?:)?\/\//)
+  })
+})
+
+describe('a snippet', () => {
+  test('quotes what a shell would change, and nothing else', () => {
+    assert.deepEqual(['order', 'a/b', '$x', "it's", '订单'].map(shellWord), [
+      'order',
+      'a/b',
+      "'$x'",
+      `'it'\\''s'`,
+      "'订单'",
+    ])
+  })
+
+  test('of an operation with a body sends it as JSON', () => {
+    const operation = {
+      method: 'PUT',
+      path: '/v1/generators/{name}',
+      example: { name: 'a b', body: { kind: 'sequence' } },
+    } as unknown as Operation
+    assert.equal(
+      curlLine(operation, 'http://localhost:1'),
+      `curl -X PUT http://localhost:1/v1/generators/a%20b -H 'content-type: application/json' -d '{"kind":"sequence"}'`,
+    )
+  })
+
+  test('names the host where it is another machine', () => {
+    assert.equal(redisCli('http://127.0.0.1:7380', 7379), 'redis-cli -p 7379')
+    assert.equal(redisCli(originOf('ids.example:7380', 1), 7379), 'redis-cli -h ids.example -p 7379')
+    assert.equal(redisCli('http://[fd00::1]:7380', 7379), 'redis-cli -h fd00::1 -p 7379')
+    assert.equal(originOf(undefined, 7380), 'http://127.0.0.1:7380')
+  })
+})

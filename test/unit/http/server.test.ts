@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe, test } from 'node:test'
+import fc from 'fast-check'
+import type { InjectOptions } from 'fastify'
+import { hasCode } from '../../../src/base/errors.ts'
+import { buildHttpApp } from '../../../src/http/app.ts'
+import { type HttpServer, type HttpServerOptions, startHttpServer } from '../../../src/http/server.ts'
+import { fakeNode } from './fake-node.ts'
+
+const running: HttpServer[] = []
+afterEach(() => Promise.all(running.splice(0).map((server) => server.close(0))))
+
+async function start(limits: HttpServerOptions['limits'] = {}) {
+  const node = fakeNode()
+  const order = node.catalogue.add('order', { kind: 'sequence' })
+  const server = await startHttpServer({ node, host: '127.0.0.1', port: 0, limits })
+  running.push(server)
+  const url = (path: string) => `http://127.0.0.1:${server.port}${path}`
+  const next = () => fetch(url('/v1/generators/order/next'), { method: 'POST' })
+  return { node, order, server, url, next }
+}
+
+/** Sends bytes and resolves to all that comes back until the server closes. */
+async function exchange(port: number, ...pieces: string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  for (const piece of pieces) socket.write(piece)
+  return readAll(socket)
+}
+
+async function readAll(socket: Socket): Promise<string> {
+  let text = ''
+  socket.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece
+  })
+  socket.on('error', () => {})
+  await once(socket, 'close')
+  return text
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('the HTTP server', () => {
+  test('issues over one connection that is kept alive, request after request', async () => {
+    const { next } = await start()
+    const first = await next()
+    assert.deepEqual([first.headers.get('connection'), await first.json()], ['keep-alive', { ids: ['1'] }])
+    assert.deepEqual(await (await next()).json(), { ids: ['2'] })
+  })
+
+  test('answers pipelined requests in order, also when the first has to wait', async () => {
+    const { node, order, server } = await start()
+    node.catalogue.add('quick', { kind: 'sequence' })
+    order.dry = true
+    const request = (name: string, more = '') =>
+      `POST /v1/generators/${name}/next HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n${more}\r\n`
+    const answers = exchange(server.port, request('order'), request('quick', 'connection: close\r\n'))
+    while (order.stats().waiting === 0) await turn()
+    order.next = 77n
+    order.wet()
+    assert.deepEqual((await answers).match(/\{.*\}/g), ['{"ids":["77"]}', '{"ids":["1"]}'])
+  })
+
+  test('uses up no id for a client that closes its connection while it waits', async () => {
+    const { order, server } = await start()
+    order.dry = true
+    const socket = connect(server.port, '127.0.0.1')
+    socket.write('POST /v1/generators/order/next HTTP/1.1\r\nhost: localhost\r\n\r\n')
+    while (order.stats().waiting === 0) await turn()
+    socket.destroy()
+    while (order.aborted === 0) await turn()
+    order.wet()
+    await turn()
+    assert.equal(order.issued, 0)
+  })
+
+  test('says why it cannot listen', async () => {
+    const { node, server } = await start()
+    await assert.rejects(
+      startHttpServer({ node, host: '127.0.0.1', port: server.port }),
+      (error) => hasCode(error, 'CONFIG') && /EADDRINUSE.*--http/.test((error as Error).message),
+    )
+  })
+
+  test('finds its limits: headers, body, time, connections', async () => {
+    const { order, server } = await start({
+      headerMaxBytes: 2048,
+      bodyMaxBytes: 1024,
+      requestTimeoutMs: 200,
+    })
+    const post = 'POST /v1/generators/order/next HTTP/1.1\r\nhost: localhost\r\n'
+    const headers = await exchange(server.port, `${post}x: ${'y'.repeat(3000)}\r\n\r\n`)
+    assert.match(headers, /^HTTP\/1\.1 431 [\s\S]*problem\+json[\s\S]*http-header-max/)
+    const json = `content-type: application/json\r\nconnection: close\r\ncontent-length: 1025\r\n`
+    const body = await exchange(server.port, `${post}${json}\r\n`, `"${'x'.repeat(1023)}"`)
+    assert.match(body, /^HTTP\/1\.1 413 [\s\S]*"code":"LIMIT"/)
+    const slow = await exchange(server.port, 'POST /v1/generators/order/next HT')
+    assert.match(slow, /^HTTP\/1\.1 408 [\s\S]*http-request-timeout/)
+    assert.equal(order.issued, 0)
+  })
+
+  test('closes connections beyond the limit', async () => {
+    const { server, order } = await start({ connectionsMax: 1 })
+    const first = connect(server.port, '127.0.0.1')
+    await once(first, 'connect')
+    assert.equal(
+      await exchange(server.port, 'POST /v1/generators/order/next HTTP/1.1\r\nhost: a\r\n\r\n'),
+      '',
+    )
+    assert.equal(order.issued, 0)
+    first.end('GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+    assert.match(await readAll(first), /^fahao_connections_rejected_total\{protocol="http"\} 1$/m)
+  })
+
+  for (const bytes of ['*1\r\n$4\r\nPING\r\n', 'INCR order\r\n', '\0\0\0\0', 'GET / HTTP/9.9\r\n\r\n']) {
+    test(`tells ${JSON.stringify(bytes)} that it is no HTTP`, async () => {
+      const { server } = await start()
+      const answer = await exchange(server.port, bytes)
+      assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n[\s\S]*problem\+json[\s\S]*no HTTP/)
+    })
+  }
+
+  test('counts connections and requests', async () => {
+    const { next, url } = await start()
+    await (await next()).text()
+    const metrics = await (await fetch(url('/metrics'))).text()
+    assert.match(metrics, /^fahao_requests_total\{protocol="http"\} 2$/m)
+    assert.match(metrics, /^fahao_connections\{protocol="http"\} [12]$/m)
+  })
+})
+
+describe('closing', () => {
+  test('answers what is in flight, and accepts nothing more', async () => {
+    const { order, server, next } = await start()
+    order.dry = true
+    const answer = next()
+    while (order.stats().waiting === 0) await turn()
+    const closed = server.close(60_000)
+    await assert.rejects(async () => {
+      for (;;) await (await fetch(`http://127.0.0.1:${server.port}/healthz`)).text()
+    })
+    order.wet()
+    assert.deepEqual(await (await answer).json(), { ids: ['1'] })
+    await closed
+  })
+
+  test('lets go of idle connections at once', async () => {
+    const { server, next } = await start()
+    await (await next()).text()
+    await server.close(60_000)
+  })
+
+  test('is over at its deadline, whoever still waits', async () => {
+    const { order, server, next } = await start()
+    order.dry = true
+    const answer = next()
+    answer.catch(() => {})
+    while (order.stats().waiting === 0) await turn()
+    await server.close(50)
+    await assert.rejects(answer)
+    assert.equal(order.issued, 0)
+  })
+})
+
+describe('any request', () => {
+  test('is answered without a fault of the server, and only POST next issues', async () => {
+    const node = fakeNode()
+    const faults: string[] = []
+    const log = { error: (_: object, message: string) => void faults.push(message) }
+    const app = buildHttpApp({ node, host: '127.0.0.1', log })
+    node.catalogue.add('order', { kind: 'sequence' })
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('%', '%2F', '%00', '%FF', '..', 'order'),
+    )
+    const path = fc.oneof(
+      fc.tuple(text, fc.constantFrom('', '/range?count=0', '?x')).map(([a, b]) => `/v1/generators/${a}${b}`),
+      text.map((query) => `/v1/decode?id=${query}`),
+      text.map((query) => `/v1/generators?match=${query}`),
+      text.map((rest) => `/${rest}`),
+    )
+    const method = fc.constantFrom('GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'OPTIONS') as fc.Arbitrary<'GET'>
+    const payload = fc.option(fc.oneof(fc.json(), fc.string()), { nil: undefined })
+    await fc.assert(
+      fc.asyncProperty(method, path, payload, async (method, url, payload) => {
+        const more = payload === undefined ? {} : { payload, headers: { 'content-type': 'application/json' } }
+        const { statusCode } = await app.inject({ method, url, ...more } as InjectOptions)
+        assert.ok(statusCode < 500, `${statusCode}`)
+      }),
+      { numRuns: 500 },
+    )
+    assert.deepEqual(faults, [])
+    assert.equal(node.catalogue.issued, 0)
+    await app.close()
+  })
+})
