@@ -13,12 +13,13 @@ import { HttpRefusal } from './problem.ts'
 export type Guard = (request: FastifyRequest) => HttpRefusal | undefined
 
 /**
- * A guard for a server bound to `host`. Bound to a loopback address, it takes only loopback names, `host`
- * itself and `names` in the Host header; bound elsewhere it cannot know its names, and takes any.
+ * A guard for a server bound to `host`. In the Host header it takes loopback names, addresses (which nobody can
+ * point elsewhere), `host` itself and `names`. A server bound to more than loopback that was told no names cannot
+ * know them, and takes any.
  */
 export function makeGuard(host: string, names: readonly string[] = []): Guard {
   const own = new Set([host, ...names].map((name) => bare(name.toLowerCase())))
-  const anyName = !isLoopbackName(bare(host.toLowerCase()))
+  const anyName = names.length === 0 && !isLoopbackName(bare(host.toLowerCase()))
   let known: string | undefined
   return ({ headers, method }) => {
     if (headers.host !== known) {
@@ -42,7 +43,7 @@ export function isLoopbackName(name: string): boolean {
 function isOwn(header: string | undefined, own: ReadonlySet<string>): boolean {
   if (header === undefined) return true
   const name = bare(header.toLowerCase().replace(/:\d*$/, ''))
-  return isLoopbackName(name) || own.has(name)
+  return isLoopbackName(name) || isIPv4(name) || isIPv6(name) || own.has(name)
 }
 
 /** A host without the brackets of an IPv6 address. */

@@ -240,6 +240,20 @@ describe('a bad request', () => {
   }
 })
 
+describe('a fault of the server', () => {
+  test('is told to the log, and to nobody else', async () => {
+    const node = fakeNode()
+    const seen: object[] = []
+    const app = buildHttpApp({ node, host: '127.0.0.1', log: { error: (fields) => void seen.push(fields) } })
+    const fault = new TypeError('a secret')
+    node.catalogue.info = () => Promise.reject(fault)
+    const answer = await app.inject({ method: 'GET', url: '/v1/generators/order' })
+    assert.deepEqual([answer.statusCode, answer.json().code, answer.json().retryable], [500, 'ERR', false])
+    assert.doesNotMatch(answer.body, /secret/)
+    assert.deepEqual(seen, [{ err: fault, path: '/v1/generators/order' }])
+  })
+})
+
 describe('a good request', () => {
   const next = '/v1/generators/order/next'
   const table: readonly [what: string, request: InjectOptions][] = [
@@ -265,6 +279,20 @@ describe('a good request', () => {
     const app = buildHttpApp({ node, host: '127.0.0.1', names: ['ids.example'] })
     const answer = await app.inject({ method: 'POST', url: next, headers: { host: 'ids.example' } })
     assert.equal(answer.statusCode, 200)
+  })
+
+  test('reaches a server bound to all addresses by its names and addresses only, once it was told names', async () => {
+    const node = fakeNode()
+    node.catalogue.add('order', { kind: 'sequence' })
+    const app = buildHttpApp({ node, host: '0.0.0.0', names: ['ids.example'] })
+    const status = async (host: string) =>
+      (await app.inject({ method: 'POST', url: next, headers: { host } })).statusCode
+    assert.deepEqual(
+      [await status('IDS.example:7380'), await status('10.0.0.7:7380'), await status('[fd00::7]')],
+      [200, 200, 200],
+    )
+    assert.equal(await status('evil.example'), 421)
+    assert.equal(node.catalogue.issued, 3)
   })
 
   test('reaches a server bound to all addresses by any name', async () => {
