@@ -1,5 +1,4 @@
 /** The engine without a memory beyond the process: for tests, and for those who want exactly that. */
-import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import {
   boundMax,
@@ -30,10 +29,10 @@ export class MemoryStore {
 
 /** Opens an engine that forgets when the process ends. */
 export function openMemory(
-  options: EngineOptions,
+  _options: EngineOptions,
   store: MemoryStore = new MemoryStore(),
 ): Promise<MemoryEngine> {
-  return Promise.resolve(new MemoryEngine(options.clock, store))
+  return Promise.resolve(new MemoryEngine(store))
 }
 
 /** Keeps counters and records in maps; every step is one synchronous change, answered in a later turn. */
@@ -45,7 +44,7 @@ export class MemoryEngine implements Engine {
   readonly #watchers = new Set<Watcher>()
   #closed = false
 
-  constructor(_clock: Clock, store: MemoryStore) {
+  constructor(store: MemoryStore) {
     this.#store = store
     store.owner ??= this
   }

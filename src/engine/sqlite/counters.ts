@@ -1,78 +1,129 @@
-/** The counters of a store: statements on one table. Runs inside the store's transaction. */
+/**
+ * The counters of a store. Runs inside of a transaction that somebody else begins and ends.
+ *
+ * Invariants
+ *  1. A row's version grows with every change, and a row is never deleted.
+ *  2. A bound goes down only in `release`, and only under the version that the reservation made.
+ *  3. What this process holds (`held`) is known per counter, changes only when a transaction has committed, and
+ *     outlives the connection: a bound below it means that the store has forgotten.
+ */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { FahaoError } from '../../base/errors.ts'
-import { boundMax, type Counter, type Reservation, type ReserveRequest } from '../engine.ts'
+import { boundMax, type Counter, type Reservation } from '../engine.ts'
+import type { Operation, Outcome } from './protocol.ts'
+import { prepare } from './schema.ts'
 
 type Row = { last: bigint; fence: bigint; incarnation: bigint; version: bigint }
+type Op<Name> = Extract<Operation, { op: Name }>
+
+/** The highest end that this process was given of each counter and has not released. */
+export type Held = Map<string, bigint>
+
+/**
+ * Added to versions where history is cut: what was acknowledged in a lost one can then meet no version of the
+ * new one, however many of them were lost.
+ */
+export const versionJump = 2n ** 32n
 
 const unused: Counter = Object.freeze({ bound: 0n, fence: 0n, incarnation: 0n, version: 0n })
 
-/** See `Engine` for what each of these means. */
+/** See the invariants at the top of the file. */
 export class Counters {
-  readonly #find: StatementSync
-  readonly #put: StatementSync
+  readonly #held: Held
+  /** What `held` becomes with the commit. */
+  readonly #next: Held = new Map()
+  readonly #select: StatementSync
+  readonly #upsert: StatementSync
+  readonly #raise: StatementSync
   readonly #raiseAll: StatementSync
-  readonly #raiseOne: StatementSync
 
-  constructor(database: DatabaseSync) {
-    this.#find = database.prepare('SELECT last, fence, incarnation, version FROM counters WHERE name = ?')
-    this.#put = database.prepare(
+  constructor(database: DatabaseSync, held: Held) {
+    this.#held = held
+    this.#select = prepare(database, 'SELECT last, fence, incarnation, version FROM counters WHERE name = ?')
+    this.#upsert = prepare(
+      database,
       `INSERT INTO counters (name, last, fence, incarnation, version) VALUES (?1, ?2, ?3, ?4, ?5)
        ON CONFLICT (name) DO UPDATE SET last = ?2, fence = ?3, incarnation = ?4, version = ?5`,
     )
-    this.#raiseAll = database.prepare(
-      `UPDATE counters SET version = version + 1,
-         last = CASE WHEN last > 9223372036854775807 - ?1 THEN 9223372036854775807 ELSE last + ?1 END`,
+    this.#raise = prepare(
+      database,
+      `INSERT INTO counters (name, last, fence, incarnation, version) VALUES (?1, ?2, 0, 0, ?3)
+       ON CONFLICT (name) DO UPDATE SET last = ?2, version = version + ?3 WHERE last < ?2`,
     )
-    this.#raiseOne = database.prepare(
-      'UPDATE counters SET last = ?2, version = version + 1 WHERE name = ?1 AND last < ?2',
+    this.#raiseAll = prepare(
+      database,
+      'UPDATE counters SET last = CASE WHEN last > ?2 - ?1 THEN ?2 ELSE last + ?1 END, version = version + ?3',
     )
   }
 
+  /** The counter as this transaction sees it. */
   read(name: string): Counter {
-    const row = this.#find.get(name) as Row | undefined
+    const row = this.#select.get(name) as Row | undefined
     if (row === undefined) return unused
-    return { bound: row.last + 1n, fence: row.fence, incarnation: row.incarnation, version: row.version }
+    const { last, fence, incarnation, version } = row
+    return { bound: last + 1n, fence, incarnation, version }
   }
 
-  reserve(name: string, request: ReserveRequest): Reservation {
+  /** See `Engine.reserve`. */
+  reserve({ counter: name, request }: Op<'reserve'>): Outcome {
     const { size, floor = 0n, max = boundMax, fence = 0n, incarnation } = request
     const counter = this.read(name)
-    if (fence < counter.fence)
-      throw new FahaoError('STALE', `counter '${name}' has seen fence ${counter.fence}, newer than ${fence}`)
-    if (incarnation < counter.incarnation) {
-      throw new FahaoError(
-        'STALE',
-        `counter '${name}' belongs to incarnation ${counter.incarnation} now, not ${incarnation}`,
-      )
-    }
+    const stale = staleness(name, counter, fence, incarnation)
+    if (stale !== undefined) return { code: 'STALE', message: stale }
     const start = counter.bound > floor ? counter.bound : floor
     const end = start + size
-    if (end > max)
-      throw new FahaoError(
-        'EXHAUSTED',
-        `counter '${name}' stands at ${start}; ${size} more would pass ${max}`,
-      )
+    if (end > max) {
+      const message = `counter '${name}' stands at ${start}; ${size} more would pass ${max}`
+      return { code: 'EXHAUSTED', message }
+    }
     const version = counter.version + 1n
-    this.#put.run(name, end - 1n, fence, incarnation, version)
-    return { start, end, version }
+    this.#upsert.run(name, end - 1n, fence, incarnation, version)
+    this.#next.set(name, end)
+    const value: Reservation = { start, end, version }
+    return { value }
   }
 
-  release(name: string, version: bigint, from: bigint, fence: bigint, incarnation: bigint): boolean {
+  /** See `Engine.release`. */
+  release({ counter: name, version, from, fence, incarnation }: Op<'release'>): boolean {
     const counter = this.read(name)
     if (counter.version !== version || fence < counter.fence || incarnation < counter.incarnation)
       return false
-    this.#put.run(name, from - 1n, counter.fence, counter.incarnation, version + 1n)
+    this.#upsert.run(name, from - 1n, counter.fence, counter.incarnation, version + 1n)
+    this.#next.set(name, from)
     return true
   }
 
-  /** Raises every bound by `gap`, at most to the end of the space; returns how many. */
-  advance(gap: bigint): number {
-    return Number(this.#raiseAll.run(gap).changes)
+  /** Whether the store has forgotten a bound that this process was given: then what the bound is, and was. */
+  regression(name: string): string | undefined {
+    const held = this.#next.get(name) ?? this.#held.get(name)
+    if (held === undefined) return undefined
+    const { bound } = this.read(name)
+    return bound < held ? `counter '${name}' stands at ${bound}, after ${held} was acknowledged` : undefined
   }
 
-  /** Raises one bound to `bound` if it is lower. */
-  raise(name: string, bound: bigint): void {
-    this.#raiseOne.run(name, bound - 1n)
+  /** Raises every bound by `gap`, and none stays below what this process holds. Returns how many there are. */
+  advance(gap: bigint): number {
+    const { changes } = this.#raiseAll.run(gap, boundMax - 1n, versionJump)
+    this.raiseToHeld()
+    return Number(changes)
   }
+
+  /** Puts every bound that the store has forgotten back where this process knows it to have been. */
+  raiseToHeld(): number {
+    let raised = 0
+    for (const [name, end] of this.#held)
+      raised += Number(this.#raise.run(name, end - 1n, versionJump).changes)
+    return raised
+  }
+
+  /** Tells how the transaction ended. */
+  settle(committed: boolean): void {
+    if (committed) for (const [name, end] of this.#next) this.#held.set(name, end)
+    this.#next.clear()
+  }
+}
+
+function staleness(name: string, counter: Counter, fence: bigint, incarnation: bigint): string | undefined {
+  if (fence < counter.fence) return `counter '${name}' has seen fence ${counter.fence}, newer than ${fence}`
+  if (incarnation >= counter.incarnation) return undefined
+  return `counter '${name}' belongs to incarnation ${counter.incarnation} now, not ${incarnation}`
 }

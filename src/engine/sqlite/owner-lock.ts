@@ -1,53 +1,103 @@
 /**
- * The owner lock: whoever has it alone serves strict kinds. It is a file lock that SQLite takes on a file of its
- * own, so the system takes it back however the process ends.
+ * Who owns a store: a lock that the operating system takes back from a process that dies.
  *
- * No other code may open and close that file in a process that holds the lock: POSIX drops a process's locks
- * on a file when it closes any handle to it. Hence the second file, which says who the holder is.
+ * The lock file is an empty SQLite database that nobody ever writes to; SQLite's own file locks on it are what
+ * counts. The owner keeps a RESERVED lock for life, everybody else who has the store open a SHARED one, and a
+ * restore needs EXCLUSIVE: it gets it only when nobody has the store open.
+ *
+ * Invariants
+ *  1. At most one connection, over all processes and threads, is the owner.
+ *  2. The lock is held by a connection of this process's main thread, and lasts as long as the process does,
+ *     whatever becomes of the thread that writes.
+ *  3. Neither this file nor the store is ever opened but by SQLite: closing any other descriptor of it would
+ *     drop the locks of the whole process, as POSIX has it.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
+import { FahaoError } from '../../base/errors.ts'
+import { explain, isBusy } from './connection.ts'
 
-/** See the top of the file. */
+/** Where the owner lock of a store lies. */
+export function ownerFile(file: string): string {
+  return `${file}-owner`
+}
+
+/** See the invariants at the top of the file. */
 export class OwnerLock {
-  readonly #file: string
-  #held: DatabaseSync | undefined
+  readonly #database: DatabaseSync
+  #isOwner = false
 
-  constructor(file: string) {
-    this.#file = file
+  private constructor(database: DatabaseSync) {
+    this.#database = database
   }
 
-  /** Takes the lock if it is free. Returns undefined when this process has it, else who does. */
-  take(): string | undefined {
-    if (this.#held !== undefined) return undefined
-    const database = new DatabaseSync(`${this.#file}-owner`, { timeout: 0 })
-    try {
-      database.exec('BEGIN EXCLUSIVE')
-    } catch {
-      database.close()
-      return this.#holder()
-    }
-    this.#held = database
-    try {
-      writeFileSync(`${this.#file}-holder`, `process ${process.pid} on ${hostname()}\n`)
-    } catch {
-      // Only a help for messages.
-    }
-    return undefined
+  /** For using a store: as its owner if nobody else is, next to the owner otherwise. Throws ENGINE. */
+  static use(file: string): OwnerLock {
+    const lock = OwnerLock.#open(file)
+    lock.tryToOwn()
+    return lock
   }
 
-  /** Gives the lock back. */
+  /** For replacing a store that nobody uses. Throws ENGINE when somebody does. */
+  static forRestore(file: string): OwnerLock {
+    const lock = OwnerLock.#open(file)
+    if (lock.#begin('EXCLUSIVE')) return lock
+    lock.release()
+    throw new FahaoError('ENGINE', `${file} is in use; stop every process that has it open, then restore`)
+  }
+
+  static #open(file: string): OwnerLock {
+    const path = ownerFile(file)
+    try {
+      const database = new DatabaseSync(path)
+      database.exec('PRAGMA busy_timeout = 0')
+      return new OwnerLock(database)
+    } catch (error) {
+      throw new FahaoError('ENGINE', explain(error, path), { cause: error })
+    }
+  }
+
+  /** Whether this is the owner; tries to become it. Throws ENGINE while the store is being restored. */
+  tryToOwn(): boolean {
+    if (this.#isOwner) return true
+    if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
+    this.#isOwner = this.#begin('IMMEDIATE')
+    if (!this.#isOwner) this.#share()
+    return this.#isOwner
+  }
+
+  /** Whether this was the owner when it last tried. */
+  get isOwner(): boolean {
+    return this.#isOwner
+  }
+
+  /** Lets go. */
   release(): void {
-    this.#held?.close()
-    this.#held = undefined
+    this.#isOwner = false
+    if (this.#database.isOpen) this.#database.close()
   }
 
-  #holder(): string {
+  #share(): void {
+    this.#database.exec('BEGIN')
     try {
-      return readFileSync(`${this.#file}-holder`, 'utf8').trim()
-    } catch {
-      return 'another process'
+      this.#database.prepare('SELECT count(*) FROM sqlite_schema').get()
+    } catch (error) {
+      this.release()
+      throw new FahaoError('ENGINE', `the store is being restored; start again once that is done`, {
+        cause: error,
+      })
+    }
+  }
+
+  #begin(mode: 'IMMEDIATE' | 'EXCLUSIVE'): boolean {
+    try {
+      this.#database.exec(`BEGIN ${mode}`)
+      return true
+    } catch (error) {
+      if (isBusy(error)) return false
+      this.release()
+      throw new FahaoError('ENGINE', explain(error, this.#database.location() ?? 'the owner lock'), {
+        cause: error,
+      })
     }
   }
 }

@@ -13,9 +13,15 @@ export type Operation =
       readonly incarnation: bigint
     }
   | { readonly op: 'counter'; readonly counter: string }
+  /** Always a batch of its own. */
   | { readonly op: 'advance'; readonly gap: bigint }
   | { readonly op: 'read'; readonly key: string }
-  | { readonly op: 'list'; readonly prefix: string; readonly after: string; readonly limit: number }
+  | {
+      readonly op: 'list'
+      readonly prefix: string
+      readonly after: string
+      readonly limit: number | undefined
+    }
   | {
       readonly op: 'write'
       readonly key: string
@@ -23,43 +29,64 @@ export type Operation =
       readonly expected: bigint | undefined
     }
   | { readonly op: 'remove'; readonly key: string; readonly expected: bigint }
+  /** All records under a prefix, and the revision at which they stood so. */
+  | { readonly op: 'snapshot'; readonly prefix: string }
+  /** What was written after a revision; undefined when no other connection has committed since the last look. */
   | { readonly op: 'changes'; readonly since: bigint }
-  | { readonly op: 'own' }
+  /** Writes down who holds the owner lock. */
+  | { readonly op: 'own'; readonly holder: string }
+  /** Who wrote itself down last. */
+  | { readonly op: 'holder' }
 
-/** Operations that change something: their outcome can be unknown. */
+const writes: ReadonlySet<Operation['op']> = new Set([
+  'reserve',
+  'release',
+  'advance',
+  'write',
+  'remove',
+  'own',
+])
+
+/** Whether it may change something: then its outcome can be unknown. */
 export function isWrite(operation: Operation): boolean {
-  return ['reserve', 'release', 'advance', 'write', 'remove'].includes(operation.op)
+  return writes.has(operation.op)
 }
 
-/** Every record written or removed after a revision. */
-export type Changes = {
-  readonly revision: bigint
-  readonly changes: readonly { readonly key: string; readonly record: StoredRecord | undefined }[]
-}
+/** A record as it was left: `value` is null when it was removed. */
+export type RecordState = { readonly key: string; readonly value: string | null; readonly version: bigint }
+
+/** Records, and the revision at which they stood so. */
+export type Revised = { readonly revision: bigint; readonly records: readonly RecordState[] }
+
+/** A removal that took place: its revision. */
+export type Removal = { readonly version: bigint }
 
 /** What an operation that worked resolves to. */
 export type Value =
   | Reservation
   | Counter
-  | Changes
+  | Revised
+  | Removal
   | StoredRecord
-  | StoredRecord[]
+  | readonly StoredRecord[]
   | boolean
   | number
   | string
   | undefined
 
+/** How an operation fails. */
+export type FailureCode = 'STALE' | 'EXHAUSTED' | 'REGRESSED' | 'UNAVAILABLE' | 'UNKNOWN'
+
 /** What became of one operation: a registered error travels as its code and message. */
 export type Outcome = { readonly value: Value } | { readonly code: FailureCode; readonly message: string }
 
-/** How an operation can fail. */
-export type FailureCode = 'STALE' | 'EXHAUSTED' | 'REGRESSED' | 'UNAVAILABLE' | 'UNKNOWN'
+/** To the worker: operations to carry out in one transaction, and the time to stamp on it; or the end. */
+export type Request =
+  | { readonly type: 'batch'; readonly nowUs: number; readonly operations: readonly Operation[] }
+  | { readonly type: 'close' }
 
-/** To the worker: a batch, carried out in one transaction. */
-export type Batch = { readonly id: number; readonly operations: readonly Operation[] }
-
-/** From the worker. */
-export type Message =
+/** From the worker: first `opened` or `refused`, then one `done` for each batch, in order. */
+export type Reply =
   | {
       readonly type: 'opened'
       readonly lastWriteUs: number | undefined
@@ -68,14 +95,10 @@ export type Message =
   | { readonly type: 'refused'; readonly message: string }
   | {
       readonly type: 'done'
-      readonly id: number
       readonly outcomes: readonly Outcome[]
-      /** Why the store does not work as it should now, if it does not. */
+      /** Why the store does not serve as it should now, if it does not. */
       readonly trouble: string | undefined
     }
 
 /** What the worker is started with. */
-export type WorkerInput = {
-  readonly file: string
-  readonly busyTimeoutMs: number
-}
+export type WorkerInput = { readonly file: string; readonly busyTimeoutMs: number }

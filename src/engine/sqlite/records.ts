@@ -1,75 +1,88 @@
-/** The records of a store: statements on one table. Runs inside the store's transaction. */
+/**
+ * The records of a store. Runs inside of a transaction that somebody else begins and ends.
+ *
+ * Invariants
+ *  1. Every write and removal takes the next revision of the whole store as its version.
+ *  2. A removed record leaves a row without a value: `since` tells of removals, too.
+ */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { StoredRecord } from '../engine.ts'
-import type { Changes } from './protocol.ts'
+import type { Operation, RecordState, Removal } from './protocol.ts'
+import { prepare } from './schema.ts'
 
-type Row = { key: string; value: string | null; version: bigint }
+type Op<Name> = Extract<Operation, { op: Name }>
 
-/** A page of changes: more are told by the next look. */
-const changesMax = 1000
+/** Removals older than this many revisions are forgotten at opening; who lags further behind lists in full. */
+const removalsKept = 100_000n
 
-/** See `Engine` for what each of these means. */
+/** See the invariants at the top of the file. */
 export class Records {
-  readonly #find: StatementSync
-  readonly #page: StatementSync
-  readonly #put: StatementSync
+  readonly #select: StatementSync
+  readonly #upsert: StatementSync
+  readonly #from: StatementSync
   readonly #since: StatementSync
-  readonly #revision: StatementSync
-  readonly #nextRevision: StatementSync
+  readonly #forget: StatementSync
 
   constructor(database: DatabaseSync) {
-    this.#find = database.prepare('SELECT key, value, version FROM records WHERE key = ?')
-    this.#page = database.prepare(
-      `SELECT key, value, version FROM records
-       WHERE key >= ?1 AND key > ?2 AND substr(key, 1, length(?1)) = ?1 AND value IS NOT NULL ORDER BY key LIMIT ?3`,
+    this.#select = prepare(
+      database,
+      'SELECT key, value, version FROM records WHERE key = ? AND value IS NOT NULL',
     )
-    this.#put = database.prepare(
+    this.#upsert = prepare(
+      database,
       `INSERT INTO records (key, value, version) VALUES (?1, ?2, ?3)
        ON CONFLICT (key) DO UPDATE SET value = ?2, version = ?3`,
     )
-    this.#since = database.prepare(
-      'SELECT key, value, version FROM records WHERE version > ? ORDER BY version LIMIT ?',
+    this.#from = prepare(
+      database,
+      `SELECT key, value, version FROM records WHERE key >= ? AND key > ? AND value IS NOT NULL ORDER BY key`,
     )
-    this.#revision = database.prepare('SELECT revision FROM state')
-    this.#nextRevision = database.prepare('UPDATE state SET revision = revision + 1 RETURNING revision')
+    this.#since = prepare(
+      database,
+      'SELECT key, value, version FROM records WHERE version > ? ORDER BY version',
+    )
+    this.#forget = prepare(database, 'DELETE FROM records WHERE value IS NULL AND version < ?')
   }
 
+  /** See `Engine.read`. */
   read(key: string): StoredRecord | undefined {
-    return present(this.#find.get(key) as Row | undefined)
+    return this.#select.get(key) as StoredRecord | undefined
   }
 
-  list(prefix: string, after: string, limit: number): StoredRecord[] {
-    return (this.#page.all(prefix, after, limit) as Row[]).map((row) => present(row)!)
+  /** See `Engine.list`. SQLite's BINARY collation compares the bytes of UTF-8. */
+  list(prefix: string, after = '', limit = Number.POSITIVE_INFINITY): StoredRecord[] {
+    const page: StoredRecord[] = []
+    if (limit <= 0) return page
+    for (const row of this.#from.iterate(prefix, after)) {
+      const record = row as StoredRecord
+      if (!record.key.startsWith(prefix)) break
+      page.push(record)
+      if (page.length >= limit) break
+    }
+    return page
   }
 
-  write(key: string, value: string, expected: bigint | undefined): StoredRecord | undefined {
+  /** See `Engine.write`; `version` is the next revision. */
+  write({ key, value, expected }: Op<'write'>, version: bigint): StoredRecord | undefined {
     if (this.read(key)?.version !== expected) return undefined
-    const version = this.#revise()
-    this.#put.run(key, value, version)
+    this.#upsert.run(key, value, version)
     return { key, value, version }
   }
 
-  remove(key: string, expected: bigint): boolean {
-    if (this.read(key)?.version !== expected) return false
-    this.#put.run(key, null, this.#revise())
-    return true
+  /** See `Engine.remove`; `version` is the next revision. */
+  remove({ key, expected }: Op<'remove'>, version: bigint): Removal | undefined {
+    if (this.read(key)?.version !== expected) return undefined
+    this.#upsert.run(key, null, version)
+    return { version }
   }
 
-  /** What was written and removed after a revision, oldest first. */
-  changes(since: bigint): Changes {
-    const rows = this.#since.all(since, changesMax) as Row[]
-    const changes = rows.map((row) => ({ key: row.key, record: present(row) }))
-    const revision =
-      rows.length === changesMax ? rows.at(-1)!.version : (this.#revision.get()!.revision as bigint)
-    return { revision, changes }
+  /** What was written or removed after a revision, the oldest first. */
+  since(revision: bigint): RecordState[] {
+    return this.#since.all(revision) as RecordState[]
   }
 
-  #revise(): bigint {
-    return this.#nextRevision.get()!.revision as bigint
+  /** Forgets old removals. */
+  forget(revision: bigint): void {
+    this.#forget.run(revision - removalsKept)
   }
-}
-
-function present(row: Row | undefined): StoredRecord | undefined {
-  if (row === undefined || row.value === null) return undefined
-  return { key: row.key, value: row.value, version: row.version }
 }

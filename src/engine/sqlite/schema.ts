@@ -1,5 +1,6 @@
 /** The tables of a store, and what a file must be to be one. */
-import type { DatabaseSync } from 'node:sqlite'
+import { randomUUID } from 'node:crypto'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { FahaoError } from '../../base/errors.ts'
 
 /** "Faha" in ASCII: tells a store from any other SQLite file. */
@@ -7,9 +8,9 @@ const applicationId = 0x46_61_68_61
 const schemaVersion = 1
 
 /*
- * `last` is bound − 1: the largest value that can have been issued. The bound itself, up to 2^63, would not fit
- * a signed 64-bit integer. A removed record stays as a row without a value, so that its key's versions go on
- * growing and other processes can see that it went.
+ * `last` is bound − 1, the largest value that can have been issued: a bound of 2^63 does not fit a signed 64-bit
+ * integer. A removed record stays as a row without a value, so that other processes see that it went. `revision`
+ * is the newest version given to a record; `lineage` names one unbroken history of commits.
  */
 const tables = `
 CREATE TABLE counters (
@@ -27,55 +28,66 @@ CREATE TABLE records (
 CREATE UNIQUE INDEX records_by_version ON records (version);
 CREATE TABLE state (
   one INTEGER PRIMARY KEY CHECK (one = 1),
-  installation TEXT NOT NULL,
+  lineage TEXT NOT NULL,
   commits INTEGER NOT NULL,
   revision INTEGER NOT NULL,
-  last_write_us INTEGER NOT NULL
+  last_write_us INTEGER NOT NULL,
+  owner TEXT
 ) STRICT;
 `
 
-/** Makes the tables in an empty file, or checks that they are there. Throws ENGINE with what to do. */
-export function prepareSchema(database: DatabaseSync, file: string, installation: string): void {
-  const found = pragma(database, 'application_id')
-  if (found === 0 && isEmpty(database)) {
-    database.exec('BEGIN IMMEDIATE')
-    try {
-      // Another process may have been faster between the look and the lock.
-      if (isEmpty(database)) create(database, installation)
-      database.exec('COMMIT')
-    } catch (error) {
-      database.exec('ROLLBACK')
-      throw error
+/** A statement that reads integers as bigints: the only way in which they come out exact. */
+export function prepare(database: DatabaseSync, sql: string): StatementSync {
+  const statement = database.prepare(sql)
+  statement.setReadBigInts(true)
+  return statement
+}
+
+/** The value of a pragma that is a number. */
+export function pragma(database: DatabaseSync, name: string): bigint {
+  return Object.values(prepare(database, `PRAGMA ${name}`).get()!)[0] as bigint
+}
+
+/** Makes the tables in an empty file. Another process may do so at the same moment. */
+export function createTables(database: DatabaseSync): void {
+  if (!isEmpty(database)) return
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    if (isEmpty(database)) {
+      database.exec(tables)
+      database
+        .prepare('INSERT INTO state (one, lineage, commits, revision, last_write_us) VALUES (1, ?, 0, 0, 0)')
+        .run(randomUUID())
+      database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion}`)
     }
-    return
+    database.exec('COMMIT')
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
   }
-  if (pragma(database, 'application_id') !== applicationId) {
+}
+
+/** Throws ENGINE, with what to do, unless the file is a store that this version can read and that is whole. */
+export function checkTables(database: DatabaseSync, file: string): void {
+  if (pragma(database, 'application_id') !== BigInt(applicationId)) {
     throw new FahaoError(
       'ENGINE',
-      `${file} is a SQLite database of another program; name another file with --engine sqlite:FILE`,
+      `${file} is a database of another program; name another file with --engine sqlite:FILE`,
     )
   }
   const version = pragma(database, 'user_version')
-  if (version > schemaVersion) {
+  if (version !== BigInt(schemaVersion)) {
     throw new FahaoError(
       'ENGINE',
-      `${file} was written by a newer Fahao (schema ${version}, this one knows ${schemaVersion}); upgrade this one`,
+      `${file} was written by a newer Fahao (its schema is ${version}, this one knows ${schemaVersion}); upgrade this one`,
     )
+  }
+  const found = Object.values(database.prepare('PRAGMA quick_check(1)').get()!)[0]
+  if (found !== 'ok') {
+    throw new FahaoError('ENGINE', `${file} is damaged (${found}); restore a backup with 'fahao restore'`)
   }
 }
 
-function create(database: DatabaseSync, installation: string): void {
-  database.exec(tables)
-  database
-    .prepare('INSERT INTO state (one, installation, commits, revision, last_write_us) VALUES (1, ?, 0, 0, 0)')
-    .run(installation)
-  database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion}`)
-}
-
 function isEmpty(database: DatabaseSync): boolean {
-  return database.prepare('SELECT count(*) AS n FROM sqlite_schema').get()!.n === 0n
-}
-
-function pragma(database: DatabaseSync, name: string): number {
-  return Number(database.prepare(`PRAGMA ${name}`).get()![name])
+  return database.prepare('SELECT count(*) AS n FROM sqlite_schema').get()!.n === 0
 }

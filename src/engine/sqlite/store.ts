@@ -1,295 +1,200 @@
 /**
- * The store itself: counters and records in one SQLite file, synchronous. Lives in the worker thread.
+ * A store, through the failures of its disk and the mistakes of people. Synchronous: it lives in the worker thread.
  *
  * Invariants
- *  1. A batch is one transaction: every operation of it is durable when `run` returns, or none is.
- *  2. A transaction that failed before its COMMIT changed nothing; one that failed in its COMMIT may have been
- *     carried out, now or by a recovery after a crash: every write of it is UNKNOWN.
- *  3. After a failed COMMIT nothing is written until the file has been opened anew, with a fresh write-ahead
- *     log, and every bound has been raised above the highest end that this process was given.
- *  4. Nothing is reserved while the store is known to have forgotten acknowledged writes (REGRESSED).
+ *  1. An outcome is told after its transaction is durable, and after the file that took it was seen to be the
+ *     one that everybody else would open.
+ *  2. After a failed commit nothing is written until the file has been opened anew with an empty write-ahead
+ *     log and every bound stands at or above what this process was given.
+ *  3. A store that is found to have forgotten changes nothing, whoever asks, until `advance`.
+ *  4. The witness remembers durable commits of the accepted history only.
  */
-import { randomUUID } from 'node:crypto'
-import { statSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
-import { describe, FahaoError } from '../../base/errors.ts'
-import type { Reservation } from '../engine.ts'
-import { Counters } from './counters.ts'
-import { type FailureCode, isWrite, type Operation, type Outcome, type Value } from './protocol.ts'
-import { Records } from './records.ts'
-import { prepareSchema } from './schema.ts'
-import { type Progress, Witness } from './witness.ts'
+import type { Clock } from '../../base/clock.ts'
+import { describe } from '../../base/errors.ts'
+import { explain, isBusy } from './connection.ts'
+import type { Held } from './counters.ts'
+import { type FailureCode, isWrite, type Operation, type Outcome } from './protocol.ts'
+import { Session } from './session.ts'
+import { type Position, regressionOf, Witness } from './witness.ts'
 
-/** What concerns the file itself. */
-type StoreOperation = Exclude<Operation, { op: 'own' }>
-
-/** An open file, and which file it is. */
-type Opened = {
-  readonly database: DatabaseSync
-  readonly counters: Counters
-  readonly records: Records
-  readonly inode: bigint
+/** Where the store is, and how it is opened. */
+export type StoreOptions = {
+  readonly file: string
+  /** How long to wait for other processes' transactions. */
+  readonly busyTimeoutMs: number
+  readonly clock: Clock
 }
 
-/** A stored state row. */
-type State = Progress & { readonly last_write_us: bigint }
-
-const lookEveryUs = 1_000_000n
-
 /** See the invariants at the top of the file. */
-export class SqliteStore {
-  readonly #file: string
-  readonly #busyTimeoutMs: number
-  readonly #nowUs: () => bigint
+export class Store {
+  readonly #options: StoreOptions
   readonly #witness: Witness
-  /** Highest end that this process was given of each counter. */
-  readonly #held = new Map<string, bigint>()
-  /** Commits that this process has seen. */
-  #seenCommits = 0n
-  #opened: Opened | undefined
+  /** Outlives connections. */
+  readonly #held: Held = new Map()
+  #session: Session | undefined
+  #seen: Position | undefined
+  /** Why the last transaction failed. */
+  #failure: string | undefined
+  /** Why the store is not what it was. */
   #regressed: string | undefined
-  #trouble: string | undefined
-  #lookedUs = 0n
+  /** A bound was seen below what this process holds, in a history that looks whole. */
+  #forgotten: string | undefined
 
-  /** Opens or creates the file. Throws ENGINE. `nowUs`: the wall clock. */
-  constructor(file: string, busyTimeoutMs: number, nowUs: () => bigint) {
-    this.#file = file
-    this.#busyTimeoutMs = busyTimeoutMs
-    this.#nowUs = nowUs
-    this.#witness = new Witness(file)
-    this.#opened = this.#open()
-    const state = this.#state(this.#opened)
-    this.#regressed = this.#witness.objection(state)
-    this.#seenCommits = state.commits
-    this.#remember(state)
+  /** Throws ENGINE with what to do. */
+  constructor(options: StoreOptions) {
+    this.#options = options
+    this.#witness = new Witness(options.file, options.clock)
+    const { file, busyTimeoutMs } = options
+    this.#session = new Session(file, this.#held, { create: true, busyTimeoutMs })
+    this.#session.begin(true)
+    this.#examine(this.#session)
+    if (this.#regressed === undefined) this.#session.tidy()
+    this.#session.commit()
+    this.#accept(this.#session)
   }
 
-  /** When the newest write was made, by its writer's clock; undefined in a new store. */
+  /** When the newest write known at opening was made; undefined for a new store. */
   get lastWriteUs(): number | undefined {
-    const lastUs = Number(this.#state(this.#opened!).last_write_us)
-    return lastUs === 0 ? undefined : lastUs
+    return this.#session?.lastWriteUs
   }
 
-  /** Why the store does not work as it should, if it does not. */
+  /** Why it does not serve as it should now, if it does not. */
   get trouble(): string | undefined {
-    return this.#trouble ?? this.#regressed
+    return this.#failure ?? this.#regressed
   }
 
-  /** Carries out a batch in one transaction. */
-  run(operations: readonly StoreOperation[]): Outcome[] {
-    const writes = operations.some(isWrite)
-    let committing = false
+  /** Carries out operations in one transaction, stamped with the time; the outcomes are in the same order. */
+  run(operations: readonly Operation[], nowUs: number): Outcome[] {
+    const session = this.#session ?? this.#reopen(nowUs)
+    if (session === undefined) return this.#fail(operations, 'UNAVAILABLE')
+    const writing = operations.some(isWrite)
+    let outcomes: Outcome[]
     try {
-      this.#opened ??= this.#reopen()
-      const { database } = this.#opened
-      database.exec(writes ? 'BEGIN IMMEDIATE' : 'BEGIN')
-      const state = this.#state(this.#opened)
-      this.#notice(state)
-      const outcomes = operations.map((operation) => this.#outcome(this.#opened!, operation))
-      if (writes) this.#stamp(database)
-      committing = writes
-      database.exec('COMMIT')
-      this.#trouble = undefined
-      if (writes) this.#committed(operations, outcomes)
-      return outcomes
+      session.begin(writing)
+      if (writing) this.#admit(session)
+      outcomes = operations.map((operation) => this.#apply(session, operation))
+      session.stamp(nowUs)
     } catch (error) {
-      return this.#failed(operations, error, committing)
+      return this.#undo(session, operations, error)
     }
+    const { changed } = session
+    try {
+      session.commit()
+    } catch (error) {
+      this.#abandon(session, explain(error, this.#options.file))
+      return this.#fail(operations, changed ? 'UNKNOWN' : 'UNAVAILABLE')
+    }
+    if (session.replaced) {
+      this.#abandon(session, `${this.#options.file} was moved or replaced while it was open`)
+      return this.#fail(operations, changed ? 'UNKNOWN' : 'UNAVAILABLE')
+    }
+    this.#failure = undefined
+    if (operations.some(({ op }) => op === 'advance')) this.#trust(session)
+    if (writing) this.#accept(session)
+    return outcomes
   }
 
   /** Lets go of the file. */
   close(): void {
-    if (this.#opened === undefined) return
-    try {
-      this.#remember(this.#state(this.#opened))
-      this.#opened.database.close()
-    } catch {
-      // What is durable is durable; a store that cannot be closed cleanly recovers when it is opened.
-    }
-    this.#opened = undefined
+    this.#witness.flush()
+    this.#session?.close()
   }
 
-  #open(): Opened {
-    const database = new DatabaseSync(this.#file, { readBigInts: true, timeout: this.#busyTimeoutMs })
+  #apply(session: Session, operation: Operation): Outcome {
+    if (operation.op === 'reserve') this.#forgotten ??= session.counters.regression(operation.counter)
+    const regressed = this.#regressed ?? this.#forgotten
+    if (regressed === undefined || operation.op === 'advance' || !isWrite(operation))
+      return session.apply(operation)
+    return { code: 'REGRESSED', message: regressed }
+  }
+
+  /** Looks whether this is the history that this process knows; cheap when it is. */
+  #admit(session: Session): void {
+    const { lineage, commits } = session.position
+    const seen = this.#seen
+    if (this.#regressed !== undefined || seen?.lineage !== lineage || seen.commits > commits)
+      this.#examine(session)
+  }
+
+  #examine(session: Session): void {
+    const { file } = this.#options
+    const reason = regressionOf(session.position, this.#seen, this.#witness.read())
+    if (reason !== undefined) {
+      this.#regressed = `${file} has gone back: ${reason}`
+      this.#witness.drop()
+      return
+    }
+    // Another process has advanced it, or it is back.
+    this.#regressed = undefined
+    if (this.#seen?.lineage !== session.position.lineage) this.#forgotten = undefined
+    session.raiseToHeld()
+  }
+
+  /** An advance has begun a new history. */
+  #trust(session: Session): void {
+    this.#regressed = undefined
+    this.#forgotten = undefined
+    this.#accept(session)
+    this.#witness.flush()
+  }
+
+  #accept(session: Session): void {
+    const { lineage, commits } = session.position
+    if (this.#regressed !== undefined) return
+    const fresh = this.#seen?.lineage !== lineage || this.#seen.commits !== commits
+    this.#seen = { lineage, commits }
+    if (fresh) this.#witness.offer(this.#seen)
+  }
+
+  /** Opens the file again after a failure; undefined while that does not help. */
+  #reopen(nowUs: number): Session | undefined {
+    const { file, busyTimeoutMs } = this.#options
+    let session: Session | undefined
     try {
-      // FULL: the log is synced at every commit, so that an acknowledged bound survives a power cut.
-      database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-      prepareSchema(database, this.#file, randomUUID())
-      const { ino: inode } = statSync(this.#file, { bigint: true })
-      return { database, counters: new Counters(database), records: new Records(database), inode }
+      session = new Session(file, this.#held, { create: false, busyTimeoutMs })
+      session.renewLog()
+      session.begin(true)
+      this.#examine(session)
+      session.stamp(nowUs)
+      session.commit()
+      this.#accept(session)
+      this.#session = session
+      return session
     } catch (error) {
-      database.close()
-      throw error
+      this.#abandon(session, explain(error, file))
+      return undefined
     }
   }
 
-  /** Opens anew after a failed commit. See invariant 3. */
-  #reopen(): Opened {
-    const opened = this.#open()
-    const { database, counters } = opened
-    try {
-      database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-      database.exec('BEGIN IMMEDIATE')
-      for (const [name, end] of this.#held) counters.raise(name, end)
-      this.#stamp(database)
-      database.exec('COMMIT')
-      this.#seenCommits = this.#state(opened).commits
-      return opened
-    } catch (error) {
-      closeQuietly(database)
-      throw error
-    }
-  }
-
-  #state({ database }: Opened): State {
-    return database
-      .prepare('SELECT installation, commits, last_write_us FROM state')
-      .get() as unknown as State
-  }
-
-  /** Notices what has been forgotten since the last look. */
-  #notice(state: State): void {
-    if (state.commits >= this.#seenCommits) {
-      if (
-        this.#regressed !== undefined &&
-        this.#witness.objection(state) === undefined &&
-        !this.#replaced()
-      ) {
-        this.#regressed = undefined
-      }
-      this.#seenCommits = state.commits
+  /** What failed before COMMIT has changed nothing. */
+  #undo(session: Session, operations: readonly Operation[], error: unknown): Outcome[] {
+    const reason = explain(error, this.#options.file)
+    if (isBusy(error)) {
+      this.#failure = reason
+      session.rollback()
     } else {
-      this.#regressed ??= `it has forgotten ${this.#seenCommits - state.commits} writes while this process ran: run fahao advance`
+      this.#abandon(session, reason)
     }
-    const nowUs = this.#nowUs()
-    if (nowUs - this.#lookedUs < lookEveryUs && nowUs >= this.#lookedUs) return
-    this.#lookedUs = nowUs
-    if (this.#replaced())
-      this.#regressed = `another file was put in the place of ${this.#file}: restart this process`
-    this.#remember(state)
+    return this.#fail(operations, 'UNAVAILABLE')
   }
 
-  /** Whether the path leads to another file than the open one. */
-  #replaced(): boolean {
+  #abandon(session: Session | undefined, reason: string): void {
+    this.#failure = reason
+    this.#session = undefined
     try {
-      return statSync(this.#file, { bigint: true }).ino !== this.#opened?.inode
+      session?.rollback()
     } catch {
-      return true
+      // Closing undoes it as well.
     }
-  }
-
-  #remember(state: State): void {
-    if (this.#regressed === undefined) this.#witness.remember(state)
-  }
-
-  #stamp(database: DatabaseSync): void {
-    database
-      .prepare('UPDATE state SET commits = commits + 1, last_write_us = max(last_write_us, ?)')
-      .run(this.#nowUs())
-  }
-
-  #outcome(opened: Opened, operation: StoreOperation): Outcome {
     try {
-      return { value: this.#carryOut(opened, operation) }
+      session?.close()
     } catch (error) {
-      // A refusal concerns one operation, and changed nothing; anything else ends the whole transaction.
-      if (!(error instanceof FahaoError)) throw error
-      return { code: error.code as FailureCode, message: error.message }
+      this.#failure = `${reason}; ${describe(error)}`
     }
   }
 
-  #carryOut({ counters, records }: Opened, operation: StoreOperation): Value {
-    switch (operation.op) {
-      case 'reserve':
-        this.#refuseRegressed(operation.counter, counters)
-        return counters.reserve(operation.counter, operation.request)
-      case 'release': {
-        const { counter, version, from, fence, incarnation } = operation
-        return counters.release(counter, version, from, fence, incarnation)
-      }
-      case 'counter':
-        return counters.read(operation.counter)
-      case 'advance':
-        return this.#advance(counters, operation.gap)
-      case 'read':
-        return records.read(operation.key)
-      case 'list':
-        return records.list(operation.prefix, operation.after, operation.limit)
-      case 'write':
-        return records.write(operation.key, operation.value, operation.expected)
-      case 'remove':
-        return records.remove(operation.key, operation.expected)
-      case 'changes':
-        return records.changes(operation.since)
-    }
-  }
-
-  #refuseRegressed(name: string, counters: Counters): void {
-    const held = this.#held.get(name)
-    if (held !== undefined && counters.read(name).bound < held) {
-      this.#regressed ??= `the bound of '${name}' has gone back: run fahao advance`
-    }
-    if (this.#regressed === undefined) return
-    throw new FahaoError('REGRESSED', `the store ${this.#file} cannot be trusted: ${this.#regressed}`)
-  }
-
-  #advance(counters: Counters, gap: bigint): number {
-    if (this.#replaced())
-      throw new FahaoError(
-        'UNAVAILABLE',
-        `another file was put in the place of ${this.#file}: restart this process first`,
-      )
-    const raised = counters.advance(gap)
-    // What this process holds is a floor too, and the count of commits must not fall behind what was seen.
-    for (const [name, end] of this.#held) counters.raise(name, end)
-    const seen = this.#seenCommits > this.#witness.commits ? this.#seenCommits : this.#witness.commits
-    this.#opened!.database.prepare('UPDATE state SET commits = max(commits, ?)').run(seen)
-    return raised
-  }
-
-  /** Takes note of what the transaction that is durable now has opened and given back. */
-  #committed(operations: readonly Operation[], outcomes: readonly Outcome[]): void {
-    this.#seenCommits = this.#state(this.#opened!).commits
-    operations.forEach((operation, index) => {
-      const outcome = outcomes[index]!
-      if (!('value' in outcome)) return
-      if (operation.op === 'reserve') this.#held.set(operation.counter, (outcome.value as Reservation).end)
-      if (operation.op === 'release' && outcome.value === true)
-        this.#held.set(operation.counter, operation.from)
-      if (operation.op === 'advance') {
-        this.#regressed = undefined
-        this.#witness.remember(this.#state(this.#opened!))
-      }
-    })
-  }
-
-  #failed(operations: readonly Operation[], error: unknown, committing: boolean): Outcome[] {
-    const message = `the store ${this.#file} failed: ${describe(error)}`
-    this.#trouble = message
-    if (committing || !this.#rolledBack()) {
-      closeQuietly(this.#opened?.database)
-      this.#opened = undefined
-    }
-    return operations.map((operation) => ({
-      code: committing && isWrite(operation) ? 'UNKNOWN' : 'UNAVAILABLE',
-      message,
-    }))
-  }
-
-  #rolledBack(): boolean {
-    try {
-      if (this.#opened?.database.isTransaction) this.#opened.database.exec('ROLLBACK')
-      return true
-    } catch {
-      return false
-    }
-  }
-}
-
-function closeQuietly(database: DatabaseSync | undefined): void {
-  try {
-    database?.close()
-  } catch {
-    // The file is opened anew, whatever became of this handle.
+  #fail(operations: readonly Operation[], code: FailureCode): Outcome[] {
+    const message = this.#failure ?? 'the store has failed'
+    return operations.map((operation) => ({ code: isWrite(operation) ? code : 'UNAVAILABLE', message }))
   }
 }

@@ -1,64 +1,98 @@
 /**
- * A small file beside the store that remembers how far the store had got, so that an older copy put in its
- * place is noticed. It is written without a sync, at most every second: it may lag behind, never run ahead.
- * What it cannot notice is a folder restored with the witness in it.
+ * The witness: a small file beside the store that remembers how far the store had come, so that an older copy
+ * put in its place is noticed. It is written without an fsync and at most every second: it may lag behind the
+ * store, which weakens the check, and never runs ahead of it, which would cry wolf.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import type { Clock, Timer } from '../../base/clock.ts'
 
-/** How far a store has got. */
-export type Progress = {
-  /** Random, made with the store. */
-  readonly installation: string
-  /** How many transactions have written. */
+/** A point in a store's history. */
+export type Position = {
+  /** Names one unbroken history. */
+  readonly lineage: string
+  /** How many transactions it holds. */
   readonly commits: bigint
 }
 
-/** See the top of the file. */
+const intervalMs = 1000
+
+/** Where the witness of a store lies. */
+export function witnessFile(file: string): string {
+  return `${file}-witness`
+}
+
+/** The witness's file, read and written. */
 export class Witness {
-  readonly #path: string
-  #written: bigint | undefined
+  readonly #file: string
+  readonly #clock: Clock
+  #newest: Position | undefined
+  #timer: Timer | undefined
 
-  constructor(file: string) {
-    this.#path = `${file}-witness`
+  /** @param file of the store. */
+  constructor(file: string, clock: Clock) {
+    this.#file = witnessFile(file)
+    this.#clock = clock
   }
 
-  /** Why the store cannot be the one that was here before; undefined when it can. */
-  objection(store: Progress): string | undefined {
-    const remembered = this.#read()
-    if (remembered === undefined) return undefined
-    const { installation, commits } = remembered
-    if (installation !== store.installation) {
-      return `it is not the store that was here before (its witness ${this.#path} remembers another): run fahao advance, or remove the witness if that store is meant to be forgotten`
-    }
-    if (commits <= store.commits) return undefined
-    return `it has forgotten ${commits - store.commits} writes (an older copy was put in its place): run fahao advance --by N with more than what can have been issued since`
-  }
-
-  /** Remembers how far the store has got, unless that is known. Never throws: it is a help, not a promise. */
-  remember({ installation, commits }: Progress): void {
-    if (this.#written === commits) return
+  /** What it remembers; undefined when there is none that can be read. */
+  read(): Position | undefined {
     try {
-      const temporary = `${this.#path}.${process.pid}`
-      writeFileSync(temporary, `${JSON.stringify({ installation, commits: String(commits) })}\n`)
-      renameSync(temporary, this.#path)
-      this.#written = commits
-    } catch {
-      // A full or read-only disk shows at the next commit, with a better error.
-    }
-  }
-
-  /** What is remembered; undefined when nothing readable is. */
-  #read(): Progress | undefined {
-    try {
-      const { installation, commits } = JSON.parse(readFileSync(this.#path, 'utf8'))
-      return { installation: String(installation), commits: BigInt(commits) }
+      const { lineage, commits } = JSON.parse(readFileSync(this.#file, 'utf8'))
+      return typeof lineage === 'string' ? { lineage, commits: BigInt(commits) } : undefined
     } catch {
       return undefined
     }
   }
 
-  /** How many commits are remembered; 0 when nothing is. */
-  get commits(): bigint {
-    return this.#read()?.commits ?? 0n
+  /** Remembers a durable position within a second. */
+  offer(position: Position): void {
+    this.#newest = position
+    this.#timer ??= this.#clock.timer(intervalMs, () => this.flush())
   }
+
+  /** Writes down what was offered last. A failure is no trouble: the next one mends it. */
+  flush(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+    if (this.#newest === undefined) return
+    const { lineage, commits } = this.#newest
+    const draft = `${this.#file}.${process.pid}`
+    try {
+      writeFileSync(draft, `${JSON.stringify({ lineage, commits: String(commits) })}\n`)
+      renameSync(draft, this.#file)
+      this.#newest = undefined
+    } catch {
+      // Kept for the next flush.
+    }
+  }
+
+  /** Forgets what was offered: it was of a history that is no longer there. */
+  drop(): void {
+    this.#newest = undefined
+    this.#timer?.cancel()
+    this.#timer = undefined
+  }
+}
+
+/**
+ * Why a store is not the one that it should be, in one line; undefined when nothing speaks against it.
+ * @param seen how far this process has seen it come, if it has.
+ */
+export function regressionOf(
+  now: Position,
+  seen: Position | undefined,
+  witness: Position | undefined,
+): string | undefined {
+  if (witness !== undefined && witness.lineage !== now.lineage)
+    return 'another database was put in the place of the one that was here'
+  const commits = max(witness?.commits ?? 0n, seen?.lineage === now.lineage ? seen.commits : 0n)
+  if (commits > now.commits)
+    return `an older copy was put in place: ${commits - now.commits} acknowledged transactions are missing`
+  if (witness === undefined && seen !== undefined && seen.lineage !== now.lineage)
+    return 'another database was put in the place of the one that was open'
+  return undefined
+}
+
+function max(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
 }

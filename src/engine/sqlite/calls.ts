@@ -1,0 +1,164 @@
+/**
+ * The calls that wait for the worker thread.
+ *
+ * Invariants
+ *  1. One batch is with the worker at a time. What is asked meanwhile goes together in the next: one fsync.
+ *  2. Every call settles by its deadline: a write that was sent as UNKNOWN, all others as UNAVAILABLE. A call
+ *     that was not sent by then never is.
+ *  3. Outcomes are observed in the order of the operations, before any call resolves, and also those whose
+ *     call has given up.
+ *  4. An advance is a batch of its own.
+ */
+import { assert } from '../../base/assert.ts'
+import type { Clock, Timer } from '../../base/clock.ts'
+import { FahaoError } from '../../base/errors.ts'
+import { type FailureCode, isWrite, type Operation, type Outcome, type Value } from './protocol.ts'
+
+type Call = {
+  readonly operation: Operation
+  readonly deadlineUs: number
+  readonly resolve: (value: Value) => void
+  readonly reject: (error: FahaoError) => void
+  readonly background: boolean
+  open: boolean
+}
+
+const batchMax = 1000
+
+/** What calls need of the engine. */
+export type CallsOptions = {
+  readonly clock: Clock
+  readonly timeoutMs: number
+  /** Sends a batch to the worker. */
+  readonly send: (operations: readonly Operation[]) => void
+  /** Sees each operation that worked. */
+  readonly observe: (operation: Operation, value: Value) => void
+  /** Told when the first call begins to wait, and when none does any more. */
+  readonly onWaiting: (waiting: boolean) => void
+}
+
+/** See the invariants at the top of the file. */
+export class Calls {
+  readonly #options: CallsOptions
+  #queue: Call[] = []
+  #sent: Call[] | undefined
+  #flushing = false
+  #timer: Timer | undefined
+  #waiting = 0
+  #ended: string | undefined
+  #stuck = false
+  readonly #idle: (() => void)[] = []
+
+  constructor(options: CallsOptions) {
+    this.#options = options
+  }
+
+  /** Whether the worker has let a deadline pass and has not answered since. */
+  get stuck(): boolean {
+    return this.#stuck
+  }
+
+  /** Has an operation carried out. A background call keeps no process alive. */
+  call(operation: Operation, background = false): Promise<Value> {
+    if (this.#ended !== undefined) return Promise.reject(new FahaoError('UNAVAILABLE', this.#ended))
+    return new Promise((resolve, reject) => {
+      const deadlineUs = this.#options.clock.monoUs() + this.#options.timeoutMs * 1000
+      this.#queue.push({ operation, deadlineUs, resolve, reject, background, open: true })
+      if (!background && this.#waiting++ === 0) this.#options.onWaiting(true)
+      this.#arm()
+      if (this.#sent !== undefined || this.#flushing) return
+      // What the same turn of the event loop asks for goes along.
+      this.#flushing = true
+      queueMicrotask(() => {
+        this.#flushing = false
+        this.#flush()
+      })
+    })
+  }
+
+  /** Takes the worker's answer to the batch that it has. */
+  done(outcomes: readonly Outcome[]): void {
+    const sent = this.#sent
+    assert(sent !== undefined && sent.length === outcomes.length, 'the worker answers the batch that it has')
+    this.#sent = undefined
+    this.#stuck = false
+    outcomes.forEach((outcome, index) => {
+      if ('value' in outcome) this.#options.observe(sent[index]!.operation, outcome.value)
+    })
+    outcomes.forEach((outcome, index) => {
+      this.#settle(sent[index]!, outcome)
+    })
+    this.#flush()
+  }
+
+  /** Takes no more calls, and fails those that wait: the worker is gone, or never came. */
+  end(reason: string): void {
+    this.#ended ??= reason
+    for (const call of this.#sent ?? []) this.#give(call, 'UNKNOWN', reason)
+    for (const call of this.#queue) this.#give(call, 'UNAVAILABLE', reason)
+    this.#sent = undefined
+    this.#queue = []
+    this.#timer?.cancel()
+  }
+
+  /** Takes no more calls; resolves when none waits any more. */
+  drain(reason: string): Promise<void> {
+    this.#ended ??= reason
+    if (this.#waiting === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#idle.push(resolve))
+  }
+
+  #flush(): void {
+    if (this.#sent !== undefined || this.#queue.length === 0) return
+    const isAlone = ({ operation }: Call) => operation.op === 'advance'
+    const alone = this.#queue.findIndex(isAlone)
+    const count = alone < 0 ? this.#queue.length : Math.max(1, alone)
+    const batch = this.#queue.splice(0, Math.min(count, batchMax))
+    this.#sent = batch
+    this.#options.send(batch.map(({ operation }) => operation))
+  }
+
+  #settle(call: Call, outcome: Outcome): void {
+    if ('code' in outcome) return this.#give(call, outcome.code, outcome.message)
+    if (this.#close(call)) call.resolve(outcome.value)
+  }
+
+  #give(call: Call, code: FailureCode, message: string): void {
+    const applied = code === 'UNKNOWN' && !isWrite(call.operation) ? 'UNAVAILABLE' : code
+    if (this.#close(call)) call.reject(new FahaoError(applied, message))
+  }
+
+  #close(call: Call): boolean {
+    if (!call.open) return false
+    call.open = false
+    if (!call.background && --this.#waiting === 0) {
+      this.#options.onWaiting(false)
+      for (const resolve of this.#idle.splice(0)) resolve()
+    }
+    return true
+  }
+
+  /** One timer for all: deadlines come in the order of the calls. */
+  #arm(): void {
+    if (this.#timer !== undefined) return
+    const first = this.#sent?.find(({ open }) => open) ?? this.#queue[0]
+    if (first === undefined) return
+    const { clock } = this.#options
+    const delayMs = Math.max(1, Math.ceil((first.deadlineUs - clock.monoUs()) / 1000))
+    this.#timer = clock.timer(delayMs, () => {
+      this.#timer = undefined
+      this.#expire(clock.monoUs())
+      this.#arm()
+    })
+  }
+
+  #expire(nowUs: number): void {
+    const message = `the store did not answer within ${this.#options.timeoutMs} ms; look at its disk`
+    const isLate = ({ deadlineUs }: Call) => deadlineUs <= nowUs
+    const late = this.#sent?.filter((call) => call.open && isLate(call)) ?? []
+    if (late.length > 0) this.#stuck = true
+    for (const call of late) this.#give(call, 'UNKNOWN', message)
+    while (this.#queue[0] !== undefined && isLate(this.#queue[0]))
+      this.#give(this.#queue.shift()!, 'UNAVAILABLE', message)
+  }
+}

@@ -1,0 +1,79 @@
+/** Opening the database file, and what SQLite's errors mean to people. */
+import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, FahaoError } from '../../base/errors.ts'
+import { checkTables, createTables } from './schema.ts'
+
+/** SQLite's primary result codes that are told apart; https://sqlite.org/rescode.html */
+const busy = 5
+const sentences: Readonly<Record<number, string>> = {
+  5: 'is locked by another process',
+  8: 'is read-only: let this user write the file and its folder',
+  10: 'met an I/O error: look at the disk',
+  11: "is damaged: restore a backup with 'fahao restore'",
+  13: 'is on a full disk: free some space',
+  14: 'cannot be opened: let this user read and write the file and its folder',
+  26: "is not a SQLite database: name another file, or restore a backup with 'fahao restore'",
+}
+
+/** How a connection is opened. */
+export type ConnectionOptions = {
+  /** Make the file and its tables when there are none. */
+  readonly create: boolean
+  /** How long to wait for another process's transaction. */
+  readonly busyTimeoutMs: number
+}
+
+/**
+ * Opens a store's file for durable commits: with synchronous=FULL every COMMIT in WAL mode waits for an fsync.
+ * Throws ENGINE with what to do.
+ */
+export function openDatabase(file: string, { create, busyTimeoutMs }: ConnectionOptions): DatabaseSync {
+  if (!create && !existsSync(file)) {
+    throw new FahaoError('ENGINE', `${file} is gone; put it back, or restore a backup with 'fahao restore'`)
+  }
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(file)
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    if (create) createTables(database)
+    checkTables(database, file)
+    enterWal(database, file)
+    // Says now rather than at the first id that the file cannot be written.
+    database.exec('BEGIN IMMEDIATE; ROLLBACK')
+    return database
+  } catch (error) {
+    if (database?.isOpen) database.close()
+    throw error instanceof FahaoError
+      ? error
+      : new FahaoError('ENGINE', explain(error, file), { cause: error })
+  }
+}
+
+function enterWal(database: DatabaseSync, file: string): void {
+  const mode = Object.values(database.prepare('PRAGMA journal_mode = WAL').get()!)[0]
+  if (mode !== 'wal') {
+    throw new FahaoError(
+      'ENGINE',
+      `${file} cannot have a write-ahead log, as on network file systems; keep it on a local disk`,
+    )
+  }
+  database.exec('PRAGMA synchronous = FULL')
+}
+
+/** One line on what SQLite said about the file, with what to do where that is known. */
+export function explain(error: unknown, file: string): string {
+  const sentence = sentences[resultCode(error)]
+  return sentence === undefined ? `${file}: ${describe(error)}` : `${file} ${sentence} (${describe(error)})`
+}
+
+/** Whether another connection holds the lock that was wanted. */
+export function isBusy(error: unknown): boolean {
+  return resultCode(error) === busy
+}
+
+/** The primary result code; 0 when the error is not SQLite's. */
+function resultCode(error: unknown): number {
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0
+  return code & 0xff
+}

@@ -1,0 +1,206 @@
+/**
+ * One connection to a store: a transaction at a time, and the operations inside of it.
+ *
+ * Invariants
+ *  1. Every transaction that changed something counts one more commit and carries the time of its write.
+ *  2. What fails before COMMIT has changed nothing; what fails in COMMIT may have.
+ */
+import { randomUUID } from 'node:crypto'
+import { statSync } from 'node:fs'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { FahaoError } from '../../base/errors.ts'
+import type { StoredRecord } from '../engine.ts'
+import { type ConnectionOptions, openDatabase } from './connection.ts'
+import { Counters, type Held, versionJump } from './counters.ts'
+import type { Operation, Outcome, Removal, Revised } from './protocol.ts'
+import { Records } from './records.ts'
+import { prepare } from './schema.ts'
+import type { Position } from './witness.ts'
+
+type State = Position & { readonly revision: bigint; readonly last_write_us: bigint }
+
+/** See the invariants at the top of the file. */
+export class Session {
+  readonly counters: Counters
+  readonly #records: Records
+  readonly #database: DatabaseSync
+  readonly #file: string
+  readonly #inode: string
+  readonly #select: StatementSync
+  readonly #stamp: StatementSync
+  readonly #own: StatementSync
+  readonly #holder: StatementSync
+  readonly #dataVersion: StatementSync
+  #seenDataVersion: unknown
+  /** Of the transaction under way. */
+  #state: State
+  #lineage = ''
+  #revision = 0n
+  #changed = false
+
+  constructor(file: string, held: Held, options: ConnectionOptions) {
+    const database = openDatabase(file, options)
+    this.#database = database
+    this.#file = file
+    this.#inode = inodeOf(file)
+    this.counters = new Counters(database, held)
+    this.#records = new Records(database)
+    this.#select = prepare(database, 'SELECT lineage, commits, revision, last_write_us FROM state')
+    this.#stamp = prepare(
+      database,
+      'UPDATE state SET lineage = ?, commits = commits + 1, revision = ?, last_write_us = ?',
+    )
+    this.#own = prepare(database, 'UPDATE state SET owner = ?')
+    this.#holder = prepare(database, 'SELECT owner FROM state')
+    this.#dataVersion = prepare(database, 'PRAGMA data_version')
+    this.#state = this.#readState()
+  }
+
+  /** Where the store stands, as far as the last transaction that was meant for writing saw or left it. */
+  get position(): Position {
+    return this.#state
+  }
+
+  /** When its newest write was made, in µs since 1970; undefined before the first. */
+  get lastWriteUs(): number | undefined {
+    return this.#state.last_write_us === 0n ? undefined : Number(this.#state.last_write_us)
+  }
+
+  /** Whether the file that is open is no longer the one of this name. */
+  get replaced(): boolean {
+    return inodeOf(this.#file) !== this.#inode
+  }
+
+  /** Begins a transaction; one for writing waits for those of other processes. */
+  begin(writing: boolean): void {
+    this.#database.exec(writing ? 'BEGIN IMMEDIATE' : 'BEGIN')
+    this.#changed = false
+    if (!writing) return
+    this.#state = this.#readState()
+    this.#lineage = this.#state.lineage
+    this.#revision = this.#state.revision
+  }
+
+  /** Whether the transaction under way has changed anything. */
+  get changed(): boolean {
+    return this.#changed
+  }
+
+  /** Counts the commit, if there is something to commit; the last step before `commit`. */
+  stamp(nowUs: number): void {
+    if (!this.#changed) return
+    this.#stamp.run(this.#lineage, this.#revision, nowUs)
+    this.#state = this.#readState()
+  }
+
+  /** Ends the transaction; durable when it returns. */
+  commit(): void {
+    this.#database.exec('COMMIT')
+    this.counters.settle(true)
+  }
+
+  /** Undoes the transaction, if SQLite has not done so by itself. */
+  rollback(): void {
+    this.counters.settle(false)
+    if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
+  }
+
+  /** Puts bounds back to what this process knows, within the transaction. */
+  raiseToHeld(): void {
+    if (this.counters.raiseToHeld() > 0) this.#changed = true
+  }
+
+  /** Moves the whole write-ahead log into the database and begins a new one. Throws when it cannot. */
+  renewLog(): void {
+    const { busy } = this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!
+    if (busy !== 0) throw new FahaoError('UNAVAILABLE', 'another process keeps the write-ahead log in use')
+  }
+
+  /** Forgets old removals, within the transaction. */
+  tidy(): void {
+    this.#records.forget(this.#revision)
+  }
+
+  /** Closes the connection, whatever state it is in. */
+  close(): void {
+    if (this.#database.isOpen) this.#database.close()
+  }
+
+  /** Carries out one operation. Throws what SQLite throws. */
+  apply(operation: Operation): Outcome {
+    switch (operation.op) {
+      case 'reserve': {
+        const outcome = this.counters.reserve(operation)
+        if ('value' in outcome) this.#changed = true
+        return outcome
+      }
+      case 'release':
+        return this.#change(this.counters.release(operation))
+      case 'counter':
+        return { value: this.counters.read(operation.counter) }
+      case 'advance':
+        return this.#advance(operation.gap)
+      case 'read':
+        return { value: this.#records.read(operation.key) }
+      case 'list':
+        return { value: this.#records.list(operation.prefix, operation.after, operation.limit) }
+      case 'write':
+        return this.#revise(this.#records.write(operation, this.#revision + 1n))
+      case 'remove':
+        return this.#revise(this.#records.remove(operation, this.#revision + 1n))
+      case 'snapshot':
+        return { value: this.#snapshot(operation.prefix) }
+      case 'changes':
+        return { value: this.#changes(operation.since) }
+      case 'own':
+        this.#own.run(operation.holder)
+        return this.#change(true)
+      case 'holder':
+        return { value: (this.#holder.get()!.owner as string | null) ?? undefined }
+    }
+  }
+  #advance(gap: bigint): Outcome {
+    const value = this.counters.advance(gap)
+    this.#lineage = randomUUID()
+    this.#revision += versionJump
+    this.#changed = true
+    return { value }
+  }
+
+  #change(value: boolean): Outcome {
+    if (value) this.#changed = true
+    return { value }
+  }
+
+  #revise(value: StoredRecord | Removal | undefined): Outcome {
+    if (value === undefined) return { value }
+    this.#revision = value.version
+    this.#changed = true
+    return { value }
+  }
+
+  #snapshot(prefix: string): Revised {
+    return { revision: this.#currentRevision(), records: this.#records.list(prefix) }
+  }
+
+  #changes(since: bigint): Revised | undefined {
+    const { data_version } = this.#dataVersion.get()!
+    if (data_version === this.#seenDataVersion) return undefined
+    this.#seenDataVersion = data_version
+    return { revision: this.#currentRevision(), records: this.#records.since(since) }
+  }
+
+  #currentRevision(): bigint {
+    const { revision } = this.#readState()
+    return revision > this.#revision ? revision : this.#revision
+  }
+
+  #readState(): State {
+    return this.#select.get() as State
+  }
+}
+
+function inodeOf(file: string): string {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return found === undefined ? 'none' : `${found.dev}:${found.ino}`
+}
