@@ -13,6 +13,7 @@ import { addDrop } from './verbs/drop.ts'
 import { addInfo } from './verbs/info.ts'
 import { addList } from './verbs/list.ts'
 import { addNext } from './verbs/next.ts'
+import { addServe } from './verbs/serve.ts'
 
 /** Runs the program; resolves to its exit code. `argv` as in `process.argv`. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -45,6 +46,7 @@ export function program(): Command {
     .showHelpAfterError('(--help shows what there is)')
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
   root.commandsGroup('Running a server:')
+  addServe(root)
   addConfig(root)
   root.commandsGroup('Asking a server:')
   addNext(root)

@@ -149,6 +149,12 @@ export const settingsSchema = z.object({
     '10s',
     'how long a client may take to send a request',
   ),
+  metricsSeriesMax: setting(
+    'HTTP',
+    count(0, 100_000),
+    '200',
+    'generators with series of their own in /metrics; the others are added up',
+  ),
 })
 
 /** A setting's name in code. */

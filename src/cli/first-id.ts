@@ -1,0 +1,58 @@
+/** How to get the first id: lines to paste, for whoever has just started a server. */
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Address } from '../node/config-values.ts'
+
+/** A line to paste, and what it is for. */
+export type Step = { readonly what: string; readonly line: string }
+
+/** Where a server listens; undefined: it does not. */
+export type Doors = { readonly resp: Address | undefined; readonly http: Address | undefined }
+
+const listed = 1000
+
+/** From nothing to an id. A strict sequence is preferred: 1, 2, 3 is what a first look expects. */
+export async function firstIdSteps(catalogue: Catalogue, { resp, http }: Doors): Promise<Step[]> {
+  const generators = await catalogue.list({ limit: listed })
+  const found = generators.find(({ definition }) => definition.kind === 'sequence') ?? generators[0]
+  const name = found?.name ?? 'order'
+  return [
+    ...(resp ? respSteps(resp, name, found === undefined) : []),
+    ...(http ? httpSteps(http, name, found === undefined && resp === undefined) : []),
+  ]
+}
+
+function respSteps(address: Address, name: string, create: boolean): Step[] {
+  const { host, port } = near(address)
+  const client = `redis-cli${host === '127.0.0.1' ? '' : ` -h ${host}`} -p ${port}`
+  const steps = [{ what: 'an id, with any Redis client', line: `${client} INCR ${quoted(name)}` }]
+  if (!create) return steps
+  return [{ what: 'a generator', line: `${client} ID.CREATE ${quoted(name)} KIND sequence` }, ...steps]
+}
+
+function httpSteps(address: Address, name: string, create: boolean): Step[] {
+  const url = httpUrl(address)
+  const path = `${url}/v1/generators/${encodeURIComponent(name)}`
+  const steps = [
+    { what: 'an id, over HTTP', line: `curl -X POST ${path}/next` },
+    { what: 'everything else', line: `${url}/` },
+  ]
+  if (!create) return steps
+  const put = `curl -X PUT ${path} -H 'content-type: application/json' -d '{"kind":"sequence"}'`
+  return [{ what: 'a generator', line: put }, ...steps]
+}
+
+/** The URL at which this machine reaches a server that listens on `address`. */
+export function httpUrl(address: Address): string {
+  const { host, port } = near(address)
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** Who listens everywhere is reached here. */
+function near({ host, port }: Address): Address {
+  const here: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+  return { host: here[host] ?? host, port }
+}
+
+function quoted(name: string): string {
+  return /^[\w:.@/-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,146 @@
+/**
+ * A node with its transports, from start to stop.
+ *
+ * Invariants
+ *  1. The node is up before a transport listens, and goes down after the last one has closed: nobody is
+ *     accepted who cannot be served, and nobody who was accepted loses an answer.
+ *  2. Whatever was opened is closed again when a later step of the start fails.
+ *  3. A stop comes to an end: what is still open when its time is up is dropped with the process.
+ */
+import type { Logger } from 'pino'
+import { systemClock } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
+import { createCommands } from '../commands/all.ts'
+import { type HttpServer, startHttpServer } from '../http/server.ts'
+import type { Config } from '../node/config.ts'
+import { type Address, addressText, isLoopback } from '../node/config-values.ts'
+import type { FahaoNode } from '../node/node.ts'
+import { startNode } from '../node/start.ts'
+import { version } from '../node/version.ts'
+import { type RespServer, startRespServer } from '../resp/server.ts'
+import { exitCodes } from './exit-codes.ts'
+import { firstIdSteps, httpUrl } from './first-id.ts'
+import { openLog } from './log.ts'
+import { crashOnBugs, stopAsked } from './signals.ts'
+import { fields, print } from './terminal.ts'
+
+type Door = { readonly port: number; close(deadlineMs: number): Promise<void> }
+
+/** Serves until a signal says stop; resolves when everything is closed. Rejects when it cannot start. */
+export async function runServer(config: Config): Promise<void> {
+  if (config.resp === undefined && config.http === undefined) {
+    throw new FahaoError(
+      'CONFIG',
+      'nothing to serve: resp and http are both off; give one of them an address',
+    )
+  }
+  const log = await openLog(config.logLevel)
+  crashOnBugs(log)
+  const node = await startNode(config, { onEvent: ({ level, message }) => log[level](message) })
+  // Until here a signal ends the process by itself, which does no harm: nobody has been served yet.
+  const stop = stopAsked(log)
+  const doors: Door[] = []
+  try {
+    const resp = config.resp && (await openResp(node, config.resp, log))
+    if (resp) doors.push(resp)
+    const http = config.http && (await openHttp(node, config.http, resp, log))
+    if (http) doors.push(http)
+    await sayReady(node, log, { resp: at(config.resp, resp), http: at(config.http, http) })
+    log.info(`${await stop}: stopping`)
+  } finally {
+    await close(node, doors, log)
+  }
+  log.info('stopped')
+}
+
+async function openResp(node: FahaoNode, { host, port }: Address, log: Logger): Promise<RespServer> {
+  const { config, catalogue, server } = node
+  const resp = await startRespServer({
+    host,
+    port,
+    table: createCommands(),
+    context: (session) => ({ session, catalogue, server }),
+    roundingGuard: config.roundingGuard,
+    limits: {
+      connectionsMax: config.respConnectionsMax,
+      inlineBytesMax: config.respInlineMaxBytes,
+      bulkBytesMax: config.respBulkMaxBytes,
+      argumentsMax: config.respArgumentsMax,
+      requestBytesMax: config.respRequestMaxBytes,
+      unreadBytesMax: config.respUnreadMaxBytes,
+      unreadTotalBytesMax: config.respUnreadTotalMaxBytes,
+      unreadTimeoutMs: config.respUnreadTimeoutMs,
+      idleTimeoutMs: config.respIdleTimeoutMs ?? 0,
+    },
+    onError: (error, session) => log.error({ err: error, client: session?.address }, 'a RESP request failed'),
+  })
+  node.attach({ respPort: resp.port, sessions: () => resp.sessions() })
+  return resp
+}
+
+function openHttp(
+  node: FahaoNode,
+  { host, port }: Address,
+  resp: RespServer | undefined,
+  log: Logger,
+): Promise<HttpServer> {
+  const { config } = node
+  return startHttpServer({
+    node,
+    host,
+    port,
+    names: config.httpNames,
+    limits: {
+      bodyMaxBytes: config.httpBodyMaxBytes,
+      headerMaxBytes: config.httpHeaderMaxBytes,
+      requestTimeoutMs: config.httpRequestTimeoutMs,
+      connectionsMax: config.httpConnectionsMax,
+    },
+    seriesMax: config.metricsSeriesMax,
+    log,
+    ...(resp && { respFigures: () => resp.stats }),
+  })
+}
+
+/** The address with the port that was free, where any was asked for. */
+function at(address: Address | undefined, door: Door | undefined): Address | undefined {
+  return address && door && { host: address.host, port: door.port }
+}
+
+async function sayReady(
+  node: FahaoNode,
+  log: Logger,
+  doors: { resp: Address | undefined; http: Address | undefined },
+): Promise<void> {
+  for (const name of ['resp', 'http'] as const) {
+    const address = doors[name]
+    if (address && !isLoopback(address))
+      log.warn(`${name} is open to other machines, and nobody has to log in`)
+  }
+  const ownership = await node.ownership()
+  if (ownership.state === 'other') {
+    log.warn(`${ownership.holder} owns this store: strict kinds are served there, and here once it is gone`)
+  }
+  const steps = await firstIdSteps(node.catalogue, doors)
+  const facts = {
+    engine: node.engine.location,
+    resp: doors.resp && addressText(doors.resp),
+    http: doors.http && httpUrl(doors.http),
+  }
+  if (!process.stdout.isTTY)
+    return log.info({ ...facts, try: steps.map(({ line }) => line) }, `fahao ${version} is ready`)
+  log.info(`fahao ${version} is ready`)
+  print('', ...fields(steps.map(({ what, line }) => [what, line])), '')
+}
+
+async function close(node: FahaoNode, doors: readonly Door[], log: Logger): Promise<void> {
+  const { shutdownTimeoutMs, callTimeoutMs } = node.config
+  const graceMs = 1000
+  const watchdog = systemClock.timer(shutdownTimeoutMs + callTimeoutMs + graceMs, () => {
+    log.error('the stop took too long: what was in hand stays unused, and no id repeats')
+    process.exit(exitCodes.failed.code)
+  })
+  await Promise.all(doors.map((door) => door.close(shutdownTimeoutMs)))
+  await node.close()
+  watchdog.cancel()
+}

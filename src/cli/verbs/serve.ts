@@ -1,0 +1,28 @@
+import type { Command } from 'commander'
+import { addConfigOptions, configOf } from '../config-options.ts'
+
+/** `fahao serve` */
+export function addServe(program: Command): void {
+  const command = program
+    .command('serve')
+    .summary('run a server')
+    .description(
+      'Runs a server: Redis’s protocol on --resp, HTTP on --http, durable in --engine. Stops on SIGTERM or SIGINT\nafter answering what is under way, and gives unused ids back.\n\nEvery flag is also a key of the config file (lead-max) and an environment variable (FAHAO_LEAD_MAX);\n`fahao config` shows where each value comes from.',
+    )
+  addConfigOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao serve                                            on this machine, in ./data/fahao.db
+  fahao serve --engine sqlite:/var/lib/fahao/fahao.db
+  fahao serve --auto-create 'order:*=sequence'           generators come into being by being used
+  fahao serve --resp 0.0.0.0:7379 --http off --insecure  in a container, on a network without strangers`,
+    )
+    .action(async () => {
+      const { config } = configOf(command)
+      // Only here, so that every other verb starts without a server's code.
+      const { runServer } = await import('../server.ts')
+      await runServer(config)
+    })
+}
