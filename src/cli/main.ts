@@ -6,6 +6,7 @@ import { exitCodeOf, exitCodes } from './exit-codes.ts'
 import { addAdvance } from './verbs/advance.ts'
 import { addAdvise } from './verbs/advise.ts'
 import { addAlter } from './verbs/alter.ts'
+import { addBackup } from './verbs/backup.ts'
 import { addConfig } from './verbs/config.ts'
 import { addCreate } from './verbs/create.ts'
 import { addDecode } from './verbs/decode.ts'
@@ -13,6 +14,7 @@ import { addDrop } from './verbs/drop.ts'
 import { addInfo } from './verbs/info.ts'
 import { addList } from './verbs/list.ts'
 import { addNext } from './verbs/next.ts'
+import { addRestore } from './verbs/restore.ts'
 import { addServe } from './verbs/serve.ts'
 
 /** Runs the program; resolves to its exit code. `argv` as in `process.argv`. */
@@ -48,6 +50,8 @@ export function program(): Command {
   root.commandsGroup('Running a server:')
   addServe(root)
   addConfig(root)
+  addBackup(root)
+  addRestore(root)
   root.commandsGroup('Asking a server:')
   addNext(root)
   addCreate(root)

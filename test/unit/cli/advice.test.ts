@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type AdviceRequest, advise } from '../../../src/cli/advice.ts'
+import { layouts } from '../../../src/ids/presets.ts'
+import { refillSize, StepSize } from '../../../src/issuing/step.ts'
+
+const request: AdviceRequest = {
+  rate: 5000,
+  nodes: 1,
+  horizonMs: 600_000,
+  layout: layouts.twitter,
+  nowUs: Date.UTC(2026, 10, 21) * 1000,
+}
+
+describe('advice on counters', () => {
+  test('holds one to two horizons of the peak rate in hand on each node', () => {
+    assert.deepEqual(advise(request).counter.inHand, [3_000_000, 6_000_000])
+    assert.deepEqual(advise({ ...request, nodes: 4 }).counter.inHand, [750_000, 1_500_000])
+  })
+
+  test('gives a step with which an idle node is never below the horizon at peak', () => {
+    const { step, inHand } = advise(request).counter
+    const need = { rate: 0, horizonSeconds: 600, demand: 0, contiguous: 0, space: 2 ** 60 }
+    const size = (ids: number) => refillSize({ ...need, inHand: ids, step: new StepSize(step, 10 ** 10) })
+    assert.equal(size(inHand[0]), 0)
+    assert.ok(size(inHand[0] - 1) > 0)
+  })
+
+  test('never advises a step below the default', () => {
+    assert.equal(advise({ ...request, rate: 1, horizonMs: 1000 }).counter.step, 1000)
+  })
+
+  test('says when 2^53 is passed at this rate', () => {
+    // 2^53 seconds are too many for a calendar; 2^53 ids at 10^9 per second are 104 days.
+    assert.match(advise({ ...request, rate: 1e9 }).counter.passes53, /^2027-03-05T/)
+  })
+})
+
+describe('advice on clock kinds', () => {
+  test('says whether rate and nodes fit the layout', () => {
+    const js53 = { ...request, layout: layouts.js53 }
+    assert.equal(advise({ ...js53, rate: 128_000 }).clock.enough, true)
+    assert.equal(advise({ ...js53, rate: 128_001 }).clock.enough, false)
+    assert.equal(advise({ ...js53, rate: 32 * 128_000, nodes: 32 }).clock.enough, true)
+    assert.equal(advise({ ...js53, rate: 33, nodes: 33 }).clock.enough, false)
+  })
+
+  test('says whether JavaScript can hold the ids now', () => {
+    assert.equal(advise(request).clock.past53Now, true)
+    assert.equal(advise({ ...request, layout: layouts.js53 }).clock.past53Now, false)
+  })
+})

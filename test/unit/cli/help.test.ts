@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Command } from 'commander'
+import { exitCodes } from '../../../src/cli/exit-codes.ts'
+import { program } from '../../../src/cli/main.ts'
+import { fahaoExamples } from './examples.ts'
+
+/** The help as it is printed, with what stands after it. */
+function helpOf(command: Command): string {
+  let text = ''
+  command.configureOutput({ writeOut: (part) => (text += part) })
+  command.outputHelp()
+  return text
+}
+
+/** Whether the parser takes these arguments; runs no verb. */
+function parse(args: readonly string[]): void {
+  const root = program()
+  for (const command of root.commands) {
+    command.configureOutput({ writeErr: () => {} })
+    command.action(() => {})
+  }
+  root.parse(args, { from: 'user' })
+}
+
+describe('the help', () => {
+  const root = program()
+
+  test('of the program names every verb, shows how to get a first id, and explains exit codes', () => {
+    const text = helpOf(program())
+    for (const command of root.commands) assert.match(text, new RegExp(`^ {2}${command.name()} .*\\w`, 'm'))
+    assert.match(text, /fahao serve/)
+    assert.match(text, /fahao next order/)
+    for (const { code, meaning } of Object.values(exitCodes)) assert.ok(text.includes(`${code}  ${meaning}`))
+  })
+
+  for (const command of root.commands) {
+    test(`of ${command.name()} says what it does and what each option means`, () => {
+      const text = helpOf(command)
+      assert.match(text, /\.\n/)
+      for (const option of command.options) {
+        assert.ok(option.description !== '', `${option.flags} is not described`)
+        assert.ok(text.includes(option.long!))
+      }
+    })
+  }
+
+  test('shows examples that the parser takes', () => {
+    const examples = [program(), ...root.commands].flatMap((command) => fahaoExamples(helpOf(command)))
+    assert.ok(examples.length > 15)
+    for (const args of examples) assert.doesNotThrow(() => parse(args), args.join(' '))
+  })
+
+  test('of every verb that makes or changes something has an example', () => {
+    for (const name of [
+      'serve',
+      'create',
+      'alter',
+      'next',
+      'advance',
+      'decode',
+      'advise',
+      'backup',
+      'restore',
+    ]) {
+      const command = root.commands.find((each) => each.name() === name)
+      assert.ok(command, `there is no ${name}`)
+      assert.ok(
+        fahaoExamples(helpOf(command)).some(([verb]) => verb === name),
+        `${name} has no example`,
+      )
+    }
+  })
+})
+
+test('a parser of examples that takes everything would prove nothing', () => {
+  assert.throws(() => parse(['next']))
+  assert.throws(() => parse(['next', 'order', '--cuont', '1']))
+  assert.deepEqual(fahaoExamples("  fahao a 'b c' --d   e\n  curl x\n  fahao f | g\n  fahao h > i"), [
+    ['a', 'b c', '--d'],
+    ['f'],
+    ['h'],
+  ])
+})

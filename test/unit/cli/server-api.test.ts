@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { FahaoError } from '../../../src/base/errors.ts'
+import { exitCodeOf, exitCodes, Unreachable, UsageError } from '../../../src/cli/exit-codes.ts'
+import { ask, generatorPath } from '../../../src/cli/server-api.ts'
+import { freePort } from '../../launch/places.ts'
+
+async function serving(
+  t: TestContext,
+  status: number,
+  body: string,
+): Promise<{ url: string; seen: string[] }> {
+  const seen: string[] = []
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const part of request) text += part
+    seen.push(`${request.method} ${request.url} ${text}`.trim())
+    response.writeHead(status).end(body)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
+}
+
+test('names, queries and bodies arrive as they were given', async (t) => {
+  const { url, seen } = await serving(t, 200, '{"a":1}')
+  const path = generatorPath('a/b:ü?', '/next')
+  const answer = await ask({ url: `${url}/` }, 'POST', path, { query: { count: '2', match: undefined } })
+  await ask({ url: `${url}/behind` }, 'PUT', '/v1/x', { body: { kind: 'segment' } })
+  assert.deepEqual(answer, { a: 1 })
+  assert.deepEqual(seen, [
+    'POST /v1/generators/a%2Fb%3A%C3%BC%3F/next?count=2',
+    'PUT /behind/v1/x {"kind":"segment"}',
+  ])
+})
+
+test('a problem of the server becomes its error, and its exit code', async (t) => {
+  const problem = (code: string) => JSON.stringify({ code, detail: 'do this', retryable: true })
+  const failing = async (code: string) => {
+    const { url } = await serving(t, 503, problem(code))
+    return ask({ url }, 'GET', '/').catch((error: unknown) => error)
+  }
+  const dry = await failing('DRY')
+  assert.ok(dry instanceof FahaoError)
+  assert.deepEqual([dry.code, dry.message, exitCodeOf(dry)], ['DRY', 'do this', exitCodes.retryable.code])
+  assert.equal(exitCodeOf(await failing('NOGENERATOR')), exitCodes.failed.code)
+  assert.equal(exitCodeOf(await failing('OF-A-LATER-VERSION')), exitCodes.failed.code)
+})
+
+test('an answer without a body is none', async (t) => {
+  const { url } = await serving(t, 204, '')
+  assert.equal(await ask({ url }, 'DELETE', '/'), undefined)
+})
+
+test('no server, and one that is no fahao, are unreachable, with the way out', async (t) => {
+  const nobody = `http://127.0.0.1:${await freePort()}`
+  await assert.rejects(ask({ url: nobody }, 'GET', '/'), (error: Error) => {
+    assert.match(error.message, /no server answers at .*ECONNREFUSED.*fahao serve.*--url/)
+    return exitCodeOf(error) === exitCodes.unreachable.code
+  })
+  for (const [status, body] of [
+    [200, '<html>'],
+    [502, '<html>'],
+    [404, '{"message":"not found"}'],
+  ] as const) {
+    const { url } = await serving(t, status, body)
+    await assert.rejects(ask({ url }, 'GET', '/'), Unreachable)
+  }
+})
+
+test('a URL that is none is a slip of the user', async () => {
+  for (const url of ['127.0.0.1:7380', 'redis://127.0.0.1', '']) {
+    await assert.rejects(ask({ url }, 'GET', '/'), UsageError)
+  }
+})
