@@ -15,19 +15,22 @@ export interface Clock {
   wallUs(): number
   /** Time since an arbitrary start, in µs. Never goes back; stands still while the machine is suspended. */
   monoUs(): number
-  /** Calls back once after `delayMs`. Does not keep the process alive. */
+  /** Calls back once after `delayMs`, or after 24 days if that is sooner. Does not keep the process alive. */
   timer(delayMs: number, callback: () => void): Timer
 }
 
 /** A number in [0, 1). Not for secrets. */
 export type Random = () => number
 
+/** Longer delays would make setTimeout fire at once. */
+const delayMaxMs = 2 ** 31 - 1
+
 /** The machine's clocks and timers. */
 export const systemClock: Clock = Object.freeze({
   wallUs: () => Date.now() * 1000,
   monoUs: () => performance.now() * 1000,
   timer(delayMs: number, callback: () => void): Timer {
-    const handle = setTimeout(callback, delayMs)
+    const handle = setTimeout(callback, Math.min(delayMs, delayMaxMs))
     // In a browser the handle is a number and there is nothing to unref.
     if (typeof handle === 'object') handle.unref()
     return { cancel: () => clearTimeout(handle) }

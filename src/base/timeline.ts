@@ -2,10 +2,10 @@
  * One timeline per process: wall clock at the start + monotonic elapsed, corrected forwards only.
  *
  * Invariants
- *  1. `nowUs()` and `burstUs()` never go back, whatever the wall clock does.
+ *  1. Neither `nowUs()` nor `burstUs()` ever goes back, whatever the wall clock does.
  *  2. A wall clock set back or frozen changes nothing: time goes on with the monotonic clock.
- *  3. A wall clock ahead by at most `leadMaxUs` is followed at once; one further ahead only after every
- *     reading for `settleUs` has found it there, and this is reported. So a bad minute poisons no bound.
+ *  3. A wall clock ahead by at most `leadMaxUs` is followed at once; one further ahead only as far as every
+ *     reading for `settleUs` has found it, and this is reported. So a bad minute poisons no bound.
  *  4. A start far beyond the last recorded write is such a step: time starts where it was recorded.
  *  5. `burstUs()` is at most one callback of the event loop or `burstReads` calls old.
  */
@@ -42,6 +42,8 @@ export class Timeline {
   /** Timeline minus monotonic clock; only ever grows. */
   #offsetUs: number
   #heldSinceUs: number | undefined
+  /** How far ahead every reading since then has found it, at least. */
+  #heldAheadUs = 0
   #burstUs = 0
   #burstLeft = 0
   #endOfTurnAsked = false
@@ -63,7 +65,7 @@ export class Timeline {
     const aheadUs = this.#clock.wallUs() - (monoUs + this.#offsetUs)
     if (aheadUs > 0) {
       if (aheadUs <= this.#leadMaxUs) this.#offsetUs += aheadUs
-      else if (this.#persists(monoUs, aheadUs)) this.#offsetUs += aheadUs
+      else if (this.#persists(monoUs, aheadUs)) this.#offsetUs += this.#heldAheadUs
     }
     if (this.#heldSinceUs !== undefined && aheadUs <= this.#leadMaxUs) this.#letGo('gone', aheadUs)
     return Math.floor(monoUs + this.#offsetUs)
@@ -94,11 +96,13 @@ export class Timeline {
   #persists(monoUs: number, aheadUs: number): boolean {
     if (this.#heldSinceUs === undefined) {
       this.#heldSinceUs = monoUs
+      this.#heldAheadUs = aheadUs
       this.#onStep({ state: 'held', aheadUs })
       return false
     }
+    this.#heldAheadUs = Math.min(this.#heldAheadUs, aheadUs)
     if (monoUs - this.#heldSinceUs < this.#settleUs) return false
-    this.#letGo('taken', aheadUs)
+    this.#letGo('taken', this.#heldAheadUs)
     return true
   }
 

@@ -3,13 +3,13 @@
  *
  * Invariants
  *  1. At most one issuer of a name is open in this process: the next opens when the one before has closed.
- *  2. A generator whose record has changed is closed here as soon as the watch tells, and the counter refuses
- *     its reserves from the moment on at which the new incarnation has sealed it.
+ *  2. A generator whose record has changed is closed here as soon as the watch tells, also while it is being
+ *     opened, and the counter refuses its reserves from the moment on at which the new incarnation has sealed it.
  *  3. Memory grows with the generators in use, not with those defined.
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
-import type { RecordChange, Watch } from '../engine/engine.ts'
+import { boundMax, type RecordChange, type StoredRecord, type Watch } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 import type { Catalogue, Generator, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
@@ -42,6 +42,8 @@ export class EngineCatalogue implements Catalogue {
   readonly #pending = new Map<string, Promise<unknown>>()
   /** Names that were not there a moment ago, until when, in monotonic µs. */
   readonly #absent = new Map<string, number>()
+  /** The newest versions that the watch has told of names that are being opened. */
+  readonly #told = new Map<string, bigint>()
   #watch: Watch | undefined
   #closed = false
 
@@ -61,7 +63,11 @@ export class EngineCatalogue implements Catalogue {
     return this.#open.get(name)
   }
 
-  async open(name: string): Promise<Generator> {
+  open(name: string): Promise<Generator> {
+    return this.#openNamed(name)
+  }
+
+  async #openNamed(name: string): Promise<OpenGenerator> {
     for (;;) {
       const open = this.#open.get(name)
       if (open !== undefined) return open
@@ -83,7 +89,9 @@ export class EngineCatalogue implements Catalogue {
 
   /** Creates it without opening it: what a config file does, also where another process serves it. */
   async define(name: string, input: GeneratorInput): Promise<void> {
-    await this.#records.create(name, parseOptions(input))
+    const options = parseOptions(input)
+    // One at a time with look-ups, so that none of them finds nothing and remembers it after this.
+    await this.#exclusively(name, () => this.#records.create(name, options))
     this.#absent.delete(name)
   }
 
@@ -92,9 +100,12 @@ export class EngineCatalogue implements Catalogue {
     changes: Partial<GeneratorInput> & { readonly floor?: bigint | string },
   ): Promise<Generator> {
     const { floor, ...changed } = changes
+    const wanted = floor === undefined ? undefined : floorOf(floor)
     const { stored } = await this.#records.alter(name, changed)
-    if (floor !== undefined) await this.#raiseFloor(name, stored, floor)
+    if (wanted !== undefined) refuseFloor(name, stored, wanted)
+    // A range in hand is given back only while its version is the newest: before the bound is raised.
     await this.#close(name, altered(name))
+    if (wanted !== undefined) await this.#raiseFloor(name, stored, wanted)
     return this.open(name)
   }
 
@@ -142,6 +153,7 @@ export class EngineCatalogue implements Catalogue {
       return await running
     } finally {
       this.#pending.delete(name)
+      this.#told.delete(name)
     }
   }
 
@@ -160,11 +172,19 @@ export class EngineCatalogue implements Catalogue {
 
   async #autoCreate(name: string): Promise<ReadGenerator | undefined> {
     const kind = this.#options.autoCreate.find(({ pattern }) => globMatches(pattern, name))?.kind
-    return kind && this.#records.create(name, parseOptions({ kind }))
+    if (kind === undefined) return undefined
+    try {
+      return await this.#records.create(name, parseOptions({ kind }))
+    } catch (error) {
+      // Somebody else has just created it as something else: then that is what it is.
+      if (hasCode(error, 'EXISTS')) return this.#records.live(name)
+      throw error
+    }
   }
 
   async #openFound(name: string, { record, stored }: ReadGenerator): Promise<OpenGenerator> {
     const issuer = await openIssuer(this.#options, name, stored)
+    if ((this.#told.get(name) ?? 0n) > record.version) return this.#lookUp(name)
     const generator = new OpenGenerator(name, stored, record.version, issuer, {
       timeline: this.#options.timeline,
       nodeIndex: this.#options.nodeIndex,
@@ -179,41 +199,64 @@ export class EngineCatalogue implements Catalogue {
   }
 
   /** The generator after `stale`, whose record may have changed without the watch having told yet. */
-  async #reopen(name: string, stale: OpenGenerator): Promise<Generator> {
-    if (this.#open.get(name) === stale) await this.#close(name, altered(name))
-    return this.open(name)
+  async #reopen(name: string, stale: OpenGenerator): Promise<OpenGenerator> {
+    await this.#close(name, altered(name), stale)
+    return this.#openNamed(name)
   }
 
-  async #raiseFloor(name: string, stored: StoredGenerator, floor: bigint | string): Promise<void> {
-    const { kind, max } = stored.definition
-    if (max === undefined)
-      throw new FahaoError(
-        'WRONGTYPE',
-        `'${name}' is a ${kind}, which follows the clock; FLOOR is for sequence and segment`,
-      )
-    const wanted = typeof floor === 'bigint' ? floor : /^\d{1,19}$/.test(floor) ? BigInt(floor) : -1n
-    if (wanted < 0n || wanted > max)
-      throw new FahaoError('ERR', `FLOOR must be a whole number up to max ${max}`)
-    if (isStrict(kind)) await (await this.open(name)).moveTo(wanted - 1n)
-    else await this.#records.seal(name, stored, wanted)
+  async #raiseFloor(name: string, stored: StoredGenerator, floor: bigint): Promise<void> {
+    if (isStrict(stored.definition.kind)) return (await this.open(name)).moveTo(floor - 1n)
+    await this.#records.seal(name, stored, floor)
+    // Somebody may have opened it, and reserved below the floor, in the meantime.
+    await this.#close(name, altered(name))
   }
 
-  async #close(name: string, reason: Error): Promise<void> {
+  /** Closes what is open under the name, or `only` if that is. */
+  async #close(name: string, reason: Error, only?: OpenGenerator): Promise<void> {
     await this.#exclusively(name, async () => {
       const open = this.#open.get(name)
+      if (open === undefined || (only !== undefined && open !== only)) return
       this.#open.delete(name)
-      await open?.close(reason)
+      await open.close(reason)
     })
   }
 
   #changed({ key, record }: RecordChange): void {
     const name = key.slice(generatorPrefix.length)
     this.#absent.delete(name)
+    const version = record?.version ?? boundMax
+    if (this.#pending.has(name)) this.#told.set(name, version)
     const open = this.#open.get(name)
-    if (open === undefined || (record !== undefined && record.version <= open.version)) return
-    const live = record !== undefined && readStored(record).state === 'live'
-    void this.#close(name, live ? altered(name) : noGenerator(name))
+    if (open === undefined || version <= open.version) return
+    void this.#close(name, isLive(record) ? altered(name) : noGenerator(name), open)
   }
+}
+
+/** Whether a record is a generator's, as far as it can be read. */
+function isLive(record: StoredRecord | undefined): boolean {
+  if (record === undefined) return false
+  try {
+    return readStored(record).state === 'live'
+  } catch {
+    // Opening it again says what is wrong.
+    return true
+  }
+}
+
+function floorOf(floor: bigint | string): bigint {
+  if (typeof floor === 'bigint' && floor >= 0n) return floor
+  if (/^\d{1,19}$/.test(String(floor))) return BigInt(floor)
+  throw new FahaoError('ERR', 'FLOOR must be a whole number')
+}
+
+function refuseFloor(name: string, { definition }: StoredGenerator, floor: bigint): void {
+  const { kind, max } = definition
+  if (max === undefined)
+    throw new FahaoError(
+      'WRONGTYPE',
+      `'${name}' is a ${kind}, which follows the clock; FLOOR is for sequence and segment`,
+    )
+  if (floor > max) throw new FahaoError('ERR', `FLOOR must be a whole number up to max ${max}`)
 }
 
 function altered(name: string): FahaoError {

@@ -48,7 +48,7 @@ export class GeneratorRecords {
       const stored: StoredGenerator = {
         state: 'live',
         incarnation: (before?.stored.incarnation ?? 0n) + 1n,
-        floor: before === undefined ? 0n : await this.#floorAfter(name, before.stored, definition),
+        floor: before === undefined ? 0n : await this.#floorAfterDrop(name, before.stored, definition),
         definition,
         key: newKey(definition),
       }
@@ -154,6 +154,12 @@ export class GeneratorRecords {
     }
     const floor = await this.#floorAfter(name, before, definition)
     return { ...before, definition, incarnation: before.incarnation + 1n, floor, key: newKey(definition) }
+  }
+
+  /** Seals first: who dropped it may have died before, and its reserves could pass the floor. */
+  async #floorAfterDrop(name: string, dropped: StoredGenerator, next: Definition): Promise<bigint> {
+    await this.seal(name, dropped)
+    return this.#floorAfter(name, dropped, next)
   }
 
   #floorAfter(name: string, old: StoredGenerator, next: Definition): Promise<bigint> {

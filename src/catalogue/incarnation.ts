@@ -1,7 +1,8 @@
 /** Where the next incarnation of a generator starts, so that none of its ids has been issued by an earlier one. */
 import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
-import { timeEndUs } from '../ids/layout.ts'
+import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
+import { readWorker, workerRecords } from '../issuing/worker.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import { generatorKey, type StoredGenerator } from './stored.ts'
 
@@ -27,40 +28,66 @@ export async function floorAfter(
     return old.floor
   }
   const highest = await highestId(engine, name, old, nowUs)
-  if (highest === undefined) return old.floor
+  if (highest < 0n) return 0n
   return next.layout === undefined ? aboveInCounter(highest, next) : aboveInTime(highest, next, nowUs)
 }
 
-/** The largest id that can have been issued; undefined when none was. */
+/** The largest id that can have been issued, by this incarnation or an earlier one; −1 when none was. */
 async function highestId(
   engine: Engine,
   name: string,
-  old: StoredGenerator,
+  { definition, floor }: StoredGenerator,
   nowUs: number,
-): Promise<bigint | undefined> {
-  const { definition } = old
+): Promise<bigint> {
+  if (definition.kind === 'snowflake') return highestSnowflake(engine, definition, floor, nowUs)
   const { bound } = await engine.counter(generatorKey(name))
-  if (definition.layout === undefined) {
-    if (bound === 0n) return undefined
-    return definition.scramble ? definition.max : bound - 1n
-  }
-  const layout = layoutOf(definition)
   if (definition.kind === 'timestamp') {
-    if (bound === 0n) return undefined
-    const lastUnit = (bound - 1n) >> BigInt(layout.sequenceBits)
-    return lastOfUnit(lastUnit, layout.timeShift)
+    const layout = layoutOf(definition)
+    const unit = ((bound - 1n) >> BigInt(layout.sequenceBits)) + 1n
+    return lastOfUnit(larger(unit, floor) - 1n, layout)
   }
-  const workers = await engine.list('workers/')
-  const bounds = workers.map((record) => Number(JSON.parse(record.value).boundUs))
-  const boundUs = Math.min(Math.max(nowUs, ...bounds), Number(timeEndUs(layout)))
-  return lastOfUnit(BigInt(Math.floor((boundUs - layout.epochUs) / layout.unitUs)), layout.timeShift)
+  const above = larger(bound, floor)
+  return definition.scramble && above > 0n ? definition.max! : above - 1n
 }
 
-function lastOfUnit(unit: bigint, timeShift: number): bigint {
-  return ((unit + 1n) << BigInt(timeShift)) - 1n
+async function highestSnowflake(
+  engine: Engine,
+  definition: Definition,
+  floor: bigint,
+  nowUs: number,
+): Promise<bigint> {
+  const layout = layoutOf(definition)
+  const bounds = (await workerRecords(engine)).map((record) => readWorker(record).boundUs)
+  const boundUs = Math.min(
+    bounds.reduce((a, b) => Math.max(a, b), nowUs),
+    Number(timeEndUs(layout)),
+  )
+  const unit = BigInt(Math.floor((boundUs - layout.epochUs) / layout.unitUs))
+  return lastOfUnit(larger(unit, floor - 1n), layout)
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
+}
+
+/** The largest id of a unit of time and all before it. */
+function lastOfUnit(unit: bigint, layout: Layout): bigint {
+  if (unit < 0n) return -1n
+  return timeIsTop(layout) ? ((unit + 1n) << BigInt(layout.timeShift)) - 1n : ones(layout.totalBits)
+}
+
+/** Whether a later time is a larger id, whatever the other fields hold. */
+function timeIsTop({ timeShift, timeBits, totalBits }: Layout): boolean {
+  return timeShift + timeBits === totalBits
 }
 
 function aboveInCounter(highest: bigint, next: Definition): bigint {
+  if (next.scramble) {
+    throw new FahaoError(
+      'ERR',
+      'ids have been issued under this name, and scrambled ones could repeat them; use another name',
+    )
+  }
   if (next.max !== undefined && highest >= next.max) {
     throw new FahaoError(
       'ERR',
@@ -74,8 +101,7 @@ function aboveInTime(highest: bigint, next: Definition, nowUs: number): bigint {
   const layout = layoutOf(next)
   const unit = (highest >> BigInt(layout.timeShift)) + 1n
   const startUs = BigInt(layout.epochUs) + unit * BigInt(layout.unitUs)
-  const timeIsTop = layout.timeShift + layout.timeBits === layout.totalBits
-  if (!timeIsTop || startUs > BigInt(nowUs + farAheadUs)) {
+  if (!timeIsTop(layout) || startUs > BigInt(nowUs + farAheadUs)) {
     throw new FahaoError(
       'ERR',
       `ids up to ${highest} may have been issued under this name, which the new layout would reach only far in the future; use another name`,

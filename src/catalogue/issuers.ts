@@ -3,6 +3,7 @@ import type { Clock, Random } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
+import type { Layout } from '../ids/layout.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
 import { ClockHand } from '../issuing/clock-hand.ts'
 import { CounterStock } from '../issuing/counter-stock.ts'
@@ -17,7 +18,7 @@ import type { Stock } from '../issuing/stock.ts'
 import { TimestampStock } from '../issuing/timestamp-stock.ts'
 import type { Worker } from '../issuing/worker.ts'
 import { type Definition, layoutOf } from './definition.ts'
-import { generatorKey, type StoredGenerator } from './stored.ts'
+import { generatorKey, readStored, type StoredGenerator } from './stored.ts'
 
 /** What issuers take from their node. */
 export type IssuerDeps = {
@@ -89,7 +90,7 @@ function openCounter(
       }),
   })
   const issuer = reservoirOf(deps, name, definition, stock)
-  return { issuer, moveTo: (newest) => stock.moveTo(newest + 1n) }
+  return { issuer, moveTo: (newest) => issuer.alone(() => stock.moveTo(newest + 1n)) }
 }
 
 function counterHand({ definition, key }: StoredGenerator): Hand {
@@ -118,7 +119,7 @@ function openTimestamp(
 ): OpenIssuer {
   const { definition } = stored
   const layout = layoutOf(definition)
-  const stock = new TimestampStock(clockHand(deps, definition), bound, {
+  const stock: TimestampStock = new TimestampStock(clockHand(deps, definition), bound, {
     engine: deps.engine,
     counter: generatorKey(name),
     incarnation: stored.incarnation,
@@ -127,30 +128,41 @@ function openTimestamp(
     node: definition.node!,
     horizonUs: definition.horizon! * 1000,
     name,
+    rate: () => issuer.observeRate(),
     mayReserve,
   })
-  const timeMask = (1n << BigInt(layout.timeBits)) - 1n
-  return {
-    issuer: reservoirOf(deps, name, definition, stock),
-    moveTo: (newest) => stock.moveTo(Number((newest >> BigInt(layout.timeShift)) & timeMask) + 1),
-  }
+  const issuer = reservoirOf(deps, name, definition, stock)
+  const move = (newest: bigint) =>
+    issuer.alone(() => stock.moveTo(unitAfter(newest, layout, definition.node!)))
+  return { issuer, moveTo: async (newest) => move(newest) }
 }
 
 function openSnowflake(deps: IssuerDeps, name: string, stored: StoredGenerator): OpenIssuer {
   const { definition } = stored
-  const stock = new SnowflakeStock(clockHand(deps, definition), {
+  const stock: SnowflakeStock = new SnowflakeStock(clockHand(deps, definition), {
     worker: deps.worker,
     layout: layoutOf(definition),
     floorUnit: Number(stored.floor),
     name,
+    rate: () => issuer.observeRate(),
+    confirm: () => refuseUnlessCurrent(deps.engine, name, stored),
   })
+  const issuer = reservoirOf(deps, name, definition, stock)
   return {
-    issuer: reservoirOf(deps, name, definition, stock),
+    issuer,
     moveTo: () =>
       Promise.reject(
         new FahaoError('WRONGTYPE', `'${name}' is a snowflake: it follows the clock and cannot be set`),
       ),
   }
+}
+
+/** The first unit of time whose ids are all above `newest`; ERR when the time field ends before. */
+function unitAfter(newest: bigint, layout: Layout, node: number): number {
+  const least = layout.fixed | (BigInt(node) << BigInt(layout.nodeShift))
+  const unit = newest < least ? 0n : ((newest - least) >> BigInt(layout.timeShift)) + 1n
+  if (unit < 2n ** BigInt(layout.timeBits)) return Number(unit)
+  throw new FahaoError('ERR', `the time field ends before ids could be above ${newest}`)
 }
 
 function clockHand(deps: IssuerDeps, definition: Definition): ClockHand {
@@ -191,6 +203,17 @@ async function refuseUnlessOwner(engine: Engine, name: string): Promise<void> {
     'NOTOWNER',
     `generator '${name}' is strict and ${why}; ask that process, or use segment or snowflake here`,
   )
+}
+
+/** What a counter does for the other kinds: refuses an incarnation that has had its day. */
+async function refuseUnlessCurrent(
+  engine: Engine,
+  name: string,
+  { incarnation }: StoredGenerator,
+): Promise<void> {
+  const record = await engine.read(generatorKey(name))
+  if (record !== undefined && readStored(record).incarnation === incarnation) return
+  throw new FahaoError('STALE', `generator '${name}' has been changed or dropped; retry`)
 }
 
 function keyBytes(key: string | undefined): Uint8Array {

@@ -17,8 +17,11 @@ export type OpenGeneratorDeps = {
   readonly timeline: Timeline
   readonly nodeIndex: NodeIndex | undefined
   /** Opens the generator that has taken this one's place. */
-  readonly reopen: () => Promise<Generator>
+  readonly reopen: () => Promise<OpenGenerator>
 }
+
+/** How many alterations in a row a waiting caller follows. */
+const reopensMax = 10
 
 /** One incarnation of a generator, with one set of options; an alteration puts another in its place. */
 export class OpenGenerator implements Generator {
@@ -65,15 +68,21 @@ export class OpenGenerator implements Generator {
   }
 
   async draw(count: number, options?: DrawOptions): Promise<Run[]> {
-    try {
-      return await this.#open.issuer.draw(count, options)
-    } catch (error) {
-      // Altered while this caller waited: nothing was used up, so it goes on with what is there now.
-      if (!hasCode(error, 'STALE')) throw error
-      const successor = await this.#deps.reopen()
-      if (successor === this) throw error
-      return successor.draw(count, options)
+    let generator: OpenGenerator = this
+    for (let reopens = 0; ; reopens++) {
+      try {
+        return await generator.#draw(count, options)
+      } catch (error) {
+        // Altered while this caller waited: nothing was used up, so it goes on with what is there now.
+        if (!hasCode(error, 'STALE') || reopens === reopensMax) throw error
+        generator = await generator.#deps.reopen()
+      }
     }
+  }
+
+  #draw(count: number, options?: DrawOptions): Promise<Run[]> {
+    if (!options?.contiguous || this.contiguous) return this.#open.issuer.draw(count, options)
+    throw new FahaoError('WRONGTYPE', `ids of '${this.name}' are not contiguous`)
   }
 
   nextIsSafe(): boolean {

@@ -39,14 +39,17 @@ export class ClockHand {
   readonly #lowScale: number
   readonly #highScale: number
   #time = 0
+  /** The next sequence number, and the one that this unit of time began with. */
   #sequence = 0
+  #first = 0
+  /** The newest id of earlier units of time. */
+  readonly #last = new Run()
   #start = 0
   #end = 0
   #node = 0
   /** Halves of the current id without its sequence. */
   #hi = 0
   #lo = 0
-  #issuedAny = false
   #seenUs = -1
   #now = 0
   /** Time may not go beyond. */
@@ -80,19 +83,19 @@ export class ClockHand {
     return this.#time
   }
 
-  /** Where time stood when it was last read. */
+  /** Where ids came from when time was last read. */
   get seenTime(): number {
     return this.#time
   }
 
-  /** First granted unit of which nothing has been issued. */
-  get untouched(): number {
-    return this.#issuedAny && this.#sequence > 0 ? this.#time + 1 : this.#time
+  /** What the timeline showed when time was last read, in Unix µs. */
+  get seenUs(): number {
+    return this.#seenUs
   }
 
-  /** Whether an id has been issued from here. */
-  get issuedAny(): boolean {
-    return this.#issuedAny
+  /** First unit of which nothing has been issued. */
+  get untouched(): number {
+    return this.#sequence > 0 ? this.#time + 1 : this.#time
   }
 
   /** Makes `[start, end)`, in units since the epoch, the time to issue from, with this node. */
@@ -109,7 +112,7 @@ export class ClockHand {
     if (start > this.#now) {
       this.#anchor = start
       this.#anchorUs = us
-      this.#seenUs = -1
+      this.#see(us)
     }
   }
 
@@ -146,10 +149,8 @@ export class ClockHand {
 
   /** The newest id issued from here. */
   lastIssued(): bigint | undefined {
-    if (!this.#issuedAny || this.#sequence === 0) return undefined
-    const run = new Run()
-    this.#compose(this.#sequence - 1, run)
-    return run.first
+    this.#noteLast()
+    return this.#last.count === 0 ? undefined : this.#last.first
   }
 
   /** Units of time that the timeline shows now. */
@@ -180,7 +181,6 @@ export class ClockHand {
     run.count = taken
     run.stride = this.#stride
     this.#sequence += taken
-    this.#issuedAny = true
     return taken
   }
 
@@ -200,9 +200,17 @@ export class ClockHand {
     }
   }
 
+  #noteLast(): void {
+    if (this.#sequence === this.#first) return
+    this.#compose(this.#sequence - 1, this.#last)
+    this.#last.count = 1
+  }
+
   #enter(time: number, sequence: number): void {
+    this.#noteLast()
     this.#time = time
     this.#sequence = sequence
+    this.#first = sequence
     const { timeShift, nodeShift, fixed } = this.#layout
     const rest = fixed + (BigInt(this.#node) << BigInt(nodeShift))
     const [timeHi, timeLo] = halves(time, timeShift)

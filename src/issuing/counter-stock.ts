@@ -12,7 +12,7 @@ import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Reservation } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
 import type { Hand } from './hand.ts'
-import { refillSize, StepSize } from './step.ts'
+import { lowMark, type RefillNeed, refillSize, StepSize, stepMaxBinds } from './step.ts'
 import { collectRuns, type Stock } from './stock.ts'
 
 /** What a counter's stock is made of. */
@@ -40,7 +40,7 @@ export type CounterStockOptions = {
   readonly rate: () => number
   /** Rejects when this process may not reserve (a strict kind that another process owns). */
   readonly mayReserve: () => Promise<void>
-  /** Told once each time `stepMax` holds a refill back. */
+  /** Told when `stepMax` begins to keep refills from lasting the horizon. */
   readonly onStepMax?: () => void
 }
 
@@ -58,15 +58,15 @@ export class CounterStock implements Stock {
   #floor: bigint
   /** The bound as last seen. */
   #bound: bigint
-  /** Whether anything was issued before, here or by a predecessor. */
-  readonly #fresh: boolean
+  /** Whether the step has grown since the last refill: an engine that is away is no reason to grow on. */
+  #grown = false
+  #stepMaxBinds = false
 
   /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */
   constructor(hand: Hand, bound: bigint, options: CounterStockOptions) {
     this.#hand = hand
     this.#options = options
     this.#step = new StepSize(options.step, options.stepMax)
-    this.#fresh = bound <= options.floor
     this.#bound = bound > options.floor ? bound : options.floor
     this.#floor = this.#bound
   }
@@ -88,17 +88,20 @@ export class CounterStock implements Stock {
 
   async refill(demand: number, contiguous: number): Promise<void> {
     this.low = false
-    const rate = this.#options.rate()
-    const wanted = this.#wanted(rate, demand, contiguous)
-    this.#mark = this.#lowMark(rate)
+    const need = this.#need(demand, contiguous)
+    const wanted = refillSize(need)
+    this.#mark = lowMark(need)
     if (wanted === 0) return
+    this.#warn(need)
     await this.#options.mayReserve()
-    await this.#reserve(wanted, Math.max(1, demand === 0 ? 1 : Math.min(demand, wanted), contiguous))
+    await this.#reserve(wanted)
   }
 
   ranDry(): void {
     // The very first ids are always waited for.
-    if (this.reserved > 0) this.#step.grow()
+    if (this.#newest === undefined || this.#grown) return
+    this.#grown = true
+    this.#step.grow()
   }
 
   waitMs(): undefined {
@@ -114,22 +117,21 @@ export class CounterStock implements Stock {
   }
 
   nextIsSafe(): boolean {
-    return this.#hand.nextIsSafe()
+    return this.#hand.nextIsSafe(this.#bound)
   }
 
   lastIssued(): bigint | undefined {
-    if (this.#hand.left > 0 && this.#newest !== undefined) {
-      const before = this.#hand.next - BigInt(this.#options.increment)
-      return this.#fresh && before < this.#options.floor ? undefined : before
-    }
-    return this.#fresh && this.#newest === undefined ? undefined : this.#bound - 1n
+    return this.#hand.newest(this.#bound, this.#options.floor)
   }
 
   seconds(ratePerSecond: number): number {
     return ratePerSecond > 0 ? this.#hand.left / ratePerSecond : Number.POSITIVE_INFINITY
   }
 
-  /** Moves the counter so that nothing below `floor` is issued any more. Durable when it resolves. */
+  /**
+   * Moves the counter so that nothing below `floor` is issued any more. Durable when it resolves. Reserves: not
+   * while a refill is under way.
+   */
   async moveTo(floor: bigint): Promise<void> {
     await this.#options.mayReserve()
     const { engine, counter, incarnation } = this.#options
@@ -153,47 +155,45 @@ export class CounterStock implements Stock {
     if (gone) this.released += size
   }
 
-  #lowMark(rate: number): number {
-    return Math.max(rate * this.#options.horizonSeconds, this.#step.ids / 2)
-  }
-
-  /** How many ids to reserve now; 0: none. */
-  #wanted(rate: number, demand: number, contiguous: number): number {
+  #need(demand: number, contiguous: number): RefillNeed {
     const { horizonSeconds, increment, max } = this.#options
-    const space = Number((max + 1n - this.#bound) / BigInt(increment))
-    return refillSize({
-      rate,
+    return {
+      rate: this.#options.rate(),
       horizonSeconds,
       inHand: this.#hand.left,
       demand,
       contiguous,
-      space,
+      space: Number(max + 1n - this.#bound) / increment,
       step: this.#step,
-    })
+    }
   }
 
-  /** Reserves `ids` ids, or as many as are left, but at least `least`. */
-  async #reserve(ids: number, least: number): Promise<void> {
+  #warn(need: RefillNeed): void {
+    const binds = stepMaxBinds(need)
+    if (binds && !this.#stepMaxBinds) this.#options.onStepMax?.()
+    this.#stepMaxBinds = binds
+  }
+
+  /** Reserves `ids` ids, or all that are left. */
+  async #reserve(ids: number): Promise<void> {
     const { engine, counter, incarnation, max, increment, stepMultiple } = this.#options
-    const whole = Math.ceil(ids / stepMultiple) * stepMultiple
+    const size = BigInt(Math.ceil(ids / stepMultiple) * stepMultiple) * BigInt(increment)
     const request = { floor: this.#floor, max: max + 1n, incarnation }
     try {
-      this.#own(await engine.reserve(counter, { ...request, size: BigInt(whole) * BigInt(increment) }))
+      this.#own(await engine.reserve(counter, { ...request, size }))
     } catch (error) {
       if (!hasCode(error, 'EXHAUSTED')) throw error
       const { bound } = await engine.counter(counter)
-      const start = bound > this.#floor ? bound : this.#floor
-      const size = max + 1n - start
-      this.#bound = start
-      if (size < BigInt(least)) throw this.#exhausted()
-      const fitting = size < BigInt(whole) * BigInt(increment) ? size : BigInt(least) * BigInt(increment)
-      this.#own(await engine.reserve(counter, { ...request, size: fitting }))
+      if (bound > this.#bound) this.#bound = bound
+      const left = max + 1n - (bound > this.#floor ? bound : this.#floor)
+      if (left <= 0n) throw this.#exhausted()
+      this.#own(await engine.reserve(counter, { ...request, size: left < size ? left : size }))
     }
-    if (whole >= this.#options.stepMax) this.#options.onStepMax?.()
   }
 
   #own(reservation: Reservation): void {
     this.#newest = reservation
+    this.#grown = false
     this.reserved += Number(reservation.end - reservation.start)
     this.#raise(reservation.end)
     this.#hand.add(reservation)

@@ -14,11 +14,14 @@ export interface Hand {
   align(count: number): boolean
   /** Drops every id below `floor`. */
   dropBelow(floor: bigint): void
-  /** Whether the next id is surely at most 2^53−1. */
-  nextIsSafe(): boolean
-  /** The value below the next id in hand: the newest that can have been issued; undefined when unknown. */
-  readonly next: bigint
-  /** The lowest value from which on everything up to `end` is in hand and untouched. */
+  /** Whether the next id is at most 2^53−1. With nothing in hand: whether the first from `bound` on is. */
+  nextIsSafe(bound: bigint): boolean
+  /**
+   * The newest id that can have been issued: below the next one in hand, or below `bound` when nothing is in
+   * hand. Undefined when that is below `floor`, so that none was.
+   */
+  newest(bound: bigint, floor: bigint): bigint | undefined
+  /** The lowest value from which on everything up to `end` is in hand and untouched; undefined: nothing is. */
   untouchedUpTo(end: bigint): bigint | undefined
   /** Lets go of everything. */
   clear(): void

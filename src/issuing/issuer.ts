@@ -16,6 +16,8 @@ export function isStrict(kind: Kind): boolean {
 export type DrawOptions = {
   /** All in one run with stride 1; ids that stand in the way are dropped. */
   readonly contiguous?: boolean
+  /** Rejects with UNSAFE, and uses nothing up, when the first of them could be past 2^53−1. */
+  readonly safe?: boolean
   /** Gives up waiting: rejects with ABORTED, and no id is lost. */
   readonly signal?: AbortSignal
 }
@@ -32,11 +34,14 @@ export interface Issuer {
   /**
    * Takes exactly `count` ids, waiting in line for the refill under way, at most `issueTimeout`.
    * All or nothing: a caller that gives up or times out has used up no id.
-   * Rejects with DRY, BUSY, EXHAUSTED, CLOCK, WORKERID, NOTOWNER, REGRESSED, STALE, SHUTDOWN or ABORTED.
+   * Rejects with DRY, BUSY, EXHAUSTED, CLOCK, WORKERID, NOTOWNER, REGRESSED, STALE, UNSAFE, SHUTDOWN or ABORTED.
    */
   draw(count: number, options?: DrawOptions): Promise<Run[]>
 
-  /** Whether the next id is surely at most 2^53−1, so that a JavaScript number holds it. Takes nothing. */
+  /**
+   * Whether the next id is at most 2^53−1, so that a JavaScript number holds it. Takes nothing. Exact while ids
+   * are in hand; while none are, as far as the bound last seen tells, and `draw` with `safe` makes sure.
+   */
   nextIsSafe(): boolean
 
   /** The newest id issued, here or by a predecessor; after a crash the last one that can have been. */

@@ -5,44 +5,54 @@
  *  1. First come, first served: nobody is served while somebody before him waits.
  *  2. A caller gets all its ids in one step, or none: one that gave up, or whose time ran out, got none.
  *  3. The line is bounded in length and each place in it in time.
+ *  4. Memory is bounded by who waits now, not by who has waited.
  */
 import type { Clock, Timer } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Run } from '../ids/run.ts'
 
-/** One caller. */
-export type Waiter = {
+/** What a caller wants. */
+export type Wish = {
   readonly count: number
   readonly contiguous: boolean
+  readonly safe: boolean
+}
+
+/** One caller. */
+export type Waiter = Wish & {
   readonly deadlineUs: number
   readonly resolve: (runs: Run[]) => void
   readonly reject: (error: unknown) => void
   gone: boolean
 }
 
-/** Where callers wait. */
+/** Places of callers that have gone are swept out when they outnumber the others by this. */
+const slack = 64
+
+/** Where callers wait. See the invariants at the top of the file. */
 export class Line {
   readonly #clock: Clock
   readonly #lengthMax: number
   readonly #onTimeout: () => Error
+  readonly #onLeave: () => void
+  /** How many wait. Read on every take, so a plain field. */
+  length = 0
   #waiters: Waiter[] = []
   #head = 0
   #timer: Timer | undefined
   #demand = 0
-  #length = 0
   #dryUs = 0
   #drySinceUs = 0
 
-  /** @param onTimeout what to tell a caller whose time ran out. */
-  constructor(clock: Clock, lengthMax: number, onTimeout: () => Error) {
+  /**
+   * @param onTimeout what to tell a caller whose time ran out.
+   * @param onLeave somebody went away without ids: those behind may be content with what is in hand.
+   */
+  constructor(clock: Clock, lengthMax: number, onTimeout: () => Error, onLeave: () => void) {
     this.#clock = clock
     this.#lengthMax = lengthMax
     this.#onTimeout = onTimeout
-  }
-
-  /** How many wait. */
-  get length(): number {
-    return this.#length
+    this.#onLeave = onLeave
   }
 
   /** How many ids they wait for. */
@@ -52,26 +62,24 @@ export class Line {
 
   /** For how long somebody has been waiting, all in all, in seconds. */
   get drySeconds(): number {
-    const openUs = this.#length > 0 ? this.#clock.monoUs() - this.#drySinceUs : 0
+    const openUs = this.length > 0 ? this.#clock.monoUs() - this.#drySinceUs : 0
     return (this.#dryUs + openUs) / 1_000_000
   }
 
   /** Queues a caller for at most `timeoutMs`. Rejects with BUSY, ABORTED, or what `onTimeout` says. */
-  join(count: number, contiguous: boolean, timeoutMs: number, signal?: AbortSignal): Promise<Run[]> {
-    if (signal?.aborted) return Promise.reject(aborted())
-    if (this.#length >= this.#lengthMax) {
+  join(wish: Wish, timeoutMs: number, signal?: AbortSignal): Promise<Run[]> {
+    if (this.length >= this.#lengthMax) {
       return Promise.reject(
         new FahaoError(
           'BUSY',
-          `${this.#length} requests are waiting for this generator already; retry with a pause`,
+          `${this.length} requests are waiting for this generator already; retry with a pause`,
         ),
       )
     }
     return new Promise((resolve, reject) => {
       const nowUs = this.#clock.monoUs()
       const waiter: Waiter = {
-        count,
-        contiguous,
+        ...wish,
         deadlineUs: nowUs + timeoutMs * 1000,
         resolve: (runs) => {
           signal?.removeEventListener('abort', onAbort)
@@ -83,12 +91,15 @@ export class Line {
         },
         gone: false,
       }
-      const onAbort = () => this.#leave(waiter, aborted())
+      const onAbort = () => {
+        this.#leave(waiter, aborted())
+        this.#onLeave()
+      }
       signal?.addEventListener('abort', onAbort, { once: true })
-      if (this.#length === 0) this.#drySinceUs = nowUs
+      if (this.length === 0) this.#drySinceUs = nowUs
       this.#waiters.push(waiter)
-      this.#length++
-      this.#demand += count
+      this.length++
+      this.#demand += wish.count
       this.#watchHead()
     })
   }
@@ -100,22 +111,16 @@ export class Line {
       if (!waiter.gone) return waiter
       this.#head++
     }
-    this.#waiters = []
-    this.#head = 0
     return undefined
   }
 
-  /** Sends the first in line home with its ids. */
-  serveFirst(runs: Run[]): void {
+  /** Sends the first in line home with its ids, or with what kept it from them. */
+  settleFirst(outcome: Run[] | Error): void {
     const waiter = this.first()
     if (waiter === undefined) return
+    if (outcome instanceof Error) return this.#leave(waiter, outcome)
     this.#remove(waiter)
-    waiter.resolve(runs)
-  }
-
-  /** Sends everybody home with `error`. */
-  dismiss(error: unknown): void {
-    for (let waiter = this.first(); waiter !== undefined; waiter = this.first()) this.#leave(waiter, error)
+    waiter.resolve(outcome)
   }
 
   #leave(waiter: Waiter, error: unknown): void {
@@ -126,13 +131,16 @@ export class Line {
 
   #remove(waiter: Waiter): void {
     waiter.gone = true
-    this.#length--
+    this.length--
     this.#demand -= waiter.count
-    if (this.#length > 0) return
-    this.#dryUs += this.#clock.monoUs() - this.#drySinceUs
-    this.#timer?.cancel()
-    this.#timer = undefined
-    this.#waiters = []
+    if (this.length === 0) {
+      this.#dryUs += this.#clock.monoUs() - this.#drySinceUs
+      this.#timer?.cancel()
+      this.#timer = undefined
+    } else if (this.#waiters.length <= 2 * this.length + slack) {
+      return
+    }
+    this.#waiters = this.#waiters.filter(({ gone }) => !gone)
     this.#head = 0
   }
 
@@ -147,11 +155,13 @@ export class Line {
       for (let head = this.first(); head !== undefined && head.deadlineUs <= nowUs; head = this.first()) {
         this.#leave(head, this.#onTimeout())
       }
+      this.#onLeave()
       this.#watchHead()
     })
   }
 }
 
-function aborted(): FahaoError {
+/** What a caller is told that has given up. */
+export function aborted(): FahaoError {
   return new FahaoError('ABORTED', 'the caller stopped waiting; no id was used up')
 }

@@ -38,6 +38,11 @@ export class OrderedHand implements Hand {
     return this.#left + this.#laterLeft
   }
 
+  /** The next id; only while something is left. */
+  get #next(): bigint {
+    return BigInt(this.#hi) * 0x1_0000_0000n + BigInt(this.#lo)
+  }
+
   /** Takes a range in hand. It starts at or above the end of the one added before. */
   add(range: Range): void {
     const piece = this.#piece(range)
@@ -79,20 +84,20 @@ export class OrderedHand implements Hand {
   /** Drops every id below `floor`. */
   dropBelow(floor: bigint): void {
     while (this.#left > 0 && this.#end <= floor) this.#shift()
-    if (this.#left === 0 || this.next >= floor) return
-    const below = this.#countBelow(this.next, floor)
+    if (this.#left === 0 || this.#next >= floor) return
+    const below = this.#countBelow(this.#next, floor)
     if (below >= this.#left) this.#shift()
     else this.#skip(below)
   }
 
-  /** The next id; only while something is left. */
-  get next(): bigint {
-    return BigInt(this.#hi) * 0x1_0000_0000n + BigInt(this.#lo)
+  nextIsSafe(bound: bigint): boolean {
+    return this.#left > 0 ? this.#hi < safeHi : bound < 2n ** 53n
   }
 
-  /** Whether the next id is at most 2^53−1. */
-  nextIsSafe(): boolean {
-    return this.#left > 0 && this.#hi < safeHi
+  newest(bound: bigint, floor: bigint): bigint | undefined {
+    const next = this.#left > 0 ? this.#next : this.#firstFrom(bound)
+    const newest = next - BigInt(this.#increment)
+    return newest < floor ? undefined : newest
   }
 
   /**
@@ -102,7 +107,7 @@ export class OrderedHand implements Hand {
   untouchedUpTo(end: bigint): bigint | undefined {
     const newest = this.#later.at(-1)
     if (newest !== undefined) return newest.end === end ? newest.next : undefined
-    return this.#left > 0 && this.#end === end ? this.next : undefined
+    return this.#left > 0 && this.#end === end ? this.#next : undefined
   }
 
   /** Lets go of everything. */
@@ -113,9 +118,14 @@ export class OrderedHand implements Hand {
   }
 
   #piece(range: Range): Piece {
-    const increment = BigInt(this.#increment)
-    const next = range.start + ((((this.#offset - range.start) % increment) + increment) % increment)
+    const next = this.#firstFrom(range.start)
     return { next, left: this.#countBelow(next, range.end), end: range.end }
+  }
+
+  /** The first id at or above `value`. */
+  #firstFrom(value: bigint): bigint {
+    const increment = BigInt(this.#increment)
+    return value + ((((this.#offset - value) % increment) + increment) % increment)
   }
 
   /** How many ids from `next` on are below `end`. */
@@ -139,14 +149,20 @@ export class OrderedHand implements Hand {
   #skip(count: number): void {
     this.#left -= count
     const lo = this.#lo + count * this.#increment
-    if (lo < two32) {
-      this.#lo = lo
-    } else {
-      const carry = Math.floor(lo / two32)
-      this.#lo = lo - carry * two32
-      this.#hi += carry
-    }
+    if (lo < two32) this.#lo = lo
+    else if (lo <= Number.MAX_SAFE_INTEGER) this.#carry(Math.floor(lo / two32), lo)
+    else this.#goTo(this.#next + BigInt(count) * BigInt(this.#increment))
     if (this.#left === 0 && this.#later.length > 0) this.#shift()
+  }
+
+  #carry(carry: number, lo: number): void {
+    this.#lo = lo - carry * two32
+    this.#hi += carry
+  }
+
+  #goTo(next: bigint): void {
+    this.#hi = Number(next >> 32n)
+    this.#lo = Number(next & 0xffff_ffffn)
   }
 
   #shift(): void {
@@ -158,7 +174,6 @@ export class OrderedHand implements Hand {
     this.#laterLeft -= piece.left
     this.#left = piece.left
     this.#end = piece.end
-    this.#hi = Number(piece.next >> 32n)
-    this.#lo = Number(piece.next & 0xffff_ffffn)
+    this.#goTo(piece.next)
   }
 }

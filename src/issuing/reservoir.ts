@@ -3,17 +3,18 @@
  * one has run out and the other is not back yet.
  *
  * Invariants
- *  1. At most one refill of a generator is under way in this process.
+ *  1. At most one refill of a generator is under way in this process, and nothing else that reserves.
  *  2. Nobody takes while somebody waits: order of arrival is order of issue.
  *  3. Whatever the engine does, callers leave the line within `issueTimeoutMs`.
  *  4. A failed refill is repeated after a pause as long as ids are wanted; what it may have reserved is a gap.
  *  5. After `close` nothing is issued.
+ *  6. A caller is refused only if what is in hand does not content it.
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, Issuer, IssuerStats } from './issuer.ts'
-import { Line } from './line.ts'
+import { aborted, Line, type Waiter, type Wish } from './line.ts'
 import { Meter } from './meter.ts'
 import type { Stock } from './stock.ts'
 
@@ -44,11 +45,11 @@ export class Reservoir implements Issuer {
   #refills = 0
   #refillFailures = 0
   #refillUs = 0
-  #refilling: Promise<void> | undefined
+  #refilling: Promise<unknown> | undefined
   #retryMs = retryMinMs
   #retry: Timer | undefined
   #wake: Timer | undefined
-  #failure: unknown
+  #failure: Error | undefined
   #closed: Error | undefined
 
   constructor(stock: Stock, options: ReservoirOptions) {
@@ -56,11 +57,16 @@ export class Reservoir implements Issuer {
     this.#options = options
     this.#clock = options.clock
     this.#meter = new Meter(options.clock.monoUs())
-    this.#line = new Line(options.clock, options.waitersMax, () => stock.whyDry(this.#failure))
+    this.#line = new Line(
+      options.clock,
+      options.waitersMax,
+      () => stock.whyDry(this.#failure),
+      () => this.#serve(),
+    )
   }
 
   take(count: number, run: Run): number {
-    if (this.#line.length !== 0) return 0
+    if (this.#line.length !== 0 || this.#closed !== undefined) return 0
     const taken = this.#stock.take(count, run)
     this.#issued += taken
     if (this.#stock.low) this.#refill()
@@ -69,17 +75,19 @@ export class Reservoir implements Issuer {
 
   draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed)
-    const contiguous = options.contiguous === true
+    if (options.signal?.aborted) return Promise.reject(aborted())
+    const wish = { count, contiguous: options.contiguous === true, safe: options.safe === true }
     if (this.#line.length === 0) {
-      const runs = this.#collect(count, contiguous)
+      const outcome = this.#collect(wish)
       if (this.#stock.low) this.#refill()
-      if (runs !== undefined) return Promise.resolve(runs)
+      if (outcome instanceof Error) return Promise.reject(outcome)
+      if (outcome !== undefined) return Promise.resolve(outcome)
       this.#stock.ranDry()
     }
     // A failure that waiting does not mend is not worth a wait, until the next try has shown otherwise.
     if (this.#retry !== undefined && !waitingHelps(this.#failure)) return Promise.reject(this.#failure)
     this.#waits++
-    const place = this.#line.join(count, contiguous, this.#options.issueTimeoutMs, options.signal)
+    const place = this.#line.join(wish, this.#options.issueTimeoutMs, options.signal)
     this.#refill()
     return place
   }
@@ -93,7 +101,7 @@ export class Reservoir implements Issuer {
   }
 
   stats(): IssuerStats {
-    const ratePerSecond = this.#meter.observe(this.#issued, this.#clock.monoUs())
+    const ratePerSecond = this.observeRate()
     return {
       issued: this.#issued,
       ratePerSecond,
@@ -115,17 +123,28 @@ export class Reservoir implements Issuer {
     return this.#meter.observe(this.#issued, this.#clock.monoUs())
   }
 
+  /** Runs `task`, which reserves, with no refill under way before it ends. */
+  async alone(task: () => Promise<void>): Promise<void> {
+    while (this.#refilling !== undefined) await this.#refilling
+    if (this.#closed !== undefined) throw this.#closed
+    const running = task()
+    this.#occupy(running.catch(() => {}))
+    await running
+  }
+
   async close(reason: Error): Promise<void> {
     this.#closed ??= reason
     this.#retry?.cancel()
     this.#wake?.cancel()
-    this.#line.dismiss(reason)
+    while (this.#line.length > 0) this.#line.settleFirst(reason)
     // A reserve under way may still open a range: it must be in hand before what is in hand is given back.
     await this.#refilling
     await this.#stock.close()
   }
 
-  #collect(count: number, contiguous: boolean): Run[] | undefined {
+  /** The ids that are wished for; what forbids them; or undefined while they are not in hand. */
+  #collect({ count, contiguous, safe }: Wish): Run[] | Error | undefined {
+    if (safe && this.#stock.available() > 0 && !this.#stock.nextIsSafe()) return unsafe()
     const runs = this.#stock.collect(count, contiguous)
     if (runs !== undefined) this.#issued += count
     return runs
@@ -134,43 +153,55 @@ export class Reservoir implements Issuer {
   /** Serves the line from what is in hand, in order, as far as it goes. */
   #serve(): void {
     for (let waiter = this.#line.first(); waiter !== undefined; waiter = this.#line.first()) {
-      const runs = this.#collect(waiter.count, waiter.contiguous)
-      if (runs === undefined) return
-      this.#line.serveFirst(runs)
+      const outcome = this.#collect(waiter)
+      if (outcome === undefined) return
+      this.#line.settleFirst(outcome)
+    }
+  }
+
+  /** No more will come: serves whom what is in hand contents, and tells the others why. */
+  #serveLast(error: Error): void {
+    for (let waiter = this.#line.first(); waiter !== undefined; waiter = this.#line.first()) {
+      this.#line.settleFirst(this.#collect(waiter) ?? error)
     }
   }
 
   #refill(): void {
     if (this.#refilling !== undefined || this.#closed !== undefined || this.#retry !== undefined) return
-    this.#refilling = this.#refillOnce().finally(() => {
+    const first = this.#line.first()
+    this.#occupy(this.#refillFor(first), first)
+  }
+
+  /** Keeps refills away until `running`, which does not reject, is done; then goes on with the line. */
+  #occupy(running: Promise<void>, first?: Waiter): void {
+    this.#refilling = running.then(() => {
       this.#refilling = undefined
-      this.#afterRefill()
+      this.#goOn(first)
     })
   }
 
-  async #refillOnce(): Promise<void> {
+  async #refillFor(first: Waiter | undefined): Promise<void> {
     const startedUs = this.#clock.monoUs()
     try {
-      const first = this.#line.first()
       await this.#stock.refill(this.#line.demand, first?.contiguous ? first.count : 0)
-      this.#refills++
-      this.#refillUs += this.#clock.monoUs() - startedUs
-      if (this.#failure !== undefined) this.#options.onRefillOutcome?.(undefined)
-      this.#failure = undefined
-      this.#retryMs = retryMinMs
     } catch (error) {
-      this.#refillFailures++
-      this.#failure = error
-      this.#options.onRefillOutcome?.(error)
-      this.#afterFailure(error)
+      return this.#failed(error instanceof Error ? error : new Error(String(error)))
     }
+    this.#refills++
+    this.#refillUs += this.#clock.monoUs() - startedUs
+    if (this.#failure !== undefined) this.#options.onRefillOutcome?.(undefined)
+    this.#failure = undefined
+    this.#retryMs = retryMinMs
   }
 
   /** Errors that only a person or a reload can mend are told at once; the others are tried again. */
-  #afterFailure(error: unknown): void {
+  #failed(error: Error): void {
+    this.#refillFailures++
+    this.#failure = error
+    this.#options.onRefillOutcome?.(error)
     if (this.#closed !== undefined) return
     if (!waitingHelps(error)) {
-      this.#line.dismiss(error)
+      this.#serveLast(error)
       this.#retryMs = retryMaxMs
     }
     const jitter = 0.5 + this.#options.random() / 2
@@ -181,14 +212,17 @@ export class Reservoir implements Issuer {
     this.#retryMs = Math.min(retryMaxMs, this.#retryMs * 2)
   }
 
-  #afterRefill(): void {
+  /** @param helped whom the refill that has just ended was to help, if anybody. */
+  #goOn(helped?: Waiter): void {
     if (this.#closed !== undefined) return
     this.#serve()
-    if (this.#line.length === 0) return
-    const waitMs = this.#stock.waitMs()
+    const first = this.#line.first()
+    if (first === undefined || this.#retry !== undefined) return
+    // Whom a refill did not help, another one at once would not help either, and might spin.
+    const waitMs = this.#stock.waitMs() ?? (first === helped ? retryMinMs : undefined)
     if (waitMs === undefined) return this.#refill()
     this.#wake?.cancel()
-    this.#wake = this.#clock.timer(waitMs, () => this.#afterRefill())
+    this.#wake = this.#clock.timer(waitMs, () => this.#goOn())
   }
 }
 
@@ -198,3 +232,10 @@ function waitingHelps(error: unknown): boolean {
 }
 
 const passing: ReadonlySet<string> = new Set(['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'CLOCK', 'WORKERID'])
+
+function unsafe(): FahaoError {
+  return new FahaoError(
+    'UNSAFE',
+    'the next id can be past 2^53−1, where numbers are not exact; ask for text or a bigint',
+  )
+}

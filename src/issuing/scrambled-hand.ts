@@ -30,6 +30,12 @@ export class ScrambledHand extends OrderedHand {
   }
 
   override nextIsSafe(): boolean {
-    return this.left > 0 && this.#allSafe
+    return this.#allSafe
+  }
+
+  /** Not the raw value, which would tell how many there are. */
+  override newest(bound: bigint, floor: bigint): bigint | undefined {
+    const raw = super.newest(bound, floor)
+    return raw === undefined ? undefined : this.#permutation.forward(raw)
   }
 }

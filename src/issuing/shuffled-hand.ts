@@ -12,13 +12,18 @@ import type { BlockPermutation } from '../ids/permutation.ts'
 import type { Run } from '../ids/run.ts'
 import type { Hand } from './hand.ts'
 
+/** What is left of a range: its first id, how many there are, and its end. */
+type Piece = { first: bigint; left: number; readonly end: bigint }
+
+const numberMax = BigInt(Number.MAX_SAFE_INTEGER)
+
 /** See the invariants at the top of the file. */
 export class ShuffledHand implements Hand {
   readonly #permutation: BlockPermutation
   readonly #blockSize: number
   readonly #increment: bigint
   readonly #offset: bigint
-  readonly #ranges: { first: bigint; left: number; end: bigint }[] = []
+  readonly #ranges: Piece[] = []
   #left = 0
   /** The current block: its first id, its size, and how many of it are out. */
   #block = 0n
@@ -68,21 +73,25 @@ export class ShuffledHand implements Hand {
     }
   }
 
-  nextIsSafe(): boolean {
-    const top =
-      this.#used < this.#size ? this.#block + BigInt(this.#size) * this.#increment : this.#topOfNext()
-    return top !== undefined && top <= 2n ** 53n
+  nextIsSafe(bound: bigint): boolean {
+    const range = this.#ranges[0]
+    if (this.#used < this.#size) return this.#top <= numberMax
+    return (range === undefined ? bound : this.#topOf(range)) <= numberMax
   }
 
-  get next(): bigint {
-    return this.#used < this.#size
-      ? this.#block + BigInt(this.#size) * this.#increment
-      : (this.#ranges[0]?.first ?? 0n)
+  newest(bound: bigint, floor: bigint): bigint | undefined {
+    const below = this.#ranges[0]?.first ?? bound
+    const newest = this.#used < this.#size ? this.#top : below - 1n
+    return newest < floor ? undefined : newest
   }
 
   untouchedUpTo(end: bigint): bigint | undefined {
-    const newest = this.#ranges.at(-1)
-    return newest?.end === end ? newest.first : undefined
+    let from: bigint | undefined
+    for (const range of this.#ranges.toReversed()) {
+      if (range.end !== (from ?? end)) break
+      from = range.first
+    }
+    return from
   }
 
   clear(): void {
@@ -91,9 +100,14 @@ export class ShuffledHand implements Hand {
     this.#used = this.#size
   }
 
-  #topOfNext(): bigint | undefined {
-    const range = this.#ranges[0]
-    return range && range.first + BigInt(Math.min(this.#blockSize, range.left)) * this.#increment
+  /** The largest id of the current block. */
+  get #top(): bigint {
+    return this.#block + BigInt(this.#size - 1) * this.#increment
+  }
+
+  /** The largest id of the block that a range starts with. */
+  #topOf(range: Piece): bigint {
+    return range.first + BigInt(Math.min(this.#blockSize, range.left) - 1) * this.#increment
   }
 
   #nextBlock(): boolean {

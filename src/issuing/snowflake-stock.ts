@@ -6,13 +6,15 @@
  *  2. A new claim of a worker id, the same or another, starts above everything that its bound covered before.
  *  3. A new stock starts above what any stock of this process used under the same claim: an incarnation that
  *     follows another within a unit of time repeats nothing.
+ *  4. More time is used only if, after it had been reserved, this incarnation was still the generator's own: one
+ *     that follows with another layout starts above every worker id's reserved time.
  */
 import { describe, FahaoError } from '../base/errors.ts'
 import type { Layout } from '../ids/layout.ts'
 import type { Run } from '../ids/run.ts'
 import type { ClockHand } from './clock-hand.ts'
 import type { Stock } from './stock.ts'
-import { borrowedUp } from './timestamp-stock.ts'
+import { borrowedUp, fullTime } from './timestamp-stock.ts'
 import type { Worker } from './worker.ts'
 
 /** What a snowflake's stock is made of. */
@@ -22,7 +24,14 @@ export type SnowflakeStockOptions = {
   /** First unit of time of this incarnation. */
   readonly floorUnit: number
   readonly name: string
+  /** Ids per second now. */
+  readonly rate: () => number
+  /** Rejects with STALE when another incarnation has taken this one's place. */
+  readonly confirm: () => Promise<void>
 }
+
+/** Time that is always in hand beyond where ids stand. */
+const spareUs = 1_000_000
 
 /** See the invariants at the top of the file. */
 export class SnowflakeStock implements Stock {
@@ -33,16 +42,21 @@ export class SnowflakeStock implements Stock {
   readonly #options: SnowflakeStockOptions
   #claim = 0
   #start = 0
-  #markUnit = 0
+  /** A refill is due when the timeline, or when ids, have come this far. */
+  #markUs = 0
+  #markTime = 0
+  /** Beyond this unit the time field is full. */
+  readonly #unitMax: number
 
   constructor(hand: ClockHand, options: SnowflakeStockOptions) {
     this.#hand = hand
     this.#options = options
+    this.#unitMax = 2 ** Math.min(options.layout.timeBits, 53)
   }
 
   take(count: number, run: Run): number {
     const taken = this.#hand.take(count, run)
-    if (this.#hand.seenTime >= this.#markUnit) this.low = true
+    this.#look()
     return taken
   }
 
@@ -52,17 +66,27 @@ export class SnowflakeStock implements Stock {
 
   collect(count: number): Run[] | undefined {
     const runs = this.#hand.collect(count)
-    if (this.#hand.seenTime >= this.#markUnit) this.low = true
+    this.#look()
     return runs
   }
 
   async refill(demand: number): Promise<void> {
     this.low = false
-    const { worker, layout } = this.#options
-    const units =
-      Math.max(this.#hand.position, this.#options.floorUnit) + 1 + Math.ceil(demand / this.#hand.capacity)
-    await worker.secure(layout.epochUs + units * layout.unitUs)
-    this.#grant()
+    const { worker, layout, floorUnit, rate, confirm } = this.#options
+    const position = Math.max(this.#hand.position, floorUnit)
+    const filled = ((rate() * worker.leadUs) / 1_000_000 + demand) / this.#hand.capacity
+    const spare = Math.ceil(Math.max(filled, spareUs / layout.unitUs))
+    await worker.secure(layout.epochUs + Math.min(position + spare, this.#unitMax) * layout.unitUs)
+    const { boundUs } = worker
+    const end = Math.min(this.#unitAt(boundUs), this.#unitMax)
+    if (end > this.#hand.end || worker.claim !== this.#claim) {
+      await confirm()
+      this.#grant(end)
+    }
+    this.#markUs = boundUs - worker.leadUs
+    this.#markTime = this.#hand.end - spare + 1
+    const full = this.#hand.end >= this.#unitMax && this.#hand.waitMs() === undefined
+    if (full && demand > this.#hand.available()) throw fullTime(this.#options.name)
   }
 
   ranDry(): void {}
@@ -97,13 +121,14 @@ export class SnowflakeStock implements Stock {
 
   close(): Promise<void> {
     const { worker, layout } = this.#options
-    if (this.#hand.issuedAny) worker.used(this.#claim, layout.epochUs + this.#hand.untouched * layout.unitUs)
+    if (this.#hand.lastIssued() !== undefined)
+      worker.used(this.#claim, layout.epochUs + this.#hand.untouched * layout.unitUs)
     this.#hand.clear()
     this.low = false
     return Promise.resolve()
   }
 
-  #grant(): void {
+  #grant(end: number): void {
     const { worker, layout, floorUnit, name } = this.#options
     const nodes = 2 ** layout.nodeBits
     if (worker.id >= nodes) {
@@ -114,21 +139,18 @@ export class SnowflakeStock implements Stock {
     }
     if (worker.claim !== this.#claim) {
       this.#claim = worker.claim
-      this.#start = Math.max(floorUnit, Math.ceil((worker.unusedUs - layout.epochUs) / layout.unitUs))
+      this.#start = Math.max(0, floorUnit, Math.ceil((worker.unusedUs - layout.epochUs) / layout.unitUs))
     }
-    const end = Math.min(
-      Math.floor((worker.boundUs - layout.epochUs) / layout.unitUs),
-      2 ** Math.min(layout.timeBits, 53),
-    )
-    if (end <= this.#hand.position) throw this.#full()
-    this.#hand.grant(worker.id, Math.max(0, this.#start), end)
-    this.#markUnit = Math.floor((worker.boundUs - worker.leadUs - layout.epochUs) / layout.unitUs)
+    this.#hand.grant(worker.id, this.#start, end)
   }
 
-  #full(): FahaoError {
-    return new FahaoError(
-      'EXHAUSTED',
-      `the time field of generator '${this.#options.name}' is full; use a layout with a later epoch under another name`,
-    )
+  /** The unit of time that `us`, in Unix µs, lies in. */
+  #unitAt(us: number): number {
+    const { epochUs, unitUs } = this.#options.layout
+    return Math.floor((us - epochUs) / unitUs)
+  }
+
+  #look(): void {
+    if (this.#hand.seenUs >= this.#markUs || this.#hand.seenTime >= this.#markTime) this.low = true
   }
 }

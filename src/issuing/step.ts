@@ -42,18 +42,34 @@ export type RefillNeed = {
   readonly step: StepSize
 }
 
+/** No refill is larger: beyond 2^53 a double would miscount what is in hand. */
+const refillMax = 2 ** 50
+
+/** A refill is due when fewer ids than this are in hand: half a step, or the horizon, but 1 % of the space left. */
+export function lowMark({ rate, horizonSeconds, step, space }: RefillNeed): number {
+  return Math.min(Math.max(rate * horizonSeconds, step.ids / 2), shareOf(space))
+}
+
 /**
  * The size of the refill that `need` calls for, in ids; 0: none now. It fills towards twice the horizon, is at
  * least a step, at most `stepMax` and 1 % of the space left, but never less than what callers wait for.
  */
 export function refillSize(need: RefillNeed): number {
   const { step } = need
-  const horizonIds = need.rate * need.horizonSeconds
   const missing = Math.max(need.demand - need.inHand, need.contiguous)
-  const low = Math.max(horizonIds, step.ids / 2)
-  if (missing <= 0 && need.inHand >= low) return 0
+  if (missing <= 0 && need.inHand >= lowMark(need)) return 0
   if (missing <= 0) step.shrink()
-  const towards = Math.max(2 * horizonIds - need.inHand, step.ids)
-  const share = Math.max(1, need.space / 100)
-  return Math.ceil(Math.max(Math.min(towards, step.max, share), missing))
+  const wanted = Math.max(2 * need.rate * need.horizonSeconds - need.inHand, step.ids)
+  const allowed = Math.min(wanted, step.max, shareOf(need.space))
+  return Math.ceil(Math.min(Math.max(allowed, missing), refillMax))
+}
+
+/** Whether `stepMax` keeps a refill from lasting the horizon. */
+export function stepMaxBinds({ rate, horizonSeconds, step }: RefillNeed): boolean {
+  return rate * horizonSeconds > step.max
+}
+
+/** 1 % of what is left, so that no crash costs much of a small space; at least one id while there is one. */
+function shareOf(space: number): number {
+  return space > 0 ? Math.max(1, space / 100) : 0
 }

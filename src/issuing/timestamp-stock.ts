@@ -25,12 +25,16 @@ export type TimestampStockOptions = {
   readonly node: number
   readonly horizonUs: number
   readonly name: string
+  /** Ids per second now. */
+  readonly rate: () => number
   /** Rejects when this process may not reserve. */
   readonly mayReserve: () => Promise<void>
 }
 
-/** Time is reserved for this many horizons, so that refills are rare and a crash skips little. */
-const aheadHorizons = 1.25
+/** Refills go this much further than they must, so that they are rare and a crash skips little. */
+const ahead = 1.25
+/** Time that is always in hand beyond where ids stand. */
+const spareUs = 1_000_000
 
 /** See the invariants at the top of the file. */
 export class TimestampStock implements Stock {
@@ -40,13 +44,15 @@ export class TimestampStock implements Stock {
   readonly #hand: ClockHand
   readonly #options: TimestampStockOptions
   readonly #capacity: bigint
-  readonly #horizonUnits: number
   /** Beyond this unit the time field is full. */
   readonly #unitMax: number
   #newest: Reservation | undefined
+  /** Nothing below is issued: earlier incarnations, what others reserved before, where it was moved to. */
   #floorUnit: number
   #start = 0
-  #markUnit = 0
+  /** A refill is due when the timeline, or when ids, have come this far. */
+  #markUs = 0
+  #markTime = 0
   /** The counter's bound when the generator was opened. */
   readonly #inheritedBound: bigint
 
@@ -54,7 +60,6 @@ export class TimestampStock implements Stock {
     this.#hand = hand
     this.#options = options
     this.#capacity = BigInt(hand.capacity)
-    this.#horizonUnits = Math.ceil(options.horizonUs / options.layout.unitUs)
     this.#unitMax = 2 ** Math.min(options.layout.timeBits, 53)
     this.#floorUnit = Math.max(options.floorUnit, this.#unitsUp(bound))
     this.#inheritedBound = bound
@@ -62,7 +67,7 @@ export class TimestampStock implements Stock {
 
   take(count: number, run: Run): number {
     const taken = this.#hand.take(count, run)
-    if (this.#hand.seenTime >= this.#markUnit) this.low = true
+    this.#look()
     return taken
   }
 
@@ -72,22 +77,25 @@ export class TimestampStock implements Stock {
 
   collect(count: number): Run[] | undefined {
     const runs = this.#hand.collect(count)
-    if (this.#hand.seenTime >= this.#markUnit) this.low = true
+    this.#look()
     return runs
   }
 
   async refill(demand: number): Promise<void> {
     this.low = false
-    const position = Math.max(this.#hand.position, this.#floorUnit - 1)
-    const target =
-      position + Math.ceil(this.#horizonUnits * aheadHorizons) + Math.ceil(demand / this.#hand.capacity)
-    const from = Math.max(this.#hand.end, position, this.#floorUnit)
-    const end = Math.min(Math.max(target, from + 1), this.#unitMax)
-    if (this.#hand.end - position >= this.#horizonUnits && demand <= this.#hand.available()) return
-    if (end <= from) throw this.#full()
-    await this.#options.mayReserve()
-    await this.#reserve(from, end - from)
-    this.#markUnit = this.#hand.end - this.#horizonUnits
+    const { horizonUs, rate, layout } = this.#options
+    const position = Math.max(this.#hand.position, this.#floorUnit)
+    const filled = ((rate() * horizonUs) / 1_000_000 + demand) / this.#hand.capacity
+    const spare = Math.ceil(Math.max(filled, spareUs / layout.unitUs))
+    const needed = Math.max(this.#unitUp(this.#hand.seenUs + horizonUs), position + spare)
+    if (this.#hand.end < Math.min(needed, this.#unitMax)) {
+      const target = Math.max(this.#unitUp(this.#hand.seenUs + ahead * horizonUs), position + 2 * spare)
+      await this.#reserve(Math.max(this.#hand.end, position), target)
+    } else if (demand > this.#hand.available() && this.#hand.waitMs() === undefined) {
+      throw fullTime(this.#options.name)
+    }
+    this.#markUs = layout.epochUs + this.#hand.end * layout.unitUs - horizonUs
+    this.#markTime = this.#hand.end - spare + 1
   }
 
   ranDry(): void {}
@@ -119,11 +127,19 @@ export class TimestampStock implements Stock {
     return (units * this.#options.layout.unitUs) / 1_000_000
   }
 
-  /** Moves on so that nothing of the units below `floorUnit` is issued any more. Durable when it resolves. */
+  /**
+   * Moves on so that nothing of the units below `floorUnit` is issued any more. Durable when it resolves.
+   * Reserves: not while a refill is under way.
+   */
   async moveTo(floorUnit: number): Promise<void> {
     await this.#options.mayReserve()
     const { engine, counter, incarnation, node } = this.#options
-    await engine.reserve(counter, { size: 0n, floor: BigInt(floorUnit) * this.#capacity, incarnation })
+    const sealed = await engine.reserve(counter, {
+      size: 0n,
+      floor: BigInt(floorUnit) * this.#capacity,
+      incarnation,
+    })
+    if (this.#newest?.end === sealed.end) this.#newest = { ...this.#newest, version: sealed.version }
     this.#floorUnit = Math.max(this.#floorUnit, floorUnit)
     // In hand may stay what lies above the floor; a new start keeps the hand from going below.
     if (floorUnit < this.#hand.end) this.#hand.grant(node, floorUnit, this.#hand.end)
@@ -142,8 +158,11 @@ export class TimestampStock implements Stock {
     if (gone) this.released += Number(newest.end - from)
   }
 
-  async #reserve(fromUnit: number, units: number): Promise<void> {
-    const { engine, counter, incarnation, node } = this.#options
+  async #reserve(fromUnit: number, targetUnit: number): Promise<void> {
+    const { engine, counter, incarnation, node, name, mayReserve } = this.#options
+    const units = Math.min(targetUnit, this.#unitMax) - fromUnit
+    if (units <= 0) throw fullTime(name)
+    await mayReserve()
     const reservation = await engine.reserve(counter, {
       size: BigInt(units) * this.#capacity,
       floor: BigInt(fromUnit) * this.#capacity,
@@ -154,9 +173,18 @@ export class TimestampStock implements Stock {
     if (!adjoins) this.#start = this.#unitsUp(reservation.start)
     const end = Number(reservation.end / this.#capacity)
     this.#newest = reservation
-    this.#floorUnit = end
     this.reserved += Number(reservation.end - reservation.start)
     this.#hand.grant(node, this.#start, end)
+  }
+
+  /** The first unit of time that starts at `us`, in Unix µs, or later. */
+  #unitUp(us: number): number {
+    const { epochUs, unitUs } = this.#options.layout
+    return Math.ceil((us - epochUs) / unitUs)
+  }
+
+  #look(): void {
+    if (this.#hand.seenUs >= this.#markUs || this.#hand.seenTime >= this.#markTime) this.low = true
   }
 
   #inherited(): bigint | undefined {
@@ -176,13 +204,14 @@ export class TimestampStock implements Stock {
   #unitsUp(raw: bigint): number {
     return Number((raw + this.#capacity - 1n) / this.#capacity)
   }
+}
 
-  #full(): FahaoError {
-    return new FahaoError(
-      'EXHAUSTED',
-      `the time field of generator '${this.#options.name}' is full; use a layout with a later epoch under another name`,
-    )
-  }
+/** What to tell callers when no time is left. */
+export function fullTime(name: string): FahaoError {
+  return new FahaoError(
+    'EXHAUSTED',
+    `the time field of generator '${name}' is full; use a layout with a later epoch under another name`,
+  )
 }
 
 /** What to tell callers who wait for time itself. */

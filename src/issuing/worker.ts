@@ -8,8 +8,9 @@
  *     ever share a moment, whatever their clocks say.
  *  3. A claim replaces the very version that was judged free: its bound had passed, or the version was watched
  *     unchanged for longer than a live holder would leave it.
- *  4. A failed extension ends the claim: nothing above its bound is ever used.
- *  5. After an unknown outcome the record is read before anything is built on it (P8).
+ *  4. Nothing above a bound is used before an extension of it has been acknowledged, or read.
+ *  5. After an unknown or refused write the record is read before anything is built on it (P8); only when it is
+ *     somebody else's is the claim over.
  */
 
 import { describe, FahaoError, hasCode } from '../base/errors.ts'
@@ -51,7 +52,10 @@ export type WorkerOptions = {
 
 /** Extensions go this many leads ahead. */
 const aheadLeads = 1.25
+/** At least this much time is claimed beyond what is asked for, in µs, so that a saturated node writes rarely. */
+const spareUs = 1_000_000
 const claimTries = 100
+const pageSize = 1000
 const poolMax = 65_536
 
 type Held = { readonly id: number; readonly startUs: number; version: bigint; record: WorkerRecord }
@@ -128,31 +132,36 @@ export class Worker {
   }
 
   async #secure(untilUs: number): Promise<void> {
-    if (this.#unsettled) await this.#settle()
-    const held = this.#held
-    const nowUs = this.#options.timeline.nowUs()
-    if (held !== undefined) {
+    for (let tries = 0; tries < claimTries; tries++) {
+      if (this.#unsettled) await this.#settle()
+      const held = this.#held
+      if (held === undefined) return this.#acquire(untilUs)
+      const nowUs = this.#options.timeline.nowUs()
       if (held.record.boundUs >= Math.max(untilUs, nowUs + this.#options.leadUs)) return
-      if (await this.#extend(held, this.#target(untilUs, nowUs))) return
+      await this.#extend(held, this.#target(untilUs))
     }
-    await this.#acquire(untilUs)
+    throw new FahaoError(
+      'CONFLICT',
+      `the record of the worker id changed ${claimTries} times in a row; retry`,
+    )
   }
 
-  #target(untilUs: number, fromUs: number): number {
-    return Math.ceil(Math.max(untilUs, fromUs) + this.#options.leadUs * aheadLeads)
+  /** Where a bound is moved that must cover `untilUs`. */
+  #target(untilUs: number): number {
+    const { timeline, leadUs } = this.#options
+    return Math.ceil(Math.max(untilUs + spareUs, timeline.nowUs() + leadUs * aheadLeads))
   }
 
-  /** Moves the bound on; false when the id has become somebody else's. */
-  async #extend(held: Held, boundUs: number): Promise<boolean> {
+  /** Moves the bound on. When it is refused, the record will tell who has changed it. */
+  async #extend(held: Held, boundUs: number): Promise<void> {
     const record = { ...held.record, boundUs }
     const stored = await this.#write(held.id, record, held.version)
     if (stored === undefined) {
-      this.#lose(held, await this.#options.engine.read(recordKey(held.id)))
-      return false
+      this.#unsettled = true
+      return
     }
     held.version = stored.version
     held.record = record
-    return true
   }
 
   async #write(
@@ -168,13 +177,16 @@ export class Worker {
     }
   }
 
-  /** Finds out what became of an extension without an answer. An unanswered claim is just a gap in the id. */
+  /**
+   * Finds out what became of an extension without a clear answer: it may have been carried out, also later than
+   * the read that found nothing. An unanswered claim is just a gap in the id.
+   */
   async #settle(): Promise<void> {
     const held = this.#held
     const stored = held && (await this.#options.engine.read(recordKey(held.id)))
     this.#unsettled = false
     if (held === undefined) return
-    const record = stored && readRecord(stored)
+    const record = stored && readWorker(stored)
     if (record?.owner === held.record.owner && record.epoch === held.record.epoch) {
       held.version = stored!.version
       held.record = record
@@ -186,9 +198,7 @@ export class Worker {
   #lose(held: Held, stored: StoredRecord | undefined): void {
     this.#held = undefined
     this.#usedUs = 0
-    const who = stored
-      ? (readRecord(stored)?.holder ?? 'an unreadable record')
-      : 'nobody: its record was removed'
+    const who = stored ? readWorker(stored).holder : 'nobody: its record was removed'
     this.#options.onEvent(`worker id ${held.id} is no longer this node's; it is now held by ${who}`, 'warn')
   }
 
@@ -213,9 +223,9 @@ export class Worker {
     untilUs: number,
   ): Promise<boolean> {
     const { owner, holder, timeline } = this.#options
-    const before = stored && readRecord(stored)
+    const before = stored && readWorker(stored)
     const startUs = Math.max(timeline.nowUs(), before?.boundUs ?? 0)
-    const boundUs = this.#target(untilUs, startUs)
+    const boundUs = this.#target(Math.max(untilUs, startUs))
     const record = { owner, holder, epoch: (before?.epoch ?? 0) + 1, boundUs, exclusive }
     const written = await this.#write(id, record, stored?.version)
     if (written === undefined) return false
@@ -230,16 +240,13 @@ export class Worker {
   /** The lowest id that nobody holds: without a record, or with a bound that has passed. */
   async #freeInPool(): Promise<{ id: number; stored: StoredRecord | undefined }> {
     const records = new Map<number, StoredRecord>()
-    let after: string | undefined
-    do {
-      const page = await this.#options.engine.list(workerPrefix, { ...(after && { after }), limit: 1000 })
-      for (const stored of page) records.set(Number(stored.key.slice(workerPrefix.length)), stored)
-      after = page.length === 1000 ? page.at(-1)!.key : undefined
-    } while (after !== undefined)
+    for (const stored of await workerRecords(this.#options.engine)) {
+      records.set(Number(stored.key.slice(workerPrefix.length)), stored)
+    }
     const nowUs = this.#options.timeline.nowUs()
     for (let id = 0; id < poolMax; id++) {
       const stored = records.get(id)
-      if (stored === undefined || (readRecord(stored)?.boundUs ?? 0) <= nowUs) return { id, stored }
+      if (stored === undefined || readWorker(stored).boundUs <= nowUs) return { id, stored }
     }
     throw new FahaoError(
       'EXHAUSTED',
@@ -253,7 +260,7 @@ export class Worker {
     exclusive: boolean,
   ): Promise<{ id: number; stored: StoredRecord | undefined }> {
     const stored = await this.#options.engine.read(recordKey(id))
-    const record = stored && readRecord(stored)
+    const record = stored && readWorker(stored)
     const { timeline, leadUs } = this.#options
     if (stored === undefined || record === undefined || record.boundUs <= timeline.nowUs())
       return { id, stored }
@@ -282,7 +289,23 @@ function recordKey(id: number): string {
   return `${workerPrefix}${id}`
 }
 
-function readRecord(stored: StoredRecord): WorkerRecord {
+function describeLead(us: number): string {
+  return `${Math.ceil(us / 1_000_000)} s`
+}
+
+/** The records of all worker ids that were ever claimed. */
+export async function workerRecords(engine: Engine): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = []
+  for (;;) {
+    const after = records.at(-1)?.key
+    const page = await engine.list(workerPrefix, { ...(after !== undefined && { after }), limit: pageSize })
+    records.push(...page)
+    if (page.length < pageSize) return records
+  }
+}
+
+/** What a record of a worker id says; ENGINE when it cannot be read. */
+export function readWorker(stored: StoredRecord): WorkerRecord {
   try {
     const record = JSON.parse(stored.value) as WorkerRecord
     if (!Number.isSafeInteger(record.boundUs)) throw new TypeError('boundUs is no whole number')
@@ -293,8 +316,4 @@ function readRecord(stored: StoredRecord): WorkerRecord {
       `the record ${stored.key} cannot be read (${describe(error)}); restore or remove it`,
     )
   }
-}
-
-function describeLead(us: number): string {
-  return `${Math.ceil(us / 1_000_000)} s`
 }
