@@ -84,7 +84,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
 }
 
 /** Every operation, in the order of the documentation. */
-export function operationsOf(node: FahaoNode, metrics: Metrics): Operation[] {
+function operationsOf(node: FahaoNode, metrics: Metrics): Operation[] {
   const all = () => operations
   const operations = [
     nextOperation(node),

@@ -34,7 +34,7 @@ export function makeGuard(host: string, names: readonly string[] = []): Guard {
 }
 
 /** Whether a name or address means this machine to itself: localhost, 127.0.0.0/8, ::1. */
-export function isLoopbackName(name: string): boolean {
+function isLoopbackName(name: string): boolean {
   if (isIPv4(name)) return name.startsWith('127.')
   return name === 'localhost' || name === '::1' || name.endsWith('.localhost')
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { type ErrorCode, errorRegistry } from '../../base/errors.ts'
 import type { Operation } from '../operation.ts'
-import { type Html, html, page, pageHeaders } from './html.ts'
+import { type Html, html, page, pageHeaders, prose } from './html.ts'
 import { curlLine, originOf } from './snippets.ts'
 
 const headings: Readonly<Record<Operation['tag'], string>> = {
@@ -55,19 +55,23 @@ function section(operation: Operation, origin: string): Html {
   const { id, method, path, summary, notes } = operation
   return html`<section id="${id}">
 <h3><span class="method">${method}</span> <code>${path}</code></h3>
-<p>${summary}</p>
-${notes === undefined ? html`` : html`<p class="soft">${notes}</p>`}
+<p>${prose(summary)}</p>
+${notes === undefined ? html`` : html`<p class="soft">${prose(notes)}</p>`}
 <pre>${curlLine(operation, origin)}</pre>
 ${parameters(operation)}
 ${errors(operation)}
 </section>`
 }
 
-function parameters({ query }: Operation): Html {
-  if (query === undefined) return html``
-  const rows = Object.entries(query.shape).map(
-    ([name, shape]) => html`<li><code>${name}</code>: ${meaningOf(shape as z.ZodType)}</li>`,
+/** What the query and the body can hold. */
+function parameters({ query, body }: Operation): Html {
+  const shapes = [query, body].filter((each) => each instanceof z.ZodObject)
+  const rows = shapes.flatMap(({ shape }) =>
+    Object.entries(shape).map(
+      ([name, member]) => html`<li><code>${name}</code>: ${prose(meaningOf(member as z.ZodType))}</li>`,
+    ),
   )
+  if (rows.length === 0) return html``
   return html`<ul>
 ${rows}
 </ul>`
@@ -86,5 +90,5 @@ function errors({ errors }: Operation): Html {
 
 function errorRow(code: ErrorCode): Html {
   const { status, retryable, meaning, remedy } = errorRegistry[code]
-  return html`<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${retryable ? 'yes' : 'no'}</td><td>${meaning} ${remedy}</td></tr>`
+  return html`<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${retryable ? 'yes' : 'no'}</td><td>${prose(`${meaning} ${remedy}`)}</td></tr>`
 }

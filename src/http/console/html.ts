@@ -17,6 +17,12 @@ export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): 
   return new Html(strings.map((fixed, index) => fixed + written(parts[index] ?? '')).join(''))
 }
 
+/** Text in which `backticks` mean code. */
+export function prose(text: string): Html {
+  const pieces = text.split('`').map(written)
+  return new Html(pieces.map((piece, index) => (index % 2 === 0 ? piece : `<code>${piece}</code>`)).join(''))
+}
+
 function written(part: Part): string {
   if (part instanceof Html) return part.text
   if (Array.isArray(part)) return part.map(({ text }: Html) => text).join('\n')

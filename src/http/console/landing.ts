@@ -1,6 +1,6 @@
 /** The page at `/`: how to go on from here. */
 import { z } from 'zod'
-import { isStrict } from '../../issuing/issuer.ts'
+import { isStrict, type Kind } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { type Operation, readQuery } from '../operation.ts'
 import { type Html, html, page, pageHeaders } from './html.ts'
@@ -47,7 +47,7 @@ async function firstGenerators({ catalogue }: FahaoNode): Promise<Listed | undef
 
 function landing(text: LandingText, node: FahaoNode, origin: string, generators: Listed | undefined): Html {
   const { state, reason } = node.health()
-  const { name } = generators?.[0] ?? { name: 'order' }
+  const { name, kind } = exampleOf(generators ?? [])
   return html`<h1>Fahao <span lang="zh">发号</span></h1>
 <p>${text.lead}</p>
 <p>${text.state} ${text.states[state]} ${reason ?? ''} <span class="soft">fahao ${node.server.version} · ${node.engine.name}</span></p>
@@ -56,7 +56,7 @@ ${redisSection(text, node.server.respPort, origin, name)}
 <h2>${text.http}</h2>
 <pre>${httpLines(origin, name)}</pre>
 <h2>${text.library}</h2>
-<pre>${libraryLines(name)}</pre>
+<pre>${libraryLines(name, kind)}</pre>
 <h2>${text.generators}</h2>
 ${generatorSection(text, origin, generators)}
 <h2>${text.further}</h2>
@@ -66,6 +66,12 @@ ${generatorSection(text, origin, generators)}
 <li><a href="/metrics">/metrics</a> — ${text.metrics}</li>
 <li><a href="/readyz">/readyz</a> — ${text.ready}</li>
 </ul>`
+}
+
+/** The generator in the snippets: a sequence, because its ids are the easiest to recognise. */
+function exampleOf(generators: Listed): { name: string; kind: Kind } {
+  const example = generators.find(({ definition }) => definition.kind === 'sequence') ?? generators[0]
+  return { name: example?.name ?? 'order', kind: example?.definition.kind ?? 'sequence' }
 }
 
 function redisSection(text: LandingText, respPort: number | undefined, origin: string, name: string): Html {
@@ -87,11 +93,11 @@ function httpLines(origin: string, name: string): string {
   ].join('\n')
 }
 
-function libraryLines(name: string): string {
+function libraryLines(name: string, kind: Kind): string {
   return `import { openFahao } from 'fahao'
 
 await using fahao = await openFahao({ engine: 'sqlite:./ids.db' })
-const ids = await fahao.open(${JSON.stringify(name)}, { kind: 'sequence' })
+const ids = await fahao.open(${JSON.stringify(name)}, { kind: '${kind}' })
 console.log(await ids.next())`
 }
 

@@ -70,7 +70,7 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
 ]
 
 /** A value and the generator it is of. */
-export type SeriesValue = { readonly generator: string; readonly value: number }
+type SeriesValue = { readonly generator: string; readonly value: number }
 
 /** Samples with series of their own, at most `seriesMax`, and those without. */
 export type Selection = { readonly shown: readonly Sample[]; readonly others: readonly Sample[] }

@@ -16,7 +16,7 @@ import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './
 import { layoutEnds } from './layout-series.ts'
 
 /** Generators with series of their own, unless told otherwise. */
-export const defaultSeriesMax = 200
+const defaultSeriesMax = 200
 
 /** What a transport counts. */
 export type TransportFigures = {

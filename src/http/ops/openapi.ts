@@ -31,7 +31,7 @@ export function openApiOperation(version: string, operations: () => readonly Ope
 }
 
 /** The document that describes `operations`. */
-export function openApiDocument(version: string, operations: readonly Operation[]): Json {
+function openApiDocument(version: string, operations: readonly Operation[]): Json {
   const schemas: Json = {}
   const paths: Record<string, Json> = {}
   for (const operation of operations) {

@@ -99,6 +99,14 @@ describe('the page at /docs', () => {
     for (const code of Object.keys(errorRegistry)) assert.ok(body.includes(`id="${code}"`), code)
   })
 
+  test('lists what a query and a body can hold', async () => {
+    const { body } = await start().get('/docs')
+    for (const name of ['count', 'match', 'stepMax', 'floor', 'by']) {
+      assert.match(body, new RegExp(`<li><code>${name}</code>: \\w+`), name)
+    }
+    assert.match(body, /Issues one id, or <code>count<\/code> of them/)
+  })
+
   test('links only to what is there', async () => {
     const { get } = start()
     const { body } = await get('/docs')
@@ -112,6 +120,7 @@ describe('the page at /docs', () => {
 describe('the page at /', () => {
   test('shows how to go on, with this server’s ports and generators', async () => {
     const { catalogue, get } = start()
+    catalogue.add('event', { kind: 'snowflake' })
     catalogue.add('order', { kind: 'sequence' })
     const { body } = await get('/')
     assert.match(body, /redis-cli -p 7379 INCR order/)
