@@ -21,7 +21,7 @@ export async function inProcess(_lifetime: Lifetime, { rounds, quick }: Effort):
   return [
     {
       name: 'In process: one id',
-      how: `mitata in a process of its own, every contender once per round; median of ${rounds} rounds, each the median of its batches of 4096 calls.`,
+      how: `mitata in a process of its own, every contender once per round; median of ${rounds} rounds, each the median of its loops of 1000 ids.`,
       figures: names.map((name) => ({
         what: name,
         unit: 'ns',
