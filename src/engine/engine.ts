@@ -3,8 +3,8 @@
  * This file is its manual; `test/conformance/describeEngine.ts` is its test, and every engine passes it.
  *
  * What every engine keeps
- *  1. A counter's bound never falls, except by a release, and then only to the start of the very range that
- *     the last reserve opened.
+ *  1. A counter's bound never falls, except by a release, and then only by what the sender of the last reserve
+ *     still holds below it.
  *  2. Two reserves of one counter never return overlapping ranges, whatever process, thread or retry sent them.
  *  3. A promise that resolves speaks of something durable: it survives `kill -9` of everything.
  *  4. A promise that rejects with UNAVAILABLE, STALE, EXHAUSTED or REGRESSED changed nothing.
@@ -130,6 +130,8 @@ export interface Engine {
    * Gives back `[from, reservation.end)`, of which nothing has been and nothing will be issued:
    * `bound = from`, if the counter's version is still the reservation's (so that nobody has reserved since)
    * and the fence and the incarnation are not stale. Resolves to whether the bound went down.
+   * `reservation` is the caller's newest of this counter; `from` may lie below its start, where the caller
+   * holds everything in between: ranges of several reserves that adjoin are given back in one step.
    *
    * Comparing the bound instead would have an ABA: two reserves and a release can bring the same bound back.
    * Whatever the outcome, and before this is called, the range has left the caller's hands. Sent once, never

@@ -1,0 +1,91 @@
+/**
+ * What clients were told, and the checks over it: the model that every fault run is held against.
+ * Times are microseconds of one monotonic clock, that of the process that plays the clients.
+ */
+
+/** One acknowledged reply: ids in the order of the reply. */
+export type Acknowledged = {
+  readonly ids: readonly bigint[]
+  /** Before the request was sent. */
+  readonly sentUs: number
+  /** After the reply was received. */
+  readonly receivedUs: number
+  /** Which connection, over all lives of the server. */
+  readonly connection: number
+}
+
+/** Everything acknowledged for one generator. */
+export class Journal {
+  readonly replies: Acknowledged[] = []
+  #count = 0
+  #highest = -1n
+
+  add(reply: Acknowledged): void {
+    this.replies.push(reply)
+    this.#count += reply.ids.length
+    for (const id of reply.ids) if (id > this.#highest) this.#highest = id
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** −1 when there is none. */
+  get highest(): bigint {
+    return this.#highest
+  }
+
+  /** Ids that were acknowledged twice. */
+  repeated(): bigint[] {
+    const sorted = this.#sorted()
+    const found: bigint[] = []
+    for (let at = 1; at < sorted.length; at++) if (sorted[at] === sorted[at - 1]) found.push(sorted[at]!)
+    return found
+  }
+
+  /**
+   * Pairs that break strict order: a reply was received before another request was sent, and yet holds the
+   * larger id. Empty is what `sequence` and `timestamp` promise.
+   */
+  outOfOrder(): string[] {
+    const points = this.replies.flatMap(({ ids, sentUs, receivedUs }) =>
+      ids.map((id) => ({ id, sentUs, receivedUs })),
+    )
+    points.sort((a, b) => (a.id < b.id ? 1 : -1))
+    const found: string[] = []
+    let earliest = { id: 0n, receivedUs: Number.POSITIVE_INFINITY }
+    for (const { id, sentUs, receivedUs } of points) {
+      if (earliest.receivedUs < sentUs) found.push(`${earliest.id} was received before ${id} was asked for`)
+      if (receivedUs < earliest.receivedUs) earliest = { id, receivedUs }
+    }
+    return found
+  }
+
+  /** Replies of one connection that do not increase: the order that every kind keeps on one node. */
+  notIncreasing(): string[] {
+    const newest = new Map<number, bigint>()
+    const found: string[] = []
+    for (const { ids, connection } of this.replies) {
+      for (const id of ids) {
+        const before = newest.get(connection)
+        if (before !== undefined && id <= before)
+          found.push(`${id} after ${before} on connection ${connection}`)
+        newest.set(connection, id)
+      }
+    }
+    return found
+  }
+
+  /** How many values between the lowest and the highest were never acknowledged. */
+  gaps(): bigint {
+    const sorted = this.#sorted()
+    return sorted.length === 0 ? 0n : sorted.at(-1)! - sorted[0]! + 1n - BigInt(sorted.length)
+  }
+
+  #sorted(): BigUint64Array {
+    const all = new BigUint64Array(this.#count)
+    let at = 0
+    for (const { ids } of this.replies) for (const id of ids) all[at++] = id
+    return all.sort()
+  }
+}

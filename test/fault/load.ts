@@ -1,0 +1,78 @@
+/** Clients that pull ids without pause and note what they were told, until they are stopped or cut off. */
+import { performance } from 'node:perf_hooks'
+import { RawClient } from '../launch/raw-client.ts'
+import { ReplyError } from '../launch/raw-reply.ts'
+import { Journal } from './journal.ts'
+
+/** What one client asks for, again and again. */
+export type Ask = { readonly generator: string; readonly command: readonly (string | number)[] }
+
+let connections = 0
+
+/** Monotonic time in µs, as journals want it. */
+export function nowUs(): number {
+  return performance.now() * 1000
+}
+
+/** A crowd of clients over one or more lives of a server. */
+export class Load {
+  readonly journals = new Map<string, Journal>()
+  /** Error replies, by their first word. */
+  readonly errors = new Map<string, number>()
+  /** When each id reply came, in µs: for finding out how long nothing came. */
+  lastReplyUs = 0
+  #running: Promise<void>[] = []
+  #stopped = false
+
+  journal(generator: string): Journal {
+    const journal = this.journals.get(generator) ?? new Journal()
+    this.journals.set(generator, journal)
+    return journal
+  }
+
+  get count(): number {
+    return [...this.journals.values()].reduce((sum, { count }) => sum + count, 0)
+  }
+
+  /** Starts one client for each ask, on each of the ports in turn. */
+  start(ports: readonly number[], asks: readonly Ask[]): void {
+    this.#stopped = false
+    this.#running = asks.map((ask, index) => this.#pull(ports[index % ports.length]!, ask))
+  }
+
+  /** Stops after the replies under way; resolves also when the server is gone. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await Promise.all(this.#running)
+  }
+
+  async #pull(port: number, { generator, command }: Ask): Promise<void> {
+    const connection = ++connections
+    let client: RawClient
+    try {
+      client = await RawClient.connect(port)
+    } catch {
+      return
+    }
+    const journal = this.journal(generator)
+    try {
+      while (!this.#stopped) {
+        const sentUs = nowUs()
+        const reply = await client.command(...command)
+        const receivedUs = nowUs()
+        if (reply instanceof ReplyError) {
+          const word = reply.code
+          this.errors.set(word, (this.errors.get(word) ?? 0) + 1)
+          continue
+        }
+        this.lastReplyUs = receivedUs
+        const ids = [reply].flat().map((value) => BigInt(value as string | bigint))
+        journal.add({ ids, sentUs, receivedUs, connection })
+      }
+    } catch {
+      // The server is gone: what was not acknowledged was never promised.
+    } finally {
+      await client.close()
+    }
+  }
+}
