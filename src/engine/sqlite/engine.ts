@@ -113,7 +113,7 @@ export class SqliteEngine implements Engine {
 
   release(
     counter: string,
-    { start, end, version }: Reservation,
+    { end, version }: Reservation,
     from: bigint,
     { fence = 0n, incarnation }: { readonly fence?: bigint; readonly incarnation: bigint },
   ): Promise<boolean> {
