@@ -3,15 +3,13 @@ import { unreachable } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
 import { Issued, MapReply, type Reply, SetReply, SimpleString, VerbatimText } from '../commands/command.ts'
 import type { Output } from './output.ts'
-import type { WideIds } from './rounding.ts'
+import { readExactlyMax, type WideIds } from './rounding.ts'
 
 /** How a peer wants its replies. */
 export type Encoding = {
   readonly protocol: 2 | 3
   readonly wideIds: WideIds
 }
-
-const numberMax = BigInt(Number.MAX_SAFE_INTEGER)
 
 /** Writes a reply. Throws UNSAFE for an id that the peer would round; set the output back then. */
 export function encode(output: Output, reply: Reply, encoding: Encoding): void {
@@ -46,7 +44,7 @@ export function unsafeInteger(): FahaoError {
 }
 
 function encodeIssued(output: Output, id: bigint, wideIds: WideIds): void {
-  if (id <= numberMax || wideIds === 'integer') return output.line(':', id)
+  if (id <= readExactlyMax || wideIds === 'integer') return output.line(':', id)
   if (wideIds === 'refused') throw unsafeInteger()
   output.line('(', id)
 }

@@ -78,6 +78,8 @@ export class RespServer {
   #accepted = 0
   #rejected = 0
   #sweep: Timer | undefined
+  /** Told when a connection is gone while the server closes. */
+  #onGone = () => {}
   #closed: Promise<void> | undefined
 
   constructor(server: Server, options: RespServerOptions) {
@@ -121,12 +123,18 @@ export class RespServer {
   }
 
   async #shutDown(deadlineMs: number): Promise<void> {
-    const ended = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    const ended = new Promise<void>((resolve) => {
+      this.#onGone = () => {
+        if (this.#connections.size === 0) resolve()
+      }
+    })
+    const unbound = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     const deadline = this.#host.clock.timer(deadlineMs, () => {
       for (const connection of this.#connections) connection.drop()
     })
     for (const connection of this.#connections) connection.finish()
-    await ended
+    this.#onGone()
+    await Promise.all([ended, unbound])
     deadline.cancel()
     this.#sweep?.cancel()
   }
@@ -179,7 +187,10 @@ export class RespServer {
       uncorkSoon: (connection) => {
         if (this.#corked.push(connection) === 1) setImmediate(this.#uncork)
       },
-      onGone: (connection) => this.#connections.delete(connection),
+      onGone: (connection) => {
+        this.#connections.delete(connection)
+        this.#onGone()
+      },
     }
   }
 

@@ -1,0 +1,210 @@
+/**
+ * One connection's requests, from bytes to replies in the output.
+ *
+ * Invariants
+ *  1. Each request gets one reply, after those before it.
+ *  2. A request of a peer that must authenticate first runs only if its command is marked `no_auth`.
+ *  3. What a request that was seen before means is remembered for one user only.
+ *  4. A reply that fails half way leaves no byte behind.
+ */
+import { FahaoError } from '../base/errors.ts'
+import type { Direct, Reply } from '../commands/command.ts'
+import type { CommandContext, Session } from '../commands/context.ts'
+import type { CommandTable, Resolved } from '../commands/table.ts'
+import { Run } from '../ids/run.ts'
+import { Decoder, type DecoderLimits } from './decoder.ts'
+import { encode, encodeError, unsafeInteger } from './encoder.ts'
+import { isHttp } from './inline.ts'
+import { type Frame, FrameMemory } from './memory.ts'
+import type { Output } from './output.ts'
+import { readsExactly } from './rounding.ts'
+import type { RespSession } from './session.ts'
+
+/** What the requests of all connections share. */
+export type RequestHost = {
+  readonly table: CommandTable
+  /** In force for users, and for those who must become one first. */
+  readonly known: DecoderLimits
+  readonly unknown: DecoderLimits
+  readonly output: Output
+  readonly totals: { commands: number }
+  context(session: Session): CommandContext
+  /** Told of what a handler threw that is no FahaoError. */
+  onError(error: unknown, session: Session): void
+}
+
+/**
+ * `answered`: there may be more. `more`: not before more bytes come. `broken`: the protocol error is the last
+ * reply. `http`: the peer may get no reply. A promise: pass what it says to `answer` or `fail` before the next.
+ */
+export type Step = 'answered' | 'more' | 'broken' | 'http' | Promise<Reply>
+
+const nothing = new Uint8Array(0)
+/** Filled and emptied within one call. */
+const run = new Run()
+
+/** See the invariants at the top of the file. */
+export class Requests {
+  readonly decoder: Decoder
+  readonly #session: RespSession
+  readonly #host: RequestHost
+  readonly #context: CommandContext
+  readonly #memory = new FrameMemory()
+  /** Whom #memory and the decoder's limits are for. Empty: nobody yet. */
+  #user: string
+
+  constructor(session: RespSession, host: RequestHost) {
+    this.#session = session
+    this.#host = host
+    this.#context = host.context(session)
+    this.#user = session.user
+    this.decoder = new Decoder(this.#limits())
+  }
+
+  /** Answers the next request, or several that are alike. */
+  step(): Step {
+    const { frames } = this.#memory
+    for (let index = 0; index < frames.length; index++) {
+      const frame = frames[index]!
+      const count = this.decoder.countRepeats(frame.bytes, frame.direct ? Number.POSITIVE_INFINITY : 1)
+      if (count > 0) return this.#again(frame, count)
+    }
+    switch (this.decoder.next()) {
+      case 'frame':
+        return this.#first()
+      case 'more':
+        return 'more'
+      case 'error':
+        encodeError(this.#host.output, 'ERR', this.decoder.failure)
+        return 'broken'
+      case 'http':
+        return 'http'
+    }
+  }
+
+  /** Writes what a command answered. */
+  answer(reply: Reply): void {
+    const { output } = this.#host
+    const before = output.length
+    try {
+      encode(output, reply, this.#session)
+    } catch (error) {
+      output.length = before
+      this.#writeError(error)
+    }
+    this.#checkUser()
+  }
+
+  /** Writes why a command failed. */
+  fail(error: unknown): void {
+    this.#writeError(error)
+    this.#checkUser()
+  }
+
+  /** Lets go of everything. */
+  clear(): void {
+    this.decoder.clear()
+    this.#memory.clear()
+  }
+
+  /** A request that is not remembered. */
+  #first(): Step {
+    const { decoder } = this
+    const wanted = !decoder.inline && this.#user !== '' && this.#memory.wants(decoder.frame().length)
+    const bytes = wanted ? Uint8Array.from(decoder.frame()) : nothing
+    const parts = wanted ? decoder.partsIn(bytes) : decoder.parts()
+    let resolved: Resolved
+    try {
+      resolved = this.#host.table.resolve(parts)
+    } catch (error) {
+      if (isHttp(parts)) return 'http'
+      this.#host.totals.commands++
+      this.#writeError(error)
+      return 'answered'
+    }
+    this.#session.lastCommand = resolved.name
+    const frame: Frame = { bytes, resolved, direct: undefined }
+    if (wanted) this.#memory.add(frame)
+    if (this.#user !== '' && this.#answerDirectly(frame, 1) > 0) return 'answered'
+    return this.#run(resolved)
+  }
+
+  /** `count` requests that are byte for byte one of before. */
+  #again(frame: Frame, count: number): Step {
+    this.#memory.hit()
+    this.#session.lastCommand = frame.resolved.name
+    const answered = this.#answerDirectly(frame, count)
+    this.decoder.skip((answered || 1) * frame.bytes.length)
+    return answered > 0 ? 'answered' : this.#run(frame.resolved)
+  }
+
+  /** Answers up to `count` requests without their handler; 0 when only that knows the answer. */
+  #answerDirectly(frame: Frame, count: number): number {
+    let answered = 0
+    try {
+      frame.direct ??= frame.resolved.command.direct?.(this.#context, frame.resolved.args)
+      while (frame.direct !== undefined && answered < count) {
+        const taken = this.#take(frame.direct, count - answered)
+        // Dry, or dropped and made anew: the handler finds out, and the next request asks again.
+        if (taken === 0) frame.direct = undefined
+        answered += taken
+      }
+    } catch (error) {
+      frame.direct = undefined
+      this.#writeError(error)
+      answered++
+    }
+    this.#host.totals.commands += answered
+    return answered
+  }
+
+  #take(direct: Direct, count: number): number {
+    const { output } = this.#host
+    const { wideIds } = this.#session
+    if (wideIds === 'integer') {
+      const taken = direct.take(count, run)
+      if (taken > 0) output.run(run)
+      return taken
+    }
+    // Whether an id can be sent depends on the id: one at a time.
+    if (wideIds === 'refused' && !direct.nextIsSafe()) return 0
+    if (direct.take(1, run) === 0) return 0
+    if (readsExactly(run)) output.run(run)
+    else if (wideIds === 'big-number') output.bigNumber(run)
+    else throw unsafeInteger()
+    return 1
+  }
+
+  #run({ command, args }: Resolved): Step {
+    this.#host.totals.commands++
+    try {
+      if (this.#user === '' && !command.flags.includes('no_auth')) {
+        throw new FahaoError('NOAUTH', 'Authentication required.')
+      }
+      const reply = command.handler!(this.#context, args)
+      if (reply instanceof Promise) return reply
+      this.answer(reply)
+    } catch (error) {
+      this.fail(error)
+    }
+    return 'answered'
+  }
+
+  #writeError(error: unknown): void {
+    if (error instanceof FahaoError) return encodeError(this.#host.output, error.code, error.message)
+    this.#host.onError(error, this.#session)
+    encodeError(this.#host.output, 'ERR', 'internal error')
+  }
+
+  /** A command may have changed who the peer is. */
+  #checkUser(): void {
+    if (this.#session.user === this.#user) return
+    this.#user = this.#session.user
+    this.decoder.limits = this.#limits()
+    this.#memory.clear()
+  }
+
+  #limits(): DecoderLimits {
+    return this.#user === '' ? this.#host.unknown : this.#host.known
+  }
+}

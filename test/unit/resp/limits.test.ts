@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { describe, it } from 'node:test'
+import { frame, Peer, serve } from './peer.ts'
+
+describe('connections', () => {
+  it('beyond the limit are told so and closed; one that goes makes room', async (test) => {
+    const { server } = await serve(test, { limits: { connectionsMax: 2 } })
+    const first = await Peer.to(server)
+    const second = await Peer.to(server)
+    await second.ask(frame('PING'), '+OK\r\n')
+    const third = await Peer.to(server)
+    assert.equal(await third.closed, '-ERR max number of clients reached\r\n')
+    assert.deepEqual([server.stats.connections, server.stats.connectionsRejected], [2, 1])
+    first.socket.end()
+    await first.closed
+    while (server.stats.connections === 2) await new Promise((resolve) => setImmediate(resolve))
+    const fourth = await Peer.to(server)
+    await fourth.ask(frame('PING'), '+OK\r\n')
+  })
+
+  it('that are silent are closed when idle time is limited, but not while a command waits', async (test) => {
+    const { server, world } = await serve(test, { limits: { idleTimeoutMs: 60 } })
+    const waiting = await Peer.to(server)
+    waiting.send(frame('WAIT'))
+    const idle = await Peer.to(server)
+    assert.equal(await idle.closed, '')
+    await world.release('still here')
+    await waiting.expect('$10\r\nstill here\r\n')
+  })
+
+  it('that nobody has authenticated may ask for little, and not for long', async (test) => {
+    const { server } = await serve(test, { user: '', limits: { unknownTimeoutMs: 200, unknownBytesMax: 20 } })
+    const greedy = await Peer.to(server)
+    greedy.send(frame('PING') + frame('AUTH', 'x'.repeat(21)))
+    assert.equal(
+      await greedy.closed,
+      '-NOAUTH Authentication required.\r\n-ERR Protocol error: unauthenticated bulk length\r\n',
+    )
+    const known = await Peer.to(server)
+    await known.ask(
+      frame('AUTH', 'me') + frame('ECHO', 'x'.repeat(30)),
+      `+OK\r\n$30\r\n${'x'.repeat(30)}\r\n`,
+    )
+    const silent = await Peer.to(server)
+    assert.equal(await silent.closed, '')
+    await known.ask(frame('PING'), '+OK\r\n')
+  })
+
+  it('that do not close their end are dropped after a while', async (test) => {
+    const { server } = await serve(test, { limits: { lingerMs: 40 } })
+    const peer = await Peer.to(server)
+    peer.socket.allowHalfOpen = true
+    await peer.ask(frame('QUIT'), '+OK\r\n')
+    while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+    peer.socket.destroy()
+  })
+})
+
+describe('a peer that does not read', () => {
+  const limits = { unreadBytesMax: 100_000 }
+  const requests = 400
+  const replyBytes = 100_000
+
+  it('has no more of its requests carried out, until it reads', async (test) => {
+    const { server, world } = await serve(test, { limits })
+    const peer = await Peer.to(server)
+    peer.socket.pause()
+    peer.send((frame('BIG', String(replyBytes)) + frame('INCR', 'a')).repeat(requests))
+    const [session] = [...server.sessions()]
+    while (session!.unreadBytes < limits.unreadBytesMax) await new Promise((resolve) => setImmediate(resolve))
+    // A moment in which more would be carried out if anything were.
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    assert.ok(world.counter('a').next < requests / 2)
+    assert.ok(session!.unreadBytes < limits.unreadBytesMax + 65_536 + 2 * replyBytes)
+    peer.socket.resume()
+    let received = 0
+    peer.socket.removeAllListeners('data')
+    for (let wanted = requests * (replyBytes + 11); received < wanted; ) {
+      const [text] = (await once(peer.socket, 'data')) as [string]
+      received += text.length
+      if (world.counter('a').next > requests) wanted = received
+    }
+    assert.equal(Number(world.counter('a').next), requests + 1)
+  })
+
+  it('is dropped when it goes on like that', async (test) => {
+    const { server } = await serve(test, { limits: { ...limits, unreadTimeoutMs: 80 } })
+    const peer = await Peer.to(server)
+    peer.socket.pause()
+    peer.send(frame('BIG', String(replyBytes)).repeat(requests))
+    while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+    peer.socket.destroy()
+  })
+
+  it('is dropped at once when all such peers together hold too much', async (test) => {
+    const { server } = await serve(test, { limits: { ...limits, unreadTotalBytesMax: 150_000 } })
+    const peer = await Peer.to(server)
+    peer.socket.pause()
+    peer.send(frame('BIG', '60000000'))
+    while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+    peer.socket.destroy()
+  })
+})
+
+describe('a peer that sends on while its command waits', () => {
+  it('is not read beyond the limit, and gets every answer in the end', async (test) => {
+    const { server, world } = await serve(test, { limits: { queuedBytesMax: 10_000 } })
+    const peer = await Peer.to(server)
+    const pings = 1_000_000
+    peer.send(frame('WAIT') + frame('PING').repeat(pings))
+    let before = -1
+    while (server.stats.bytesIn !== before || before <= 0) {
+      before = server.stats.bytesIn
+      await new Promise((resolve) => setTimeout(resolve, 30))
+    }
+    assert.ok(before < 10_000 + 3 * 65_536, `${before} bytes were read`)
+    await world.release('go')
+    await peer.expect(`$2\r\ngo\r\n${'+OK\r\n'.repeat(pings)}`)
+  })
+})

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { Run } from '../../../src/ids/run.ts'
+import { Output } from '../../../src/resp/output.ts'
+
+function taken(output: Output): string {
+  return output.take().toString('latin1')
+}
+
+function integers(first: bigint, count: number, stride: number): string {
+  const lines = Array.from({ length: count }, (_, index) => `:${first + BigInt(index) * BigInt(stride)}\r\n`)
+  return lines.join('')
+}
+
+function runOf(first: bigint, count: number, stride: number): Run {
+  const run = new Run()
+  run.set(first, count, stride)
+  return run
+}
+
+describe('a run of integer replies', () => {
+  const powersOfTen = Array.from({ length: 19 }, (_, power) => 10n ** BigInt(power))
+  const edges = [0n, 2n ** 31n, 2n ** 32n, 2n ** 53n, 2n ** 63n - 400_000_000_000_000n, ...powersOfTen]
+
+  for (const edge of edges) {
+    it(`counts across ${edge}`, () => {
+      for (const stride of [1, 2, 7, 10, 999, 4096]) {
+        const below = edge - BigInt(stride) * 3n - 1n
+        const first = below < 0n ? 0n : below
+        const output = new Output()
+        output.run(runOf(first, 12, stride))
+        assert.equal(taken(output), integers(first, 12, stride))
+      }
+    })
+  }
+
+  it('is what counting with bigints says', () => {
+    const firsts = fc.oneof(fc.bigInt({ min: 0n, max: 2n ** 62n }), fc.bigInt({ min: 0n, max: 2000n }))
+    const strides = fc.oneof(fc.integer({ min: 1, max: 2000 }), fc.integer({ min: 1, max: 2 ** 53 - 1 }))
+    fc.assert(
+      fc.property(firsts, fc.integer({ min: 1, max: 60 }), strides, (first, count, stride) => {
+        const output = new Output()
+        output.ascii('+before\r\n')
+        output.run(runOf(first, count, stride))
+        assert.equal(taken(output), `+before\r\n${integers(first, count, stride)}`)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('grows the buffer as far as it needs', () => {
+    const output = new Output()
+    output.run(runOf(10n ** 18n, 20_000, 1))
+    output.run(runOf(5n, 1, 1))
+    assert.equal(taken(output), `${integers(10n ** 18n, 20_000, 1)}:5\r\n`)
+  })
+})
+
+describe('output', () => {
+  it('is empty once taken, and what was taken stays as it was', () => {
+    const output = new Output()
+    output.bytes('$', Buffer.alloc(100_000, 'a'))
+    const first = output.take()
+    assert.equal(output.length, 0)
+    output.bytes('$', Buffer.alloc(100_000, 'b'))
+    assert.equal(first.toString('latin1'), `$100000\r\n${'a'.repeat(100_000)}\r\n`)
+  })
+
+  it('keeps every byte of binary data, in small and in large', () => {
+    const every = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+    const output = new Output()
+    output.bytes('$', every)
+    assert.equal(taken(output), `$256\r\n${every.toString('latin1')}\r\n`)
+  })
+
+  it('writes the exact digits of a big number', () => {
+    const output = new Output()
+    output.bigNumber(runOf(2n ** 53n + 1n, 1, 1))
+    output.bigNumber(runOf(2n ** 63n - 1n, 1, 1))
+    assert.equal(taken(output), '(9007199254740993\r\n(9223372036854775807\r\n')
+  })
+})
