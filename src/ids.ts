@@ -70,11 +70,13 @@ export function snowflake(options: SnowflakeOptions): Snowflake {
       `worker id ${workerId} does not fit the layout’s ${layout.nodeBits} node bits; give 0 to ${2 ** layout.nodeBits - 1}`,
     )
   }
+  const borrowMaxMs = options.borrowMaxMs ?? 10_000
+  if (!(borrowMaxMs >= 0)) throw new FahaoError('ERR', `borrowMaxMs is ${borrowMaxMs}; give 0 or more`)
   const hand = new ClockHand({
     layout,
     timeline: new Timeline(systemClock),
     random: systemRandom,
-    borrowMaxUs: (options.borrowMaxMs ?? 10_000) * 1000,
+    borrowMaxUs: borrowMaxMs * 1000,
     sequenceStart: options.sequenceStart ?? 'zero',
   })
   hand.grant(workerId, 0, 2 ** Math.min(layout.timeBits, 53))

@@ -11,7 +11,7 @@ import { FahaoError, hasCode } from './base/errors.ts'
 import type { Catalogue, Generator } from './catalogue/catalogue.ts'
 import type { GeneratorInput } from './catalogue/options.ts'
 import { Run } from './ids/run.ts'
-import type { IssuerStats, Kind } from './issuing/issuer.ts'
+import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
 import { loadConfig } from './node/config.ts'
 import type { FahaoNode } from './node/node.ts'
 import { startNode } from './node/start.ts'
@@ -47,6 +47,9 @@ export type WaitOptions = {
   /** Gives up waiting: rejects with ABORTED, and no id is lost. */
   readonly signal?: AbortSignal
 }
+
+/** How many ids a call can ask for. */
+const countMax = 10 ** 12
 
 /** A half-open run of ids. */
 export type IdRange = { readonly start: bigint; readonly end: bigint }
@@ -120,29 +123,30 @@ export class FahaoGenerator {
 
   /** The next id, if one is in hand; never waits. Undefined: ask `next`. */
   tryNext(): bigint | undefined {
-    return this.#generator.take(1, this.#run) === 0 ? undefined : this.#run.first
+    if (this.#generator.take(1, this.#run) > 0 || this.#takeFromSuccessor()) return this.#run.first
+    return undefined
   }
 
   /** The next id as a number, if one is in hand and at most 2^53−1; never waits, and uses up nothing otherwise. */
   tryNextNumber(): number | undefined {
     if (!this.#generator.nextIsSafe()) return undefined
-    return this.#generator.take(1, this.#run) === 0 ? undefined : this.#run.number
+    if (this.#generator.take(1, this.#run) > 0) return this.#run.number
+    this.#follow()
+    return this.#generator.nextIsSafe() && this.#generator.take(1, this.#run) > 0
+      ? this.#run.number
+      : undefined
   }
 
   /** The next id. Rejects with DRY, EXHAUSTED, NOGENERATOR, … after waiting for at most `issueTimeout`. */
   async next(options?: WaitOptions): Promise<bigint> {
-    return this.tryNext() ?? (await this.#draw(1, options))[0]!.first
+    const id = options?.signal?.aborted ? undefined : this.tryNext()
+    return id ?? (await this.#draw(1, options))[0]!.first
   }
 
   /** The next id as a number. Rejects with UNSAFE, and uses up nothing, when it could be past 2^53−1. */
   async nextNumber(options?: WaitOptions): Promise<number> {
-    const id = this.tryNextNumber()
-    if (id !== undefined) return id
-    // Nothing in hand says nothing about size: draw, and look.
-    if (this.#generator.stats().inHand > 0 && !this.#generator.nextIsSafe()) throw unsafe(this.name)
-    const [run] = await this.#draw(1, options)
-    if (Number.isNaN(run!.number)) throw unsafe(this.name)
-    return run!.number
+    const id = options?.signal?.aborted ? undefined : this.tryNextNumber()
+    return id ?? (await this.#draw(1, { ...options, safe: true }))[0]!.number
   }
 
   /** The next id with its format around it; decimal without one. */
@@ -167,7 +171,7 @@ export class FahaoGenerator {
       throw new FahaoError('WRONGTYPE', `ids of '${this.name}' are not contiguous; use nextBatch`)
     }
     const runs = await this.#draw(count, options)
-    return runs.map((run) => ({ start: run.first, end: run.first + BigInt(run.count) }))
+    return runs.flatMap(rangesOf)
   }
 
   /** The newest id issued, here or by a predecessor; undefined when there is none. */
@@ -181,27 +185,43 @@ export class FahaoGenerator {
   }
 
   /** The path for when nothing is in hand, and for when another set of options has taken this one's place. */
-  async #draw(count: number, options?: WaitOptions): Promise<Run[]> {
+  async #draw(count: number, options?: DrawOptions): Promise<Run[]> {
     try {
       return await this.#generator.draw(count, options)
     } catch (error) {
-      if (!hasCode(error, 'STALE') && !hasCode(error, 'NOGENERATOR')) throw error
+      if (!hasCode(error, 'NOGENERATOR')) throw error
+      // Dropped: there may be another of this name by now.
       this.#generator = await this.#catalogue.open(this.name)
       return this.#generator.draw(count, options)
+    } finally {
+      this.#follow()
     }
+  }
+
+  /** From now on the generator that is in use under the name, which may have been altered elsewhere. */
+  #follow(): void {
+    this.#generator = this.#catalogue.find(this.name) ?? this.#generator
+  }
+
+  #takeFromSuccessor(): boolean {
+    const before = this.#generator
+    this.#follow()
+    return this.#generator !== before && this.#generator.take(1, this.#run) > 0
   }
 }
 
-function checkCount(count: number): void {
-  if (!Number.isSafeInteger(count) || count < 1)
-    throw new FahaoError('ERR', `count must be a whole number from 1 on, not ${count}`)
+/** A generator that was altered while the caller waited may count in other steps: then each id is a range. */
+function rangesOf(run: Run): IdRange[] {
+  if (run.stride === 1) return [{ start: run.first, end: run.first + BigInt(run.count) }]
+  return Array.from({ length: run.count }, (_, index) => ({
+    start: run.at(index),
+    end: run.at(index) + 1n,
+  }))
 }
 
-function unsafe(name: string): FahaoError {
-  return new FahaoError(
-    'UNSAFE',
-    `the next id of '${name}' is past 2^53−1, where numbers are not exact; use next or nextText`,
-  )
+function checkCount(count: number): void {
+  if (!Number.isSafeInteger(count) || count < 1 || count > countMax)
+    throw new FahaoError('ERR', `count must be a whole number from 1 to ${countMax}, not ${count}`)
 }
 
 function hyphenated(name: string): string {

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { AssertionError, assert as invariant, unreachable } from '../../../src/base/assert.ts'
+import { describe as described, errorRegistry, FahaoError, hasCode } from '../../../src/base/errors.ts'
+
+describe('errors', () => {
+  it('carry their word, status and whether a retry can help', () => {
+    const cause = new Error('why')
+    const error = new FahaoError('DRY', 'nothing in hand; retry', { cause })
+    assert.equal(error.code, 'DRY')
+    assert.equal(error.status, 503)
+    assert.equal(error.retryable, true)
+    assert.equal(error.name, 'FahaoError')
+    assert.equal(error.cause, cause)
+    assert.equal(new FahaoError('EXHAUSTED', 'full').retryable, false)
+  })
+
+  it('are told apart by their code', () => {
+    assert.equal(hasCode(new FahaoError('DRY', 'x'), 'DRY'), true)
+    assert.equal(hasCode(new FahaoError('DRY', 'x'), 'STALE'), false)
+    assert.equal(hasCode(Object.assign(new Error('x'), { code: 'DRY' }), 'DRY'), false)
+  })
+
+  it('are described in one line, whatever was thrown', () => {
+    assert.equal(described(new FahaoError('DRY', 'retry')), 'DRY retry')
+    assert.equal(described(new Error('plain')), 'plain')
+    assert.equal(described('text'), 'text')
+  })
+
+  it('have a word of capitals, a status, a meaning and a remedy each', () => {
+    for (const [code, { status, meaning, remedy }] of Object.entries(errorRegistry)) {
+      assert.match(code, /^[A-Z]+$/)
+      assert.ok(status >= 400 && status < 600)
+      assert.match(meaning, /\.$/)
+      assert.match(remedy, /\.$/)
+    }
+  })
+
+  it('are no broken invariants, which only a bug brings about', () => {
+    assert.doesNotThrow(() => invariant(true, 'holds'))
+    assert.throws(() => invariant(false, 'broken'), AssertionError)
+    assert.throws(() => unreachable('x' as never), /unreachable: x/)
+  })
+})
