@@ -1,0 +1,326 @@
+/** The program as people run it: real processes, their exit codes, and what they print. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { type FahaoServer, startFahao } from '../launch/fahao.ts'
+import { freePort, temporaryFolder } from '../launch/places.ts'
+import { startProcess } from '../launch/process.ts'
+
+type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string }
+
+const entry = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'fahao.js')
+
+/** Runs the program to its end, in a folder without a config file. */
+function fahao(t: TestContext, args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  const options = { cwd: temporaryFolder(t), env: { ...process.env, ...env }, timeout: 30_000 }
+  return new Promise((resolve) => {
+    execFile(process.execPath, [entry, ...args], options, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr })
+    })
+  })
+}
+
+/** Asks `server`. */
+function asking(t: TestContext, server: FahaoServer): (...args: string[]) => Promise<Ended> {
+  return (...args) => fahao(t, args, { FAHAO_URL: server.http })
+}
+
+function ended({ code, stdout }: Ended): [code: number, stdout: string] {
+  return [code, stdout.trim()]
+}
+
+/** One sentence, and nothing that only a programmer reads. */
+function assertSentence(stderr: string, message: RegExp): void {
+  assert.match(stderr, message)
+  assert.equal(stderr.trimEnd().split('\n').length, 1, stderr)
+  assert.doesNotMatch(stderr, /^\s+at |node:internal/m)
+}
+
+/** The objects that the log consists of; a line that is no JSON throws. */
+function logOf(server: FahaoServer): Record<string, unknown>[] {
+  const lines = server.output().split('\n')
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line))
+}
+
+function logged(server: FahaoServer, message: RegExp): Record<string, unknown> | undefined {
+  return logOf(server).find(({ msg }) => message.test(String(msg)))
+}
+
+describe('verbs against a server', () => {
+  test('create, use, look at, change and drop a generator', async (t) => {
+    const run = asking(t, await startFahao(t))
+    const created = await run(
+      'create',
+      'order',
+      '--kind',
+      'sequence',
+      '--start',
+      '9007199254740993',
+      '--json',
+    )
+    assert.equal(created.code, 0, created.stderr)
+    assert.equal(JSON.parse(created.stdout).definition.start, '9007199254740993')
+    assert.deepEqual(ended(await run('next', 'order')), [0, '9007199254740993'])
+    assert.deepEqual(ended(await run('next', 'order', '--count', '2')), [
+      0,
+      '9007199254740994\n9007199254740995',
+    ])
+    assert.deepEqual(JSON.parse((await run('next', 'order', '--json')).stdout), { ids: ['9007199254740996'] })
+    assert.match((await run('info', 'order')).stdout, /last issued +9007199254740996/)
+    assert.equal((await run('alter', 'order', '--floor', '9007199254750000')).code, 0)
+    assert.deepEqual(ended(await run('next', 'order')), [0, '9007199254750000'])
+    assert.match((await run('list')).stdout, /order +sequence +start=9007199254740993/)
+    assert.equal((await run('drop', 'order')).code, 0)
+    assert.match((await run('list')).stdout, /fahao create/)
+  })
+
+  test('formats are read back by name, and layouts without a server', async (t) => {
+    const server = await startFahao(t)
+    const run = asking(t, server)
+    await run('create', 'sms', '--kind', 'segment', '--format', 'sms_{id}')
+    const sms = (await run('next', 'sms')).stdout.trim()
+    assert.match((await run('decode', sms, '--generator', 'sms')).stdout, /^id +1$/m)
+    await server.kill()
+    const decoded = await run('decode', '1541815603606036480', '--layout', 'twitter')
+    assert.match(decoded.stdout, /date +2022-06-28T16:07:40\.105Z/)
+  })
+
+  test('list pages through more than one page, and matches', async (t) => {
+    const names = Array.from({ length: 1200 }, (_, at) => `g:${String(at).padStart(4, '0')}`)
+    const config = join(temporaryFolder(t), 'many.yaml')
+    writeFileSync(config, `generators:\n${names.map((name) => `  '${name}': { kind: segment }\n`).join('')}`)
+    const run = asking(t, await startFahao(t, { config, readyWithinMs: 60_000 }))
+    const all: { generators: { name: string }[] } = JSON.parse((await run('list', '--json')).stdout)
+    assert.deepEqual(
+      all.generators.map(({ name }) => name),
+      names,
+    )
+    const some = JSON.parse((await run('list', '--match', 'g:119*', '--json')).stdout)
+    assert.equal(some.generators.length, 10)
+  })
+
+  test('what goes wrong is told by one sentence and an exit code', async (t) => {
+    const run = asking(t, await startFahao(t))
+    const unknown = await run('next', 'nobody')
+    assert.equal(unknown.code, 1)
+    assertSentence(unknown.stderr, /^fahao: NOGENERATOR .*fahao create nobody --kind sequence/)
+    const asJson = await run('next', 'nobody', '--json')
+    assert.deepEqual([asJson.code, asJson.stdout], [1, ''])
+    assert.equal(JSON.parse(asJson.stderr).code, 'NOGENERATOR')
+    assert.equal((await run('create', 'a', '--kind', 'serial')).code, 1)
+    assert.equal((await run('create', 'a')).code, 2)
+    assert.equal((await run('alter', 'a')).code, 2)
+    assert.equal((await run('next')).code, 2)
+    assert.equal((await run('nxt')).code, 2)
+    const away = await run('next', 'a', '--url', `http://127.0.0.1:${await freePort()}`)
+    assert.equal(away.code, 3)
+    assertSentence(away.stderr, /no server answers at .*fahao serve/)
+  })
+
+  test('output into a pipe that closes is no failure', async (t) => {
+    const line = `"${process.execPath}" "${entry}" config | head -n 1; exit 0`
+    const shell = await startProcess(t, { command: 'bash', args: ['-o', 'pipefail', '-c', line] })
+    await shell.exited
+    assert.doesNotMatch(shell.output(), /EPIPE|fahao:/)
+  })
+})
+
+describe('serve', () => {
+  test('says in its log how to get the first id, in lines that work', async (t) => {
+    const server = await startFahao(t, { args: ['--auto-create', '*=segment'] })
+    const lines = logged(server, /is ready/)?.try as string[]
+    const [create, first] = lines
+    for (const line of [create!, first!]) {
+      const shell = await startProcess(t, { command: 'sh', args: ['-c', line] })
+      await shell.exited
+      assert.equal(shell.output().trim(), line === create ? 'OK' : '1')
+    }
+    const curl = lines.find((line) => line.startsWith('curl'))!
+    const response = await fetch(curl.split(' ').at(-1)!, { method: 'POST' })
+    assert.deepEqual(await response.json(), { ids: ['2'] })
+    assert.equal((await fetch(lines.at(-1)!)).status, 200)
+  })
+
+  test('on a terminal prints lines for people, without colours where NO_COLOR is set', async (t) => {
+    const port = await freePort()
+    const serve = `"${process.execPath}" "${entry}" serve --engine memory: --resp off --http 127.0.0.1:${port}`
+    const terminal = (env: Record<string, string>) =>
+      startProcess(t, {
+        command: 'script',
+        args: ['-qefc', serve, '/dev/null'],
+        env: { TERM: 'xterm-256color', ...env },
+        readyWhen: { line: /\/v1\/generators\/order\/next/ },
+      })
+    const plain = await terminal({ NO_COLOR: '1' })
+    assert.match(plain.output(), /INFO: fahao .* is ready/)
+    assert.match(plain.output(), /an id, over HTTP +curl -X POST/)
+    assert.ok(!plain.output().includes('\u001b['))
+    await plain.kill()
+    const colourful = await terminal({})
+    assert.ok(colourful.output().includes('\u001b['))
+  })
+
+  test('reads fahao.yaml in the working directory', async (t) => {
+    const cwd = temporaryFolder(t)
+    writeFileSync(join(cwd, 'fahao.yaml'), 'http: off\nresp: 127.0.0.1:0\nengine: "memory:"\n')
+    const server = await startProcess(t, {
+      command: process.execPath,
+      args: [entry, 'serve'],
+      cwd,
+      readyWhen: { line: /is ready/ },
+    })
+    assert.match(server.output(), /"resp":"127\.0\.0\.1:[1-9]\d*"/)
+    assert.ok(!existsSync(join(cwd, 'data')))
+  })
+
+  test('a port that is taken, a store that is none, a config that is refused: one sentence, and nothing left open', async (t) => {
+    const server = await startFahao(t)
+    const resp = `127.0.0.1:${server.resp}`
+    const folder = temporaryFolder(t)
+    const text = join(folder, 'text.db')
+    writeFileSync(text, 'this is no database, however long it may be '.repeat(100))
+    mkdirSync(join(folder, 'folder.db'))
+    const cases: [args: string[], code: number, message: RegExp][] = [
+      [['--engine', 'memory:', '--http', 'off', '--resp', resp], 2, /EADDRINUSE/],
+      [['--engine', 'memory:', '--resp', 'off', '--http', server.http.slice(7)], 2, /EADDRINUSE/],
+      [['--resp', 'off', '--http', 'off'], 2, /nothing to serve/],
+      [['--engine', 'mysql://x', '--resp', '127.0.0.1:0', '--http', 'off'], 2, /no engine for 'mysql'/],
+      [['--engine', `sqlite:${text}`, '--resp', '127.0.0.1:0', '--http', 'off'], 1, /ENGINE .*text\.db/],
+      [
+        ['--engine', `sqlite:${join(folder, 'folder.db')}`, '--resp', '127.0.0.1:0', '--http', 'off'],
+        1,
+        /ENGINE/,
+      ],
+      [['--resp', '0.0.0.0:0'], 2, /--insecure/],
+      [['--lead', 'long'], 2, /--lead: 'long'/],
+      [['--config', 'nowhere.yaml'], 2, /no config file nowhere\.yaml/],
+      [['--config', folder], 2, /cannot be read/],
+    ]
+    for (const [args, code, message] of cases) {
+      const refused = await fahao(t, ['serve', ...args])
+      assert.equal(refused.code, code, `${args.join(' ')}: ${refused.stderr}`)
+      assertSentence(refused.stderr, message)
+    }
+  })
+
+  test('a generator of the file that differs from the stored one stops the start, and says in what', async (t) => {
+    const server = await startFahao(t)
+    await asking(t, server)('create', 'order', '--kind', 'segment')
+    await server.kill('SIGTERM')
+    const config = join(temporaryFolder(t), 'f.yaml')
+    writeFileSync(config, 'generators: { order: { kind: sequence } }')
+    const refused = await fahao(t, [
+      'serve',
+      '--config',
+      config,
+      '--engine',
+      server.engine,
+      '--http',
+      'off',
+      '--resp',
+      '127.0.0.1:0',
+    ])
+    assert.equal(refused.code, 2)
+    assertSentence(refused.stderr, /CONFIG .*'order'.*segment.*sequence/)
+  })
+})
+
+describe('a stop', () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`by ${signal} ends with 0, gives unused ids back, and lets go of port and store`, async (t) => {
+      const server = await startFahao(t)
+      const client = await server.connect()
+      await client.command('ID.CREATE', 'order', 'KIND', 'sequence')
+      assert.equal(await client.command('INCR', 'order'), 1n)
+      assert.deepEqual(await server.kill(signal), { code: 0, signal: null })
+      assert.ok(logged(server, /^stopped$/))
+      await server.restart()
+      const again = await server.connect()
+      assert.equal(await again.command('INCR', 'order'), 2n)
+    })
+  }
+
+  test('answers what was sent before it', async (t) => {
+    const server = await startFahao(t)
+    const client = await server.connect()
+    await client.command('ID.CREATE', 'order', 'KIND', 'sequence')
+    for (let sent = 0; sent < 1000; sent++) client.sendCommand('INCR', 'order')
+    assert.equal(await client.read(), 1n)
+    server.signal('SIGTERM')
+    for (let id = 2n; id <= 1000n; id++) assert.equal(await client.read(), id)
+    assert.deepEqual(await server.exited, { code: 0, signal: null })
+  })
+
+  test('told twice at once, as npm does, is told once; told again later, ends at once', async (t) => {
+    for (const [signal, code] of [
+      ['SIGTERM', 143],
+      ['SIGINT', 130],
+    ] as const) {
+      const server = await startFahao(t)
+      // A request that never ends holds the stop up.
+      const socket = connect(Number(new URL(server.http).port), '127.0.0.1')
+      socket.on('error', () => {})
+      t.after(() => socket.destroy())
+      await new Promise<void>((resolve) =>
+        socket.write('POST /v1/x HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 9\r\n\r\nx', () => resolve()),
+      )
+      await (await fetch(`${server.http}/v1/generators`)).text()
+      const since = performance.now()
+      while (server.process.exit() === undefined) {
+        server.signal(signal)
+        await pause(50)
+      }
+      assert.deepEqual(await server.exited, { code, signal: null })
+      assert.ok(performance.now() - since >= 500)
+    }
+  })
+
+  test('comes to an end even if clients do not', async (t) => {
+    const server = await startFahao(t, { args: ['--shutdown-timeout', '300ms'] })
+    const socket = connect(Number(new URL(server.http).port), '127.0.0.1')
+    socket.on('error', () => {})
+    t.after(() => socket.destroy())
+    await new Promise<void>((resolve) => socket.write('GET / HTTP/1.1\r\nhost: x', () => resolve()))
+    const stuck = await server.connect()
+    stuck.send('*2\r\n$4\r\nINCR\r\n$5\r\nor')
+    assert.deepEqual(await server.kill('SIGTERM'), { code: 0, signal: null })
+  })
+})
+
+test('a bug ends the process at once, and says so in the log', async (t) => {
+  for (const bug of ["throw new Error('a bug')", "Promise.reject(new Error('a bug'))"]) {
+    const preload = encodeURIComponent(`process.on('SIGUSR2', () => { ${bug} })`)
+    const server = await startFahao(t, { env: { NODE_OPTIONS: `--import=data:text/javascript,${preload}` } })
+    assert.deepEqual(await server.kill('SIGUSR2'), { code: 1, signal: null })
+    const line = logOf(server).find(({ level }) => level === 'fatal')
+    assert.equal((line!.err as { message: string }).message, 'a bug')
+  }
+})
+
+test('a backup is taken from a running server, and restored above everything it may have issued', async (t) => {
+  const server = await startFahao(t)
+  const run = asking(t, server)
+  await run('create', 'order', '--kind', 'sequence')
+  assert.deepEqual(ended(await run('next', 'order')), [0, '1'])
+  const copy = join(temporaryFolder(t), 'copy.db')
+  const engine = ['--engine', server.engine]
+  const taken = await run('backup', copy, ...engine, '--json')
+  assert.equal(taken.code, 0, taken.stderr)
+  assert.equal(JSON.parse(taken.stdout).counters, 1)
+  assertSentence((await run('backup', copy, ...engine)).stderr, /exists/)
+  const inUse = await run('restore', copy, '--skip', '1000000', ...engine)
+  assert.equal(inUse.code, 1)
+  await run('next', 'order', '--count', '50000')
+  await server.kill()
+  assert.equal((await run('restore', copy, ...engine)).code, 2)
+  const restored = await run('restore', copy, '--skip', '1000000', ...engine)
+  assert.equal(restored.code, 0, restored.stderr)
+  await server.restart()
+  const next = BigInt((await run('next', 'order')).stdout)
+  assert.ok(next > 1_000_000n, String(next))
+  assert.equal((await run('backup', `${copy}2`, '--engine', 'memory:')).code, 2)
+})
