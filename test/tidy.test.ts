@@ -61,11 +61,13 @@ const rules: readonly Rule[] = [
       { 'src/extra/a.ts': "import { x } from '../base/x.ts'" },
       { 'src/ids.ts': "export { x } from './issuing/x.ts'" },
       { 'src/ids.ts': "import { x } from 'zod'" },
+      { 'src/issuing/clock-hand.ts': "import { x } from '../engine/x.ts'" },
       { 'src/index.ts': "export { x } from './cli/x.ts'" },
       { 'src/extra.ts': "export { x } from './base/x.ts'" },
     ],
     keeping: [
       { 'src/engine/mysql/a.ts': "import { x } from '../sql/x.ts'" },
+      { 'src/ids.ts': "import { x } from './issuing/clock-hand.ts'" },
       { 'src/engine/open.ts': "const x = await import('./mysql/x.ts')" },
       { 'src/cli/a.ts': "import { x } from '../http/x.ts'\nimport { y } from '../resp/y.ts'" },
       { 'src/base/a.ts': "const page = `import { x } from 'node:fs'` // import 'node:fs'" },
