@@ -55,6 +55,11 @@ export class Line {
     this.#onLeave = onLeave
   }
 
+  /** How many places are kept in memory. */
+  get places(): number {
+    return this.#waiters.length
+  }
+
   /** How many ids they wait for. */
   get demand(): number {
     return this.#demand

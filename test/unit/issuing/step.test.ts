@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { Meter } from '../../../src/issuing/meter.ts'
+import { lowMark, type RefillNeed, refillSize, StepSize, stepMaxBinds } from '../../../src/issuing/step.ts'
+
+function need(changes: Partial<RefillNeed> = {}): RefillNeed {
+  const step = new StepSize(1000, 1_000_000)
+  return { rate: 0, horizonSeconds: 600, inHand: 0, demand: 0, contiguous: 0, space: 1e15, step, ...changes }
+}
+
+describe('the step', () => {
+  it('doubles up to its maximum, and shrinks slowly, never below where it began', () => {
+    const step = new StepSize(1000, 3000)
+    step.grow()
+    assert.equal(step.ids, 2000)
+    step.grow()
+    assert.equal(step.ids, 3000)
+    step.shrink()
+    assert.equal(step.ids, 2700)
+    for (let each = 0; each < 50; each++) step.shrink()
+    assert.equal(step.ids, 1000)
+  })
+})
+
+describe('a refill', () => {
+  it('is a step when little is used', () => {
+    assert.equal(refillSize(need()), 1000)
+  })
+
+  it('is due below half a step, or below the horizon when that is more', () => {
+    assert.equal(refillSize(need({ inHand: 500 })), 0)
+    assert.equal(refillSize(need({ inHand: 499 })), 1000)
+    assert.equal(refillSize(need({ rate: 10, inHand: 6000 })), 0)
+    assert.equal(refillSize(need({ rate: 10, inHand: 5999 })), 6001)
+    assert.equal(lowMark(need({ rate: 10 })), 6000)
+  })
+
+  it('fills towards twice the horizon, up to stepMax', () => {
+    assert.equal(refillSize(need({ rate: 100 })), 120_000)
+    assert.equal(refillSize(need({ rate: 10_000 })), 1_000_000)
+    assert.equal(stepMaxBinds(need({ rate: 1666 })), false)
+    assert.equal(stepMaxBinds(need({ rate: 1667 })), true)
+  })
+
+  it('is never less than what callers wait for', () => {
+    assert.equal(refillSize(need({ demand: 5_000_000, inHand: 1000 })), 4_999_000)
+    assert.equal(refillSize(need({ demand: 10, inHand: 600, contiguous: 5000 })), 5000)
+  })
+
+  it('takes at most 1 % of what is left, and holds at most twice that', () => {
+    assert.equal(refillSize(need({ space: 5000 })), 50)
+    assert.equal(refillSize(need({ space: 5000, inHand: 50 })), 0)
+    assert.equal(refillSize(need({ space: 5000, inHand: 49 })), 50)
+    assert.equal(refillSize(need({ space: 3 })), 1)
+    assert.equal(refillSize(need({ space: 0.5 })), 1)
+  })
+
+  it('is not tried when nothing is left and nobody waits', () => {
+    assert.equal(refillSize(need({ space: 0 })), 0)
+    assert.equal(refillSize(need({ space: 0, demand: 1 })), 1)
+  })
+
+  it('stays countable in a double', () => {
+    assert.equal(refillSize(need({ demand: 2 ** 60 })), 2 ** 50)
+  })
+
+  it('shrinks the step while nobody waits, and not while somebody does', () => {
+    const step = new StepSize(1000, 1_000_000)
+    step.grow()
+    refillSize(need({ step, demand: 1 }))
+    assert.equal(step.ids, 2000)
+    refillSize(need({ step }))
+    assert.equal(step.ids, 1800)
+    refillSize(need({ step, inHand: 5000 }))
+    assert.equal(step.ids, 1800)
+  })
+
+  it('is a whole number, and enough for everybody, whatever the need', () => {
+    const any = fc.record({
+      rate: fc.double({ min: 0, max: 1e7, noNaN: true }),
+      horizonSeconds: fc.double({ min: 0, max: 1e6, noNaN: true }),
+      inHand: fc.nat(1_000_000),
+      demand: fc.nat(1_000_000),
+      contiguous: fc.nat(100_000),
+      space: fc.double({ min: 0, max: 2 ** 63, noNaN: true }),
+    })
+    fc.assert(
+      fc.property(any, (changes) => {
+        const size = refillSize(need(changes))
+        assert.ok(Number.isSafeInteger(size) && size >= 0)
+        assert.ok(size + changes.inHand >= changes.demand && size >= changes.contiguous)
+      }),
+    )
+  })
+})
+
+describe('a meter', () => {
+  it('rises within seconds, and falls slowly', () => {
+    const meter = new Meter(0)
+    let total = 0
+    for (let second = 1; second <= 30; second++) {
+      total += 1000
+      meter.observe(total, second * 1_000_000)
+    }
+    assert.ok(meter.perSecond > 900 && meter.perSecond <= 1000)
+    for (let second = 31; second <= 41; second++) meter.observe(total, second * 1_000_000)
+    assert.ok(meter.perSecond > 750)
+    for (let second = 42; second <= 400; second++) meter.observe(total, second * 1_000_000)
+    assert.ok(meter.perSecond < 10)
+  })
+
+  it('does not take a burst of milliseconds for a rate', () => {
+    const meter = new Meter(0)
+    assert.equal(meter.observe(1_000_000, 99_999), 0)
+    assert.ok(meter.observe(1_000_000, 100_000) > 0)
+  })
+})
