@@ -1,0 +1,373 @@
+/** Counters: ranges never overlap, bounds never fall but by a release, old holders are refused. */
+import assert from 'node:assert/strict'
+import { boundMax, type Engine, type Range, type ReserveRequest } from '../../src/engine/engine.ts'
+import type { Declare } from './describeEngine.ts'
+import { FaultyEngine } from './faulty-engine.ts'
+
+const first: Pick<ReserveRequest, 'incarnation'> = { incarnation: 1n }
+const unused = { bound: 0n, fence: 0n, incarnation: 0n, version: 0n }
+
+/** Fails unless no two ranges share a value. */
+export function assertDisjoint(ranges: readonly Range[]): void {
+  const sorted = ranges.filter(({ start, end }) => end > start).sort((a, b) => (a.start < b.start ? -1 : 1))
+  for (const [index, range] of sorted.slice(1).entries()) {
+    const before = sorted[index]!
+    assert.ok(
+      before.end <= range.start,
+      `[${before.start}, ${before.end}) and [${range.start}, ${range.end}) overlap`,
+    )
+  }
+}
+
+function code(wanted: string): { code: string } {
+  return { code: wanted }
+}
+
+/** Declares the tests of counters. */
+export function counterTests(declare: Declare): void {
+  declare('a counter begins at 0, and each range begins where the last one ended', async ({ open }) => {
+    const engine = await open()
+    assert.deepEqual(await engine.counter('a'), unused)
+    const one = await engine.reserve('a', { size: 10n, ...first })
+    const two = await engine.reserve('a', { size: 5n, ...first })
+    assert.deepEqual([one.start, one.end, two.start, two.end], [0n, 10n, 10n, 15n])
+    assert.ok(two.version > one.version)
+    assert.deepEqual(await engine.counter('a'), {
+      bound: 15n,
+      fence: 0n,
+      incarnation: 1n,
+      version: two.version,
+    })
+    assert.deepEqual(await engine.counter('b'), unused)
+  })
+
+  declare('concurrent reserves never overlap, through several openings of a store', async ({ open }) => {
+    const engines = [await open(), await open(), await open()]
+    const asked = Array.from({ length: 300 }, (_, index) =>
+      engines[index % 3]!.reserve('a', { size: BigInt(1 + (index % 7)), ...first }),
+    )
+    const ranges = await Promise.all(asked)
+    assertDisjoint(ranges)
+    const total = ranges.reduce((sum, { start, end }) => sum + end - start, 0n)
+    assert.equal((await engines[0]!.counter('a')).bound, total)
+  })
+
+  declare(
+    'a range starts at the floor when that is above the bound, and never below the bound',
+    async ({ open }) => {
+      const engine = await open()
+      const above = await engine.reserve('a', { size: 1n, floor: 1000n, ...first })
+      assert.deepEqual([above.start, above.end], [1000n, 1001n])
+      const below = await engine.reserve('a', { size: 2n, floor: 5n, ...first })
+      assert.deepEqual([below.start, below.end], [1001n, 1003n])
+    },
+  )
+
+  declare(
+    'a range that would pass max is refused, changes nothing, and one that just fits is given',
+    async ({ open }) => {
+      const engine = await open()
+      await engine.reserve('a', { size: 8n, ...first })
+      const before = await engine.counter('a')
+      await assert.rejects(engine.reserve('a', { size: 3n, max: 10n, ...first }), code('EXHAUSTED'))
+      await assert.rejects(
+        engine.reserve('a', { size: 1n, floor: 10n, max: 10n, ...first }),
+        code('EXHAUSTED'),
+      )
+      assert.deepEqual(await engine.counter('a'), before)
+      const last = await engine.reserve('a', { size: 2n, max: 10n, ...first })
+      assert.deepEqual([last.start, last.end], [8n, 10n])
+    },
+  )
+
+  declare('a refused first reserve leaves the counter unused', async ({ open }) => {
+    const engine = await open()
+    await assert.rejects(engine.reserve('a', { size: 11n, max: 10n, ...first }), code('EXHAUSTED'))
+    assert.deepEqual(await engine.counter('a'), unused)
+  })
+
+  declare(
+    'values are exact beyond 2^53 and up to a bound of 2^63, where the counter ends',
+    async ({ open }) => {
+      const engine = await open()
+      const odd = 2n ** 53n + 1n
+      const beyond = await engine.reserve('a', { size: 2n, floor: odd, ...first })
+      assert.deepEqual([beyond.start, beyond.end], [odd, odd + 2n])
+      const last = await engine.reserve('a', { size: 1n, floor: boundMax - 1n, ...first })
+      assert.deepEqual([last.start, last.end], [boundMax - 1n, boundMax])
+      assert.equal((await engine.counter('a')).bound, boundMax)
+      await assert.rejects(engine.reserve('a', { size: 1n, ...first }), code('EXHAUSTED'))
+      const sealed = await engine.reserve('a', { size: 0n, incarnation: 2n })
+      assert.equal(sealed.end, boundMax)
+      assert.equal((await engine.reserve('b', { size: boundMax, ...first })).end, boundMax)
+      await assert.rejects(engine.reserve('c', { size: boundMax, floor: 1n, ...first }), code('EXHAUSTED'))
+      assert.deepEqual(await engine.counter('c'), unused)
+    },
+  )
+
+  declare('size 0 opens nothing, but raises bound, fence and incarnation', async ({ open }) => {
+    const engine = await open()
+    const sealed = await engine.reserve('a', { size: 0n, floor: 100n, fence: 3n, incarnation: 2n })
+    assert.deepEqual([sealed.start, sealed.end], [100n, 100n])
+    assert.deepEqual(await engine.counter('a'), {
+      bound: 100n,
+      fence: 3n,
+      incarnation: 2n,
+      version: sealed.version,
+    })
+    const untouched = await engine.reserve('b', { size: 0n, ...first })
+    assert.deepEqual([untouched.start, untouched.end], [0n, 0n])
+    assert.equal((await engine.counter('b')).bound, 0n)
+  })
+
+  declare(
+    'a lower fence, or none after one was seen, is refused; an equal or higher one is taken',
+    async ({ open }) => {
+      const engine = await open()
+      await engine.reserve('a', { size: 1n, fence: 5n, ...first })
+      const before = await engine.counter('a')
+      await assert.rejects(engine.reserve('a', { size: 1n, fence: 4n, ...first }), code('STALE'))
+      await assert.rejects(engine.reserve('a', { size: 1n, ...first }), code('STALE'))
+      await assert.rejects(engine.reserve('a', { size: 0n, fence: 4n, ...first }), code('STALE'))
+      assert.deepEqual(await engine.counter('a'), before)
+      await engine.reserve('a', { size: 1n, fence: 5n, ...first })
+      await engine.reserve('a', { size: 1n, fence: 6n, ...first })
+      assert.equal((await engine.counter('a')).fence, 6n)
+    },
+  )
+
+  declare('an earlier incarnation is refused, the same or a later one is taken', async ({ open }) => {
+    const engine = await open()
+    await engine.reserve('a', { size: 1n, incarnation: 2n })
+    const before = await engine.counter('a')
+    await assert.rejects(engine.reserve('a', { size: 1n, incarnation: 1n }), code('STALE'))
+    await assert.rejects(engine.reserve('a', { size: 0n, incarnation: 1n }), code('STALE'))
+    assert.deepEqual(await engine.counter('a'), before)
+    await engine.reserve('a', { size: 1n, incarnation: 2n })
+    await engine.reserve('a', { size: 1n, incarnation: 9n })
+    assert.equal((await engine.counter('a')).incarnation, 9n)
+  })
+
+  declare('a refusal that is both stale and exhausted says stale', async ({ open }) => {
+    const engine = await open()
+    await engine.reserve('a', { size: 10n, incarnation: 2n })
+    await assert.rejects(engine.reserve('a', { size: 10n, max: 10n, incarnation: 1n }), code('STALE'))
+  })
+
+  declare('a released range is given out again', async ({ open }) => {
+    const engine = await open()
+    const reserved = await engine.reserve('a', { size: 100n, ...first })
+    assert.equal(await engine.release('a', reserved, 40n, first), true)
+    const after = await engine.counter('a')
+    assert.equal(after.bound, 40n)
+    assert.ok(after.version > reserved.version)
+    assert.equal((await engine.reserve('a', { size: 1n, ...first })).start, 40n)
+  })
+
+  declare(
+    'a release may go back below its own range, into adjoining ones of the same holder',
+    async ({ open }) => {
+      const engine = await open()
+      await engine.reserve('a', { size: 100n, ...first })
+      const newest = await engine.reserve('a', { size: 100n, ...first })
+      assert.equal(await engine.release('a', newest, 30n, first), true)
+      assert.equal((await engine.counter('a')).bound, 30n)
+    },
+  )
+
+  declare(
+    'a release down to 0 leaves a counter that begins again, and knows its versions',
+    async ({ open }) => {
+      const engine = await open()
+      const reserved = await engine.reserve('a', { size: 7n, ...first })
+      assert.equal(await engine.release('a', reserved, 0n, first), true)
+      const again = await engine.reserve('a', { size: 7n, ...first })
+      assert.equal(again.start, 0n)
+      assert.ok(again.version > reserved.version + 1n)
+      assert.equal(await engine.release('a', reserved, 0n, first), false)
+    },
+  )
+
+  declare('a release works only once', async ({ open }) => {
+    const engine = await open()
+    const reserved = await engine.reserve('a', { size: 100n, ...first })
+    assert.equal(await engine.release('a', reserved, 40n, first), true)
+    assert.equal(await engine.release('a', reserved, 20n, first), false)
+    assert.equal((await engine.counter('a')).bound, 40n)
+  })
+
+  declare(
+    'a release is refused when anybody has reserved or sealed since, even at the same bound',
+    async ({ open }) => {
+      const [one, two] = [await open(), await open()]
+      const mine = await one.reserve('a', { size: 100n, ...first })
+      const theirs = await two.reserve('a', { size: 50n, ...first })
+      assert.equal(await one.release('a', mine, 0n, first), false)
+      assert.equal(await two.release('a', theirs, 100n, first), true)
+      // The bound is what the first reservation made of it, but its version is not.
+      assert.equal((await one.counter('a')).bound, mine.end)
+      assert.equal(await one.release('a', mine, 0n, first), false)
+      const again = await two.reserve('b', { size: 10n, ...first })
+      await one.reserve('b', { size: 0n, ...first })
+      assert.equal(await two.release('b', again, 0n, first), false)
+      assert.equal((await one.counter('b')).bound, 10n)
+    },
+  )
+
+  declare('a release in the name of an older leader or incarnation is refused', async ({ open }) => {
+    const engine = await open()
+    const reserved = await engine.reserve('a', { size: 10n, fence: 5n, incarnation: 3n })
+    assert.equal(await engine.release('a', reserved, 0n, { fence: 4n, incarnation: 3n }), false)
+    assert.equal(await engine.release('a', reserved, 0n, { incarnation: 3n }), false)
+    assert.equal(await engine.release('a', reserved, 0n, { fence: 5n, incarnation: 2n }), false)
+    assert.equal((await engine.counter('a')).bound, 10n)
+    assert.equal(await engine.release('a', reserved, 0n, { fence: 5n, incarnation: 3n }), true)
+    assert.deepEqual([(await engine.counter('a')).fence, (await engine.counter('a')).incarnation], [5n, 3n])
+  })
+
+  declare('a counter that was never used has nothing to release', async ({ open }) => {
+    const engine = await open()
+    assert.equal(await engine.release('a', { start: 0n, end: 1n, version: 1n }, 0n, first), false)
+    assert.deepEqual(await engine.counter('a'), unused)
+  })
+
+  declare('a counter remembers its bound while the record of the same name is removed', async ({ open }) => {
+    const engine = await open()
+    const record = await engine.write('a', '{}', undefined)
+    await engine.reserve('a', { size: 10n, ...first })
+    assert.equal(await engine.remove('a', record!.version), true)
+    assert.equal((await engine.counter('a')).bound, 10n)
+    await engine.write('a', '{}', undefined)
+    assert.equal((await engine.reserve('a', { size: 1n, incarnation: 2n })).start, 10n)
+  })
+
+  declare('a reserve whose answer was lost leaves a gap', async ({ open }) => {
+    const engine = await open()
+    const faulty = new FaultyEngine(engine)
+    const before = await faulty.reserve('a', { size: 10n, ...first })
+    faulty.next('reserve', 'lose-reply')
+    await assert.rejects(faulty.reserve('a', { size: 10n, ...first }), code('UNKNOWN'))
+    const after = await faulty.reserve('a', { size: 10n, ...first })
+    assert.equal(after.start, before.end + 10n)
+    assert.equal(await engine.release('a', before, 0n, first), false)
+  })
+
+  declare('a reserve that is carried out late opens a range that nobody else has', async ({ open }) => {
+    const engine = await open()
+    const faulty = new FaultyEngine(engine)
+    faulty.next('reserve', 'late')
+    await assert.rejects(faulty.reserve('a', { size: 10n, ...first }), code('UNKNOWN'))
+    const mine = await faulty.reserve('a', { size: 10n, ...first })
+    await faulty.deliver()
+    assert.equal(await faulty.release('a', mine, 0n, first), false)
+    assert.equal((await faulty.reserve('a', { size: 1n, ...first })).start, 20n)
+  })
+
+  declare('a late release does not take back what was reserved after it was sent', async ({ open }) => {
+    const engine = await open()
+    const faulty = new FaultyEngine(engine)
+    const mine = await faulty.reserve('a', { size: 10n, ...first })
+    faulty.next('release', 'late')
+    await assert.rejects(faulty.release('a', mine, 0n, first), code('UNKNOWN'))
+    const theirs = await engine.reserve('a', { size: 10n, ...first })
+    await faulty.deliver()
+    assert.equal((await engine.counter('a')).bound, theirs.end)
+  })
+
+  declare(
+    'advance raises every counter, at most to the end, and outdates every reservation',
+    async ({ open }) => {
+      const engine = await open()
+      const a = await engine.reserve('a', { size: 10n, fence: 2n, incarnation: 3n })
+      const b = await engine.reserve('b', { size: 1n, floor: boundMax - 5n, ...first })
+      await engine.reserve('c', { size: 0n, ...first })
+      assert.equal(await engine.advance(1000n), 3)
+      assert.equal((await engine.counter('a')).bound, 1010n)
+      assert.equal((await engine.counter('b')).bound, boundMax)
+      assert.equal((await engine.counter('c')).bound, 1000n)
+      assert.deepEqual([(await engine.counter('a')).fence, (await engine.counter('a')).incarnation], [2n, 3n])
+      assert.equal(await engine.release('a', a, 0n, { fence: 2n, incarnation: 3n }), false)
+      assert.equal(await engine.release('b', b, 0n, first), false)
+      assert.equal(await new FaultyEngine(engine).advance(0n), 3)
+    },
+  )
+
+  declare('a batch of calls is answered call by call, refusals among them', async ({ open }) => {
+    const engine = await open()
+    await engine.reserve('a', { size: 10n, incarnation: 2n })
+    const outcomes = await Promise.allSettled([
+      engine.reserve('a', { size: 1n, incarnation: 2n }),
+      engine.reserve('a', { size: 1n, incarnation: 1n }),
+      engine.write('r', 'one', undefined),
+      engine.write('r', 'two', undefined),
+      engine.reserve('a', { size: 100n, max: 50n, incarnation: 2n }),
+      engine.reserve('a', { size: 1n, incarnation: 2n }),
+      engine.counter('a'),
+    ])
+    assert.deepEqual(outcomes.map(told), ['10', 'STALE', 'one', 'undefined', 'EXHAUSTED', '11', '12'])
+  })
+
+  declare(
+    'names are compared as bytes: case, accents, blanks and code points all matter',
+    async ({ open }) => {
+      const engine = await open()
+      for (const [index, name] of oddNames.entries()) {
+        await engine.reserve(name, { size: BigInt(index + 1), ...first })
+      }
+      for (const [index, name] of oddNames.entries()) {
+        assert.equal((await engine.counter(name)).bound, BigInt(index + 1), JSON.stringify(name))
+      }
+    },
+  )
+}
+
+function told(
+  outcome: PromiseSettledResult<Awaited<ReturnType<Engine['write' | 'reserve' | 'counter']>>>,
+): string {
+  if (outcome.status === 'rejected') return outcome.reason.code
+  const { value } = outcome
+  if (value === undefined) return 'undefined'
+  if ('start' in value) return String(value.start)
+  return 'bound' in value ? String(value.bound) : value.value
+}
+
+/** Names that some database would take for one another, or for something else. */
+export const oddNames: readonly string[] = [
+  'order',
+  'Order',
+  'ORDER',
+  'order ',
+  ' order',
+  'order\t',
+  'orde',
+  'orders',
+  '\u00f6rder',
+  'o\u0308rder',
+  'stra\u00dfe',
+  'strasse',
+  '%',
+  '_rder',
+  'o*',
+  "o'r",
+  'o"r',
+  'o\\r',
+  'o`r',
+  ';--',
+  '\u53d1\u53f7',
+  '\ufb01',
+  'fi',
+  '\uffff',
+  '\u{1f600}',
+  '\u{10ffff}',
+  '\u200b',
+  '\u0001',
+  '0',
+  '00',
+  'i',
+  '\u0131',
+  'I',
+  'a/b',
+  'a.b',
+  'a:b',
+  'n'.repeat(300),
+]

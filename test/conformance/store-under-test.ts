@@ -1,0 +1,64 @@
+/** What the suite needs to know of an engine. */
+import { systemClock } from '../../src/base/clock.ts'
+import type { Engine, EngineEvent, EngineOptions } from '../../src/engine/engine.ts'
+import { atEnd, type Lifetime } from '../launch/lifetime.ts'
+
+/** An engine as the suite sees it. A capability that it lacks is a sentence that says why. */
+export type EngineUnderTest = {
+  readonly name: string
+  /** A store of its own, empty, which goes with the test. */
+  readonly store: (lifetime: Lifetime) => Promise<StoreUnderTest> | StoreUnderTest
+  /** What it remembers outlives its processes. */
+  readonly durable: true | string
+  /** Other processes can open the same store. */
+  readonly shared: true | string
+  /** One process at a time owns the store. */
+  readonly owned: true | string
+  /** The suite can keep it from answering. */
+  readonly freezes: true | string
+}
+
+/** One store. */
+export type StoreUnderTest = {
+  /** Opens the store as a process of its own would; several times at once. */
+  readonly open: (options: EngineOptions) => Promise<Engine>
+  /** By which another process opens the same store. */
+  readonly url?: string
+  /** Writes get no answer until what this resolves to is called. */
+  readonly freeze?: () => Promise<() => Promise<void>>
+}
+
+/** A store of one test. */
+export type Bench = {
+  readonly url: string
+  /** Opens the store once more; closed with the test. */
+  readonly open: (options?: Partial<EngineOptions>) => Promise<Engine>
+  readonly freeze: () => Promise<() => Promise<void>>
+}
+
+/** A fresh store of this engine for one test. */
+export async function benchOf(engine: EngineUnderTest, lifetime: Lifetime): Promise<Bench> {
+  const store = await engine.store(lifetime)
+  return {
+    url: store.url ?? '',
+    freeze: store.freeze ?? (() => Promise.reject(new Error('this engine cannot be frozen'))),
+    async open(options = {}) {
+      const opened = await store.open(engineOptions(options))
+      atEnd(lifetime, () => opened.close())
+      return opened
+    },
+  }
+}
+
+/** Options as a node would give them; events go into `events`. */
+export function engineOptions(
+  options: Partial<EngineOptions> = {},
+  events: EngineEvent[] = [],
+): EngineOptions {
+  return {
+    clock: systemClock,
+    callTimeoutMs: 5000,
+    onEvent: (event) => events.push(event),
+    ...options,
+  }
+}
