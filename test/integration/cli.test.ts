@@ -122,10 +122,11 @@ describe('verbs against a server', () => {
   })
 
   test('output into a pipe that closes is no failure', async (t) => {
-    const line = `"${process.execPath}" "${entry}" config | head -n 1; exit 0`
+    // The reader is gone long before the first write.
+    const line = `"${process.execPath}" "${entry}" config | true`
     const shell = await startProcess(t, { command: 'bash', args: ['-o', 'pipefail', '-c', line] })
-    await shell.exited
-    assert.doesNotMatch(shell.output(), /EPIPE|fahao:/)
+    assert.deepEqual(await shell.exited, { code: 0, signal: null }, shell.output())
+    assert.equal(shell.output(), '')
   })
 })
 
@@ -244,14 +245,15 @@ describe('a stop', () => {
     })
   }
 
-  test('answers what was sent before it', async (t) => {
+  test('answers what was sent before it, with the engine still open', async (t) => {
     const server = await startFahao(t)
     const client = await server.connect()
-    await client.command('ID.CREATE', 'order', 'KIND', 'sequence')
-    for (let sent = 0; sent < 1000; sent++) client.sendCommand('INCR', 'order')
-    assert.equal(await client.read(), 1n)
+    // Each waits for the engine, so that most are still to be done when the signal comes.
+    const all = 300
+    for (let sent = 0; sent < all; sent++) client.sendCommand('ID.CREATE', `g${sent}`, 'KIND', 'sequence')
+    assert.equal(await client.read(), 'OK')
     server.signal('SIGTERM')
-    for (let id = 2n; id <= 1000n; id++) assert.equal(await client.read(), id)
+    for (let read = 1; read < all; read++) assert.equal(await client.read(), 'OK')
     assert.deepEqual(await server.exited, { code: 0, signal: null })
   })
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { settingGroups, settings } from '../../../src/node/config-schema.ts'
 
@@ -28,3 +28,13 @@ test('every setting has a name that nobody else has, in all spellings', () => {
 function code(text: string): string {
   return text === '' ? '' : `\`${text.replaceAll('|', '\\|')}\``
 }
+
+test('every setting is read by something: one without an effect would be a lie', () => {
+  const folder = new URL('../../../src/', import.meta.url)
+  const files = globSync('**/*.ts', { cwd: folder }).filter((path) => path !== 'node/config-schema.ts')
+  const code = files.map((path) => readFileSync(new URL(path, folder), 'utf8')).join('\n')
+  const isRead = (key: string) =>
+    new RegExp(`\\bconfig\\.${key}\\b|\\{[^{}]*\\b${key}\\b[^{}]*\\} = (?:node\\.)?config\\b`).test(code)
+  const unread = settings.map(({ key }) => key).filter((key) => !isRead(key))
+  assert.deepEqual(unread, [])
+})
