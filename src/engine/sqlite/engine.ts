@@ -1,7 +1,5 @@
 /** The default engine: one SQLite file, durable, for one node and for what shares its disk. */
-import { mkdir, realpath } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { basename, dirname, join, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
@@ -21,6 +19,7 @@ import {
 } from '../engine.ts'
 import { Calls } from './calls.ts'
 import { OwnerLock } from './owner-lock.ts'
+import { placeOf } from './place.ts'
 import type { Reply, Request, Revised, WorkerInput } from './protocol.ts'
 import { Watches } from './watches.ts'
 
@@ -227,27 +226,4 @@ export class SqliteEngine implements Engine {
 /** The worker's file runs as it is and as it was built. */
 function workerUrl(): URL {
   return new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
-}
-
-/** The one path of a store, whichever links lead to it; its folder is made. */
-async function placeOf(location: string): Promise<string> {
-  const host = /^\/\/[^/]/.test(location)
-  if (location === '' || location.startsWith(':') || host) {
-    throw new FahaoError(
-      'CONFIG',
-      `'sqlite:${location}' names no file; write sqlite:./data/fahao.db or sqlite:///var/lib/fahao.db`,
-    )
-  }
-  const file = resolve(location.replace(/^\/\/\//, '/'))
-  try {
-    await mkdir(dirname(file), { recursive: true })
-    const folder = await realpath(dirname(file))
-    return await realpath(file).catch(() => join(folder, basename(file)))
-  } catch (error) {
-    throw new FahaoError(
-      'ENGINE',
-      `the folder ${dirname(file)} cannot be made (${describe(error)}); make it, or name another`,
-      { cause: error },
-    )
-  }
 }

@@ -16,6 +16,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { FahaoError } from '../../base/errors.ts'
 import { explain, isBusy } from './connection.ts'
 
+const shareWithinMs = 250
+
 /** Where the owner lock of a store lies. */
 export function ownerFile(file: string): string {
   return `${file}-owner`
@@ -49,7 +51,8 @@ export class OwnerLock {
     const path = ownerFile(file)
     try {
       const database = new DatabaseSync(path)
-      database.exec('PRAGMA busy_timeout = 0')
+      // Nothing is ever written, so nothing has to be undone.
+      database.exec('PRAGMA journal_mode = OFF')
       return new OwnerLock(database)
     } catch (error) {
       throw new FahaoError('ENGINE', explain(error, path), { cause: error })
@@ -77,7 +80,8 @@ export class OwnerLock {
   }
 
   #share(): void {
-    this.#database.exec('BEGIN')
+    // Another process that just tries for its lock is in the way for a moment, a restore for longer.
+    this.#database.exec(`PRAGMA busy_timeout = ${shareWithinMs}; BEGIN`)
     try {
       this.#database.prepare('SELECT count(*) FROM sqlite_schema').get()
     } catch (error) {
@@ -90,7 +94,7 @@ export class OwnerLock {
 
   #begin(mode: 'IMMEDIATE' | 'EXCLUSIVE'): boolean {
     try {
-      this.#database.exec(`BEGIN ${mode}`)
+      this.#database.exec(`PRAGMA busy_timeout = 0; BEGIN ${mode}`)
       return true
     } catch (error) {
       if (isBusy(error)) return false

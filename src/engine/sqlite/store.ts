@@ -17,6 +17,8 @@ import { type FailureCode, isWrite, type Operation, type Outcome } from './proto
 import { Session } from './session.ts'
 import { type Position, regressionOf, Witness } from './witness.ts'
 
+const remedy = "run 'fahao advance' with more than what can have been issued since"
+
 /** Where the store is, and how it is opened. */
 export type StoreOptions = {
   readonly file: string
@@ -60,7 +62,7 @@ export class Store {
 
   /** Why it does not serve as it should now, if it does not. */
   get trouble(): string | undefined {
-    return this.#failure ?? this.#regressed
+    return this.#failure ?? this.#regressed ?? this.#forgotten
   }
 
   /** Carries out operations in one transaction, stamped with the time; the outcomes are in the same order. */
@@ -101,11 +103,16 @@ export class Store {
   }
 
   #apply(session: Session, operation: Operation): Outcome {
-    if (operation.op === 'reserve') this.#forgotten ??= session.counters.regression(operation.counter)
+    if (operation.op === 'reserve') this.#forgotten ??= this.#regression(session, operation.counter)
     const regressed = this.#regressed ?? this.#forgotten
     if (regressed === undefined || operation.op === 'advance' || !isWrite(operation))
       return session.apply(operation)
     return { code: 'REGRESSED', message: regressed }
+  }
+
+  #regression(session: Session, counter: string): string | undefined {
+    const reason = session.counters.regression(counter)
+    return reason && `${this.#options.file} is not what it was: ${reason}; ${remedy}`
   }
 
   /** Looks whether this is the history that this process knows; cheap when it is. */
@@ -120,7 +127,7 @@ export class Store {
     const { file } = this.#options
     const reason = regressionOf(session.position, this.#seen, this.#witness.read())
     if (reason !== undefined) {
-      this.#regressed = `${file} has gone back: ${reason}`
+      this.#regressed = `${file} is not what it was: ${reason}; ${remedy}`
       this.#witness.drop()
       return
     }

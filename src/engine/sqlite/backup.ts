@@ -1,0 +1,160 @@
+/**
+ * Copies of a store, and stores from copies.
+ *
+ * Invariants
+ *  1. A backup is one consistent moment of the store, appears under its name only when it is whole and durable,
+ *     and never takes the place of a file.
+ *  2. A store is replaced only while nobody has it open, and by a file that is whole, durable and ahead.
+ *  3. What is restored begins a new lineage: it can be told from every store that was here before.
+ */
+import { randomUUID } from 'node:crypto'
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Clock } from '../../base/clock.ts'
+import { describe, FahaoError } from '../../base/errors.ts'
+import { boundMax } from '../engine.ts'
+import { explain } from './connection.ts'
+import { Counters, versionJump } from './counters.ts'
+import { OwnerLock } from './owner-lock.ts'
+import { checkTables, prepare } from './schema.ts'
+import { Witness } from './witness.ts'
+
+/** What a copy holds. */
+export type CopySummary = {
+  readonly file: string
+  readonly bytes: number
+  readonly counters: number
+  readonly records: number
+  /** When its newest write was made, in µs since 1970; 0 when there was none. */
+  readonly lastWriteUs: number
+}
+
+const busyTimeoutMs = 10_000
+
+/**
+ * Copies the store in `source` to the new file `target` while servers go on using it. Blocks this thread for as
+ * long as it takes. Throws ENGINE when there is no store, or when `target` exists.
+ */
+export function backupSqlite(source: string, target: string): CopySummary {
+  const [from, to] = [resolve(source), resolve(target)]
+  if (existsSync(to)) throw new FahaoError('ENGINE', `${to} exists; name a file that does not`)
+  const draft = `${to}.${process.pid}`
+  try {
+    copy(from, draft)
+    const summary = { ...summarize(draft), file: to }
+    makeDurable(draft)
+    // Unlike a rename, a link takes nobody's place.
+    linkSync(draft, to)
+    makeDurable(dirname(to))
+    return summary
+  } catch (error) {
+    throw asEngineError(error, `${to} could not be written`)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+/**
+ * Puts the copy `backup` in the place of the store `target`, with every bound raised by `skip`, which must be
+ * more than what can have been issued of any counter since the copy was made. Throws ENGINE when a process has
+ * the store open, or when the copy is damaged; the store is as it was then.
+ */
+export function restoreSqlite(
+  backup: string,
+  target: string,
+  { skip, clock }: { readonly skip: bigint; readonly clock: Clock },
+): CopySummary {
+  if (skip < 0n || skip >= boundMax)
+    throw new FahaoError('ERR', `a skip of ${skip} cannot be; give one from 0 to ${boundMax - 1n}`)
+  const [from, to] = [resolve(backup), resolve(target)]
+  const draft = `${to}.${process.pid}`
+  const lock = OwnerLock.forRestore(to)
+  try {
+    copy(from, draft)
+    const lineage = renew(draft, skip)
+    const summary = { ...summarize(draft), file: to }
+    makeDurable(draft)
+    // Before the new file is there: a log of the old one must never meet it.
+    for (const suffix of ['-wal', '-shm']) rmSync(`${to}${suffix}`, { force: true })
+    renameSync(draft, to)
+    makeDurable(dirname(to))
+    const witness = new Witness(to, clock)
+    witness.offer(lineage)
+    witness.flush()
+    return summary
+  } catch (error) {
+    throw asEngineError(error, `${to} could not be restored`)
+  } finally {
+    rmSync(draft, { force: true })
+    lock.release()
+  }
+}
+
+/** One consistent copy, its log included, with everything checked that can be. */
+function copy(from: string, draft: string): void {
+  if (!existsSync(from)) throw new FahaoError('ENGINE', `${from} does not exist; name a store or a backup`)
+  using(from, (database) => {
+    checkTables(database, from)
+    database.prepare('VACUUM INTO ?').run(draft)
+  })
+}
+
+/** Raises every bound and begins a new lineage. */
+function renew(file: string, skip: bigint): { lineage: string; commits: bigint } {
+  return using(file, (database) => {
+    const lineage = randomUUID()
+    database.exec('BEGIN IMMEDIATE')
+    new Counters(database, new Map()).advance(skip)
+    prepare(
+      database,
+      'UPDATE state SET lineage = ?, commits = commits + 1, revision = revision + ?, owner = NULL',
+    ).run(lineage, versionJump)
+    database.exec('COMMIT')
+    const { commits } = prepare(database, 'SELECT commits FROM state').get()!
+    return { lineage, commits: commits as bigint }
+  })
+}
+
+function summarize(file: string): Omit<CopySummary, 'file'> {
+  return using(file, (database) => {
+    const row = database
+      .prepare(
+        `SELECT (SELECT count(*) FROM counters) AS counters,
+           (SELECT count(*) FROM records WHERE value IS NOT NULL) AS records,
+           (SELECT last_write_us FROM state) AS lastWriteUs`,
+      )
+      .get() as Omit<CopySummary, 'file' | 'bytes'>
+    return { ...row, bytes: statSync(file).size }
+  })
+}
+
+function using<Result>(file: string, use: (database: DatabaseSync) => Result): Result {
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(file)
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    return use(database)
+  } catch (error) {
+    throw error instanceof FahaoError
+      ? error
+      : new FahaoError('ENGINE', explain(error, file), { cause: error })
+  } finally {
+    database?.close()
+  }
+}
+
+/** A file, or the names in a folder. No process has these open in SQLite, so that no lock goes with the close. */
+function makeDurable(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function asEngineError(error: unknown, what: string): FahaoError {
+  if (error instanceof FahaoError) return error
+  return new FahaoError('ENGINE', `${what}: ${describe(error)}`, { cause: error })
+}
