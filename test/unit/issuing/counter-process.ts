@@ -1,0 +1,74 @@
+/** A process that issues from one counter of a memory engine, which several may share. */
+import { FahaoError } from '../../../src/base/errors.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import type { Run } from '../../../src/ids/run.ts'
+import { CounterStock, type CounterStockOptions } from '../../../src/issuing/counter-stock.ts'
+import type { Hand } from '../../../src/issuing/hand.ts'
+import { OrderedHand } from '../../../src/issuing/ordered-hand.ts'
+import { Reservoir, type ReservoirOptions } from '../../../src/issuing/reservoir.ts'
+import { FaultyEngine } from '../../conformance/faulty-engine.ts'
+import { FakeClock } from '../fake-clock.ts'
+
+export const counter = 'generators/test'
+
+type Changes = Partial<CounterStockOptions> &
+  Partial<ReservoirOptions> & { readonly hand?: Hand; readonly bound?: bigint }
+
+/** An issuer and everything around it. */
+export type Process = {
+  readonly clock: FakeClock
+  readonly engine: FaultyEngine
+  readonly store: MemoryStore
+  readonly stock: CounterStock
+  readonly reservoir: Reservoir
+  /** What was told of refills: codes of failures, `ok` of recoveries. */
+  readonly outcomes: string[]
+  close(): Promise<void>
+}
+
+/** Starts a process; ids from 1 on, ten at a time, unless told otherwise. */
+export async function startCounter(
+  changes: Changes = {},
+  { store = new MemoryStore(), clock = new FakeClock() }: { store?: MemoryStore; clock?: FakeClock } = {},
+): Promise<Process> {
+  const engine = new FaultyEngine(new MemoryEngine(store))
+  const outcomes: string[] = []
+  const { bound } = await engine.counter(counter)
+  const stock: CounterStock = new CounterStock(changes.hand ?? new OrderedHand(1, 0n), bound, {
+    engine,
+    counter,
+    incarnation: 1n,
+    floor: 1n,
+    max: 2n ** 63n - 1n,
+    increment: 1,
+    step: 10,
+    stepMax: 1_000_000,
+    horizonSeconds: 600,
+    stepMultiple: 1,
+    name: 'test',
+    rate: () => reservoir.observeRate(),
+    mayReserve: () => Promise.resolve(),
+    ...changes,
+  })
+  const reservoir = new Reservoir(stock, {
+    clock,
+    random: () => 0.5,
+    issueTimeoutMs: 2000,
+    waitersMax: 100,
+    onRefillOutcome: (error) =>
+      outcomes.push(error === undefined ? 'ok' : error instanceof FahaoError ? error.code : String(error)),
+    ...changes,
+  })
+  const close = () => reservoir.close(new FahaoError('SHUTDOWN', 'closing'))
+  return { clock, engine, store, stock, reservoir, outcomes, close }
+}
+
+/** Every id of some runs. */
+export function idsOf(runs: readonly Run[]): bigint[] {
+  return runs.flatMap((run) => Array.from({ length: run.count }, (_, index) => run.at(index)))
+}
+
+/** The whole numbers of `[start, end)`. */
+export function count(start: number, end: number): bigint[] {
+  return Array.from({ length: end - start }, (_, index) => BigInt(start + index))
+}

@@ -1,0 +1,436 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { FahaoError, hasCode } from '../../../src/base/errors.ts'
+import { Run } from '../../../src/ids/run.ts'
+import { settled } from '../fake-clock.ts'
+import { count, idsOf, type Process, startCounter } from './counter-process.ts'
+
+/** What is in hand, one by one, up to `most`. */
+function takeAll({ reservoir }: Process, most = 1000): bigint[] {
+  const ids: bigint[] = []
+  const run = new Run()
+  while (ids.length < most && reservoir.take(1, run) > 0) ids.push(run.first)
+  return ids
+}
+
+async function draw({ reservoir }: Process, wanted: number, options = {}): Promise<bigint[]> {
+  return idsOf(await reservoir.draw(wanted, options))
+}
+
+function refused(code: 'DRY' | 'ABORTED' | 'BUSY' | 'EXHAUSTED' | 'SHUTDOWN' | 'UNSAFE' | 'NOTOWNER') {
+  return (error: unknown) => hasCode(error, code)
+}
+
+describe('a reservoir', () => {
+  it('waits for the first refill, and gives without waiting from then on', async () => {
+    const process = await startCounter()
+    assert.deepEqual(takeAll(process), [])
+    assert.deepEqual(await draw(process, 1), [1n])
+    assert.deepEqual(takeAll(process), count(2, 11))
+    await settled()
+    const { issued, waits, reserved, waiting, refills } = process.reservoir.stats()
+    assert.deepEqual(
+      { issued, waits, reserved, waiting, refills },
+      { issued: 10, waits: 1, reserved: 20, waiting: 0, refills: 2 },
+    )
+  })
+
+  it('refills in the background, one refill at a time', async () => {
+    const process = await startCounter()
+    await draw(process, 1)
+    const held = process.engine.hold('reserve')
+    takeAll(process, 5)
+    await held.arrived
+    assert.deepEqual(takeAll(process, 4), count(7, 11))
+    assert.deepEqual(takeAll(process), [])
+    await settled()
+    assert.equal(process.engine.count('reserve'), 2)
+    held.letGo()
+    await settled()
+    assert.deepEqual(takeAll(process, 1), [11n])
+  })
+
+  it('serves in the order of arrival, and lets nobody overtake', async () => {
+    const process = await startCounter()
+    const held = process.engine.hold('reserve')
+    const large = draw(process, 12)
+    const small = draw(process, 1)
+    await held.arrived
+    held.letGo()
+    assert.deepEqual(takeAll(process), [])
+    assert.deepEqual(await large, count(1, 13))
+    assert.deepEqual(await small, [13n])
+  })
+
+  it('gives large counts all at once, also beyond stepMax', async () => {
+    const process = await startCounter({ stepMax: 50 })
+    assert.deepEqual(await draw(process, 200), count(1, 201))
+    assert.equal(process.engine.count('reserve'), 1)
+  })
+
+  it('gives contiguous blocks, and uses up what is left before only when it must', async () => {
+    const process = await startCounter()
+    const other = await startCounter({}, process)
+    assert.deepEqual(await draw(process, 3), count(1, 4))
+    assert.deepEqual(await draw(other, 1), [11n])
+    assert.deepEqual(await draw(process, 9, { contiguous: true }), count(21, 30))
+    assert.deepEqual(await draw(process, 5, { contiguous: true }), count(30, 35))
+  })
+
+  it('makes callers wait no longer than issueTimeout, and says why', async () => {
+    const process = await startCounter()
+    process.engine.always('reserve', 'unavailable')
+    const waiting = assert.rejects(draw(process, 1), /DRY|no ids in hand and the engine said: UNAVAILABLE/)
+    await process.clock.pass(2000)
+    await waiting
+    process.engine.heal()
+    process.engine.hold('reserve')
+    await process.clock.pass(2000)
+    const second = assert.rejects(draw(process, 1), refused('DRY'))
+    await process.clock.pass(2000)
+    await second
+  })
+
+  it('goes on from what is in hand while the engine is away, and refills when it is back', async () => {
+    const process = await startCounter()
+    await draw(process, 1)
+    process.engine.always('any', 'unavailable')
+    assert.deepEqual(takeAll(process), count(2, 11))
+    const waiting = draw(process, 1)
+    await process.clock.pass(900)
+    process.engine.heal()
+    await process.clock.pass(1000)
+    assert.deepEqual(await waiting, [11n])
+    assert.ok(process.engine.count('reserve') < 10, 'pauses grow')
+    assert.deepEqual(
+      process.outcomes.filter((outcome) => outcome === 'ok'),
+      ['ok'],
+    )
+    assert.equal(process.reservoir.stats().refillFailures, process.outcomes.length - 1)
+  })
+
+  for (const fault of ['lose-request', 'lose-reply', 'late'] as const) {
+    it(`abandons a range whose reserve had no answer (${fault})`, async () => {
+      const process = await startCounter()
+      process.engine.next('reserve', fault)
+      const waiting = draw(process, 1)
+      await process.clock.pass(100)
+      const [id] = await waiting
+      assert.equal(id, fault === 'lose-reply' ? 11n : 1n)
+      await process.engine.deliver()
+      const ids = [...takeAll(process), ...(await draw(process, 5))]
+      assert.ok(ids.every((each, index) => each > (ids[index - 1] ?? id!)))
+      const { bound } = await process.engine.counter('generators/test')
+      assert.ok(ids.at(-1)! < bound)
+    })
+  }
+
+  it('tells at once what waiting does not mend, and asks again after a pause', async () => {
+    let owner = false
+    const process = await startCounter({
+      mayReserve: () => (owner ? Promise.resolve() : Promise.reject(new FahaoError('NOTOWNER', 'not here'))),
+    })
+    await assert.rejects(draw(process, 1), refused('NOTOWNER'))
+    owner = true
+    await assert.rejects(draw(process, 1), refused('NOTOWNER'))
+    assert.equal(process.engine.count('reserve'), 0)
+    await process.clock.pass(1000)
+    assert.deepEqual(await draw(process, 1), [1n])
+  })
+
+  it('takes an engine that breaks for one that fails', async () => {
+    const process = await startCounter({ rate: () => assert.fail('a bug') })
+    await assert.rejects(draw(process, 1), /a bug/)
+    await process.close()
+  })
+
+  it('loses no id to callers who give up', async () => {
+    const process = await startCounter()
+    const held = process.engine.hold('reserve')
+    const aborter = new AbortController()
+    const first = draw(process, 1)
+    const gone = assert.rejects(draw(process, 5, { signal: aborter.signal }), refused('ABORTED'))
+    const last = draw(process, 2)
+    await held.arrived
+    aborter.abort()
+    await gone
+    held.letGo()
+    assert.deepEqual(await first, [1n])
+    assert.deepEqual(await last, [2n, 3n])
+    await assert.rejects(draw(process, 1, { signal: aborter.signal }), refused('ABORTED'))
+    assert.deepEqual(takeAll(process, 1), [4n])
+  })
+
+  it('lets those behind go on when the one before them gives up or runs out of time', async () => {
+    const process = await startCounter()
+    await draw(process, 1)
+    process.engine.hold('reserve')
+    const large = assert.rejects(draw(process, 50), refused('DRY'))
+    await process.clock.pass(100)
+    const small = draw(process, 2)
+    await process.clock.pass(1900)
+    await large
+    assert.deepEqual(await small, [2n, 3n])
+    const aborter = new AbortController()
+    const second = assert.rejects(draw(process, 50, { signal: aborter.signal }), refused('ABORTED'))
+    const behind = draw(process, 1)
+    aborter.abort()
+    await second
+    assert.deepEqual(await behind, [4n])
+  })
+
+  it('refuses callers beyond waitersMax', async () => {
+    const process = await startCounter({ waitersMax: 2 })
+    process.engine.hold('reserve')
+    const places = [draw(process, 1), draw(process, 1)].map((place) =>
+      assert.rejects(place, refused('SHUTDOWN')),
+    )
+    await assert.rejects(draw(process, 1), refused('BUSY'))
+    void process.close()
+    await Promise.all(places)
+  })
+
+  it('issues the last id, and then says that it is exhausted', async () => {
+    const process = await startCounter({ max: 25n })
+    const ids: bigint[] = []
+    for (let id = 1; id <= 25; id++) ids.push(...(await draw(process, 1)))
+    assert.deepEqual(ids, count(1, 26))
+    await assert.rejects(draw(process, 1), refused('EXHAUSTED'))
+    assert.deepEqual(takeAll(process), [])
+  })
+
+  it('issues up to 2^63−1', async () => {
+    const process = await startCounter({ floor: 2n ** 63n - 3n })
+    assert.deepEqual(await draw(process, 3), [2n ** 63n - 3n, 2n ** 63n - 2n, 2n ** 63n - 1n])
+    await assert.rejects(draw(process, 1), refused('EXHAUSTED'))
+  })
+
+  it('refuses near the end only whom what is left does not content', async () => {
+    const process = await startCounter({ max: 10n })
+    const held = process.engine.hold('reserve')
+    const places = [
+      draw(process, 4),
+      assert.rejects(draw(process, 100), refused('EXHAUSTED')),
+      draw(process, 6),
+      assert.rejects(draw(process, 1), refused('EXHAUSTED')),
+    ]
+    await held.arrived
+    held.letGo()
+    await process.clock.pass(100)
+    const [first, , third] = await Promise.all(places)
+    assert.deepEqual([first, third], [count(1, 5), count(5, 11)])
+  })
+
+  it('leaves the engine alone when nothing is left and nobody waits', async () => {
+    const process = await startCounter({ max: 100n })
+    await draw(process, 99)
+    assert.deepEqual(takeAll(process), [])
+    assert.deepEqual(await draw(process, 1), [100n])
+    const before = process.engine.calls.length
+    takeAll(process)
+    await process.clock.pass(10_000)
+    assert.equal(process.engine.calls.length, before)
+  })
+
+  it('holds little of a small space', async () => {
+    const process = await startCounter({ max: 2000n, step: 1000 })
+    for (let id = 1; id <= 100; id++) await draw(process, 1)
+    await settled()
+    assert.ok(process.reservoir.stats().inHand <= 40)
+  })
+
+  it('asks for more at a time when callers had to wait, once for what was used up', async () => {
+    const process = await startCounter()
+    for (let round = 0; round < 6; round++) {
+      takeAll(process)
+      await draw(process, 1)
+    }
+    assert.ok(process.stock.reserved > 150, `${process.stock.reserved} were reserved`)
+    const before = process.stock.reserved
+    process.engine.always('any', 'unavailable')
+    takeAll(process)
+    for (let each = 0; each < 20; each++) {
+      const waiting = assert.rejects(draw(process, 1), refused('DRY'))
+      await process.clock.pass(2000)
+      await waiting
+    }
+    process.engine.heal()
+    await process.clock.pass(2000)
+    await draw(process, 1)
+    assert.ok(process.stock.reserved < before * 3, `${process.stock.reserved} were reserved`)
+  })
+
+  it('reserves for the horizon at the rate at which ids go, and says when stepMax keeps it from that', async () => {
+    let warnings = 0
+    const process = await startCounter({ stepMax: 300, onStepMax: () => warnings++, horizonSeconds: 60 })
+    for (let second = 0; second < 60; second++) {
+      await draw(process, 3)
+      await process.clock.pass(1000)
+    }
+    const { inHand, inHandSeconds, ratePerSecond } = process.reservoir.stats()
+    assert.ok(ratePerSecond > 2.5 && ratePerSecond <= 3)
+    assert.ok(inHand > 150 && inHand < 500)
+    assert.ok(Math.abs(inHandSeconds - inHand / ratePerSecond) < 1e-9)
+    assert.equal(warnings, 0)
+    for (let second = 0; second < 60; second++) {
+      await draw(process, 100)
+      await process.clock.pass(1000)
+    }
+    assert.equal(warnings, 1)
+  })
+
+  it('refuses what a number would round, and uses nothing up', async () => {
+    const process = await startCounter({ floor: 2n ** 53n - 2n })
+    assert.equal(process.reservoir.nextIsSafe(), true)
+    assert.deepEqual(await draw(process, 1, { safe: true }), [2n ** 53n - 2n])
+    assert.deepEqual(await draw(process, 1, { safe: true }), [2n ** 53n - 1n])
+    await assert.rejects(draw(process, 1, { safe: true }), refused('UNSAFE'))
+    assert.equal(process.reservoir.nextIsSafe(), false)
+    assert.deepEqual(await draw(process, 1), [2n ** 53n])
+    const fresh = await startCounter({ floor: 2n ** 53n })
+    await assert.rejects(draw(fresh, 1, { safe: true }), refused('UNSAFE'))
+    assert.deepEqual(await draw(fresh, 1), [2n ** 53n])
+  })
+
+  it('tells the newest id, of a predecessor too', async () => {
+    const process = await startCounter()
+    assert.equal(process.reservoir.lastIssued(), undefined)
+    await draw(process, 3)
+    assert.equal(process.reservoir.lastIssued(), 3n)
+    const crashed = await startCounter({}, process)
+    assert.equal(crashed.reservoir.lastIssued(), 10n)
+    await process.close()
+    const next = await startCounter({}, process)
+    assert.equal(next.reservoir.lastIssued(), 3n)
+    assert.deepEqual(await draw(next, 1), [4n])
+    assert.equal(next.reservoir.lastIssued(), 4n)
+  })
+
+  it('gives back what is in hand when it closes, and leaves no timer behind', async () => {
+    const process = await startCounter()
+    await draw(process, 3)
+    await process.close()
+    assert.equal(process.stock.released, 7)
+    assert.equal(process.clock.timers, 0)
+    assert.deepEqual(takeAll(process), [])
+    await assert.rejects(draw(process, 1), refused('SHUTDOWN'))
+    const next = await startCounter({}, process)
+    assert.deepEqual(await draw(next, 1), [4n])
+  })
+
+  it('gives back what a refill brings while it closes, and issues none of it', async () => {
+    const process = await startCounter()
+    await draw(process, 3)
+    const held = process.engine.hold('reserve')
+    const waiting = assert.rejects(draw(process, 20), refused('SHUTDOWN'))
+    await held.arrived
+    const closing = process.close()
+    assert.deepEqual(takeAll(process), [])
+    await waiting
+    held.letGo()
+    await closing
+    assert.deepEqual(await draw(await startCounter({}, process), 1), [4n])
+  })
+
+  it('gives nothing back over the head of others, and sends a release once', async () => {
+    const process = await startCounter()
+    await draw(process, 3)
+    const other = await startCounter({}, process)
+    await draw(other, 1)
+    await process.close()
+    assert.equal(process.stock.released, 0)
+    other.engine.next('release', 'lose-reply')
+    await other.close()
+    await other.close()
+    assert.equal(other.engine.count('release'), 1)
+    assert.deepEqual(await draw(await startCounter({}, process), 1), [12n])
+  })
+
+  it('retries nothing after it has closed', async () => {
+    const process = await startCounter()
+    process.engine.always('any', 'unavailable')
+    const waiting = assert.rejects(draw(process, 1), refused('SHUTDOWN'))
+    await process.clock.pass(100)
+    await process.close()
+    await waiting
+    const { length } = process.engine.calls
+    await process.clock.pass(10_000)
+    assert.equal(process.engine.calls.length, length)
+    assert.equal(process.clock.timers, 0)
+  })
+
+  it('moves forward, durably, and gives back the rest all the same', async () => {
+    const process = await startCounter()
+    const move = (floor: bigint) => process.reservoir.alone(() => process.stock.moveTo(floor))
+    await draw(process, 1)
+    await move(5n)
+    assert.equal(process.reservoir.lastIssued(), 4n)
+    assert.deepEqual(takeAll(process, 1), [5n])
+    await process.close()
+    const next = await startCounter({}, process)
+    await next.reservoir.alone(() => next.stock.moveTo(1000n))
+    assert.equal(next.reservoir.lastIssued(), 999n)
+    assert.deepEqual(await draw(next, 1), [1000n])
+  })
+
+  it('moves only between refills, so that none of them brings back what is below', async () => {
+    const process = await startCounter()
+    await draw(process, 10)
+    const held = process.engine.hold('reserve')
+    const waiting = draw(process, 1)
+    await held.arrived
+    const moving = process.reservoir.alone(() => process.stock.moveTo(15n))
+    await settled()
+    assert.equal(process.engine.count('reserve'), 2)
+    const seal = process.engine.hold('reserve')
+    held.letGo()
+    assert.deepEqual(await waiting, [11n])
+    await seal.arrived
+    const behind = draw(process, 100)
+    seal.letGo()
+    await moving
+    assert.equal((await behind)[0], 15n)
+  })
+
+  it('does not move after it has closed, and closes after it has moved', async () => {
+    const process = await startCounter()
+    await draw(process, 1)
+    const held = process.engine.hold('reserve')
+    const moving = process.reservoir.alone(() => process.stock.moveTo(5n))
+    await held.arrived
+    const closing = process.close()
+    await settled()
+    assert.equal(process.engine.count('release'), 0)
+    held.letGo()
+    await moving
+    await closing
+    assert.equal(process.stock.released, 6)
+    await assert.rejects(
+      process.reservoir.alone(() => process.stock.moveTo(5n)),
+      refused('SHUTDOWN'),
+    )
+  })
+
+  it('goes on after a move that failed', async () => {
+    const process = await startCounter()
+    process.engine.next('reserve', 'unavailable')
+    await assert.rejects(process.reservoir.alone(() => process.stock.moveTo(5n)))
+    assert.deepEqual(await draw(process, 1), [1n])
+  })
+
+  it('is not fooled by an engine that forgets', async () => {
+    const process = await startCounter()
+    await draw(process, 10)
+    process.store.counters.clear()
+    assert.deepEqual(await draw(process, 1), [11n])
+  })
+
+  it('does not spin when a refill brings what helps nobody', async () => {
+    const process = await startCounter()
+    const waiting = assert.rejects(process.reservoir.draw(2, { contiguous: true }), refused('DRY'))
+    process.stock.collect = () => undefined
+    await process.clock.pass(2000)
+    await waiting
+    assert.ok(process.engine.count('reserve') <= 101)
+  })
+})
