@@ -240,7 +240,7 @@ describe('a reservoir', () => {
   })
 
   it('asks for more at a time when callers had to wait, once for what was used up', async () => {
-    const process = await startCounter()
+    const process = await startCounter({ horizonSeconds: 0 })
     for (let round = 0; round < 6; round++) {
       takeAll(process)
       await draw(process, 1)

@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { hasCode } from '../../../src/base/errors.ts'
+import { Timeline } from '../../../src/base/timeline.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { readWorker, Worker, workerPrefix, workerRecords } from '../../../src/issuing/worker.ts'
+import { FaultyEngine } from '../../conformance/faulty-engine.ts'
+import { FakeClock } from '../fake-clock.ts'
+
+const second = 1_000_000
+const lead = 600 * second
+const bad = (code: 'WORKERID' | 'UNKNOWN' | 'UNAVAILABLE' | 'EXHAUSTED' | 'ENGINE') => (error: unknown) =>
+  hasCode(error, code)
+
+let processes = 0
+
+/** A node that wants a worker id of a store. */
+function start({
+  fixedId,
+  leadUs = lead,
+  store = new MemoryStore(),
+  clock = new FakeClock(),
+}: {
+  fixedId?: number
+  leadUs?: number
+  store?: MemoryStore
+  clock?: FakeClock
+} = {}) {
+  const engine = new FaultyEngine(new MemoryEngine(store))
+  const timeline = new Timeline(clock)
+  const events: string[] = []
+  const owner = `node-${++processes}`
+  const worker = new Worker({
+    engine,
+    timeline,
+    fixedId,
+    leadUs,
+    owner,
+    holder: `host:${processes}`,
+    onEvent: (message) => events.push(message),
+  })
+  const secure = () => worker.secure(timeline.nowUs() + 1000)
+  const record = async (id: number) => {
+    const stored = await engine.read(`${workerPrefix}${id}`)
+    return stored && readWorker(stored)
+  }
+  return { store, clock, engine, timeline, worker, events, owner, secure, record }
+}
+
+describe('a worker id from the pool', () => {
+  it('is the lowest that is free, and its time is durable before it is used', async () => {
+    const first = start()
+    const second = start({ ...first })
+    assert.equal(first.worker.id, -1)
+    await first.secure()
+    await second.secure()
+    assert.deepEqual([first.worker.id, second.worker.id], [0, 1])
+    assert.equal((await first.record(0))?.boundUs, first.worker.boundUs)
+    assert.ok(first.worker.boundUs >= first.clock.wall + lead)
+    assert.equal(first.worker.unusedUs, first.clock.wall)
+  })
+
+  it('is extended when less than the lead is ahead, and not before', async () => {
+    const node = start()
+    await node.secure()
+    const { boundUs } = node.worker
+    await node.clock.pass(140_000)
+    await node.secure()
+    assert.equal(node.worker.boundUs, boundUs)
+    assert.equal(node.engine.count('write'), 1)
+    await node.clock.pass(20_000)
+    await node.secure()
+    assert.ok(node.worker.boundUs >= node.clock.wall + lead)
+    assert.equal((await node.record(0))?.boundUs, node.worker.boundUs)
+    assert.equal(node.worker.claim, 1)
+  })
+
+  it('reaches as far as is asked for', async () => {
+    const node = start()
+    const untilUs = node.clock.wall + 5000 * second
+    await node.worker.secure(untilUs)
+    assert.ok(node.worker.boundUs >= untilUs)
+    await node.worker.secure(untilUs + 1000 * second)
+    assert.ok(node.worker.boundUs >= untilUs + 1000 * second)
+  })
+
+  it('is free again when its bound has passed, and starts above it whatever the clock says', async () => {
+    const crashed = start()
+    await crashed.secure()
+    const { boundUs } = crashed.worker
+    const early = start({ store: crashed.store })
+    await early.secure()
+    assert.equal(early.worker.id, 1)
+    const ahead = new FakeClock(crashed.clock.wall + 365 * 86_400 * second)
+    const late = start({ store: crashed.store, clock: ahead })
+    await late.secure()
+    assert.equal(late.worker.id, 0)
+    assert.ok(late.worker.unusedUs >= boundUs)
+    assert.equal((await late.record(0))?.epoch, 2)
+  })
+
+  it('is lost, loudly, to a node whose clock is far ahead; another one takes its place', async () => {
+    const victim = start()
+    await victim.secure()
+    const { boundUs } = victim.worker
+    const thief = start({ store: victim.store, clock: new FakeClock(victim.clock.wall + 3600 * second) })
+    await thief.secure()
+    assert.equal(thief.worker.id, 0)
+    await victim.clock.pass(300_000)
+    await victim.secure()
+    assert.equal(victim.worker.id, 1)
+    assert.equal(victim.worker.claim, 2)
+    assert.match(victim.events.join(), new RegExp(`worker id 0 is no longer this node.s; .* ${'host'}:`))
+    assert.ok(thief.worker.unusedUs >= boundUs)
+  })
+
+  it('goes to one of two nodes that want it at the same moment', async () => {
+    const first = start()
+    const second = start({ store: first.store })
+    const third = start({ store: first.store })
+    await Promise.all([first.secure(), second.secure(), third.secure()])
+    assert.deepEqual([first, second, third].map(({ worker }) => worker.id).toSorted(), [0, 1, 2])
+  })
+
+  it('is released up to where it was used', async () => {
+    const node = start()
+    await node.secure()
+    const usedUs = node.clock.wall + 5 * second
+    node.worker.used(0, usedUs + lead)
+    node.worker.used(1, usedUs)
+    node.worker.used(1, usedUs - 1)
+    assert.equal(node.worker.unusedUs, usedUs)
+    await node.worker.release()
+    assert.equal(node.worker.id, -1)
+    assert.equal((await node.record(0))?.boundUs, usedUs)
+    await node.clock.pass(5000)
+    const next = start({ ...node })
+    await next.secure()
+    assert.equal(next.worker.id, 0)
+    await node.worker.release()
+  })
+
+  it('runs out, and says so', async () => {
+    const node = start()
+    const value = JSON.stringify({
+      owner: 'x',
+      holder: 'x:1',
+      epoch: 1,
+      boundUs: node.clock.wall + lead,
+      exclusive: false,
+    })
+    for (let id = 0; id < 65_536; id++)
+      node.store.records.set(`${workerPrefix}${id}`, { key: `${workerPrefix}${id}`, value, version: 1n })
+    await assert.rejects(node.secure(), bad('EXHAUSTED'))
+    assert.equal((await workerRecords(node.engine)).length, 65_536)
+  })
+})
+
+describe('a fixed worker id', () => {
+  it('is refused while its holder is alive, and named', async () => {
+    const holder = start({ fixedId: 7, leadUs: 10 * second })
+    const other = start({ ...holder, fixedId: 7, leadUs: 10 * second })
+    await holder.secure()
+    await assert.rejects(other.secure(), /was held by host:\d+; it is free 13 s after/)
+    for (let each = 0; each < 10; each++) {
+      await holder.clock.pass(5000)
+      await holder.secure()
+      await assert.rejects(other.secure(), bad('WORKERID'))
+    }
+    await assert.rejects(other.secure(), /is in use by host:/)
+  })
+
+  it('is taken over once its record has stood unchanged for longer than a live holder leaves it', async () => {
+    const crashed = start({ fixedId: 7, leadUs: 10 * second })
+    await crashed.secure()
+    const { boundUs } = crashed.worker
+    const slow = new FakeClock(crashed.clock.wall - 3600 * second)
+    const next = start({ store: crashed.store, clock: slow, fixedId: 7, leadUs: 10 * second })
+    await assert.rejects(next.secure(), bad('WORKERID'))
+    await slow.pass(12_400)
+    await assert.rejects(next.secure(), bad('WORKERID'))
+    await slow.pass(200)
+    await next.secure()
+    assert.equal(next.worker.id, 7)
+    assert.ok(next.worker.unusedUs >= boundUs)
+    await crashed.clock.pass(9000)
+    await assert.rejects(crashed.secure(), bad('WORKERID'))
+    assert.equal(crashed.worker.id, -1)
+  })
+
+  it('is free at once after a clean stop, and after a crash of the store’s only owner', async () => {
+    const first = start({ fixedId: 7 })
+    await first.secure()
+    await first.worker.release()
+    const second = start({ ...first, fixedId: 7 })
+    await second.secure()
+    assert.equal(second.worker.id, 7)
+    const shared = new MemoryStore()
+    const crashed = start({ store: shared, fixedId: 7 })
+    await crashed.secure()
+    await crashed.engine.close()
+    const owner = start({ store: shared, fixedId: 7 })
+    await owner.secure()
+    assert.ok(owner.worker.unusedUs >= crashed.worker.boundUs)
+  })
+})
+
+describe('a worker id whose writes have no answer', () => {
+  for (const fault of ['lose-reply', 'lose-request', 'late'] as const) {
+    it(`goes on with what the record says after an extension (${fault})`, async () => {
+      const node = start()
+      await node.secure()
+      const { boundUs } = node.worker
+      await node.clock.pass(300_000)
+      node.engine.next('write', fault)
+      await assert.rejects(node.secure(), bad('UNKNOWN'))
+      assert.equal(node.worker.boundUs, boundUs)
+      node.engine.next('read', 'unavailable')
+      await assert.rejects(node.secure(), bad('UNAVAILABLE'))
+      assert.equal(node.worker.boundUs, boundUs)
+      const [read, late] = [node.engine.hold('write'), node.engine.deliver]
+      const securing = node.secure()
+      if (fault === 'lose-reply') read.letGo()
+      else {
+        await read.arrived
+        await late.call(node.engine)
+        read.letGo()
+      }
+      await securing
+      assert.equal(node.worker.claim, 1)
+      assert.equal(node.worker.id, 0)
+      assert.equal((await node.record(0))?.boundUs, node.worker.boundUs)
+      assert.ok(node.worker.boundUs >= node.clock.wall + lead)
+    })
+
+    it(`skips what a claim may cover (${fault})`, async () => {
+      const node = start({ fixedId: 3, leadUs: 10 * second })
+      node.engine.next('write', fault)
+      await assert.rejects(node.secure(), bad('UNKNOWN'))
+      assert.equal(node.worker.id, -1)
+      await node.secure()
+      const covered = fault === 'lose-reply' ? node.clock.wall + 10 * second : node.clock.wall
+      assert.ok(node.worker.unusedUs >= covered)
+      await node.engine.deliver()
+      assert.equal((await node.record(3))?.boundUs, node.worker.boundUs)
+    })
+  }
+
+  it('is not released while it is not known what the record says', async () => {
+    const node = start()
+    await node.secure()
+    await node.clock.pass(300_000)
+    node.engine.next('write', 'lose-reply')
+    await assert.rejects(node.secure())
+    const writes = node.engine.count('write')
+    await node.worker.release()
+    assert.equal(node.engine.count('write'), writes)
+  })
+
+  it('says which record cannot be read', async () => {
+    const node = start()
+    node.store.records.set('workers/0', { key: 'workers/0', value: '{"owner":1}', version: 1n })
+    await assert.rejects(node.secure(), /ENGINE|workers\/0 cannot be read/)
+  })
+})
