@@ -88,10 +88,10 @@ export class Connection {
 
   /** Whether it has used up its time. */
   overdue(nowUs: number): boolean {
-    const { idleTimeoutMs, unknownTimeoutMs } = this.#host.limits
+    const { idleTimeoutMs, strangerTimeoutMs } = this.#host.limits
     const { user, startedMonoUs, lastCommandMonoUs } = this.session
     if (nowUs > this.#deadlineUs) return true
-    if (user === '' && nowUs - startedMonoUs > unknownTimeoutMs * 1000) return true
+    if (user === '' && nowUs - startedMonoUs > strangerTimeoutMs * 1000) return true
     if (idleTimeoutMs === 0 || this.#waiting || this.#blockedBytes > 0) return false
     return nowUs - lastCommandMonoUs > idleTimeoutMs * 1000
   }
@@ -218,8 +218,10 @@ export class Connection {
     const { clock, limits } = this.#host
     this.#closed = true
     this.#requests.clear()
-    this.#deadlineUs = clock.monoUs() + limits.lingerMs * 1000
-    this.#socket.end()
+    this.#deadlineUs = clock.monoUs() + limits.unreadTimeoutMs * 1000
+    this.#socket.end(() => {
+      this.#deadlineUs = clock.monoUs() + limits.lingerMs * 1000
+    })
     this.#adjustReading()
   }
 

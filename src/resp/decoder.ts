@@ -22,7 +22,7 @@ export type DecoderLimits = {
   /** Longest request, in bytes. */
   readonly requestBytesMax: number
   /** Names Redis's limits before AUTH in errors, instead of those after it. */
-  readonly unknownPeer?: boolean
+  readonly stranger?: boolean
 }
 
 /**
@@ -128,7 +128,7 @@ export class Decoder {
   }
 
   /** The bytes of the last request. A view, not a copy. */
-  frame(): Uint8Array {
+  frame(): Buffer {
     return this.#buffer.subarray(this.#frameStart, this.#start)
   }
 
@@ -171,7 +171,7 @@ export class Decoder {
     if (count === malformed) return this.#fail('invalid multibulk length')
     if (count > this.limits.argumentsMax) {
       return this.#fail(
-        this.limits.unknownPeer ? 'unauthenticated multibulk length' : 'invalid multibulk length',
+        this.limits.stranger ? 'unauthenticated multibulk length' : 'invalid multibulk length',
       )
     }
     if (count === negative || count === 0) {
@@ -212,7 +212,7 @@ export class Decoder {
     if (bytes === tooLong) return this.#fail('too big bulk count string')
     if (bytes < 0) return this.#fail('invalid bulk length')
     if (bytes > this.limits.bulkBytesMax) {
-      return this.#fail(this.limits.unknownPeer ? 'unauthenticated bulk length' : 'invalid bulk length')
+      return this.#fail(this.limits.stranger ? 'unauthenticated bulk length' : 'invalid bulk length')
     }
     if (this.#afterLine + bytes + 2 - this.#start > this.limits.requestBytesMax) {
       return this.#fail('too big request')

@@ -13,9 +13,9 @@ export type RespLimits = {
   /** Longest request, in bytes. */
   readonly requestBytesMax: number
   /** The same two before AUTH, where one is needed, and how long a connection may take for it, in ms. */
-  readonly unknownArgumentsMax: number
-  readonly unknownBytesMax: number
-  readonly unknownTimeoutMs: number
+  readonly strangerArgumentsMax: number
+  readonly strangerBytesMax: number
+  readonly strangerTimeoutMs: number
   /** Unread replies of one connection, in bytes; beyond it no further command of it is carried out. */
   readonly unreadBytesMax: number
   /** Unread replies of all connections that are beyond that limit, in bytes; one more of them is dropped. */
@@ -37,9 +37,9 @@ export const defaultLimits: RespLimits = Object.freeze({
   bulkBytesMax: 65_536,
   argumentsMax: 1024,
   requestBytesMax: 1_048_576,
-  unknownArgumentsMax: 10,
-  unknownBytesMax: 16_384,
-  unknownTimeoutMs: 5000,
+  strangerArgumentsMax: 10,
+  strangerBytesMax: 16_384,
+  strangerTimeoutMs: 5000,
   unreadBytesMax: 1_048_576,
   unreadTotalBytesMax: 268_435_456,
   unreadTimeoutMs: 30_000,

@@ -15,7 +15,7 @@ import { Run } from '../ids/run.ts'
 import { Decoder, type DecoderLimits } from './decoder.ts'
 import { encode, encodeError, unsafeInteger } from './encoder.ts'
 import { isHttp } from './inline.ts'
-import { type Frame, FrameMemory } from './memory.ts'
+import { type KnownRequests, knownBytesMax, type RecentRequest, RecentRequests } from './known.ts'
 import type { Output } from './output.ts'
 import { readsExactly } from './rounding.ts'
 import type { RespSession } from './session.ts'
@@ -23,9 +23,10 @@ import type { RespSession } from './session.ts'
 /** What the requests of all connections share. */
 export type RequestHost = {
   readonly table: CommandTable
+  readonly known: KnownRequests
   /** In force for users, and for those who must become one first. */
-  readonly known: DecoderLimits
-  readonly unknown: DecoderLimits
+  readonly userLimits: DecoderLimits
+  readonly strangerLimits: DecoderLimits
   readonly output: Output
   readonly totals: { commands: number }
   context(session: Session): CommandContext
@@ -39,7 +40,6 @@ export type RequestHost = {
  */
 export type Step = 'answered' | 'more' | 'broken' | 'http' | Promise<Reply>
 
-const nothing = new Uint8Array(0)
 /** Filled and emptied within one call. */
 const run = new Run()
 
@@ -49,8 +49,8 @@ export class Requests {
   readonly #session: RespSession
   readonly #host: RequestHost
   readonly #context: CommandContext
-  readonly #memory = new FrameMemory()
-  /** Whom #memory and the decoder's limits are for. Empty: nobody yet. */
+  readonly #recent = new RecentRequests()
+  /** Whom #recent and the decoder's limits are for. Empty: nobody yet. */
   #user: string
 
   constructor(session: RespSession, host: RequestHost) {
@@ -63,11 +63,11 @@ export class Requests {
 
   /** Answers the next request, or several that are alike. */
   step(): Step {
-    const { frames } = this.#memory
-    for (let index = 0; index < frames.length; index++) {
-      const frame = frames[index]!
-      const count = this.decoder.countRepeats(frame.bytes, frame.direct ? Number.POSITIVE_INFINITY : 1)
-      if (count > 0) return this.#again(frame, count)
+    const { all } = this.#recent
+    for (let index = 0; index < all.length; index++) {
+      const request = all[index]!
+      const count = this.decoder.countRepeats(request.bytes, request.direct ? Number.POSITIVE_INFINITY : 1)
+      if (count > 0) return this.#again(request, count)
     }
     switch (this.decoder.next()) {
       case 'frame':
@@ -104,53 +104,66 @@ export class Requests {
   /** Lets go of everything. */
   clear(): void {
     this.decoder.clear()
-    this.#memory.clear()
+    this.#recent.clear()
   }
 
-  /** A request that is not remembered. */
+  /** A request that is not one of this connection's newest. */
   #first(): Step {
-    const { decoder } = this
-    const wanted = !decoder.inline && this.#user !== '' && this.#memory.wants(decoder.frame().length)
-    const bytes = wanted ? Uint8Array.from(decoder.frame()) : nothing
-    const parts = wanted ? decoder.partsIn(bytes) : decoder.parts()
-    let resolved: Resolved
+    let request: RecentRequest
     try {
-      resolved = this.#host.table.resolve(parts)
+      request = this.#recognise()
     } catch (error) {
-      if (isHttp(parts)) return 'http'
+      if (isHttp(this.decoder.parts())) return 'http'
       this.#host.totals.commands++
       this.#writeError(error)
       return 'answered'
     }
-    this.#session.lastCommand = resolved.name
-    const frame: Frame = { bytes, resolved, direct: undefined }
-    if (wanted) this.#memory.add(frame)
-    if (this.#user !== '' && this.#answerDirectly(frame, 1) > 0) return 'answered'
-    return this.#run(resolved)
+    this.#session.lastCommand = request.resolved.name
+    if (this.#user !== '' && this.#answerDirectly(request, 1) > 0) return 'answered'
+    return this.#run(request.resolved)
+  }
+
+  /** Finds what the request asks for, and remembers it where that is worth it. */
+  #recognise(): RecentRequest {
+    const { decoder } = this
+    const { known, table } = this.#host
+    const frame = decoder.frame()
+    if (this.#user === '' || decoder.inline || frame.length > knownBytesMax) {
+      return { bytes: frame, resolved: table.resolve(decoder.parts()), direct: undefined }
+    }
+    const text = frame.toString('latin1')
+    let found = known.get(text)
+    if (found === undefined) {
+      const bytes = Uint8Array.from(frame)
+      found = { bytes, resolved: table.resolve(decoder.partsIn(bytes)) }
+      known.add(text, found)
+    }
+    const request = { ...found, direct: undefined }
+    this.#recent.add(request)
+    return request
   }
 
   /** `count` requests that are byte for byte one of before. */
-  #again(frame: Frame, count: number): Step {
-    this.#memory.hit()
-    this.#session.lastCommand = frame.resolved.name
-    const answered = this.#answerDirectly(frame, count)
-    this.decoder.skip((answered || 1) * frame.bytes.length)
-    return answered > 0 ? 'answered' : this.#run(frame.resolved)
+  #again(request: RecentRequest, count: number): Step {
+    this.#session.lastCommand = request.resolved.name
+    const answered = this.#answerDirectly(request, count)
+    this.decoder.skip((answered || 1) * request.bytes.length)
+    return answered > 0 ? 'answered' : this.#run(request.resolved)
   }
 
   /** Answers up to `count` requests without their handler; 0 when only that knows the answer. */
-  #answerDirectly(frame: Frame, count: number): number {
+  #answerDirectly(request: RecentRequest, count: number): number {
     let answered = 0
     try {
-      frame.direct ??= frame.resolved.command.direct?.(this.#context, frame.resolved.args)
-      while (frame.direct !== undefined && answered < count) {
-        const taken = this.#take(frame.direct, count - answered)
+      request.direct ??= request.resolved.command.direct?.(this.#context, request.resolved.args)
+      while (request.direct !== undefined && answered < count) {
+        const taken = this.#take(request.direct, count - answered)
         // Dry, or dropped and made anew: the handler finds out, and the next request asks again.
-        if (taken === 0) frame.direct = undefined
+        if (taken === 0) request.direct = undefined
         answered += taken
       }
     } catch (error) {
-      frame.direct = undefined
+      request.direct = undefined
       this.#writeError(error)
       answered++
     }
@@ -201,10 +214,10 @@ export class Requests {
     if (this.#session.user === this.#user) return
     this.#user = this.#session.user
     this.decoder.limits = this.#limits()
-    this.#memory.clear()
+    this.#recent.clear()
   }
 
   #limits(): DecoderLimits {
-    return this.#user === '' ? this.#host.unknown : this.#host.known
+    return this.#user === '' ? this.#host.strangerLimits : this.#host.userLimits
   }
 }

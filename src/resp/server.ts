@@ -5,6 +5,7 @@ import { FahaoError } from '../base/errors.ts'
 import type { CommandContext, Session } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
 import { Connection, type ConnectionHost, type Totals } from './connection.ts'
+import { KnownRequests } from './known.ts'
 import { defaultLimits, type RespLimits } from './limits.ts'
 import { Output } from './output.ts'
 
@@ -170,16 +171,17 @@ export class RespServer {
       context,
       limits,
       clock,
-      known: limits,
-      unknown: {
-        inlineBytesMax: Math.min(limits.inlineBytesMax, limits.unknownBytesMax),
-        bulkBytesMax: Math.min(limits.bulkBytesMax, limits.unknownBytesMax),
-        argumentsMax: Math.min(limits.argumentsMax, limits.unknownArgumentsMax),
+      known: new KnownRequests(),
+      userLimits: limits,
+      strangerLimits: {
+        inlineBytesMax: Math.min(limits.inlineBytesMax, limits.strangerBytesMax),
+        bulkBytesMax: Math.min(limits.bulkBytesMax, limits.strangerBytesMax),
+        argumentsMax: Math.min(limits.argumentsMax, limits.strangerArgumentsMax),
         requestBytesMax: Math.min(
           limits.requestBytesMax,
-          limits.unknownArgumentsMax * limits.unknownBytesMax,
+          limits.strangerArgumentsMax * limits.strangerBytesMax,
         ),
-        unknownPeer: true,
+        stranger: true,
       },
       output: new Output(),
       totals: this.#totals,
@@ -200,8 +202,8 @@ export class RespServer {
 
   /** One timer looks after every deadline of every connection. */
   #sweepSoon(): void {
-    const { lingerMs, unreadTimeoutMs, unknownTimeoutMs, idleTimeoutMs } = this.#host.limits
-    const shortestMs = Math.min(lingerMs, unreadTimeoutMs, unknownTimeoutMs, idleTimeoutMs || sweepMsMax)
+    const { lingerMs, unreadTimeoutMs, strangerTimeoutMs, idleTimeoutMs } = this.#host.limits
+    const shortestMs = Math.min(lingerMs, unreadTimeoutMs, strangerTimeoutMs, idleTimeoutMs || sweepMsMax)
     this.#sweep = this.#host.clock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
       const nowUs = this.#host.clock.monoUs()
       for (const connection of this.#connections) if (connection.overdue(nowUs)) connection.drop()

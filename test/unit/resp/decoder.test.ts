@@ -9,7 +9,7 @@ const limits: DecoderLimits = {
   argumentsMax: 4,
   requestBytesMax: 100,
 }
-const unknown: DecoderLimits = { ...limits, unknownPeer: true }
+const strangers: DecoderLimits = { ...limits, stranger: true }
 
 /** The requests in these chunks, then what came after them. */
 function decode(chunks: readonly Buffer[], inForce = limits): (string[] | string)[] {
@@ -99,10 +99,10 @@ describe('decoding requests', () => {
   }
 
   it('names the limits that hold before AUTH', () => {
-    assert.deepEqual(decode([Buffer.from('*5\r\n')], unknown), [
+    assert.deepEqual(decode([Buffer.from('*5\r\n')], strangers), [
       'Protocol error: unauthenticated multibulk length',
     ])
-    assert.deepEqual(decode([Buffer.from('*1\r\n$33\r\n')], unknown), [
+    assert.deepEqual(decode([Buffer.from('*1\r\n$33\r\n')], strangers), [
       'Protocol error: unauthenticated bulk length',
     ])
   })
