@@ -7,13 +7,13 @@
  *     still holds below it.
  *  2. Two reserves of one counter never return overlapping ranges, whatever process, thread or retry sent them.
  *  3. A promise that resolves speaks of something durable: it survives `kill -9` of everything.
- *  4. A promise that rejects with UNAVAILABLE, STALE, EXHAUSTED or REGRESSED changed nothing.
+ *  4. A promise that rejects with UNAVAILABLE, STALE, EXHAUSTED, REGRESSED or CONFLICT changed nothing.
  *  5. A promise that rejects with UNKNOWN may have been carried out, once at most, now or a little later. The
  *     caller abandons the range, or reads the record, before building anything on it.
  *  6. Every call settles: each has a deadline. No engine retries a write whose outcome it does not know.
  *
- * Names of counters and records are strings compared as bytes of their UTF-8, with no case folding and no
- * normalisation.
+ * Names of counters and records, 1 to 300 bytes, are compared as bytes of their UTF-8, with no case folding and
+ * no normalisation. Values take up to 32 KiB. Neither holds NUL or half a surrogate pair.
  */
 
 import type { Clock } from '../base/clock.ts'
@@ -74,6 +74,9 @@ export type StoredRecord = {
   readonly version: bigint
 }
 
+/** What a record's value shall be; undefined: as it is. */
+export type Mend = (record: StoredRecord) => string | undefined
+
 /** What a watch tells: the record as it is now, or that it is gone. */
 export type RecordChange = {
   readonly key: string
@@ -121,7 +124,8 @@ export interface Engine {
    * `start = max(bound, floor)`, `bound = end = start + size`. An unknown counter starts at bound 0.
    *
    * Rejects with STALE (a newer fence or incarnation has been seen), EXHAUSTED (`end` would pass `max`),
-   * REGRESSED (the engine has been found to have forgotten writes; see `advance`), UNAVAILABLE, UNKNOWN.
+   * REGRESSED (the engine has been found to have forgotten writes: nothing but `advance` writes then, records
+   * included), UNAVAILABLE, UNKNOWN.
    * After UNKNOWN the range is a gap: never ask what became of it, reserve another.
    */
   reserve(counter: string, request: ReserveRequest): Promise<Reservation>
@@ -148,10 +152,15 @@ export interface Engine {
   counter(name: string): Promise<Counter>
 
   /**
-   * Raises the bound of every counter by `gap`, durably, and accepts the engine's present state as the truth:
-   * the way out of REGRESSED. Resolves to how many counters were raised.
+   * Raises the bound of every counter by `gap`, durably, at most to `boundMax`, and accepts the engine's present
+   * state as the truth: the way out of REGRESSED. Reservations made before can no longer be released, and
+   * versions go on above all that may have been given out in what was forgotten. Resolves to how many counters
+   * were raised. Counters that came into being in what was forgotten are not known, and begin at 0 again.
+   *
+   * `mend` sees every record and says what its value shall be, in the same step: for records which, like bounds,
+   * promise something that may have been forgotten. Rejects with CONFLICT when others keep changing them.
    */
-  advance(gap: bigint): Promise<number>
+  advance(gap: bigint, mend?: Mend): Promise<number>
 
   /** A record as the last acknowledged write left it (linearizable), or undefined. */
   read(key: string): Promise<StoredRecord | undefined>
@@ -174,8 +183,9 @@ export interface Engine {
 
   /**
    * Tells of every change of records under `prefix` made after the promise has resolved: pushed where the
-   * engine can, polled elsewhere, and backed by a full list every minute. Changes of one key come in order;
-   * several may be told as the last of them; one may be told twice. A listener never misses the final state.
+   * engine can, polled elsewhere, and backed by a full list every minute where events can be lost. Changes of
+   * one key come in order; several may be told as the last of them; one may be told twice. A listener never
+   * misses the final state, is called in a turn of its own, and must not throw.
    */
   watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch>
 

@@ -6,6 +6,7 @@ import {
   type Engine,
   type EngineOptions,
   type EngineStatus,
+  type Mend,
   type Ownership,
   type RecordChange,
   type Reservation,
@@ -85,8 +86,12 @@ export class MemoryEngine implements Engine {
     return this.#step(() => this.#store.counters.get(name) ?? unused)
   }
 
-  advance(gap: bigint): Promise<number> {
+  advance(gap: bigint, mend: Mend = () => undefined): Promise<number> {
     return this.#step(() => {
+      for (const record of this.#store.records.values()) {
+        const value = mend(record)
+        if (value !== undefined) this.#put(record.key, value)
+      }
       for (const [name, counter] of this.#store.counters) {
         const bound = counter.bound + gap
         this.#store.counters.set(name, {
@@ -121,11 +126,7 @@ export class MemoryEngine implements Engine {
 
   write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
     return this.#step(() => {
-      if (this.#store.records.get(key)?.version !== expected) return undefined
-      const record = { key, value, version: ++this.#store.revision }
-      this.#store.records.set(key, record)
-      this.#tell({ key, record })
-      return record
+      return this.#store.records.get(key)?.version === expected ? this.#put(key, value) : undefined
     })
   }
 
@@ -179,6 +180,13 @@ export class MemoryEngine implements Engine {
       )
     }
     return counter
+  }
+
+  #put(key: string, value: string): StoredRecord {
+    const record = { key, value, version: ++this.#store.revision }
+    this.#store.records.set(key, record)
+    this.#tell({ key, record })
+    return record
   }
 
   async #step<Result>(change: () => Result): Promise<Result> {

@@ -8,15 +8,27 @@
  *  3. What is restored begins a new lineage: it can be told from every store that was here before.
  */
 import { randomUUID } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
-import { boundMax } from '../engine.ts'
+import { boundMax, type Mend } from '../engine.ts'
 import { explain } from './connection.ts'
 import { Counters, versionJump } from './counters.ts'
+import { DatabaseSync } from './driver.ts'
 import { OwnerLock } from './owner-lock.ts'
+import { Records } from './records.ts'
 import { checkTables, prepare } from './schema.ts'
 import { Witness } from './witness.ts'
 
@@ -28,6 +40,15 @@ export type CopySummary = {
   readonly records: number
   /** When its newest write was made, in µs since 1970; 0 when there was none. */
   readonly lastWriteUs: number
+}
+
+/** How a store is restored. */
+export type RestoreOptions = {
+  /** Raises every bound by so much. */
+  readonly skip: bigint
+  readonly clock: Clock
+  /** See `Engine.advance`. */
+  readonly mend?: Mend
 }
 
 const busyTimeoutMs = 10_000
@@ -63,25 +84,24 @@ export function backupSqlite(source: string, target: string): CopySummary {
 export function restoreSqlite(
   backup: string,
   target: string,
-  { skip, clock }: { readonly skip: bigint; readonly clock: Clock },
+  { skip, clock, mend }: RestoreOptions,
 ): CopySummary {
   if (skip < 0n || skip >= boundMax)
     throw new FahaoError('ERR', `a skip of ${skip} cannot be; give one from 0 to ${boundMax - 1n}`)
-  const [from, to] = [resolve(backup), resolve(target)]
+  const [from, to] = [resolve(backup), realPlace(target)]
   const draft = `${to}.${process.pid}`
   const lock = OwnerLock.forRestore(to)
   try {
     copy(from, draft)
-    const lineage = renew(draft, skip)
+    const lineage = renew(draft, skip, mend)
     const summary = { ...summarize(draft), file: to }
     makeDurable(draft)
     // Before the new file is there: a log of the old one must never meet it.
     for (const suffix of ['-wal', '-shm']) rmSync(`${to}${suffix}`, { force: true })
+    makeDurable(dirname(to))
     renameSync(draft, to)
     makeDurable(dirname(to))
-    const witness = new Witness(to, clock)
-    witness.offer(lineage)
-    witness.flush()
+    new Witness(to, clock).begin(lineage)
     return summary
   } catch (error) {
     throw asEngineError(error, `${to} could not be restored`)
@@ -101,7 +121,11 @@ function copy(from: string, draft: string): void {
 }
 
 /** Raises every bound and begins a new lineage. */
-function renew(file: string, skip: bigint): { lineage: string; commits: bigint } {
+function renew(
+  file: string,
+  skip: bigint,
+  mend: Mend = () => undefined,
+): { lineage: string; commits: bigint } {
   return using(file, (database) => {
     const lineage = randomUUID()
     database.exec('BEGIN IMMEDIATE')
@@ -110,6 +134,11 @@ function renew(file: string, skip: bigint): { lineage: string; commits: bigint }
       database,
       'UPDATE state SET lineage = ?, commits = commits + 1, revision = revision + ?, owner = NULL',
     ).run(lineage, versionJump)
+    const setValue = database.prepare('UPDATE records SET value = ? WHERE key = ?')
+    for (const record of new Records(database).list('')) {
+      const value = mend(record)
+      if (value !== undefined) setValue.run(value, record.key)
+    }
     database.exec('COMMIT')
     const { commits } = prepare(database, 'SELECT commits FROM state').get()!
     return { lineage, commits: commits as bigint }
@@ -142,6 +171,13 @@ function using<Result>(file: string, use: (database: DatabaseSync) => Result): R
   } finally {
     database?.close()
   }
+}
+
+/** Where a store is or will be, whichever links lead there; its folder is made. */
+function realPlace(file: string): string {
+  const path = resolve(file)
+  mkdirSync(dirname(path), { recursive: true })
+  return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
 }
 
 /** A file, or the names in a folder. No process has these open in SQLite, so that no lock goes with the close. */

@@ -1,7 +1,7 @@
 /** Opening the database file, and what SQLite's errors mean to people. */
 import { existsSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, FahaoError } from '../../base/errors.ts'
+import { DatabaseSync } from './driver.ts'
 import { checkTables, createTables } from './schema.ts'
 
 /** SQLite's primary result codes that are told apart; https://sqlite.org/rescode.html */
@@ -63,6 +63,7 @@ function enterWal(database: DatabaseSync, file: string): void {
 
 /** One line on what SQLite said about the file, with what to do where that is known. */
 export function explain(error: unknown, file: string): string {
+  if (error instanceof FahaoError) return error.message
   const sentence = sentences[resultCode(error)]
   return sentence === undefined ? `${file}: ${describe(error)}` : `${file} ${sentence} (${describe(error)})`
 }

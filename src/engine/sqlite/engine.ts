@@ -10,6 +10,7 @@ import {
   type Engine,
   type EngineOptions,
   type EngineStatus,
+  type Mend,
   type Ownership,
   type RecordChange,
   type Reservation,
@@ -20,7 +21,7 @@ import {
 import { Calls } from './calls.ts'
 import { OwnerLock } from './owner-lock.ts'
 import { placeOf } from './place.ts'
-import type { Reply, Request, Revised, WorkerInput } from './protocol.ts'
+import type { Advanced, Reply, Request, Revised, WorkerInput } from './protocol.ts'
 import { Watches } from './watches.ts'
 
 /**
@@ -42,6 +43,10 @@ export async function openSqlite(location: string, options: EngineOptions): Prom
   }
 }
 
+/** Recovering a long write-ahead log takes a moment. */
+const openTimeoutMs = 30_000
+const advanceTries = 20
+
 /** Speaks to the worker thread, which alone touches the database. */
 export class SqliteEngine implements Engine {
   readonly name = 'sqlite'
@@ -55,6 +60,7 @@ export class SqliteEngine implements Engine {
   readonly #watches: Watches
   #trouble: string | undefined
   #closing: Promise<void> | undefined
+  #lost = false
 
   private constructor(
     file: string,
@@ -98,14 +104,21 @@ export class SqliteEngine implements Engine {
   ): Promise<SqliteEngine> {
     const first = await new Promise<Reply>((resolve) => {
       worker.once('message', resolve)
-      worker.once('error', (error) => resolve({ type: 'refused', message: describe(error) }))
+      const refuse = (message: string) => resolve({ type: 'refused', message })
+      worker.once('error', (error) => refuse(describe(error)))
+      worker.once('exit', () => refuse(`the thread for ${file} ended before it had opened it`))
+      options.clock.timer(openTimeoutMs, () =>
+        refuse(`${file} could not be opened in time; look at its disk`),
+      )
     })
     if (first.type === 'opened') return new SqliteEngine(file, worker, lock, options, first)
+    worker.unref()
     throw new FahaoError('ENGINE', first.type === 'refused' ? first.message : 'the worker is out of step')
   }
 
   reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
     assert(request.size >= 0n && (request.floor ?? 0n) >= 0n, 'sizes and floors are not negative')
+    assert((request.max ?? boundMax) <= boundMax, 'ranges end at 2^63')
     assert(request.incarnation >= 1n, 'incarnations begin at 1')
     return this.#calls.call({ op: 'reserve', counter, request }) as Promise<Reservation>
   }
@@ -116,7 +129,7 @@ export class SqliteEngine implements Engine {
     from: bigint,
     { fence = 0n, incarnation }: { readonly fence?: bigint; readonly incarnation: bigint },
   ): Promise<boolean> {
-    assert(from <= end, 'a release goes back')
+    assert(from >= 0n && from <= end, 'a release goes back')
     const operation = { op: 'release', counter, version, from, fence, incarnation } as const
     return this.#calls.call(operation) as Promise<boolean>
   }
@@ -125,11 +138,17 @@ export class SqliteEngine implements Engine {
     return this.#calls.call({ op: 'counter', counter: name }) as Promise<Counter>
   }
 
-  async advance(gap: bigint): Promise<number> {
+  async advance(gap: bigint, mend?: Mend): Promise<number> {
     assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
-    const raised = (await this.#calls.call({ op: 'advance', gap })) as number
-    this.#tell('warn', `raised ${raised} counters by ${gap} and accepted the store as it is`)
-    return raised
+    for (let tries = 0; tries < advanceTries; tries++) {
+      const mended =
+        mend === undefined ? [] : (await this.list('')).flatMap((record) => mendedBy(mend, record))
+      const advanced = (await this.#calls.call({ op: 'advance', gap, mended })) as Advanced | undefined
+      if (advanced === undefined) continue
+      this.#tell('warn', `raised ${advanced.raised} counters by ${gap} and accepted the store as it is`)
+      return advanced.raised
+    }
+    throw new FahaoError('CONFLICT', 'others kept changing the records that an advance has to mend; retry')
   }
 
   read(key: string): Promise<StoredRecord | undefined> {
@@ -181,6 +200,12 @@ export class SqliteEngine implements Engine {
   async #close(): Promise<void> {
     this.#watches.close()
     await this.#calls.drain('the engine is closed')
+    if (!this.#lost) await this.#endWorker()
+    this.#trouble = 'closed'
+    this.#lock.release()
+  }
+
+  async #endWorker(): Promise<void> {
     this.#worker.ref()
     this.#post({ type: 'close' })
     await new Promise<void>((resolve) => {
@@ -191,8 +216,6 @@ export class SqliteEngine implements Engine {
       })
     })
     this.#worker.unref()
-    this.#trouble = 'closed'
-    this.#lock.release()
   }
 
   #post(request: Request): void {
@@ -213,6 +236,7 @@ export class SqliteEngine implements Engine {
   }
 
   #lose(reason: string): void {
+    this.#lost = true
     if (this.#closing) return
     this.#calls.end(`the store's worker was lost (${reason}); restart this process`)
     this.#heed(`the store's worker was lost (${reason}); restart this process`)
@@ -221,6 +245,11 @@ export class SqliteEngine implements Engine {
   #tell(level: 'info' | 'warn' | 'error', message: string): void {
     this.#options.onEvent({ level, message })
   }
+}
+
+function mendedBy(mend: Mend, record: StoredRecord): StoredRecord[] {
+  const value = mend(record)
+  return value === undefined ? [] : [{ ...record, value }]
 }
 
 /** The worker's file runs as it is and as it was built. */

@@ -12,9 +12,9 @@
  *  3. Neither this file nor the store is ever opened but by SQLite: closing any other descriptor of it would
  *     drop the locks of the whole process, as POSIX has it.
  */
-import { DatabaseSync } from 'node:sqlite'
 import { FahaoError } from '../../base/errors.ts'
 import { explain, isBusy } from './connection.ts'
+import { DatabaseSync } from './driver.ts'
 
 const shareWithinMs = 250
 
@@ -59,9 +59,11 @@ export class OwnerLock {
     }
   }
 
-  /** Whether this is the owner; tries to become it. Throws ENGINE while the store is being restored. */
+  /** Whether this is the owner; tries to become it. Throws ENGINE when the store is being restored, UNAVAILABLE after that. */
   tryToOwn(): boolean {
     if (this.#isOwner) return true
+    if (!this.#database.isOpen)
+      throw new FahaoError('UNAVAILABLE', 'the store was restored meanwhile; restart this process')
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
     this.#isOwner = this.#begin('IMMEDIATE')
     if (!this.#isOwner) this.#share()

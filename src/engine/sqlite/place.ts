@@ -1,5 +1,5 @@
 /** Where a store is. */
-import { mkdir, realpath, stat } from 'node:fs/promises'
+import { mkdir, open, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { describe, FahaoError } from '../../base/errors.ts'
 
@@ -40,4 +40,7 @@ async function makeFolder(folder: string): Promise<void> {
     await makeFolder(dirname(folder))
     await mkdir(folder)
   }
+  // A store that was acknowledged must not go with its folder when the power does.
+  const parent = await open(dirname(folder))
+  await parent.sync().finally(() => parent.close())
 }

@@ -13,8 +13,8 @@ export type Operation =
       readonly incarnation: bigint
     }
   | { readonly op: 'counter'; readonly counter: string }
-  /** Always a batch of its own. */
-  | { readonly op: 'advance'; readonly gap: bigint }
+  /** A batch of its own. `mended`: new values under the present versions; one that is outdated forbids it all. */
+  | { readonly op: 'advance'; readonly gap: bigint; readonly mended: readonly StoredRecord[] }
   | { readonly op: 'read'; readonly key: string }
   | {
       readonly op: 'list'
@@ -61,12 +61,16 @@ export type Revised = { readonly revision: bigint; readonly records: readonly Re
 /** A removal that took place: its revision. */
 export type Removal = { readonly version: bigint }
 
+/** An advance that took place: how many counters it raised, and the records as it left them. */
+export type Advanced = { readonly raised: number; readonly records: readonly StoredRecord[] }
+
 /** What an operation that worked resolves to. */
 export type Value =
   | Reservation
   | Counter
   | Revised
   | Removal
+  | Advanced
   | StoredRecord
   | readonly StoredRecord[]
   | boolean

@@ -84,7 +84,8 @@ export function checkTables(database: DatabaseSync, file: string): void {
   }
   const found = Object.values(database.prepare('PRAGMA quick_check(1)').get()!)[0]
   if (found !== 'ok') {
-    throw new FahaoError('ENGINE', `${file} is damaged (${found}); restore a backup with 'fahao restore'`)
+    const line = String(found).replace(/\s+/g, ' ')
+    throw new FahaoError('ENGINE', `${file} is damaged (${line}); restore a backup with 'fahao restore'`)
   }
 }
 

@@ -6,7 +6,7 @@
  *  2. What fails before COMMIT has changed nothing; what fails in COMMIT may have.
  */
 import { randomUUID } from 'node:crypto'
-import { statSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { FahaoError } from '../../base/errors.ts'
 import type { StoredRecord } from '../engine.ts'
@@ -19,6 +19,8 @@ import type { Position } from './witness.ts'
 
 type State = Position & { readonly revision: bigint; readonly last_write_us: bigint }
 
+const none = 'none'
+
 /** See the invariants at the top of the file. */
 export class Session {
   readonly counters: Counters
@@ -26,6 +28,7 @@ export class Session {
   readonly #database: DatabaseSync
   readonly #file: string
   readonly #inode: string
+  readonly #logInode: string
   readonly #select: StatementSync
   readonly #stamp: StatementSync
   readonly #own: StatementSync
@@ -54,6 +57,7 @@ export class Session {
     this.#holder = prepare(database, 'SELECT owner FROM state')
     this.#dataVersion = prepare(database, 'PRAGMA data_version')
     this.#state = this.#readState()
+    this.#logInode = inodeOf(`${file}-wal`)
   }
 
   /** Where the store stands, as far as the last transaction that was meant for writing saw or left it. */
@@ -69,6 +73,11 @@ export class Session {
   /** Whether the file that is open is no longer the one of this name. */
   get replaced(): boolean {
     return inodeOf(this.#file) !== this.#inode
+  }
+
+  /** Whether both opened one and the same file. */
+  isSameFileAs(other: Session): boolean {
+    return this.#inode === other.#inode
   }
 
   /** Begins a transaction; one for writing waits for those of other processes. */
@@ -121,6 +130,18 @@ export class Session {
     this.#records.forget(this.#revision)
   }
 
+  /**
+   * For a closed session: when another file has taken the name, removes the log that belongs to the one that was
+   * open. SQLite would apply it to whatever it finds beside it.
+   */
+  discardLog(): void {
+    const now = inodeOf(this.#file)
+    const log = `${this.#file}-wal`
+    if (now === this.#inode || now === none || inodeOf(log) !== this.#logInode) return
+    rmSync(log, { force: true })
+    rmSync(`${this.#file}-shm`, { force: true })
+  }
+
   /** Closes the connection, whatever state it is in. */
   close(): void {
     if (this.#database.isOpen) this.#database.close()
@@ -139,7 +160,7 @@ export class Session {
       case 'counter':
         return { value: this.counters.read(operation.counter) }
       case 'advance':
-        return this.#advance(operation.gap)
+        return this.#advance(operation.gap, operation.mended)
       case 'read':
         return { value: this.#records.read(operation.key) }
       case 'list':
@@ -159,12 +180,19 @@ export class Session {
         return { value: (this.#holder.get()!.owner as string | null) ?? undefined }
     }
   }
-  #advance(gap: bigint): Outcome {
-    const value = this.counters.advance(gap)
+
+  #advance(gap: bigint, mended: readonly StoredRecord[]): Outcome {
+    const isOutdated = ({ key, version }: StoredRecord) => this.#records.read(key)?.version !== version
+    if (mended.some(isOutdated)) return { value: undefined }
+    const raised = this.counters.advance(gap)
     this.#lineage = randomUUID()
     this.#revision += versionJump
     this.#changed = true
-    return { value }
+    const records = mended.map(
+      ({ key, value, version: expected }) =>
+        this.#records.write({ op: 'write', key, value, expected }, ++this.#revision)!,
+    )
+    return { value: { raised, records } }
   }
 
   #change(value: boolean): Outcome {
@@ -202,5 +230,5 @@ export class Session {
 
 function inodeOf(file: string): string {
   const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-  return found === undefined ? 'none' : `${found.dev}:${found.ino}`
+  return found === undefined ? none : `${found.dev}:${found.ino}`
 }

@@ -34,6 +34,8 @@ export class Store {
   /** Outlives connections. */
   readonly #held: Held = new Map()
   #session: Session | undefined
+  /** The one before, closed. */
+  #former: Session | undefined
   #seen: Position | undefined
   /** Why the last transaction failed. */
   #failure: string | undefined
@@ -53,6 +55,7 @@ export class Store {
     if (this.#regressed === undefined) this.#session.tidy()
     this.#session.commit()
     this.#accept(this.#session)
+    this.#witness.flush()
   }
 
   /** When the newest write known at opening was made; undefined for a new store. */
@@ -91,7 +94,7 @@ export class Store {
       return this.#fail(operations, changed ? 'UNKNOWN' : 'UNAVAILABLE')
     }
     this.#failure = undefined
-    if (operations.some(({ op }) => op === 'advance')) this.#trust(session)
+    if (changed && operations.some(({ op }) => op === 'advance')) this.#trust(session)
     if (writing) this.#accept(session)
     return outcomes
   }
@@ -119,8 +122,8 @@ export class Store {
   #admit(session: Session): void {
     const { lineage, commits } = session.position
     const seen = this.#seen
-    if (this.#regressed !== undefined || seen?.lineage !== lineage || seen.commits > commits)
-      this.#examine(session)
+    const doubted = this.#regressed !== undefined || this.#forgotten !== undefined
+    if (doubted || seen?.lineage !== lineage || seen.commits > commits) this.#examine(session)
   }
 
   #examine(session: Session): void {
@@ -131,10 +134,11 @@ export class Store {
       this.#witness.drop()
       return
     }
-    // Another process has advanced it, or it is back.
     this.#regressed = undefined
-    if (this.#seen?.lineage !== session.position.lineage) this.#forgotten = undefined
-    session.raiseToHeld()
+    // A history that its witness vouches for, and that this process has not seen: somebody has advanced it.
+    if (this.#seen !== undefined && this.#seen.lineage !== session.position.lineage)
+      this.#forgotten = undefined
+    if (this.#forgotten === undefined) session.raiseToHeld()
   }
 
   /** An advance has begun a new history. */
@@ -142,12 +146,12 @@ export class Store {
     this.#regressed = undefined
     this.#forgotten = undefined
     this.#accept(session)
-    this.#witness.flush()
+    this.#witness.begin(session.position)
   }
 
   #accept(session: Session): void {
     const { lineage, commits } = session.position
-    if (this.#regressed !== undefined) return
+    if (this.#regressed !== undefined || this.#forgotten !== undefined) return
     const fresh = this.#seen?.lineage !== lineage || this.#seen.commits !== commits
     this.#seen = { lineage, commits }
     if (fresh) this.#witness.offer(this.#seen)
@@ -158,8 +162,12 @@ export class Store {
     const { file, busyTimeoutMs } = this.#options
     let session: Session | undefined
     try {
+      this.#former?.discardLog()
       session = new Session(file, this.#held, { create: false, busyTimeoutMs })
       session.renewLog()
+      // Its history may look whole, and lack what other processes were given.
+      if (this.#former !== undefined && !session.isSameFileAs(this.#former))
+        this.#forgotten ??= `${file} is not what it was: it was replaced while it was open; ${remedy}`
       session.begin(true)
       this.#examine(session)
       session.stamp(nowUs)
@@ -187,6 +195,7 @@ export class Store {
 
   #abandon(session: Session | undefined, reason: string): void {
     this.#failure = reason
+    this.#former = session ?? this.#former
     this.#session = undefined
     try {
       session?.rollback()

@@ -8,7 +8,7 @@
  */
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { RecordChange, StoredRecord, Watch } from '../engine.ts'
-import type { Operation, RecordState, Removal, Revised, Value } from './protocol.ts'
+import type { Advanced, Operation, RecordState, Removal, Revised, Value } from './protocol.ts'
 
 type Watcher = { readonly prefix: string; readonly listener: (change: RecordChange) => void }
 type Told = { readonly version: bigint; readonly live: boolean }
@@ -65,6 +65,7 @@ export class Watches {
     if (operation.op === 'write') this.#note(value as StoredRecord)
     else if (operation.op === 'remove')
       this.#note({ key: operation.key, value: null, version: (value as Removal).version })
+    else if (operation.op === 'advance') for (const record of (value as Advanced).records) this.#note(record)
     else if (operation.op === 'changes') this.#learn(value as Revised)
     else if (operation.op === 'snapshot') this.#compare(operation.prefix, (value as Revised).records)
   }

@@ -4,6 +4,7 @@
  * store, which weakens the check, and never runs ahead of it, which would cry wolf.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { threadId } from 'node:worker_threads'
 import type { Clock, Timer } from '../../base/clock.ts'
 
 /** A point in a store's history. */
@@ -50,13 +51,29 @@ export class Witness {
     this.#timer ??= this.#clock.timer(intervalMs, () => this.flush())
   }
 
-  /** Writes down what was offered last. A failure is no trouble: the next one mends it. */
+  /** Begins to remember another history: the present one has been accepted by somebody who knows. */
+  begin(position: Position): void {
+    this.#newest = position
+    this.#write()
+  }
+
+  /** Writes down what was offered last, unless another process has begun another history or got further. */
   flush(): void {
+    const there = this.read()
+    const offered = this.#newest
+    if (there !== undefined && offered !== undefined) {
+      if (there.lineage !== offered.lineage || there.commits >= offered.commits) return this.drop()
+    }
+    this.#write()
+  }
+
+  /** A failure is no trouble: the next one mends it. */
+  #write(): void {
     this.#timer?.cancel()
     this.#timer = undefined
     if (this.#newest === undefined) return
     const { lineage, commits } = this.#newest
-    const draft = `${this.#file}.${process.pid}`
+    const draft = `${this.#file}.${process.pid}.${threadId}`
     try {
       writeFileSync(draft, `${JSON.stringify({ lineage, commits: String(commits) })}\n`)
       renameSync(draft, this.#file)
