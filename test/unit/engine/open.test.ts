@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { describe, it } from 'node:test'
+import { openEngine } from '../../../src/engine/open.ts'
+import { engineOptions } from '../../conformance/store-under-test.ts'
+import { temporaryFolder } from '../../launch/places.ts'
+
+describe('an engine URL', () => {
+  it('with a scheme that nobody serves is refused with those that somebody does', async () => {
+    for (const url of ['redis://x', 'sqlite', 'toString:', ':', '']) {
+      await assert.rejects(openEngine(url, engineOptions()), {
+        code: 'CONFIG',
+        message: /sqlite:\.\/data\/fahao\.db, memory:/,
+      })
+    }
+  })
+
+  it('without a file is refused with how to write one', async () => {
+    for (const url of ['sqlite:', 'sqlite::memory:', 'sqlite://host/file.db'])
+      await assert.rejects(openEngine(url, engineOptions()), { code: 'CONFIG', message: /sqlite:\.\/data/ })
+  })
+
+  it('names a file relative to the working directory or absolutely, and its folder is made', async (t) => {
+    const folder = temporaryFolder(t)
+    const urls = [
+      `sqlite:${relative(process.cwd(), folder)}/a/b/x.db`,
+      `sqlite:${folder}/a/b/x.db`,
+      `sqlite://${folder}/a/b/x.db`,
+    ]
+    for (const [index, url] of urls.entries()) {
+      const engine = await openEngine(url, engineOptions())
+      const { start } = await engine.reserve('a', { size: 1n, incarnation: 1n })
+      assert.equal(start, BigInt(index))
+      await engine.close()
+    }
+    assert.ok(existsSync(join(folder, 'a/b/x.db')))
+  })
+
+  it('opens memory', async () => {
+    const engine = await openEngine('memory:', engineOptions())
+    assert.equal(engine.name, 'memory')
+    await engine.close()
+  })
+})

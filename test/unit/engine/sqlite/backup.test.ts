@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { systemClock } from '../../../../src/base/clock.ts'
+import { boundMax } from '../../../../src/engine/engine.ts'
+import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
+import { openSqlite, type SqliteEngine } from '../../../../src/engine/sqlite/engine.ts'
+import { engineOptions } from '../../../conformance/store-under-test.ts'
+import { atEnd } from '../../../launch/lifetime.ts'
+import { temporaryFolder } from '../../../launch/places.ts'
+
+const mine = { size: 10n, incarnation: 1n }
+
+function setUp(t: TestContext) {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'fahao.db')
+  const copy = join(folder, 'copy.db')
+  const open = async (): Promise<SqliteEngine> => {
+    const engine = await openSqlite(file, engineOptions())
+    atEnd(t, () => engine.close())
+    return engine
+  }
+  const restore = (skip = 0n) => restoreSqlite(copy, file, { skip, clock: systemClock })
+  return { folder, file, copy, open, restore }
+}
+
+describe('a backup', () => {
+  it('holds one moment of a store in use, also what is only in its log', async (t) => {
+    const { file, copy, open } = setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    await engine.write('k', 'x', undefined)
+    const gone = await engine.write('gone', 'x', undefined)
+    await engine.remove('gone', gone!.version)
+    const underWay = Promise.all(Array.from({ length: 200 }, () => engine.reserve('b', mine)))
+    const summary = backupSqlite(file, copy)
+    await underWay
+    await engine.reserve('a', mine)
+    assert.equal(summary.file, copy)
+    assert.equal(summary.records, 1)
+    assert.ok(summary.lastWriteUs > 0 && summary.bytes > 0)
+    const restored = await openSqlite(copy, engineOptions())
+    assert.equal((await restored.counter('a')).bound, 10n)
+    assert.equal((await restored.read('k'))?.value, 'x')
+    await restored.close()
+  })
+
+  it('takes no file’s place, and leaves nothing behind when it fails', async (t) => {
+    const { folder, file, copy, open } = setUp(t)
+    await (await open()).close()
+    writeFileSync(copy, 'precious')
+    const before = readdirSync(folder)
+    assert.throws(() => backupSqlite(file, copy), { code: 'ENGINE', message: /copy\.db exists/ })
+    assert.throws(() => backupSqlite(join(folder, 'none.db'), join(folder, 'new.db')), {
+      code: 'ENGINE',
+      message: /none\.db does not exist/,
+    })
+    assert.throws(() => backupSqlite(file, join(folder, 'nowhere', 'new.db')), { code: 'ENGINE' })
+    assert.deepEqual(readdirSync(folder), before)
+  })
+
+  it('of the store of another program is refused', async (t) => {
+    const { folder, copy } = setUp(t)
+    writeFileSync(join(folder, 'text.db'), 'x'.repeat(5000))
+    assert.throws(() => backupSqlite(join(folder, 'text.db'), copy), {
+      code: 'ENGINE',
+      message: /is not a SQLite database/,
+    })
+  })
+})
+
+describe('a restored store', () => {
+  it('begins beyond the copy by what was skipped, on every counter', async (t) => {
+    const { file, copy, open, restore } = setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    await engine.reserve('top', { size: 5n, floor: boundMax - 6n, incarnation: 1n })
+    backupSqlite(file, copy)
+    const later = await engine.reserve('a', mine)
+    await engine.close()
+    assert.equal(restore(1000n).counters, 2)
+    const restored = await open()
+    assert.deepEqual(restored.status(), { state: 'up' })
+    assert.equal((await restored.counter('top')).bound, boundMax)
+    assert.equal((await restored.counter('a')).bound, 1010n)
+    // What the lost history acknowledged cannot touch the new one.
+    assert.equal(await restored.release('a', later, later.start, mine), false)
+    assert.equal((await restored.reserve('a', mine)).start, 1010n)
+  })
+
+  it('goes on as if nothing had happened: no witness or log of the old one speaks against it', async (t) => {
+    const { folder, file, copy, open, restore } = setUp(t)
+    const engine = await open()
+    backupSqlite(file, copy)
+    for (let each = 0; each < 20; each++) await engine.reserve('a', mine)
+    await engine.close()
+    writeFileSync(`${file}-wal`, 'the log of a store that was killed')
+    restore()
+    assert.ok(!existsSync(`${file}-wal`))
+    for (let life = 0; life < 3; life++) {
+      const restored = await open()
+      assert.deepEqual(restored.status(), { state: 'up' })
+      assert.equal((await restored.reserve('a', mine)).start, BigInt(life * 10))
+      await restored.close()
+    }
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.includes(String(process.pid))),
+      [],
+    )
+  })
+
+  it('can be made where none is', async (t) => {
+    const { file, copy, open, restore } = setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    backupSqlite(file, copy)
+    await engine.close()
+    rmSync(file)
+    restore(5n)
+    assert.equal((await (await open()).counter('a')).bound, 15n)
+  })
+
+  it('takes nobody’s place who is at work, owner or not, and nobody opens it meanwhile', async (t) => {
+    const { file, copy, open, restore } = setUp(t)
+    const [owner, other] = [await open(), await open()]
+    await owner.reserve('a', mine)
+    backupSqlite(file, copy)
+    await owner.reserve('a', mine)
+    assert.throws(() => restore(), { code: 'ENGINE', message: /is in use; stop every process/ })
+    await owner.close()
+    assert.throws(() => restore(), { code: 'ENGINE', message: /is in use/ })
+    assert.equal((await other.counter('a')).bound, 20n)
+    await other.close()
+    restore()
+    assert.equal((await (await open()).counter('a')).bound, 10n)
+  })
+
+  it('is the old one still when the copy cannot be used or the skip cannot be', async (t) => {
+    const { copy, open, restore } = setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    await engine.close()
+    assert.throws(() => restore(), { code: 'ENGINE', message: /copy\.db does not exist/ })
+    writeFileSync(copy, 'x'.repeat(5000))
+    assert.throws(() => restore(), { code: 'ENGINE', message: /is not a SQLite database/ })
+    assert.throws(() => restore(-1n), { code: 'ERR' })
+    assert.throws(() => restore(boundMax), { code: 'ERR' })
+    assert.equal((await (await open()).counter('a')).bound, 10n)
+  })
+})

@@ -1,0 +1,206 @@
+/** Stores that have forgotten: noticed where they can be, and mended by `advance`. */
+import assert from 'node:assert/strict'
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it, type TestContext } from 'node:test'
+import type { EngineEvent } from '../../../../src/engine/engine.ts'
+import { backupSqlite } from '../../../../src/engine/sqlite/backup.ts'
+import { openSqlite, type SqliteEngine } from '../../../../src/engine/sqlite/engine.ts'
+import { untilItWorks } from '../../../conformance/life.ts'
+import { engineOptions } from '../../../conformance/store-under-test.ts'
+import { atEnd } from '../../../launch/lifetime.ts'
+import { temporaryFolder } from '../../../launch/places.ts'
+
+const mine = { size: 10n, incarnation: 1n }
+const regressed = { code: 'REGRESSED', message: /fahao advance/ }
+
+function setUp(t: TestContext) {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'fahao.db')
+  const events: EngineEvent[] = []
+  const open = async (path = file): Promise<SqliteEngine> => {
+    const engine = await openSqlite(path, engineOptions({}, events))
+    atEnd(t, () => engine.close())
+    return engine
+  }
+  return { folder, file, copy: join(folder, 'copy.db'), open, events }
+}
+
+/** Only what has been changed by hand; closing this connection keeps the others' locks, as SQLite sees to it. */
+function sql(file: string, statements: string): void {
+  const database = new DatabaseSync(file)
+  database.exec(statements)
+  database.close()
+}
+
+describe('an older copy put in the place of the store', () => {
+  it('is noticed at opening: nothing is written until it has been advanced', async (t) => {
+    const { file, copy, open, events } = setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    const record = await engine.write('k', 'x', undefined)
+    backupSqlite(file, copy)
+    const lost = await engine.reserve('a', mine)
+    await engine.close()
+    copyFileSync(copy, file)
+
+    const after = await open()
+    assert.equal(after.status().state, 'down')
+    assert.match(after.status().reason!, /older copy.*1 acknowledged/)
+    assert.ok(events.some(({ level, message }) => level === 'error' && /older copy/.test(message)))
+    await assert.rejects(after.reserve('a', mine), regressed)
+    await assert.rejects(after.reserve('new', mine), regressed)
+    await assert.rejects(after.release('a', lost, lost.start, mine), regressed)
+    await assert.rejects(after.write('k', 'y', record!.version), regressed)
+    await assert.rejects(after.remove('k', record!.version), regressed)
+    assert.equal((await after.read('k'))?.value, 'x')
+    assert.equal((await after.list('')).length, 1)
+    assert.equal((await after.counter('a')).bound, 10n)
+    await after.close()
+
+    const again = await open()
+    await assert.rejects(again.reserve('a', mine), regressed)
+    assert.equal(await again.advance(100n), 1)
+    assert.deepEqual(again.status(), { state: 'up' })
+    assert.equal((await again.reserve('a', mine)).start, 110n)
+    assert.equal(await again.release('a', lost, lost.start, mine), false)
+    await again.close()
+    assert.deepEqual((await open()).status(), { state: 'up' })
+  })
+
+  it('is noticed by whoever has it open already, and no bound falls below what was given', async (t) => {
+    const { file, copy, open } = setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    backupSqlite(file, copy)
+    const held = await engine.reserve('a', { size: 500n, incarnation: 1n })
+    renameSync(copy, file)
+    // The first write may still have gone into the file that is gone: nothing is said of it.
+    await assert.rejects(engine.reserve('a', mine), { code: 'UNKNOWN', message: /replaced/ })
+    await assert.rejects(engine.reserve('a', mine), regressed)
+    assert.equal(engine.status().state, 'down')
+    assert.equal(await engine.advance(1n), 1)
+    const { start } = await engine.reserve('a', mine)
+    assert.ok(start >= held.end, `${start} lies below ${held.end}`)
+  })
+
+  it('stops every process, and one advance frees them all', async (t) => {
+    const { file, copy, open } = setUp(t)
+    const [one, two] = [await open(), await open()]
+    await one.reserve('a', mine)
+    backupSqlite(file, copy)
+    const held = await two.reserve('a', { size: 500n, incarnation: 1n })
+    renameSync(copy, file)
+    await assert.rejects(one.reserve('a', mine))
+    await assert.rejects(two.reserve('a', mine))
+    await assert.rejects(one.reserve('a', mine), regressed)
+    await assert.rejects(two.reserve('a', mine), regressed)
+    await one.advance(1n)
+    const ranges = [await two.reserve('a', mine), await one.reserve('a', mine)]
+    assert.ok(ranges[0]!.start >= held.end && ranges[1]!.start >= ranges[0]!.end)
+    assert.deepEqual([one.status(), two.status()], [{ state: 'up' }, { state: 'up' }])
+  })
+
+  it('with its witness gone, is not noticed: the docs say so', async (t) => {
+    const { file, copy, open } = setUp(t)
+    const engine = await open()
+    backupSqlite(file, copy)
+    await engine.reserve('a', mine)
+    await engine.close()
+    copyFileSync(copy, file)
+    rmSync(`${file}-witness`)
+    assert.deepEqual((await open()).status(), { state: 'up' })
+  })
+})
+
+describe('another store put in the place of the store', () => {
+  it('is noticed at opening', async (t) => {
+    const { folder, file, open } = setUp(t)
+    await (await open()).close()
+    const other = join(folder, 'other.db')
+    await (await open(other)).close()
+    renameSync(other, file)
+    await assert.rejects((await open()).reserve('a', mine), {
+      code: 'REGRESSED',
+      message: /another database/,
+    })
+  })
+
+  it('is noticed when it is an empty one, made because the file was deleted', async (t) => {
+    const { file, open } = setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    await engine.close()
+    rmSync(file)
+    await assert.rejects((await open()).reserve('a', mine), regressed)
+  })
+})
+
+describe('a store whose file goes while it is open', () => {
+  it('serves nothing, makes no new one, and goes on when the file is back', async (t) => {
+    const { file, copy, open } = setUp(t)
+    const engine = await open()
+    const before = await engine.reserve('a', mine)
+    renameSync(file, copy)
+    await assert.rejects(engine.reserve('a', mine), { code: 'UNKNOWN' })
+    await assert.rejects(engine.reserve('a', mine), { code: 'UNAVAILABLE', message: /is gone; put it back/ })
+    assert.equal(engine.status().state, 'down')
+    assert.ok(!existsSync(file))
+    renameSync(copy, file)
+    const { start } = await engine.reserve('a', mine)
+    assert.ok(start >= before.end)
+    assert.deepEqual(engine.status(), { state: 'up' })
+  })
+})
+
+describe('a bound that somebody has lowered by hand', () => {
+  it('is noticed by the process that was given more', async (t) => {
+    const { file, open } = setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    await engine.reserve('b', mine)
+    sql(file, "UPDATE counters SET last = 4 WHERE name = 'a'")
+    await assert.rejects(engine.reserve('a', mine), { code: 'REGRESSED', message: /stands at 5, after 10/ })
+    assert.equal(engine.status().state, 'down')
+    await engine.advance(0n)
+    assert.equal((await engine.reserve('a', mine)).start, 10n)
+  })
+
+  it('is not what a release or another process does', async (t) => {
+    const { open } = setUp(t)
+    const [one, two] = [await open(), await open()]
+    const first = await one.reserve('a', mine)
+    assert.equal(await one.release('a', first, 3n, mine), true)
+    const second = await two.reserve('a', mine)
+    assert.deepEqual([second.start, second.end], [3n, 13n])
+    assert.equal(await two.release('a', second, 3n, mine), true)
+    const both = await Promise.all([
+      one.reserve('a', mine).then((range) => one.release('a', range, 3n, mine)),
+      one.reserve('b', mine),
+    ])
+    assert.equal(both[0], true)
+    assert.equal((await one.reserve('a', mine)).start, 3n)
+    assert.equal((await two.reserve('a', mine)).start, 13n)
+  })
+})
+
+describe('the witness', () => {
+  it('that cannot be read is replaced', async (t) => {
+    const { file, open } = setUp(t)
+    await (await open()).close()
+    writeFileSync(`${file}-witness`, '')
+    const engine = await open()
+    await engine.reserve('a', mine)
+    await engine.close()
+    assert.match(readFileSync(`${file}-witness`, 'utf8'), /"commits":"\d+"/)
+  })
+
+  it('is written within a second or so of a change, not only at the end', async (t) => {
+    const { file, open } = setUp(t)
+    const engine = await open()
+    const before = readFileSync(`${file}-witness`, 'utf8')
+    await engine.reserve('a', mine)
+    await untilItWorks(async () => assert.notEqual(readFileSync(`${file}-witness`, 'utf8'), before))
+  })
+})
