@@ -1,0 +1,385 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { hasCode } from '../../../src/base/errors.ts'
+import { layoutOf } from '../../../src/catalogue/definition.ts'
+import type { GeneratorInput } from '../../../src/catalogue/options.ts'
+import { settled } from '../fake-clock.ts'
+import { draw, type Node, startNode, tryNext } from './node.ts'
+
+const refused =
+  (code: 'NOGENERATOR' | 'ERR' | 'EXISTS' | 'WRONGTYPE' | 'STALE' | 'UNKNOWN' | 'NOTOWNER') =>
+  (error: unknown) =>
+    hasCode(error, code)
+const coarse = 'time:32,node:10,sequence:21;unit=s;epoch=2020-01-01T00:00:00Z'
+
+/** Draws some ids, until a few refills have gone by. */
+async function use({ catalogue }: Node, name = 'g', count = 50): Promise<bigint[]> {
+  const generator = await catalogue.open(name)
+  const ids: bigint[] = []
+  for (let each = 0; each < count; each++) ids.push(...(await draw(generator)))
+  return ids
+}
+
+describe('the next life of a generator', () => {
+  const kinds: GeneratorInput[] = [
+    { kind: 'sequence', step: 10 },
+    { kind: 'segment', step: 10 },
+    { kind: 'segment', step: 10, increment: 10, offset: 3 },
+    { kind: 'segment', step: 10, within: 'shuffled' },
+    { kind: 'timestamp' },
+    { kind: 'timestamp', layout: coarse },
+    { kind: 'snowflake' },
+    { kind: 'snowflake', layout: coarse },
+  ]
+  for (const first of kinds) {
+    for (const second of kinds) {
+      it(`repeats nothing: ${JSON.stringify(first)} dropped, then ${JSON.stringify(second)}`, async () => {
+        const node = await startNode()
+        await node.catalogue.create('g', first)
+        const before = await use(node)
+        assert.equal(await node.catalogue.drop('g'), true)
+        await assert.rejects(node.catalogue.open('g'), refused('NOGENERATOR'))
+        await node.clock.pass(1500)
+        try {
+          const { incarnation } = await node.catalogue.create('g', second)
+          assert.equal(incarnation, 3n)
+        } catch (error) {
+          assert.ok(hasCode(error, 'ERR') && /use another name/.test(error.message))
+          return
+        }
+        const after = await use(node)
+        assert.equal(new Set([...before, ...after]).size, 100)
+        const highest = before.reduce((a, b) => (a > b ? a : b))
+        assert.ok(after.every((id) => id > highest))
+      })
+    }
+  }
+
+  it('is above every earlier one, not only the last', async () => {
+    const node = await startNode()
+    await node.catalogue.create('g', { kind: 'timestamp' })
+    const [id] = await use(node, 'g', 1)
+    await node.catalogue.alter('g', { kind: 'sequence' })
+    await node.catalogue.drop('g')
+    await node.catalogue.create('g', { kind: 'segment' })
+    assert.ok((await use(node, 'g', 1))[0]! > id!)
+    const other = await startNode()
+    await other.catalogue.create('g', { kind: 'timestamp' })
+    const [early] = await use(other, 'g', 1)
+    await other.catalogue.alter('g', { kind: 'segment' })
+    await assert.rejects(
+      other.catalogue.alter('g', { kind: 'timestamp', layout: coarse }),
+      /use another name/,
+    )
+    const later = await other.catalogue
+      .alter('g', { kind: 'timestamp', layout: 'twitter' })
+      .catch(() => undefined)
+    if (later) assert.ok((await draw(later))[0]! > early!)
+  })
+
+  it('counts the bits above time in', async () => {
+    const node = await startNode()
+    const layout = (value: number) => `fixed:2=${value},time:41,node:8,sequence:12;epoch=2026-01-01T00:00:00Z`
+    await node.catalogue.create('g', { kind: 'timestamp', layout: layout(3) })
+    const [id] = await use(node, 'g', 1)
+    await node.catalogue.drop('g')
+    await assert.rejects(node.catalogue.create('g', { kind: 'segment' }), refused('ERR'))
+    assert.ok(id! > 2n ** 62n)
+  })
+
+  it('starts in altered steps above the earlier ids', async () => {
+    const node = await startNode()
+    await node.catalogue.create('g', { kind: 'sequence', step: 10 })
+    const before = await use(node, 'g', 25)
+    const { incarnation, definition } = await node.catalogue.alter('g', { increment: 10 })
+    assert.equal(incarnation, 2n)
+    assert.equal(definition.increment, 10)
+    const after = await use(node, 'g', 3)
+    assert.ok(after[0]! > before.at(-1)! && after.every((id) => id % 10n === 0n))
+  })
+
+  it('is not scrambled where ids have been issued, which it could repeat', async () => {
+    const node = await startNode()
+    await node.catalogue.create('g', { kind: 'segment', max: 9999 })
+    await use(node, 'g', 1)
+    await assert.rejects(node.catalogue.alter('g', { scramble: true }), /could repeat them; use another name/)
+    await node.catalogue.drop('g')
+    await assert.rejects(
+      node.catalogue.create('g', { kind: 'segment', scramble: true, max: 9999 }),
+      refused('ERR'),
+    )
+    await node.catalogue.create('fresh', { kind: 'segment', max: 9999 })
+    await node.catalogue.alter('fresh', { scramble: true })
+    await assert.rejects(node.catalogue.alter('fresh', { max: 99_999 }), /another would repeat ids/)
+    await use(node, 'fresh', 1)
+    await assert.rejects(node.catalogue.alter('fresh', { scramble: false }), refused('ERR'))
+    await node.catalogue.alter('fresh', { scramble: false, max: 99_999 })
+    assert.deepEqual(await use(node, 'fresh', 1), [10_000n])
+  })
+
+  it('is begun by nobody who is behind: what another node still held is refused', async () => {
+    const node = await startNode()
+    const other = await startNode({ store: node.store })
+    await node.catalogue.create('g', { kind: 'segment', step: 10 })
+    const there = await other.catalogue.open('g')
+    const before = await draw(there, 10)
+    // The other node hears nothing of it.
+    other.store.watchers.clear()
+    await node.catalogue.alter('g', { increment: 3, offset: 0 })
+    const here = await use(node, 'g', 10)
+    const after = await draw(there, 30)
+    assert.equal(new Set([...before, ...here, ...after]).size, 50)
+    assert.ok(after.slice(10).every((id) => id % 3n === 0n))
+    assert.equal((await other.catalogue.open('g')).incarnation, 2n)
+  })
+
+  it('keeps the incarnation, and what is in hand, when only tunable options change', async () => {
+    const node = await startNode()
+    await node.catalogue.create('g', { kind: 'sequence', step: 10 })
+    assert.deepEqual(await use(node, 'g', 3), [1n, 2n, 3n])
+    const altered = await node.catalogue.alter('g', { step: 20, issueTimeout: '1s' })
+    assert.equal(altered.incarnation, 1n)
+    assert.deepEqual(await draw(altered), [4n])
+    assert.equal(altered.definition.issueTimeout, 1000)
+    await assert.rejects(node.catalogue.alter('g', { start: 5 }), /use FLOOR/)
+    await assert.rejects(node.catalogue.alter('nobody', { step: 5 }), refused('NOGENERATOR'))
+    await assert.rejects(node.catalogue.alter('g', { step: -5 }), refused('ERR'))
+  })
+})
+
+describe('raising the floor', () => {
+  it('moves a sequence, also together with what starts a new life', async () => {
+    const node = await startNode()
+    await node.catalogue.create('g', { kind: 'sequence', step: 10 })
+    await use(node, 'g', 3)
+    assert.deepEqual(await draw(await node.catalogue.alter('g', { floor: '100' })), [100n])
+    assert.deepEqual(await draw(await node.catalogue.alter('g', { floor: 1000n, increment: 5, offset: 2 })), [
+      1002n,
+    ])
+    await assert.rejects(node.catalogue.alter('g', { floor: 50 as never }), /moves forward only/)
+  })
+
+  it('keeps every node from reserving below', async () => {
+    const node = await startNode()
+    const other = await startNode({ store: node.store })
+    await node.catalogue.create('g', { kind: 'segment', step: 10 })
+    await use(node, 'g', 3)
+    await use(other, 'g', 3)
+    assert.deepEqual(await draw(await node.catalogue.alter('g', { floor: '5000' })), [5000n])
+    const ids = await use(other, 'g', 30)
+    assert.ok(ids.at(-1)! > 5000n)
+    await node.catalogue.alter('g', { floor: '10' })
+    assert.ok((await use(node, 'g', 1))[0]! > 5000n)
+  })
+
+  it('refuses what makes no sense, and changes nothing then', async () => {
+    const node = await startNode()
+    await node.catalogue.create('g', { kind: 'segment', max: 1000 })
+    await node.catalogue.create('s', { kind: 'snowflake' })
+    for (const floor of ['-1', 'x', '1.5', -1n])
+      await assert.rejects(node.catalogue.alter('g', { floor, step: 7 }), refused('ERR'))
+    await assert.rejects(node.catalogue.alter('g', { floor: '1001' }), refused('ERR'))
+    await assert.rejects(node.catalogue.alter('s', { floor: '5' }), refused('WRONGTYPE'))
+    assert.equal((await node.catalogue.info('g')).definition.step, 1000)
+  })
+})
+
+describe('moving a strict generator', () => {
+  it('goes on above what it is told, and never back', async () => {
+    const node = await startNode()
+    const sequence = await node.catalogue.create('g', { kind: 'sequence', max: 5000 })
+    await sequence.moveTo(499n)
+    assert.equal(sequence.lastIssued(), 499n)
+    assert.deepEqual(await draw(sequence), [500n])
+    await assert.rejects(sequence.moveTo(499n), refused('ERR'))
+    await assert.rejects(sequence.moveTo(5001n), refused('ERR'))
+  })
+
+  it('reckons a timestamp’s unit from the id', async () => {
+    const node = await startNode()
+    const timestamp = await node.catalogue.create('t', { kind: 'timestamp', node: 7 })
+    const [id] = await draw(timestamp)
+    const layout = layoutOf(timestamp.definition)
+    const newest = id! + (5000n << BigInt(layout.timeShift)) + 3n
+    await timestamp.moveTo(newest)
+    const [next] = await draw(timestamp)
+    assert.ok(next! > newest)
+    assert.equal((next! - id!) >> BigInt(layout.timeShift), 5001n)
+    await assert.rejects(timestamp.moveTo(2n ** 63n - 1n), refused('ERR'))
+    const snowflake = await node.catalogue.create('s', { kind: 'snowflake' })
+    await assert.rejects(snowflake.moveTo(2n ** 62n), refused('WRONGTYPE'))
+  })
+})
+
+describe('callers of a generator that is altered', () => {
+  it('are served by its successor when they were waiting', async () => {
+    const node = await startNode()
+    const old = await node.catalogue.create('g', { kind: 'sequence', step: 10 })
+    await draw(old, 10)
+    const held = node.engine.hold('reserve')
+    const waiting = Promise.all([draw(old, 20), draw(old, 3)])
+    await held.arrived
+    const altering = node.catalogue.alter('g', { increment: 2, offset: 0 })
+    await settled()
+    held.letGo()
+    const [large, small] = await waiting
+    const { incarnation } = await altering
+    assert.equal(incarnation, 2n)
+    assert.equal(new Set([...large!, ...small!]).size, 23)
+    assert.equal(tryNext(old), undefined)
+    assert.equal((await draw(old)).length, 1)
+  })
+
+  it('get no contiguous block from one that has none any more', async () => {
+    const node = await startNode()
+    const old = await node.catalogue.create('g', { kind: 'segment', step: 10 })
+    await draw(old)
+    await node.catalogue.alter('g', { within: 'shuffled' })
+    await assert.rejects(old.draw(5, { contiguous: true }), refused('WRONGTYPE'))
+  })
+
+  it('are told so when it has been dropped', async () => {
+    const node = await startNode()
+    const old = await node.catalogue.create('g', { kind: 'segment' })
+    await draw(old)
+    await node.catalogue.drop('g')
+    await assert.rejects(draw(old), refused('NOGENERATOR'))
+    assert.equal(await node.catalogue.drop('g'), false)
+  })
+
+  it('do not go round for ever when the counter is ahead of the record', async () => {
+    const node = await startNode()
+    await node.catalogue.create('g', { kind: 'segment' })
+    await node.engine.reserve('generators/g', { size: 0n, incarnation: 9n })
+    const generator = await node.catalogue.open('g')
+    await assert.rejects(draw(generator), refused('STALE'))
+    assert.ok(node.engine.count('reserve') < 20)
+  })
+})
+
+describe('what another node changes', () => {
+  it('is followed as soon as the watch tells', async () => {
+    const node = await startNode()
+    const other = await startNode({ store: node.store })
+    await node.catalogue.create('g', { kind: 'segment', step: 10 })
+    const there = await other.catalogue.open('g')
+    await draw(there)
+    await node.catalogue.alter('g', { step: 77 })
+    await settled()
+    assert.equal(other.catalogue.find('g'), undefined)
+    assert.equal((await other.catalogue.open('g')).definition.step, 77)
+    await node.catalogue.drop('g')
+    await settled()
+    assert.equal(other.catalogue.find('g'), undefined)
+    await assert.rejects(draw(there), refused('NOGENERATOR'))
+  })
+
+  it('is followed also when it comes while the generator is being opened', async () => {
+    const node = await startNode()
+    const other = await startNode({ store: node.store })
+    await node.catalogue.create('g', { kind: 'segment', step: 10 })
+    const held = other.engine.hold('counter')
+    const opening = other.catalogue.open('g')
+    await held.arrived
+    await node.catalogue.alter('g', { step: 77 })
+    await settled()
+    held.letGo()
+    assert.equal((await opening).definition.step, 77)
+    const dropped = other.engine.hold('counter')
+    await node.catalogue.create('h', { kind: 'segment' })
+    const reopening = assert.rejects(other.catalogue.open('h'), refused('NOGENERATOR'))
+    await dropped.arrived
+    await node.catalogue.drop('h')
+    await settled()
+    dropped.letGo()
+    await reopening
+  })
+
+  it('does not close the successor that has been opened in the meantime', async () => {
+    const node = await startNode()
+    await node.catalogue.create('g', { kind: 'segment', step: 10 })
+    await draw(await node.catalogue.open('g'))
+    const altered = await node.catalogue.alter('g', { step: 20 })
+    await settled()
+    assert.equal(node.catalogue.find('g'), altered)
+    await node.catalogue.drop('g')
+    const again = await node.catalogue.create('g', { kind: 'segment' })
+    await settled()
+    assert.equal(node.catalogue.find('g'), again)
+  })
+
+  it('closes what cannot be read, and says so when it is asked for', async () => {
+    const node = await startNode()
+    await node.catalogue.create('g', { kind: 'segment' })
+    const { version } = node.store.records.get('generators/g')!
+    await node.engine.write('generators/g', 'nonsense', version)
+    await settled()
+    assert.equal(node.catalogue.find('g'), undefined)
+    await assert.rejects(node.catalogue.open('g'), /generators\/g cannot be read/)
+  })
+
+  it('ends a snowflake’s old life before more time is used', async () => {
+    const node = await startNode({ leadUs: 10_000_000 })
+    const other = await startNode({ store: node.store, clock: node.clock, leadUs: 10_000_000 })
+    await node.catalogue.create('g', { kind: 'snowflake' })
+    const there = await other.catalogue.open('g')
+    await draw(there)
+    other.store.watchers.clear()
+    await node.catalogue.drop('g')
+    await node.clock.pass(20_000)
+    await assert.rejects(draw(there), refused('NOGENERATOR'))
+  })
+})
+
+describe('writes without an answer', () => {
+  it('are told, and doing it again finds what is there', async () => {
+    for (const fault of ['lose-reply', 'lose-request'] as const) {
+      const node = await startNode()
+      node.engine.next('write', fault)
+      await assert.rejects(node.catalogue.create('g', { kind: 'segment', step: 10 }), refused('UNKNOWN'))
+      const generator = await node.catalogue.create('g', { kind: 'segment', step: 10 })
+      assert.equal(generator.incarnation, 1n)
+      const before = await use(node, 'g', 5)
+      node.engine.next('write', fault)
+      await assert.rejects(node.catalogue.alter('g', { increment: 2, offset: 0 }), refused('UNKNOWN'))
+      assert.equal((await node.catalogue.alter('g', { increment: 2, offset: 0 })).incarnation, 2n)
+      const after = await use(node, 'g', 20)
+      node.engine.next('write', fault)
+      await assert.rejects(node.catalogue.drop('g'), refused('UNKNOWN'))
+      await node.catalogue.drop('g')
+      await node.catalogue.create('g', { kind: 'segment' })
+      const last = await use(node, 'g', 5)
+      assert.equal(new Set([...before, ...after, ...last]).size, 30)
+    }
+  })
+
+  it('seal out the old life before the next begins, although the drop could not', async () => {
+    const node = await startNode()
+    const other = await startNode({ store: node.store })
+    await node.catalogue.create('g', { kind: 'segment', step: 10 })
+    const there = await other.catalogue.open('g')
+    await draw(there, 10)
+    other.store.watchers.clear()
+    node.engine.next('reserve', 'unavailable')
+    await assert.rejects(node.catalogue.drop('g'))
+    await node.catalogue.create('g', { kind: 'timestamp' }).catch(() => {})
+    other.engine.next('read', 'unavailable')
+    await assert.rejects(draw(there, 100))
+  })
+})
+
+describe('a strict generator', () => {
+  it('is served by the store’s owner alone, and by the next owner in order', async () => {
+    const node = await startNode()
+    const other = await startNode({ store: node.store })
+    const sequence = await node.catalogue.create('g', { kind: 'sequence', step: 10 })
+    const before = await draw(sequence, 15)
+    await assert.rejects(other.catalogue.open('g'), refused('NOTOWNER'))
+    await node.stop()
+    const after = await draw(await other.catalogue.open('g'), 3)
+    assert.deepEqual(
+      [...before, ...after],
+      Array.from({ length: 18 }, (_, index) => BigInt(index + 1)),
+    )
+  })
+})

@@ -1,0 +1,89 @@
+/** A node as far as the catalogue goes, on a memory store that several nodes may share. */
+import { Timeline } from '../../../src/base/timeline.ts'
+import type { Generator } from '../../../src/catalogue/catalogue.ts'
+import { type AutoCreate, EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { Run } from '../../../src/ids/run.ts'
+import { Worker } from '../../../src/issuing/worker.ts'
+import { FaultyEngine } from '../../conformance/faulty-engine.ts'
+import { FakeClock } from '../fake-clock.ts'
+
+/** What a node is started with. */
+export type NodeOptions = {
+  readonly store?: MemoryStore
+  readonly clock?: FakeClock
+  readonly autoCreate?: readonly AutoCreate[]
+  readonly nodeIndex?: { readonly value: number; readonly width: number }
+  /** Counters go this far ahead: small, so that refills are frequent. */
+  readonly leadUs?: number
+}
+
+/** A running node. */
+export type Node = {
+  readonly store: MemoryStore
+  readonly clock: FakeClock
+  readonly engine: FaultyEngine
+  readonly worker: Worker
+  readonly catalogue: EngineCatalogue
+  /** What a log would say. */
+  readonly events: string[]
+  /** A clean stop: everything is released. */
+  stop(): Promise<void>
+  /** What a crash leaves: the store's lock is free, and nothing was released. */
+  crash(): Promise<void>
+}
+
+let started = 0
+
+/** Starts a node. */
+export async function startNode(options: NodeOptions = {}): Promise<Node> {
+  const {
+    store = new MemoryStore(),
+    clock = new FakeClock(),
+    autoCreate = [],
+    nodeIndex,
+    leadUs = 600_000_000,
+  } = options
+  const engine = new FaultyEngine(new MemoryEngine(store))
+  const timeline = new Timeline(clock)
+  const events: string[] = []
+  const owner = `node-${++started}`
+  const worker = new Worker({
+    engine,
+    timeline,
+    fixedId: undefined,
+    leadUs,
+    owner,
+    holder: `host:${started}`,
+    onEvent: (message) => events.push(message),
+  })
+  const catalogue = await EngineCatalogue.open({
+    engine,
+    clock,
+    random: () => 0.5,
+    timeline,
+    worker,
+    waitersMax: 100,
+    onEvent: ({ message }) => events.push(message),
+    autoCreate,
+    nodeIndex,
+  })
+  const stop = async () => {
+    await catalogue.close()
+    await worker.release()
+    await engine.close()
+  }
+  return { store, clock, engine, worker, catalogue, events, stop, crash: () => engine.close() }
+}
+
+/** The next `count` ids. */
+export async function draw(generator: Generator, count = 1): Promise<bigint[]> {
+  const runs = await generator.draw(count)
+  return runs.flatMap((run) => Array.from({ length: run.count }, (_, index) => run.at(index)))
+}
+
+/** The next id, if one is in hand. */
+export function tryNext(generator: Generator): bigint | undefined {
+  const run = new Run()
+  return generator.take(1, run) === 0 ? undefined : run.first
+}
