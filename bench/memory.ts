@@ -45,7 +45,7 @@ async function inUse(lifetime: Lifetime, { quick }: Effort): Promise<Section> {
 }
 
 async function defined(lifetime: Lifetime, { quick, rounds }: Effort): Promise<Section> {
-  const count = quick ? 20_000 : 1_000_000
+  const count = quick ? 20_000 : 100_000
   const empty = `sqlite:${join(temporaryFolder(lifetime), 'fahao.db')}`
   const full = `sqlite:${join(temporaryFolder(lifetime), 'fahao.db')}`
   await runProbe<Defined>(...probe('define', empty, 'sequence', 0))

@@ -13,7 +13,7 @@ import { http } from './http.ts'
 import { inProcess } from './in-process.ts'
 import { aboutThisRun } from './machine.ts'
 import { memory } from './memory.ts'
-import { markdownOf, type Section, sectionLines, verdict } from './report.ts'
+import { markdownOf, type Report, type Section, sectionLines, verdict } from './report.ts'
 import { resp } from './resp.ts'
 import type { Effort } from './rounds.ts'
 
@@ -46,10 +46,9 @@ for (const [name, measure] of Object.entries(measures)) {
     console.log(sectionLines(section).join('\n'))
     sections.push(section)
   }
+  // After each, so that a section that fails takes none of the others with it.
+  writeReport({ about, sections })
 }
-const report = { about, sections }
-writeFileSync(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(report, undefined, 2)}\n`)
-writeFileSync(join(import.meta.dirname, 'latest.md'), markdownOf(report))
 const short = sections.flatMap(({ figures }) => figures).filter((figure) => verdict(figure) === 'short')
 console.error(`${short.length} budgets are not met; bench/latest.md has it all`)
 process.exitCode = short.length > 0 ? 1 : 0
@@ -67,4 +66,9 @@ async function inScope<Result>(use: (lifetime: Lifetime) => Promise<Result>): Pr
     process.off('SIGINT', interrupted).off('SIGTERM', interrupted)
     await scope.end()
   }
+}
+
+function writeReport(report: Report): void {
+  writeFileSync(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(report, undefined, 2)}\n`)
+  writeFileSync(join(import.meta.dirname, 'latest.md'), markdownOf(report))
 }
