@@ -6,7 +6,8 @@
  *  2. A wall clock set back or frozen changes nothing: time goes on with the monotonic clock.
  *  3. A wall clock ahead by at most `leadMaxUs` is followed at once; one further ahead only as far as every
  *     reading for `settleUs` has found it, and this is reported. So a bad minute poisons no bound.
- *  4. A start far beyond the last recorded write is such a step: time starts where it was recorded.
+ *  4. A start more than `restMaxUs` beyond the last recorded write is such a step: time starts where that was
+ *     recorded. A store may rest over a weekend without its first ids carrying an old time.
  *  5. `burstUs()` is at most one callback of the event loop or `burstReads` calls old.
  */
 import type { Clock } from './clock.ts'
@@ -32,6 +33,8 @@ export type TimelineOptions = {
 }
 
 const burstReads = 64
+/** How long a store may have rested, at a start, before its clock is doubted: 30 days. */
+const restMaxUs = 30 * 86_400_000_000
 
 /** The process's time. See the invariants at the top of the file. */
 export class Timeline {
@@ -55,7 +58,7 @@ export class Timeline {
     this.#onStep = options.onStep ?? (() => {})
     const wallUs = clock.wallUs()
     const lastUs = options.lastWriteUs ?? wallUs
-    const startUs = wallUs > lastUs + this.#leadMaxUs ? lastUs : wallUs
+    const startUs = wallUs > lastUs + Math.max(restMaxUs, this.#leadMaxUs) ? lastUs : wallUs
     this.#offsetUs = startUs - clock.monoUs()
   }
 

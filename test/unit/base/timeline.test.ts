@@ -98,6 +98,7 @@ describe('a timeline', () => {
     assert.equal(timeline.nowUs(), lastWriteUs)
     elapse(clock, 5 * second)
     assert.equal(timeline.nowUs(), clock.wall)
+    assert.equal(new Timeline(clock, { lastWriteUs: clock.wall - 29 * 24 * hour }).nowUs(), clock.wall)
     assert.equal(new Timeline(clock, { lastWriteUs: clock.wall - hour }).nowUs(), clock.wall)
     assert.equal(new Timeline(clock, { lastWriteUs: clock.wall + year }).nowUs(), clock.wall)
   })
