@@ -1,0 +1,325 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { inspect } from 'node:util'
+import { hasCode } from '../../../src/base/errors.ts'
+import { exhaustionUs } from '../../../src/catalogue/info.ts'
+import { checkName } from '../../../src/catalogue/names.ts'
+import { settled } from '../fake-clock.ts'
+import { draw, startNode, tryNext } from './node.ts'
+
+const refused =
+  (code: 'NOGENERATOR' | 'ERR' | 'EXISTS' | 'SHUTDOWN' | 'CONFIG' | 'UNAVAILABLE' | 'ENGINE') =>
+  (error: unknown) =>
+    hasCode(error, code)
+
+describe('a catalogue', () => {
+  it('opens a generator once, however many ask at the same moment', async () => {
+    const node = await startNode()
+    await node.catalogue.define('g', { kind: 'segment' })
+    assert.equal(node.catalogue.find('g'), undefined)
+    const before = node.engine.count('read')
+    const opened = await Promise.all(Array.from({ length: 20 }, () => node.catalogue.open('g')))
+    assert.equal(new Set(opened).size, 1)
+    assert.equal(node.engine.count('read'), before + 1)
+    assert.equal(node.catalogue.find('g'), opened[0])
+    assert.deepEqual([...node.catalogue.inUse()], [opened[0]])
+  })
+
+  it('asks once a second for a name that nobody has created, and forgets at once when somebody does', async () => {
+    const node = await startNode()
+    const other = await startNode({ store: node.store })
+    const attempt = () =>
+      assert.rejects(node.catalogue.open('g'), /NOGENERATOR|no generator 'g'; create it with: ID.CREATE g/)
+    await Promise.all([attempt(), attempt(), attempt()])
+    assert.equal(node.engine.count('read'), 1)
+    await node.clock.pass(1000)
+    await attempt()
+    assert.equal(node.engine.count('read'), 2)
+    await other.catalogue.create('g', { kind: 'segment' })
+    await settled()
+    assert.equal((await node.catalogue.open('g')).kind, 'segment')
+    await assert.rejects(node.catalogue.open('h'), refused('NOGENERATOR'))
+    await node.catalogue.create('h', { kind: 'segment' })
+  })
+
+  it('does not take its own creation for absent when somebody looked a moment before', async () => {
+    const node = await startNode()
+    const held = node.engine.hold('read')
+    const looking = assert.rejects(node.catalogue.open('g'), refused('NOGENERATOR'))
+    await held.arrived
+    const creating = node.catalogue.create('g', { kind: 'segment' })
+    await settled()
+    held.letGo()
+    await looking
+    assert.equal((await creating).name, 'g')
+  })
+
+  it('creates by itself what autoCreate matches, and only that', async () => {
+    const autoCreate = [
+      { pattern: 'order:*', kind: 'sequence' as const },
+      { pattern: 'order:*', kind: 'segment' as const },
+    ]
+    const node = await startNode({ autoCreate })
+    assert.equal((await node.catalogue.open('order:eu')).kind, 'sequence')
+    await assert.rejects(node.catalogue.open('user'), refused('NOGENERATOR'))
+    assert.equal(await node.catalogue.exists('order:us'), false)
+    await assert.rejects(node.catalogue.info('order:us'), refused('NOGENERATOR'))
+  })
+
+  it('agrees with another that creates the same name at the same moment', async () => {
+    const autoCreate = (kind: 'segment' | 'snowflake') => [{ pattern: '*', kind }]
+    const node = await startNode({ autoCreate: autoCreate('segment') })
+    const same = await startNode({ store: node.store, autoCreate: autoCreate('segment') })
+    const unlike = await startNode({ store: node.store, autoCreate: autoCreate('snowflake') })
+    const opened = await Promise.all([node, same, unlike].map(({ catalogue }) => catalogue.open('g')))
+    assert.equal(new Set(opened.map(({ kind }) => kind)).size, 1)
+    assert.deepEqual(
+      opened.map(({ incarnation }) => incarnation),
+      [1n, 1n, 1n],
+    )
+  })
+
+  it('returns what is there when it is what was asked for, and prints the difference otherwise', async () => {
+    const node = await startNode()
+    const generator = await node.catalogue.create('g', { kind: 'segment', step: '500', start: 5n })
+    assert.equal(await node.catalogue.create('g', { kind: 'segment' }), generator)
+    assert.equal(await node.catalogue.create('g', { kind: 'segment', step: 500, format: '{id}' }), generator)
+    await assert.rejects(
+      node.catalogue.create('g', { kind: 'segment', step: 501, start: 6 }),
+      /EXISTS|exists and differs: start is 5, not 6; step is 500, not 501/,
+    )
+    await assert.rejects(node.catalogue.create('g', { kind: 'sequence' }), /kind is segment, not sequence/)
+    const clock = await node.catalogue.create('c', { kind: 'snowflake', layout: 'twitter' })
+    assert.equal(await node.catalogue.create('c', { kind: 'snowflake' }), clock)
+    await assert.rejects(
+      node.catalogue.create('c', { kind: 'snowflake', epoch: '2024-01-01T00:00:00Z' }),
+      /layout is /,
+    )
+  })
+
+  it('tells names apart by their bytes, however hostile', async () => {
+    const node = await startNode()
+    const names = [
+      'Order',
+      'order',
+      'é',
+      'e\u0301',
+      '__proto__',
+      'constructor',
+      'toString',
+      '../x',
+      'a/b',
+      '%2e',
+      "';DROP",
+      '{}',
+      '*',
+      '发号',
+      '😀',
+      'x'.repeat(256),
+    ]
+    for (const [index, name] of names.entries()) {
+      await node.catalogue.create(name, { kind: 'segment', start: index * 1000 })
+    }
+    for (const [index, name] of names.entries()) {
+      assert.deepEqual(await draw(await node.catalogue.open(name)), [BigInt(index * 1000)])
+    }
+    const sorted = names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+    const listed = await node.catalogue.list()
+    assert.deepEqual(
+      listed.map(({ name }) => name),
+      sorted,
+    )
+    const paged: string[] = []
+    for (
+      let page = await node.catalogue.list({ limit: 3 });
+      page.length > 0;
+      page = await node.catalogue.list({ limit: 3, after: paged.at(-1)! })
+    ) {
+      paged.push(...page.map(({ name }) => name))
+    }
+    assert.deepEqual(paged, sorted)
+  })
+
+  for (const name of [
+    '',
+    ' ',
+    'a b',
+    'a\n',
+    '\t',
+    'a\u0000',
+    '\u0085',
+    '\u00a0',
+    '\u2028',
+    '\ufeff',
+    '\ud800',
+    'x'.repeat(257),
+    '发'.repeat(86),
+  ]) {
+    it(`refuses the name ${JSON.stringify(name.slice(0, 8))} of ${name.length}`, async () => {
+      const node = await startNode({ autoCreate: [{ pattern: '*', kind: 'segment' }] })
+      assert.throws(() => checkName(name), refused('ERR'))
+      await assert.rejects(node.catalogue.open(name), refused('ERR'))
+      await assert.rejects(node.catalogue.exists(name), refused('ERR'))
+      await assert.rejects(node.catalogue.create(name, { kind: 'segment' }), refused('ERR'))
+      await assert.rejects(node.catalogue.drop(name), refused('ERR'))
+    })
+  }
+
+  it('lists only what is alive, over any number of those that are not', async () => {
+    const node = await startNode()
+    for (const name of ['a', 'b', 'c', 'd']) await node.catalogue.define(name, { kind: 'segment' })
+    for (const name of ['a', 'b', 'c']) await node.catalogue.drop(name)
+    assert.deepEqual(
+      (await node.catalogue.list({ limit: 1 })).map(({ name }) => name),
+      ['d'],
+    )
+    assert.equal(await node.catalogue.exists('a'), false)
+    assert.equal(await node.catalogue.exists('d'), true)
+  })
+
+  it('shows nobody the key of what it permutes', async () => {
+    const node = await startNode()
+    for (const [name, input] of [
+      ['scrambled', { kind: 'segment', scramble: true, max: 9999 }],
+      ['shuffled', { kind: 'segment', within: 'shuffled' }],
+    ] as const) {
+      const generator = await node.catalogue.create(name, input)
+      await draw(generator)
+      const { key } = JSON.parse(node.store.records.get(`generators/${name}`)!.value)
+      assert.match(key, /^[0-9a-f]{32}$/)
+      const bytes = Array.from(Buffer.from(key, 'hex')).join(', ')
+      const info = await node.catalogue.info(name)
+      const conflict = await node.catalogue.create(name, { kind: 'sequence' }).catch((error) => error)
+      const shown = [info, await node.catalogue.list(), conflict, generator, node.events].map((each) =>
+        inspect(each, { depth: 20, showHidden: true }),
+      )
+      const json = JSON.stringify([info, generator], (_, value) =>
+        typeof value === 'bigint' ? String(value) : value,
+      )
+      for (const text of [...shown, json]) assert.ok(!text.includes(key) && !text.includes(bytes))
+    }
+    assert.equal(JSON.parse(node.store.records.get('generators/shuffled')!.value).key.length, 32)
+    const scrambled = await node.catalogue.info('scrambled')
+    assert.notEqual(scrambled.lastIssued, 1n)
+  })
+
+  it('does not open what is permuted without its key', async () => {
+    const node = await startNode()
+    await node.catalogue.define('g', { kind: 'segment', within: 'shuffled' })
+    const record = node.store.records.get('generators/g')!
+    node.store.records.set('generators/g', { ...record, value: record.value.replace(/,"key":"\w+"/, '') })
+    await assert.rejects(node.catalogue.open('g'), refused('ENGINE'))
+  })
+
+  it('passes on what the engine says, and remembers no absence from it', async () => {
+    const node = await startNode()
+    await node.catalogue.define('g', { kind: 'segment' })
+    node.engine.next('read', 'unavailable')
+    await assert.rejects(node.catalogue.open('g'), refused('UNAVAILABLE'))
+    assert.equal((await node.catalogue.open('g')).name, 'g')
+  })
+
+  it('stops: closes and releases everything, also what is being opened', async () => {
+    const node = await startNode()
+    const generator = await node.catalogue.create('g', { kind: 'segment', step: 10 })
+    await draw(generator, 3)
+    await node.catalogue.define('h', { kind: 'segment' })
+    const held = node.engine.hold('counter')
+    const opening = assert.rejects(node.catalogue.open('h'), refused('SHUTDOWN'))
+    await held.arrived
+    const stopping = node.catalogue.close()
+    held.letGo()
+    await opening
+    await stopping
+    assert.equal(tryNext(generator), undefined)
+    assert.equal(node.catalogue.find('g'), undefined)
+    await assert.rejects(node.catalogue.open('g'), refused('SHUTDOWN'))
+    assert.equal(node.store.watchers.size, 0)
+    assert.equal(node.clock.timers, 0)
+    assert.equal(node.store.counters.get('generators/g')?.bound, 4n)
+  })
+
+  it('says once that refills fail, and once that they work again', async () => {
+    const node = await startNode()
+    const generator = await node.catalogue.create('g', { kind: 'segment', step: 10 })
+    node.engine.always('reserve', 'unavailable')
+    const waiting = assert.rejects(draw(generator))
+    await node.clock.pass(3000)
+    await waiting
+    node.engine.heal()
+    await node.clock.pass(3000)
+    await draw(generator)
+    assert.deepEqual(
+      node.events.map((event) => event.slice(0, 30)),
+      ["refill of 'g' failed: reserve ", "refill of 'g' works again"],
+    )
+  })
+})
+
+describe('a generator', () => {
+  it('puts its format around ids, and reads it back', async () => {
+    const node = await startNode({ nodeIndex: { value: 3, width: 2 } })
+    const plain = await node.catalogue.create('p', { kind: 'segment' })
+    assert.equal(plain.text(42n), '42')
+    assert.equal(plain.parse('42'), 42n)
+    for (const text of ['', 'x', '-1', '1.5', '1'.repeat(20)])
+      assert.throws(() => plain.parse(text), refused('ERR'))
+    const formatted = await node.catalogue.create('f', { kind: 'segment', format: 'sms_{node}_{id:6}' })
+    assert.equal(formatted.text(42n), 'sms_03_000042')
+    assert.equal(formatted.parse('sms_03_000042'), 42n)
+    assert.equal(formatted.definition.max, 999_999n)
+  })
+
+  it('whose format shows the node needs a node index', async () => {
+    const node = await startNode()
+    await node.catalogue.define('g', { kind: 'segment', format: '{node}-{id}' })
+    await assert.rejects(node.catalogue.open('g'), refused('CONFIG'))
+  })
+
+  it('says how it issues', async () => {
+    const node = await startNode()
+    const modes: [string, Parameters<typeof node.catalogue.create>[1], string, boolean][] = [
+      ['a', { kind: 'sequence' }, 'local', true],
+      ['b', { kind: 'segment' }, 'node', true],
+      ['c', { kind: 'segment', increment: 2 }, 'node', false],
+      ['d', { kind: 'segment', within: 'shuffled' }, 'node', false],
+      ['e', { kind: 'segment', scramble: true }, 'node', false],
+      ['f', { kind: 'timestamp' }, 'local', false],
+      ['g', { kind: 'snowflake' }, 'node', false],
+    ]
+    for (const [name, input, mode, contiguous] of modes) {
+      const generator = await node.catalogue.create(name, input)
+      assert.deepEqual([generator.mode, generator.contiguous], [mode, contiguous])
+      assert.equal((await node.catalogue.info(name)).mode, mode)
+    }
+  })
+
+  it('tells what there is to know, in use or not', async () => {
+    const node = await startNode()
+    await node.catalogue.define('g', { kind: 'segment', step: 10, max: 1000 })
+    const unused = await node.catalogue.info('g')
+    assert.deepEqual(
+      [unused.bound, unused.lastIssued, unused.stats, unused.incarnation],
+      [0n, undefined, undefined, 1n],
+    )
+    await draw(await node.catalogue.open('g'), 3)
+    const used = await node.catalogue.info('g')
+    assert.equal(used.lastIssued, 3n)
+    assert.ok(used.bound! >= 4n)
+    assert.equal(used.stats?.issued, 3)
+    await draw(await node.catalogue.create('s', { kind: 'snowflake' }))
+    const snowflake = await node.catalogue.info('s')
+    assert.deepEqual(snowflake.notes, ['worker id 0 on this node'])
+    assert.equal(snowflake.bound, BigInt(node.worker.boundUs))
+    assert.match(snowflake.exhaustedAt!, /^20\d\d-/)
+    await node.stop()
+    const next = await startNode(node)
+    assert.equal((await next.catalogue.info('g')).lastIssued, 3n)
+  })
+
+  it('reckons when its ids run out', () => {
+    const counter = { kind: 'segment', issueTimeout: 1, max: 1000n, increment: 10 } as const
+    assert.equal(exhaustionUs(counter, 501n, 5, 0), 10_000_000)
+    assert.equal(exhaustionUs(counter, 501n, 0, 0), undefined)
+  })
+})
