@@ -151,7 +151,8 @@ export class FahaoGenerator {
 
   /** The next id with its format around it; decimal without one. */
   async nextText(options?: WaitOptions): Promise<string> {
-    return this.#generator.text(await this.next(options))
+    const id = await this.next(options)
+    return this.#generator.text(id)
   }
 
   /** The next `count` ids, all or none. */

@@ -60,6 +60,10 @@ describe('a reservoir', () => {
     assert.deepEqual(takeAll(process), [])
     assert.deepEqual(await large, count(1, 13))
     assert.deepEqual(await small, [13n])
+    process.engine.hold('reserve')
+    void draw(process, 500).catch(() => {})
+    assert.ok(process.reservoir.stats().inHand > 0)
+    assert.deepEqual(takeAll(process), [])
   })
 
   it('gives large counts all at once, also beyond stepMax', async () => {

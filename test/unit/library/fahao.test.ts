@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Fahao, type FahaoOptions, hasCode, openFahao } from './library.ts'
+
+type Code = Parameters<typeof hasCode>[1]
+const refused = (code: Code) => (error: unknown) => hasCode(error, code)
+const safeEnd = 2n ** 53n
+
+/** Runs `use` with an open node on a store of its own. */
+function opened(name: string, use: (fahao: Fahao) => Promise<void>, options: FahaoOptions = {}) {
+  it(name, async () => {
+    await using fahao = await openFahao({ engine: 'memory:', ...options })
+    await use(fahao)
+  })
+}
+
+describe('the library', () => {
+  opened('gives ids one by one, in batches, in ranges, as numbers and as text', async (fahao) => {
+    const order = await fahao.open('order', { kind: 'sequence' })
+    assert.deepEqual([order.name, order.kind], ['order', 'sequence'])
+    assert.equal(order.lastIssued(), undefined)
+    assert.equal(order.tryNext(), undefined)
+    assert.equal(order.tryNextNumber(), undefined)
+    assert.equal(await order.next(), 1n)
+    assert.equal(order.tryNext(), 2n)
+    assert.equal(order.tryNextNumber(), 3)
+    assert.equal(await order.nextNumber(), 4)
+    assert.equal(await order.nextText(), '5')
+    assert.deepEqual(await order.nextBatch(3), [6n, 7n, 8n])
+    assert.deepEqual(await order.range(1000), [{ start: 9n, end: 1009n }])
+    assert.equal(order.lastIssued(), 1008n)
+    assert.equal(order.stats().issued, 1008)
+  })
+
+  opened('gives numbers from the very first', async (fahao) => {
+    const order = await fahao.open('order', { kind: 'segment' })
+    assert.equal(await order.nextNumber(), 1)
+  })
+
+  opened(
+    'gives the same types however large ids are, and refuses numbers without using ids up',
+    async (fahao) => {
+      const large = await fahao.open('large', { kind: 'sequence', start: safeEnd - 1n })
+      assert.equal(await large.nextNumber(), Number.MAX_SAFE_INTEGER)
+      for (let each = 0; each < 3; each++) {
+        assert.equal(large.tryNextNumber(), undefined)
+        await assert.rejects(large.nextNumber(), refused('UNSAFE'))
+      }
+      assert.equal(await large.next(), safeEnd)
+      assert.equal(await large.nextText(), String(safeEnd + 1n))
+      assert.deepEqual(await large.nextBatch(1), [safeEnd + 2n])
+      const fresh = await fahao.open('fresh', { kind: 'segment', start: safeEnd })
+      await assert.rejects(fresh.nextNumber(), refused('UNSAFE'))
+      assert.equal(await fresh.next(), safeEnd)
+      const snowflake = await fahao.open('snowflake', { kind: 'snowflake' })
+      await assert.rejects(snowflake.nextNumber(), refused('UNSAFE'))
+      assert.equal(typeof (await snowflake.next()), 'bigint')
+    },
+  )
+
+  opened('puts formats around ids', async (fahao) => {
+    const sms = await fahao.open('sms', { kind: 'segment', format: 'sms_{id:4}' })
+    assert.equal(await sms.nextText(), 'sms_0001')
+    assert.equal(await sms.next(), 2n)
+  })
+
+  opened('opens what is there, checks what is asked for, and creates nothing unasked', async (fahao) => {
+    await assert.rejects(fahao.open('g'), refused('NOGENERATOR'))
+    await fahao.open('g', { kind: 'segment', step: 10 })
+    assert.equal((await fahao.open('g')).kind, 'segment')
+    await assert.rejects(fahao.open('g', { kind: 'sequence' }), refused('EXISTS'))
+    await assert.rejects(fahao.open('h', { kind: 'circle' as never }), refused('ERR'))
+    await assert.rejects(fahao.open('a b', { kind: 'segment' }), refused('ERR'))
+  })
+
+  opened(
+    'creates by itself what autoCreate matches',
+    async (fahao) => {
+      assert.equal((await fahao.open('order:eu')).kind, 'sequence')
+      await assert.rejects(fahao.open('user'), refused('NOGENERATOR'))
+    },
+    { autoCreate: ['order:*=sequence'] },
+  )
+
+  opened('refuses ranges where ids are not counted one by one', async (fahao) => {
+    for (const input of [
+      { kind: 'snowflake' },
+      { kind: 'segment', within: 'shuffled' },
+      { kind: 'segment', increment: 2 },
+    ] as const) {
+      const generator = await fahao.open(JSON.stringify(input), input)
+      await assert.rejects(generator.range(5), refused('WRONGTYPE'))
+      assert.equal(new Set(await generator.nextBatch(5)).size, 5)
+    }
+  })
+
+  opened('gives ranges of what is issued, also when steps change while the caller waits', async (fahao) => {
+    const generator = await fahao.open('g', { kind: 'segment', step: 10 })
+    await generator.next()
+    const ranging = generator.range(50)
+    const altering = fahao.alter('g', { increment: 10, offset: 0 })
+    const ranges = await ranging
+    await altering
+    const ids = await generator.nextBatch(50)
+    const issued = ranges.flatMap(({ start, end }) =>
+      Array.from({ length: Number(end - start) }, (_, index) => start + BigInt(index)),
+    )
+    assert.equal(issued.length, 50)
+    assert.ok(issued.every((id) => !ids.includes(id)))
+  })
+
+  opened('refuses counts that make no sense', async (fahao) => {
+    const generator = await fahao.open('g', { kind: 'segment' })
+    for (const count of [0, -1, 1.5, Number.NaN, 2 ** 53, 10 ** 12 + 1]) {
+      await assert.rejects(generator.nextBatch(count), refused('ERR'))
+      await assert.rejects(generator.range(count), refused('ERR'))
+    }
+    assert.equal(generator.stats().issued, 0)
+    const [range] = await generator.range(10 ** 12)
+    assert.equal(range!.end - range!.start, 10n ** 12n)
+  })
+
+  opened('loses no id to callers who have given up', async (fahao) => {
+    const generator = await fahao.open('g', { kind: 'sequence' })
+    const signal = AbortSignal.abort()
+    for (const call of [
+      () => generator.next({ signal }),
+      () => generator.nextNumber({ signal }),
+      () => generator.nextText({ signal }),
+      () => generator.nextBatch(3, { signal }),
+      () => generator.range(3, { signal }),
+    ]) {
+      await assert.rejects(call(), refused('ABORTED'))
+    }
+    const aborter = new AbortController()
+    const waiting = assert.rejects(generator.next({ signal: aborter.signal }), refused('ABORTED'))
+    aborter.abort()
+    await waiting
+    assert.equal(await generator.next(), 1n)
+    await assert.rejects(generator.next({ signal }), refused('ABORTED'))
+    assert.equal(await generator.next(), 2n)
+  })
+
+  opened('follows what is altered and dropped elsewhere', async (fahao) => {
+    const held = await fahao.open('g', { kind: 'segment', step: 10 })
+    await held.next()
+    const altered = await fahao.alter('g', { increment: 5, offset: 0, format: 'x{id}', max: 10n ** 15n })
+    assert.equal(await held.nextText(), 'x15')
+    assert.equal(held.tryNext(), 20n)
+    assert.equal(await altered.next(), 25n)
+    await altered.next()
+    await fahao.alter('g', { step: 20 })
+    await altered.next()
+    assert.notEqual(held.tryNext(), undefined)
+    await fahao.alter('g', { step: 30 })
+    await altered.next()
+    assert.notEqual(held.tryNextNumber(), undefined)
+    assert.equal(await fahao.drop('g'), true)
+    assert.equal(await fahao.drop('g'), false)
+    assert.equal(held.tryNext(), undefined)
+    await assert.rejects(held.next(), refused('NOGENERATOR'))
+    await fahao.open('g', { kind: 'snowflake' })
+    assert.equal(typeof (await held.next()), 'bigint')
+    assert.equal(held.kind, 'snowflake')
+  })
+
+  it('is closed for good', async () => {
+    const fahao = await openFahao({ engine: 'memory:' })
+    const generator = await fahao.open('g', { kind: 'sequence' })
+    await generator.next()
+    await Promise.all([fahao.close(), fahao.close()])
+    assert.equal(generator.tryNext(), undefined)
+    await assert.rejects(generator.next(), refused('SHUTDOWN'))
+    await assert.rejects(fahao.open('g'), refused('SHUTDOWN'))
+  })
+
+  it('takes its settings, tells events, and refuses what it does not know', async () => {
+    const events: string[] = []
+    await using fahao = await openFahao({
+      engine: 'memory:',
+      workerId: 'static:5',
+      nodeIndex: 2,
+      lead: '1m',
+      leadMax: '2h',
+      callTimeout: '1s',
+      waitersMax: 5,
+      onEvent: ({ message }) => events.push(message),
+    })
+    const event = await fahao.open('event', { kind: 'snowflake', format: '{node}-{id}' })
+    assert.match(await event.nextText(), /^2-\d+$/)
+    assert.deepEqual(events, ['claimed worker id 5'])
+    await assert.rejects(
+      openFahao({ engine: 'nothing:' }),
+      (error) => hasCode(error, 'CONFIG') || hasCode(error, 'ENGINE'),
+    )
+    await assert.rejects(openFahao({ engine: 'memory:', lead: 'soon' }), refused('CONFIG'))
+  })
+})

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { decode, FahaoError, layouts, parseLayout, snowflake } from '../../../src/ids.ts'
+
+const refused = (code: string) => (error: unknown) => error instanceof FahaoError && error.code === code
+
+describe('snowflakes without an engine', () => {
+  it('carry the time, the worker id and a sequence, and increase', () => {
+    const ids = snowflake({ layout: layouts.twitter, workerId: 7 })
+    const before = BigInt(Date.now())
+    let last = 0n
+    for (let each = 0; each < 20_000; each++) {
+      const id = each % 2 === 0 ? ids.next() : BigInt(ids.nextText())
+      assert.ok(id > last)
+      last = id
+    }
+    const { node, unixUs } = decode(layouts.twitter, last)
+    assert.equal(node, 7)
+    assert.ok(unixUs / 1000n >= before && unixUs / 1000n <= BigInt(Date.now()) + 10_000n)
+  })
+
+  it('take a layout as text, and a random start of the sequence', () => {
+    const text = 'time:41,node:10,sequence:12;epoch=2025-01-01T00:00:00Z'
+    const layout = parseLayout(text)
+    const starts = new Set<number | undefined>()
+    for (let each = 0; each < 20; each++) {
+      starts.add(
+        decode(layout, snowflake({ layout: text, workerId: 1, sequenceStart: 'random' }).next()).sequence,
+      )
+    }
+    assert.ok(starts.size > 10)
+    assert.equal(decode(layout, snowflake({ layout: text, workerId: 1 }).next()).sequence, 0)
+  })
+
+  it('say CLOCK when a burst has borrowed all it may, and EXHAUSTED at the end of time', () => {
+    const narrow = snowflake({
+      layout: 'time:41,node:10;epoch=2025-01-01T00:00:00Z',
+      workerId: 1,
+      borrowMaxMs: 50,
+    })
+    assert.throws(() => {
+      for (let each = 0; each < 1_000_000; each++) narrow.next()
+    }, refused('CLOCK'))
+    const left = Math.floor((Date.now() - Date.UTC(2026, 0, 1)) / 3_600_000) + 1
+    const bits = left.toString(2).length
+    const epoch = new Date(Date.now() - (2 ** bits - 0.5) * 3_600_000).toISOString()
+    const ending = snowflake({ layout: `time:${bits},node:4,sequence:2;unit=1h;epoch=${epoch}`, workerId: 1 })
+    for (let each = 0; each < 4; each++) ending.next()
+    assert.throws(() => ending.nextText(), refused('EXHAUSTED'))
+  })
+
+  it('refuse what does not fit', () => {
+    for (const workerId of [-1, 1024, 1.5, Number.NaN]) {
+      assert.throws(() => snowflake({ layout: 'twitter', workerId }), refused('ERR'))
+    }
+    for (const borrowMaxMs of [-1, Number.NaN]) {
+      assert.throws(() => snowflake({ layout: 'twitter', workerId: 1, borrowMaxMs }), refused('ERR'))
+    }
+    assert.throws(
+      () => snowflake({ layout: 'sequence:12,time:41;epoch=2025-01-01T00:00:00Z', workerId: 0 }),
+      refused('ERR'),
+    )
+  })
+})
