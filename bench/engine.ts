@@ -28,7 +28,8 @@ async function writes(lifetime: Lifetime, { quick }: Effort): Promise<Section> {
   const node = await startNode(config)
   const figures: Figure[] = []
   try {
-    for (const [name, pauseEvery] of Object.entries({ steadily: 250, 'as fast as they come': ids })) {
+    for (const [pace, pauseEvery] of Object.entries({ steadily: 250, 'as fast as they come': ids })) {
+      const name = pace.replaceAll(' ', '-')
       const generator = await node.catalogue.create(name, { kind: 'sequence', step: 1000, horizon: '0s' })
       for (let issued = 0; issued < ids; issued++) {
         await generator.draw(1)
@@ -39,7 +40,7 @@ async function writes(lifetime: Lifetime, { quick }: Effort): Promise<Section> {
       const { version } = await node.engine.counter(generatorKey(name))
       const opened = ids + generator.stats().inHand
       figures.push({
-        what: `writes per step (1000 ids), ids taken ${name}`,
+        what: `writes per step (1000 ids), ids taken ${pace}`,
         unit: '',
         budget: { most: 1 },
         ...once((Number(version) * 1000) / opened),
