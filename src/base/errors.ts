@@ -150,8 +150,14 @@ const kinds = {
   NOAUTH: {
     status: 401,
     retryable: false,
-    meaning: 'Authentication is required, or failed.',
+    meaning: 'Authentication is required.',
     remedy: 'Authenticate with AUTH or HELLO.',
+  },
+  WRONGPASS: {
+    status: 401,
+    retryable: false,
+    meaning: 'There is no such user, or the password is another.',
+    remedy: 'Correct the credentials; the user `default` is what there is until users can be made.',
   },
   NOPROTO: {
     status: 400,

@@ -69,9 +69,9 @@ export const generatorOptions = z
     epoch: z.union([z.string(), z.int()]).optional().meta({
       description: 'another epoch for the layout: ISO date-time with zone, or Unix ms',
     }),
-    node: z
-      .int()
-      .min(0)
+    node: integer
+      .pipe(z.bigint().max(2n ** 53n - 1n))
+      .transform(Number)
       .optional()
       .meta({ description: 'node field of a timestamp, one constant (default 0)' }),
     sequenceStart: z.enum(['zero', 'random']).optional().meta({

@@ -205,7 +205,7 @@ function askedProtocol(args: Arguments): 2 | 3 {
 /** There is one user, without a password: any password is right for it, as in Redis. */
 function authenticate(session: Session, user: string): void {
   if (user !== defaultUser) {
-    throw new FahaoError('NOAUTH', 'invalid username-password pair or user is disabled.')
+    throw new FahaoError('WRONGPASS', 'invalid username-password pair or user is disabled.')
   }
   session.user = user
 }

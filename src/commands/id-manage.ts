@@ -62,7 +62,7 @@ export const managingCommands: readonly Command[] = [
     summary: 'Changes options of a generator.',
     reply: '`OK`.',
     notes:
-      'Tunable options hold at once. A change of KIND, INCREMENT, OFFSET, MAX, WITHIN, SCRAMBLE, LAYOUT or NODE starts a new incarnation above every id of the old one. `FLOOR n`: ranges reserved from now on start at n or above (`sequence` and `segment`); there is no way down.',
+      'Tunable options hold at once. A change of KIND, INCREMENT, OFFSET, WITHIN, SCRAMBLE, LAYOUT or NODE starts a new incarnation above every id of the old one. `FLOOR n`: ranges reserved from now on start at n or above (`sequence` and `segment`); there is no way down.',
     arguments: [
       name,
       { ...options, optional: false },

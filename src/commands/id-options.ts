@@ -15,14 +15,10 @@ export function readOptions(args: Arguments, from: number, alsoFloor = false): G
     if (name === undefined) throw unknownOption(word, alsoFloor)
     if (index + 1 >= args.length) throw new FahaoError('ERR', `option ${word.toUpperCase()} has no value`)
     if (given.has(name)) throw new FahaoError('ERR', `option ${word.toUpperCase()} is given twice`)
-    given.set(name, readValue(name, args.text(index + 1)))
+    const value = args.text(index + 1)
+    given.set(name, name === 'kind' ? value.toLowerCase() : value)
   }
   return Object.fromEntries(given) as GivenOptions
-}
-
-function readValue(name: string, text: string): unknown {
-  if (name === 'kind') return text.toLowerCase()
-  return name === 'node' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
 function unknownOption(word: string, alsoFloor: boolean): FahaoError {

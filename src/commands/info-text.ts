@@ -26,6 +26,7 @@ function commonSections({ server, catalogue, session }: CommandContext): InfoSec
         ['redis_mode', 'standalone'],
         ['server_name', 'fahao'],
         ['fahao_version', server.version],
+        ['process_id', process.pid],
         ['run_id', server.runId],
         ['tcp_port', server.respPort ?? portOf(session.localAddress)],
         ['server_time_usec', server.timeline.nowUs()],

@@ -10,17 +10,20 @@ export function healthOf(engine: Engine, catalogue: Catalogue, stopping: boolean
   const { state, reason } = engine.status()
   if (state === 'up') return { state: 'ok', reason: undefined, inHandSeconds }
   // Without the engine ids go on while they last, and where nothing is in hand nothing will come.
-  const goesOn = inHandSeconds !== undefined && inHandSeconds > 0
+  const goesOn = [...catalogue.inUse()].some((generator) => generator.stats().inHand > 0)
   return { state: goesOn ? 'degraded' : 'down', reason: reason ?? 'the engine is down', inHandSeconds }
 }
 
-/** For how long the first generator to run dry would last; undefined when none is being used. */
+/**
+ * For how long the ids of the generator that runs dry first would last, of those that are being used now;
+ * undefined when none is.
+ */
 function shortestSeconds(catalogue: Catalogue): number | undefined {
   let shortest: number | undefined
   for (const generator of catalogue.inUse()) {
-    const { inHandSeconds, inHand } = generator.stats()
-    const seconds = inHand === 0 ? 0 : inHandSeconds
-    if (Number.isFinite(seconds) && (shortest === undefined || seconds < shortest)) shortest = seconds
+    const { inHandSeconds, ratePerSecond, waiting } = generator.stats()
+    if (ratePerSecond === 0 && waiting === 0) continue
+    if (shortest === undefined || inHandSeconds < shortest) shortest = inHandSeconds
   }
   return shortest
 }

@@ -86,6 +86,12 @@ export class Metrics {
     this.#gauge('fahao_generators_in_use', 'Generators in use on this node.', [], () => [
       [{}, this.#generators.length],
     ])
+    this.#gauge(
+      'fahao_worker_id',
+      'The worker id of this node’s snowflakes; none before the first.',
+      [],
+      () => (node.workerId === undefined ? [] : [[{}, node.workerId]]),
+    )
     const help = 'How long until the time field of a layout in use is full.'
     this.#gauge('fahao_layout_exhaustion_seconds', help, ['layout'], () =>
       layoutEnds(this.#generators, node.timeline.nowUs()).map(({ layout, seconds }) => [{ layout }, seconds]),

@@ -46,7 +46,7 @@ test('a HELLO that fails changes nothing', async () => {
     ],
     [
       ['HELLO', '3', 'SETNAME', 'fine', 'AUTH', 'eve', 'x'],
-      'NOAUTH invalid username-password pair or user is disabled.',
+      'WRONGPASS invalid username-password pair or user is disabled.',
     ],
   ])
   assert.equal(desk.session.protocol, 2)
@@ -65,7 +65,7 @@ test('bad connection commands are answered in the words of Redis', async () => {
       ['AUTH', 'secret'],
       'ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
     ],
-    [['AUTH', 'eve', 'secret'], 'NOAUTH invalid username-password pair or user is disabled.'],
+    [['AUTH', 'eve', 'secret'], 'WRONGPASS invalid username-password pair or user is disabled.'],
     [['CLIENT'], "ERR wrong number of arguments for 'client' command"],
     [['CLIENT', 'SETNAME'], "ERR wrong number of arguments for 'client|setname' command"],
     [

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Catalogue } from '../../../src/catalogue/catalogue.ts'
+import type { Engine } from '../../../src/engine/engine.ts'
+import { healthOf } from '../../../src/node/health.ts'
+
+type Figures = { inHand: number; inHandSeconds: number; ratePerSecond: number; waiting: number }
+
+const idle = { inHand: 0, inHandSeconds: Number.POSITIVE_INFINITY, ratePerSecond: 0, waiting: 0 }
+const busy = { inHand: 500, inHandSeconds: 50, ratePerSecond: 10, waiting: 0 }
+const dry = { inHand: 0, inHandSeconds: 0, ratePerSecond: 10, waiting: 3 }
+
+function health(state: 'up' | 'down', generators: readonly Figures[], stopping = false) {
+  const engine = { status: () => (state === 'up' ? { state } : { state, reason: 'the disk is gone' }) }
+  const catalogue = { inUse: () => generators.map((figures) => ({ stats: () => figures })) }
+  return healthOf(engine as unknown as Engine, catalogue as unknown as Catalogue, stopping)
+}
+
+describe('the health of a node', () => {
+  it('is ok while the engine is up, whatever is in hand', () => {
+    assert.deepEqual(health('up', [dry]), { state: 'ok', reason: undefined, inHandSeconds: 0 })
+    assert.equal(health('up', []).inHandSeconds, undefined)
+  })
+
+  it('is degraded without the engine as long as some ids are in hand, and says for how long they last', () => {
+    assert.deepEqual(health('down', [busy, idle]), {
+      state: 'degraded',
+      reason: 'the disk is gone',
+      inHandSeconds: 50,
+    })
+    assert.deepEqual(health('down', [busy, dry]), {
+      state: 'degraded',
+      reason: 'the disk is gone',
+      inHandSeconds: 0,
+    })
+  })
+
+  it('is down without the engine and without ids', () => {
+    assert.equal(health('down', [idle, dry]).state, 'down')
+    assert.equal(health('down', []).state, 'down')
+  })
+
+  it('is stopping when it stops', () => {
+    assert.equal(health('up', [busy], true).state, 'stopping')
+  })
+})
