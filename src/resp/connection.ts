@@ -100,7 +100,6 @@ export class Connection {
     if (this.#closed) return
     this.#host.totals.bytesIn += chunk.length
     this.#requests.decoder.push(chunk)
-    if (this.#waiting || this.#blockedBytes > 0) return this.#adjustReading()
     this.session.lastCommandMonoUs = this.#host.clock.monoUs()
     this.#serve()
   }

@@ -48,6 +48,7 @@ describe('requests that repeat themselves', () => {
     world.counter('a').left = 0
     world.counters.set('a', new Counter(100n))
     await peer.ask(frame('INCR', 'a').repeat(3), integers(100, 3))
+    assert.equal(world.ran.length, 2)
   })
 
   it('may take turns, more of them than are remembered', async (test) => {
@@ -57,6 +58,27 @@ describe('requests that repeat themselves', () => {
     for (let turn = 1; turn <= 10; turn++) {
       await peer.ask(keys.map((key) => frame('INCR', key)).join(''), `:${turn}\r\n`.repeat(20))
     }
+  })
+
+  it('are known from other connections, with their protocol and their user left out', async (test) => {
+    const { server } = await serve(test)
+    const first = await Peer.to(server)
+    const second = await Peer.to(server)
+    await first.ask(frame('HELLO', '3') + frame('INCR', 'a') + frame('ECHO', 'x'), '_\r\n:1\r\n$1\r\nx\r\n')
+    await second.ask(
+      frame('HELLO', '2') + frame('INCR', 'a') + frame('ECHO', 'x'),
+      '$-1\r\n:2\r\n$1\r\nx\r\n',
+    )
+  })
+
+  it('may be many: more than are known', async (test) => {
+    const { server } = await serve(test)
+    const peer = await Peer.to(server)
+    const texts = Array.from({ length: 5000 }, (_, index) => `${index}`)
+    const requests = texts.map((text) => frame('ECHO', text)).join('')
+    const replies = texts.map((text) => `$${text.length}\r\n${text}\r\n`).join('')
+    await peer.ask(requests, replies)
+    await peer.ask(requests, replies)
   })
 
   it('may be cut anywhere', async (test) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { startRespServer } from '../../../src/resp/server.ts'
@@ -166,20 +167,32 @@ describe('commands that wait', () => {
 })
 
 describe('a graceful stop', () => {
-  it('answers what was received, closes, and accepts no one more', async (test) => {
+  it('answers what was received, closes, and accepts no one more', { timeout: 10_000 }, async (test) => {
     const { server, world } = await serve(test)
     const idle = await Peer.to(server)
     const busy = await Peer.to(server)
     await idle.ask(frame('PING'), '+OK\r\n')
     busy.send(frame('WAIT') + frame('PING'))
     while (world.waits.length === 0) await new Promise((resolve) => setImmediate(resolve))
-    const stopped = server.close(5000)
+    const stopped = server.close(60_000)
     assert.equal(await idle.closed, '')
     await assert.rejects(Peer.to(server))
     await world.release('last')
     assert.equal(await busy.closed, '$4\r\nlast\r\n+OK\r\n')
     await stopped
     assert.equal(server.stats.connections, 0)
+  })
+
+  it('carries out nothing that comes after it', async (test) => {
+    const { server, world } = await serve(test)
+    const peer = await Peer.to(server)
+    peer.socket.allowHalfOpen = true
+    await peer.ask(frame('PING'), '+OK\r\n')
+    const stopped = server.close(5000)
+    await once(peer.socket, 'end')
+    peer.socket.end(frame('INCR', 'a'))
+    await stopped
+    assert.deepEqual(world.ran, [])
   })
 
   it('drops at its deadline what still waits', async (test) => {
