@@ -13,7 +13,6 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   realpathSync,
   renameSync,
@@ -173,10 +172,11 @@ function using<Result>(file: string, use: (database: DatabaseSync) => Result): R
   }
 }
 
-/** Where a store is or will be, whichever links lead there; its folder is made. */
+/** Where a store is or will be, whichever links lead there. Throws ENGINE when its folder is missing. */
 function realPlace(file: string): string {
   const path = resolve(file)
-  mkdirSync(dirname(path), { recursive: true })
+  if (!existsSync(dirname(path)))
+    throw new FahaoError('ENGINE', `there is no folder ${dirname(path)}; make it first`)
   return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
 }
 

@@ -35,7 +35,7 @@ export class Records {
     )
     this.#from = prepare(
       database,
-      `SELECT key, value, version FROM records WHERE key >= ? AND key > ? AND value IS NOT NULL ORDER BY key`,
+      'SELECT key, value, version FROM records WHERE key >= ? AND value IS NOT NULL ORDER BY key',
     )
     this.#since = prepare(
       database,
@@ -49,11 +49,14 @@ export class Records {
     return this.#select.get(key) as StoredRecord | undefined
   }
 
-  /** See `Engine.list`. SQLite's BINARY collation compares the bytes of UTF-8. */
+  /**
+   * See `Engine.list`. SQLite's BINARY collation compares the bytes of UTF-8. One lower bound, since of two the
+   * index would serve for the first alone.
+   */
   list(prefix: string, after = '', limit = Number.POSITIVE_INFINITY): StoredRecord[] {
     const page: StoredRecord[] = []
     if (limit <= 0) return page
-    for (const row of this.#from.iterate(prefix, after)) {
+    for (const row of this.#from.iterate(laterOf(prefix, successor(after)))) {
       const record = row as StoredRecord
       if (!record.key.startsWith(prefix)) break
       page.push(record)
@@ -85,4 +88,13 @@ export class Records {
   forget(revision: bigint): void {
     this.#forget.run(revision - removalsKept)
   }
+}
+
+/** The first string behind `key` in byte order, among those without NUL. */
+function successor(key: string): string {
+  return key === '' ? '' : `${key}\0`
+}
+
+function laterOf(a: string, b: string): string {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b)) > 0 ? a : b
 }

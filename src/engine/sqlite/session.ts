@@ -70,9 +70,9 @@ export class Session {
     return this.#state.last_write_us === 0n ? undefined : Number(this.#state.last_write_us)
   }
 
-  /** Whether the file that is open is no longer the one of this name. */
+  /** Whether the file that is open, or its log, is no longer the one of this name. */
   get replaced(): boolean {
-    return inodeOf(this.#file) !== this.#inode
+    return inodeOf(this.#file) !== this.#inode || inodeOf(`${this.#file}-wal`) !== this.#logInode
   }
 
   /** Whether both opened one and the same file. */

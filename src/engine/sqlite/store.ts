@@ -90,7 +90,10 @@ export class Store {
       return this.#fail(operations, changed ? 'UNKNOWN' : 'UNAVAILABLE')
     }
     if (session.replaced) {
-      this.#abandon(session, `${this.#options.file} was moved or replaced while it was open`)
+      this.#abandon(
+        session,
+        `${this.#options.file} or its log was moved, replaced or removed while it was open`,
+      )
       return this.#fail(operations, changed ? 'UNKNOWN' : 'UNAVAILABLE')
     }
     this.#failure = undefined

@@ -1,0 +1,134 @@
+/** What an advance promises beyond raising bounds: nothing of the lost history meets anything of the new one. */
+import assert from 'node:assert/strict'
+import { copyFileSync, readFileSync, rmSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { systemClock } from '../../../../src/base/clock.ts'
+import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
+import { freshFile, mine, openStore, sqlite, withStore } from './stores.ts'
+
+describe('an advance', () => {
+  it('gives out versions that differ from all that were forgotten', async (t) => {
+    const file = freshFile(t)
+    await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
+    copyFileSync(file, `${file}.copy`)
+    const forgotten = await withStore(file, async (engine) => ({
+      reservation: await engine.reserve('a', { size: 10n, ...mine }),
+      record: await engine.write('r', 'forgotten', undefined),
+    }))
+    copyFileSync(`${file}.copy`, file)
+    const { engine } = await openStore(t, file)
+    await engine.advance(1000n)
+    const { end } = await engine.reserve('a', { size: 10n, ...mine })
+    await engine.write('r', 'now', undefined)
+    assert.equal(await engine.release('a', forgotten.reservation, 10n, mine), false)
+    assert.equal(await engine.write('r', 'x', forgotten.record!.version), undefined)
+    assert.equal((await engine.counter('a')).bound, end)
+  })
+
+  it('through one process is not undone by what another had noted before', async (t) => {
+    const file = freshFile(t)
+    const [{ engine: one }, { engine: two }] = [await openStore(t, file), await openStore(t, file)]
+    const { end } = await two.reserve('a', { size: 10n, ...mine })
+    await one.advance(1000n)
+    const witness = readFileSync(`${file}-witness`, 'utf8')
+    await two.close()
+    assert.equal(readFileSync(`${file}-witness`, 'utf8'), witness)
+    await one.close()
+    const { engine: again } = await openStore(t, file)
+    assert.equal((await again.reserve('a', { size: 1n, ...mine })).start, end + 1000n)
+  })
+
+  it('that raises less than another process knows of is raised further by that one', async (t) => {
+    const file = freshFile(t)
+    const [{ engine: one }, { engine: two }] = [await openStore(t, file), await openStore(t, file)]
+    const { end } = await two.reserve('a', { size: 10_000n, ...mine })
+    sqlite(file, 'UPDATE counters SET last = 5')
+    await one.advance(100n)
+    assert.ok((await two.reserve('a', { size: 1n, ...mine })).start >= end)
+  })
+
+  it('is needed at every opening until it comes, whatever is tried meanwhile', async (t) => {
+    const file = freshFile(t)
+    await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
+    copyFileSync(file, `${file}.copy`)
+    await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
+    copyFileSync(`${file}.copy`, file)
+    for (let opening = 0; opening < 5; opening++) {
+      await withStore(file, async (engine) => {
+        for (const call of [
+          () => engine.reserve('a', { size: 1n, ...mine }),
+          () => engine.write('r', 'x', undefined),
+        ])
+          await assert.rejects(call(), { code: 'REGRESSED', message: /fahao advance/ })
+      })
+    }
+  })
+
+  it('waits out changes of the records that it mends, and applies once', async (t) => {
+    const file = freshFile(t)
+    const [{ engine }, { engine: other }] = [await openStore(t, file), await openStore(t, file)]
+    await engine.reserve('a', { size: 10n, ...mine })
+    const { version } = (await other.write('r', 'before', undefined))!
+    const writes: Promise<unknown>[] = []
+    await engine.advance(5n, ({ value }) => {
+      // This look is outdated by the time of the advance, for sure: the write waits before it in the same queue.
+      if (writes.length === 0) writes.push(engine.write('r', 'meanwhile', version))
+      return `${value} mended`
+    })
+    await Promise.all(writes)
+    assert.equal((await other.read('r'))?.value, 'meanwhile mended')
+    assert.equal((await other.counter('a')).bound, 15n)
+  })
+})
+
+describe('a restore', () => {
+  it('mends records on the way', async (t) => {
+    const file = freshFile(t)
+    await withStore(file, async (engine) => {
+      await engine.write('workers/0', '7', undefined)
+      await engine.write('other', '7', undefined)
+    })
+    backupSqlite(file, `${file}.copy`)
+    restoreSqlite(`${file}.copy`, file, {
+      skip: 0n,
+      clock: systemClock,
+      mend: ({ key, value }) => (key.startsWith('workers/') ? `${value}00` : undefined),
+    })
+    await withStore(file, async (engine) => {
+      assert.deepEqual(
+        (await engine.list('')).map(({ value }) => value),
+        ['7', '700'],
+      )
+    })
+  })
+
+  it('with enough skipped repeats nothing that was issued after the backup; with too little it would', async (t) => {
+    const file = freshFile(t)
+    const issuedUpTo = await withStore(file, async (engine) => {
+      await engine.reserve('a', { size: 10n, ...mine })
+      backupSqlite(file, `${file}.copy`)
+      return (await engine.reserve('a', { size: 500n, ...mine })).end
+    })
+    const next = async (skip: bigint) => {
+      restoreSqlite(`${file}.copy`, file, { skip, clock: systemClock })
+      return withStore(file, async (engine) => (await engine.reserve('a', { size: 1n, ...mine })).start)
+    }
+    assert.ok((await next(500n)) >= issuedUpTo)
+    assert.ok((await next(499n)) < issuedUpTo)
+  })
+})
+
+describe('a log that is removed under a running process', () => {
+  it('ends that session, and nothing acknowledged goes with it', async (t) => {
+    const file = freshFile(t)
+    const { engine } = await openStore(t, file)
+    const before = await engine.reserve('a', { size: 10n, ...mine })
+    rmSync(`${file}-wal`)
+    await assert.rejects(engine.reserve('a', { size: 10n, ...mine }), { code: 'UNKNOWN', message: /log/ })
+    const after = await engine.reserve('a', { size: 10n, ...mine })
+    assert.ok(after.start >= before.end)
+    assert.equal(engine.status().state, 'up')
+    const { engine: other } = await openStore(t, file)
+    assert.equal((await other.counter('a')).bound, after.end)
+  })
+})

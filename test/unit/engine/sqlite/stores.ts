@@ -1,0 +1,48 @@
+/** Stores in temporary folders, for tests that do things to them behind their backs. */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { EngineEvent, EngineOptions } from '../../../../src/engine/engine.ts'
+import { openSqlite, type SqliteEngine } from '../../../../src/engine/sqlite/engine.ts'
+import { engineOptions } from '../../../conformance/store-under-test.ts'
+import { atEnd, type Lifetime } from '../../../launch/lifetime.ts'
+import { temporaryFolder } from '../../../launch/places.ts'
+
+/** Whose counters these tests reserve from. */
+export const mine = { incarnation: 1n }
+
+/** Path of a store that is not there yet, in a folder of its own. */
+export function freshFile(lifetime: Lifetime): string {
+  return join(temporaryFolder(lifetime), 'fahao.db')
+}
+
+/** Opens a store; closed with the test. */
+export async function openStore(
+  lifetime: Lifetime,
+  file: string,
+  options: Partial<EngineOptions> = {},
+): Promise<{ readonly engine: SqliteEngine; readonly events: readonly EngineEvent[] }> {
+  const events: EngineEvent[] = []
+  const engine = await openSqlite(file, engineOptions(options, events))
+  atEnd(lifetime, () => engine.close())
+  return { engine, events }
+}
+
+/** Opens a store, lets something be done with it, and closes it. */
+export async function withStore<Result>(
+  file: string,
+  use: (engine: SqliteEngine) => Promise<Result>,
+): Promise<Result> {
+  const engine = await openSqlite(file, engineOptions())
+  try {
+    return await use(engine)
+  } finally {
+    await engine.close()
+  }
+}
+
+/** Runs statements on a file, as another program would. */
+export function sqlite(file: string, sql: string): void {
+  const database = new DatabaseSync(file)
+  database.exec(sql)
+  database.close()
+}

@@ -1,0 +1,162 @@
+/** The thread behind a SQLite engine: lost, slow, at its end; and what is asked of it by whom. */
+import assert from 'node:assert/strict'
+import { performance } from 'node:perf_hooks'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { FahaoError } from '../../../../src/base/errors.ts'
+import { withoutWarning } from '../../../../src/engine/sqlite/driver.ts'
+import { SqliteEngine } from '../../../../src/engine/sqlite/engine.ts'
+import { OwnerLock } from '../../../../src/engine/sqlite/owner-lock.ts'
+import { Records } from '../../../../src/engine/sqlite/records.ts'
+import { engineOptions } from '../../../conformance/store-under-test.ts'
+import { freshFile, mine, openStore } from './stores.ts'
+
+/**
+ * An engine on a thread that opens and signs ownership as the real one does, and then meets each request with
+ * `meet`, a piece of code.
+ */
+async function onThread(file: string, meet: string, callTimeoutMs = 200): Promise<SqliteEngine> {
+  const code = `const { parentPort } = require('node:worker_threads')
+    parentPort.on('message', (request) => {
+      const answer = () => {
+        const outcomes = request.operations.map(({ counter }) => ({ value: counter }))
+        parentPort.postMessage({ type: 'done', outcomes, trouble: undefined })
+      }
+      if (request.operations?.[0].op === 'own') return answer()
+      ${meet}
+    })
+    parentPort.postMessage({ type: 'opened', lastWriteUs: undefined, trouble: undefined })`
+  const worker = new Worker(code, { eval: true })
+  const engine = await SqliteEngine.start(file, worker, OwnerLock.use(file), engineOptions({ callTimeoutMs }))
+  await new Promise((signed) => worker.once('message', signed))
+  return engine
+}
+
+describe('a SQLite engine', () => {
+  it('whose thread dies fails every call, keeps the owner lock, and closes at once', async (t) => {
+    const file = freshFile(t)
+    const engine = await onThread(file, `throw new Error('a bug')`, 5000)
+    const calls = [
+      engine.reserve('a', { size: 1n, ...mine }),
+      engine.write('r', 'x', undefined),
+      engine.read('r'),
+    ]
+    const codes = (await Promise.allSettled(calls)).map((outcome) =>
+      outcome.status === 'rejected' && outcome.reason instanceof FahaoError ? outcome.reason.code : outcome,
+    )
+    assert.deepEqual(codes, ['UNKNOWN', 'UNKNOWN', 'UNAVAILABLE'])
+    await assert.rejects(engine.reserve('a', { size: 1n, ...mine }), {
+      code: 'UNAVAILABLE',
+      message: /restart this process/,
+    })
+    assert.equal(engine.status().state, 'down')
+    // What is in hand is still issued here, so nobody else may be the owner.
+    assert.deepEqual(await engine.ownership(), { state: 'owner' })
+    const { engine: other } = await openStore(t, file)
+    assert.equal((await other.ownership()).state, 'other')
+    const startedMs = performance.now()
+    await engine.close()
+    assert.ok(performance.now() - startedMs < 1000)
+    assert.equal((await other.ownership()).state, 'owner')
+  })
+
+  it('whose thread ends before it has opened anything is refused', async (t) => {
+    const file = freshFile(t)
+    const worker = new Worker('process.exit(3)', { eval: true })
+    await assert.rejects(SqliteEngine.start(file, worker, OwnerLock.use(file), engineOptions()), {
+      code: 'ENGINE',
+    })
+  })
+
+  it('drops answers that come too late, and works again', async (t) => {
+    const engine = await onThread(
+      freshFile(t),
+      `if (request.type === 'close') return parentPort.close()
+       if (request.operations.some(({ counter }) => counter === 'slow')) setTimeout(answer, 700)
+       else answer()`,
+    )
+    t.after(() => engine.close())
+    const slow = [engine.reserve('slow', { size: 1n, ...mine }), engine.counter('slow')]
+    await Promise.resolve()
+    const behind = engine.reserve('behind', { size: 1n, ...mine })
+    const outcomes = await Promise.allSettled([...slow, behind])
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason.code),
+      ['UNKNOWN', 'UNAVAILABLE', 'UNAVAILABLE'],
+    )
+    assert.equal(engine.status().state, 'down')
+    let answered: unknown
+    for (const giveUpAt = performance.now() + 5000; answered === undefined; ) {
+      answered = await engine.counter('later').catch(() => undefined)
+      assert.ok(performance.now() < giveUpAt)
+    }
+    assert.equal(answered, 'later')
+    assert.equal(engine.status().state, 'up')
+  })
+
+  it('that is closed while its thread never answers closes all the same', async (t) => {
+    const engine = await onThread(freshFile(t), '')
+    const call = assert.rejects(engine.reserve('a', { size: 1n, ...mine }), { code: 'UNKNOWN' })
+    const startedMs = performance.now()
+    await engine.close()
+    assert.ok(performance.now() - startedMs < 2000)
+    await call
+  })
+
+  it('refuses what only a bug can ask for', async (t) => {
+    const { engine } = await openStore(t, freshFile(t))
+    const reserved = await engine.reserve('a', { size: 1n, ...mine })
+    const bugs = [
+      () => engine.reserve('a', { size: -1n, ...mine }),
+      () => engine.reserve('a', { size: 1n, floor: -1n, ...mine }),
+      () => engine.reserve('a', { size: 1n, max: 2n ** 63n + 1n, ...mine }),
+      () => engine.reserve('a', { size: 1n, incarnation: 0n }),
+      () => engine.release('a', reserved, 2n, mine),
+      () => engine.release('a', reserved, -1n, mine),
+      () => engine.advance(-1n),
+      () => engine.advance(2n ** 63n),
+    ]
+    for (const bug of bugs) await assert.rejects(async () => bug(), { name: 'AssertionError' })
+  })
+})
+
+describe('the list of records', () => {
+  it('reads no more rows than it returns, among a hundred thousand', () => {
+    const database = new DatabaseSync(':memory:')
+    database.exec('CREATE TABLE records (key TEXT PRIMARY KEY, value TEXT, version INTEGER) WITHOUT ROWID')
+    database.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+      INSERT INTO records SELECT printf('k/%06d', i), '', i FROM n`)
+    database.exec(`INSERT INTO records VALUES ('a/1', '', 0), ('l/1', '', 0)`)
+    const records = new Records(database)
+    const durationMs = (list: () => unknown[], wanted: number) => {
+      const startedMs = performance.now()
+      for (let times = 0; times < 100; times++) assert.equal(list().length, wanted)
+      return performance.now() - startedMs
+    }
+    // A scan of the table takes some 10 ms each time.
+    assert.ok(durationMs(() => records.list('a/'), 1) < 200)
+    assert.ok(durationMs(() => records.list('k/', 'k/050000', 10), 10) < 200)
+    assert.ok(durationMs(() => records.list('l/'), 1) < 200)
+    database.close()
+  })
+})
+
+describe('loading SQLite', () => {
+  it('hushes that it is experimental, and no other warning', () => {
+    const heard: unknown[] = []
+    const { emitWarning } = process
+    process.emitWarning = ((warning: unknown) => heard.push(warning)) as typeof process.emitWarning
+    try {
+      withoutWarning(() => {
+        process.emitWarning('SQLite is an experimental feature', 'ExperimentalWarning')
+        process.emitWarning('something else is', 'ExperimentalWarning')
+        process.emitWarning('SQLite is old', 'DeprecationWarning')
+      })
+      process.emitWarning('SQLite is an experimental feature', 'ExperimentalWarning')
+    } finally {
+      process.emitWarning = emitWarning
+    }
+    assert.deepEqual(heard, ['something else is', 'SQLite is old', 'SQLite is an experimental feature'])
+  })
+})
