@@ -5,7 +5,7 @@ import { layoutOf } from '../catalogue/definition.ts'
 import { decode } from '../ids/encoding.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
-import type { Run } from '../ids/run.ts'
+import { Run } from '../ids/run.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
@@ -14,6 +14,8 @@ import { checkedCount, drawOne, existing, toIssue } from './drawing.ts'
 const name = { name: 'name', type: 'key' } as const
 const issuing = { flags: ['write', 'fast'], keys: [1, 1, 1], permission: 'issue', group: 'id' } as const
 const defaultLayout = 'twitter'
+/** Filled and emptied within one call. */
+const run = new Run()
 
 /** ID.NEXT, ID.RANGE, ID.DECODE. */
 export const issuingCommands: readonly Command[] = [
@@ -67,17 +69,28 @@ export const issuingCommands: readonly Command[] = [
   },
 ]
 
-async function next(context: CommandContext, args: Arguments): Promise<Reply> {
+function next(context: CommandContext, args: Arguments): Reply | Promise<Reply> {
   const generatorName = args.text(0)
-  if (args.length === 1) {
-    const generator = await toIssue(context.catalogue, generatorName)
-    return generator.text(await drawOne(context, generator))
-  }
+  if (args.length === 1) return nextInHand(context, generatorName) ?? nextDrawn(context, generatorName)
   if (args.length !== 3 || args.token(1) !== 'COUNT') throw syntaxError()
-  const count = checkedCount(args.integer(2), context.server.countMax, 'COUNT')
+  return nextMany(context, generatorName, checkedCount(args.integer(2), context.server.countMax, 'COUNT'))
+}
+
+/** Without a promise, so that the replies of a pipeline leave together. */
+function nextInHand({ catalogue }: CommandContext, generatorName: string): string | undefined {
+  const generator = catalogue.find(generatorName)
+  return generator?.take(1, run) === 1 ? generator.text(run.first) : undefined
+}
+
+async function nextDrawn(context: CommandContext, generatorName: string): Promise<Reply> {
+  const generator = await toIssue(context.catalogue, generatorName)
+  return generator.text(await drawOne(context, generator))
+}
+
+async function nextMany(context: CommandContext, generatorName: string, count: number): Promise<Reply> {
   const generator = await toIssue(context.catalogue, generatorName)
   const runs = await generator.draw(count, { signal: context.session.signal })
-  return runs.flatMap((run) => texts(generator, run))
+  return runs.flatMap((drawn) => texts(generator, drawn))
 }
 
 function texts(generator: Generator, run: Run): string[] {
