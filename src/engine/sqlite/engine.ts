@@ -21,7 +21,7 @@ import {
 import { Calls } from './calls.ts'
 import { OwnerLock } from './owner-lock.ts'
 import { placeOf } from './place.ts'
-import type { Advanced, Reply, Request, Revised, WorkerInput } from './protocol.ts'
+import type { Advanced, Reply, Request, WorkerInput } from './protocol.ts'
 import { Watches } from './watches.ts'
 
 /**
@@ -171,8 +171,8 @@ export class SqliteEngine implements Engine {
   }
 
   async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    const state = (await this.#calls.call({ op: 'snapshot', prefix })) as Revised
-    return this.#watches.add(prefix, listener, state)
+    const revision = (await this.#calls.call({ op: 'revision' })) as bigint
+    return this.#watches.add(prefix, listener, revision)
   }
 
   async ownership(): Promise<Ownership> {

@@ -29,8 +29,8 @@ export type Operation =
       readonly expected: bigint | undefined
     }
   | { readonly op: 'remove'; readonly key: string; readonly expected: bigint }
-  /** All records under a prefix, and the revision at which they stood so. */
-  | { readonly op: 'snapshot'; readonly prefix: string }
+  /** The revision that the store has reached. */
+  | { readonly op: 'revision' }
   /** What was written after a revision; undefined when no other connection has committed since the last look. */
   | { readonly op: 'changes'; readonly since: bigint }
   /** Writes down who holds the owner lock. */
@@ -55,8 +55,12 @@ export function isWrite(operation: Operation): boolean {
 /** A record as it was left: `value` is null when it was removed. */
 export type RecordState = { readonly key: string; readonly value: string | null; readonly version: bigint }
 
-/** Records, and the revision at which they stood so. */
-export type Revised = { readonly revision: bigint; readonly records: readonly RecordState[] }
+/** What was written after a revision, up to another, the oldest first; `more`: and there is more after that. */
+export type Changes = {
+  readonly revision: bigint
+  readonly records: readonly RecordState[]
+  readonly more: boolean
+}
 
 /** A removal that took place: its revision. */
 export type Removal = { readonly version: bigint }
@@ -68,7 +72,8 @@ export type Advanced = { readonly raised: number; readonly records: readonly Sto
 export type Value =
   | Reservation
   | Counter
-  | Revised
+  | Changes
+  | bigint
   | Removal
   | Advanced
   | StoredRecord

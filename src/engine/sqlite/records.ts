@@ -12,8 +12,8 @@ import { prepare } from './schema.ts'
 
 type Op<Name> = Extract<Operation, { op: Name }>
 
-/** Removals older than this many revisions are forgotten at opening; who lags further behind lists in full. */
-const removalsKept = 100_000n
+/** Changes are told in pages of this size. */
+const changesMax = 1000
 
 /** See the invariants at the top of the file. */
 export class Records {
@@ -21,7 +21,6 @@ export class Records {
   readonly #upsert: StatementSync
   readonly #from: StatementSync
   readonly #since: StatementSync
-  readonly #forget: StatementSync
 
   constructor(database: DatabaseSync) {
     this.#select = prepare(
@@ -39,9 +38,8 @@ export class Records {
     )
     this.#since = prepare(
       database,
-      'SELECT key, value, version FROM records WHERE version > ? ORDER BY version',
+      'SELECT key, value, version FROM records WHERE version > ? ORDER BY version LIMIT ?',
     )
-    this.#forget = prepare(database, 'DELETE FROM records WHERE value IS NULL AND version < ?')
   }
 
   /** See `Engine.read`. */
@@ -79,14 +77,10 @@ export class Records {
     return { version }
   }
 
-  /** What was written or removed after a revision, the oldest first. */
-  since(revision: bigint): RecordState[] {
-    return this.#since.all(revision) as RecordState[]
-  }
-
-  /** Forgets old removals. */
-  forget(revision: bigint): void {
-    this.#forget.run(revision - removalsKept)
+  /** A page of what was written or removed after a revision, the oldest first. */
+  since(revision: bigint): { readonly records: RecordState[]; readonly more: boolean } {
+    const records = this.#since.all(revision, changesMax) as RecordState[]
+    return { records, more: records.length === changesMax }
   }
 }
 

@@ -12,7 +12,7 @@ import { FahaoError } from '../../base/errors.ts'
 import type { StoredRecord } from '../engine.ts'
 import { type ConnectionOptions, openDatabase } from './connection.ts'
 import { Counters, type Held, versionJump } from './counters.ts'
-import type { Operation, Outcome, Removal, Revised } from './protocol.ts'
+import type { Changes, Operation, Outcome, Removal } from './protocol.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
 import type { Position } from './witness.ts'
@@ -125,11 +125,6 @@ export class Session {
     if (busy !== 0) throw new FahaoError('UNAVAILABLE', 'another process keeps the write-ahead log in use')
   }
 
-  /** Forgets old removals, within the transaction. */
-  tidy(): void {
-    this.#records.forget(this.#revision)
-  }
-
   /**
    * For a closed session: when another file has taken the name, removes the log that belongs to the one that was
    * open. SQLite would apply it to whatever it finds beside it.
@@ -169,8 +164,8 @@ export class Session {
         return this.#revise(this.#records.write(operation, this.#revision + 1n))
       case 'remove':
         return this.#revise(this.#records.remove(operation, this.#revision + 1n))
-      case 'snapshot':
-        return { value: this.#snapshot(operation.prefix) }
+      case 'revision':
+        return { value: this.#currentRevision() }
       case 'changes':
         return { value: this.#changes(operation.since) }
       case 'own':
@@ -207,15 +202,12 @@ export class Session {
     return { value }
   }
 
-  #snapshot(prefix: string): Revised {
-    return { revision: this.#currentRevision(), records: this.#records.list(prefix) }
-  }
-
-  #changes(since: bigint): Revised | undefined {
+  #changes(since: bigint): Changes | undefined {
     const { data_version } = this.#dataVersion.get()!
     if (data_version === this.#seenDataVersion) return undefined
-    this.#seenDataVersion = data_version
-    return { revision: this.#currentRevision(), records: this.#records.since(since) }
+    const { records, more } = this.#records.since(since)
+    if (!more) this.#seenDataVersion = data_version
+    return { revision: more ? records.at(-1)!.version : this.#currentRevision(), records, more }
   }
 
   #currentRevision(): bigint {

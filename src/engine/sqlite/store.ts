@@ -52,7 +52,6 @@ export class Store {
     this.#session = new Session(file, this.#held, { create: true, busyTimeoutMs })
     this.#session.begin(true)
     this.#examine(this.#session)
-    if (this.#regressed === undefined) this.#session.tidy()
     this.#session.commit()
     this.#accept(this.#session)
     this.#witness.flush()
