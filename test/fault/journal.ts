@@ -76,6 +76,26 @@ export class Journal {
     return found
   }
 
+  /** The longest time between two replies since `fromUs`, or until the first and after the last, in ms. */
+  silenceMs(fromUs: number, toUs: number): number {
+    let beforeUs = fromUs
+    let longestUs = 0
+    for (const { receivedUs } of this.replies) {
+      if (receivedUs < fromUs || receivedUs > toUs) continue
+      longestUs = Math.max(longestUs, receivedUs - beforeUs)
+      beforeUs = receivedUs
+    }
+    return Math.max(longestUs, toUs - beforeUs) / 1000
+  }
+
+  /** How long requests took that were sent in this time, the shortest first, in ms. */
+  latenciesMs(fromUs: number, toUs: number): number[] {
+    return this.replies
+      .filter(({ sentUs }) => sentUs >= fromUs && sentUs <= toUs)
+      .map(({ sentUs, receivedUs }) => (receivedUs - sentUs) / 1000)
+      .sort((a, b) => a - b)
+  }
+
   /** How many values between the lowest and the highest were never acknowledged. */
   gaps(): bigint {
     const sorted = this.#sorted()

@@ -1,5 +1,6 @@
 /** Clients that pull ids without pause and note what they were told, until they are stopped or cut off. */
 import { performance } from 'node:perf_hooks'
+import { setTimeout as pause } from 'node:timers/promises'
 import { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
 import { Journal } from './journal.ts'
@@ -19,8 +20,8 @@ export class Load {
   readonly journals = new Map<string, Journal>()
   /** Error replies, by their first word. */
   readonly errors = new Map<string, number>()
-  /** When each id reply came, in µs: for finding out how long nothing came. */
-  lastReplyUs = 0
+  /** The newest error reply of each first word, whole. */
+  readonly errorTexts = new Map<string, string>()
   #running: Promise<void>[] = []
   #stopped = false
 
@@ -46,6 +47,13 @@ export class Load {
     await Promise.all(this.#running)
   }
 
+  async #refused({ code, text }: ReplyError): Promise<void> {
+    this.errors.set(code, (this.errors.get(code) ?? 0) + 1)
+    this.errorTexts.set(code, text)
+    // As a client that means to try again should.
+    await pause(10)
+  }
+
   async #pull(port: number, { generator, command }: Ask): Promise<void> {
     const connection = ++connections
     let client: RawClient
@@ -61,11 +69,9 @@ export class Load {
         const reply = await client.command(...command)
         const receivedUs = nowUs()
         if (reply instanceof ReplyError) {
-          const word = reply.code
-          this.errors.set(word, (this.errors.get(word) ?? 0) + 1)
+          await this.#refused(reply)
           continue
         }
-        this.lastReplyUs = receivedUs
         const ids = [reply].flat().map((value) => BigInt(value as string | bigint))
         journal.add({ ids, sentUs, receivedUs, connection })
       }

@@ -18,6 +18,19 @@ export function storedWorkerBoundUs(file: string, workerId: number): bigint {
   })
 }
 
+/** Every worker id that was ever claimed, with its bound in Unix µs. */
+export function storedWorkerIds(file: string): { readonly id: number; readonly boundUs: bigint }[] {
+  return withDatabase(file, (database) =>
+    database
+      .prepare("SELECT key, value FROM records WHERE key LIKE 'workers/%' AND value IS NOT NULL")
+      .all()
+      .map(({ key, value }) => ({
+        id: Number((key as string).slice('workers/'.length)),
+        boundUs: BigInt(JSON.parse(value as string).boundUs),
+      })),
+  )
+}
+
 /** Whether an id of the layout `twitter` lies below the stored bound: of its counter, or of its worker id. */
 export function isCovered(file: string, kind: string, generator: string, id: bigint): boolean {
   if (kind === 'sequence' || kind === 'segment') return id < storedBound(file, generator)

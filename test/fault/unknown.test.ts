@@ -1,0 +1,57 @@
+/**
+ * Writes whose outcome nobody learns: the disk takes longer than calls may, so that every reserve ends as
+ * UNKNOWN, though it was carried out. Each such range is left alone for ever, and ids come again by themselves.
+ */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { startFahao } from '../launch/fahao.ts'
+import { create, judge, roundsOf, until } from './campaign.ts'
+import { Load, nowUs } from './load.ts'
+import { isCovered, storedBound } from './stored.ts'
+import { breakSyncs } from './trace.ts'
+
+const kinds = ['sequence', 'segment', 'timestamp', 'snowflake'] as const
+const asks = kinds.map((generator) => ({ generator, command: ['ID.NEXT', generator, 'COUNT', 3] }))
+const short = ['HORIZON', '200ms', 'ISSUETIMEOUT', '300ms']
+
+describe('a store that answers too late', () => {
+  it('costs gaps, never an id', { timeout: 1_200_000 }, async (t) => {
+    const rounds = roundsOf(2, 0.1)
+    const args = ['--call-timeout', '200ms', '--lead', '1s', '--log-level', 'warn']
+    const server = await startFahao(t, { args })
+    const client = await server.connect()
+    for (const kind of ['sequence', 'segment']) await create(client, kind, kind, 'STEP', '50', ...short)
+    await create(client, 'timestamp', 'timestamp', ...short)
+    await create(client, 'snowflake', 'snowflake', 'ISSUETIMEOUT', '300ms')
+    const load = new Load()
+    const recoveriesMs: number[] = []
+    let aboveBound = 0
+    for (let round = 0; round < rounds; round++) {
+      load.start([server.resp], asks)
+      await pause(500)
+      const fault = await breakSyncs(t, server.pid, 'delay_enter=1000000')
+      await pause(2500)
+      assert.ok(load.errors.has('DRY'), `ids in hand end: ${[...load.errors.keys()]}`)
+      await fault.end()
+      const endedUs = nowUs()
+      for (const kind of kinds) {
+        await until(
+          () => client.command('ID.NEXT', kind),
+          (reply) => typeof reply === 'string',
+          5000,
+        )
+      }
+      recoveriesMs.push((nowUs() - endedUs) / 1000)
+      await pause(300)
+      await load.stop()
+      for (const kind of kinds)
+        if (!isCovered(server.file, kind, kind, load.journal(kind).highest)) aboveBound++
+    }
+    for (const word of load.errors.keys()) assert.ok(['DRY', 'UNKNOWN', 'UNAVAILABLE'].includes(word), word)
+    assert.match(load.errorTexts.get('DRY')!, /did not answer within 200 ms/)
+    assert.ok(load.journal('sequence').gaps() > 0n, 'a range without an answer was used')
+    assert.ok(load.journal('sequence').highest < storedBound(server.file, 'sequence'))
+    judge(t, load, ['sequence', 'timestamp'], { name: 'lost replies', rounds, aboveBound, recoveriesMs })
+  })
+})
