@@ -8,8 +8,8 @@ import { exitCodes } from './exit-codes.ts'
 const echoUs = 500_000
 
 /**
- * Resolves at the first SIGTERM or SIGINT. Another one, later, ends the process at once, with 128 + its number:
- * no id repeats after that, at most a range in hand stays unused.
+ * Resolves at the first SIGTERM or SIGINT. Another one, later, ends the process at once, by that signal, which
+ * shells show as 128 + its number: no id repeats after that, at most a range in hand stays unused.
  */
 export function stopAsked(log: Logger): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
@@ -19,11 +19,19 @@ export function stopAsked(log: Logger): Promise<NodeJS.Signals> {
       resolve(signal)
       if (systemClock.monoUs() - askedUs < echoUs) return
       log.warn(`${signal} again: ending at once`)
-      process.exit(128 + constants.signals[signal])
+      endBy(signal)
     }
     process.on('SIGTERM', onSignal)
     process.on('SIGINT', onSignal)
   })
+}
+
+/** As if nobody had listened: process.exit would wait for the thread that writes the store, and so for its disk. */
+function endBy(signal: NodeJS.Signals): void {
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
+  // The first process of a container does not hear its own signals.
+  process.exit(128 + constants.signals[signal])
 }
 
 /** A bug ends the process at once: what holds state after one cannot be trusted, and a crash repeats no id. */

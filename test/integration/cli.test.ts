@@ -258,10 +258,7 @@ describe('a stop', () => {
   })
 
   test('told twice at once, as npm does, is told once; told again later, ends at once', async (t) => {
-    for (const [signal, code] of [
-      ['SIGTERM', 143],
-      ['SIGINT', 130],
-    ] as const) {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const server = await startFahao(t)
       // A request that never ends holds the stop up.
       const socket = connect(Number(new URL(server.http).port), '127.0.0.1')
@@ -276,7 +273,7 @@ describe('a stop', () => {
         server.signal(signal)
         await pause(50)
       }
-      assert.deepEqual(await server.exited, { code, signal: null })
+      assert.deepEqual(await server.exited, { code: null, signal })
       assert.ok(performance.now() - since >= 500)
     }
   })
