@@ -6,6 +6,9 @@ import { checkTables, createTables } from './schema.ts'
 
 /** SQLite's primary result codes that are told apart; https://sqlite.org/rescode.html */
 const busy = 5
+const full = 13
+/** The index of the log could not grow: what a full disk looks like to who opens the file. */
+const ioErrorSharedMemorySize = 4874
 const sentences: Readonly<Record<number, string>> = {
   5: 'is locked by another process',
   8: 'is read-only: let this user write the file and its folder',
@@ -76,5 +79,5 @@ export function isBusy(error: unknown): boolean {
 /** The primary result code; 0 when the error is not SQLite's. */
 function resultCode(error: unknown): number {
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0
-  return code & 0xff
+  return code === ioErrorSharedMemorySize ? full : code & 0xff
 }
