@@ -1,0 +1,188 @@
+/** node-redis as it comes from the registry, in both protocols. */
+import assert from 'node:assert/strict'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { createClient, createClientPool, RESP_TYPES, type RespVersions } from 'redis'
+import { type FahaoServer, startFahao } from '../launch/fahao.ts'
+import { Scope } from '../launch/lifetime.ts'
+import {
+  assertDistinct,
+  assertGapless,
+  assertIncreasing,
+  creations,
+  issuedOf,
+  narrow,
+  ordered,
+  wide,
+} from './examples.ts'
+
+const safe = BigInt(Number.MAX_SAFE_INTEGER)
+
+for (const RESP of [2, 3] as const) {
+  describe(`node-redis over RESP${RESP}`, () => {
+    let server: FahaoServer
+    const scope = new Scope()
+    before(async () => {
+      server = await startFahao(scope)
+    })
+    after(() => scope.end())
+
+    const options = () => ({ RESP: RESP as RespVersions, socket: { port: server.resp, host: '127.0.0.1' } })
+
+    async function connect(t: TestContext) {
+      const client = createClient(options())
+      // It reports each lost connection, and this server is stopped under it.
+      client.on('error', () => {})
+      await client.connect()
+      t.after(() => client.destroy())
+      return client
+    }
+
+    test('creates all four kinds, and gets ids of each as text', async (t) => {
+      const client = await connect(t)
+      for (const creation of creations) assert.equal(await client.sendCommand(creation), 'OK')
+      for (const [, name] of creations as [string, string][]) {
+        const texts = (await client.sendCommand(['ID.NEXT', name, 'COUNT', '100'])) as unknown as string[]
+        texts.push((await client.sendCommand(['ID.NEXT', name])) as unknown as string)
+        assert.equal(texts.length, 101)
+        assertDistinct(texts)
+        if (!ordered.includes(name)) continue
+        assertIncreasing(texts.map((text) => text.replace(/^\D+/, '')))
+        const decoded = await client.sendCommand(['ID.DECODE', texts[100]!, name])
+        const raw =
+          RESP === 2 ? (decoded as unknown as string[])[1] : (decoded as unknown as { id: string }).id
+        assert.equal(await client.get(name), raw)
+      }
+    })
+
+    test('counts with INCR and INCRBY, and reads with GET and MGET', async (t) => {
+      const client = await connect(t)
+      await client.sendCommand(['ID.CREATE', 'count', 'KIND', 'sequence'])
+      assert.equal(await client.incr('count'), 1)
+      assert.equal(await client.incrBy('count', 10), 11)
+      assert.equal(await client.incr('count'), 12)
+      assert.equal(await client.get('count'), '12')
+      assert.deepEqual(await client.mGet(['count', 'nobody']), ['12', null])
+      assert.deepEqual(await client.sendCommand(['ID.RANGE', 'count', '5']), [['13', '18']])
+      for (const name of narrow) assert.equal(typeof (await client.incr(name)), 'number')
+    })
+
+    test('makes, moves, finds, scans and drops generators by Redis’s names', async (t) => {
+      const client = await connect(t)
+      assert.equal(await client.set('moved', '41', { condition: 'NX' }), 'OK')
+      assert.equal(await client.set('moved', '41', { condition: 'NX' }), null)
+      assert.equal(await client.incr('moved'), 42)
+      await assert.rejects(client.set('moved', '41'), /^(Simple)?Error: ERR .*42/)
+      assert.equal(await client.exists(['moved', 'moved', 'nobody']), 2)
+      const created = Array.from({ length: 25 }, (_, at) => `scan:${at}`).sort()
+      await Promise.all(created.map((name) => client.set(name, 0)))
+      const found: string[] = []
+      for await (const names of client.scanIterator({ MATCH: 'scan:*', COUNT: 4 })) found.push(...names)
+      assert.deepEqual(found, created)
+      assert.equal(await client.del(created), 25)
+      assert.equal(await client.exists(created), 0)
+    })
+
+    test('gets a snowflake past 2^53 exactly or not at all', async (t) => {
+      const client = await connect(t)
+      for (const name of wide) {
+        const before = await issuedOf(server, name)
+        const asked = [client.incr(name), client.incrBy(name, 1), client.sendCommand(['INCR', name])]
+        if (RESP === 2) {
+          for (const reply of asked) await assert.rejects(reply, /UNSAFE .*ID\.NEXT/)
+          assert.equal(await issuedOf(server, name), before)
+        } else {
+          const ids = (await Promise.all(asked)) as unknown as bigint[]
+          assert.ok(ids.every((id) => typeof id === 'bigint' && id > safe))
+          assertIncreasing(ids)
+          assert.equal(await client.get(name), String(ids[2]))
+          assert.equal(await issuedOf(server, name), before + 3n)
+        }
+      }
+    })
+
+    test('gets them as text where the caller maps numbers to text, in RESP3', async (t) => {
+      const client = await connect(t)
+      const asText = client.withTypeMapping({
+        [RESP_TYPES.NUMBER]: String,
+        [RESP_TYPES.BIG_NUMBER]: String,
+      })
+      assert.match(String(await asText.incr('order')), /^\d+$/)
+      // In RESP2 the server cannot see that this caller would read the digits.
+      if (RESP === 2) return void (await assert.rejects(asText.incr('event'), /UNSAFE/))
+      const id = (await asText.incr('event')) as unknown
+      assert.equal(typeof id, 'string')
+      assert.equal(await client.get('event'), id)
+    })
+
+    test('takes a thousand ids of each kind in one pipeline, in order', async (t) => {
+      const client = await connect(t)
+      for (const name of [...narrow, ...wide]) {
+        const pipeline = client.multi()
+        for (let sent = 0; sent < 1000; sent++) pipeline.addCommand(['ID.NEXT', name])
+        const texts = (await pipeline.execAsPipeline()) as unknown as string[]
+        assert.equal(texts.length, 1000)
+        assertDistinct(texts)
+        if (ordered.includes(name)) assertIncreasing(texts.map((text) => text.replace(/^\D+/, '')))
+      }
+      const ids = await Promise.all(Array.from({ length: 1000 }, () => client.incr('order')))
+      assertIncreasing(ids)
+    })
+
+    test('a pipeline in which some requests fail gives the ids to the others', async (t) => {
+      const client = await connect(t)
+      const first = BigInt((await client.get('order')) ?? 0) + 1n
+      const replies = await Promise.allSettled([
+        client.incr('order'),
+        client.incr('nobody'),
+        client.sendCommand(['DECR', 'order']),
+        client.eval('return 1'),
+        client.incr('order'),
+      ])
+      assert.deepEqual(
+        replies.map((reply) =>
+          reply.status === 'fulfilled' ? Number(reply.value) : reply.reason.message.split(' ')[0],
+        ),
+        [Number(first), 'NOGENERATOR', 'ERR', 'ERR', Number(first + 1n)],
+      )
+    })
+
+    test('a transaction is refused with the way around it, and loses its ids to a gap', async (t) => {
+      const client = await connect(t)
+      const id = await client.incr('order')
+      // The library sends all of it before it reads that there are no transactions.
+      await assert.rejects(client.multi().incr('order').exec(), /MULTI is not supported: .*pipeline/)
+      assert.equal(await client.incr('order'), id + 2)
+    })
+
+    test('a pool of 50 connections gets every id once', async (t) => {
+      const pool = createClientPool(options(), { minimum: 50, maximum: 50 })
+      t.after(() => pool.destroy())
+      await pool.connect()
+      await pool.sendCommand(['ID.CREATE', 'pooled', 'KIND', 'sequence'])
+      const own: number[][] = await Promise.all(
+        Array.from({ length: 50 }, () =>
+          pool.execute(async (client) => {
+            const ids: number[] = []
+            for (let drawn = 0; drawn < 40; drawn++) ids.push(await client.incr('pooled'))
+            return ids
+          }),
+        ),
+      )
+      for (const ids of own) assertIncreasing(ids)
+      assertGapless(own.flat(), 1n)
+    })
+
+    test('reconnects by itself to a server that was stopped or killed, and goes on above', async (t) => {
+      const client = await connect(t)
+      const id = await client.incr('order')
+      const text = (await client.sendCommand(['ID.NEXT', 'event'])) as unknown as string
+      await server.restart()
+      assert.equal(await client.incr('order'), id + 1)
+      await server.kill()
+      const waiting = client.incr('order')
+      await server.restart()
+      assertIncreasing([id + 1, await waiting, await client.incr('order')])
+      assertIncreasing([text, (await client.sendCommand(['ID.NEXT', 'event'])) as unknown as string])
+    })
+  })
+}
