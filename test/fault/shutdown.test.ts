@@ -19,7 +19,7 @@ describe('a server that is told to stop', () => {
   it('exits with 0 under load, and the next life goes on without a gap', {
     timeout: 1_200_000,
   }, async (t) => {
-    const rounds = roundsOf(4)
+    const rounds = roundsOf(4, 0.25)
     const server = await startFahao(t, { args: [...quiet, '--auto-create', '*=sequence'] })
     const load = new Load()
     const recoveriesMs: number[] = []
