@@ -9,6 +9,7 @@ import type { Layout } from './ids/layout.ts'
 import { parseLayout } from './ids/layout-text.ts'
 import { Run } from './ids/run.ts'
 import { ClockHand } from './issuing/clock-hand.ts'
+import type { Ready } from './issuing/ready.ts'
 
 export { type ErrorCode, FahaoError } from './base/errors.ts'
 export { type DecodedId, decode, encode, type IdParts } from './ids/encoding.ts'
@@ -85,20 +86,26 @@ export function snowflake(options: SnowflakeOptions): Snowflake {
 
 class LocalSnowflake implements Snowflake {
   readonly #hand: ClockHand
+  readonly #ready: Ready
   readonly #run = new Run()
 
   constructor(hand: ClockHand) {
     this.#hand = hand
+    this.#ready = hand.ready
   }
 
   next(): bigint {
-    if (this.#hand.take(1, this.#run) === 0) throw this.#dry()
+    this.#take()
     return this.#run.first
   }
 
   nextText(): string {
-    if (this.#hand.take(1, this.#run) === 0) throw this.#dry()
+    this.#take()
     return this.#run.toString()
+  }
+
+  #take(): void {
+    if (this.#ready.take(1, this.#run) === 0 && this.#hand.take(1, this.#run) === 0) throw this.#dry()
   }
 
   #dry(): FahaoError {

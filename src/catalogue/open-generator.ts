@@ -4,6 +4,7 @@ import type { Timeline } from '../base/timeline.ts'
 import { compileFormat, type Format } from '../ids/format.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
+import type { Reservoir } from '../issuing/reservoir.ts'
 import type { Generator, Mode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { OpenIssuer } from './issuers.ts'
@@ -30,6 +31,7 @@ export class OpenGenerator implements Generator {
   readonly incarnation: bigint
   /** The version of its record. */
   readonly version: bigint
+  readonly #issuer: Reservoir
   readonly #open: OpenIssuer
   readonly #deps: OpenGeneratorDeps
   readonly #format: Format | undefined
@@ -45,6 +47,7 @@ export class OpenGenerator implements Generator {
     this.definition = stored.definition
     this.incarnation = stored.incarnation
     this.version = version
+    this.#issuer = open.issuer
     this.#open = open
     this.#deps = deps
     this.#format = formatOf(name, stored.definition, deps.nodeIndex)
@@ -64,7 +67,7 @@ export class OpenGenerator implements Generator {
   }
 
   take(count: number, run: Run): number {
-    return this.#open.issuer.take(count, run)
+    return this.#issuer.take(count, run)
   }
 
   async draw(count: number, options?: DrawOptions): Promise<Run[]> {
@@ -81,20 +84,20 @@ export class OpenGenerator implements Generator {
   }
 
   #draw(count: number, options?: DrawOptions): Promise<Run[]> {
-    if (!options?.contiguous || this.contiguous) return this.#open.issuer.draw(count, options)
+    if (!options?.contiguous || this.contiguous) return this.#issuer.draw(count, options)
     throw new FahaoError('WRONGTYPE', `ids of '${this.name}' are not contiguous`)
   }
 
   nextIsSafe(): boolean {
-    return this.#open.issuer.nextIsSafe()
+    return this.#issuer.nextIsSafe()
   }
 
   lastIssued(): bigint | undefined {
-    return this.#open.issuer.lastIssued()
+    return this.#issuer.lastIssued()
   }
 
   stats(): IssuerStats {
-    return this.#open.issuer.stats()
+    return this.#issuer.stats()
   }
 
   text(id: bigint): string {
@@ -126,7 +129,7 @@ export class OpenGenerator implements Generator {
 
   /** Stops issuing, tells waiting callers why, and releases what can be. */
   close(reason: Error): Promise<void> {
-    return this.#open.issuer.close(reason)
+    return this.#issuer.close(reason)
   }
 }
 

@@ -6,12 +6,13 @@
  *  2. A pair is issued only while its time lies in `[start, end)` of what was granted.
  *  3. Time runs ahead of the timeline by at most `borrowMax`, counted from where a grant had to start when that
  *     was in the future already, so that a bound ahead of the clock slows nothing down and sticks nowhere.
- *  4. An idle hand never issues with a stale time: time is read anew in every callback.
+ *  4. An idle hand never issues with a stale time: time is read anew in every callback, and every 64 ids.
  */
 import type { Random } from '../base/clock.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Layout } from '../ids/layout.ts'
 import { Run } from '../ids/run.ts'
+import { Ready } from './ready.ts'
 
 /** What a clock hand is made of. */
 export type ClockHandOptions = {
@@ -22,11 +23,16 @@ export type ClockHandOptions = {
   readonly sequenceStart: 'zero' | 'random'
 }
 
+/** So many ids are issued by one reading of the clock, at most. */
+const burst = 64
+
 /** Runs are stepped through in doubles: a stride above this would lose bits. */
 const strideMax = 2 ** 20
 
 /** See the invariants at the top of the file. */
 export class ClockHand {
+  /** Ids of the moment: taken back at the end of every callback, and by whatever is called here. */
+  readonly ready = new Ready()
   readonly #layout: Layout
   readonly #timeline: Timeline
   readonly #random: Random | undefined
@@ -52,6 +58,8 @@ export class ClockHand {
   #lo = 0
   #seenUs = -1
   #now = 0
+  #issued = 0
+  #recallAsked = false
   /** Time may not go beyond. */
   #limit = 0
   /** Where time was granted from when that was ahead of the timeline, and the timeline then. */
@@ -95,11 +103,13 @@ export class ClockHand {
 
   /** First unit of which nothing has been issued. */
   get untouched(): number {
+    this.recall()
     return this.#sequence > 0 ? this.#time + 1 : this.#time
   }
 
   /** Makes `[start, end)`, in units since the epoch, the time to issue from, with this node. */
   grant(node: number, start: number, end: number): void {
+    this.recall()
     const us = this.#timeline.nowUs()
     this.#see(us)
     if (start !== this.#start || node !== this.#node) {
@@ -118,9 +128,22 @@ export class ClockHand {
 
   /** Takes up to `count` ids into `run`, all of one unit of time; 0 when no granted time is at hand. */
   take(count: number, run: Run): number {
-    const us = this.#timeline.burstUs()
-    if (us !== this.#seenUs) this.#see(us)
-    return this.#next(count, run)
+    this.#see(this.#timeline.nowUs())
+    const taken = this.#next(count, run)
+    if (taken > 0) this.#prepare()
+    return taken
+  }
+
+  /** How many ids have been taken, ready ones too. */
+  get issued(): number {
+    return this.#issued + this.ready.taken
+  }
+
+  /** Takes back what is ready. */
+  recall(): void {
+    const taken = this.ready.recall()
+    this.#issued += taken
+    this.#sequence += taken
   }
 
   /** How many ids could be taken at this moment. */
@@ -149,6 +172,7 @@ export class ClockHand {
 
   /** The newest id issued from here. */
   lastIssued(): bigint | undefined {
+    this.recall()
     this.#noteLast()
     return this.#last.count === 0 ? undefined : this.#last.first
   }
@@ -160,6 +184,7 @@ export class ClockHand {
 
   /** Takes the granted time away. */
   clear(): void {
+    this.recall()
     this.#end = 0
   }
 
@@ -181,7 +206,27 @@ export class ClockHand {
     run.count = taken
     run.stride = this.#stride
     this.#sequence += taken
+    this.#issued += taken
     return taken
+  }
+
+  /** Makes more ids of this unit of time ready until the callback ends. */
+  #prepare(): void {
+    if (this.#stride > strideMax) return
+    const untilCarry = this.#lowSpan - (this.#sequence % this.#lowSpan)
+    const count = Math.min(burst - 1, this.capacity - this.#sequence, untilCarry)
+    if (count <= 0) return
+    const high = Math.floor(this.#sequence / this.#lowSpan)
+    const low = this.#sequence - high * this.#lowSpan
+    this.ready.make(this.#hi + high * this.#highScale, this.#lo + low * this.#lowScale, count, this.#stride)
+    if (this.#recallAsked) return
+    this.#recallAsked = true
+    queueMicrotask(this.#endOfCallback)
+  }
+
+  readonly #endOfCallback = () => {
+    this.#recallAsked = false
+    this.recall()
   }
 
   #compose(sequence: number, run: Run): void {
@@ -191,6 +236,7 @@ export class ClockHand {
   }
 
   #see(us: number): void {
+    this.recall()
     this.#seenUs = us
     this.#now = this.unitsAt(us)
     const anchored = this.#anchor + Math.floor((us - this.#anchorUs) / this.#layout.unitUs)

@@ -12,6 +12,7 @@ import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Reservation } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
 import type { Hand } from './hand.ts'
+import type { Ready } from './ready.ts'
 import { lowMark, type RefillNeed, refillSize, StepSize, stepMaxBinds } from './step.ts'
 import { collectRuns, type Stock } from './stock.ts'
 
@@ -46,6 +47,7 @@ export type CounterStockOptions = {
 
 /** See the invariants at the top of the file. */
 export class CounterStock implements Stock {
+  readonly ready: Ready
   low = false
   reserved = 0
   released = 0
@@ -65,6 +67,7 @@ export class CounterStock implements Stock {
   /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */
   constructor(hand: Hand, bound: bigint, options: CounterStockOptions) {
     this.#hand = hand
+    this.ready = hand.ready
     this.#options = options
     this.#step = new StepSize(options.step, options.stepMax)
     this.#bound = bound > options.floor ? bound : options.floor
@@ -73,8 +76,13 @@ export class CounterStock implements Stock {
 
   take(count: number, run: Run): number {
     const taken = this.#hand.take(count, run)
-    if (this.#hand.left < this.#mark) this.low = true
+    this.#look()
+    if (!this.low) this.#hand.prepare(this.#mark)
     return taken
+  }
+
+  get issued(): number {
+    return this.#hand.issued
   }
 
   available(): number {
@@ -83,7 +91,9 @@ export class CounterStock implements Stock {
 
   collect(count: number, contiguous: boolean): Run[] | undefined {
     if (this.#hand.left < count || (contiguous && !this.#hand.align(count))) return undefined
-    return collectRuns(this, count)
+    const runs = collectRuns(this.#hand, count)
+    this.#look()
+    return runs
   }
 
   async refill(demand: number, contiguous: number): Promise<void> {
@@ -153,6 +163,10 @@ export class CounterStock implements Stock {
     // A refused or lost release is a gap, which is allowed; trying again is not.
     const gone = await engine.release(counter, this.#newest, from, { incarnation }).catch(() => false)
     if (gone) this.released += size
+  }
+
+  #look(): void {
+    if (this.#hand.left < this.#mark) this.low = true
   }
 
   #need(demand: number, contiguous: number): RefillNeed {

@@ -1,15 +1,22 @@
 /** Ranges of a counter in hand, in whatever order they are issued. */
 import type { Range } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
+import type { Ready } from './ready.ts'
 
 /** What a counter's stock needs of the ids that it holds. */
 export interface Hand {
+  /** What may be issued past `take`. Whatever else is called takes it back. */
+  readonly ready: Ready
   /** How many ids are in hand. */
   readonly left: number
+  /** How many were taken, ready ones too. */
+  readonly issued: number
   /** Takes a range in hand, above all that were added before. */
   add(range: Range): void
   /** Takes up to `count` ids into `run`, 0 when nothing is left. */
   take(count: number, run: Run): number
+  /** Makes ids ready, but leaves at least `keep` in hand. */
+  prepare(keep: number): void
   /** Drops ids until the next `count` are one run; false, and nothing dropped, when there is no such run. */
   align(count: number): boolean
   /** Drops every id below `floor`. */

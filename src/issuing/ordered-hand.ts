@@ -11,12 +11,14 @@ import type { Range } from '../engine/engine.ts'
 import { type Run, safeHi, two32 } from '../ids/run.ts'
 
 import type { Hand } from './hand.ts'
+import { Ready } from './ready.ts'
 
 /** A range in hand: the next id of it, and how many are left. */
 type Piece = { next: bigint; left: number; end: bigint }
 
 /** See the invariants at the top of the file. */
 export class OrderedHand implements Hand {
+  readonly ready = new Ready()
   readonly #increment: number
   readonly #offset: bigint
   readonly #later: Piece[] = []
@@ -26,6 +28,7 @@ export class OrderedHand implements Hand {
   #left = 0
   #end = 0n
   #laterLeft = 0
+  #issued = 0
 
   /** Issues ids that are ≡ `offset` (mod `increment`). */
   constructor(increment: number, offset: bigint) {
@@ -35,7 +38,12 @@ export class OrderedHand implements Hand {
 
   /** How many ids are in hand. */
   get left(): number {
+    this.#recall()
     return this.#left + this.#laterLeft
+  }
+
+  get issued(): number {
+    return this.#issued + this.ready.taken
   }
 
   /** The next id; only while something is left. */
@@ -45,6 +53,7 @@ export class OrderedHand implements Hand {
 
   /** Takes a range in hand. It starts at or above the end of the one added before. */
   add(range: Range): void {
+    this.#recall()
     const piece = this.#piece(range)
     const tail = this.#later.at(-1)
     const tailEnd = tail?.end ?? this.#end
@@ -62,18 +71,28 @@ export class OrderedHand implements Hand {
 
   /** Takes up to `count` ids of the current range. */
   take(count: number, run: Run): number {
+    this.#recall()
     if (this.#left === 0) return 0
     const taken = count < this.#left ? count : this.#left
     run.hi = this.#hi
     run.lo = this.#lo
     run.count = taken
     run.stride = this.#increment
+    this.#issued += taken
     this.#skip(taken)
     return taken
   }
 
+  prepare(keep: number): void {
+    const spare = this.left - keep
+    const untilCarry = Math.floor((two32 - 1 - this.#lo) / this.#increment) + 1
+    const count = Math.floor(Math.min(this.#left, spare, untilCarry))
+    if (count > 0) this.ready.make(this.#hi, this.#lo, count, this.#increment)
+  }
+
   /** Whether `count` ids are left in one run, once the ranges before it are dropped; drops them. */
   align(count: number): boolean {
+    this.#recall()
     if (this.#left >= count) return true
     const fitting = this.#later.findIndex((piece) => piece.left >= count)
     if (fitting < 0) return false
@@ -83,6 +102,7 @@ export class OrderedHand implements Hand {
 
   /** Drops every id below `floor`. */
   dropBelow(floor: bigint): void {
+    this.#recall()
     while (this.#left > 0 && this.#end <= floor) this.#shift()
     if (this.#left === 0 || this.#next >= floor) return
     const below = this.#countBelow(this.#next, floor)
@@ -91,10 +111,12 @@ export class OrderedHand implements Hand {
   }
 
   nextIsSafe(bound: bigint): boolean {
+    this.#recall()
     return this.#left > 0 ? this.#hi < safeHi : bound < 2n ** 53n
   }
 
   newest(bound: bigint, floor: bigint): bigint | undefined {
+    this.#recall()
     const next = this.#left > 0 ? this.#next : this.#firstFrom(bound)
     const newest = next - BigInt(this.#increment)
     return newest < floor ? undefined : newest
@@ -105,6 +127,7 @@ export class OrderedHand implements Hand {
    * ranges have become one, so the newest range tells.
    */
   untouchedUpTo(end: bigint): bigint | undefined {
+    this.#recall()
     const newest = this.#later.at(-1)
     if (newest !== undefined) return newest.end === end ? newest.next : undefined
     return this.#left > 0 && this.#end === end ? this.#next : undefined
@@ -112,9 +135,17 @@ export class OrderedHand implements Hand {
 
   /** Lets go of everything. */
   clear(): void {
+    this.#recall()
     this.#later.length = 0
     this.#laterLeft = 0
     this.#left = 0
+  }
+
+  #recall(): void {
+    const taken = this.ready.recall()
+    if (taken === 0) return
+    this.#issued += taken
+    this.#skip(taken)
   }
 
   #piece(range: Range): Piece {

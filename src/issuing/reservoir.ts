@@ -12,10 +12,11 @@
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import type { Run } from '../ids/run.ts'
+import { type Run, safeHi } from '../ids/run.ts'
 import type { DrawOptions, Issuer, IssuerStats } from './issuer.ts'
 import { aborted, Line, type Waiter, type Wish } from './line.ts'
 import { Meter } from './meter.ts'
+import type { Ready } from './ready.ts'
 import type { Stock } from './stock.ts'
 
 /** Limits of waiting. */
@@ -36,11 +37,11 @@ const retryMaxMs = 1000
 /** Issues from a stock. See the invariants at the top of the file. */
 export class Reservoir implements Issuer {
   readonly #stock: Stock
+  readonly #ready: Ready
   readonly #options: ReservoirOptions
   readonly #clock: Clock
   readonly #line: Line
   readonly #meter: Meter
-  #issued = 0
   #waits = 0
   #refills = 0
   #refillFailures = 0
@@ -54,6 +55,7 @@ export class Reservoir implements Issuer {
 
   constructor(stock: Stock, options: ReservoirOptions) {
     this.#stock = stock
+    this.#ready = stock.ready
     this.#options = options
     this.#clock = options.clock
     this.#meter = new Meter(options.clock.monoUs())
@@ -66,11 +68,7 @@ export class Reservoir implements Issuer {
   }
 
   take(count: number, run: Run): number {
-    if (this.#line.length !== 0 || this.#closed !== undefined) return 0
-    const taken = this.#stock.take(count, run)
-    this.#issued += taken
-    if (this.#stock.low) this.#refill()
-    return taken
+    return this.#ready.take(count, run) || this.#takeLooking(count, run)
   }
 
   draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
@@ -93,7 +91,7 @@ export class Reservoir implements Issuer {
   }
 
   nextIsSafe(): boolean {
-    return this.#stock.nextIsSafe()
+    return this.#ready.count > 0 ? this.#ready.hi < safeHi : this.#stock.nextIsSafe()
   }
 
   lastIssued(): bigint | undefined {
@@ -103,7 +101,7 @@ export class Reservoir implements Issuer {
   stats(): IssuerStats {
     const ratePerSecond = this.observeRate()
     return {
-      issued: this.#issued,
+      issued: this.#stock.issued,
       ratePerSecond,
       inHand: this.#stock.available(),
       inHandSeconds: this.#stock.seconds(ratePerSecond),
@@ -120,7 +118,7 @@ export class Reservoir implements Issuer {
 
   /** Ids per second now; a stock sizes its refills by it. */
   observeRate(): number {
-    return this.#meter.observe(this.#issued, this.#clock.monoUs())
+    return this.#meter.observe(this.#stock.issued, this.#clock.monoUs())
   }
 
   /** Runs `task`, which reserves, with no refill under way before it ends. */
@@ -134,6 +132,8 @@ export class Reservoir implements Issuer {
 
   async close(reason: Error): Promise<void> {
     this.#closed ??= reason
+    // Looking at the stock takes back what is ready.
+    this.#stock.available()
     this.#retry?.cancel()
     this.#wake?.cancel()
     while (this.#line.length > 0) this.#line.settleFirst(reason)
@@ -142,12 +142,18 @@ export class Reservoir implements Issuer {
     await this.#stock.close()
   }
 
+  /** What is ready has run out, or was taken back because somebody waits, or because this is closed. */
+  #takeLooking(count: number, run: Run): number {
+    if (this.#line.length !== 0 || this.#closed !== undefined) return 0
+    const taken = this.#stock.take(count, run)
+    if (this.#stock.low) this.#refill()
+    return taken
+  }
+
   /** The ids that are wished for; what forbids them; or undefined while they are not in hand. */
   #collect({ count, contiguous, safe }: Wish): Run[] | Error | undefined {
     if (safe && this.#stock.available() > 0 && !this.#stock.nextIsSafe()) return unsafe()
-    const runs = this.#stock.collect(count, contiguous)
-    if (runs !== undefined) this.#issued += count
-    return runs
+    return this.#stock.collect(count, contiguous)
   }
 
   /** Serves the line from what is in hand, in order, as far as it goes. */

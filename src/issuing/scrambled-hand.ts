@@ -24,6 +24,9 @@ export class ScrambledHand extends OrderedHand {
     return taken
   }
 
+  /** What leaves this hand has to be mapped. */
+  override prepare(): void {}
+
   /** Neighbours are not neighbours any more. */
   override align(count: number): boolean {
     return count === 1 && super.align(1)

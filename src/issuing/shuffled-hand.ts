@@ -11,6 +11,7 @@ import type { Range } from '../engine/engine.ts'
 import type { BlockPermutation } from '../ids/permutation.ts'
 import type { Run } from '../ids/run.ts'
 import type { Hand } from './hand.ts'
+import { Ready } from './ready.ts'
 
 /** What is left of a range: its first id, how many there are, and its end. */
 type Piece = { first: bigint; left: number; readonly end: bigint }
@@ -19,6 +20,9 @@ const numberMax = BigInt(Number.MAX_SAFE_INTEGER)
 
 /** See the invariants at the top of the file. */
 export class ShuffledHand implements Hand {
+  /** Always empty: each id has to be permuted. */
+  readonly ready = new Ready()
+  issued = 0
   readonly #permutation: BlockPermutation
   readonly #blockSize: number
   readonly #increment: bigint
@@ -58,8 +62,11 @@ export class ShuffledHand implements Hand {
     const place = this.#permutation.forward(this.#block, this.#used, this.#size)
     run.setOne(this.#block + BigInt(place) * this.#increment)
     this.#used++
+    this.issued++
     return 1
   }
+
+  prepare(): void {}
 
   /** Ids in hand are in no order: only a run of one is. */
   align(count: number): boolean {

@@ -13,6 +13,7 @@ import { describe, FahaoError } from '../base/errors.ts'
 import type { Layout } from '../ids/layout.ts'
 import type { Run } from '../ids/run.ts'
 import type { ClockHand } from './clock-hand.ts'
+import type { Ready } from './ready.ts'
 import type { Stock } from './stock.ts'
 import { borrowedUp, fullTime } from './timestamp-stock.ts'
 import type { Worker } from './worker.ts'
@@ -35,6 +36,7 @@ const spareUs = 1_000_000
 
 /** See the invariants at the top of the file. */
 export class SnowflakeStock implements Stock {
+  readonly ready: Ready
   low = false
   readonly reserved = 0
   readonly released = 0
@@ -50,6 +52,7 @@ export class SnowflakeStock implements Stock {
 
   constructor(hand: ClockHand, options: SnowflakeStockOptions) {
     this.#hand = hand
+    this.ready = hand.ready
     this.#options = options
     this.#unitMax = 2 ** Math.min(options.layout.timeBits, 53)
   }
@@ -58,6 +61,10 @@ export class SnowflakeStock implements Stock {
     const taken = this.#hand.take(count, run)
     this.#look()
     return taken
+  }
+
+  get issued(): number {
+    return this.#hand.issued
   }
 
   available(): number {

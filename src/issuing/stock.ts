@@ -2,11 +2,18 @@
 import { assert } from '../base/assert.ts'
 import type { FahaoError } from '../base/errors.ts'
 import { Run } from '../ids/run.ts'
+import type { Ready } from './ready.ts'
 
 /** The ids in hand of one generator, and the way to more. Driven by its reservoir, never by two at once. */
 export interface Stock {
-  /** Set when a refill should start. Read on every take, so a plain property. */
+  /** What may be issued past `take`. `take` makes ids ready; whatever else is called takes them back. */
+  readonly ready: Ready
+
+  /** Set when a refill should start. */
   low: boolean
+
+  /** Ids issued since the start, ready ones too. */
+  readonly issued: number
 
   /** Takes up to `count` ids into `run`; returns how many, 0 when nothing is in hand. */
   take(count: number, run: Run): number
@@ -52,13 +59,13 @@ export interface Stock {
   close(): Promise<void>
 }
 
-/** Takes exactly `count` ids of a stock that is known to hold them. */
-export function collectRuns(stock: { take(count: number, run: Run): number }, count: number): Run[] {
+/** Takes exactly `count` ids of what is known to hold them. */
+export function collectRuns(hand: { take(count: number, run: Run): number }, count: number): Run[] {
   const runs: Run[] = []
   for (let left = count; left > 0; ) {
     const run = new Run()
-    left -= stock.take(left, run)
-    assert(run.count > 0, 'a stock holds what it says')
+    left -= hand.take(left, run)
+    assert(run.count > 0, 'a hand holds what it says')
     runs.push(run)
   }
   return runs

@@ -11,6 +11,7 @@ import type { Engine, Reservation } from '../engine/engine.ts'
 import type { Layout } from '../ids/layout.ts'
 import type { Run } from '../ids/run.ts'
 import type { ClockHand } from './clock-hand.ts'
+import type { Ready } from './ready.ts'
 import type { Stock } from './stock.ts'
 
 /** What a timestamp's stock is made of. */
@@ -38,6 +39,7 @@ const spareUs = 1_000_000
 
 /** See the invariants at the top of the file. */
 export class TimestampStock implements Stock {
+  readonly ready: Ready
   low = false
   reserved = 0
   released = 0
@@ -58,6 +60,7 @@ export class TimestampStock implements Stock {
 
   constructor(hand: ClockHand, bound: bigint, options: TimestampStockOptions) {
     this.#hand = hand
+    this.ready = hand.ready
     this.#options = options
     this.#capacity = BigInt(hand.capacity)
     this.#unitMax = 2 ** Math.min(options.layout.timeBits, 53)
@@ -69,6 +72,10 @@ export class TimestampStock implements Stock {
     const taken = this.#hand.take(count, run)
     this.#look()
     return taken
+  }
+
+  get issued(): number {
+    return this.#hand.issued
   }
 
   available(): number {

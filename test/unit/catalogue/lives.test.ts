@@ -77,6 +77,15 @@ describe('the next life of a generator', () => {
     if (later) assert.ok((await draw(later))[0]! > early!)
   })
 
+  it('is above them also after a life in which nothing was issued', async () => {
+    const node = await startNode()
+    await node.catalogue.create('g', { kind: 'snowflake' })
+    const [id] = await use(node, 'g', 1)
+    await node.catalogue.alter('g', { kind: 'timestamp' })
+    await node.catalogue.alter('g', { kind: 'segment' })
+    assert.ok((await use(node, 'g', 1))[0]! > id!)
+  })
+
   it('counts the bits above time in', async () => {
     const node = await startNode()
     const layout = (value: number) => `fixed:2=${value},time:41,node:8,sequence:12;epoch=2026-01-01T00:00:00Z`
@@ -131,6 +140,18 @@ describe('the next life of a generator', () => {
     assert.equal(new Set([...before, ...here, ...after]).size, 50)
     assert.ok(after.slice(10).every((id) => id % 3n === 0n))
     assert.equal((await other.catalogue.open('g')).incarnation, 2n)
+  })
+
+  it('refuses the reserves of the one before from the first moment', async () => {
+    const node = await startNode()
+    const other = await startNode({ store: node.store })
+    await node.catalogue.create('g', { kind: 'segment', step: 10 })
+    const there = await other.catalogue.open('g')
+    await draw(there, 10)
+    other.store.watchers.clear()
+    await node.catalogue.alter('g', { increment: 3, offset: 0 })
+    const after = await draw(there, 30)
+    assert.ok(after.every((id) => id % 3n === 0n))
   })
 
   it('keeps the incarnation, and what is in hand, when only tunable options change', async () => {

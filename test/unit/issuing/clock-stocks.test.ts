@@ -226,6 +226,15 @@ describe('a timestamp', () => {
     assert.ok((await next.draw())[0]! > last!)
   })
 
+  it('gives nothing back below where it was moved, although that is the very end of what it holds', async () => {
+    const process = await openTimestamp()
+    await process.draw()
+    const { bound } = await process.engine.counter('generators/t')
+    await process.reservoir.alone(() => process.timestamp.moveTo(Number(bound / 4096n)))
+    await process.close()
+    assert.equal((await process.engine.counter('generators/t')).bound, bound)
+  })
+
   it('goes on when somebody has advanced the counter by an odd number', async () => {
     const process = await openTimestamp({
       horizonMs: 0,
