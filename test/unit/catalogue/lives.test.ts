@@ -150,8 +150,10 @@ describe('the next life of a generator', () => {
     await draw(there, 10)
     other.store.watchers.clear()
     await node.catalogue.alter('g', { increment: 3, offset: 0 })
-    const after = await draw(there, 30)
+    const opened = other.engine.count('counter')
+    const after = (await Promise.all([10, 10, 10].map((count) => draw(there, count)))).flat()
     assert.ok(after.every((id) => id % 3n === 0n))
+    assert.equal(other.engine.count('counter'), opened + 1, 'it is opened once for all who wait')
   })
 
   it('keeps the incarnation, and what is in hand, when only tunable options change', async () => {
@@ -191,6 +193,18 @@ describe('raising the floor', () => {
     assert.ok(ids.at(-1)! > 5000n)
     await node.catalogue.alter('g', { floor: '10' })
     assert.ok((await use(node, 'g', 1))[0]! > 5000n)
+  })
+
+  it('keeps out also what is reserved while it is raised', async () => {
+    const node = await startNode()
+    await node.catalogue.create('g', { kind: 'segment', step: 10 })
+    await use(node, 'g', 3)
+    const held = node.engine.hold('reserve')
+    const raising = node.catalogue.alter('g', { floor: '5000' })
+    await held.arrived
+    assert.deepEqual(await use(node, 'g', 1), [4n])
+    held.letGo()
+    assert.deepEqual(await draw(await raising), [5000n])
   })
 
   it('refuses what makes no sense, and changes nothing then', async () => {
