@@ -15,8 +15,8 @@ const count = integer
   .pipe(
     z
       .bigint()
-      .min(1n)
-      .max(10n ** 12n),
+      .min(1n, 'must be at least 1')
+      .max(10n ** 12n, 'must be at most 10^12'),
   )
   .transform(Number)
 const duration = z
@@ -36,13 +36,17 @@ const duration = z
     }
   })
 const flag = z
-  .union([z.boolean(), z.enum(['on', 'off', 'true', 'false', 'yes', 'no'])])
+  .union([z.boolean(), z.enum(['on', 'off', 'true', 'false', 'yes', 'no'])], 'must be on or off')
   .transform((value) => value === true || value === 'on' || value === 'true' || value === 'yes')
+
+function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
+  return z.enum(words, `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`)
+}
 
 /** Every option of a generator. Which of them a kind takes is checked by `define`. */
 export const generatorOptions = z
   .strictObject({
-    kind: z.enum(kinds as readonly ['sequence', 'segment', 'timestamp', 'snowflake']).meta({
+    kind: oneOf(kinds as readonly ['sequence', 'segment', 'timestamp', 'snowflake']).meta({
       description: 'sequence and timestamp are strict; segment and snowflake are in order per node',
     }),
     start: integer.optional().meta({ description: 'first id of a counter (default 1)' }),
@@ -55,7 +59,7 @@ export const generatorOptions = z
     issueTimeout: duration
       .optional()
       .meta({ description: 'how long a request waits for a refill (default 2s)' }),
-    within: z.enum(['ordered', 'shuffled']).optional().meta({
+    within: oneOf(['ordered', 'shuffled']).optional().meta({
       description: 'order within a node’s range; shuffled: segment only',
     }),
     scramble: flag.optional().meta({
@@ -74,7 +78,7 @@ export const generatorOptions = z
       .transform(Number)
       .optional()
       .meta({ description: 'node field of a timestamp, one constant (default 0)' }),
-    sequenceStart: z.enum(['zero', 'random']).optional().meta({
+    sequenceStart: oneOf(['zero', 'random']).optional().meta({
       description: 'where a clock kind’s sequence starts in a fresh unit of time (default zero)',
     }),
     borrowMax: duration.optional().meta({

@@ -1,4 +1,5 @@
 /** Redis's commands about keys in general: which generators there are, and dropping them. */
+import { checkName } from '../catalogue/names.ts'
 import type { Arguments } from './arguments.ts'
 import { type Command, type Reply, SimpleString } from './command.ts'
 import type { CommandContext } from './context.ts'
@@ -125,8 +126,11 @@ async function exists({ catalogue }: CommandContext, args: Arguments): Promise<R
 }
 
 async function dropEach({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {
+  const names = namesOf(args)
+  // All before the first: an error means that nothing was dropped.
+  for (const name of names) checkName(name)
   let count = 0
-  for (const name of namesOf(args)) if (await catalogue.drop(name)) count++
+  for (const name of names) if (await catalogue.drop(name)) count++
   return count
 }
 
