@@ -1,6 +1,6 @@
 /** What an advance promises beyond raising bounds: nothing of the lost history meets anything of the new one. */
 import assert from 'node:assert/strict'
-import { copyFileSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
@@ -36,6 +36,38 @@ describe('an advance', () => {
     await one.close()
     const { engine: again } = await openStore(t, file)
     assert.equal((await again.reserve('a', { size: 1n, ...mine })).start, end + 1000n)
+  })
+
+  it('is not undone by a process that still has the file that was replaced', async (t) => {
+    const file = freshFile(t)
+    await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
+    copyFileSync(file, `${file}.copy`)
+    const { engine: old } = await openStore(t, file)
+    for (let each = 0; each < 9; each++) await old.reserve('a', { size: 10n, ...mine })
+    renameSync(`${file}.copy`, file)
+    rmSync(`${file}-wal`)
+    await withStore(file, (engine) => engine.advance(1000n))
+    const witness = readFileSync(`${file}-witness`, 'utf8')
+    await old.close()
+    assert.equal(readFileSync(`${file}-witness`, 'utf8'), witness)
+    await withStore(file, (engine) => engine.reserve('a', { size: 1n, ...mine }))
+  })
+
+  it('that did not take place leaves the store as forgetful as it was', async (t) => {
+    const file = freshFile(t)
+    await withStore(file, (engine) => engine.write('r', 'x', undefined))
+    copyFileSync(file, `${file}.copy`)
+    await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
+    copyFileSync(`${file}.copy`, file)
+    const { engine } = await openStore(t, file)
+    let looks = 0
+    const advance = engine.advance(1000n, () => {
+      if (looks++ > 0) throw new Error('given up')
+      sqlite(file, 'UPDATE records SET version = version + 1')
+      return 'y'
+    })
+    await assert.rejects(advance, { message: 'given up' })
+    await assert.rejects(engine.reserve('a', { size: 1n, ...mine }), { code: 'REGRESSED' })
   })
 
   it('that raises less than another process knows of is raised further by that one', async (t) => {
