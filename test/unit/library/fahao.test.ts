@@ -9,8 +9,12 @@ const safeEnd = 2n ** 53n
 /** Runs `use` with an open node on a store of its own. */
 function opened(name: string, use: (fahao: Fahao) => Promise<void>, options: FahaoOptions = {}) {
   it(name, async () => {
-    await using fahao = await openFahao({ engine: 'memory:', ...options })
-    await use(fahao)
+    const fahao = await openFahao({ engine: 'memory:', ...options })
+    try {
+      await use(fahao)
+    } finally {
+      await fahao[Symbol.asyncDispose]()
+    }
   })
 }
 
@@ -174,10 +178,20 @@ describe('the library', () => {
     await assert.rejects(fahao.open('g'), refused('SHUTDOWN'))
   })
 
-  it('takes its settings, tells events, and refuses what it does not know', async () => {
-    const events: string[] = []
-    await using fahao = await openFahao({
-      engine: 'memory:',
+  const events: string[] = []
+  opened(
+    'takes its settings, tells events, and refuses what it does not know',
+    async (fahao) => {
+      const event = await fahao.open('event', { kind: 'snowflake', format: '{node}-{id}' })
+      assert.match(await event.nextText(), /^2-\d+$/)
+      assert.deepEqual(events, ['claimed worker id 5'])
+      await assert.rejects(
+        openFahao({ engine: 'nothing:' }),
+        (error) => hasCode(error, 'CONFIG') || hasCode(error, 'ENGINE'),
+      )
+      await assert.rejects(openFahao({ engine: 'memory:', lead: 'soon' }), refused('CONFIG'))
+    },
+    {
       workerId: 'static:5',
       nodeIndex: 2,
       lead: '1m',
@@ -185,14 +199,6 @@ describe('the library', () => {
       callTimeout: '1s',
       waitersMax: 5,
       onEvent: ({ message }) => events.push(message),
-    })
-    const event = await fahao.open('event', { kind: 'snowflake', format: '{node}-{id}' })
-    assert.match(await event.nextText(), /^2-\d+$/)
-    assert.deepEqual(events, ['claimed worker id 5'])
-    await assert.rejects(
-      openFahao({ engine: 'nothing:' }),
-      (error) => hasCode(error, 'CONFIG') || hasCode(error, 'ENGINE'),
-    )
-    await assert.rejects(openFahao({ engine: 'memory:', lead: 'soon' }), refused('CONFIG'))
-  })
+    },
+  )
 })
