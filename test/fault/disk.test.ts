@@ -20,13 +20,13 @@ const strict = ['sequence', 'timestamp']
 const kinds = ['sequence', 'segment', 'timestamp', 'snowflake'] as const
 const asks = kinds.map((generator) => ({ generator, command: ['ID.NEXT', generator] }))
 
-/** Two to four seconds of ids in hand, and callers who do not wait long. */
+/** A few seconds of ids in hand, and callers who do not wait long. */
 async function startWithLittleInHand(t: TestContext, engine?: string): Promise<FahaoServer> {
   const args = ['--lead', '2s', '--log-level', 'info']
   const server = await startFahao(t, { args, ...(engine && { engine }) })
   const client = await server.connect()
   for (const kind of kinds) {
-    const horizon = kind === 'snowflake' ? [] : ['HORIZON', '2s']
+    const horizon = kind === 'snowflake' ? [] : ['HORIZON', kind === 'timestamp' ? '2s' : '5s']
     const step = kind === 'sequence' || kind === 'segment' ? ['STEP', '50'] : []
     await create(client, kind, kind, 'ISSUETIMEOUT', '300ms', ...horizon, ...step)
   }

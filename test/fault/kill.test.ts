@@ -12,6 +12,7 @@ import { isCovered } from './stored.ts'
 import { tracedFromStart } from './trace.ts'
 
 const rounds = roundsOf(16)
+const crowdRounds = roundsOf(3, 0.1)
 const kinds = ['sequence', 'segment', 'timestamp', 'snowflake'] as const
 const strict = ['sequence', 'timestamp', 'crowd']
 const asks: Ask[] = kinds.flatMap((kind) => [
@@ -72,18 +73,23 @@ describe('a server that is killed', () => {
       generator: 'crowd',
       command: ['INCR', 'crowd'],
     }))
-    load.start([server.resp], crowd)
-    await pause(300)
-    const killedUs = nowUs()
-    await server.kill('SIGKILL')
-    await load.stop()
-    await server.start()
-    load.start([server.resp], crowd)
-    const before = load.count
-    while (load.count < before + 50) await pause(5)
-    const backMs = (nowUs() - killedUs) / 1000
-    await load.stop()
-    judge(t, load, strict, { name: 'kill -9, fifty clients', rounds: 1, recoveriesMs: [backMs] })
-    assert.ok(backMs < 2000, `it took ${backMs} ms`)
+    const recoveriesMs: number[] = []
+    for (let round = 0; round < crowdRounds; round++) {
+      load.start([server.resp], crowd)
+      await pause(300)
+      const killedUs = nowUs()
+      await server.kill('SIGKILL')
+      await load.stop()
+      await server.start()
+      load.start([server.resp], crowd)
+      const before = load.count
+      while (load.count < before + crowd.length) await pause(5)
+      recoveriesMs.push((nowUs() - killedUs) / 1000)
+      await load.stop()
+    }
+    judge(t, load, strict, { name: 'kill -9, fifty clients', rounds: crowdRounds, recoveriesMs })
+    // The median: on a machine that tests share, a start may now and then get no processor for a second.
+    const backMs = recoveriesMs.sort((a, b) => a - b)[Math.floor(crowdRounds / 2)]!
+    assert.ok(backMs < 2000, `it took ${recoveriesMs} ms`)
   })
 })
