@@ -14,7 +14,7 @@ import { temporaryFolder } from '../launch/places.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
 import { create, judge, roundsOf, until } from './campaign.ts'
 import { Load, nowUs } from './load.ts'
-import { isCovered } from './stored.ts'
+import { integrity, isCovered } from './stored.ts'
 
 const entry = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'fahao.js')
 const strict = ['sequence', 'timestamp']
@@ -132,6 +132,11 @@ describe('a store that has forgotten', () => {
     const recoveryMs = await advance(server)
     load.errorTexts.clear()
     await pull(load, server, 300)
+    assert.deepEqual([...load.errorTexts.values()], [])
+    // The log of the file that was there must not have met the one that is.
+    assert.equal(integrity(server.file), 'ok')
+    await server.restart()
+    await pull(load, server, 200)
     assert.deepEqual([...load.errorTexts.values()], [])
     const aboveBound = countAboveBound(load, server.file)
     judge(t, load, strict, {

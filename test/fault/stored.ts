@@ -31,6 +31,13 @@ export function storedWorkerIds(file: string): { readonly id: number; readonly b
   )
 }
 
+/** What SQLite finds wrong with the whole file; `ok` when nothing is. */
+export function integrity(file: string): string {
+  return withDatabase(file, (database) =>
+    Object.values(database.prepare('PRAGMA integrity_check').get()!).join(),
+  )
+}
+
 /** Whether an id of the layout `twitter` lies below the stored bound: of its counter, or of its worker id. */
 export function isCovered(file: string, kind: string, generator: string, id: bigint): boolean {
   if (kind === 'sequence' || kind === 'segment') return id < storedBound(file, generator)
