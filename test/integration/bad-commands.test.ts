@@ -183,7 +183,8 @@ describe('bad input on the RESP port', () => {
       assertExhausted(await client.command(...command))
     }
     assert.equal(await client.command('DEL', 'full'), 1n)
-    assertExhausted(await client.command('ID.CREATE', 'full', 'KIND', 'sequence'))
+    const again = await client.command('ID.CREATE', 'full', 'KIND', 'sequence')
+    assert.ok(again instanceof ReplyError && /leaves none below max .*use another name$/.test(again.text))
   })
 })
 
