@@ -77,7 +77,7 @@ export class CounterStock implements Stock {
   take(count: number, run: Run): number {
     const taken = this.#hand.take(count, run)
     this.#look()
-    if (!this.low) this.#hand.prepare(this.#mark)
+    this.#hand.prepare(this.#mark)
     return taken
   }
 

@@ -402,7 +402,9 @@ describe('a reservoir', () => {
     const held = process.engine.hold('reserve')
     const moving = process.reservoir.alone(() => process.stock.moveTo(5n))
     await held.arrived
+    assert.deepEqual(takeAll(process, 1), [2n])
     const closing = process.close()
+    assert.deepEqual(takeAll(process), [])
     await settled()
     assert.equal(process.engine.count('release'), 0)
     held.letGo()
