@@ -5,6 +5,9 @@ import { describe, FahaoError } from '../base/errors.ts'
 import { defaultConfigFile, type LoadedConfig, loadConfig } from '../node/config.ts'
 import { type Setting, type SettingKey, settings } from '../node/config-schema.ts'
 
+/** More than these stand in the meaning of a flag: the column of flags leaves room for it on any terminal. */
+const wordsShown = 3
+
 /** Gives `command` --config and a flag for each setting, or for those of `keys`. */
 export function addConfigOptions(command: Command, keys?: readonly SettingKey[]): Command {
   command.addOption(
@@ -29,9 +32,12 @@ export function configOf(command: Command): LoadedConfig {
 }
 
 function optionOf({ name, meaning, type, defaultText, group }: Setting): Option {
-  const value = type.takes === undefined ? '' : ` <${type.takes}>`
+  const words = type.takes?.split('|') ?? []
+  const long = words.length > wordsShown
+  const value = type.takes === undefined ? '' : ` <${long ? 'WORD' : type.takes}>`
+  const list = long ? `: ${words.join(', ')}` : ''
   const shown = defaultText === '' || type.takes === undefined ? '' : ` (default ${defaultText})`
-  const option = new Option(`--${name}${value}`, meaning + shown).helpGroup(`${group}:`)
+  const option = new Option(`--${name}${value}`, meaning + list + shown).helpGroup(`${group}:`)
   if (!type.list) return option
   return option.argParser((given: string, before: string[] | undefined) => [...(before ?? []), given])
 }

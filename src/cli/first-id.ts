@@ -1,5 +1,6 @@
 /** How to get the first id: lines to paste, for whoever has just started a server. */
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import { isStrict, type Kind } from '../issuing/issuer.ts'
 import type { Address } from '../node/config-values.ts'
 
 /** A line to paste, and what it is for. */
@@ -10,34 +11,44 @@ export type Doors = { readonly resp: Address | undefined; readonly http: Address
 
 const listed = 1000
 
-/** From nothing to an id. A strict sequence is preferred: 1, 2, 3 is what a first look expects. */
-export async function firstIdSteps(catalogue: Catalogue, { resp, http }: Doors): Promise<Step[]> {
+/**
+ * From nothing to an id. A strict sequence is preferred: 1, 2, 3 is what a first look expects. `strict`: whether
+ * this process serves strict kinds.
+ */
+export async function firstIdSteps(
+  catalogue: Catalogue,
+  { resp, http }: Doors,
+  strict: boolean,
+): Promise<Step[]> {
   const generators = await catalogue.list({ limit: listed })
-  const found = generators.find(({ definition }) => definition.kind === 'sequence') ?? generators[0]
-  const name = found?.name ?? 'order'
+  const found = strict
+    ? (generators.find(({ definition }) => definition.kind === 'sequence') ?? generators[0])
+    : generators.find(({ definition }) => !isStrict(definition.kind))
+  const name = found?.name ?? (strict ? 'order' : 'user')
+  const created = found ? undefined : strict ? 'sequence' : 'segment'
   return [
-    ...(resp ? respSteps(resp, name, found === undefined) : []),
-    ...(http ? httpSteps(http, name, found === undefined && resp === undefined) : []),
+    ...(resp ? respSteps(resp, name, created) : []),
+    ...(http ? httpSteps(http, name, resp === undefined ? created : undefined) : []),
   ]
 }
 
-function respSteps(address: Address, name: string, create: boolean): Step[] {
+function respSteps(address: Address, name: string, created: Kind | undefined): Step[] {
   const { host, port } = near(address)
   const client = `redis-cli${host === '127.0.0.1' ? '' : ` -h ${host}`} -p ${port}`
   const steps = [{ what: 'an id, with any Redis client', line: `${client} INCR ${quoted(name)}` }]
-  if (!create) return steps
-  return [{ what: 'a generator', line: `${client} ID.CREATE ${quoted(name)} KIND sequence` }, ...steps]
+  if (created === undefined) return steps
+  return [{ what: 'a generator', line: `${client} ID.CREATE ${quoted(name)} KIND ${created}` }, ...steps]
 }
 
-function httpSteps(address: Address, name: string, create: boolean): Step[] {
+function httpSteps(address: Address, name: string, created: Kind | undefined): Step[] {
   const url = httpUrl(address)
   const path = `${url}/v1/generators/${encodeURIComponent(name)}`
   const steps = [
     { what: 'an id, over HTTP', line: `curl -X POST ${path}/next` },
     { what: 'everything else', line: `${url}/` },
   ]
-  if (!create) return steps
-  const put = `curl -X PUT ${path} -H 'content-type: application/json' -d '{"kind":"sequence"}'`
+  if (created === undefined) return steps
+  const put = `curl -X PUT ${path} -H 'content-type: application/json' -d '{"kind":"${created}"}'`
   return [{ what: 'a generator', line: put }, ...steps]
 }
 

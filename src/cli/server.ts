@@ -121,7 +121,7 @@ async function sayReady(
   if (ownership.state === 'other') {
     log.warn(`${ownership.holder} owns this store: strict kinds are served there, and here once it is gone`)
   }
-  const steps = await firstIdSteps(node.catalogue, doors)
+  const steps = await firstIdSteps(node.catalogue, doors, ownership.state !== 'other')
   const facts = {
     engine: node.engine.location,
     resp: doors.resp && addressText(doors.resp),
@@ -130,7 +130,11 @@ async function sayReady(
   if (!process.stdout.isTTY)
     return log.info({ ...facts, try: steps.map(({ line }) => line) }, `fahao ${version} is ready`)
   log.info(`fahao ${version} is ready`)
-  print('', ...fields(steps.map(({ what, line }) => [what, line])), '')
+  const places = [
+    ['ids are kept in', facts.engine],
+    ['to stop it', 'Ctrl-C'],
+  ] as const
+  print('', ...fields([...steps.map(({ what, line }) => [what, line] as const), ...places]), '')
 }
 
 async function close(node: FahaoNode, doors: readonly Door[], log: Logger): Promise<void> {

@@ -1,7 +1,7 @@
 /** Serves Redis's protocol on a port: accepts connections, looks after their deadlines, stops in good order. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
-import { FahaoError } from '../base/errors.ts'
+import { describe, FahaoError } from '../base/errors.ts'
 import type { CommandContext, Session } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
 import { Connection, type ConnectionHost, type Totals } from './connection.ts'
@@ -53,7 +53,7 @@ export function startRespServer(options: RespServerOptions): Promise<RespServer>
       keepAliveInitialDelay: keepAliveMs,
     })
     const refuse = (error: NodeJS.ErrnoException) => {
-      const message = `cannot serve RESP on ${options.host}:${options.port} (${error.code ?? error.message}); choose another address`
+      const message = `RESP cannot listen on ${options.host}:${options.port}: ${describe(error)}; choose another with --resp`
       reject(new FahaoError('CONFIG', message, { cause: error }))
     }
     server.once('error', refuse)

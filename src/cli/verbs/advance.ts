@@ -8,7 +8,7 @@ export function addAdvance(program: Command): void {
     .command('advance')
     .summary('raise every bound, after an engine has forgotten')
     .description(
-      'Raises the bound of every counter, and accepts what the engine holds as the truth. The way out when the\nengine has forgotten acknowledged writes (REGRESSED): a restored copy, a failover that lost some.',
+      'Raises the bound of every counter, and accepts what the engine holds as the truth. The way out when the engine has forgotten acknowledged writes (REGRESSED): a restored copy, a failover that lost some.',
     )
   addServerOptions(command)
     .requiredOption('--by <N>', 'more ids than any generator can have issued since the state that came back')

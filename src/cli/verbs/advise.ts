@@ -21,7 +21,7 @@ export function addAdvise(program: Command): void {
     .command('advise')
     .summary('work out step, horizon and layout from a peak rate')
     .description(
-      'Works out what a peak rate needs: how many ids are in hand, what a crash costs, which step covers an outage\nof the engine, how long counters and layouts last. Asks no server.',
+      'Works out what a peak rate needs: how many ids are in hand, what a crash costs, which step covers an outage of the engine, how long counters and layouts last. Asks no server.',
     )
     .requiredOption('--rate <N>', 'ids per second at peak, over all nodes')
     .option('--nodes <N>', 'nodes that share the load', '1')

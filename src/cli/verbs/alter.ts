@@ -11,7 +11,7 @@ export function addAlter(program: Command): void {
     .command('alter <name>')
     .summary('change options of a generator')
     .description(
-      'Changes options of a generator. What is left out stays. Changing what an id is made of (kind, layout,\nincrement, …) starts a new incarnation above every id of the old one.',
+      'Changes options of a generator. What is left out stays. Changing what an id is made of (kind, layout, increment, …) starts a new incarnation above every id of the old one.',
     )
   addGeneratorFlags(addServerOptions(command))
     .addOption(

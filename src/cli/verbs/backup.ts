@@ -9,7 +9,7 @@ export function addBackup(program: Command): void {
     .command('backup <file>')
     .summary('copy the store, while servers use it')
     .description(
-      'Copies the SQLite store of --engine to a new file, at one consistent moment, while servers go on using it.\nRun it on the machine that has the store.',
+      'Copies the SQLite store of --engine to a new file, at one consistent moment, while servers go on using it. Run it on the machine that has the store.',
     )
     .option('--json', 'print JSON, for scripts')
   addConfigOptions(command, ['engine'])

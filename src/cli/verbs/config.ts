@@ -10,7 +10,7 @@ export function addConfig(program: Command): void {
     .command('config')
     .summary('show every setting, and where it comes from')
     .description(
-      'Shows what `serve` with the same flags would run with: every setting, its value and its source. Flags go\nbefore environment variables (FAHAO_LEAD for --lead), these before the file, the file before defaults.',
+      'Shows what `serve` with the same flags would run with: every setting, its value and its source. Flags go before environment variables (FAHAO_LEAD for --lead), these before the file, the file before defaults.',
     )
     .option('--json', 'print JSON, for scripts')
   addConfigOptions(command).action((options: { json?: true }) => {

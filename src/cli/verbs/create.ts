@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import { kinds } from '../../issuing/issuer.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addGeneratorFlags, givenGeneratorOptions } from '../generator-flags.ts'
-import { generatorLines, type SentGenerator } from '../generator-text.ts'
+import { type SentGenerator, specialties } from '../generator-text.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
-import { print, printJson } from '../terminal.ts'
+import { fields, print, printJson } from '../terminal.ts'
 
 /** `fahao create` */
 export function addCreate(program: Command): void {
@@ -28,6 +28,17 @@ Examples:
       if (body.kind === undefined) throw new UsageError(`say of what kind: --kind ${kinds.join('|')}`)
       const generator = await ask<SentGenerator>(options, 'PUT', generatorPath(name), { body })
       if (options.json) printJson(generator)
-      else print(...generatorLines(generator), '', `Get an id: fahao next ${name}`)
+      else print(...created(generator))
     })
+}
+
+/** What is special about it; `info` shows the rest. */
+function created(generator: SentGenerator): string[] {
+  return fields([
+    ['name', generator.name],
+    ['kind', generator.kind],
+    ['options', specialties(generator)],
+    ['an id', `fahao next ${generator.name}`],
+    ['everything about it', `fahao info ${generator.name}`],
+  ])
 }

@@ -14,7 +14,7 @@ export function addDecode(program: Command): void {
     .command('decode <id>')
     .summary('take an id apart')
     .description(
-      'Takes an id apart: when it was issued, by which node. With --layout no server is needed; with\n--generator the server knows the layout, and reads formats.',
+      'Takes an id apart: when it was issued, by which node. With --layout no server is needed; with --generator the server knows the layout, and reads formats.',
     )
   addServerOptions(command)
     .option('--layout <LAYOUT>', 'a preset such as twitter, or fields: time:41,node:10,sequence:12;epoch=…')

@@ -1,9 +1,12 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
+import { mendWorkers } from '../../issuing/mend-workers.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { copyLines, storeFile } from '../copies.ts'
 import { UsageError } from '../exit-codes.ts'
-import { print, printJson } from '../terminal.ts'
+import { grouped, print, printJson } from '../terminal.ts'
 
 /** `fahao restore` */
 export function addRestore(program: Command): void {
@@ -11,7 +14,7 @@ export function addRestore(program: Command): void {
     .command('restore <file>')
     .summary('put a copy in the place of the store')
     .description(
-      'Puts a copy in the place of the SQLite store of --engine, with every bound raised by --skip. Stop its servers\nfirst. A skip that is too small issues ids a second time: take the peak rate times the age of the copy, and\nthen some; what is skipped is only a gap.',
+      'Puts a copy in the place of the SQLite store of --engine, with every bound raised by --skip. Stop its servers first. A skip that is too small issues ids a second time: take the peak rate times the age of the copy, and then some; what is skipped is only a gap.',
     )
     .requiredOption('--skip <N>', 'more ids than any generator can have issued since the copy was made')
     .option('--json', 'print JSON, for scripts')
@@ -25,9 +28,16 @@ Example:
     .action(async (file: string, options: { skip: string; json?: true }) => {
       const store = storeFile(configOf(command).config)
       const { restoreSqlite } = await import('../../engine/sqlite/backup.ts')
-      const summary = restoreSqlite(file, store, { skip: wholeSkip(options.skip), clock: systemClock })
+      const skip = wholeSkip(options.skip)
+      // As `serve` does: a store is restored where its folder is gone, too.
+      mkdirSync(dirname(store), { recursive: true })
+      const summary = restoreSqlite(file, store, {
+        skip,
+        clock: systemClock,
+        mend: mendWorkers(systemClock.wallUs()),
+      })
       if (options.json) printJson(summary)
-      else print(...copyLines(summary))
+      else print(...copyLines(summary), `every bound was raised by ${grouped(skip)}`)
     })
 }
 

@@ -7,7 +7,7 @@ export function addServe(program: Command): void {
     .command('serve')
     .summary('run a server')
     .description(
-      'Runs a server: Redis’s protocol on --resp, HTTP on --http, durable in --engine. Stops on SIGTERM or SIGINT\nafter answering what is under way, and gives unused ids back.\n\nEvery flag is also a key of the config file (lead-max) and an environment variable (FAHAO_LEAD_MAX);\n`fahao config` shows where each value comes from.',
+      'Runs a server: Redis’s protocol on --resp, HTTP on --http, durable in --engine. Stops on SIGTERM or SIGINT after answering what is under way, and gives unused ids back.\n\nEvery flag is also a key of the config file (lead-max) and an environment variable (FAHAO_LEAD_MAX); `fahao config` shows where each value comes from.',
     )
   addConfigOptions(command)
     .addHelpText(

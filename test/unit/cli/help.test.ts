@@ -45,6 +45,19 @@ describe('the help', () => {
     })
   }
 
+  test('of flags fits a terminal of 80 columns', () => {
+    for (const command of root.commands) {
+      const lines = helpOf(command)
+        .split(/^Examples?:$/m)[0]!
+        .split('\n')
+      assert.deepEqual(
+        lines.filter((line) => line.length > 80),
+        [],
+        command.name(),
+      )
+    }
+  })
+
   test('shows examples that the parser takes', () => {
     const examples = [program(), ...root.commands].flatMap((command) => fahaoExamples(helpOf(command)))
     assert.ok(examples.length > 15)
