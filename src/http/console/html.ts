@@ -40,10 +40,11 @@ h1 { font-size: 2rem; line-height: 1.2; margin: 0 } h1 span { color: var(--mark)
 h2 { margin: 2.5rem 0 .5rem; font-size: 1.25rem } h3 { margin: 2rem 0 .25rem; font-size: 1.05rem }
 p { margin: .4rem 0 } a { color: var(--link) } .soft { color: var(--soft) }
 pre, code { font: .9rem/1.55 ui-monospace, Menlo, Consolas, monospace }
-pre { position: relative; background: var(--card); border: 1px solid var(--line); border-radius: 8px;
-  padding: .75rem 1rem; overflow-x: auto; margin: .5rem 0 }
-pre button { position: absolute; top: .4rem; right: .4rem; font: inherit; font-size: .8rem; color: var(--soft);
+pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px;
+  padding: .75rem 1rem; margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere }
+pre button { float: right; margin: -.15rem -.4rem 0 .75rem; font: inherit; font-size: .8rem; color: var(--soft);
   background: var(--paper); border: 1px solid var(--line); border-radius: 6px; cursor: pointer }
+pre button:hover { color: var(--ink) }
 .wide { overflow-x: auto } table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line) }
 th { color: var(--soft); font-weight: 600; font-size: .9rem }
@@ -53,15 +54,16 @@ nav { margin: 1rem 0 } nav a { margin-right: 1rem } .method { color: var(--mark)
 
 /** Gives every snippet a button that copies it. Without it the page lacks nothing else. */
 const script = `
+const [copy, copied] = document.documentElement.lang === 'zh' ? ['复制', '已复制'] : ['copy', 'copied']
 if (navigator.clipboard) for (const pre of document.querySelectorAll('pre')) {
   const text = pre.textContent.trim(), button = document.createElement('button')
-  button.textContent = 'copy'
+  button.textContent = copy
   button.onclick = async () => {
     await navigator.clipboard.writeText(text)
-    button.textContent = 'copied'
-    setTimeout(() => { button.textContent = 'copy' }, 1500)
+    button.textContent = copied
+    setTimeout(() => { button.textContent = copy }, 1500)
   }
-  pre.append(button)
+  pre.prepend(button)
 }`
 
 /** Headers of every page: nothing may be loaded, and nobody may frame it. */

@@ -50,7 +50,7 @@ function landing(text: LandingText, node: FahaoNode, origin: string, generators:
   const { name, kind } = exampleOf(generators ?? [])
   return html`<h1>Fahao <span lang="zh">发号</span></h1>
 <p>${text.lead}</p>
-<p>${text.state} ${text.states[state]} ${reason ?? ''} <span class="soft">fahao ${node.server.version} · ${node.engine.name}</span></p>
+<p>${text.states[state]} ${reason ?? ''} <span class="soft">fahao ${node.server.version} · ${node.engine.name}</span></p>
 <nav><a href="/docs">/docs</a><a href="/?lang=${text.otherLanguage}" lang="${text.otherLanguage}" hreflang="${text.otherLanguage}">${text.other}</a></nav>
 ${redisSection(text, node.server.respPort, origin, name)}
 <h2>${text.http}</h2>
@@ -103,16 +103,14 @@ console.log(await ids.next())`
 
 function generatorSection(text: LandingText, origin: string, generators: Listed | undefined): Html {
   if (generators === undefined) return html`<p>${text.unknown}</p>`
-  if (generators.length === 0) {
-    const create = `curl -X PUT ${origin}/v1/generators/order -H 'content-type: application/json' -d '{"kind":"sequence"}'`
+  if (generators.length === 0)
     return html`<p>${text.none}</p>
-<pre>${create}</pre>`
-  }
+<pre>${createLine(origin, 'order')}</pre>`
   const rows = generators
     .slice(0, shownMax)
     .map(
-      ({ name, definition: { kind } }) =>
-        html`<tr><td><a href="/v1/generators/${encodeURIComponent(name)}"><code>${name}</code></a></td><td>${kind}</td><td>${isStrict(kind) ? text.strict : text.perNode}</td></tr>`,
+      ({ name, definition }) =>
+        html`<tr><td><a href="/v1/generators/${encodeURIComponent(name)}"><code>${name}</code></a></td><td>${definition.kind}</td><td>${orderOf(text, definition)}</td></tr>`,
     )
   const more =
     generators.length > shownMax
@@ -124,5 +122,16 @@ function generatorSection(text: LandingText, origin: string, generators: Listed 
 ${rows}
 </tbody>
 </table></div>
-${more}`
+${more}
+<p>${text.another}</p>
+<pre>${createLine(origin, 'my-ids')}</pre>`
+}
+
+function createLine(origin: string, name: string): string {
+  return `curl -X PUT ${origin}/v1/generators/${name} -H 'content-type: application/json' -d '{"kind":"sequence"}'`
+}
+
+function orderOf(text: LandingText, { kind, within, scramble }: Listed[number]['definition']): string {
+  if (isStrict(kind)) return text.strict
+  return within === 'shuffled' || scramble === true ? text.hidden : text.perNode
 }

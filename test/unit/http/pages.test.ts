@@ -128,6 +128,15 @@ describe('the page at /', () => {
     assert.match(body, /<code>order<\/code><\/a><\/td><td>sequence<\/td>/)
   })
 
+  test('claims no order for ids that hide it', async () => {
+    const { catalogue, get } = start()
+    catalogue.add('user', { kind: 'segment' })
+    catalogue.add('coupon', { kind: 'segment', within: 'shuffled' })
+    const { body } = await get('/')
+    assert.match(body, /<code>user<\/code><\/a><\/td><td>segment<\/td><td>larger on each node/)
+    assert.match(body, /<code>coupon<\/code><\/a><\/td><td>segment<\/td><td>none to be seen/)
+  })
+
   test('shows how to create the first generator', async () => {
     assert.match((await start().get('/')).body, /curl -X PUT http:\/\/localhost:7380\/v1\/generators\/order/)
   })
