@@ -7,6 +7,7 @@ import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
 import type { InfoSection, ServerView, Session } from '../commands/context.ts'
 import { openEngine } from '../engine/open.ts'
+import { mendWorkers } from '../issuing/mend-workers.ts'
 import { Worker } from '../issuing/worker.ts'
 import { type Config, settingsText } from './config.ts'
 import { healthOf } from './health.ts'
@@ -57,7 +58,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       autoCreate: config.autoCreate,
       nodeIndex: nodeIndex === undefined ? undefined : { value: nodeIndex, width: String(nodeIndex).length },
     })
-    for (const [name, options] of config.generators) await ensure(catalogue, name, options)
+    await createConfigured(catalogue, config, onEvent)
     return wire(config, { clock, engine, timeline, worker, catalogue, runId })
   } catch (error) {
     await engine.close()
@@ -105,7 +106,7 @@ function wire(config: Config, { clock, engine, timeline, worker, catalogue, runI
     attach: (transport) => transports.push(transport),
     health: () => healthOf(engine, catalogue, closing !== undefined),
     ownership: () => engine.ownership(),
-    advance: (gap) => engine.advance(gap),
+    advance: (gap) => engine.advance(gap, mendWorkers(timeline.nowUs(), config.leadMs * 1000)),
     close() {
       closing ??= (async () => {
         await catalogue.close()
@@ -117,16 +118,22 @@ function wire(config: Config, { clock, engine, timeline, worker, catalogue, runI
   }
 }
 
-async function ensure(
+/** Creates the generators of the config file. A store that must be advanced first keeps nobody from doing so. */
+async function createConfigured(
   catalogue: EngineCatalogue,
-  name: string,
-  options: Config['generators'][number][1],
+  config: Config,
+  onEvent: (event: NodeEvent) => void,
 ): Promise<void> {
-  try {
-    await catalogue.define(name, options)
-  } catch (error) {
-    if (!hasCode(error, 'EXISTS')) throw error
-    throw new FahaoError('CONFIG', `the config file contradicts what is stored: ${error.message}`)
+  for (const [name, options] of config.generators) {
+    try {
+      await catalogue.define(name, options)
+    } catch (error) {
+      if (hasCode(error, 'EXISTS')) {
+        throw new FahaoError('CONFIG', `the config file contradicts what is stored: ${error.message}`)
+      }
+      if (!hasCode(error, 'REGRESSED')) throw error
+      onEvent({ level: 'error', message: `generator '${name}' cannot be created yet: ${error.message}` })
+    }
   }
 }
 

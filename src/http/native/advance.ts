@@ -33,7 +33,7 @@ export function advanceOperation(node: FahaoNode): Operation {
       'For an engine that has forgotten acknowledged writes: a restored backup, a failover. See REGRESSED.',
     body,
     answers: { 200: { description: 'Done, durably.', content: { 'application/json': answer } } },
-    errors: ['ERR', 'EXHAUSTED', 'NOTOWNER', 'UNAVAILABLE', 'UNKNOWN', 'LIMIT'],
+    errors: ['ERR', 'CONFLICT', 'EXHAUSTED', 'NOTOWNER', 'UNAVAILABLE', 'UNKNOWN', 'LIMIT'],
     example: { body: { by: '1000000' } },
     async handler(request) {
       return { counters: await node.advance(readBody(body, request).by) }
