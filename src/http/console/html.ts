@@ -35,7 +35,7 @@ const style = `
   --mark: light-dark(#b3261e, #ff8a7a); --link: light-dark(#0b5cad, #7db7f5) }
 * { box-sizing: border-box }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.6 system-ui, sans-serif }
-main { max-width: 54rem; margin: 0 auto; padding: 2rem 1.25rem 4rem }
+main { max-width: 58rem; margin: 0 auto; padding: 2rem 1.25rem 4rem }
 h1 { font-size: 2rem; line-height: 1.2; margin: 0 } h1 span { color: var(--mark) }
 h2 { margin: 2.5rem 0 .5rem; font-size: 1.25rem } h3 { margin: 2rem 0 .25rem; font-size: 1.05rem }
 p { margin: .4rem 0 } a { color: var(--link) } .soft { color: var(--soft) }
@@ -45,10 +45,10 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px
 pre button { float: right; margin: -.15rem -.4rem 0 .75rem; font: inherit; font-size: .8rem; color: var(--soft);
   background: var(--paper); border: 1px solid var(--line); border-radius: 6px; cursor: pointer }
 pre button:hover { color: var(--ink) }
-.wide { overflow-x: auto } table { border-collapse: collapse; width: 100% }
+.wide { overflow-x: auto; margin-bottom: 1rem } table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line) }
 th { color: var(--soft); font-weight: 600; font-size: .9rem }
-nav { margin: 1rem 0 } nav a { margin-right: 1rem } .method { color: var(--mark); font-weight: 700 }
+nav { margin: 1rem 0 } nav a { margin-right: 1rem; white-space: nowrap } .method { color: var(--mark); font-weight: 700 }
 :target { scroll-margin-top: 1rem; outline: 2px solid var(--mark); outline-offset: 4px; border-radius: 4px }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px }`
 
