@@ -1,8 +1,8 @@
 /** Getting a generator and taking ids from it, with the guard against clients that would round them. */
-import { FahaoError } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { Run } from '../ids/run.ts'
-import type { CommandContext, Session } from './context.ts'
+import type { CommandContext } from './context.ts'
 
 const numberMax = BigInt(Number.MAX_SAFE_INTEGER)
 
@@ -28,17 +28,30 @@ export async function drawOne({ session }: CommandContext, generator: Generator)
 }
 
 /**
- * UNSAFE when the next ids would reach a client that rounds them: distinct ids would become duplicates in the
- * caller's hands. Called before drawing, so that a refusal uses nothing up. The transport has the last word
- * for what was drawn later than this looked.
+ * `count` ids as integers for this peer. UNSAFE, and nothing is used up, when one of them would reach a client
+ * that rounds it: distinct ids would become duplicates in the caller's hands.
  */
-export function refuseRounding(session: Session, generator: Generator, count = 1n): void {
-  if (session.exact) return
+export async function drawIntegers(
+  { session }: CommandContext,
+  generator: Generator,
+  count: number,
+): Promise<Run> {
+  const safe = !session.exact
   const newest = generator.lastIssued() ?? 0n
-  if (generator.nextIsSafe() && newest + count <= numberMax) return
-  throw new FahaoError(
+  if (safe && newest + BigInt(count) > numberMax) throw rounded(generator)
+  try {
+    const options = { contiguous: count > 1, safe, signal: session.signal }
+    const [run] = await generator.draw(count, options)
+    return run!
+  } catch (error) {
+    throw hasCode(error, 'UNSAFE') ? rounded(generator) : error
+  }
+}
+
+function rounded({ name }: Generator): FahaoError {
+  return new FahaoError(
     'UNSAFE',
-    `'${generator.name}' issues ids past 2^53-1, which this client would round; use ID.NEXT ${generator.name}, which replies a string`,
+    `'${name}' issues ids past 2^53-1, which this client would round; use ID.NEXT ${name}, which replies a string`,
   )
 }
 

@@ -111,14 +111,21 @@ async function range(context: CommandContext, args: Arguments): Promise<Reply> {
   return joined(runs).map(([start, end]) => [String(start), String(end)])
 }
 
-/** Half-open ranges; runs that touch become one. */
+/**
+ * Half-open ranges; runs that touch become one. A generator that was altered while the caller waited may give
+ * ids that are further apart: each is a range of its own then.
+ */
 function joined(runs: readonly Run[]): [start: bigint, end: bigint][] {
   const ranges: [bigint, bigint][] = []
   for (const run of runs) {
-    const end = run.first + BigInt(run.count)
-    const last = ranges.at(-1)
-    if (last?.[1] === run.first) last[1] = end
-    else ranges.push([run.first, end])
+    const whole = run.stride === 1 ? run.count : 1
+    for (let at = 0; at < run.count; at += whole) {
+      const start = run.at(at)
+      const end = start + BigInt(whole)
+      const last = ranges.at(-1)
+      if (last?.[1] === start) last[1] = end
+      else ranges.push([start, end])
+    }
   }
   return ranges
 }

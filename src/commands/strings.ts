@@ -4,7 +4,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Arguments } from './arguments.ts'
 import { type Command, type Direct, Issued, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { checkedCount, drawOne, refuseRounding, toIssue } from './drawing.ts'
+import { checkedCount, drawIntegers, toIssue } from './drawing.ts'
 
 const key = { name: 'key', type: 'key' } as const
 
@@ -77,8 +77,7 @@ function unlessUnknown(error: unknown): undefined {
 
 async function increment(context: CommandContext, name: string): Promise<Reply> {
   const generator = await toIssue(context.catalogue, name)
-  refuseRounding(context.session, generator)
-  return new Issued(await drawOne(context, generator))
+  return new Issued((await drawIntegers(context, generator, 1)).first)
 }
 
 async function incrementBy(context: CommandContext, args: Arguments): Promise<Reply> {
@@ -96,9 +95,7 @@ async function incrementBy(context: CommandContext, args: Arguments): Promise<Re
       `'${name}' issues no contiguous blocks; use ID.NEXT ${name} COUNT ${count}`,
     )
   }
-  refuseRounding(context.session, generator, wanted)
-  const [block] = await generator.draw(count, { contiguous: true, signal: context.session.signal })
-  return new Issued(block!.at(count - 1))
+  return new Issued((await drawIntegers(context, generator, count)).at(count - 1))
 }
 
 /** `INCRBY key 1` is what redis-py sends for incr(). */

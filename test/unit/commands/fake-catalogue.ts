@@ -56,6 +56,7 @@ export class FakeGenerator implements Generator {
   }
 
   async draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
+    if (options.safe && !this.nextIsSafe()) throw new FahaoError('UNSAFE', 'past 2^53-1')
     if (options.signal?.aborted) throw new FahaoError('ABORTED', 'the caller has gone')
     this.lastDraw = options
     this.dry = false
