@@ -25,7 +25,8 @@ Examples:
     )
     .action(async (name: string, options: ServerOptions) => {
       const body = givenGeneratorOptions(command)
-      if (body.kind === undefined) throw new UsageError(`say of what kind: --kind ${kinds.join('|')}`)
+      if (!kinds.some((kind) => kind === body.kind))
+        throw new UsageError(`say of what kind: --kind ${kinds.join('|')}`)
       const generator = await ask<SentGenerator>(options, 'PUT', generatorPath(name), { body })
       if (options.json) printJson(generator)
       else print(...created(generator))

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { UsageError } from '../exit-codes.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
 import { print, printJson } from '../terminal.ts'
 
@@ -9,7 +10,7 @@ export function addNext(program: Command): void {
     .summary('get ids')
     .description('Gets ids from a generator, one per line.')
   addServerOptions(command)
-    .option('--count <N>', 'how many')
+    .option('--count <N>', 'how many (default 1)')
     .addHelpText(
       'after',
       `
@@ -21,6 +22,8 @@ Examples:
     )
     .action(async (name: string, options: ServerOptions & { count?: string }) => {
       const query = { count: options.count }
+      if (query.count !== undefined && !/^0*[1-9]\d*$/.test(query.count))
+        throw new UsageError(`--count '${query.count}' is no whole number of ids, 1 or more`)
       const answer = await ask<{ ids: string[] }>(options, 'POST', generatorPath(name, '/next'), { query })
       if (options.json) printJson(answer)
       else print(...answer.ids)
