@@ -162,7 +162,7 @@ for (const protocol of [2, 3] as const) {
       client.defineCommand('twice', { numberOfKeys: 1, lua: "return redis.call('incr', KEYS[1])" })
       const { twice } = client as unknown as { twice: (key: string) => Promise<unknown> }
       await assert.rejects(twice.call(client, 'order'), /EVAL is not supported: .*ID\.NEXT name COUNT n/)
-      await assert.rejects(client.multi().incr('order').exec(), /MULTI is not supported: .*pipeline/)
+      await assert.rejects(client.multi().incr('order').exec(), /EXEC is not supported: .*pipeline/)
     })
 
     test('50 connections get every id once', async (t) => {
