@@ -10,7 +10,7 @@
 import { FahaoError, hasCode } from './base/errors.ts'
 import type { Catalogue, Generator } from './catalogue/catalogue.ts'
 import type { GeneratorInput } from './catalogue/options.ts'
-import { Run } from './ids/run.ts'
+import { type IdRange, Run, rangesOf } from './ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
 import { loadConfig } from './node/config.ts'
 import type { FahaoNode } from './node/node.ts'
@@ -18,6 +18,7 @@ import { startNode } from './node/start.ts'
 
 export { type ErrorCode, errorRegistry, FahaoError } from './base/errors.ts'
 export type { GeneratorInput } from './catalogue/options.ts'
+export type { IdRange } from './ids/run.ts'
 export type { IssuerStats, Kind } from './issuing/issuer.ts'
 
 /** How to open Fahao in process. Each option means what the setting of the same name means to the server. */
@@ -50,9 +51,6 @@ export type WaitOptions = {
 
 /** How many ids a call can ask for. */
 const countMax = 10 ** 12
-
-/** A half-open run of ids. */
-export type IdRange = { readonly start: bigint; readonly end: bigint }
 
 /** Opens a node in this process. Rejects with CONFIG or ENGINE. */
 export async function openFahao(options: FahaoOptions = {}): Promise<Fahao> {
@@ -172,7 +170,7 @@ export class FahaoGenerator {
       throw new FahaoError('WRONGTYPE', `ids of '${this.name}' are not contiguous; use nextBatch`)
     }
     const runs = await this.#draw(count, options)
-    return runs.flatMap(rangesOf)
+    return rangesOf(runs)
   }
 
   /** The newest id issued, here or by a predecessor; undefined when there is none. */
@@ -209,15 +207,6 @@ export class FahaoGenerator {
     this.#follow()
     return this.#generator !== before && this.#generator.take(1, this.#run) > 0
   }
-}
-
-/** A generator that was altered while the caller waited may count in other steps: then each id is a range. */
-function rangesOf(run: Run): IdRange[] {
-  if (run.stride === 1) return [{ start: run.first, end: run.first + BigInt(run.count) }]
-  return Array.from({ length: run.count }, (_, index) => ({
-    start: run.at(index),
-    end: run.at(index) + 1n,
-  }))
 }
 
 function checkCount(count: number): void {

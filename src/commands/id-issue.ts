@@ -5,7 +5,7 @@ import { layoutOf } from '../catalogue/definition.ts'
 import { decode } from '../ids/encoding.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
-import { Run } from '../ids/run.ts'
+import { Run, rangesOf } from '../ids/run.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
@@ -108,26 +108,7 @@ async function range(context: CommandContext, args: Arguments): Promise<Reply> {
     )
   }
   const runs = await generator.draw(count, { signal: context.session.signal })
-  return joined(runs).map(([start, end]) => [String(start), String(end)])
-}
-
-/**
- * Half-open ranges; runs that touch become one. A generator that was altered while the caller waited may give
- * ids that are further apart: each is a range of its own then.
- */
-function joined(runs: readonly Run[]): [start: bigint, end: bigint][] {
-  const ranges: [bigint, bigint][] = []
-  for (const run of runs) {
-    const whole = run.stride === 1 ? run.count : 1
-    for (let at = 0; at < run.count; at += whole) {
-      const start = run.at(at)
-      const end = start + BigInt(whole)
-      const last = ranges.at(-1)
-      if (last?.[1] === start) last[1] = end
-      else ranges.push([start, end])
-    }
-  }
-  return ranges
+  return rangesOf(runs).map(({ start, end }) => [String(start), String(end)])
 }
 
 async function decodeId({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {

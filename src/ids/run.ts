@@ -85,6 +85,27 @@ export class Run {
   }
 }
 
+/** Half-open runs of ids one apart. */
+export type IdRange = { readonly start: bigint; readonly end: bigint }
+
+/**
+ * The ids of runs as few half-open ranges: runs that touch become one. Ids that are further apart, as a generator
+ * that was altered while its caller waited may give, are a range each.
+ */
+export function rangesOf(runs: readonly Run[]): IdRange[] {
+  const ranges: { start: bigint; end: bigint }[] = []
+  for (const run of runs) {
+    const whole = run.stride === 1 ? run.count : 1
+    for (let at = 0; at < run.count; at += whole) {
+      const start = run.at(at)
+      const last = ranges.at(-1)
+      if (last?.end === start) last.end += BigInt(whole)
+      else ranges.push({ start, end: start + BigInt(whole) })
+    }
+  }
+  return ranges
+}
+
 const billion = 1_000_000_000
 
 /** Decimal text of a 63-bit value in halves, by long division in pieces that a double holds exactly. */

@@ -131,6 +131,8 @@ async function createConfigured(
       if (hasCode(error, 'EXISTS')) {
         throw new FahaoError('CONFIG', `the config file contradicts what is stored: ${error.message}`)
       }
+      if (hasCode(error, 'ERR'))
+        throw new FahaoError('CONFIG', `generator '${name}' of the config file: ${error.message}`)
       if (!hasCode(error, 'REGRESSED')) throw error
       onEvent({ level: 'error', message: `generator '${name}' cannot be created yet: ${error.message}` })
     }

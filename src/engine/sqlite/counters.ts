@@ -41,18 +41,17 @@ export class Counters {
     this.#select = prepare(database, 'SELECT last, fence, incarnation, version FROM counters WHERE name = ?')
     this.#upsert = prepare(
       database,
-      `INSERT INTO counters (name, last, fence, incarnation, version) VALUES (?1, ?2, ?3, ?4, ?5)
-       ON CONFLICT (name) DO UPDATE SET last = ?2, fence = ?3, incarnation = ?4, version = ?5`,
+      `INSERT INTO counters (name, last, fence, incarnation, version) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (name) DO UPDATE SET last = excluded.last, fence = excluded.fence,
+         incarnation = excluded.incarnation, version = excluded.version`,
     )
     this.#raise = prepare(
       database,
-      `INSERT INTO counters (name, last, fence, incarnation, version) VALUES (?1, ?2, 0, 0, ?3)
-       ON CONFLICT (name) DO UPDATE SET last = ?2, version = version + ?3 WHERE last < ?2`,
+      `INSERT INTO counters (name, last, fence, incarnation, version) VALUES (?, ?, 0, 0, ?)
+       ON CONFLICT (name) DO UPDATE SET last = excluded.last, version = version + excluded.version
+         WHERE last < excluded.last`,
     )
-    this.#raiseAll = prepare(
-      database,
-      'UPDATE counters SET last = CASE WHEN last > ?2 - ?1 THEN ?2 ELSE last + ?1 END, version = version + ?3',
-    )
+    this.#raiseAll = prepare(database, 'UPDATE counters SET last = min(last, ?) + ?, version = version + ?')
   }
 
   /** The counter as this transaction sees it. */
@@ -102,7 +101,7 @@ export class Counters {
 
   /** Raises every bound by `gap`, and none stays below what this process holds. Returns how many there are. */
   advance(gap: bigint): number {
-    const { changes } = this.#raiseAll.run(gap, boundMax - 1n, versionJump)
+    const { changes } = this.#raiseAll.run(boundMax - 1n - gap, gap, versionJump)
     this.raiseToHeld()
     return Number(changes)
   }

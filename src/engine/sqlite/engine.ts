@@ -1,4 +1,6 @@
 /** The default engine: one SQLite file, durable, for one node and for what shares its disk. */
+
+import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
@@ -30,13 +32,17 @@ import { Watches } from './watches.ts'
  */
 export async function openSqlite(location: string, options: EngineOptions): Promise<SqliteEngine> {
   const file = await placeOf(location)
+  const isNew = !existsSync(file)
   const lock = OwnerLock.use(file)
   try {
     // Below the calls' deadline, so that a call which waits for another process learns that it changed nothing.
     const busyTimeoutMs = Math.floor(options.callTimeoutMs * 0.75)
     const workerData: WorkerInput = { file, busyTimeoutMs }
     const worker = new Worker(workerUrl(), { workerData, execArgv: [], name: 'sqlite' })
-    return await SqliteEngine.start(file, worker, lock, options)
+    const engine = await SqliteEngine.start(file, worker, lock, options)
+    // Where there should have been one, this line is how people learn that it is gone.
+    if (isNew) options.onEvent({ level: 'info', message: `there was no store ${file}: created an empty one` })
+    return engine
   } catch (error) {
     lock.release()
     throw error
@@ -179,7 +185,13 @@ export class SqliteEngine implements Engine {
     if (this.#closing) throw new FahaoError('UNAVAILABLE', 'the engine is closed')
     const owned = this.#lock.isOwner
     if (this.#lock.tryToOwn()) {
-      if (!owned) this.#signOwnership()
+      if (!owned) {
+        this.#signOwnership()
+        this.#options.onEvent({
+          level: 'info',
+          message: 'this process owns the store now, and serves strict kinds',
+        })
+      }
       return { state: 'owner' }
     }
     const holder = await this.#calls.call({ op: 'holder' }).catch(() => undefined)

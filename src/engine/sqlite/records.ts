@@ -29,8 +29,8 @@ export class Records {
     )
     this.#upsert = prepare(
       database,
-      `INSERT INTO records (key, value, version) VALUES (?1, ?2, ?3)
-       ON CONFLICT (key) DO UPDATE SET value = ?2, version = ?3`,
+      `INSERT INTO records (key, value, version) VALUES (?, ?, ?)
+       ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = excluded.version`,
     )
     this.#from = prepare(
       database,

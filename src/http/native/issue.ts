@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
-import { Run } from '../../ids/run.ts'
+import { Run, rangesOf } from '../../ids/run.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
 import { prefersText } from './accept.ts'
@@ -87,7 +87,8 @@ export function rangeOperation({ catalogue, server }: FahaoNode): Operation {
       const count = countOf(request, query, countMax)
       const generator = await catalogue.open(nameOf(request))
       if (!generator.contiguous) throw notContiguous(generator.name)
-      return { ranges: joined(await generator.draw(count, { signal: goneSignal(reply) })) }
+      const runs = await generator.draw(count, { signal: goneSignal(reply) })
+      return { ranges: rangesOf(runs).map(({ start, end }) => ({ start: String(start), end: String(end) })) }
     },
   }
 }
@@ -123,8 +124,8 @@ function answer(
   const inText = prefersText(request.headers.accept)
   reply.header('content-type', inText ? textType : jsonType)
   if (inText) return `${texts.join('\n')}\n`
-  // Digits need no escaping.
-  return formatted ? JSON.stringify({ ids: texts }) : `{"ids":["${texts.join('","')}"]}`
+  // Digits need no escaping. The line ends, for those who look at it in a terminal.
+  return formatted ? `${JSON.stringify({ ids: texts })}\n` : `{"ids":["${texts.join('","')}"]}\n`
 }
 
 function textsOf(generator: Generator, runs: readonly Run[], formatted: boolean): string[] {
@@ -133,19 +134,6 @@ function textsOf(generator: Generator, runs: readonly Run[], formatted: boolean)
     for (; run.count > 0; run.advance()) texts.push(formatted ? generator.text(run.first) : run.toString())
   }
   return texts
-}
-
-/** Runs that touch become one range. */
-function joined(runs: readonly Run[]): z.output<typeof rangesShape>['ranges'] {
-  const ranges: { start: string; end: string }[] = []
-  for (const run of runs) {
-    const start = String(run.first)
-    const end = String(run.first + BigInt(run.count))
-    const last = ranges.at(-1)
-    if (last?.end === start) last.end = end
-    else ranges.push({ start, end })
-  }
-  return ranges
 }
 
 function notContiguous(name: string): FahaoError {

@@ -20,8 +20,8 @@ describe('POST next', () => {
     const answer = await post('/v1/generators/order/next')
     assert.equal(answer.statusCode, 200)
     assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
-    assert.equal(answer.body, '{"ids":["1"]}')
-    assert.equal((await post('/v1/generators/order/next')).body, '{"ids":["2"]}')
+    assert.equal(answer.body, '{"ids":["1"]}\n')
+    assert.equal((await post('/v1/generators/order/next')).body, '{"ids":["2"]}\n')
   })
 
   test('issues as many as count says, in order', async () => {
@@ -60,13 +60,13 @@ describe('POST next', () => {
   test('keeps every digit of ids past 2^53', async () => {
     const { order, post } = start()
     order.next = 9_223_372_036_854_775_806n
-    assert.equal((await post('/v1/generators/order/next')).body, '{"ids":["9223372036854775806"]}')
+    assert.equal((await post('/v1/generators/order/next')).body, '{"ids":["9223372036854775806"]}\n')
   })
 
   test('opens a generator that was not in use', async () => {
     const { node, post } = start()
     node.catalogue.asleep.add('order')
-    assert.equal((await post('/v1/generators/order/next')).body, '{"ids":["1"]}')
+    assert.equal((await post('/v1/generators/order/next')).body, '{"ids":["1"]}\n')
   })
 
   test('waits while the generator is dry', async () => {
@@ -75,7 +75,7 @@ describe('POST next', () => {
     const answer = post('/v1/generators/order/next')
     await new Promise((resolve) => setImmediate(resolve))
     order.wet()
-    assert.equal((await answer).body, '{"ids":["1"]}')
+    assert.equal((await answer).body, '{"ids":["1"]}\n')
   })
 
   test('lets go of a waiting request whose client has gone, and no id of it', async () => {
@@ -115,7 +115,7 @@ describe('POST next', () => {
     for (const name of ['a/b', '订单', 'a%b', 'x?y', '...', 'n'.repeat(256), '号'.repeat(85)]) {
       node.catalogue.add(name, { kind: 'segment' })
       const answer = await post(`/v1/generators/${encodeURIComponent(name)}/next`)
-      assert.deepEqual([name, answer.statusCode, answer.body], [name, 200, '{"ids":["1"]}'])
+      assert.deepEqual([name, answer.statusCode, answer.body], [name, 200, '{"ids":["1"]}\n'])
     }
   })
 })
@@ -269,7 +269,7 @@ describe('a good request', () => {
     test(`(${what}) issues`, async () => {
       const { app } = start()
       const answer = await app.inject({ method: 'POST', url: next, ...request } as InjectOptions)
-      assert.equal(answer.body, '{"ids":["1"]}')
+      assert.equal(answer.body, '{"ids":["1"]}\n')
     })
   }
 
