@@ -111,7 +111,7 @@ describe('verbs against a server', () => {
     const asJson = await run('next', 'nobody', '--json')
     assert.deepEqual([asJson.code, asJson.stdout], [1, ''])
     assert.equal(JSON.parse(asJson.stderr).code, 'NOGENERATOR')
-    assert.equal((await run('create', 'a', '--kind', 'serial')).code, 1)
+    assert.equal((await run('create', 'a', '--kind', 'serial')).code, 2)
     assert.equal((await run('create', 'a')).code, 2)
     assert.equal((await run('alter', 'a')).code, 2)
     assert.equal((await run('next')).code, 2)
