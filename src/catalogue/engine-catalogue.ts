@@ -17,18 +17,16 @@ import { GeneratorRecords, noGenerator, type ReadGenerator } from './generator-r
 import { describeGenerator } from './info.ts'
 import { type IssuerDeps, openIssuer } from './issuers.ts'
 import { checkName } from './names.ts'
-import { type NodeIndex, OpenGenerator } from './open-generator.ts'
+import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
-import { generatorPrefix, readStored, type StoredGenerator } from './stored.ts'
+import { Plans } from './plans.ts'
+import { firstOf, generatorPrefix, readStored, type StoredGenerator } from './stored.ts'
 
 /** Generators that come into being when they are first asked for. */
 export type AutoCreate = { readonly pattern: string; readonly kind: Kind }
 
 /** What a catalogue is made of. */
-export type CatalogueOptions = IssuerDeps & {
-  readonly autoCreate: readonly AutoCreate[]
-  readonly nodeIndex: NodeIndex | undefined
-}
+export type CatalogueOptions = IssuerDeps & { readonly autoCreate: readonly AutoCreate[] }
 
 const absentMs = 1000
 const absentMax = 10_000
@@ -37,6 +35,9 @@ const absentMax = 10_000
 export class EngineCatalogue implements Catalogue {
   readonly #options: CatalogueOptions
   readonly #records: GeneratorRecords
+  readonly #plans: Plans
+  /** What every open generator shares. */
+  readonly #shared: OpenGeneratorDeps
   readonly #open = new Map<string, OpenGenerator>()
   /** Names being opened or closed. */
   readonly #pending = new Map<string, Promise<unknown>>()
@@ -50,6 +51,12 @@ export class EngineCatalogue implements Catalogue {
   private constructor(options: CatalogueOptions) {
     this.#options = options
     this.#records = new GeneratorRecords(options.engine, options.timeline)
+    this.#plans = new Plans(options)
+    this.#shared = {
+      timeline: options.timeline,
+      node: options.nodeIndex?.value,
+      reopen: (stale) => this.#reopen(stale),
+    }
   }
 
   /** Opens the catalogue and starts to watch. */
@@ -183,13 +190,11 @@ export class EngineCatalogue implements Catalogue {
   }
 
   async #openFound(name: string, { record, stored }: ReadGenerator): Promise<OpenGenerator> {
-    const issuer = await openIssuer(this.#options, name, stored)
+    const plan = this.#plans.of(stored.definition)
+    const life = { name, incarnation: stored.incarnation, floor: firstOf(stored.floor, plan.definition) }
+    const issuer = await openIssuer(this.#options, plan, life, stored.key)
     if ((this.#told.get(name) ?? 0n) > record.version) return this.#lookUp(name)
-    const generator = new OpenGenerator(name, stored, record.version, issuer, {
-      timeline: this.#options.timeline,
-      nodeIndex: this.#options.nodeIndex,
-      reopen: () => this.#reopen(name, generator),
-    })
+    const generator = new OpenGenerator(life, record.version, plan, issuer, this.#shared)
     if (this.#closed) {
       await generator.close(stopping())
       throw stopping()
@@ -199,9 +204,9 @@ export class EngineCatalogue implements Catalogue {
   }
 
   /** The generator after `stale`, whose record may have changed without the watch having told yet. */
-  async #reopen(name: string, stale: OpenGenerator): Promise<OpenGenerator> {
-    await this.#close(name, altered(name), stale)
-    return this.#openNamed(name)
+  async #reopen(stale: OpenGenerator): Promise<OpenGenerator> {
+    await this.#close(stale.name, altered(stale.name), stale)
+    return this.#openNamed(stale.name)
   }
 
   async #raiseFloor(name: string, stored: StoredGenerator, floor: bigint): Promise<void> {

@@ -3,7 +3,7 @@ import { timeEndUs } from '../ids/layout.ts'
 import type { Generator, GeneratorInfo } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import type { IssuerDeps } from './issuers.ts'
-import { generatorKey, type StoredGenerator } from './stored.ts'
+import { firstOf, generatorKey, type StoredGenerator } from './stored.ts'
 
 const yearUs = 365.25 * 86_400_000_000
 /** JavaScript's dates end here. */
@@ -52,8 +52,7 @@ export function exhaustionUs(
 }
 
 function lastBelow(bound: bigint, stored: StoredGenerator): bigint | undefined {
-  const first = stored.floor > stored.definition.start! ? stored.floor : stored.definition.start!
-  return bound > first ? bound - 1n : undefined
+  return bound > firstOf(stored.floor, stored.definition) ? bound - 1n : undefined
 }
 
 function boundOfWorker({ worker }: IssuerDeps): bigint | undefined {

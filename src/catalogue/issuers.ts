@@ -1,24 +1,28 @@
-/** Makes the issuer that a definition asks for. */
+/** Makes issuers: first what follows from a definition alone, then what one generator needs of its own. */
 import type { Clock, Random } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
-import type { Layout } from '../ids/layout.ts'
+import { compileFormat, type Format } from '../ids/format.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
 import { ClockHand } from '../issuing/clock-hand.ts'
-import { CounterStock } from '../issuing/counter-stock.ts'
+import { CounterStock, type CounterStockOptions } from '../issuing/counter-stock.ts'
 import type { Hand } from '../issuing/hand.ts'
 import { isStrict } from '../issuing/issuer.ts'
+import type { Life } from '../issuing/life.ts'
 import { OrderedHand } from '../issuing/ordered-hand.ts'
-import { Reservoir } from '../issuing/reservoir.ts'
+import { Reservoir, type ReservoirOptions } from '../issuing/reservoir.ts'
 import { ScrambledHand } from '../issuing/scrambled-hand.ts'
 import { ShuffledHand } from '../issuing/shuffled-hand.ts'
-import { SnowflakeStock } from '../issuing/snowflake-stock.ts'
+import { SnowflakeStock, type SnowflakeStockOptions } from '../issuing/snowflake-stock.ts'
 import type { Stock } from '../issuing/stock.ts'
-import { TimestampStock } from '../issuing/timestamp-stock.ts'
+import { TimestampStock, type TimestampStockOptions } from '../issuing/timestamp-stock.ts'
 import type { Worker } from '../issuing/worker.ts'
 import { type Definition, layoutOf } from './definition.ts'
-import { generatorKey, readStored, type StoredGenerator } from './stored.ts'
+import { generatorKey, readStored } from './stored.ts'
+
+/** The index that `{node}` shows: its value and its width. */
+export type NodeIndex = { readonly value: number; readonly width: number }
 
 /** What issuers take from their node. */
 export type IssuerDeps = {
@@ -27,73 +31,87 @@ export type IssuerDeps = {
   readonly random: Random
   readonly timeline: Timeline
   readonly worker: Worker
+  readonly nodeIndex: NodeIndex | undefined
   /** How many callers of one generator may wait. */
   readonly waitersMax: number
   /** Told what a log should say. */
   readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
 }
 
-/** An issuer, and the one thing more that strict kinds and counters can do. */
-export type OpenIssuer = {
-  readonly issuer: Reservoir
-  /** Nothing at or below `newest` is issued any more. Durable when it resolves. */
-  readonly moveTo: (newest: bigint) => Promise<void>
+/** What generators that are defined alike share. */
+export type Plan = {
+  readonly definition: Definition
+  /** Undefined: plain decimal. */
+  readonly format: Format | undefined
+  readonly reservoir: ReservoirOptions
+  readonly stock: MakeStock
 }
+
+/** Makes one generator's stock. `bound`: of its counter; `key`: see `StoredGenerator`. */
+type MakeStock = (life: Life, bound: bigint, key: string | undefined) => Stock
 
 /** Shuffled ids are permuted in blocks of this size. */
-export const shuffleBlock = 1024
+const shuffleBlock = 1024
 
-/** Opens the issuer of a stored generator. Rejects with NOTOWNER, UNAVAILABLE, ENGINE. */
-export async function openIssuer(
-  deps: IssuerDeps,
-  name: string,
-  stored: StoredGenerator,
-): Promise<OpenIssuer> {
-  const { definition } = stored
-  const mayReserve = () =>
-    isStrict(definition.kind) ? refuseUnlessOwner(deps.engine, name) : Promise.resolve()
-  await mayReserve()
-  if (definition.kind === 'snowflake') return openSnowflake(deps, name, stored)
-  const { bound } = await deps.engine.counter(generatorKey(name))
-  return definition.kind === 'timestamp'
-    ? openTimestamp(deps, name, stored, bound, mayReserve)
-    : openCounter(deps, name, stored, bound, mayReserve)
+/** What follows from a definition. CONFIG when this node cannot show what its format asks for. */
+export function planOf(deps: IssuerDeps, definition: Definition): Plan {
+  return Object.freeze({
+    definition: Object.freeze(definition),
+    format: formatOf(definition, deps.nodeIndex),
+    reservoir: {
+      clock: deps.clock,
+      random: deps.random,
+      issueTimeoutMs: definition.issueTimeout,
+      waitersMax: deps.waitersMax,
+      onRefillOutcome: (name: string, error: Error | undefined) =>
+        deps.onEvent({
+          level: error === undefined ? 'info' : 'warn',
+          message: `refill of '${name}' ${error === undefined ? 'works again' : `failed: ${error.message}`}`,
+        }),
+    },
+    stock: stockMaker(deps, definition),
+  })
 }
 
-function openCounter(
-  deps: IssuerDeps,
-  name: string,
-  stored: StoredGenerator,
-  bound: bigint,
-  mayReserve: () => Promise<void>,
-): OpenIssuer {
-  const { definition } = stored
-  const start = definition.start!
-  const stock: CounterStock = new CounterStock(counterHand(stored), bound, {
+/** Opens one generator's issuer. Rejects with NOTOWNER, UNAVAILABLE, ENGINE. */
+export async function openIssuer(
+  { engine }: IssuerDeps,
+  plan: Plan,
+  life: Life,
+  key: string | undefined,
+): Promise<Reservoir> {
+  const { kind } = plan.definition
+  if (isStrict(kind)) await refuseUnlessOwner(engine, life.name)
+  const bound = kind === 'snowflake' ? 0n : (await engine.counter(generatorKey(life.name))).bound
+  return new Reservoir(plan.stock(life, bound, key), plan.reservoir)
+}
+
+function stockMaker(deps: IssuerDeps, definition: Definition): MakeStock {
+  if (definition.kind === 'snowflake') return snowflakeStock(deps, definition)
+  return definition.kind === 'timestamp' ? timestampStock(deps, definition) : counterStock(deps, definition)
+}
+
+function counterStock(deps: IssuerDeps, definition: Definition): MakeStock {
+  const options: CounterStockOptions = {
     engine: deps.engine,
-    counter: generatorKey(name),
-    incarnation: stored.incarnation,
-    floor: stored.floor > start ? stored.floor : start,
+    counterOf: generatorKey,
     max: definition.max!,
     increment: definition.increment!,
     step: definition.step!,
     stepMax: definition.stepMax!,
     horizonSeconds: definition.horizon! / 1000,
     stepMultiple: definition.within === 'shuffled' ? shuffleBlock : 1,
-    name,
-    rate: () => issuer.observeRate(),
-    mayReserve,
-    onStepMax: () =>
+    mayReserve: mayReserve(deps, definition),
+    onStepMax: (name) =>
       deps.onEvent({
         level: 'warn',
         message: `generator '${name}' wants more than stepMax ${definition.stepMax} per refill; ids will not last the horizon`,
       }),
-  })
-  const issuer = reservoirOf(deps, name, definition, stock)
-  return { issuer, moveTo: (newest) => issuer.alone(() => stock.moveTo(newest + 1n)) }
+  }
+  return (life, bound, key) => new CounterStock(counterHand(definition, key), bound, life, options)
 }
 
-function counterHand({ definition, key }: StoredGenerator): Hand {
+function counterHand(definition: Definition, key: string | undefined): Hand {
   const increment = definition.increment!
   const offset = definition.offset!
   if (definition.scramble) {
@@ -110,88 +128,53 @@ function counterHand({ definition, key }: StoredGenerator): Hand {
   return new OrderedHand(increment, offset)
 }
 
-function openTimestamp(
-  deps: IssuerDeps,
-  name: string,
-  stored: StoredGenerator,
-  bound: bigint,
-  mayReserve: () => Promise<void>,
-): OpenIssuer {
-  const { definition } = stored
-  const layout = layoutOf(definition)
-  const stock: TimestampStock = new TimestampStock(clockHand(deps, definition), bound, {
+function timestampStock(deps: IssuerDeps, definition: Definition): MakeStock {
+  const hand = clockHand(deps, definition)
+  const options: TimestampStockOptions = {
     engine: deps.engine,
-    counter: generatorKey(name),
-    incarnation: stored.incarnation,
-    floorUnit: Number(stored.floor),
-    layout,
+    counterOf: generatorKey,
+    layout: layoutOf(definition),
     node: definition.node!,
     horizonUs: definition.horizon! * 1000,
-    name,
-    rate: () => issuer.observeRate(),
-    mayReserve,
-  })
-  const issuer = reservoirOf(deps, name, definition, stock)
-  const move = (newest: bigint) =>
-    issuer.alone(() => stock.moveTo(unitAfter(newest, layout, definition.node!)))
-  return { issuer, moveTo: async (newest) => move(newest) }
+    mayReserve: mayReserve(deps, definition),
+  }
+  return (life, bound) => new TimestampStock(hand(), bound, life, options)
 }
 
-function openSnowflake(deps: IssuerDeps, name: string, stored: StoredGenerator): OpenIssuer {
-  const { definition } = stored
-  const stock: SnowflakeStock = new SnowflakeStock(clockHand(deps, definition), {
+function snowflakeStock(deps: IssuerDeps, definition: Definition): MakeStock {
+  const hand = clockHand(deps, definition)
+  const options: SnowflakeStockOptions = {
     worker: deps.worker,
     layout: layoutOf(definition),
-    floorUnit: Number(stored.floor),
-    name,
-    rate: () => issuer.observeRate(),
-    confirm: () => refuseUnlessCurrent(deps.engine, name, stored),
-  })
-  const issuer = reservoirOf(deps, name, definition, stock)
-  return {
-    issuer,
-    moveTo: () =>
-      Promise.reject(
-        new FahaoError('WRONGTYPE', `'${name}' is a snowflake: it follows the clock and cannot be set`),
-      ),
+    confirm: (life) => refuseUnlessCurrent(deps.engine, life),
   }
+  return (life) => new SnowflakeStock(hand(), life, options)
 }
 
-/** The first unit of time whose ids are all above `newest`; ERR when the time field ends before. */
-function unitAfter(newest: bigint, layout: Layout, node: number): number {
-  const least = layout.fixed | (BigInt(node) << BigInt(layout.nodeShift))
-  const unit = newest < least ? 0n : ((newest - least) >> BigInt(layout.timeShift)) + 1n
-  if (unit < 2n ** BigInt(layout.timeBits)) return Number(unit)
-  throw new FahaoError('ERR', `the time field ends before ids could be above ${newest}`)
-}
-
-function clockHand(deps: IssuerDeps, definition: Definition): ClockHand {
-  return new ClockHand({
+function clockHand(deps: IssuerDeps, definition: Definition): () => ClockHand {
+  const options = {
     layout: layoutOf(definition),
     timeline: deps.timeline,
     random: deps.random,
     borrowMaxUs: definition.borrowMax! * 1000,
     sequenceStart: definition.sequenceStart!,
-  })
+  }
+  return () => new ClockHand(options)
 }
 
-function reservoirOf(deps: IssuerDeps, name: string, definition: Definition, stock: Stock): Reservoir {
-  let failing = false
-  return new Reservoir(stock, {
-    clock: deps.clock,
-    random: deps.random,
-    issueTimeoutMs: definition.issueTimeout,
-    waitersMax: deps.waitersMax,
-    onRefillOutcome: (error) => {
-      if (failing === (error !== undefined)) return
-      failing = error !== undefined
-      const why = error instanceof Error ? error.message : String(error)
-      deps.onEvent({
-        level: failing ? 'warn' : 'info',
-        message: `refill of '${name}' ${failing ? `failed: ${why}` : 'works again'}`,
-      })
-    },
-  })
+function formatOf(definition: Definition, index: NodeIndex | undefined): Format | undefined {
+  if (definition.format === undefined) return undefined
+  const format = compileFormat(definition.format, { nodeWidth: index?.width ?? 1 })
+  if (!format.needsNode || index !== undefined) return format
+  throw new FahaoError(
+    'CONFIG',
+    `the format '${definition.format}' shows {node}; start this node with --node-index N`,
+  )
+}
+
+function mayReserve(deps: IssuerDeps, definition: Definition): (name: string) => Promise<void> {
+  if (!isStrict(definition.kind)) return () => Promise.resolve()
+  return (name) => refuseUnlessOwner(deps.engine, name)
 }
 
 async function refuseUnlessOwner(engine: Engine, name: string): Promise<void> {
@@ -206,11 +189,7 @@ async function refuseUnlessOwner(engine: Engine, name: string): Promise<void> {
 }
 
 /** What a counter does for the other kinds: refuses an incarnation that has had its day. */
-async function refuseUnlessCurrent(
-  engine: Engine,
-  name: string,
-  { incarnation }: StoredGenerator,
-): Promise<void> {
+async function refuseUnlessCurrent(engine: Engine, { name, incarnation }: Life): Promise<void> {
   const record = await engine.read(generatorKey(name))
   if (record !== undefined && readStored(record).incarnation === incarnation) return
   throw new FahaoError('STALE', `generator '${name}' has been changed or dropped; retry`)

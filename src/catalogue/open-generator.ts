@@ -1,24 +1,21 @@
 /** A generator in use: its issuer, and what its definition puts around it. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
-import { compileFormat, type Format } from '../ids/format.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
+import type { Life } from '../issuing/life.ts'
 import type { Reservoir } from '../issuing/reservoir.ts'
 import type { Generator, Mode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
-import type { OpenIssuer } from './issuers.ts'
-import type { StoredGenerator } from './stored.ts'
+import type { Plan } from './issuers.ts'
 
-/** The index that `{node}` shows: its value and its width. */
-export type NodeIndex = { readonly value: number; readonly width: number }
-
-/** What a generator takes from its catalogue. */
+/** What the generators of one catalogue share. */
 export type OpenGeneratorDeps = {
   readonly timeline: Timeline
-  readonly nodeIndex: NodeIndex | undefined
+  /** What `{node}` shows. */
+  readonly node: number | undefined
   /** Opens the generator that has taken this one's place. */
-  readonly reopen: () => Promise<OpenGenerator>
+  readonly reopen: (stale: OpenGenerator) => Promise<OpenGenerator>
 }
 
 /** How many alterations in a row a waiting caller follows. */
@@ -26,31 +23,31 @@ const reopensMax = 10
 
 /** One incarnation of a generator, with one set of options; an alteration puts another in its place. */
 export class OpenGenerator implements Generator {
-  readonly name: string
-  readonly definition: Definition
-  readonly incarnation: bigint
   /** The version of its record. */
   readonly version: bigint
+  readonly #life: Life
+  readonly #plan: Plan
   readonly #issuer: Reservoir
-  readonly #open: OpenIssuer
   readonly #deps: OpenGeneratorDeps
-  readonly #format: Format | undefined
 
-  constructor(
-    name: string,
-    stored: StoredGenerator,
-    version: bigint,
-    open: OpenIssuer,
-    deps: OpenGeneratorDeps,
-  ) {
-    this.name = name
-    this.definition = stored.definition
-    this.incarnation = stored.incarnation
+  constructor(life: Life, version: bigint, plan: Plan, issuer: Reservoir, deps: OpenGeneratorDeps) {
     this.version = version
-    this.#issuer = open.issuer
-    this.#open = open
+    this.#life = life
+    this.#plan = plan
+    this.#issuer = issuer
     this.#deps = deps
-    this.#format = formatOf(name, stored.definition, deps.nodeIndex)
+  }
+
+  get name(): string {
+    return this.#life.name
+  }
+
+  get incarnation(): bigint {
+    return this.#life.incarnation
+  }
+
+  get definition(): Definition {
+    return this.#plan.definition
   }
 
   get kind(): Kind {
@@ -78,7 +75,7 @@ export class OpenGenerator implements Generator {
       } catch (error) {
         // Altered while this caller waited: nothing was used up, so it goes on with what is there now.
         if (!hasCode(error, 'STALE') || reopens === reopensMax) throw error
-        generator = await generator.#deps.reopen()
+        generator = await generator.#deps.reopen(generator)
       }
     }
   }
@@ -101,13 +98,15 @@ export class OpenGenerator implements Generator {
   }
 
   text(id: bigint): string {
-    if (this.#format === undefined) return String(id)
-    const unixUs = this.#format.needsTime ? this.#deps.timeline.burstUs() : undefined
-    return this.#format.format(id, { node: this.#deps.nodeIndex?.value, unixUs })
+    const { format } = this.#plan
+    if (format === undefined) return String(id)
+    const unixUs = format.needsTime ? this.#deps.timeline.burstUs() : undefined
+    return format.format(id, { node: this.#deps.node, unixUs })
   }
 
   parse(text: string): bigint {
-    if (this.#format !== undefined) return this.#format.parse(text)
+    const { format } = this.#plan
+    if (format !== undefined) return format.parse(text)
     if (!/^\d{1,19}$/.test(text))
       throw new FahaoError('ERR', `'${text.slice(0, 40)}' is no id of generator '${this.name}'`)
     return BigInt(text)
@@ -124,23 +123,11 @@ export class OpenGenerator implements Generator {
     const { max } = this.definition
     if (max !== undefined && newest > max)
       throw new FahaoError('ERR', `${newest} is above max ${max} of generator '${this.name}'`)
-    await this.#open.moveTo(newest)
+    await this.#issuer.moveTo(newest)
   }
 
   /** Stops issuing, tells waiting callers why, and releases what can be. */
   close(reason: Error): Promise<void> {
     return this.#issuer.close(reason)
   }
-}
-
-function formatOf(name: string, definition: Definition, index: NodeIndex | undefined): Format | undefined {
-  if (definition.format === undefined) return undefined
-  const format = compileFormat(definition.format, { nodeWidth: index?.width ?? 1 })
-  if (format.needsNode && index === undefined) {
-    throw new FahaoError(
-      'CONFIG',
-      `the format of generator '${name}' shows {node}; start this node with --node-index N`,
-    )
-  }
-  return format
 }

@@ -30,7 +30,21 @@ export function generatorKey(name: string): string {
 
 /** The value of a record. */
 export function writeStored(stored: StoredGenerator): string {
-  return JSON.stringify(stored, (_key, value) => (typeof value === 'bigint' ? String(value) : value))
+  return JSON.stringify(stored, bigAsText)
+}
+
+/** A definition as it stands in the value of a record. */
+export function writeDefinition(definition: Definition): string {
+  return JSON.stringify(definition, bigAsText)
+}
+
+/** The least value, or the first unit of time, that an incarnation with this floor may issue. */
+export function firstOf(floor: bigint, { start }: Definition): bigint {
+  return start === undefined || floor > start ? floor : start
+}
+
+function bigAsText(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
 }
 
 /** A record's generator; ENGINE when it cannot be read. */

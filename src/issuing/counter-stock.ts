@@ -12,18 +12,16 @@ import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Reservation } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
 import type { Hand } from './hand.ts'
+import type { Life } from './life.ts'
 import type { Ready } from './ready.ts'
 import { lowMark, type RefillNeed, refillSize, StepSize, stepMaxBinds } from './step.ts'
 import { collectRuns, type Stock } from './stock.ts'
 
-/** What a counter's stock is made of. */
+/** What the stocks of all generators that are defined alike share. */
 export type CounterStockOptions = {
   readonly engine: Engine
-  /** Name of the engine's counter. */
-  readonly counter: string
-  readonly incarnation: bigint
-  /** Nothing is issued below. */
-  readonly floor: bigint
+  /** The engine's counter of a generator. */
+  readonly counterOf: (name: string) => string
   /** The largest id. */
   readonly max: bigint
   /** Distance between ids. */
@@ -35,23 +33,19 @@ export type CounterStockOptions = {
   readonly horizonSeconds: number
   /** Refills are a multiple of this many ids. */
   readonly stepMultiple: number
-  /** Name for messages. */
-  readonly name: string
-  /** Ids per second now. */
-  readonly rate: () => number
   /** Rejects when this process may not reserve (a strict kind that another process owns). */
-  readonly mayReserve: () => Promise<void>
-  /** Told when `stepMax` begins to keep refills from lasting the horizon. */
-  readonly onStepMax?: () => void
+  readonly mayReserve: (name: string) => Promise<void>
+  /** Told when `stepMax` begins to keep refills of a generator from lasting the horizon. */
+  readonly onStepMax?: (name: string) => void
 }
 
 /** See the invariants at the top of the file. */
 export class CounterStock implements Stock {
-  readonly ready: Ready
   low = false
   reserved = 0
   released = 0
   readonly #hand: Hand
+  readonly #life: Life
   readonly #options: CounterStockOptions
   readonly #step: StepSize
   /** A refill starts when fewer ids are in hand. */
@@ -65,13 +59,21 @@ export class CounterStock implements Stock {
   #stepMaxBinds = false
 
   /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */
-  constructor(hand: Hand, bound: bigint, options: CounterStockOptions) {
+  constructor(hand: Hand, bound: bigint, life: Life, options: CounterStockOptions) {
     this.#hand = hand
-    this.ready = hand.ready
+    this.#life = life
     this.#options = options
     this.#step = new StepSize(options.step, options.stepMax)
-    this.#bound = bound > options.floor ? bound : options.floor
+    this.#bound = bound > life.floor ? bound : life.floor
     this.#floor = this.#bound
+  }
+
+  get ready(): Ready {
+    return this.#hand.ready
+  }
+
+  get name(): string {
+    return this.#life.name
   }
 
   take(count: number, run: Run): number {
@@ -96,14 +98,14 @@ export class CounterStock implements Stock {
     return runs
   }
 
-  async refill(demand: number, contiguous: number): Promise<void> {
+  async refill(demand: number, contiguous: number, ratePerSecond: number): Promise<void> {
     this.low = false
-    const need = this.#need(demand, contiguous)
+    const need = this.#need(demand, contiguous, ratePerSecond)
     const wanted = refillSize(need)
     this.#mark = lowMark(need)
     if (wanted === 0) return
     this.#warn(need)
-    await this.#options.mayReserve()
+    await this.#options.mayReserve(this.name)
     await this.#reserve(wanted)
   }
 
@@ -121,7 +123,7 @@ export class CounterStock implements Stock {
   whyDry(cause: unknown): FahaoError {
     const why =
       cause === undefined ? 'the engine has not answered in time' : `the engine said: ${describe(cause)}`
-    return new FahaoError('DRY', `generator '${this.#options.name}' has no ids in hand and ${why}; retry`, {
+    return new FahaoError('DRY', `generator '${this.name}' has no ids in hand and ${why}; retry`, {
       cause,
     })
   }
@@ -131,21 +133,18 @@ export class CounterStock implements Stock {
   }
 
   lastIssued(): bigint | undefined {
-    return this.#hand.newest(this.#bound, this.#options.floor)
+    return this.#hand.newest(this.#bound, this.#life.floor)
   }
 
   seconds(ratePerSecond: number): number {
     return ratePerSecond > 0 ? this.#hand.left / ratePerSecond : Number.POSITIVE_INFINITY
   }
 
-  /**
-   * Moves the counter so that nothing below `floor` is issued any more. Durable when it resolves. Reserves: not
-   * while a refill is under way.
-   */
-  async moveTo(floor: bigint): Promise<void> {
-    await this.#options.mayReserve()
-    const { engine, counter, incarnation } = this.#options
-    const sealed = await engine.reserve(counter, { size: 0n, floor, incarnation })
+  async moveTo(newest: bigint): Promise<void> {
+    const floor = newest + 1n
+    await this.#options.mayReserve(this.name)
+    const { incarnation } = this.#life
+    const sealed = await this.#options.engine.reserve(this.#counter, { size: 0n, floor, incarnation })
     this.#raise(sealed.end)
     this.#hand.dropBelow(floor)
     // What is left in hand is on top of the bound still, under the version that the seal has made.
@@ -158,21 +157,27 @@ export class CounterStock implements Stock {
     this.low = false
     this.#mark = 0
     if (this.#newest === undefined || from === undefined) return
-    const { engine, counter, incarnation } = this.#options
+    const { incarnation } = this.#life
     const size = Number(this.#newest.end - from)
     // A refused or lost release is a gap, which is allowed; trying again is not.
-    const gone = await engine.release(counter, this.#newest, from, { incarnation }).catch(() => false)
+    const gone = await this.#options.engine
+      .release(this.#counter, this.#newest, from, { incarnation })
+      .catch(() => false)
     if (gone) this.released += size
+  }
+
+  get #counter(): string {
+    return this.#options.counterOf(this.name)
   }
 
   #look(): void {
     if (this.#hand.left < this.#mark) this.low = true
   }
 
-  #need(demand: number, contiguous: number): RefillNeed {
+  #need(demand: number, contiguous: number, rate: number): RefillNeed {
     const { horizonSeconds, increment, max } = this.#options
     return {
-      rate: this.#options.rate(),
+      rate,
       horizonSeconds,
       inHand: this.#hand.left,
       demand,
@@ -184,15 +189,16 @@ export class CounterStock implements Stock {
 
   #warn(need: RefillNeed): void {
     const binds = stepMaxBinds(need)
-    if (binds && !this.#stepMaxBinds) this.#options.onStepMax?.()
+    if (binds && !this.#stepMaxBinds) this.#options.onStepMax?.(this.name)
     this.#stepMaxBinds = binds
   }
 
   /** Reserves `ids` ids, or all that are left. */
   async #reserve(ids: number): Promise<void> {
-    const { engine, counter, incarnation, max, increment, stepMultiple } = this.#options
+    const { engine, max, increment, stepMultiple } = this.#options
+    const counter = this.#counter
     const size = BigInt(Math.ceil(ids / stepMultiple) * stepMultiple) * BigInt(increment)
-    const request = { floor: this.#floor, max: max + 1n, incarnation }
+    const request = { floor: this.#floor, max: max + 1n, incarnation: this.#life.incarnation }
     try {
       this.#own(await engine.reserve(counter, { ...request, size }))
     } catch (error) {
@@ -219,10 +225,10 @@ export class CounterStock implements Stock {
   }
 
   #exhausted(): FahaoError {
-    const { name, max } = this.#options
+    const { max } = this.#options
     return new FahaoError(
       'EXHAUSTED',
-      `generator '${name}' has reached its maximum ${max}; raise MAX with ID.ALTER or use another generator`,
+      `generator '${this.name}' has reached its maximum ${max}; raise MAX with ID.ALTER or use another generator`,
     )
   }
 }

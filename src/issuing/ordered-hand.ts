@@ -63,10 +63,10 @@ export class OrderedHand implements Hand {
       if (range.start === tailEnd) this.#extendTail(0, range.end)
       return
     }
-    if (range.start === tailEnd && this.left > 0) return this.#extendTail(piece.left, range.end)
+    if (this.#left === 0) return this.#begin(piece)
+    if (range.start === tailEnd) return this.#extendTail(piece.left, range.end)
     this.#later.push(piece)
     this.#laterLeft += piece.left
-    if (this.#left === 0) this.#shift()
   }
 
   /** Takes up to `count` ids of the current range. */
@@ -203,6 +203,10 @@ export class OrderedHand implements Hand {
       return
     }
     this.#laterLeft -= piece.left
+    this.#begin(piece)
+  }
+
+  #begin(piece: Piece): void {
     this.#left = piece.left
     this.#end = piece.end
     this.#goTo(piece.next)

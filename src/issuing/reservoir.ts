@@ -19,7 +19,7 @@ import { Meter } from './meter.ts'
 import type { Ready } from './ready.ts'
 import type { Stock } from './stock.ts'
 
-/** Limits of waiting. */
+/** What the reservoirs of all generators that are defined alike share: limits of waiting, above all. */
 export type ReservoirOptions = {
   readonly clock: Clock
   readonly random: Random
@@ -27,8 +27,8 @@ export type ReservoirOptions = {
   readonly issueTimeoutMs: number
   /** How many callers may wait. */
   readonly waitersMax: number
-  /** Told when a refill fails, and when one succeeds again after that (`undefined`). */
-  readonly onRefillOutcome?: (error: unknown) => void
+  /** Told when refills of a generator begin to fail, and when one succeeds again after that (`undefined`). */
+  readonly onRefillOutcome?: (name: string, error: Error | undefined) => void
 }
 
 const retryMinMs = 20
@@ -39,8 +39,10 @@ export class Reservoir implements Issuer {
   readonly #stock: Stock
   readonly #ready: Ready
   readonly #options: ReservoirOptions
-  readonly #clock: Clock
-  readonly #line: Line
+  /** Only while somebody waits. */
+  #line: Line | undefined
+  /** For how long somebody waited in lines that have dissolved. */
+  #drySeconds = 0
   readonly #meter: Meter
   #waits = 0
   #refills = 0
@@ -57,14 +59,7 @@ export class Reservoir implements Issuer {
     this.#stock = stock
     this.#ready = stock.ready
     this.#options = options
-    this.#clock = options.clock
     this.#meter = new Meter(options.clock.monoUs())
-    this.#line = new Line(
-      options.clock,
-      options.waitersMax,
-      () => stock.whyDry(this.#failure),
-      () => this.#serve(),
-    )
   }
 
   take(count: number, run: Run): number {
@@ -75,7 +70,7 @@ export class Reservoir implements Issuer {
     if (this.#closed !== undefined) return Promise.reject(this.#closed)
     if (options.signal?.aborted) return Promise.reject(aborted())
     const wish = { count, contiguous: options.contiguous === true, safe: options.safe === true }
-    if (this.#line.length === 0) {
+    if (this.#line === undefined) {
       const outcome = this.#collect(wish)
       if (this.#stock.low) this.#refill()
       if (outcome instanceof Error) return Promise.reject(outcome)
@@ -85,7 +80,9 @@ export class Reservoir implements Issuer {
     // A failure that waiting does not mend is not worth a wait, until the next try has shown otherwise.
     if (this.#retry !== undefined && !waitingHelps(this.#failure)) return Promise.reject(this.#failure)
     this.#waits++
+    this.#line ??= this.#newLine()
     const place = this.#line.join(wish, this.#options.issueTimeoutMs, options.signal)
+    this.#dissolve()
     this.#refill()
     return place
   }
@@ -111,21 +108,21 @@ export class Reservoir implements Issuer {
       refillFailures: this.#refillFailures,
       refillSeconds: this.#refillUs / 1_000_000,
       waits: this.#waits,
-      drySeconds: this.#line.drySeconds,
-      waiting: this.#line.length,
+      drySeconds: this.#drySeconds + (this.#line?.drySeconds ?? 0),
+      waiting: this.#line?.length ?? 0,
     }
   }
 
   /** Ids per second now; a stock sizes its refills by it. */
   observeRate(): number {
-    return this.#meter.observe(this.#stock.issued, this.#clock.monoUs())
+    return this.#meter.observe(this.#stock.issued, this.#options.clock.monoUs())
   }
 
-  /** Runs `task`, which reserves, with no refill under way before it ends. */
-  async alone(task: () => Promise<void>): Promise<void> {
+  /** See `Stock.moveTo`; waits for the refill under way, and keeps the next one away until it is done. */
+  async moveTo(newest: bigint): Promise<void> {
     while (this.#refilling !== undefined) await this.#refilling
     if (this.#closed !== undefined) throw this.#closed
-    const running = task()
+    const running = this.#stock.moveTo(newest)
     this.#occupy(running.catch(() => {}))
     await running
   }
@@ -136,7 +133,7 @@ export class Reservoir implements Issuer {
     this.#stock.available()
     this.#retry?.cancel()
     this.#wake?.cancel()
-    while (this.#line.length > 0) this.#line.settleFirst(reason)
+    while (this.#line !== undefined) this.#settleFirst(reason)
     // A reserve under way may still open a range: it must be in hand before what is in hand is given back.
     await this.#refilling
     await this.#stock.close()
@@ -144,7 +141,7 @@ export class Reservoir implements Issuer {
 
   /** What is ready has run out, or was taken back because somebody waits, or because this is closed. */
   #takeLooking(count: number, run: Run): number {
-    if (this.#line.length !== 0 || this.#closed !== undefined) return 0
+    if (this.#line !== undefined || this.#closed !== undefined) return 0
     const taken = this.#stock.take(count, run)
     if (this.#stock.low) this.#refill()
     return taken
@@ -156,25 +153,45 @@ export class Reservoir implements Issuer {
     return this.#stock.collect(count, contiguous)
   }
 
-  /** Serves the line from what is in hand, in order, as far as it goes. */
-  #serve(): void {
-    for (let waiter = this.#line.first(); waiter !== undefined; waiter = this.#line.first()) {
-      const outcome = this.#collect(waiter)
+  #newLine(): Line {
+    const { clock, waitersMax } = this.#options
+    return new Line(
+      clock,
+      waitersMax,
+      () => this.#stock.whyDry(this.#failure),
+      () => this.#left(),
+    )
+  }
+
+  /** Somebody went away without ids: those behind may be content with what is in hand. */
+  #left(): void {
+    this.#dissolve()
+    this.#serve()
+  }
+
+  /** Serves the line from what is in hand, in order, as far as it goes; then, with an error, tells the others. */
+  #serve(error?: Error): void {
+    for (let waiter = this.#line?.first(); waiter !== undefined; waiter = this.#line?.first()) {
+      const outcome = this.#collect(waiter) ?? error
       if (outcome === undefined) return
-      this.#line.settleFirst(outcome)
+      this.#settleFirst(outcome)
     }
   }
 
-  /** No more will come: serves whom what is in hand contents, and tells the others why. */
-  #serveLast(error: Error): void {
-    for (let waiter = this.#line.first(); waiter !== undefined; waiter = this.#line.first()) {
-      this.#line.settleFirst(this.#collect(waiter) ?? error)
-    }
+  #settleFirst(outcome: Run[] | Error): void {
+    this.#line?.settleFirst(outcome)
+    this.#dissolve()
+  }
+
+  #dissolve(): void {
+    if (this.#line === undefined || this.#line.length > 0) return
+    this.#drySeconds += this.#line.drySeconds
+    this.#line = undefined
   }
 
   #refill(): void {
     if (this.#refilling !== undefined || this.#closed !== undefined || this.#retry !== undefined) return
-    const first = this.#line.first()
+    const first = this.#line?.first()
     this.#occupy(this.#refillFor(first), first)
   }
 
@@ -187,15 +204,17 @@ export class Reservoir implements Issuer {
   }
 
   async #refillFor(first: Waiter | undefined): Promise<void> {
-    const startedUs = this.#clock.monoUs()
+    const { clock } = this.#options
+    const startedUs = clock.monoUs()
     try {
-      await this.#stock.refill(this.#line.demand, first?.contiguous ? first.count : 0)
+      const contiguous = first?.contiguous ? first.count : 0
+      await this.#stock.refill(this.#line?.demand ?? 0, contiguous, this.observeRate())
     } catch (error) {
       return this.#failed(error instanceof Error ? error : new Error(String(error)))
     }
     this.#refills++
-    this.#refillUs += this.#clock.monoUs() - startedUs
-    if (this.#failure !== undefined) this.#options.onRefillOutcome?.(undefined)
+    this.#refillUs += clock.monoUs() - startedUs
+    if (this.#failure !== undefined) this.#options.onRefillOutcome?.(this.#stock.name, undefined)
     this.#failure = undefined
     this.#retryMs = retryMinMs
   }
@@ -203,17 +222,18 @@ export class Reservoir implements Issuer {
   /** Errors that only a person or a reload can mend are told at once; the others are tried again. */
   #failed(error: Error): void {
     this.#refillFailures++
+    if (this.#failure === undefined) this.#options.onRefillOutcome?.(this.#stock.name, error)
     this.#failure = error
-    this.#options.onRefillOutcome?.(error)
     if (this.#closed !== undefined) return
     if (!waitingHelps(error)) {
-      this.#serveLast(error)
+      this.#serve(error)
       this.#retryMs = retryMaxMs
     }
-    const jitter = 0.5 + this.#options.random() / 2
-    this.#retry = this.#clock.timer(this.#retryMs * jitter, () => {
+    const { clock, random } = this.#options
+    const jitter = 0.5 + random() / 2
+    this.#retry = clock.timer(this.#retryMs * jitter, () => {
       this.#retry = undefined
-      if (this.#line.length > 0 || this.#stock.low) this.#refill()
+      if (this.#line !== undefined || this.#stock.low) this.#refill()
     })
     this.#retryMs = Math.min(retryMaxMs, this.#retryMs * 2)
   }
@@ -222,13 +242,13 @@ export class Reservoir implements Issuer {
   #goOn(helped?: Waiter): void {
     if (this.#closed !== undefined) return
     this.#serve()
-    const first = this.#line.first()
+    const first = this.#line?.first()
     if (first === undefined || this.#retry !== undefined) return
     // Whom a refill did not help, another one at once would not help either, and might spin.
     const waitMs = this.#stock.waitMs() ?? (first === helped ? retryMinMs : undefined)
     if (waitMs === undefined) return this.#refill()
     this.#wake?.cancel()
-    this.#wake = this.#clock.timer(waitMs, () => this.#goOn())
+    this.#wake = this.#options.clock.timer(waitMs, () => this.#goOn())
   }
 }
 

@@ -13,22 +13,18 @@ import { describe, FahaoError } from '../base/errors.ts'
 import type { Layout } from '../ids/layout.ts'
 import type { Run } from '../ids/run.ts'
 import type { ClockHand } from './clock-hand.ts'
+import type { Life } from './life.ts'
 import type { Ready } from './ready.ts'
 import type { Stock } from './stock.ts'
 import { borrowedUp, fullTime } from './timestamp-stock.ts'
 import type { Worker } from './worker.ts'
 
-/** What a snowflake's stock is made of. */
+/** What the stocks of all generators that are defined alike share. */
 export type SnowflakeStockOptions = {
   readonly worker: Worker
   readonly layout: Layout
-  /** First unit of time of this incarnation. */
-  readonly floorUnit: number
-  readonly name: string
-  /** Ids per second now. */
-  readonly rate: () => number
   /** Rejects with STALE when another incarnation has taken this one's place. */
-  readonly confirm: () => Promise<void>
+  readonly confirm: (life: Life) => Promise<void>
 }
 
 /** Time that is always in hand beyond where ids stand. */
@@ -36,11 +32,11 @@ const spareUs = 1_000_000
 
 /** See the invariants at the top of the file. */
 export class SnowflakeStock implements Stock {
-  readonly ready: Ready
   low = false
   readonly reserved = 0
   readonly released = 0
   readonly #hand: ClockHand
+  readonly #life: Life
   readonly #options: SnowflakeStockOptions
   #claim = 0
   #start = 0
@@ -50,11 +46,19 @@ export class SnowflakeStock implements Stock {
   /** Beyond this unit the time field is full. */
   readonly #unitMax: number
 
-  constructor(hand: ClockHand, options: SnowflakeStockOptions) {
+  constructor(hand: ClockHand, life: Life, options: SnowflakeStockOptions) {
     this.#hand = hand
-    this.ready = hand.ready
+    this.#life = life
     this.#options = options
     this.#unitMax = 2 ** Math.min(options.layout.timeBits, 53)
+  }
+
+  get ready(): Ready {
+    return this.#hand.ready
+  }
+
+  get name(): string {
+    return this.#life.name
   }
 
   take(count: number, run: Run): number {
@@ -77,23 +81,23 @@ export class SnowflakeStock implements Stock {
     return runs
   }
 
-  async refill(demand: number): Promise<void> {
+  async refill(demand: number, _contiguous: number, ratePerSecond: number): Promise<void> {
     this.low = false
-    const { worker, layout, floorUnit, rate, confirm } = this.#options
-    const position = Math.max(this.#hand.position, floorUnit)
-    const filled = ((rate() * worker.leadUs) / 1_000_000 + demand) / this.#hand.capacity
+    const { worker, layout, confirm } = this.#options
+    const position = Math.max(this.#hand.position, Number(this.#life.floor))
+    const filled = ((ratePerSecond * worker.leadUs) / 1_000_000 + demand) / this.#hand.capacity
     const spare = Math.ceil(Math.max(filled, spareUs / layout.unitUs))
     await worker.secure(layout.epochUs + Math.min(position + spare, this.#unitMax) * layout.unitUs)
     const { boundUs } = worker
     const end = Math.min(this.#unitAt(boundUs), this.#unitMax)
     if (end > this.#hand.end || worker.claim !== this.#claim) {
-      await confirm()
+      await confirm(this.#life)
       this.#grant(end)
     }
     this.#markUs = boundUs - worker.leadUs
     this.#markTime = this.#hand.end - spare + 1
     const full = this.#hand.end >= this.#unitMax && this.#hand.waitMs() === undefined
-    if (full && demand > this.#hand.available()) throw fullTime(this.#options.name)
+    if (full && demand > this.#hand.available()) throw fullTime(this.name)
   }
 
   ranDry(): void {}
@@ -103,7 +107,7 @@ export class SnowflakeStock implements Stock {
   }
 
   whyDry(cause: unknown): FahaoError {
-    const { name } = this.#options
+    const { name } = this
     if (this.#hand.waitMs() !== undefined) return borrowedUp(name)
     if (cause instanceof FahaoError && cause.code === 'WORKERID') return cause
     const why =
@@ -126,6 +130,12 @@ export class SnowflakeStock implements Stock {
     return (units * this.#options.layout.unitUs) / 1_000_000
   }
 
+  moveTo(): Promise<void> {
+    return Promise.reject(
+      new FahaoError('WRONGTYPE', `'${this.name}' is a snowflake: it follows the clock and cannot be set`),
+    )
+  }
+
   close(): Promise<void> {
     const { worker, layout } = this.#options
     if (this.#hand.lastIssued() !== undefined)
@@ -136,17 +146,21 @@ export class SnowflakeStock implements Stock {
   }
 
   #grant(end: number): void {
-    const { worker, layout, floorUnit, name } = this.#options
+    const { worker, layout } = this.#options
     const nodes = 2 ** layout.nodeBits
     if (worker.id >= nodes) {
       throw new FahaoError(
         'WORKERID',
-        `worker id ${worker.id} does not fit the ${layout.nodeBits} node bits of generator '${name}'; give this node one below ${nodes}`,
+        `worker id ${worker.id} does not fit the ${layout.nodeBits} node bits of generator '${this.name}'; give this node one below ${nodes}`,
       )
     }
     if (worker.claim !== this.#claim) {
       this.#claim = worker.claim
-      this.#start = Math.max(0, floorUnit, Math.ceil((worker.unusedUs - layout.epochUs) / layout.unitUs))
+      this.#start = Math.max(
+        0,
+        Number(this.#life.floor),
+        Math.ceil((worker.unusedUs - layout.epochUs) / layout.unitUs),
+      )
     }
     this.#hand.grant(worker.id, this.#start, end)
   }

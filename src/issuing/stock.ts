@@ -9,6 +9,9 @@ export interface Stock {
   /** What may be issued past `take`. `take` makes ids ready; whatever else is called takes them back. */
   readonly ready: Ready
 
+  /** Name of the generator, for messages. */
+  readonly name: string
+
   /** Set when a refill should start. */
   low: boolean
 
@@ -29,9 +32,16 @@ export interface Stock {
 
   /**
    * Reserves what is wanted now and takes it in hand; resolves without doing anything if nothing is wanted.
-   * `demand`: ids that callers wait for beyond what is in hand; `contiguous`: the longest run among them.
+   * `demand`: ids that callers wait for beyond what is in hand; `contiguous`: the longest run among them;
+   * `ratePerSecond`: how fast ids go.
    */
-  refill(demand: number, contiguous: number): Promise<void>
+  refill(demand: number, contiguous: number, ratePerSecond: number): Promise<void>
+
+  /**
+   * Issues nothing at or below `newest` any more. Durable when it resolves. Reserves: not while a refill is under
+   * way. Rejects with WRONGTYPE where ids follow the clock alone.
+   */
+  moveTo(newest: bigint): Promise<void>
 
   /** Callers had to wait: ask for more next time. */
   ranDry(): void

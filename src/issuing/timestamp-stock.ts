@@ -11,25 +11,21 @@ import type { Engine, Reservation } from '../engine/engine.ts'
 import type { Layout } from '../ids/layout.ts'
 import type { Run } from '../ids/run.ts'
 import type { ClockHand } from './clock-hand.ts'
+import type { Life } from './life.ts'
 import type { Ready } from './ready.ts'
 import type { Stock } from './stock.ts'
 
-/** What a timestamp's stock is made of. */
+/** What the stocks of all generators that are defined alike share. */
 export type TimestampStockOptions = {
   readonly engine: Engine
-  readonly counter: string
-  readonly incarnation: bigint
-  /** First unit of time of this incarnation. */
-  readonly floorUnit: number
+  /** The engine's counter of a generator. */
+  readonly counterOf: (name: string) => string
   readonly layout: Layout
   /** The node field of every id. */
   readonly node: number
   readonly horizonUs: number
-  readonly name: string
-  /** Ids per second now. */
-  readonly rate: () => number
   /** Rejects when this process may not reserve. */
-  readonly mayReserve: () => Promise<void>
+  readonly mayReserve: (name: string) => Promise<void>
 }
 
 /** Refills go this much further than they must, so that they are rare and a crash skips little. */
@@ -39,11 +35,11 @@ const spareUs = 1_000_000
 
 /** See the invariants at the top of the file. */
 export class TimestampStock implements Stock {
-  readonly ready: Ready
   low = false
   reserved = 0
   released = 0
   readonly #hand: ClockHand
+  readonly #life: Life
   readonly #options: TimestampStockOptions
   readonly #capacity: bigint
   /** Beyond this unit the time field is full. */
@@ -58,14 +54,22 @@ export class TimestampStock implements Stock {
   /** The counter's bound when the generator was opened. */
   readonly #inheritedBound: bigint
 
-  constructor(hand: ClockHand, bound: bigint, options: TimestampStockOptions) {
+  constructor(hand: ClockHand, bound: bigint, life: Life, options: TimestampStockOptions) {
     this.#hand = hand
-    this.ready = hand.ready
+    this.#life = life
     this.#options = options
     this.#capacity = BigInt(hand.capacity)
     this.#unitMax = 2 ** Math.min(options.layout.timeBits, 53)
-    this.#floorUnit = Math.max(options.floorUnit, this.#unitsUp(bound))
+    this.#floorUnit = Math.max(Number(life.floor), this.#unitsUp(bound))
     this.#inheritedBound = bound
+  }
+
+  get ready(): Ready {
+    return this.#hand.ready
+  }
+
+  get name(): string {
+    return this.#life.name
   }
 
   take(count: number, run: Run): number {
@@ -88,18 +92,18 @@ export class TimestampStock implements Stock {
     return runs
   }
 
-  async refill(demand: number): Promise<void> {
+  async refill(demand: number, _contiguous: number, ratePerSecond: number): Promise<void> {
     this.low = false
-    const { horizonUs, rate, layout } = this.#options
+    const { horizonUs, layout } = this.#options
     const position = Math.max(this.#hand.position, this.#floorUnit)
-    const filled = ((rate() * horizonUs) / 1_000_000 + demand) / this.#hand.capacity
+    const filled = ((ratePerSecond * horizonUs) / 1_000_000 + demand) / this.#hand.capacity
     const spare = Math.ceil(Math.max(filled, spareUs / layout.unitUs))
     const needed = Math.max(this.#unitUp(this.#hand.seenUs + horizonUs), position + spare)
     if (this.#hand.end < Math.min(needed, this.#unitMax)) {
       const target = Math.max(this.#unitUp(this.#hand.seenUs + ahead * horizonUs), position + 2 * spare)
       await this.#reserve(Math.max(this.#hand.end, position), target)
     } else if (demand > this.#hand.available() && this.#hand.waitMs() === undefined) {
-      throw fullTime(this.#options.name)
+      throw fullTime(this.name)
     }
     this.#markUs = layout.epochUs + this.#hand.end * layout.unitUs - horizonUs
     this.#markTime = this.#hand.end - spare + 1
@@ -112,7 +116,7 @@ export class TimestampStock implements Stock {
   }
 
   whyDry(cause: unknown): FahaoError {
-    const { name } = this.#options
+    const { name } = this
     if (this.#hand.waitMs() !== undefined) return borrowedUp(name)
     const why =
       cause === undefined ? 'the engine has not answered in time' : `the engine said: ${describe(cause)}`
@@ -134,17 +138,14 @@ export class TimestampStock implements Stock {
     return (units * this.#options.layout.unitUs) / 1_000_000
   }
 
-  /**
-   * Moves on so that nothing of the units below `floorUnit` is issued any more. Durable when it resolves.
-   * Reserves: not while a refill is under way.
-   */
-  async moveTo(floorUnit: number): Promise<void> {
-    await this.#options.mayReserve()
-    const { engine, counter, incarnation, node } = this.#options
-    const sealed = await engine.reserve(counter, {
+  async moveTo(newest: bigint): Promise<void> {
+    const { engine, layout, node } = this.#options
+    const floorUnit = unitAfter(newest, layout, node)
+    await this.#options.mayReserve(this.name)
+    const sealed = await engine.reserve(this.#counter, {
       size: 0n,
       floor: BigInt(floorUnit) * this.#capacity,
-      incarnation,
+      incarnation: this.#life.incarnation,
     })
     if (this.#newest?.end === sealed.end) this.#newest = { ...this.#newest, version: sealed.version }
     this.#floorUnit = Math.max(this.#floorUnit, floorUnit)
@@ -160,21 +161,27 @@ export class TimestampStock implements Stock {
     this.#hand.clear()
     this.low = false
     if (newest === undefined || from >= newest.end || from < BigInt(this.#start) * this.#capacity) return
-    const { engine, counter, incarnation } = this.#options
-    const gone = await engine.release(counter, newest, from, { incarnation }).catch(() => false)
+    const { incarnation } = this.#life
+    const gone = await this.#options.engine
+      .release(this.#counter, newest, from, { incarnation })
+      .catch(() => false)
     if (gone) this.released += Number(newest.end - from)
   }
 
+  get #counter(): string {
+    return this.#options.counterOf(this.name)
+  }
+
   async #reserve(fromUnit: number, targetUnit: number): Promise<void> {
-    const { engine, counter, incarnation, node, name, mayReserve } = this.#options
+    const { engine, node, mayReserve } = this.#options
     const units = Math.min(targetUnit, this.#unitMax) - fromUnit
-    if (units <= 0) throw fullTime(name)
-    await mayReserve()
-    const reservation = await engine.reserve(counter, {
+    if (units <= 0) throw fullTime(this.name)
+    await mayReserve(this.name)
+    const reservation = await engine.reserve(this.#counter, {
       size: BigInt(units) * this.#capacity,
       floor: BigInt(fromUnit) * this.#capacity,
       max: BigInt(this.#unitMax) * this.#capacity,
-      incarnation,
+      incarnation: this.#life.incarnation,
     })
     const adjoins = reservation.start === this.#newest?.end && this.#hand.end > 0
     if (!adjoins) this.#start = this.#unitsUp(reservation.start)
@@ -211,6 +218,14 @@ export class TimestampStock implements Stock {
   #unitsUp(raw: bigint): number {
     return Number((raw + this.#capacity - 1n) / this.#capacity)
   }
+}
+
+/** The first unit of time whose ids are all above `newest`; ERR when the time field ends before. */
+function unitAfter(newest: bigint, layout: Layout, node: number): number {
+  const least = layout.fixed | (BigInt(node) << BigInt(layout.nodeShift))
+  const unit = newest < least ? 0n : ((newest - least) >> BigInt(layout.timeShift)) + 1n
+  if (unit < 2n ** BigInt(layout.timeBits)) return Number(unit)
+  throw new FahaoError('ERR', `the time field ends before ids could be above ${newest}`)
 }
 
 /** What to tell callers when no time is left. */

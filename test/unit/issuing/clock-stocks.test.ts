@@ -51,29 +51,22 @@ function open(kind: 'timestamp' | 'snowflake', options: Options, bound = 0n) {
     borrowMaxUs: 10_000_000,
     sequenceStart: 'zero',
   })
-  const rate = () => reservoir.observeRate()
-  const timestamp = new TimestampStock(hand, bound, {
+  const life = { name: 't', incarnation: 1n, floor: BigInt(floorUnit) }
+  const timestamp = new TimestampStock(hand, bound, life, {
     engine,
-    counter: 'generators/t',
-    incarnation: 1n,
-    floorUnit,
+    counterOf: (name) => `generators/${name}`,
     layout,
     node: 0,
     horizonUs,
-    name: 't',
-    rate,
     mayReserve: () => Promise.resolve(),
   })
-  const snowflake = new SnowflakeStock(hand, {
+  const snowflake = new SnowflakeStock(hand, life, {
     worker,
     layout,
-    floorUnit,
-    name: 't',
-    rate,
     confirm: options.confirm ?? (() => Promise.resolve()),
   })
   const stock = kind === 'timestamp' ? timestamp : snowflake
-  const reservoir: Reservoir = new Reservoir(stock, {
+  const reservoir = new Reservoir(stock, {
     clock,
     random: () => 0.5,
     issueTimeoutMs: 2000,
@@ -82,6 +75,8 @@ function open(kind: 'timestamp' | 'snowflake', options: Options, bound = 0n) {
   const unit = () => Math.floor((clock.wall - layout.epochUs) / layout.unitUs)
   const timeOf = (id: bigint) =>
     Number((id >> BigInt(layout.timeShift)) & (2n ** BigInt(layout.timeBits) - 1n))
+  /** Moves it so that it goes on with this unit of time. */
+  const moveTo = (unit: number) => reservoir.moveTo((BigInt(unit) << BigInt(layout.timeShift)) - 1n)
   const draw = async (count = 1) => idsOf(await reservoir.draw(count))
   const take = (count = 1) => {
     const run = new Run()
@@ -102,6 +97,7 @@ function open(kind: 'timestamp' | 'snowflake', options: Options, bound = 0n) {
     reservoir,
     unit,
     timeOf,
+    moveTo,
     draw,
     take,
     close,
@@ -204,7 +200,7 @@ describe('a timestamp', () => {
     const process = await openTimestamp()
     await process.draw()
     const floor = process.unit() + 5000
-    await process.reservoir.alone(() => process.timestamp.moveTo(floor))
+    await process.moveTo(floor)
     const [id] = await process.draw()
     assert.equal(process.timeOf(id!), floor)
     await process.close()
@@ -212,7 +208,7 @@ describe('a timestamp', () => {
     const next = await openTimestamp(process)
     assert.equal(next.timeOf((await next.draw())[0]!), floor + 1)
     const far = next.unit() + 2 * horizonMs
-    await next.reservoir.alone(() => next.timestamp.moveTo(far))
+    await next.moveTo(far)
     assert.equal(next.timeOf((await next.draw())[0]!), far)
     assert.equal(next.timeOf((await next.draw())[0]!), far)
   })
@@ -220,7 +216,7 @@ describe('a timestamp', () => {
   it('gives nothing back twice that a move in the same unit of time left behind', async () => {
     const process = await openTimestamp()
     const [last] = await process.draw(3)
-    await process.reservoir.alone(() => process.timestamp.moveTo(process.unit()))
+    await process.moveTo(process.unit())
     await process.close()
     const next = await openTimestamp(process)
     assert.ok((await next.draw())[0]! > last!)
@@ -230,7 +226,7 @@ describe('a timestamp', () => {
     const process = await openTimestamp()
     await process.draw()
     const { bound } = await process.engine.counter('generators/t')
-    await process.reservoir.alone(() => process.timestamp.moveTo(Number(bound / 4096n)))
+    await process.moveTo(Number(bound / 4096n))
     await process.close()
     assert.equal((await process.engine.counter('generators/t')).bound, bound)
   })
@@ -324,12 +320,10 @@ describe('a snowflake', () => {
         borrowMaxUs: 0,
         sequenceStart: 'zero',
       })
-      const stock = new SnowflakeStock(hand, {
+      const life = { name: 't', incarnation: 2n, floor: BigInt(floorUnit) }
+      const stock = new SnowflakeStock(hand, life, {
         worker: process.worker,
         layout: process.parsed,
-        floorUnit,
-        name: 't',
-        rate: () => 0,
         confirm: () => Promise.resolve(),
       })
       return new Reservoir(stock, {

@@ -4,6 +4,7 @@ import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import type { Run } from '../../../src/ids/run.ts'
 import { CounterStock, type CounterStockOptions } from '../../../src/issuing/counter-stock.ts'
 import type { Hand } from '../../../src/issuing/hand.ts'
+import type { Life } from '../../../src/issuing/life.ts'
 import { OrderedHand } from '../../../src/issuing/ordered-hand.ts'
 import { Reservoir, type ReservoirOptions } from '../../../src/issuing/reservoir.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
@@ -12,7 +13,8 @@ import { FakeClock } from '../fake-clock.ts'
 export const counter = 'generators/test'
 
 type Changes = Partial<CounterStockOptions> &
-  Partial<ReservoirOptions> & { readonly hand?: Hand; readonly bound?: bigint }
+  Partial<ReservoirOptions> &
+  Partial<Life> & { readonly hand?: Hand; readonly bound?: bigint }
 
 /** An issuer and everything around it. */
 export type Process = {
@@ -34,19 +36,16 @@ export async function startCounter(
   const engine = new FaultyEngine(new MemoryEngine(store))
   const outcomes: string[] = []
   const { bound } = await engine.counter(counter)
-  const stock: CounterStock = new CounterStock(changes.hand ?? new OrderedHand(1, 0n), bound, {
+  const life = { name: 'test', incarnation: 1n, floor: 1n, ...changes }
+  const stock = new CounterStock(changes.hand ?? new OrderedHand(1, 0n), bound, life, {
     engine,
-    counter,
-    incarnation: 1n,
-    floor: 1n,
+    counterOf: (name) => `generators/${name}`,
     max: 2n ** 63n - 1n,
     increment: 1,
     step: 10,
     stepMax: 1_000_000,
     horizonSeconds: 600,
     stepMultiple: 1,
-    name: 'test',
-    rate: () => reservoir.observeRate(),
     mayReserve: () => Promise.resolve(),
     ...changes,
   })
@@ -55,8 +54,8 @@ export async function startCounter(
     random: () => 0.5,
     issueTimeoutMs: 2000,
     waitersMax: 100,
-    onRefillOutcome: (error) =>
-      outcomes.push(error === undefined ? 'ok' : error instanceof FahaoError ? error.code : String(error)),
+    onRefillOutcome: (name, error) =>
+      outcomes.push(`${name} ${error instanceof FahaoError ? error.code : (error ?? 'ok')}`),
     ...changes,
   })
   const close = () => reservoir.close(new FahaoError('SHUTDOWN', 'closing'))
