@@ -114,7 +114,10 @@ describe('serving commands', () => {
       table: undefined as never,
       context: undefined as never,
     })
-    await assert.rejects(again, (error) => hasCode(error, 'CONFIG') && /EADDRINUSE.*--resp/.test(error.message))
+    await assert.rejects(
+      again,
+      (error) => hasCode(error, 'CONFIG') && /EADDRINUSE.*--resp/.test(error.message),
+    )
   })
 })
 
