@@ -14,7 +14,7 @@ import type { Run } from '../ids/run.ts'
 import type { Hand } from './hand.ts'
 import type { Life } from './life.ts'
 import type { Ready } from './ready.ts'
-import { lowMark, type RefillNeed, refillSize, StepSize, stepMaxBinds } from './step.ts'
+import { lowMark, type RefillNeed, refillSize, stepAfter, stepMaxBinds } from './step.ts'
 import { collectRuns, type Stock } from './stock.ts'
 
 /** What the stocks of all generators that are defined alike share. */
@@ -47,11 +47,14 @@ export class CounterStock implements Stock {
   readonly #hand: Hand
   readonly #life: Life
   readonly #options: CounterStockOptions
-  readonly #step: StepSize
+  /** The least that a refill reserves now, in ids. */
+  #step: number
   /** A refill starts when fewer ids are in hand. */
   #mark = 0
-  #newest: Reservation | undefined
+  /** The highest end that was ever held here. */
   #floor: bigint
+  /** The version that the counter has if it has been there since it was last moved from here. */
+  #version: bigint | undefined
   /** The bound as last seen. */
   #bound: bigint
   /** Whether the step has grown since the last refill: an engine that is away is no reason to grow on. */
@@ -63,7 +66,7 @@ export class CounterStock implements Stock {
     this.#hand = hand
     this.#life = life
     this.#options = options
-    this.#step = new StepSize(options.step, options.stepMax)
+    this.#step = options.step
     this.#bound = bound > life.floor ? bound : life.floor
     this.#floor = this.#bound
   }
@@ -102,7 +105,8 @@ export class CounterStock implements Stock {
     this.low = false
     const need = this.#need(demand, contiguous, ratePerSecond)
     const wanted = refillSize(need)
-    this.#mark = lowMark(need)
+    this.#step = stepAfter(need)
+    this.#mark = Math.ceil(lowMark({ ...need, step: this.#step }))
     if (wanted === 0) return
     this.#warn(need)
     await this.#options.mayReserve(this.name)
@@ -111,9 +115,9 @@ export class CounterStock implements Stock {
 
   ranDry(): void {
     // The very first ids are always waited for.
-    if (this.#newest === undefined || this.#grown) return
+    if (this.reserved === 0 || this.#grown) return
     this.#grown = true
-    this.#step.grow()
+    this.#step = Math.min(this.#options.stepMax, this.#step * 2)
   }
 
   waitMs(): undefined {
@@ -145,23 +149,24 @@ export class CounterStock implements Stock {
     await this.#options.mayReserve(this.name)
     const { incarnation } = this.#life
     const sealed = await this.#options.engine.reserve(this.#counter, { size: 0n, floor, incarnation })
-    this.#raise(sealed.end)
+    // If what is left in hand is on top of the bound, it is so under the version that the seal has made.
+    this.#raise(sealed)
     this.#hand.dropBelow(floor)
-    // What is left in hand is on top of the bound still, under the version that the seal has made.
-    if (this.#newest?.end === sealed.end) this.#newest = { ...this.#newest, version: sealed.version }
   }
 
   async close(): Promise<void> {
-    const from = this.#newest && this.#hand.untouchedUpTo(this.#newest.end)
+    const end = this.#floor
+    const version = this.#version
+    const from = this.#hand.untouchedUpTo(end)
     this.#hand.clear()
     this.low = false
     this.#mark = 0
-    if (this.#newest === undefined || from === undefined) return
+    if (version === undefined || from === undefined) return
     const { incarnation } = this.#life
-    const size = Number(this.#newest.end - from)
+    const size = Number(end - from)
     // A refused or lost release is a gap, which is allowed; trying again is not.
     const gone = await this.#options.engine
-      .release(this.#counter, this.#newest, from, { incarnation })
+      .release(this.#counter, { start: from, end, version }, from, { incarnation })
       .catch(() => false)
     if (gone) this.released += size
   }
@@ -175,7 +180,7 @@ export class CounterStock implements Stock {
   }
 
   #need(demand: number, contiguous: number, rate: number): RefillNeed {
-    const { horizonSeconds, increment, max } = this.#options
+    const { horizonSeconds, increment, max, step, stepMax } = this.#options
     return {
       rate,
       horizonSeconds,
@@ -184,6 +189,8 @@ export class CounterStock implements Stock {
       contiguous,
       space: Number(max + 1n - this.#bound) / increment,
       step: this.#step,
+      stepMin: step,
+      stepMax,
     }
   }
 
@@ -212,14 +219,15 @@ export class CounterStock implements Stock {
   }
 
   #own(reservation: Reservation): void {
-    this.#newest = reservation
     this.#grown = false
     this.reserved += Number(reservation.end - reservation.start)
-    this.#raise(reservation.end)
+    this.#raise(reservation)
     this.#hand.add(reservation)
   }
 
-  #raise(end: bigint): void {
+  #raise({ end, version }: Reservation): void {
+    // An engine that forgot can end below what is held: that is not on top of this bound.
+    this.#version = end < this.#floor ? undefined : version
     if (end > this.#bound) this.#bound = end
     if (end > this.#floor) this.#floor = end
   }

@@ -1,34 +1,5 @@
 /** How much to reserve at a time: by what was used lately, by what callers had to wait for, by what is left. */
 
-/** The least that a refill reserves: `step`, doubled each time callers had to wait, and slowly back. */
-export class StepSize {
-  readonly #min: number
-  readonly max: number
-  #ids: number
-
-  /** @param min @param max in ids. */
-  constructor(min: number, max: number) {
-    this.#min = min
-    this.max = max
-    this.#ids = Math.min(min, max)
-  }
-
-  /** The step now, in ids. */
-  get ids(): number {
-    return this.#ids
-  }
-
-  /** Callers had to wait. */
-  grow(): void {
-    this.#ids = Math.min(this.max, this.#ids * 2)
-  }
-
-  /** A refill went by without anybody waiting. */
-  shrink(): void {
-    this.#ids = Math.max(Math.min(this.#min, this.max), Math.floor(this.#ids * 0.9))
-  }
-}
-
 /** What the size of a refill depends on; all in ids, rates per second. */
 export type RefillNeed = {
   readonly rate: number
@@ -39,7 +10,13 @@ export type RefillNeed = {
   readonly contiguous: number
   /** What is left of the generator's space. */
   readonly space: number
-  readonly step: StepSize
+  /**
+   * The least that a refill reserves: doubled each time callers had to wait, up to `stepMax`, and slowly back to
+   * `stepMin`.
+   */
+  readonly step: number
+  readonly stepMin: number
+  readonly stepMax: number
 }
 
 /** No refill is larger: beyond 2^53 a double would miscount what is in hand. */
@@ -47,7 +24,7 @@ const refillMax = 2 ** 50
 
 /** A refill is due when fewer ids than this are in hand: half a step, or the horizon, but 1 % of the space left. */
 export function lowMark({ rate, horizonSeconds, step, space }: RefillNeed): number {
-  return Math.min(Math.max(rate * horizonSeconds, step.ids / 2), shareOf(space))
+  return Math.min(Math.max(rate * horizonSeconds, step / 2), shareOf(space))
 }
 
 /**
@@ -55,18 +32,27 @@ export function lowMark({ rate, horizonSeconds, step, space }: RefillNeed): numb
  * least a step, at most `stepMax` and 1 % of the space left, but never less than what callers wait for.
  */
 export function refillSize(need: RefillNeed): number {
-  const { step } = need
-  const missing = Math.max(need.demand - need.inHand, need.contiguous)
+  const missing = missingOf(need)
   if (missing <= 0 && need.inHand >= lowMark(need)) return 0
-  if (missing <= 0) step.shrink()
-  const wanted = Math.max(2 * need.rate * need.horizonSeconds - need.inHand, step.ids)
-  const allowed = Math.min(wanted, step.max, shareOf(need.space))
+  const wanted = Math.max(2 * need.rate * need.horizonSeconds - need.inHand, stepAfter(need))
+  const allowed = Math.min(wanted, need.stepMax, shareOf(need.space))
   return Math.ceil(Math.min(Math.max(allowed, missing), refillMax))
 }
 
+/** The step from this refill on: smaller if one is due and nobody waits for it. */
+export function stepAfter(need: RefillNeed): number {
+  if (missingOf(need) > 0 || need.inHand >= lowMark(need)) return need.step
+  return Math.max(need.stepMin, Math.floor(need.step * 0.9))
+}
+
+/** What callers wait for beyond what is in hand. */
+function missingOf({ demand, inHand, contiguous }: RefillNeed): number {
+  return Math.max(demand - inHand, contiguous)
+}
+
 /** Whether `stepMax` keeps a refill from lasting the horizon. */
-export function stepMaxBinds({ rate, horizonSeconds, step }: RefillNeed): boolean {
-  return rate * horizonSeconds > step.max
+export function stepMaxBinds({ rate, horizonSeconds, stepMax }: RefillNeed): boolean {
+  return rate * horizonSeconds > stepMax
 }
 
 /** 1 % of what is left, so that no crash costs much of a small space; at least one id while there is one. */

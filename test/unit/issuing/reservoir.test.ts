@@ -261,6 +261,19 @@ describe('a reservoir', () => {
     assert.ok(process.stock.reserved < before * 3, `${process.stock.reserved} were reserved`)
   })
 
+  it('asks for no more than stepMax at a time, however often callers had to wait', async () => {
+    const process = await startCounter({ horizonSeconds: 0, stepMax: 20 })
+    for (let round = 0; round < 6; round++) {
+      takeAll(process)
+      await draw(process, 1)
+    }
+    for (let each = 0; each < 10; each++) {
+      await draw(process, 1)
+      await settled()
+    }
+    assert.ok(process.reservoir.stats().inHand <= 30, 'half of stepMax is the mark, and one refill above it')
+  })
+
   it('reserves for the horizon at the rate at which ids go, and says when stepMax keeps it from that', async () => {
     let warnings = 0
     const process = await startCounter({ stepMax: 300, onStepMax: () => warnings++, horizonSeconds: 60 })
@@ -416,6 +429,16 @@ describe('a reservoir', () => {
     process.engine.next('reserve', 'unavailable')
     await assert.rejects(process.reservoir.moveTo(4n))
     assert.deepEqual(await draw(process, 1), [1n])
+  })
+
+  it('gives nothing back to an engine that has forgotten what it would be on top of', async () => {
+    const process = await startCounter()
+    await draw(process, 1)
+    process.store.counters.clear()
+    await process.reservoir.moveTo(4n)
+    await process.close()
+    assert.equal(process.engine.count('release'), 0)
+    assert.equal((await process.engine.counter('generators/test')).bound, 5n)
   })
 
   it('is not fooled by an engine that forgets', async () => {

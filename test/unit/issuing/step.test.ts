@@ -2,26 +2,22 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { Meter } from '../../../src/issuing/meter.ts'
-import { lowMark, type RefillNeed, refillSize, StepSize, stepMaxBinds } from '../../../src/issuing/step.ts'
+import { lowMark, type RefillNeed, refillSize, stepAfter, stepMaxBinds } from '../../../src/issuing/step.ts'
 
 function need(changes: Partial<RefillNeed> = {}): RefillNeed {
-  const step = new StepSize(1000, 1_000_000)
-  return { rate: 0, horizonSeconds: 600, inHand: 0, demand: 0, contiguous: 0, space: 1e15, step, ...changes }
+  return {
+    rate: 0,
+    horizonSeconds: 600,
+    inHand: 0,
+    demand: 0,
+    contiguous: 0,
+    space: 1e15,
+    step: 1000,
+    stepMin: 1000,
+    stepMax: 1_000_000,
+    ...changes,
+  }
 }
-
-describe('the step', () => {
-  it('doubles up to its maximum, and shrinks slowly, never below where it began', () => {
-    const step = new StepSize(1000, 3000)
-    step.grow()
-    assert.equal(step.ids, 2000)
-    step.grow()
-    assert.equal(step.ids, 3000)
-    step.shrink()
-    assert.equal(step.ids, 2700)
-    for (let each = 0; each < 50; each++) step.shrink()
-    assert.equal(step.ids, 1000)
-  })
-})
 
 describe('a refill', () => {
   it('is a step when little is used', () => {
@@ -66,14 +62,11 @@ describe('a refill', () => {
   })
 
   it('shrinks the step while nobody waits, and not while somebody does', () => {
-    const step = new StepSize(1000, 1_000_000)
-    step.grow()
-    refillSize(need({ step, demand: 1 }))
-    assert.equal(step.ids, 2000)
-    refillSize(need({ step }))
-    assert.equal(step.ids, 1800)
-    refillSize(need({ step, inHand: 5000 }))
-    assert.equal(step.ids, 1800)
+    assert.equal(stepAfter(need({ step: 2000, demand: 1 })), 2000)
+    assert.equal(stepAfter(need({ step: 2000 })), 1800)
+    assert.equal(refillSize(need({ step: 2000 })), 1800)
+    assert.equal(stepAfter(need({ step: 2000, inHand: 5000 })), 2000)
+    assert.equal(stepAfter(need({ step: 1050 })), 1000)
   })
 
   it('is a whole number, and enough for everybody, whatever the need', () => {
