@@ -1,13 +1,17 @@
-/** Prints memory as JSON: `node --expose-gc bench/memory-probe.ts use|define|open ENGINE KIND COUNT` */
+/** Prints memory as JSON: `node --expose-gc bench/memory-probe.ts use|keep|define|open ENGINE KIND COUNT` */
 import { GeneratorRecords } from '../src/catalogue/generator-records.ts'
 import { parseOptions } from '../src/catalogue/options.ts'
+import { generatorKey } from '../src/catalogue/stored.ts'
 import type { Kind } from '../src/index.ts'
 import { loadConfig } from '../src/node/config.ts'
 import type { FahaoNode } from '../src/node/node.ts'
 import { startNode } from '../src/node/start.ts'
 import { memoryNow } from './probe.ts'
 
-/** Growth by opening `COUNT` generators and issuing one id each, in bytes. */
+/**
+ * Growth in bytes: by opening `COUNT` generators and issuing one id each (`use`), or by what the engine alone keeps
+ * of as many, a record and a counter each (`keep`).
+ */
 export type InUse = { readonly heapBytes: number; readonly residentBytes: number }
 /** How long defining `COUNT` generators took. */
 export type Defined = { readonly seconds: number }
@@ -22,19 +26,37 @@ const startedMs = performance.now()
 const { config } = loadConfig({ flags: { engine, resp: 'off', http: 'off' } })
 const node = await startNode(config)
 const openMs = performance.now() - startedMs
-const result = task === 'use' ? await use(node) : task === 'define' ? await define(node) : opened()
+const result = await run(node)
 await node.close()
 console.log(JSON.stringify(result))
 
-async function use({ catalogue }: FahaoNode): Promise<InUse> {
-  const issueOne = async (name: string) => {
+async function run(node: FahaoNode): Promise<InUse | Defined | Opened> {
+  if (task === 'use') return use(node)
+  if (task === 'keep') return keep(node)
+  return task === 'define' ? define(node) : opened()
+}
+
+function use({ catalogue }: FahaoNode): Promise<InUse> {
+  return growth(async (name) => {
     const generator = await catalogue.create(name, { kind: kind as Kind })
     await generator.draw(1)
-  }
+  })
+}
+
+function keep({ engine, timeline }: FahaoNode): Promise<InUse> {
+  const records = new GeneratorRecords(engine, timeline)
+  const options = parseOptions({ kind })
+  return growth(async (name) => {
+    await records.create(name, options)
+    await engine.reserve(generatorKey(name), { size: 1000n, floor: 1n, incarnation: 1n })
+  })
+}
+
+async function growth(task: (name: string) => Promise<void>): Promise<InUse> {
   // What the first generator brings with it, compiled code above all, is no cost of the others.
-  for (let warm = 0; warm < 200; warm++) await issueOne(`warm:${warm}`)
+  for (let warm = 0; warm < 200; warm++) await task(`warm:${warm}`)
   const before = memoryNow()
-  await each((index) => issueOne(nameOf(index)))
+  await each((index) => task(nameOf(index)))
   const after = memoryNow()
   return {
     heapBytes: after.heapBytes - before.heapBytes,

@@ -191,6 +191,13 @@ describe('a reservoir', () => {
     await Promise.all(places)
   })
 
+  it('lets nobody wait where that is what it was told, and issues all the same', async () => {
+    const process = await startCounter({ waitersMax: 0 })
+    await assert.rejects(draw(process, 1), refused('BUSY'))
+    await settled()
+    assert.deepEqual(takeAll(process), count(1, 11))
+  })
+
   it('issues the last id, and then says that it is exhausted', async () => {
     const process = await startCounter({ max: 25n })
     const ids: bigint[] = []
