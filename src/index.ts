@@ -127,12 +127,11 @@ export class FahaoGenerator {
 
   /** The next id as a number, if one is in hand and at most 2^53−1; never waits, and uses up nothing otherwise. */
   tryNextNumber(): number | undefined {
-    if (!this.#generator.nextIsSafe()) return undefined
-    if (this.#generator.take(1, this.#run) > 0) return this.#run.number
+    let number = this.#generator.takeNumber()
+    if (number >= 0) return number
     this.#follow()
-    return this.#generator.nextIsSafe() && this.#generator.take(1, this.#run) > 0
-      ? this.#run.number
-      : undefined
+    number = this.#generator.takeNumber()
+    return number >= 0 ? number : undefined
   }
 
   /** The next id. Rejects with DRY, EXHAUSTED, NOGENERATOR, … after waiting for at most `issueTimeout`. */

@@ -20,6 +20,7 @@ export interface Generator {
   readonly contiguous: boolean
   /** See `Issuer`. */
   take(count: number, run: Run): number
+  takeNumber(): number
   draw(count: number, options?: DrawOptions): Promise<Run[]>
   nextIsSafe(): boolean
   lastIssued(): bigint | undefined

@@ -67,6 +67,10 @@ export class OpenGenerator implements Generator {
     return this.#issuer.take(count, run)
   }
 
+  takeNumber(): number {
+    return this.#issuer.takeNumber()
+  }
+
   async draw(count: number, options?: DrawOptions): Promise<Run[]> {
     let generator: OpenGenerator = this
     for (let reopens = 0; ; reopens++) {

@@ -32,6 +32,12 @@ export interface Issuer {
   take(count: number, run: Run): number
 
   /**
+   * Takes one id that is in hand as a number. −1, and nothing is used up: `take` would give none, or the id is
+   * past 2^53−1.
+   */
+  takeNumber(): number
+
+  /**
    * Takes exactly `count` ids, waiting in line for the refill under way, at most `issueTimeout`.
    * All or nothing: a caller that gives up or times out has used up no id.
    * Rejects with DRY, BUSY, EXHAUSTED, CLOCK, WORKERID, NOTOWNER, REGRESSED, STALE, UNSAFE, SHUTDOWN or ABORTED.

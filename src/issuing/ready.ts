@@ -4,7 +4,7 @@
  *
  * Whoever holds the hand makes ids ready, and takes the rest back before it looks at or changes anything.
  */
-import type { Run } from '../ids/run.ts'
+import { type Run, safeHi, two32 } from '../ids/run.ts'
 
 /** A few ids, one `stride` apart, whose low half does not overflow. */
 export class Ready {
@@ -34,6 +34,14 @@ export class Ready {
     run.count = count
     run.stride = this.stride
     return count
+  }
+
+  /** Takes one id as a number; −1, and takes none, when none is ready or it is past 2^53−1. */
+  takeNumber(): number {
+    const left = this.count
+    if (left === 0 || this.hi >= safeHi) return -1
+    this.count = left - 1
+    return this.hi * two32 + (this.#endLo - left * this.stride)
   }
 
   /** How many of those made ready have been taken. */

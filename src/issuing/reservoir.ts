@@ -12,7 +12,7 @@
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import { type Run, safeHi } from '../ids/run.ts'
+import { Run, safeHi } from '../ids/run.ts'
 import type { DrawOptions, Issuer, IssuerStats } from './issuer.ts'
 import { aborted, Line, type Waiter, type Wish } from './line.ts'
 import { Meter } from './meter.ts'
@@ -31,6 +31,8 @@ export type ReservoirOptions = {
   readonly onRefillOutcome?: (name: string, error: Error | undefined) => void
 }
 
+/** Filled and emptied within one call. */
+const one = new Run()
 const retryMinMs = 20
 const retryMaxMs = 1000
 
@@ -64,6 +66,12 @@ export class Reservoir implements Issuer {
 
   take(count: number, run: Run): number {
     return this.#ready.take(count, run) || this.#takeLooking(count, run)
+  }
+
+  takeNumber(): number {
+    const number = this.#ready.takeNumber()
+    if (number >= 0 || !this.nextIsSafe()) return number
+    return this.#takeLooking(1, one) === 0 ? -1 : one.number
   }
 
   draw(count: number, options: DrawOptions = {}): Promise<Run[]> {

@@ -65,6 +65,11 @@ export class FakeGenerator implements Generator {
     return [run]
   }
 
+  takeNumber(): number {
+    const run = new IdRun()
+    return this.nextIsSafe() && this.take(1, run) > 0 ? run.number : -1
+  }
+
   nextIsSafe(): boolean {
     return this.next <= safeMax
   }

@@ -79,6 +79,11 @@ export class FakeGenerator implements Generator {
     this.#waiting.clear()
   }
 
+  takeNumber(): number {
+    const run = new Run()
+    return this.nextIsSafe() && this.take(1, run) > 0 ? run.number : -1
+  }
+
   nextIsSafe(): boolean {
     return true
   }

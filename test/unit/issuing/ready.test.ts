@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
-import { Run } from '../../../src/ids/run.ts'
+import { Run, safeHi, two32 } from '../../../src/ids/run.ts'
 import { ClockHand } from '../../../src/issuing/clock-hand.ts'
 import { OrderedHand } from '../../../src/issuing/ordered-hand.ts'
 import { Ready } from '../../../src/issuing/ready.ts'
@@ -148,4 +148,21 @@ describe('a clock hand with ids ready', () => {
       assert.equal(hand.lastIssued(), first + 4n)
     })
   }
+})
+
+describe('one ready id as a number', () => {
+  it('is the one that a run would have held, up to 2^53−1', () => {
+    const ready = new Ready()
+    ready.make(safeHi - 1, two32 - 2, 2, 1)
+    assert.equal(ready.takeNumber(), Number.MAX_SAFE_INTEGER - 1)
+    assert.equal(ready.takeNumber(), Number.MAX_SAFE_INTEGER)
+    assert.equal(ready.takeNumber(), -1)
+  })
+
+  it('is refused past 2^53−1, and nothing is taken', () => {
+    const ready = new Ready()
+    ready.make(safeHi, 0, 3, 1)
+    assert.equal(ready.takeNumber(), -1)
+    assert.equal(ready.count, 3)
+  })
 })
