@@ -151,8 +151,9 @@ describe('serve', () => {
     const serve = `"${process.execPath}" "${entry}" serve --engine memory: --resp off --http 127.0.0.1:${port}`
     const terminal = (env: Record<string, string>) =>
       startProcess(t, {
-        command: 'script',
-        args: ['-qefc', serve, '/dev/null'],
+        // Node shows no colours where CI is set, whatever the terminal.
+        command: 'env',
+        args: ['-u', 'CI', 'script', '-qefc', serve, '/dev/null'],
         env: { TERM: 'xterm-256color', ...env },
         readyWhen: { line: /\/v1\/generators\/order\/next/ },
       })
