@@ -143,6 +143,11 @@ export class EngineCatalogue implements Catalogue {
     return this.#open.values()
   }
 
+  /** Opens every generator anew when it is next asked for: the engine's records may not be what they were. */
+  async reopenAll(): Promise<void> {
+    await Promise.all([...this.#open.keys()].map((name) => this.#close(name, altered(name))))
+  }
+
   /** Stops and releases every generator. */
   async close(): Promise<void> {
     this.#closed = true

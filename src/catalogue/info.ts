@@ -27,7 +27,7 @@ export async function describeGenerator(
     name,
     definition,
     incarnation: stored.incarnation,
-    bound,
+    bound: definition.scramble ? undefined : bound,
     mode:
       open?.mode ?? (definition.kind === 'sequence' || definition.kind === 'timestamp' ? 'local' : 'node'),
     lastIssued:
@@ -52,6 +52,8 @@ export function exhaustionUs(
 }
 
 function lastBelow(bound: bigint, stored: StoredGenerator): bigint | undefined {
+  // The raw count of scrambled ids would tell what scrambling hides.
+  if (stored.definition.scramble) return undefined
   return bound > firstOf(stored.floor, stored.definition) ? bound - 1n : undefined
 }
 

@@ -2,16 +2,23 @@
 import { type Logger, pino, stdTimeFunctions } from 'pino'
 import type { Config } from '../node/config.ts'
 
+/** Lines that wait for a disk with room; beyond it the newest are dropped. */
+const pendingBytesMax = 1_048_576
+
 /** Opens the log on stdout. Each line is written before the call returns, so that a crash loses none. */
 export async function openLog(level: Config['logLevel']): Promise<Logger> {
   if (!process.stdout.isTTY) {
     const formatters = { level: (label: string) => ({ level: label }) }
-    return pino({ level, formatters, timestamp: stdTimeFunctions.isoTime })
+    const lines = pino.destination({ dest: 1, sync: true, maxLength: pendingBytesMax })
+    lines.on('error', dropLines)
+    return pino({ level, formatters, timestamp: stdTimeFunctions.isoTime }, lines)
   }
   const { default: pretty } = await import('pino-pretty')
   const colorize = process.stdout.hasColors()
-  return pino(
-    { level },
-    pretty({ colorize, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname', sync: true }),
-  )
+  const lines = pretty({ colorize, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname', sync: true })
+  lines.on('error', dropLines)
+  return pino({ level }, lines)
 }
+
+/** A log that cannot be written, on a full disk say, is no reason to stop issuing: its lines are lost. */
+function dropLines(): void {}

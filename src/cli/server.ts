@@ -18,7 +18,6 @@ import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
 import { version } from '../node/version.ts'
 import { type RespServer, startRespServer } from '../resp/server.ts'
-import { exitCodes } from './exit-codes.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openLog } from './log.ts'
 import { crashOnBugs, stopAsked } from './signals.ts'
@@ -141,10 +140,18 @@ async function close(node: FahaoNode, doors: readonly Door[], log: Logger): Prom
   const { shutdownTimeoutMs, callTimeoutMs } = node.config
   const graceMs = 1000
   const watchdog = systemClock.timer(shutdownTimeoutMs + callTimeoutMs + graceMs, () => {
-    log.error('the stop took too long: what was in hand stays unused, and no id repeats')
-    process.exit(exitCodes.failed.code)
+    endWithoutStore(log)
   })
   await Promise.all(doors.map((door) => door.close(shutdownTimeoutMs)))
+  const closingUs = systemClock.monoUs()
   await node.close()
   watchdog.cancel()
+  // The engine has given up waiting for its thread, which sits in the disk: leaving would wait for it.
+  if (systemClock.monoUs() - closingUs >= callTimeoutMs * 1000) endWithoutStore(log)
+}
+
+/** Any other way out joins the thread that writes the store, and so waits for a disk that does not answer. */
+function endWithoutStore(log: Logger): void {
+  log.error('the stop took too long: what was in hand stays unused, and no id repeats')
+  process.kill(process.pid, 'SIGKILL')
 }

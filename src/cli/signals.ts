@@ -37,7 +37,8 @@ function endBy(signal: NodeJS.Signals): void {
 /** A bug ends the process at once: what holds state after one cannot be trusted, and a crash repeats no id. */
 export function crashOnBugs(log: Logger): void {
   process.on('uncaughtException', (error, origin) => {
-    log.fatal({ err: error, origin }, 'a bug; this process ends at once. No id repeats after a restart')
+    // Not fatal(): that waits until the line is written, and a full disk would keep this process for ever.
+    log.error({ err: error, origin }, 'a bug; this process ends at once. No id repeats after a restart')
     process.exit(exitCodes.failed.code)
   })
 }

@@ -110,7 +110,7 @@ export const settingsSchema = z.object({
   respArgumentsMax: setting('RESP', count(16, 1_048_576), '1024', 'arguments in a command'),
   respUnreadMaxBytes: setting(
     'RESP',
-    size('4KiB', '1GiB'),
+    size('64KiB', '1GiB'),
     '1MiB',
     'replies that a client has not read; above this its requests are not read either',
   ),

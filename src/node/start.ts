@@ -106,7 +106,11 @@ function wire(config: Config, { clock, engine, timeline, worker, catalogue, runI
     attach: (transport) => transports.push(transport),
     health: () => healthOf(engine, catalogue, closing !== undefined),
     ownership: () => engine.ownership(),
-    advance: (gap) => engine.advance(gap, mendWorkers(timeline.nowUs(), config.leadMs * 1000)),
+    async advance(gap) {
+      const raised = await engine.advance(gap, mendWorkers(timeline.nowUs(), config.leadMs * 1000))
+      await catalogue.reopenAll()
+      return raised
+    },
     close() {
       closing ??= (async () => {
         await catalogue.close()

@@ -296,7 +296,7 @@ test('a bug ends the process at once, and says so in the log', async (t) => {
     const preload = encodeURIComponent(`process.on('SIGUSR2', () => { ${bug} })`)
     const server = await startFahao(t, { env: { NODE_OPTIONS: `--import=data:text/javascript,${preload}` } })
     assert.deepEqual(await server.kill('SIGUSR2'), { code: 1, signal: null })
-    const line = logOf(server).find(({ level }) => level === 'fatal')
+    const line = logOf(server).find(({ level }) => level === 'error')
     assert.equal((line!.err as { message: string }).message, 'a bug')
   }
 })

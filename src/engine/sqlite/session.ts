@@ -221,6 +221,11 @@ export class Session {
 }
 
 function inodeOf(file: string): string {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-  return found === undefined ? none : `${found.dev}:${found.ino}`
+  try {
+    const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+    return found === undefined ? none : `${found.dev}:${found.ino}`
+  } catch (error) {
+    // Equal to nothing that was ever open: what is there is opened anew, once it can be looked at.
+    return `unreadable: ${(error as NodeJS.ErrnoException).code}`
+  }
 }
