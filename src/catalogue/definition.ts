@@ -30,9 +30,6 @@ export type Definition = {
   readonly borrowMax?: number
 }
 
-/** A value of a definition. */
-export type OptionValue = Definition[keyof Definition]
-
 const counterOptions = [
   'start',
   'increment',

@@ -69,16 +69,6 @@ export class Run {
     this.count--
   }
 
-  /** A copy of its own, for keeping. */
-  copy(): Run {
-    const copy = new Run()
-    copy.hi = this.hi
-    copy.lo = this.lo
-    copy.count = this.count
-    copy.stride = this.stride
-    return copy
-  }
-
   /** The first id in decimal. */
   toString(): string {
     return this.hi < safeHi ? String(this.hi * two32 + this.lo) : wideText(this.hi, this.lo)
