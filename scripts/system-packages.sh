@@ -7,10 +7,17 @@ needed() {
   cat <<'LIST'
 redis-server redis-server the peer that benchmarks compare with
 redis-cli redis-tools a real client, and redis-benchmark beside it
+mariadbd mariadb-server an engine, and a peer that benchmarks compare with
+psql postgresql an engine, and a peer that benchmarks compare with
+etcd etcd-server an engine
+nginx nginx-light a load balancer in front of a fleet
 strace strace makes fsync slow, or fail
 faketime faketime moves the clock of a real process
 LIST
 }
+
+# Servers' programs, which not every user has on the path.
+PATH=$PATH:/usr/sbin:/sbin
 
 missing=$(needed | while read -r program package reason; do
   command -v "$program" >/dev/null 2>&1 || printf '%s ' "$package"
@@ -44,4 +51,6 @@ if ! install && ! { apt-get update -q >"$log" 2>&1 && install; }; then
 fi
 rm -f "$log"
 # Nor at the next boot.
-case $missing in *redis-server*) update-rc.d redis-server disable >/dev/null 2>&1 || true ;; esac
+for service in redis-server mariadb postgresql etcd nginx; do
+  update-rc.d "$service" disable >/dev/null 2>&1 || true
+done

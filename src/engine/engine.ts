@@ -98,6 +98,13 @@ export type Ownership =
   /** The engine is shared and has no owner: strict kinds need group commit or a cluster. */
   | { readonly state: 'shared' }
 
+/**
+ * Under which key an engine on another system's table shows a row of it: `legacy/NAME`. The value is JSON, the
+ * options of the generator that the row stands for; its counter is `generators/NAME`. Such records change only with
+ * the table: a write of one rejects with ERR.
+ */
+export const legacyPrefix = 'legacy/'
+
 /** How the engine does, for health checks and metrics. */
 export type EngineStatus = {
   readonly state: 'up' | 'down'
@@ -112,6 +119,13 @@ export interface Engine {
 
   /** What is safe to show of its URL: no password. */
   readonly location: string
+
+  /**
+   * The table of another system that this engine works on beside that system; undefined: none. Rows of it are
+   * generators that exist already, listed under `legacyPrefix`; their counters are the rows, which know neither
+   * fence nor incarnation, and are never released.
+   */
+  readonly legacyTable?: string
 
   /**
    * When the newest write known at opening was made, in µs since 1970 by the writer's clock; undefined when
@@ -210,6 +224,13 @@ export type EngineOptions = {
   readonly callTimeoutMs: number
   /** Told of what people should know: a failed write, a recovery, a store that went back. */
   readonly onEvent: (event: EngineEvent) => void
+  /**
+   * Told when the engine has been found to have forgotten writes, before the first call rejects with REGRESSED, and
+   * again while it stays so and is asked. Whoever can `advance` by itself does.
+   */
+  readonly onRegressed?: (reason: string) => void
+  /** Opens servers whose settings may lose acknowledged writes in a crash; default: ENGINE, with what to set. */
+  readonly unsafe?: boolean
 }
 
 /** Something about an engine that a log should say. */
