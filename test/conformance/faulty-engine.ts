@@ -35,7 +35,7 @@ export type Fault =
 
 /** The calls that can be made to fail. */
 export type Method = Exclude<
-  { [Name in keyof Engine]: Engine[Name] extends (...args: never) => unknown ? Name : never }[keyof Engine],
+  { [Name in keyof Engine]-?: Engine[Name] extends (...args: never) => unknown ? Name : never }[keyof Engine],
   'status' | 'close'
 >
 
