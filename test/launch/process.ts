@@ -7,7 +7,7 @@
  *  3. Whoever waits for a process learns of its death at once, with what it printed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, globSync } from 'node:fs'
 import { connect } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -48,7 +48,21 @@ const outputMax = 2 ** 20
 const packages: Readonly<Record<string, string>> = {
   'redis-cli': 'redis-tools',
   'redis-benchmark': 'redis-tools',
+  mariadbd: 'mariadb-server',
+  'mariadb-install-db': 'mariadb-server',
+  'mariadb-dump': 'mariadb-client',
+  mariadb: 'mariadb-client',
+  postgres: 'postgresql',
+  initdb: 'postgresql',
+  pg_basebackup: 'postgresql',
+  pg_dump: 'postgresql',
+  psql: 'postgresql',
+  nginx: 'nginx-light',
+  etcd: 'etcd-server',
+  etcdctl: 'etcd-client',
 }
+/** Where Debian keeps servers that the PATH of a plain user, or any PATH, lacks; the newest PostgreSQL first. */
+const serverFolders = ['/usr/sbin', ...globSync('/usr/lib/postgresql/*/bin').sort().reverse()]
 
 /** Starts a process and resolves when it is ready; rejects with its output when it ends or stalls before that. */
 export async function startProcess(lifetime: Lifetime, options: ProcessOptions): Promise<RunningProcess> {
@@ -68,7 +82,7 @@ export async function startProcess(lifetime: Lifetime, options: ProcessOptions):
 /** The program's path; throws a sentence that says how to get it when it is missing. */
 export function requireProgram(program: string): string {
   if (program.includes('/')) return program
-  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+  for (const folder of [...(process.env.PATH ?? '').split(delimiter), ...serverFolders]) {
     const path = join(folder, program)
     try {
       accessSync(path, constants.X_OK)

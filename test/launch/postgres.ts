@@ -1,0 +1,143 @@
+/** PostgreSQL, as durable as it comes, and its asynchronous standbys. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import { DatabaseServer, owner, password, type Row, type Settings, superuser } from './database.ts'
+import type { Lifetime } from './lifetime.ts'
+import { freePort, temporaryFolder } from './places.ts'
+import { requireProgram } from './process.ts'
+import { runProgram } from './program.ts'
+
+/** How to start it. */
+export type PostgresOptions = {
+  /** By their names in postgresql.conf. */
+  readonly settings?: Settings
+}
+
+/** Starts PostgreSQL on a free loopback port, with its data in a temporary folder; resolves when it answers. */
+export async function startPostgres(lifetime: Lifetime, options: PostgresOptions = {}): Promise<Postgres> {
+  const folder = await folderOfServer(lifetime)
+  const passwordFile = join(folder, 'password')
+  writeFileSync(passwordFile, password)
+  await runProgram(
+    asServer(
+      'initdb',
+      ...['--pgdata', join(folder, 'data'), '--username', superuser, '--pwfile', passwordFile],
+      ...['--auth', 'scram-sha-256', '--encoding', 'UTF8', '--no-locale', '--no-sync', '--no-instructions'],
+    ),
+    { cwd: folder },
+  )
+  const server = new Postgres(lifetime, await freePort(), folder, options.settings ?? {})
+  await server.start()
+  await server.admin(`CREATE ROLE ${owner} LOGIN PASSWORD '${password}'`)
+  return server
+}
+
+/** A PostgreSQL server under test. */
+export class Postgres extends DatabaseServer {
+  readonly kind = 'postgres'
+  protected readonly stopSignal = 'SIGINT'
+  readonly #folder: string
+
+  constructor(lifetime: Lifetime, port: number, folder: string, settings: Settings) {
+    super(lifetime, port, settings)
+    this.#folder = folder
+  }
+
+  url(database: string, user = owner): string {
+    return `postgres://${user}:${password}@127.0.0.1:${this.port}/${database}`
+  }
+
+  admin(sql: string, database = 'postgres'): Promise<readonly Row[]> {
+    return this.#query(sql, database, '-c default_transaction_read_only=off')
+  }
+
+  async setReadOnly(on: boolean): Promise<void> {
+    const wanted = on ? 'on' : 'off'
+    // Two calls: ALTER SYSTEM wants no transaction around it.
+    await this.admin(`ALTER SYSTEM SET default_transaction_read_only = ${wanted}`)
+    await this.admin('SELECT pg_reload_conf()')
+    // The postmaster reads it, tells all backends, and only then takes the next connection.
+    for (;;) {
+      const [row] = await this.#query('SHOW default_transaction_read_only', 'postgres')
+      if (row?.default_transaction_read_only === wanted) return
+      await pause(5)
+    }
+  }
+
+  dump(database: string): Promise<string> {
+    return runProgram(['pg_dump', '--clean', '--if-exists', this.url(database, superuser)])
+  }
+
+  async restore(database: string, dump: string): Promise<void> {
+    const command = ['psql', '--no-psqlrc', '--quiet', '--single-transaction', '--set', 'ON_ERROR_STOP=1']
+    await runProgram([...command, this.url(database, superuser)], {
+      env: { PGOPTIONS: '-c default_transaction_read_only=off' },
+      input: dump,
+    })
+  }
+
+  protected async createDatabase(name: string): Promise<void> {
+    await this.admin(`CREATE DATABASE ${name} OWNER ${owner}`)
+  }
+
+  protected command(settings: Settings) {
+    const all: Settings = {
+      port: this.port,
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+      max_connections: 200,
+      // Small, to start fast.
+      shared_buffers: '32MB',
+      // Durable, as a careful operator has it; these are the server's own values.
+      fsync: 'on',
+      synchronous_commit: 'on',
+      full_page_writes: 'on',
+      ...settings,
+    }
+    const args = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const [command = '', ...rest] = asServer('postgres', '-D', join(this.#folder, 'data'), ...args)
+    return { command, args: rest, cwd: this.#folder }
+  }
+
+  async #query(sql: string, database: string, options?: string): Promise<readonly Row[]> {
+    const client = new Client({ connectionString: this.url(database, superuser), options })
+    // The server may die meanwhile; the query tells.
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      const answer: unknown = await client.query(sql)
+      const last = (Array.isArray(answer) ? answer.at(-1) : answer) as { readonly rows: readonly Row[] }
+      return last.rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** In good order, if not with a checkpoint: after a SIGKILL its shared memory stays until a reboot. */
+  protected override async end(): Promise<void> {
+    if (this.process.exit()) return
+    this.thaw()
+    const ended = this.process.kill('SIGQUIT').then(() => true)
+    if (!(await Promise.race([ended, pause(5000, false)]))) await this.kill()
+  }
+}
+
+/** A temporary folder that the server may write to. */
+async function folderOfServer(lifetime: Lifetime): Promise<string> {
+  const folder = temporaryFolder(lifetime)
+  if (isRoot()) await runProgram(['chown', 'postgres:', folder])
+  return folder
+}
+
+/** PostgreSQL refuses to run as root. setpriv leaves its process id to the program; runuser would not. */
+function asServer(program: string, ...args: readonly string[]): string[] {
+  const path = requireProgram(program)
+  if (!isRoot()) return [path, ...args]
+  return ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups', path, ...args]
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0
+}
