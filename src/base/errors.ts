@@ -87,8 +87,10 @@ const kinds = {
   NOTOWNER: {
     status: 503,
     retryable: false,
-    meaning: 'Strict kinds are served only by the process that owns the store, and another process owns it.',
-    remedy: 'Send strict requests to the owner, or stop it; per-node kinds work here.',
+    meaning:
+      'Strict kinds are served only by the process that owns the store, and another process owns it; or the store is one that many share, where there is no `timestamp`.',
+    remedy:
+      'Send strict requests to the owner, or stop it; per-node kinds work here, and on a shared store a `sequence` does.',
   },
   REGRESSED: {
     status: 503,

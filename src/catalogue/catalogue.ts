@@ -5,8 +5,11 @@ import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
 import type { GeneratorInput } from './options.ts'
 
-/** How the ids of a generator are issued here, as ID.INFO shows it. */
-export type Mode = 'local' | 'node'
+/**
+ * How the ids of a generator are issued here, as ID.INFO shows it. `local`: in strict order, from what this process
+ * has in hand; `group commit`: in strict order, with a reserve for each batch of requests; `node`: in order per node.
+ */
+export type Mode = 'local' | 'group commit' | 'node'
 
 /** A generator in use on this node. */
 export interface Generator {
@@ -23,6 +26,7 @@ export interface Generator {
   takeNumber(): number
   draw(count: number, options?: DrawOptions): Promise<Run[]>
   nextIsSafe(): boolean
+  /** See `Issuer`. With group commit others may have issued more: `Catalogue.info` asks the engine. */
   lastIssued(): bigint | undefined
   stats(): IssuerStats
   /** Puts the format around an id; decimal where there is none. */

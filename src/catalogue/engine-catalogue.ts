@@ -197,9 +197,9 @@ export class EngineCatalogue implements Catalogue {
   async #openFound(name: string, { record, stored }: ReadGenerator): Promise<OpenGenerator> {
     const plan = this.#plans.of(stored.definition)
     const life = { name, incarnation: stored.incarnation, floor: firstOf(stored.floor, plan.definition) }
-    const issuer = await openIssuer(this.#options, plan, life, stored.key)
+    const opened = await openIssuer(this.#options, plan, life, stored.key)
     if ((this.#told.get(name) ?? 0n) > record.version) return this.#lookUp(name)
-    const generator = new OpenGenerator(life, record.version, plan, issuer, this.#shared)
+    const generator = new OpenGenerator(life, record.version, plan, opened, this.#shared)
     if (this.#closed) {
       await generator.close(stopping())
       throw stopping()

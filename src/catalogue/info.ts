@@ -1,8 +1,9 @@
 /** What there is to know of a generator, for people and for dashboards. */
 import { timeEndUs } from '../ids/layout.ts'
-import type { Generator, GeneratorInfo } from './catalogue.ts'
+import { firstFrom } from '../issuing/progression.ts'
+import type { Generator, GeneratorInfo, Mode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
-import type { IssuerDeps } from './issuers.ts'
+import { type IssuerDeps, modeOf } from './issuers.ts'
 import { firstOf, generatorKey, type StoredGenerator } from './stored.ts'
 
 const yearUs = 365.25 * 86_400_000_000
@@ -21,6 +22,7 @@ export async function describeGenerator(
   const counter = snowflake ? undefined : await deps.engine.counter(generatorKey(name))
   const bound = snowflake ? boundOfWorker(deps) : counter!.bound
   const stats = open?.stats()
+  const mode = open?.mode ?? (await modeOf(deps.engine, definition.kind))
   const nowUs = deps.timeline.nowUs()
   const endUs = exhaustionUs(definition, bound ?? 0n, stats?.ratePerSecond ?? 0, nowUs)
   return {
@@ -28,10 +30,12 @@ export async function describeGenerator(
     definition,
     incarnation: stored.incarnation,
     bound: definition.scramble ? undefined : bound,
-    mode:
-      open?.mode ?? (definition.kind === 'sequence' || definition.kind === 'timestamp' ? 'local' : 'node'),
-    lastIssued:
-      open?.lastIssued() ?? (definition.layout === undefined ? lastBelow(bound ?? 0n, stored) : undefined),
+    mode,
+    lastIssued: newest(
+      open,
+      mode,
+      definition.layout === undefined ? lastBelow(bound ?? 0n, stored) : undefined,
+    ),
     stats,
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
     notes: notes(definition, endUs, nowUs, deps),
@@ -51,10 +55,20 @@ export function exhaustionUs(
   return nowUs + (left / perSecond) * 1_000_000
 }
 
-function lastBelow(bound: bigint, stored: StoredGenerator): bigint | undefined {
+/** The newest id as the counter tells it, which knows of all nodes, or as the issuer does, which knows what is in hand. */
+function newest(open: Generator | undefined, mode: Mode, stored: bigint | undefined): bigint | undefined {
+  const here = open?.lastIssued()
+  if (here === undefined) return stored
+  return mode === 'group commit' && stored !== undefined && stored > here ? stored : here
+}
+
+function lastBelow(bound: bigint, { definition, floor }: StoredGenerator): bigint | undefined {
   // The raw count of scrambled ids would tell what scrambling hides.
-  if (stored.definition.scramble) return undefined
-  return bound > firstOf(stored.floor, stored.definition) ? bound - 1n : undefined
+  if (definition.scramble) return undefined
+  const first = firstOf(floor, definition)
+  if (bound <= first) return undefined
+  const last = firstFrom(bound, definition.increment!, definition.offset!) - BigInt(definition.increment!)
+  return last < first ? undefined : last
 }
 
 function boundOfWorker({ worker }: IssuerDeps): bigint | undefined {

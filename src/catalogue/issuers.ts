@@ -7,8 +7,9 @@ import { compileFormat, type Format } from '../ids/format.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
 import { ClockHand } from '../issuing/clock-hand.ts'
 import { CounterStock, type CounterStockOptions } from '../issuing/counter-stock.ts'
+import { GroupCommit, type GroupCommitOptions } from '../issuing/group-commit.ts'
 import type { Hand } from '../issuing/hand.ts'
-import { isStrict } from '../issuing/issuer.ts'
+import { type Issuer, isStrict, type Kind } from '../issuing/issuer.ts'
 import type { Life } from '../issuing/life.ts'
 import { OrderedHand } from '../issuing/ordered-hand.ts'
 import { Reservoir, type ReservoirOptions } from '../issuing/reservoir.ts'
@@ -18,6 +19,7 @@ import { SnowflakeStock, type SnowflakeStockOptions } from '../issuing/snowflake
 import type { Stock } from '../issuing/stock.ts'
 import { TimestampStock, type TimestampStockOptions } from '../issuing/timestamp-stock.ts'
 import type { Worker } from '../issuing/worker.ts'
+import type { Mode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import { generatorKey, readStored } from './stored.ts'
 
@@ -45,6 +47,8 @@ export type Plan = {
   readonly format: Format | undefined
   readonly reservoir: ReservoirOptions
   readonly stock: MakeStock
+  /** Of a sequence, for where its engine is shared. */
+  readonly groupCommit: GroupCommitOptions | undefined
 }
 
 /** Makes one generator's stock. `bound`: of its counter; `key`: see `StoredGenerator`. */
@@ -55,35 +59,52 @@ const shuffleBlock = 1024
 
 /** What follows from a definition. CONFIG when this node cannot show what its format asks for. */
 export function planOf(deps: IssuerDeps, definition: Definition): Plan {
+  const reservoir = {
+    clock: deps.clock,
+    random: deps.random,
+    issueTimeoutMs: definition.issueTimeout,
+    waitersMax: deps.waitersMax,
+    onRefillOutcome: (name: string, error: Error | undefined) =>
+      deps.onEvent({
+        level: error === undefined ? 'info' : 'warn',
+        message: `refill of '${name}' ${error === undefined ? 'works again' : `failed: ${error.message}`}`,
+      }),
+  }
   return Object.freeze({
     definition: Object.freeze(definition),
     format: formatOf(definition, deps.nodeIndex),
-    reservoir: {
-      clock: deps.clock,
-      random: deps.random,
-      issueTimeoutMs: definition.issueTimeout,
-      waitersMax: deps.waitersMax,
-      onRefillOutcome: (name: string, error: Error | undefined) =>
-        deps.onEvent({
-          level: error === undefined ? 'info' : 'warn',
-          message: `refill of '${name}' ${error === undefined ? 'works again' : `failed: ${error.message}`}`,
-        }),
-    },
+    reservoir,
     stock: stockMaker(deps, definition),
+    groupCommit: definition.kind === 'sequence' ? groupCommit(deps, definition, reservoir) : undefined,
   })
 }
 
-/** Opens one generator's issuer. Rejects with NOTOWNER, UNAVAILABLE, ENGINE. */
+/** One generator's issuer, and how it issues. */
+export type Opened = { readonly issuer: Issuer; readonly mode: Mode }
+
+/** Opens one generator's issuer, in one mode for as long as it is open. Rejects with NOTOWNER, UNAVAILABLE, ENGINE. */
 export async function openIssuer(
   { engine }: IssuerDeps,
   plan: Plan,
   life: Life,
   key: string | undefined,
-): Promise<Reservoir> {
+): Promise<Opened> {
   const { kind } = plan.definition
-  if (isStrict(kind)) await refuseUnlessOwner(engine, life.name)
+  const mode = await modeOf(engine, kind)
+  if (mode === 'local') await refuseUnlessOwner(engine, kind, life.name)
   const bound = kind === 'snowflake' ? 0n : (await engine.counter(generatorKey(life.name))).bound
-  return new Reservoir(plan.stock(life, bound, key), plan.reservoir)
+  const issuer =
+    mode === 'group commit'
+      ? new GroupCommit(bound, life, plan.groupCommit!)
+      : new Reservoir(plan.stock(life, bound, key), plan.reservoir)
+  return { issuer, mode }
+}
+
+/** How a generator of this kind issues here, if it does. */
+export async function modeOf(engine: Engine, kind: Kind): Promise<Mode> {
+  if (!isStrict(kind)) return 'node'
+  const { state } = await engine.ownership()
+  return kind === 'sequence' && state === 'shared' ? 'group commit' : 'local'
 }
 
 function stockMaker(deps: IssuerDeps, definition: Definition): MakeStock {
@@ -126,6 +147,21 @@ function counterHand(definition: Definition, key: string | undefined): Hand {
     return new ShuffledHand(blockPermutation(keyBytes(key), shuffleBlock), shuffleBlock, increment, offset)
   }
   return new OrderedHand(increment, offset)
+}
+
+function groupCommit(
+  deps: IssuerDeps,
+  definition: Definition,
+  reservoir: ReservoirOptions,
+): GroupCommitOptions {
+  return {
+    ...reservoir,
+    engine: deps.engine,
+    counterOf: generatorKey,
+    max: definition.max!,
+    increment: definition.increment!,
+    offset: definition.offset!,
+  }
 }
 
 function timestampStock(deps: IssuerDeps, definition: Definition): MakeStock {
@@ -174,17 +210,17 @@ function formatOf(definition: Definition, index: NodeIndex | undefined): Format 
 
 function mayReserve(deps: IssuerDeps, definition: Definition): (name: string) => Promise<void> {
   if (!isStrict(definition.kind)) return () => Promise.resolve()
-  return (name) => refuseUnlessOwner(deps.engine, name)
+  return (name) => refuseUnlessOwner(deps.engine, definition.kind, name)
 }
 
-async function refuseUnlessOwner(engine: Engine, name: string): Promise<void> {
+async function refuseUnlessOwner(engine: Engine, kind: Kind, name: string): Promise<void> {
   const ownership = await engine.ownership()
   if (ownership.state === 'owner') return
-  const why =
-    ownership.state === 'other' ? `the store is owned by ${ownership.holder}` : 'the store has no owner'
   throw new FahaoError(
     'NOTOWNER',
-    `generator '${name}' is strict and ${why}; ask that process, or use segment or snowflake here`,
+    ownership.state === 'other'
+      ? `generator '${name}' is strict and the store is owned by ${ownership.holder}; ask that process, or use segment or snowflake here`
+      : `generator '${name}' is a ${kind}, which needs a store that one process owns: many may share ${engine.location}; use sequence for strict order, or snowflake for ids that tell when`,
   )
 }
 

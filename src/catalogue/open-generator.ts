@@ -2,12 +2,11 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Run } from '../ids/run.ts'
-import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
+import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Life } from '../issuing/life.ts'
-import type { Reservoir } from '../issuing/reservoir.ts'
 import type { Generator, Mode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
-import type { Plan } from './issuers.ts'
+import type { Opened, Plan } from './issuers.ts'
 
 /** What the generators of one catalogue share. */
 export type OpenGeneratorDeps = {
@@ -25,16 +24,18 @@ const reopensMax = 10
 export class OpenGenerator implements Generator {
   /** The version of its record. */
   readonly version: bigint
+  readonly mode: Mode
   readonly #life: Life
   readonly #plan: Plan
-  readonly #issuer: Reservoir
+  readonly #issuer: Issuer
   readonly #deps: OpenGeneratorDeps
 
-  constructor(life: Life, version: bigint, plan: Plan, issuer: Reservoir, deps: OpenGeneratorDeps) {
+  constructor(life: Life, version: bigint, plan: Plan, opened: Opened, deps: OpenGeneratorDeps) {
     this.version = version
     this.#life = life
     this.#plan = plan
-    this.#issuer = issuer
+    this.#issuer = opened.issuer
+    this.mode = opened.mode
     this.#deps = deps
   }
 
@@ -52,10 +53,6 @@ export class OpenGenerator implements Generator {
 
   get kind(): Kind {
     return this.definition.kind
-  }
-
-  get mode(): Mode {
-    return this.kind === 'sequence' || this.kind === 'timestamp' ? 'local' : 'node'
   }
 
   get contiguous(): boolean {

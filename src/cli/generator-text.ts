@@ -62,6 +62,8 @@ export function generatorLines(generator: SentGenerator): string[] {
 
 const modes: Readonly<Record<string, string>> = {
   local: 'local: strict order, issued by this node alone',
+  'group commit':
+    'group commit: strict order over all nodes; nothing in hand, the engine is asked for each batch',
   node: 'node: in order per node',
 }
 

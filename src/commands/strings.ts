@@ -51,7 +51,7 @@ export const stringCommands: readonly Command[] = [
     summary: 'Returns the newest id issued by this node or a predecessor of it.',
     reply: 'The raw id as a string, exact in any language; nil when there is none, or no such generator.',
     notes:
-      'After a crash it is the last id that can have been issued. COMMAND marks it `write`, so that libraries that read from replicas ask the leader.',
+      'After a crash it is the last id that can have been issued. Of a sequence on an engine that many nodes share it is the newest of all nodes. COMMAND marks it `write`, so that libraries that read from replicas ask the leader.',
     arguments: [key],
     handler: ({ catalogue }, args) => newest(catalogue, args.text(0)),
   },
@@ -106,7 +106,9 @@ function directOne({ catalogue }: CommandContext, args: Arguments): Direct | und
 
 async function newest(catalogue: Catalogue, name: string): Promise<string | null> {
   const inUse = catalogue.find(name)
-  const id = inUse ? inUse.lastIssued() : (await catalogue.info(name).catch(unlessUnknown))?.lastIssued
+  // With group commit other nodes issue too: only the engine knows the newest.
+  const known = inUse !== undefined && inUse.mode !== 'group commit'
+  const id = known ? inUse.lastIssued() : (await catalogue.info(name).catch(unlessUnknown))?.lastIssued
   return id === undefined ? null : String(id)
 }
 

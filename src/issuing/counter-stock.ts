@@ -12,6 +12,7 @@ import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Reservation } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
 import type { Hand } from './hand.ts'
+import { exhausted } from './issuer.ts'
 import type { Life } from './life.ts'
 import type { Ready } from './ready.ts'
 import { lowMark, type RefillNeed, refillSize, stepAfter, stepMaxBinds } from './step.ts'
@@ -111,6 +112,13 @@ export class CounterStock implements Stock {
     this.#warn(need)
     await this.#options.mayReserve(this.name)
     await this.#reserve(wanted)
+  }
+
+  observe(ratePerSecond: number): void {
+    const mark = Math.ceil(lowMark(this.#need(0, 0, ratePerSecond)))
+    if (mark <= this.#mark) return
+    this.#mark = mark
+    this.#look()
   }
 
   ranDry(): void {
@@ -213,7 +221,7 @@ export class CounterStock implements Stock {
       const { bound } = await engine.counter(counter)
       if (bound > this.#bound) this.#bound = bound
       const left = max + 1n - (bound > this.#floor ? bound : this.#floor)
-      if (left <= 0n) throw this.#exhausted()
+      if (left <= 0n) throw exhausted(this.name, max)
       this.#own(await engine.reserve(counter, { ...request, size: left < size ? left : size }))
     }
   }
@@ -230,13 +238,5 @@ export class CounterStock implements Stock {
     this.#version = end < this.#floor ? undefined : version
     if (end > this.#bound) this.#bound = end
     if (end > this.#floor) this.#floor = end
-  }
-
-  #exhausted(): FahaoError {
-    const { max } = this.#options
-    return new FahaoError(
-      'EXHAUSTED',
-      `generator '${this.name}' has reached its maximum ${max}; raise MAX with ID.ALTER or use another generator`,
-    )
   }
 }

@@ -1,4 +1,5 @@
 /** What every kind of generator offers to those who want ids. */
+import { FahaoError } from '../base/errors.ts'
 import type { Run } from '../ids/run.ts'
 
 /** The four kinds: made of a counter or of the clock, in strict order or in order per node. */
@@ -53,6 +54,12 @@ export interface Issuer {
   /** The newest id issued, here or by a predecessor; after a crash the last one that can have been. */
   lastIssued(): bigint | undefined
 
+  /**
+   * Issues nothing at or below `newest` any more. Durable when it resolves. ERR when ids above it are known to have
+   * been issued, WRONGTYPE where ids follow the clock alone.
+   */
+  moveTo(newest: bigint): Promise<void>
+
   /** Figures for INFO and metrics. */
   stats(): IssuerStats
 
@@ -86,4 +93,20 @@ export type IssuerStats = {
   readonly drySeconds: number
   /** Callers waiting now. */
   readonly waiting: number
+}
+
+/** What a caller is told whom the next id would not reach as it is. */
+export function unsafe(): FahaoError {
+  return new FahaoError(
+    'UNSAFE',
+    'the next id can be past 2^53−1, where numbers are not exact; ask for text or a bigint',
+  )
+}
+
+/** What a caller is told when a counter has come to its end. */
+export function exhausted(name: string, max: bigint): FahaoError {
+  return new FahaoError(
+    'EXHAUSTED',
+    `generator '${name}' has reached its maximum ${max}; raise MAX with ID.ALTER or use another generator`,
+  )
 }

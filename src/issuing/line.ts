@@ -20,6 +20,8 @@ export type Wish = {
 
 /** One caller. */
 export type Waiter = Wish & {
+  /** How many had joined before. */
+  readonly place: number
   readonly deadlineUs: number
   readonly resolve: (runs: Run[]) => void
   readonly reject: (error: unknown) => void
@@ -37,6 +39,8 @@ export class Line {
   readonly #onLeave: () => void
   /** How many wait. Read on every take, so a plain field. */
   length = 0
+  /** How many have ever joined. */
+  joined = 0
   #waiters: Waiter[] = []
   #head = 0
   #timer: Timer | undefined
@@ -85,6 +89,7 @@ export class Line {
       const nowUs = this.#clock.monoUs()
       const waiter: Waiter = {
         ...wish,
+        place: this.joined++,
         deadlineUs: nowUs + timeoutMs * 1000,
         resolve: (runs) => {
           signal?.removeEventListener('abort', onAbort)
@@ -126,6 +131,14 @@ export class Line {
     if (outcome instanceof Error) return this.#leave(waiter, outcome)
     this.#remove(waiter)
     waiter.resolve(outcome)
+  }
+
+  /** Sends everyone home, in order, of whom `reason` says why. */
+  sift(reason: (waiter: Waiter) => Error | undefined): void {
+    for (const waiter of [...this.#waiters]) {
+      const error = waiter.gone ? undefined : reason(waiter)
+      if (error !== undefined) this.#leave(waiter, error)
+    }
   }
 
   #leave(waiter: Waiter, error: unknown): void {

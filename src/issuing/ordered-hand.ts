@@ -9,8 +9,8 @@
 import { assert } from '../base/assert.ts'
 import type { Range } from '../engine/engine.ts'
 import { type Run, safeHi, two32 } from '../ids/run.ts'
-
 import type { Hand } from './hand.ts'
+import { countBelow, firstFrom } from './progression.ts'
 import { Ready } from './ready.ts'
 
 /** A range in hand: the next id of it, and how many are left. */
@@ -105,7 +105,7 @@ export class OrderedHand implements Hand {
     this.#recall()
     while (this.#left > 0 && this.#end <= floor) this.#shift()
     if (this.#left === 0 || this.#next >= floor) return
-    const below = this.#countBelow(this.#next, floor)
+    const below = countBelow(this.#next, floor, this.#increment)
     if (below >= this.#left) this.#shift()
     else this.#skip(below)
   }
@@ -117,7 +117,7 @@ export class OrderedHand implements Hand {
 
   newest(bound: bigint, floor: bigint): bigint | undefined {
     this.#recall()
-    const next = this.#left > 0 ? this.#next : this.#firstFrom(bound)
+    const next = this.#left > 0 ? this.#next : firstFrom(bound, this.#increment, this.#offset)
     const newest = next - BigInt(this.#increment)
     return newest < floor ? undefined : newest
   }
@@ -149,20 +149,8 @@ export class OrderedHand implements Hand {
   }
 
   #piece(range: Range): Piece {
-    const next = this.#firstFrom(range.start)
-    return { next, left: this.#countBelow(next, range.end), end: range.end }
-  }
-
-  /** The first id at or above `value`. */
-  #firstFrom(value: bigint): bigint {
-    const increment = BigInt(this.#increment)
-    return value + ((((this.#offset - value) % increment) + increment) % increment)
-  }
-
-  /** How many ids from `next` on are below `end`. */
-  #countBelow(next: bigint, end: bigint): number {
-    const increment = BigInt(this.#increment)
-    return end <= next ? 0 : Number((end - next + increment - 1n) / increment)
+    const next = firstFrom(range.start, this.#increment, this.#offset)
+    return { next, left: countBelow(next, range.end, this.#increment), end: range.end }
   }
 
   #extendTail(count: number, end: bigint): void {

@@ -11,12 +11,12 @@
  *  6. A caller is refused only if what is in hand does not content it.
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
-import { FahaoError } from '../base/errors.ts'
 import { Run, safeHi } from '../ids/run.ts'
-import type { DrawOptions, Issuer, IssuerStats } from './issuer.ts'
+import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
 import { aborted, Line, type Waiter, type Wish } from './line.ts'
 import { Meter } from './meter.ts'
 import type { Ready } from './ready.ts'
+import { Refills } from './refills.ts'
 import type { Stock } from './stock.ts'
 
 /** What the reservoirs of all generators that are defined alike share: limits of waiting, above all. */
@@ -33,8 +33,8 @@ export type ReservoirOptions = {
 
 /** Filled and emptied within one call. */
 const one = new Run()
-const retryMinMs = 20
-const retryMaxMs = 1000
+/** How long a refill that helped nobody keeps the next one away, in ms. */
+const uselessMs = 20
 
 /** Issues from a stock. See the invariants at the top of the file. */
 export class Reservoir implements Issuer {
@@ -46,15 +46,9 @@ export class Reservoir implements Issuer {
   /** For how long somebody waited in lines that have dissolved. */
   #drySeconds = 0
   readonly #meter: Meter
+  readonly #refills: Refills
   #waits = 0
-  #refills = 0
-  #refillFailures = 0
-  #refillUs = 0
-  #refilling: Promise<unknown> | undefined
-  #retryMs = retryMinMs
-  #retry: Timer | undefined
   #wake: Timer | undefined
-  #failure: Error | undefined
   #closed: Error | undefined
 
   constructor(stock: Stock, options: ReservoirOptions) {
@@ -62,6 +56,9 @@ export class Reservoir implements Issuer {
     this.#ready = stock.ready
     this.#options = options
     this.#meter = new Meter(options.clock.monoUs())
+    this.#refills = new Refills(stock.name, options, () => {
+      if (this.#line !== undefined || this.#stock.low) this.#refill()
+    })
   }
 
   take(count: number, run: Run): number {
@@ -85,8 +82,8 @@ export class Reservoir implements Issuer {
       if (outcome !== undefined) return Promise.resolve(outcome)
       this.#stock.ranDry()
     }
-    // A failure that waiting does not mend is not worth a wait, until the next try has shown otherwise.
-    if (this.#retry !== undefined && !waitingHelps(this.#failure)) return Promise.reject(this.#failure)
+    const { refusal } = this.#refills
+    if (refusal !== undefined) return Promise.reject(refusal)
     this.#waits++
     this.#line ??= this.#newLine()
     const place = this.#line.join(wish, this.#options.issueTimeoutMs, options.signal)
@@ -112,9 +109,9 @@ export class Reservoir implements Issuer {
       inHandSeconds: this.#stock.seconds(ratePerSecond),
       reserved: this.#stock.reserved,
       released: this.#stock.released,
-      refills: this.#refills,
-      refillFailures: this.#refillFailures,
-      refillSeconds: this.#refillUs / 1_000_000,
+      refills: this.#refills.succeeded,
+      refillFailures: this.#refills.failed,
+      refillSeconds: this.#refills.seconds,
       waits: this.#waits,
       drySeconds: this.#drySeconds + (this.#line?.drySeconds ?? 0),
       waiting: this.#line?.length ?? 0,
@@ -126,24 +123,22 @@ export class Reservoir implements Issuer {
     return this.#meter.observe(this.#stock.issued, this.#options.clock.monoUs())
   }
 
-  /** See `Stock.moveTo`; waits for the refill under way, and keeps the next one away until it is done. */
-  async moveTo(newest: bigint): Promise<void> {
-    while (this.#refilling !== undefined) await this.#refilling
-    if (this.#closed !== undefined) throw this.#closed
-    const running = this.#stock.moveTo(newest)
-    this.#occupy(running.catch(() => {}))
-    await running
+  moveTo(newest: bigint): Promise<void> {
+    return this.#refills.alone(
+      () => this.#stock.moveTo(newest),
+      () => this.#goOn(),
+    )
   }
 
   async close(reason: Error): Promise<void> {
     this.#closed ??= reason
     // Looking at the stock takes back what is ready.
     this.#stock.available()
-    this.#retry?.cancel()
+    this.#refills.stop(reason)
     this.#wake?.cancel()
     while (this.#line !== undefined) this.#settleFirst(reason)
     // A reserve under way may still open a range: it must be in hand before what is in hand is given back.
-    await this.#refilling
+    await this.#refills.idle()
     await this.#stock.close()
   }
 
@@ -166,7 +161,7 @@ export class Reservoir implements Issuer {
     return new Line(
       clock,
       waitersMax,
-      () => this.#stock.whyDry(this.#failure),
+      () => this.#stock.whyDry(this.#refills.failure),
       () => this.#left(),
     )
   }
@@ -198,78 +193,25 @@ export class Reservoir implements Issuer {
   }
 
   #refill(): void {
-    if (this.#refilling !== undefined || this.#closed !== undefined || this.#retry !== undefined) return
+    if (this.#refills.busy) return
     const first = this.#line?.first()
-    this.#occupy(this.#refillFor(first), first)
-  }
-
-  /** Keeps refills away until `running`, which does not reject, is done; then goes on with the line. */
-  #occupy(running: Promise<void>, first?: Waiter): void {
-    this.#refilling = running.then(() => {
-      this.#refilling = undefined
-      this.#goOn(first)
-    })
-  }
-
-  async #refillFor(first: Waiter | undefined): Promise<void> {
-    const { clock } = this.#options
-    const startedUs = clock.monoUs()
-    try {
-      const contiguous = first?.contiguous ? first.count : 0
-      await this.#stock.refill(this.#line?.demand ?? 0, contiguous, this.observeRate())
-    } catch (error) {
-      return this.#failed(error instanceof Error ? error : new Error(String(error)))
-    }
-    this.#refills++
-    this.#refillUs += clock.monoUs() - startedUs
-    if (this.#failure !== undefined) this.#options.onRefillOutcome?.(this.#stock.name, undefined)
-    this.#failure = undefined
-    this.#retryMs = retryMinMs
-  }
-
-  /** Errors that only a person or a reload can mend are told at once; the others are tried again. */
-  #failed(error: Error): void {
-    this.#refillFailures++
-    if (this.#failure === undefined) this.#options.onRefillOutcome?.(this.#stock.name, error)
-    this.#failure = error
-    if (this.#closed !== undefined) return
-    if (!waitingHelps(error)) {
-      this.#serve(error)
-      this.#retryMs = retryMaxMs
-    }
-    const { clock, random } = this.#options
-    const jitter = 0.5 + random() / 2
-    this.#retry = clock.timer(this.#retryMs * jitter, () => {
-      this.#retry = undefined
-      if (this.#line !== undefined || this.#stock.low) this.#refill()
-    })
-    this.#retryMs = Math.min(retryMaxMs, this.#retryMs * 2)
+    const contiguous = first?.contiguous ? first.count : 0
+    this.#refills.start(
+      () => this.#stock.refill(this.#line?.demand ?? 0, contiguous, this.observeRate()),
+      () => this.#goOn(first),
+    )
   }
 
   /** @param helped whom the refill that has just ended was to help, if anybody. */
   #goOn(helped?: Waiter): void {
     if (this.#closed !== undefined) return
-    this.#serve()
+    this.#serve(this.#refills.refusal)
     const first = this.#line?.first()
-    if (first === undefined || this.#retry !== undefined) return
+    if (first === undefined || this.#refills.pausing) return
     // Whom a refill did not help, another one at once would not help either, and might spin.
-    const waitMs = this.#stock.waitMs() ?? (first === helped ? retryMinMs : undefined)
+    const waitMs = this.#stock.waitMs() ?? (first === helped ? uselessMs : undefined)
     if (waitMs === undefined) return this.#refill()
     this.#wake?.cancel()
     this.#wake = this.#options.clock.timer(waitMs, () => this.#goOn())
   }
-}
-
-/** Whether a failure can pass while callers wait. */
-function waitingHelps(error: unknown): boolean {
-  return error instanceof FahaoError && passing.has(error.code)
-}
-
-const passing: ReadonlySet<string> = new Set(['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'CLOCK', 'WORKERID'])
-
-function unsafe(): FahaoError {
-  return new FahaoError(
-    'UNSAFE',
-    'the next id can be past 2^53−1, where numbers are not exact; ask for text or a bigint',
-  )
 }

@@ -100,6 +100,9 @@ export class SnowflakeStock implements Stock {
     if (full && demand > this.#hand.available()) throw fullTime(this.name)
   }
 
+  /** Time in hand lasts whatever the rate, and the marks tell when rate uses it up sooner. */
+  observe(): void {}
+
   ranDry(): void {}
 
   waitMs(): number | undefined {

@@ -43,6 +43,9 @@ export interface Stock {
    */
   moveTo(newest: bigint): Promise<void>
 
+  /** Sets `low` when what is in hand would not last at this rate, in ids per second, for as long as it should. */
+  observe(ratePerSecond: number): void
+
   /** Callers had to wait: ask for more next time. */
   ranDry(): void
 

@@ -109,6 +109,9 @@ export class TimestampStock implements Stock {
     this.#markTime = this.#hand.end - spare + 1
   }
 
+  /** Time in hand lasts whatever the rate, and the marks tell when rate uses it up sooner. */
+  observe(): void {}
+
   ranDry(): void {}
 
   waitMs(): number | undefined {

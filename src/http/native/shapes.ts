@@ -83,9 +83,10 @@ export const generatorShape = z
   .object({
     ...listedShape.shape,
     incarnation: digits,
-    mode: z
-      .enum(['local', 'node'])
-      .meta({ description: 'local: strict, issued here; node: in order per node' }),
+    mode: z.enum(['local', 'group commit', 'node']).meta({
+      description:
+        'local: strict, issued here; group commit: strict, a reserve for each batch of requests; node: in order per node',
+    }),
     bound: id
       .nullable()
       .meta({ description: 'nothing at or above it has been issued; Unix µs for snowflakes' }),

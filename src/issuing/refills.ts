@@ -1,0 +1,125 @@
+/**
+ * The reserves of one generator in this process: one at a time, and again after a pause when one has failed.
+ *
+ * Invariants
+ *  1. At most one is under way.
+ *  2. No refill starts in the pause after one that failed, nor after `stop`.
+ */
+import type { Timer } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
+import type { ReservoirOptions } from './reservoir.ts'
+
+const pauseMinMs = 20
+const pauseMaxMs = 1000
+
+/** See the invariants at the top of the file. */
+export class Refills {
+  /** Refills that succeeded, how long they took, and those that failed. */
+  succeeded = 0
+  seconds = 0
+  failed = 0
+  /** Why the newest failed; undefined when it did not. */
+  failure: Error | undefined
+  readonly #name: string
+  readonly #options: ReservoirOptions
+  readonly #again: () => void
+  #running: Promise<void> | undefined
+  #pauseMs = pauseMinMs
+  #pause: Timer | undefined
+  #stopped: Error | undefined
+
+  /** @param again called when the pause after a failure is over. */
+  constructor(name: string, options: ReservoirOptions, again: () => void) {
+    this.#name = name
+    this.#options = options
+    this.#again = again
+  }
+
+  /** Whether no refill can start now. */
+  get busy(): boolean {
+    return this.#running !== undefined || this.#pause !== undefined || this.#stopped !== undefined
+  }
+
+  /** In the pause after a failure. */
+  get pausing(): boolean {
+    return this.#pause !== undefined
+  }
+
+  /** A failure that waiting does not mend, so not worth a wait, until the next try has shown otherwise. */
+  get refusal(): Error | undefined {
+    return this.#pause !== undefined && !waitingHelps(this.failure) ? this.failure : undefined
+  }
+
+  /** Starts a refill; not while busy. `after` follows, whatever came of it. */
+  start(refill: () => Promise<void>, after: () => void): void {
+    this.#occupy(this.#attempt(refill), after)
+  }
+
+  /** Runs what else reserves, once nothing is under way. Rejects as `task` does, or with what it was stopped for. */
+  async alone(task: () => Promise<void>, after: () => void): Promise<void> {
+    await this.idle()
+    if (this.#stopped !== undefined) throw this.#stopped
+    const running = task()
+    this.#occupy(
+      running.catch(() => {}),
+      after,
+    )
+    await running
+  }
+
+  /** Starts nothing any more. */
+  stop(reason: Error): void {
+    this.#stopped ??= reason
+    this.#pause?.cancel()
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.#running !== undefined) await this.#running
+  }
+
+  #occupy(running: Promise<void>, after: () => void): void {
+    this.#running = running.then(() => {
+      this.#running = undefined
+      after()
+    })
+  }
+
+  async #attempt(refill: () => Promise<void>): Promise<void> {
+    const { clock, onRefillOutcome } = this.#options
+    const startedUs = clock.monoUs()
+    try {
+      await refill()
+    } catch (error) {
+      return this.#fail(error instanceof Error ? error : new Error(String(error)))
+    }
+    this.succeeded++
+    this.seconds += (clock.monoUs() - startedUs) / 1_000_000
+    if (this.failure !== undefined) onRefillOutcome?.(this.#name, undefined)
+    this.failure = undefined
+    this.#pauseMs = pauseMinMs
+  }
+
+  /** Errors that only a person or a reload can mend are tried again, but seldom. */
+  #fail(error: Error): void {
+    const { clock, random, onRefillOutcome } = this.#options
+    this.failed++
+    if (this.failure === undefined) onRefillOutcome?.(this.#name, error)
+    this.failure = error
+    if (this.#stopped !== undefined) return
+    if (!waitingHelps(error)) this.#pauseMs = pauseMaxMs
+    const jitter = 0.5 + random() / 2
+    this.#pause = clock.timer(this.#pauseMs * jitter, () => {
+      this.#pause = undefined
+      this.#again()
+    })
+    this.#pauseMs = Math.min(pauseMaxMs, this.#pauseMs * 2)
+  }
+}
+
+/** Whether a failure can pass while callers wait. */
+function waitingHelps(error: unknown): boolean {
+  return error instanceof FahaoError && passing.has(error.code)
+}
+
+const passing: ReadonlySet<string> = new Set(['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'CLOCK', 'WORKERID'])
