@@ -9,18 +9,19 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
-import { boundMax, type RecordChange, type StoredRecord, type Watch } from '../engine/engine.ts'
+import { boundMax, legacyPrefix, type RecordChange, type StoredRecord, type Watch } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 import type { Catalogue, Generator, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
-import { GeneratorRecords, noGenerator, type ReadGenerator } from './generator-records.ts'
+import { GeneratorRecords, noGenerator } from './generator-records.ts'
 import { describeGenerator } from './info.ts'
 import { type IssuerDeps, openIssuer } from './issuers.ts'
+import { isRow } from './legacy-rows.ts'
 import { checkName } from './names.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
 import { Plans } from './plans.ts'
-import { firstOf, generatorPrefix, readStored, type StoredGenerator } from './stored.ts'
+import { firstOf, generatorPrefix, type ReadGenerator, readStored, type StoredGenerator } from './stored.ts'
 
 /** Generators that come into being when they are first asked for. */
 export type AutoCreate = { readonly pattern: string; readonly kind: Kind }
@@ -30,6 +31,8 @@ export type CatalogueOptions = IssuerDeps & { readonly autoCreate: readonly Auto
 
 const absentMs = 1000
 const absentMax = 10_000
+/** What stands for the version of a generator that is a row: below that of every record which may take its place. */
+const rowVersion = 0n
 
 /** See the invariants at the top of the file. */
 export class EngineCatalogue implements Catalogue {
@@ -45,7 +48,7 @@ export class EngineCatalogue implements Catalogue {
   readonly #absent = new Map<string, number>()
   /** The newest versions that the watch has told of names that are being opened. */
   readonly #told = new Map<string, bigint>()
-  #watch: Watch | undefined
+  readonly #watches: Watch[] = []
   #closed = false
 
   private constructor(options: CatalogueOptions) {
@@ -62,7 +65,10 @@ export class EngineCatalogue implements Catalogue {
   /** Opens the catalogue and starts to watch. */
   static async open(options: CatalogueOptions): Promise<EngineCatalogue> {
     const catalogue = new EngineCatalogue(options)
-    catalogue.#watch = await options.engine.watch(generatorPrefix, (change) => catalogue.#changed(change))
+    const { engine } = options
+    catalogue.#watches.push(await engine.watch(generatorPrefix, (change) => catalogue.#changed(change)))
+    if (engine.legacyTable !== undefined)
+      catalogue.#watches.push(await engine.watch(legacyPrefix, (change) => catalogue.#rowChanged(change)))
     return catalogue
   }
 
@@ -151,7 +157,7 @@ export class EngineCatalogue implements Catalogue {
   /** Stops and releases every generator. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#watch?.close()
+    for (const watch of this.#watches) watch.close()
     await Promise.allSettled(this.#pending.values())
     await Promise.all([...this.#open.keys()].map((name) => this.#close(name, stopping())))
   }
@@ -198,8 +204,12 @@ export class EngineCatalogue implements Catalogue {
     const plan = this.#plans.of(stored.definition)
     const life = { name, incarnation: stored.incarnation, floor: firstOf(stored.floor, plan.definition) }
     const opened = await openIssuer(this.#options, plan, life, stored.key)
-    if ((this.#told.get(name) ?? 0n) > record.version) return this.#lookUp(name)
-    const generator = new OpenGenerator(life, record.version, plan, opened, this.#shared)
+    const version = isRow(record) ? rowVersion : record.version
+    if ((this.#told.get(name) ?? 0n) > version) {
+      this.#told.delete(name)
+      return this.#lookUp(name)
+    }
+    const generator = new OpenGenerator(life, version, plan, opened, this.#shared)
     if (this.#closed) {
       await generator.close(stopping())
       throw stopping()
@@ -239,6 +249,16 @@ export class EngineCatalogue implements Catalogue {
     const open = this.#open.get(name)
     if (open === undefined || version <= open.version) return
     void this.#close(name, isLive(record) ? altered(name) : noGenerator(name), open)
+  }
+
+  /** A row's versions say nothing beside those of records: what is being opened is looked up once more. */
+  #rowChanged({ key, record }: RecordChange): void {
+    const name = key.slice(legacyPrefix.length)
+    this.#absent.delete(name)
+    if (this.#pending.has(name)) this.#told.set(name, boundMax)
+    const open = this.#open.get(name)
+    if (open?.version !== rowVersion) return
+    void this.#close(name, record === undefined ? noGenerator(name) : altered(name), open)
   }
 }
 

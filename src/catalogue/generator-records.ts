@@ -8,43 +8,54 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
-import { boundMax, type Engine, type StoredRecord } from '../engine/engine.ts'
+import { boundMax, type Engine } from '../engine/engine.ts'
 import { type Definition, define, differences, fixedOptions } from './definition.ts'
 import { floorAfter } from './incarnation.ts'
+import { isRow, LegacyRows, rowStays } from './legacy-rows.ts'
 import { checkName } from './names.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './options.ts'
-import { generatorKey, generatorPrefix, readStored, type StoredGenerator, writeStored } from './stored.ts'
+import { newKey } from './permutation-key.ts'
+import {
+  generatorKey,
+  generatorPrefix,
+  type ReadGenerator,
+  readStored,
+  type StoredGenerator,
+  writeStored,
+} from './stored.ts'
 
 const changeTries = 20
-
-/** A generator's record, read. */
-export type ReadGenerator = { readonly record: StoredRecord; readonly stored: StoredGenerator }
 
 /** See the invariants at the top of the file. */
 export class GeneratorRecords {
   readonly #engine: Engine
   readonly #timeline: Timeline
+  readonly #rows: LegacyRows
 
   constructor(engine: Engine, timeline: Timeline) {
     this.#engine = engine
     this.#timeline = timeline
+    this.#rows = new LegacyRows(engine, timeline)
   }
 
-  /** The live generator of this name, if there is one. */
+  /** The live generator of this name, if there is one: its record, or else its row in another system's table. */
   async live(name: string): Promise<ReadGenerator | undefined> {
     const found = await this.#read(name)
-    return found?.stored.state === 'live' ? found : undefined
+    return found?.stored.state === 'live' ? found : this.#rows.live(name)
   }
 
   /** Creates it. EXISTS when one differs in what `options` ask for; one that agrees is returned. */
   async create(name: string, options: GeneratorOptions): Promise<ReadGenerator> {
-    const definition = define(options, this.#timeline.nowUs())
     for (let tries = 0; tries < changeTries; tries++) {
       const before = await this.#read(name)
       if (before?.stored.state === 'live') {
-        refuseDifferent(name, options, definition, before.stored.definition)
+        const wanted = define(options, this.#timeline.nowUs())
+        refuseDifferent(name, options, wanted, before.stored.definition)
         return before
       }
+      const row = await this.#rows.live(name)
+      const definition = this.#rows.define(name, options, row)
+      if (row !== undefined && differences(definition, row.stored.definition).length === 0) return row
       const stored: StoredGenerator = {
         state: 'live',
         incarnation: (before?.stored.incarnation ?? 0n) + 1n,
@@ -75,11 +86,12 @@ export class GeneratorRecords {
     return after
   }
 
-  /** Leaves a tombstone. NOGENERATOR when there is none. */
+  /** Leaves a tombstone. NOGENERATOR when there is none, ERR when it is a row of another system's table. */
   async drop(name: string): Promise<void> {
-    const { stored } = await this.#change(name, (before) =>
-      Promise.resolve({ ...before, state: 'dropped', incarnation: before.incarnation + 1n }),
-    )
+    const { stored } = await this.#change(name, (before, { record }) => {
+      if (isRow(record)) throw rowStays(name, this.#engine.legacyTable)
+      return Promise.resolve({ ...before, state: 'dropped', incarnation: before.incarnation + 1n })
+    })
     await this.seal(name, stored)
   }
 
@@ -97,22 +109,39 @@ export class GeneratorRecords {
     })
   }
 
-  /** Live generators in byte order of their names, after `after`, at most `limit`. */
+  /** Live generators in byte order of their names, after `after`, at most `limit`; rows among them. */
   async list(after: string | undefined, limit: number): Promise<{ name: string; definition: Definition }[]> {
     const found: { name: string; definition: Definition }[] = []
-    let afterKey = after === undefined ? undefined : generatorKey(after)
-    while (found.length < limit) {
-      const wanted = limit - found.length
-      const page = { limit: wanted, ...(afterKey === undefined ? {} : { after: afterKey }) }
-      const records = await this.#engine.list(generatorPrefix, page)
-      for (const record of records) {
-        const { state, definition } = readStored(record)
-        if (state === 'live') found.push({ name: record.key.slice(generatorPrefix.length), definition })
-      }
-      if (records.length < wanted) break
-      afterKey = records.at(-1)!.key
+    for (let from = after, more = true; more && found.length < limit; ) {
+      const page = await this.#page(from, limit - found.length)
+      found.push(...page.live)
+      from = page.last
+      more = page.last !== undefined
     }
     return found
+  }
+
+  /** Up to `size` names of either origin, those that are live, and where to go on. */
+  async #page(after: string | undefined, size: number) {
+    const page = { limit: size, ...(after === undefined ? {} : { after: generatorKey(after) }) }
+    const [records, rows] = await Promise.all([
+      this.#engine.list(generatorPrefix, page),
+      this.#rows.list(after, size),
+    ])
+    const own = records.map((record) => {
+      const { state, definition } = readStored(record)
+      const name = record.key.slice(generatorPrefix.length)
+      return { name, definition: state === 'live' ? definition : undefined }
+    })
+    const byName = new Map<string, { name: string; definition: Definition | undefined }>()
+    for (const row of rows) byName.set(row.name, row)
+    // A record stands over the row of its name, unless it says that it was dropped.
+    for (const each of own) if (each.definition || !byName.has(each.name)) byName.set(each.name, each)
+    const names = [...byName.values()].sort((a, b) => compareBytes(a.name, b.name)).slice(0, size)
+    return {
+      live: names.flatMap(({ name, definition }) => (definition ? [{ name, definition }] : [])),
+      last: names.length < size ? undefined : names.at(-1)!.name,
+    }
   }
 
   async #read(name: string): Promise<ReadGenerator | undefined> {
@@ -124,15 +153,17 @@ export class GeneratorRecords {
   /** Changes a live record, again and again as long as others are faster. */
   async #change(
     name: string,
-    change: (before: StoredGenerator) => Promise<StoredGenerator>,
+    change: (before: StoredGenerator, found: ReadGenerator) => Promise<StoredGenerator>,
   ): Promise<ReadGenerator> {
     for (let tries = 0; tries < changeTries; tries++) {
       const before = await this.live(name)
       if (before === undefined) throw noGenerator(name)
-      const stored = await change(before.stored)
+      const stored = await change(before.stored, before)
       const value = writeStored(stored)
       if (value === before.record.value) return before
-      const record = await this.#engine.write(before.record.key, value, before.record.version)
+      const over = isRow(before.record) ? await this.#read(name) : before
+      if (over !== before && over?.stored.state === 'live') continue
+      const record = await this.#engine.write(generatorKey(name), value, over?.record.version)
       if (record !== undefined) return { record, stored }
     }
     throw contended(name)
@@ -143,7 +174,11 @@ export class GeneratorRecords {
     before: StoredGenerator,
     changes: Partial<GeneratorInput>,
   ): Promise<StoredGenerator> {
-    const definition = redefine(before.definition, changes, this.#timeline.nowUs())
+    const row = await this.#rows.live(name)
+    const { increment, offset } = before.definition
+    const kept = row === undefined ? changes : { increment, offset, ...changes }
+    const definition = redefine(before.definition, kept, this.#timeline.nowUs())
+    if (row !== undefined) this.#rows.check(name, definition, row)
     const rescrambled = definition.scramble || before.definition.scramble
     if (fixedOptions.every((option) => definition[option] === before.definition[option])) {
       if (!rescrambled || definition.max === before.definition.max) return { ...before, definition }
@@ -167,6 +202,10 @@ export class GeneratorRecords {
   }
 }
 
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
 /** The answer to a name that nobody has created, with the way to do it. */
 export function noGenerator(name: string): FahaoError {
   return new FahaoError(
@@ -186,13 +225,6 @@ function contended(name: string): FahaoError {
 function redefine(before: Definition, changes: Partial<GeneratorInput>, nowUs: number): Definition {
   const kept = changes.kind === undefined || changes.kind === before.kind ? before : { kind: before.kind }
   return define(parseOptions({ ...kept, ...changes }), nowUs)
-}
-
-function newKey(definition: Definition): string | undefined {
-  if (!definition.scramble && definition.within !== 'shuffled') return undefined
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('')
 }
 
 /** What was asked for must be what is there; what was not asked for may be anything. */

@@ -20,6 +20,9 @@ export type StoredGenerator = {
   readonly key: string | undefined
 }
 
+/** A generator's record, read. */
+export type ReadGenerator = { readonly record: StoredRecord; readonly stored: StoredGenerator }
+
 /** Integers that JSON would round. */
 const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max'])
 
