@@ -11,7 +11,9 @@ import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { createCommands } from '../commands/all.ts'
-import { type HttpServer, startHttpServer } from '../http/server.ts'
+import { type HttpServer, type HttpServerOptions, startHttpServer } from '../http/server.ts'
+import { noTraffic } from '../http/traffic.ts'
+import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config.ts'
 import { type Address, addressText, isLoopback } from '../node/config-values.ts'
 import type { FahaoNode } from '../node/node.ts'
@@ -27,7 +29,7 @@ type Door = { readonly port: number; close(deadlineMs: number): Promise<void> }
 
 /** Serves until a signal says stop; resolves when everything is closed. Rejects when it cannot start. */
 export async function runServer(config: Config): Promise<void> {
-  if (config.resp === undefined && config.http === undefined) {
+  if (config.resp === undefined && config.http === undefined && config.compatHttp.length === 0) {
     throw new FahaoError(
       'CONFIG',
       'nothing to serve: resp and http are both off; give one of them an address',
@@ -42,8 +44,15 @@ export async function runServer(config: Config): Promise<void> {
   try {
     const resp = config.resp && (await openResp(node, config.resp, log))
     if (resp) doors.push(resp)
-    const http = config.http && (await openHttp(node, config.http, resp, log))
+    const shared = httpOptions(node, log)
+    const http = config.http && (await openHttp(shared, config.http, resp))
     if (http) doors.push(http)
+    for (const { api, address } of config.compatHttp) {
+      const compat = { compat: [api], compatOnly: true, setting: 'compat-http' }
+      const door = await startHttpServer({ ...shared, ...address, ...compat })
+      doors.push(door)
+      sayCompat(log, api, { ...address, port: door.port })
+    }
     await sayReady(node, log, { resp: at(config.resp, resp), http: at(config.http, http) })
     log.info(`${await stop}: stopping`)
   } finally {
@@ -77,17 +86,11 @@ async function openResp(node: FahaoNode, { host, port }: Address, log: Logger): 
   return resp
 }
 
-function openHttp(
-  node: FahaoNode,
-  { host, port }: Address,
-  resp: RespServer | undefined,
-  log: Logger,
-): Promise<HttpServer> {
+/** What all HTTP servers of this process have in common. */
+function httpOptions(node: FahaoNode, log: Logger): Omit<HttpServerOptions, 'host' | 'port'> {
   const { config } = node
-  return startHttpServer({
+  return {
     node,
-    host,
-    port,
     names: config.httpNames,
     limits: {
       bodyMaxBytes: config.httpBodyMaxBytes,
@@ -96,9 +99,28 @@ function openHttp(
       connectionsMax: config.httpConnectionsMax,
     },
     seriesMax: config.metricsSeriesMax,
+    traffic: noTraffic(),
     log,
+  }
+}
+
+function openHttp(
+  shared: Omit<HttpServerOptions, 'host' | 'port'>,
+  address: Address,
+  resp: RespServer | undefined,
+): Promise<HttpServer> {
+  const { compat } = shared.node.config
+  return startHttpServer({
+    ...shared,
+    ...address,
+    compat,
     ...(resp && { respFigures: () => resp.stats }),
   })
+}
+
+function sayCompat(log: Logger, api: CompatName, address: Address): void {
+  log.info(`${api}'s API is served at ${httpUrl(address)}`)
+  if (!isLoopback(address)) log.warn(`${api}'s API is open to other machines`)
 }
 
 /** The address with the port that was free, where any was asked for. */

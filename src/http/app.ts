@@ -1,8 +1,10 @@
 /** The HTTP side of a node as a Fastify app: everything but the socket. */
 import { createServer, type ServerOptions } from 'node:http'
 import fastify, { type FastifyInstance } from 'fastify'
+import type { CompatName } from '../node/compat-settings.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { makeGuard } from './browser-safety.ts'
+import { mountCompatApis } from './compat/mount.ts'
 import { docsOperation } from './console/docs-page.ts'
 import { landingOperation } from './console/landing.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
@@ -14,6 +16,7 @@ import type { Operation } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
+import { countTraffic, type HttpTraffic, noTraffic } from './traffic.ts'
 import { answerUnreadable } from './unreadable.ts'
 
 /** Limits of the HTTP side. */
@@ -49,6 +52,12 @@ export type HttpOptions = {
   readonly respFigures?: () => TransportFigures
   /** Generators with series of their own in /metrics. Default 200. */
   readonly seriesMax?: number
+  /** APIs of other generators to serve as well. */
+  readonly compat?: readonly CompatName[]
+  /** Serves these APIs and nothing else, as the port that one of them had before. */
+  readonly compatOnly?: boolean
+  /** Where to count; servers that are given the same are counted as one. */
+  readonly traffic?: HttpTraffic
 }
 
 /** Longest name, each of its bytes percent-encoded. */
@@ -69,7 +78,17 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const guard = makeGuard(options.host, options.names)
   app.addHook('onRequest', (request, _, done) => done(guard(request)))
   readJsonOnly(app)
-  const traffic = countTraffic(app)
+  const traffic = options.traffic ?? noTraffic()
+  countTraffic(app, traffic)
+  const compat = mountCompatApis(app, node, options.compat ?? [], log)
+  const operations = options.compatOnly ? [] : mountNative(app, options, traffic)
+  answerFailures(app, [...operations, ...compat], log)
+  return app
+}
+
+/** Everything but the compatible APIs. */
+function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTraffic): Operation[] {
+  const { node } = options
   const metrics = new Metrics({
     node,
     http: () => traffic,
@@ -79,8 +98,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   app.addHook('onClose', async () => metrics.close())
   const operations = operationsOf(node, metrics)
   for (const operation of operations) mount(app, operation)
-  answerFailures(app, operations, log)
-  return app
+  return operations
 }
 
 /** Every operation, in the order of the documentation. */
@@ -99,26 +117,6 @@ function operationsOf(node: FahaoNode, metrics: Metrics): Operation[] {
     landingOperation(node),
   ]
   return operations
-}
-
-/** Counts connections and requests where they arrive: nothing per request but one addition. */
-function countTraffic({ server }: FastifyInstance): TransportFigures {
-  const traffic = { connections: 0, connectionsTotal: 0, connectionsRejected: 0, commands: 0 }
-  // Before Fastify's own listener, so that a scrape counts itself.
-  server.prependListener('request', () => {
-    traffic.commands++
-  })
-  server.on('connection', (socket) => {
-    traffic.connections++
-    traffic.connectionsTotal++
-    socket.once('close', () => {
-      traffic.connections--
-    })
-  })
-  server.on('drop', () => {
-    traffic.connectionsRejected++
-  })
-  return traffic
 }
 
 function mount(app: FastifyInstance, { method, path, handler }: Operation): void {

@@ -4,6 +4,7 @@
  *  - requests across origins, which a browser sends even where it hides the answer: what changes state must
  *    come from our own origin or from no page at all.
  * Bodies must be application/json, which no page can send elsewhere without asking first; it is never allowed.
+ * The compatible APIs issue by GET and read forms, as their clients want it: there the second rule holds for GET too.
  */
 import { isIPv4, isIPv6 } from 'node:net'
 import type { FastifyRequest } from 'fastify'
@@ -21,16 +22,21 @@ export function makeGuard(host: string, names: readonly string[] = []): Guard {
   const own = new Set([host, ...names].map((name) => bare(name.toLowerCase())))
   const anyName = names.length === 0 && !isLoopbackName(bare(host.toLowerCase()))
   let known: string | undefined
-  return ({ headers, method }) => {
-    if (headers.host !== known) {
-      if (!anyName && !isOwn(headers.host, own)) return foreignHost(headers.host)
-      known = headers.host
+  return (request) => {
+    const { host } = request.headers
+    if (host !== known) {
+      if (!anyName && !isOwn(host, own)) return foreignHost(host)
+      known = host
     }
-    if (method === 'GET' || method === 'HEAD') return undefined
-    if (headers['sec-fetch-site'] === 'cross-site') return foreignPage()
-    if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host)) return foreignPage()
-    return undefined
+    return request.method === 'GET' || request.method === 'HEAD' ? undefined : refuseForeignPage(request)
   }
+}
+
+/** The refusal of a request that a page of another origin has caused, as far as its browser says so. */
+export function refuseForeignPage({ headers }: FastifyRequest): HttpRefusal | undefined {
+  if (headers['sec-fetch-site'] === 'cross-site') return foreignPage()
+  if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host)) return foreignPage()
+  return undefined
 }
 
 /** Whether a name or address means this machine to itself: localhost, 127.0.0.0/8, ::1. */

@@ -17,6 +17,8 @@ const sweepMs = 20
 export type HttpServerOptions = HttpOptions & {
   /** 0: any free one. */
   readonly port: number
+  /** The setting that chose the address, for messages. Default: http. */
+  readonly setting?: string
   readonly clock?: Clock
 }
 
@@ -30,7 +32,7 @@ export interface HttpServer {
 
 /** Starts serving. Rejects with CONFIG when the address cannot be used. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { host, port, clock = systemClock, limits = {} } = options
+  const { host, port, setting = 'http', clock = systemClock, limits = {} } = options
   const app = buildHttpApp(options)
   const { server } = app
   server.maxConnections = limits.connectionsMax ?? defaultLimits.connectionsMax
@@ -41,7 +43,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     await app.close()
     throw new FahaoError(
       'CONFIG',
-      `HTTP cannot listen on ${host}:${port}: ${describe(error)}; choose another with --http`,
+      `HTTP cannot listen on ${host}:${port}: ${describe(error)}; choose another with --${setting}`,
       {
         cause: error,
       },

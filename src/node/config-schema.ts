@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { describe, FahaoError } from '../base/errors.ts'
+import { compatApis, compatDoors, tokenRules } from './compat-settings.ts'
 import {
   address,
   aSwitch,
@@ -54,6 +55,12 @@ export const settingsSchema = z.object({
     'off',
     'allow addresses that other machines can reach, though nobody has to log in',
   ),
+  unsafeEngine: setting(
+    'Basics',
+    aSwitch,
+    'off',
+    'start on a server whose settings may lose acknowledged writes in a crash',
+  ),
   autoCreate: setting(
     'Basics',
     autoCreateRules,
@@ -87,6 +94,12 @@ export const settingsSchema = z.object({
     'a clock that jumps ahead further than this is followed only once it has stayed there for 5s',
   ),
   callTimeoutMs: setting('Issuing', duration('10ms', '10m'), '5s', 'how long a call to the engine may take'),
+  failoverGap: setting(
+    'Issuing',
+    whole(0n, 10n ** 18n),
+    '0',
+    'raise every bound by this much at once when the engine has forgotten writes; 0: stop reserving until somebody does so by hand',
+  ),
   waitersMax: setting('Issuing', count(1, 10_000_000), '100000', 'requests that may wait for ids at once'),
   shutdownTimeoutMs: setting(
     'Issuing',
@@ -148,6 +161,24 @@ export const settingsSchema = z.object({
     duration('100ms', '10m'),
     '10s',
     'how long a client may take to send a request',
+  ),
+  compat: setting(
+    'HTTP',
+    compatApis,
+    '',
+    'serve the APIs of these as well, on the same port: leaf, idbuilder, tinyid; repeatable',
+  ),
+  compatHttp: setting(
+    'HTTP',
+    compatDoors,
+    '',
+    'serve one of these APIs on a port of its own, such as leaf=127.0.0.1:8080; repeatable',
+  ),
+  tinyidTokens: setting(
+    'HTTP',
+    tokenRules,
+    '',
+    "who may use tinyid's API for which generators, beside the tokens in the store; repeatable",
   ),
   metricsSeriesMax: setting(
     'HTTP',

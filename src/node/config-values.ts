@@ -163,7 +163,8 @@ export const autoCreateRules: ValueType<readonly AutoCreateRule[]> = {
   list: true,
 }
 
-function wordsOf(given: string): string[] {
+/** The words of a text that divides them by white space. */
+export function wordsOf(given: string): string[] {
   return given.split(/\s+/).filter((word) => word !== '')
 }
 

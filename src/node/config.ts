@@ -142,8 +142,12 @@ function completed(values: Settings, generators: Config['generators']): Config {
 
 function refuseOpenDoors(config: Config, sources: Sources): void {
   if (config.insecure) return
-  for (const key of ['resp', 'http'] as const) {
-    const address = config[key]
+  const doors = [
+    { key: 'resp', address: config.resp },
+    { key: 'http', address: config.http },
+    ...config.compatHttp.map(({ address }) => ({ key: 'compatHttp', address }) as const),
+  ] as const
+  for (const { key, address } of doors) {
     if (address === undefined || isLoopback(address)) continue
     throw new FahaoError(
       'CONFIG',

@@ -5,6 +5,7 @@ import { FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run, rangesOf } from '../../ids/run.ts'
 import type { FahaoNode } from '../../node/node.ts'
+import { goneSignal } from '../gone-signal.ts'
 import { nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
 import { prefersText } from './accept.ts'
 import { idsShape, rangesShape, wholeNumber } from './shapes.ts'
@@ -104,13 +105,6 @@ function countOf(request: FastifyRequest, query: ReturnType<typeof countQuery>, 
   const { count = 1 } = readQuery(query, request)
   if (count <= countMax) return count
   throw new FahaoError('LIMIT', `count ${count} is above the limit of ${countMax}; ask for fewer at a time`)
-}
-
-/** Aborted when the client goes away before its answer. Made only for requests that wait. */
-function goneSignal(reply: FastifyReply): AbortSignal {
-  const gone = new AbortController()
-  reply.raw.once('close', () => gone.abort())
-  return gone.signal
 }
 
 function answer(

@@ -1,0 +1,65 @@
+/** IdBuilder's HTTP API: a number or a string for the `code` of a rule, which is a generator's name here. */
+import { describe, FahaoError } from '../../base/errors.ts'
+import type { Generator } from '../../catalogue/catalogue.ts'
+import type { FahaoNode } from '../../node/node.ts'
+import type { CompatApi, CompatRoute } from './api.ts'
+import { issueOne } from './one-id.ts'
+import { parameterOf } from './parameters.ts'
+import { contentTypes, missingParameter, SpringFailure } from './spring.ts'
+
+/** What one of its paths gives. */
+type Form = {
+  readonly path: string
+  /** Ids in order, or ids in none. */
+  readonly ordered: boolean
+  /** With the format around it, or the bare number. */
+  readonly text: boolean
+}
+
+const forms: readonly Form[] = [
+  { path: 'increase-id', ordered: false, text: false },
+  { path: 'increase-id-str', ordered: false, text: true },
+  { path: 'increase-seq-id', ordered: true, text: false },
+  { path: 'increase-seq-id-str', ordered: true, text: true },
+]
+
+/** Everything under IdBuilder's paths. */
+export function idBuilderApi(node: FahaoNode): CompatApi {
+  return { routes: forms.map((form) => route(node, form)) }
+}
+
+function route({ catalogue }: FahaoNode, form: Form): CompatRoute {
+  return {
+    methods: ['GET'],
+    path: `/id-builder/${form.path}`,
+    issues: true,
+    failure: builderFailure,
+    handler(request, reply) {
+      const code = parameterOf(request, 'code')
+      if (code === undefined || code === '') throw missingParameter('int', 'code')
+      return issueOne(reply, {
+        known: catalogue.find(code),
+        open: () => catalogue.open(code),
+        check: (generator) => refuseOtherOrder(generator, form),
+        show: (generator, run) => (form.text ? generator.text(run.first) : run.toString()),
+        contentType: form.text ? contentTypes.text : contentTypes.json,
+      })
+    },
+  }
+}
+
+function refuseOtherOrder({ name, definition }: Generator, { ordered, text }: Form): void {
+  const keepsOrder = definition.within !== 'shuffled' && definition.scramble !== true
+  if (keepsOrder === ordered) return
+  const other = `increase-${keepsOrder ? 'seq-' : ''}id${text ? '-str' : ''}`
+  const which = keepsOrder ? 'in order' : 'in no order'
+  throw new FahaoError('WRONGTYPE', `the ids of '${name}' come ${which}; get them from /id-builder/${other}`)
+}
+
+/** There a code that it did not know, or knew as the other kind, became a null that nobody expected. */
+function builderFailure(error: unknown): SpringFailure | undefined {
+  if (!(error instanceof FahaoError)) return undefined
+  const wrongCode = error.code === 'NOGENERATOR' || error.code === 'WRONGTYPE' || error.code === 'ERR'
+  const exception = wrongCode ? 'java.lang.NullPointerException' : 'java.lang.IllegalStateException'
+  return new SpringFailure(500, exception, describe(error), error)
+}

@@ -1,0 +1,51 @@
+/** `/decodeSnowflakeId`: a Leaf snowflake id taken apart, in the time zone of this process, as Leaf does. */
+import { layouts } from '../../ids/presets.ts'
+import { anyMethod, type CompatRoute } from './api.ts'
+import { parameterOf } from './parameters.ts'
+import { contentTypes, missingParameter } from './spring.ts'
+
+/** The route. It reads ids of Leaf's layout only, whatever generators there are. */
+export const decodeRoute: CompatRoute = Object.freeze({
+  methods: anyMethod,
+  path: '/decodeSnowflakeId',
+  issues: false,
+  async handler(request, reply) {
+    const text = parameterOf(request, 'snowflakeId')
+    if (text === undefined) throw missingParameter('String', 'snowflakeId')
+    reply.header('content-type', contentTypes.json)
+    const id = longOf(text)
+    return JSON.stringify(id === undefined ? { errorMsg: 'snowflake Id反解析发生异常!' } : decoded(id))
+  },
+} satisfies CompatRoute)
+
+const { timeShift, sequenceBits, epochUs } = layouts.leaf
+const nodeShift = BigInt(sequenceBits)
+
+/** Java's Long.parseLong. */
+function longOf(text: string): bigint | undefined {
+  if (!/^[+-]?\d{1,400}$/.test(text)) return undefined
+  const value = BigInt(text.replace('+', ''))
+  return BigInt.asIntN(64, value) === value ? value : undefined
+}
+
+/** Shifts that keep the sign: Leaf takes a negative number apart without a word, too. */
+function decoded(id: bigint): Record<'timestamp' | 'sequenceId' | 'workerId', string> {
+  const time = id >> BigInt(timeShift)
+  const upper = id >> nodeShift
+  const unixMs = Number(time) + epochUs / 1000
+  return {
+    timestamp: `${unixMs}(${localText(new Date(unixMs))})`,
+    sequenceId: String(id - (upper << nodeShift)),
+    workerId: String(upper - (time << (BigInt(timeShift) - nodeShift))),
+  }
+}
+
+function localText(date: Date): string {
+  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
+  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':')
+  return `${day} ${time}.${String(date.getMilliseconds()).padStart(3, '0')}`
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0')
+}

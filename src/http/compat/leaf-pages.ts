@@ -1,0 +1,112 @@
+/**
+ * Leaf's two pages, for eyes and scripts that know them. Leaf holds two segments per tag; a node here holds one
+ * reserve of ids, which is shown as the first of them, and the second stays empty.
+ */
+import type { FastifyRequest } from 'fastify'
+import { hasCode } from '../../base/errors.ts'
+import type { Generator, GeneratorInfo } from '../../catalogue/catalogue.ts'
+import type { Definition } from '../../catalogue/definition.ts'
+import type { FahaoNode } from '../../node/node.ts'
+import { type Html, html, page, pageHeaders } from '../console/html.ts'
+import { anyMethod, type CompatRoute } from './api.ts'
+import { parameterOf } from './parameters.ts'
+import { contentTypes } from './spring.ts'
+
+const cacheRows = 1000
+const dbRows = 100
+const headers = Object.freeze({ ...pageHeaders, 'content-type': contentTypes.html })
+
+/** `/cache`: the counters in use here, and what is in hand of each; `?from=N` leaves out the first N. */
+export function cacheRoute({ catalogue }: FahaoNode): CompatRoute {
+  return {
+    methods: anyMethod,
+    path: '/cache',
+    issues: false,
+    async handler(request, reply) {
+      const from = offsetOf(request)
+      const rows = [...catalogue.inUse()].filter(isCounter).slice(from, from + cacheRows + 1)
+      const next = rows.length > cacheRows ? `/cache?from=${from + cacheRows}` : undefined
+      const columns = ['name', 'init', 'next', 'pos', ...['0', '1'].flatMap(segmentColumns)]
+      return reply.headers(headers).send(table(columns, rows.slice(0, cacheRows).map(cacheRow), next))
+    },
+  }
+}
+
+/** `/db`: the counters that exist, a page at a time; `?after=TAG` goes on after that one. */
+export function dbRoute({ catalogue }: FahaoNode): CompatRoute {
+  return {
+    methods: anyMethod,
+    path: '/db',
+    issues: false,
+    async handler(request, reply) {
+      const after = parameterOf(request, 'after')
+      const found = await catalogue.list({ limit: dbRows, ...(after === undefined ? {} : { after }) })
+      const infos = await Promise.all(found.filter(isCounter).map(({ name }) => infoIfThere(name)))
+      const rows = infos.filter((info) => info !== undefined).map(dbRow)
+      const next = found.length < dbRows ? undefined : `/db?after=${encodeURIComponent(found.at(-1)!.name)}`
+      return reply.headers(headers).send(table(['tag', 'max', 'step', 'update'], rows, next))
+    },
+  }
+
+  async function infoIfThere(name: string): Promise<GeneratorInfo | undefined> {
+    try {
+      return await catalogue.info(name)
+    } catch (error) {
+      // Dropped since the list was read.
+      if (hasCode(error, 'NOGENERATOR')) return undefined
+      throw error
+    }
+  }
+}
+
+function segmentColumns(segment: string): string[] {
+  return [`value${segment}`, `max${segment}`, `step${segment}`]
+}
+
+function isCounter({ definition }: { readonly definition: Definition }): boolean {
+  return definition.kind === 'segment' || definition.kind === 'sequence'
+}
+
+/** Ids in no order have no next one and no last one: those cells stay empty, and the volume stays hidden. */
+function cacheRow(generator: Generator): Html {
+  const { increment = 1, step = 0, within, scramble } = generator.definition
+  const { inHand, issued } = generator.stats()
+  const init = inHand > 0 || issued > 0
+  const last = generator.lastIssued()
+  const ordered = within === 'ordered' && scramble === false
+  const value = init && last !== undefined ? last + BigInt(increment) : 0n
+  const max = init ? value + BigInt(Math.floor(inHand)) * BigInt(increment) : 0n
+  const counts = ordered ? [String(value), String(max)] : ['', '']
+  const second = ['0', '0', '0']
+  const cells = [String(init), String(inHand >= step && init), '0', ...counts, init ? String(step) : '0']
+  return row([generator.name, ...cells, ...second])
+}
+
+/** When a counter last moved is kept nowhere, so the last cell is empty. */
+function dbRow({ name, bound, definition }: GeneratorInfo): Html {
+  return row([name, bound === undefined ? '' : String(bound), String(definition.step ?? ''), ''])
+}
+
+function row(cells: readonly string[]): Html {
+  return html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`
+}
+
+function table(columns: readonly string[], rows: readonly Html[], next: string | undefined): string {
+  const further = next === undefined ? html`` : html`<p><a href="${next}">next</a></p>`
+  return page(
+    'en',
+    'Leaf',
+    html`<div class="wide"><table>
+<thead><tr>${columns.map((column) => html`<th>${column}</th>`)}</tr></thead>
+<tbody>
+${rows}
+</tbody>
+</table></div>
+${further}`,
+  )
+}
+
+function offsetOf(request: FastifyRequest): number {
+  const text = parameterOf(request, 'from') ?? ''
+  return /^\d{1,9}$/.test(text) ? Number(text) : 0
+}

@@ -1,0 +1,71 @@
+/**
+ * The compatible APIs on an app. Each is mounted in a scope of its own: bodies are read as its clients send them,
+ * failures are told as they read them, and the native API next to it notices nothing of either.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { CompatName } from '../../node/compat-settings.ts'
+import type { FahaoNode } from '../../node/node.ts'
+import { refuseForeignPage } from '../browser-safety.ts'
+import type { HttpLog, Route } from '../failures.ts'
+import type { CompatApi, CompatRoute } from './api.ts'
+import { idBuilderApi } from './idbuilder.ts'
+import { leafApi } from './leaf.ts'
+import { sendSpringFailure } from './spring.ts'
+import { tinyidApi } from './tinyid.ts'
+
+type Fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
+
+const apis: Readonly<Record<CompatName, (node: FahaoNode) => CompatApi>> = {
+  leaf: leafApi,
+  idbuilder: idBuilderApi,
+  tinyid: tinyidApi,
+}
+
+/** Serves the named APIs on `app`; returns what is there now, by method and path. */
+export function mountCompatApis(
+  app: FastifyInstance,
+  node: FahaoNode,
+  names: readonly CompatName[],
+  log?: HttpLog,
+): Route[] {
+  return names.flatMap((name) => {
+    const { routes, close } = apis[name](node)
+    app.register((scope, _, done) => {
+      const fail: Fail = (error, request, reply) =>
+        sendSpringFailure(error, request, reply, node.timeline.nowUs(), log)
+      readForms(scope)
+      scope.setErrorHandler(fail)
+      for (const route of routes) mount(scope, route, fail)
+      if (close) scope.addHook('onClose', async () => close())
+      done()
+    })
+    return routes.flatMap(({ methods, path }) => methods.map((method) => ({ method, path })))
+  })
+}
+
+function mount(
+  scope: FastifyInstance,
+  { methods, path, issues, handler, failure }: CompatRoute,
+  fail: Fail,
+): void {
+  scope.route({
+    method: [...methods],
+    url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    handler,
+    ...(issues && { onRequest: (request, _, done) => done(refuseForeignPage(request)) }),
+    ...(failure && {
+      errorHandler: (error, request, reply) => fail(failure(error) ?? error, request, reply),
+    }),
+  })
+}
+
+/** A form becomes its text, to be read with the query; a servlet ignores any other body, and so does this. */
+function readForms(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    (_request, body, done) => done(null, body),
+  )
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined))
+}

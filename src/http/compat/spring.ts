@@ -1,0 +1,82 @@
+/**
+ * Failures as Spring Boot 1.5 tells them: the services that are replaced stand on it, and their clients read it.
+ * Members and their order are those of its DefaultErrorAttributes.
+ */
+import { STATUS_CODES } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { describe, FahaoError } from '../../base/errors.ts'
+import type { HttpLog } from '../failures.ts'
+import { HttpRefusal, problemOf } from '../problem.ts'
+
+/** The content types as Spring writes them. */
+export const contentTypes = Object.freeze({
+  text: 'text/plain;charset=UTF-8',
+  json: 'application/json;charset=UTF-8',
+  html: 'text/html;charset=UTF-8',
+})
+
+/** A failure with the exception that the replaced service would have thrown. */
+export class SpringFailure extends Error {
+  override readonly name = 'SpringFailure'
+  readonly status: number
+  /** The class of the exception; undefined: none was thrown there. */
+  readonly exception: string | undefined
+
+  /** @param cause what happened here; its word and its sentence go into the header `fahao-error`. */
+  constructor(status: number, exception: string | undefined, message: string, cause?: unknown) {
+    super(message, { cause })
+    this.status = status
+    this.exception = exception
+  }
+}
+
+/** 400: a parameter that is required is not there. */
+export function missingParameter(type: 'String' | 'int', name: string): SpringFailure {
+  const exception = 'org.springframework.web.bind.MissingServletRequestParameterException'
+  return new SpringFailure(400, exception, `Required ${type} parameter '${name}' is not present`)
+}
+
+/** Sends the failure that describes `error`; reports it if it is a fault of this server. */
+export function sendSpringFailure(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  nowUs: number,
+  log?: HttpLog,
+): FastifyReply {
+  const path = request.url.split('?', 1)[0]!
+  const failure = error instanceof SpringFailure ? error : failureOf(error)
+  // Without the query, which may hold a token.
+  if (isBug(error)) log?.error({ err: error, path }, 'an HTTP request failed')
+  if (error instanceof HttpRefusal) reply.headers(error.headers)
+  const cause = failure.cause ?? error
+  if (cause instanceof FahaoError) reply.header('fahao-error', asHeader(describe(cause)))
+  return reply
+    .code(failure.status)
+    .header('cache-control', 'no-store')
+    .header('content-type', contentTypes.json)
+    .send(bodyOf(failure, path, Math.floor(nowUs / 1000)))
+}
+
+function bodyOf({ status, exception, message }: SpringFailure, path: string, timestamp: number): string {
+  return JSON.stringify({ timestamp, status, error: STATUS_CODES[status], exception, message, path })
+}
+
+/** What is no failure of the replaced service's own making. */
+function failureOf(error: unknown): SpringFailure {
+  if (error instanceof FahaoError) {
+    return new SpringFailure(500, 'java.lang.IllegalStateException', describe(error), error)
+  }
+  const { status, detail } = problemOf(error, '')
+  return new SpringFailure(status, undefined, detail, error)
+}
+
+function isBug(error: unknown): boolean {
+  if (error instanceof FahaoError || error instanceof SpringFailure) return false
+  return problemOf(error, '').status === 500
+}
+
+/** Headers are ASCII on the safe side. */
+function asHeader(text: string): string {
+  return text.replaceAll(/[‘’]/g, "'").replaceAll(/[^\x20-\x7e]/g, '?')
+}

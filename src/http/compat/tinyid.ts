@@ -1,0 +1,148 @@
+/**
+ * tinyid's HTTP API. What goes wrong is told with status 200: in `code`, or by an empty body where the answer is
+ * plain text. Only a `batchSize` that is no number is refused by status, as Spring did before tinyid saw it.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { describe, FahaoError, hasCode } from '../../base/errors.ts'
+import type { Generator } from '../../catalogue/catalogue.ts'
+import { Run } from '../../ids/run.ts'
+import type { FahaoNode } from '../../node/node.ts'
+import { goneSignal } from '../gone-signal.ts'
+import type { CompatApi, CompatRoute } from './api.ts'
+import { parameterOf } from './parameters.ts'
+import { contentTypes, SpringFailure } from './spring.ts'
+import { drawSegment } from './tinyid-draw.ts'
+import { segmentJson, segmentText, type TinyidSegment } from './tinyid-segment.ts'
+import { TinyidTokens } from './tinyid-tokens.ts'
+
+/** How an answer is written: as JSON with a code, or as plain text. */
+type Form = {
+  readonly contentType: string
+  readonly ids: (ids: readonly string[]) => string
+  readonly segment: (segment: TinyidSegment) => string
+  readonly failure: (code: number, message: string) => string
+}
+
+const json: Form = {
+  contentType: contentTypes.json,
+  ids: (ids) => `{"data":[${ids.join(',')}],"code":200,"message":""}`,
+  segment: (segment) => `{"data":${segmentJson(segment)},"code":200,"message":""}`,
+  failure: (code, message) => JSON.stringify({ data: null, code, message }),
+}
+
+const plain: Form = {
+  contentType: contentTypes.text,
+  ids: (ids) => ids.join(','),
+  segment: segmentText,
+  failure: () => '',
+}
+
+/** Ids that one request gets at most; one that asks for more gets these. */
+const batchMax = 100_000
+const intMax = 2 ** 31 - 1
+// One for all requests: it is read before anything else can run.
+const run = new Run()
+
+/** Everything under tinyid's paths. */
+export function tinyidApi(node: FahaoNode): CompatApi {
+  const tokens = new TinyidTokens(node.engine, node.config.tinyidTokens)
+  const routes = [
+    idsRoute('nextId', json, node, tokens),
+    idsRoute('nextIdSimple', plain, node, tokens),
+    segmentRoute('nextSegmentId', json, node, tokens),
+    segmentRoute('nextSegmentIdSimple', plain, node, tokens),
+  ]
+  return { routes, close: () => tokens.close() }
+}
+
+function idsRoute(
+  name: string,
+  form: Form,
+  { catalogue, server }: FahaoNode,
+  tokens: TinyidTokens,
+): CompatRoute {
+  const countMax = Math.min(batchMax, server.countMax)
+
+  async function drawIds(bizType: string, count: number, reply: FastifyReply): Promise<string> {
+    const generator = await catalogue.open(bizType)
+    if (count < 1) return form.ids([])
+    return form.ids(textsOf(await generator.draw(count, { signal: goneSignal(reply) })))
+  }
+
+  return {
+    ...basics(name),
+    handler(request, reply) {
+      const count = Math.min(batchSizeOf(request), countMax)
+      const { token, bizType } = callerOf(request)
+      reply.header('content-type', form.contentType)
+      const generator = tokens.opens(token, bizType) ? catalogue.find(bizType) : undefined
+      if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
+        return answer(form, tokens, token, bizType, () => drawIds(bizType, count, reply))
+      }
+      reply.send(form.ids([run.toString()]))
+      return undefined
+    },
+  }
+}
+
+function segmentRoute(name: string, form: Form, { catalogue }: FahaoNode, tokens: TinyidTokens): CompatRoute {
+  return {
+    ...basics(name),
+    handler(request, reply) {
+      const { token, bizType } = callerOf(request)
+      reply.header('content-type', form.contentType)
+      return answer(form, tokens, token, bizType, async () => {
+        const generator: Generator = await catalogue.open(bizType)
+        return form.segment(await drawSegment(generator, goneSignal(reply)))
+      })
+    },
+  }
+}
+
+function basics(name: string): Pick<CompatRoute, 'methods' | 'path' | 'issues'> {
+  return { methods: ['GET', 'POST'], path: `/tinyid/id/${name}`, issues: true }
+}
+
+/** What `issue` answers, once the token opens the generator. */
+async function answer(
+  form: Form,
+  tokens: TinyidTokens,
+  token: string,
+  bizType: string,
+  issue: () => Promise<string>,
+): Promise<string> {
+  try {
+    if (tokens.opens(token, bizType) === undefined) await tokens.load()
+    if (!tokens.opens(token, bizType)) return form.failure(5, 'token is error')
+    return await issue()
+  } catch (error) {
+    if (!(error instanceof FahaoError)) throw error
+    return form.failure(
+      6,
+      hasCode(error, 'NOGENERATOR') ? `can not find biztype:${bizType}` : describe(error),
+    )
+  }
+}
+
+function callerOf(request: FastifyRequest): { token: string; bizType: string } {
+  return { token: parameterOf(request, 'token') ?? '', bizType: parameterOf(request, 'bizType') ?? '' }
+}
+
+/** 1 unless given; 0 and less is asking for none. */
+function batchSizeOf(request: FastifyRequest): number {
+  const text = (parameterOf(request, 'batchSize') ?? '').replaceAll(/\s/g, '')
+  if (text === '') return 1
+  const size = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN
+  if (size >= -intMax - 1 && size <= intMax) return size
+  throw new SpringFailure(
+    400,
+    'org.springframework.web.method.annotation.MethodArgumentTypeMismatchException',
+    `Failed to convert value of type 'java.lang.String' to required type 'java.lang.Integer'; nested exception is java.lang.NumberFormatException: For input string: "${text.slice(0, 40)}"`,
+  )
+}
+
+function textsOf(runs: readonly Run[]): string[] {
+  const texts: string[] = []
+  for (const each of runs) for (; each.count > 0; each.advance()) texts.push(each.toString())
+  return texts
+}

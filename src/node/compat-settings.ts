@@ -1,0 +1,69 @@
+/** The settings of the APIs that other generators had: which are served, where, and to whom. */
+import { FahaoError } from '../base/errors.ts'
+import { type Address, address, addressText, type ValueType, wordsOf } from './config-values.ts'
+
+/** Every API that can be served beside the native one, by the name of the program whose it was. */
+export const compatNames = Object.freeze(['leaf', 'idbuilder', 'tinyid'] as const)
+
+/** The name of one of them. */
+export type CompatName = (typeof compatNames)[number]
+
+/** One of them on a port of its own. */
+export type CompatDoor = { readonly api: CompatName; readonly address: Address }
+
+/** Who shows `token` may have ids of the generators whose names match `pattern`, a glob as in KEYS. */
+export type TokenRule = { readonly token: string; readonly pattern: string }
+
+/** `leaf,tinyid`: names, divided by commas or white space. */
+export const compatApis: ValueType<readonly CompatName[]> = {
+  read: (given) => [...new Set(wordsOf(given.replaceAll(',', ' ')).map(readName))],
+  show: (names) => names.join(' '),
+  takes: 'API',
+  list: true,
+}
+
+/** `leaf=127.0.0.1:8080`, any number of them. */
+export const compatDoors: ValueType<readonly CompatDoor[]> = {
+  read: (given) => wordsOf(given).map(readDoor),
+  show: (doors) => doors.map((door) => `${door.api}=${addressText(door.address)}`).join(' '),
+  takes: 'API=HOST:PORT',
+  list: true,
+}
+
+/** `TOKEN=PATTERN`, any number of them. Tokens are secrets: what is shown has none, and neither have errors. */
+export const tokenRules: ValueType<readonly TokenRule[]> = {
+  read: (given) => wordsOf(given).map(readRule),
+  show: (rules) => rules.map(({ pattern }) => `***=${pattern}`).join(' '),
+  takes: 'TOKEN=PATTERN',
+  list: true,
+}
+
+function readName(given: string): CompatName {
+  const name = compatNames.find((each) => each === given)
+  if (name !== undefined) return name
+  throw refused(`'${given.slice(0, 60)}' is no API that can be served; known are ${compatNames.join(', ')}`)
+}
+
+function readDoor(given: string): CompatDoor {
+  const equals = given.indexOf('=')
+  if (equals > 0) {
+    return Object.freeze({
+      api: readName(given.slice(0, equals)),
+      address: Object.freeze(address.read(given.slice(equals + 1))),
+    })
+  }
+  throw refused(
+    `'${given.slice(0, 60)}' is no port of an API; write API=HOST:PORT, such as leaf=127.0.0.1:8080`,
+  )
+}
+
+function readRule(given: string, at: number): TokenRule {
+  const equals = given.lastIndexOf('=')
+  const [token, pattern] = [given.slice(0, Math.max(0, equals)), given.slice(equals + 1)]
+  if (token !== '' && pattern !== '') return Object.freeze({ token, pattern })
+  throw refused(`rule ${at + 1} is none; write TOKEN=PATTERN, such as 0f673adf80504e2e=order*`)
+}
+
+function refused(sentence: string): FahaoError {
+  return new FahaoError('CONFIG', sentence)
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { FahaoError } from '../../../../src/base/errors.ts'
+import { serve } from './serve.ts'
+
+const text = 'text/plain;charset=UTF-8'
+const json = 'application/json;charset=UTF-8'
+const generators = {
+  '1': { kind: 'segment', format: 'sms_{id:4}' },
+  '2': { kind: 'segment', within: 'shuffled', format: 'coupon_{id}' },
+  '3': { kind: 'segment', scramble: true },
+} as const
+
+describe('the API of IdBuilder', () => {
+  test('gives numbers, or strings with prefix, in order', async (t) => {
+    const { ask } = await serve(t, generators)
+    assert.deepEqual(await ask('/id-builder/increase-seq-id?code=1'), [200, json, '1'])
+    assert.deepEqual(await ask('/id-builder/increase-seq-id-str?code=1'), [200, text, 'sms_0002'])
+  })
+
+  test('gives numbers, or strings with prefix, in no order', async (t) => {
+    const { ask } = await serve(t, generators)
+    const seen = new Set<string>()
+    for (let count = 0; count < 50; count++) {
+      const [status, type, body] = await ask('/id-builder/increase-id?code=2')
+      assert.deepEqual([status, type], [200, json])
+      assert.match(body, /^\d+$/)
+      seen.add(body)
+    }
+    assert.equal(seen.size, 50)
+    assert.notDeepEqual(
+      [...seen],
+      [...seen].sort((a, b) => Number(a) - Number(b)),
+    )
+    const [, type, body] = await ask('/id-builder/increase-id-str?code=2')
+    assert.equal(type, text)
+    assert.match(body, /^coupon_\d+$/)
+    assert.equal((await ask('/id-builder/increase-id?code=3'))[0], 200)
+  })
+
+  const wrong: readonly [path: string, code: string, message: RegExp][] = [
+    ['increase-seq-id', '2', /^WRONGTYPE .*in no order.*\/id-builder\/increase-id$/],
+    ['increase-seq-id-str', '2', /^WRONGTYPE .*\/id-builder\/increase-id-str$/],
+    ['increase-seq-id', '3', /^WRONGTYPE .*in no order/],
+    ['increase-id', '1', /^WRONGTYPE .*in order.*\/id-builder\/increase-seq-id$/],
+    ['increase-id-str', '1', /^WRONGTYPE .*\/id-builder\/increase-seq-id-str$/],
+    ['increase-id', '9', /^NOGENERATOR no generator '9'/],
+    ['increase-seq-id-str', '9', /^NOGENERATOR no generator '9'/],
+    ['increase-id', 'a%20b', /^ERR /],
+  ]
+  for (const [path, code, message] of wrong) {
+    test(`(${path} of code ${code}) is answered 500 with the reason`, async (t) => {
+      const { ask, node, faults } = await serve(t, generators)
+      const [status, type, body] = await ask(`/id-builder/${path}?code=${code}`)
+      assert.deepEqual([status, type], [500, json])
+      const read = JSON.parse(body)
+      assert.match(read.message, message)
+      assert.deepEqual(read, {
+        timestamp: read.timestamp,
+        status: 500,
+        error: 'Internal Server Error',
+        exception: 'java.lang.NullPointerException',
+        message: read.message,
+        path: `/id-builder/${path}`,
+      })
+      assert.deepEqual(faults, [])
+      assert.deepEqual(
+        [...node.catalogue.inUse()].map((each) => each.stats().issued),
+        [0, 0, 0],
+      )
+    })
+  }
+
+  test('says what is wrong with this node', async (t) => {
+    const { ask, node } = await serve(t)
+    node.catalogue.open = () => Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is away'))
+    const [status, , body] = await ask('/id-builder/increase-id?code=1')
+    assert.deepEqual(
+      [status, JSON.parse(body).exception, JSON.parse(body).message],
+      [500, 'java.lang.IllegalStateException', 'UNAVAILABLE the engine is away'],
+    )
+  })
+
+  test('wants a code', async (t) => {
+    const { ask } = await serve(t, generators)
+    for (const query of ['', '?code=', '?Code=1']) {
+      const [status, , body] = await ask(`/id-builder/increase-id${query}`)
+      assert.deepEqual(
+        [status, JSON.parse(body).message],
+        [400, "Required int parameter 'code' is not present"],
+      )
+    }
+  })
+
+  test('is asked by GET only', async (t) => {
+    const { app, node } = await serve(t, generators)
+    const answer = await app.inject({ method: 'POST', url: '/id-builder/increase-seq-id?code=1' })
+    assert.deepEqual([answer.statusCode, answer.headers.allow], [405, 'GET, HEAD'])
+    assert.equal(node.catalogue.find('1')!.stats().issued, 0)
+  })
+})
