@@ -134,4 +134,9 @@ export type Command = {
    * transport may then answer this frame, and the same frame again, straight from it.
    */
   readonly direct?: (context: CommandContext, args: Arguments) => Direct | undefined
+  /**
+   * Whether these arguments only draw ids and have a short answer, so that the handler may start while others of
+   * the same connection of which that is true wait for theirs: ids are drawn in the order in which handlers start.
+   */
+  readonly overlaps?: (context: CommandContext, args: Arguments) => boolean
 }

@@ -2,13 +2,17 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { Run } from '../ids/run.ts'
+import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
 
 const numberMax = BigInt(Number.MAX_SAFE_INTEGER)
 
-/** The generator, ready to issue; created where autoCreate matches. */
-export function toIssue(catalogue: Catalogue, name: string): Generator | Promise<Generator> {
-  return catalogue.find(name) ?? catalogue.open(name)
+/**
+ * Whether a command that draws from this generator may overlap with others: only when it draws before its handler
+ * returns. So not while the generator has to be opened first: those who wait for that go on in any order.
+ */
+export function drawsAtOnce({ catalogue }: CommandContext, args: Arguments): boolean {
+  return catalogue.find(args.text(0)) !== undefined
 }
 
 /** The generator, ready for use, if there is one: NOGENERATOR instead of an auto-create. */

@@ -9,7 +9,7 @@ import { Run, rangesOf } from '../ids/run.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { checkedCount, drawOne, existing, toIssue } from './drawing.ts'
+import { checkedCount, drawOne, drawsAtOnce, existing } from './drawing.ts'
 
 const name = { name: 'name', type: 'key' } as const
 const issuing = { flags: ['write', 'fast'], keys: [1, 1, 1], permission: 'issue', group: 'id' } as const
@@ -28,6 +28,8 @@ export const issuingCommands: readonly Command[] = [
     notes: 'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`.',
     arguments: [name, { name: 'count', type: 'integer', token: 'COUNT', optional: true }],
     handler: next,
+    // With COUNT the answer may be long.
+    overlaps: (context, args) => args.length === 1 && drawsAtOnce(context, args),
   },
   {
     ...issuing,
@@ -40,6 +42,7 @@ export const issuingCommands: readonly Command[] = [
       'The ranges are half-open, `[start, end)`, and hold n ids in all; usually there is one. Only for kinds made of a counter whose ids are ordered and one apart; elsewhere `WRONGTYPE` points to `ID.NEXT`.',
     arguments: [name, { name: 'n', type: 'integer' }],
     handler: range,
+    overlaps: drawsAtOnce,
   },
   {
     name: 'id.decode',
@@ -83,12 +86,12 @@ function nextInHand({ catalogue }: CommandContext, generatorName: string): strin
 }
 
 async function nextDrawn(context: CommandContext, generatorName: string): Promise<Reply> {
-  const generator = await toIssue(context.catalogue, generatorName)
+  const generator = context.catalogue.find(generatorName) ?? (await context.catalogue.open(generatorName))
   return generator.text(await drawOne(context, generator))
 }
 
 async function nextMany(context: CommandContext, generatorName: string, count: number): Promise<Reply> {
-  const generator = await toIssue(context.catalogue, generatorName)
+  const generator = context.catalogue.find(generatorName) ?? (await context.catalogue.open(generatorName))
   const runs = await generator.draw(count, { signal: context.session.signal })
   return runs.flatMap((drawn) => texts(generator, drawn))
 }
@@ -100,7 +103,7 @@ function texts(generator: Generator, run: Run): string[] {
 async function range(context: CommandContext, args: Arguments): Promise<Reply> {
   const generatorName = args.text(0)
   const count = checkedCount(args.integer(1), context.server.incrByMax, 'n')
-  const generator = await toIssue(context.catalogue, generatorName)
+  const generator = context.catalogue.find(generatorName) ?? (await context.catalogue.open(generatorName))
   if (!generator.contiguous) {
     throw new FahaoError(
       'WRONGTYPE',

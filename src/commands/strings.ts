@@ -4,7 +4,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Arguments } from './arguments.ts'
 import { type Command, type Direct, Issued, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { checkedCount, drawIntegers, toIssue } from './drawing.ts'
+import { checkedCount, drawIntegers, drawsAtOnce } from './drawing.ts'
 
 const key = { name: 'key', type: 'key' } as const
 
@@ -24,6 +24,7 @@ export const stringCommands: readonly Command[] = [
     arguments: [key],
     handler: (context, args) => increment(context, args.text(0)),
     direct: ({ catalogue }, args) => catalogue.find(args.text(0)),
+    overlaps: drawsAtOnce,
   },
   {
     name: 'incrby',
@@ -39,6 +40,7 @@ export const stringCommands: readonly Command[] = [
     arguments: [key, { name: 'increment', type: 'integer' }],
     handler: incrementBy,
     direct: directOne,
+    overlaps: drawsAtOnce,
   },
   {
     name: 'get',
@@ -76,7 +78,7 @@ function unlessUnknown(error: unknown): undefined {
 }
 
 async function increment(context: CommandContext, name: string): Promise<Reply> {
-  const generator = await toIssue(context.catalogue, name)
+  const generator = context.catalogue.find(name) ?? (await context.catalogue.open(name))
   return new Issued((await drawIntegers(context, generator, 1)).first)
 }
 
@@ -88,7 +90,7 @@ async function incrementBy(context: CommandContext, args: Arguments): Promise<Re
   }
   if (wanted === 1n) return increment(context, name)
   const count = checkedCount(wanted, context.server.incrByMax, 'increment')
-  const generator = await toIssue(context.catalogue, name)
+  const generator = context.catalogue.find(name) ?? (await context.catalogue.open(name))
   if (!generator.contiguous) {
     throw new FahaoError(
       'WRONGTYPE',

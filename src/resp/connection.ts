@@ -1,10 +1,12 @@
 /**
- * One connection: takes bytes in, has requests carried out one after the other, writes the replies in order.
+ * One connection: takes bytes in, has requests carried out in order, writes the replies in order.
  *
  * Invariants
- *  1. Replies leave in the order of the requests: while a command waits, nothing after it is decoded.
+ *  1. Replies leave in the order of the requests. While a command waits, nothing after it starts; except that up to
+ *     `overlapMax` commands that only draw ids, one after the other, start in order and wait together.
  *  2. The shared output is empty whenever no connection is at work, and holds one connection's replies only.
- *  3. Unread replies stay below `unreadBytesMax` + `flushBytes` + one reply: beyond it no command is carried out.
+ *  3. Unread replies stay below `unreadBytesMax` + `flushBytes` + one reply, or `overlapMax` short ones: beyond it no
+ *     command is carried out.
  *  4. Requests that wait stay below `queuedBytesMax` + one chunk: beyond it nothing is read.
  *  5. Once it has said that it closes, it carries nothing out.
  */
@@ -35,6 +37,11 @@ export type Totals = {
 }
 
 const flushBytes = 65_536
+/** How many commands of one connection wait at once. */
+const overlapMax = 256
+
+/** A reply to come; `write` when it is there. */
+type Awaited = { write: (() => void) | undefined }
 
 /** See the invariants at the top of the file. */
 export class Connection {
@@ -44,8 +51,9 @@ export class Connection {
   readonly #requests: Requests
   /** In `#serve`. */
   #working = false
-  /** For a handler's promise. */
-  #waiting = false
+  /** Replies that handlers have promised, in the order of the requests. */
+  readonly #awaited: Awaited[] = []
+  #resuming = false
   /** Bytes that were unread when it became too much; 0: not blocked. */
   #blockedBytes = 0
   #reading = true
@@ -108,7 +116,7 @@ export class Connection {
   #serve(): void {
     const { output } = this.#host
     this.#working = true
-    while (!this.#waiting && !this.#closeAsked && this.#blockedBytes === 0 && this.#step()) {
+    while (!this.#closeAsked && this.#blockedBytes === 0 && this.#step()) {
       if (output.length > flushBytes) this.#flush()
     }
     this.#flush()
@@ -120,6 +128,7 @@ export class Connection {
 
   /** Carries out the next request, or several that are alike. False when there is none. */
   #step(): boolean {
+    if (this.#waiting) return this.#stepBehind()
     const step = this.#requests.step()
     if (step === 'answered') return true
     if (step === 'more') return false
@@ -129,24 +138,48 @@ export class Connection {
       this.#closeAsked = true
     } else {
       this.#wait(step)
+      return true
     }
     return false
   }
 
+  /** Starts the next request behind those that wait, if it may. */
+  #stepBehind(): boolean {
+    if (!this.#requests.overlapping || this.#awaited.length >= overlapMax) return false
+    const reply = this.#requests.stepBehind()
+    if (reply !== undefined) this.#wait(reply)
+    return reply !== undefined
+  }
+
+  get #waiting(): boolean {
+    return this.#awaited.length > 0
+  }
+
   #wait(reply: Promise<Reply>): void {
-    this.#waiting = true
+    const awaited: Awaited = { write: undefined }
+    this.#awaited.push(awaited)
     reply.then(
-      (value) => this.#resume(() => this.#requests.answer(value)),
-      (error) => this.#resume(() => this.#requests.fail(error)),
+      (value) => this.#settle(awaited, () => this.#requests.answer(value)),
+      (error) => this.#settle(awaited, () => this.#requests.fail(error)),
     )
   }
 
-  #resume(reply: () => void): void {
-    this.#waiting = false
+  #settle(awaited: Awaited, write: () => void): void {
+    awaited.write = write
+    if (awaited !== this.#awaited[0] || this.#resuming) return
+    this.#resuming = true
+    // Those that wait together are mostly answered together.
+    queueMicrotask(() => this.#resume())
+  }
+
+  #resume(): void {
+    this.#resuming = false
     if (this.#socket.destroyed) return
     // More promises may settle in this turn of the event loop: one write for all their replies.
     this.#cork()
-    reply()
+    const waiting = this.#awaited.findIndex(({ write }) => write === undefined)
+    const answered = this.#awaited.splice(0, waiting < 0 ? this.#awaited.length : waiting)
+    for (const { write } of answered) write!()
     this.#serve()
   }
 

@@ -6,13 +6,14 @@
  *  2. A request of a peer that must authenticate first runs only if its command is marked `no_auth`.
  *  3. What a request that was seen before means is remembered for one user only.
  *  4. A reply that fails half way leaves no byte behind.
+ *  5. Requests start in the order in which they came.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Direct, Reply } from '../commands/command.ts'
 import type { CommandContext, Session } from '../commands/context.ts'
 import type { CommandTable, Resolved } from '../commands/table.ts'
 import { Run } from '../ids/run.ts'
-import { Decoder, type DecoderLimits } from './decoder.ts'
+import { type Decoded, Decoder, type DecoderLimits } from './decoder.ts'
 import { encode, encodeError, unsafeInteger } from './encoder.ts'
 import { isHttp } from './inline.ts'
 import { type KnownRequests, knownBytesMax, type RecentRequest, RecentRequests } from './known.ts'
@@ -46,10 +47,14 @@ const run = new Run()
 /** See the invariants at the top of the file. */
 export class Requests {
   readonly decoder: Decoder
+  /** Whether others may start while the request whose promise was returned last waits. */
+  overlapping = false
   readonly #session: RespSession
   readonly #host: RequestHost
   readonly #context: CommandContext
   readonly #recent = new RecentRequests()
+  /** What has been read and may not start while those before it wait. */
+  #held: (() => Step) | undefined
   /** Whom #recent and the decoder's limits are for. Empty: nobody yet. */
   #user: string
 
@@ -63,23 +68,32 @@ export class Requests {
 
   /** Answers the next request, or several that are alike. */
   step(): Step {
+    if (this.#held !== undefined) return this.#letGo(this.#held)
     const { all } = this.#recent
     for (let index = 0; index < all.length; index++) {
       const request = all[index]!
       const count = this.decoder.countRepeats(request.bytes, request.direct ? Number.POSITIVE_INFINITY : 1)
       if (count > 0) return this.#again(request, count)
     }
-    switch (this.decoder.next()) {
-      case 'frame':
-        return this.#first()
-      case 'more':
-        return 'more'
-      case 'error':
-        encodeError(this.#host.output, 'ERR', this.decoder.failure)
-        return 'broken'
-      case 'http':
-        return 'http'
+    return this.#read(this.decoder.next())
+  }
+
+  /**
+   * Starts the next request while those before it, which overlap as well, wait for their answers. Undefined: there is
+   * none, or it is not for now.
+   */
+  stepBehind(): Promise<Reply> | undefined {
+    if (this.#held !== undefined) return undefined
+    const request = this.#next()
+    if (request === undefined) return undefined
+    const { command, args } = request.resolved
+    if (this.#user === '' || !command.overlaps?.(this.#context, args)) {
+      this.#held = () => this.#answerFirst(request)
+      return undefined
     }
+    this.#session.lastCommand = request.resolved.name
+    this.#host.totals.commands++
+    return startOf(() => command.handler!(this.#context, args))
   }
 
   /** Writes what a command answered. */
@@ -103,21 +117,56 @@ export class Requests {
 
   /** Lets go of everything. */
   clear(): void {
+    this.#held = undefined
     this.decoder.clear()
     this.#recent.clear()
   }
 
-  /** A request that is not one of this connection's newest. */
-  #first(): Step {
-    let request: RecentRequest
-    try {
-      request = this.#recognise()
-    } catch (error) {
-      if (isHttp(this.decoder.parts())) return 'http'
-      this.#host.totals.commands++
-      this.#writeError(error)
-      return 'answered'
+  #letGo(held: () => Step): Step {
+    this.#held = undefined
+    return held()
+  }
+
+  /** The next request; undefined when there is none, or what there is instead is held. */
+  #next(): RecentRequest | undefined {
+    const known = this.#recent.all.find(({ bytes }) => this.decoder.countRepeats(bytes, 1) > 0)
+    if (known !== undefined) {
+      this.decoder.skip(known.bytes.length)
+      return known
     }
+    const decoded = this.decoder.next()
+    if (decoded === 'more') return undefined
+    const request = decoded === 'frame' ? this.#first() : () => this.#read(decoded)
+    if (typeof request !== 'function') return request
+    this.#held = request
+    return undefined
+  }
+
+  #read(decoded: Decoded): Step {
+    if (decoded === 'frame') {
+      const request = this.#first()
+      return typeof request === 'function' ? request() : this.#answerFirst(request)
+    }
+    if (decoded !== 'error') return decoded
+    encodeError(this.#host.output, 'ERR', this.decoder.failure)
+    return 'broken'
+  }
+
+  /** A request that is not one of this connection's newest, or what to do about one that is none. */
+  #first(): RecentRequest | (() => Step) {
+    try {
+      return this.#recognise()
+    } catch (error) {
+      if (isHttp(this.decoder.parts())) return () => 'http'
+      return () => {
+        this.#host.totals.commands++
+        this.#writeError(error)
+        return 'answered'
+      }
+    }
+  }
+
+  #answerFirst(request: RecentRequest): Step {
     this.#session.lastCommand = request.resolved.name
     if (this.#user !== '' && this.#answerDirectly(request, 1) > 0) return 'answered'
     return this.#run(request.resolved)
@@ -195,7 +244,10 @@ export class Requests {
         throw new FahaoError('NOAUTH', 'Authentication required.')
       }
       const reply = command.handler!(this.#context, args)
-      if (reply instanceof Promise) return reply
+      if (reply instanceof Promise) {
+        this.overlapping = command.overlaps?.(this.#context, args) ?? false
+        return reply
+      }
       this.answer(reply)
     } catch (error) {
       this.fail(error)
@@ -220,4 +272,9 @@ export class Requests {
   #limits(): DecoderLimits {
     return this.#user === '' ? this.#host.strangerLimits : this.#host.userLimits
   }
+}
+
+/** What a handler answers or throws, as a promise. */
+async function startOf(handler: () => Reply | Promise<Reply>): Promise<Reply> {
+  return handler()
 }

@@ -101,6 +101,14 @@ export function commandsOf(world: World): readonly Command[] {
         return new Promise((resolve) => world.waits.push(resolve))
       }),
     },
+    {
+      ...sub('draw', 2, (_, args) => {
+        world.ran.push(`draw ${args.text(0)}`)
+        if (args.text(0) === 'fails') throw new FahaoError('DRY', 'nothing in hand')
+        return new Promise((resolve) => world.waits.push(resolve))
+      }),
+      overlaps: () => true,
+    },
     sub('fail', 1, () => {
       throw new FahaoError('DRY', 'nothing in hand')
     }),

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { frame, Peer, serve, type World } from './peer.ts'
+
+/** Resolves when `count` commands wait. */
+async function waiting(world: World, count: number): Promise<void> {
+  while (world.waits.length < count) await new Promise((resolve) => setImmediate(resolve))
+}
+
+function text(value: string): string {
+  return `$${value.length}\r\n${value}\r\n`
+}
+
+describe('commands that only draw ids', () => {
+  it('wait together, and are answered in order whichever is ready first', async (test) => {
+    const { server, world } = await serve(test)
+    const peer = await Peer.to(server)
+    peer.send(frame('DRAW', 'a') + frame('DRAW', 'b') + frame('DRAW', 'a') + frame('DRAW', 'c'))
+    await waiting(world, 4)
+    assert.deepEqual(world.ran, ['draw a', 'draw b', 'draw a', 'draw c'])
+    const [first, second, third, fourth] = world.waits
+    third!('3')
+    second!('2')
+    fourth!('4')
+    first!('1')
+    await peer.expect(text('1') + text('2') + text('3') + text('4'))
+  })
+
+  it('do not let pass what is not one of them, and start again after it', async (test) => {
+    const { server, world } = await serve(test)
+    const peer = await Peer.to(server)
+    const other = await Peer.to(server)
+    peer.send(frame('DRAW', 'a') + frame('INCR', 'n') + frame('DRAW', 'b') + frame('DRAW', 'c'))
+    await waiting(world, 1)
+    await other.ask(frame('PING'), '+OK\r\n')
+    assert.deepEqual(world.ran, ['draw a'])
+    await world.release('1')
+    await waiting(world, 2)
+    assert.deepEqual(world.ran, ['draw a', 'incr', 'draw b', 'draw c'])
+    await world.release('2')
+    await world.release('3')
+    await peer.expect(`${text('1')}:1\r\n${text('2')}${text('3')}`)
+  })
+
+  it('do not start behind one that has something else to wait for', async (test) => {
+    const { server, world } = await serve(test)
+    const peer = await Peer.to(server)
+    const other = await Peer.to(server)
+    peer.send(frame('WAIT') + frame('DRAW', 'a'))
+    await waiting(world, 1)
+    await other.ask(frame('PING'), '+OK\r\n')
+    assert.deepEqual(world.ran, [])
+    await world.release('waited')
+    await world.release('1')
+    await peer.expect(text('waited') + text('1'))
+  })
+
+  it('answer an error, a late one too, in its place', async (test) => {
+    const { server, world } = await serve(test)
+    const peer = await Peer.to(server)
+    peer.send(
+      frame('DRAW', 'a') +
+        frame('DRAW', 'fails') +
+        frame('DRAW', 'b') +
+        frame('NOSUCH') +
+        frame('DRAW', 'c') +
+        '*1\r\nx',
+    )
+    await waiting(world, 2)
+    world.waits[1]!('2')
+    await world.release('1')
+    await world.release('')
+    await world.release('3')
+    const received = await peer.closed
+    assert.match(
+      received,
+      /^\$1\r\n1\r\n-DRY nothing in hand\r\n\$1\r\n2\r\n-ERR unknown command [^\r]*\r\n\$1\r\n3\r\n-ERR Protocol error: [^\r]*\r\n$/,
+    )
+  })
+
+  it('come in pieces, too', async (test) => {
+    const { server, world } = await serve(test)
+    const peer = await Peer.to(server)
+    peer.send(frame('DRAW', 'a') + frame('DRAW', 'bb').slice(0, -4))
+    await waiting(world, 1)
+    peer.send(frame('DRAW', 'bb').slice(-4) + frame('DRAW', 'ccc'))
+    await waiting(world, 3)
+    for (const value of ['1', '2', '3']) await world.release(value)
+    await peer.expect(text('1') + text('2') + text('3'))
+    assert.deepEqual(world.ran, ['draw a', 'draw bb', 'draw ccc'])
+  })
+
+  it('are bounded in number', async (test) => {
+    const { server, world } = await serve(test)
+    const peer = await Peer.to(server)
+    const other = await Peer.to(server)
+    peer.send(frame('DRAW', 'a').repeat(300))
+    await waiting(world, 256)
+    await other.ask(frame('PING'), '+OK\r\n')
+    assert.equal(world.waits.length, 256)
+    for (let index = 0; index < 300; index++) await world.release('x')
+    await peer.expect(text('x').repeat(300))
+  })
+
+  it('are all answered before the connection closes', async (test) => {
+    const { server, world } = await serve(test)
+    const peer = await Peer.to(server)
+    peer.send(frame('DRAW', 'a') + frame('DRAW', 'b') + frame('QUIT') + frame('DRAW', 'c'))
+    await waiting(world, 2)
+    await world.release('1')
+    await world.release('2')
+    assert.equal(await peer.closed, `${text('1')}${text('2')}+OK\r\n`)
+    assert.deepEqual(world.ran, ['draw a', 'draw b'])
+  })
+})
