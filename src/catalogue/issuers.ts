@@ -7,6 +7,7 @@ import { compileFormat, type Format } from '../ids/format.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
 import { ClockHand } from '../issuing/clock-hand.ts'
 import { CounterStock, type CounterStockOptions } from '../issuing/counter-stock.ts'
+import type { Gate } from '../issuing/gate.ts'
 import { GroupCommit, type GroupCommitOptions } from '../issuing/group-commit.ts'
 import type { Hand } from '../issuing/hand.ts'
 import { type Issuer, isStrict, type Kind } from '../issuing/issuer.ts'
@@ -57,13 +58,17 @@ type MakeStock = (life: Life, bound: bigint, key: string | undefined) => Stock
 /** Shuffled ids are permuted in blocks of this size. */
 const shuffleBlock = 1024
 
-/** What follows from a definition. CONFIG when this node cannot show what its format asks for. */
-export function planOf(deps: IssuerDeps, definition: Definition): Plan {
+/**
+ * What follows from a definition. CONFIG when this node cannot show what its format asks for.
+ * @param gate through which the refills of all generators go.
+ */
+export function planOf(deps: IssuerDeps, definition: Definition, gate: Gate): Plan {
   const reservoir = {
     clock: deps.clock,
     random: deps.random,
     issueTimeoutMs: definition.issueTimeout,
     waitersMax: deps.waitersMax,
+    gate,
     onRefillOutcome: (name: string, error: Error | undefined) =>
       deps.onEvent({
         level: error === undefined ? 'info' : 'warn',

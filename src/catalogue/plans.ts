@@ -7,6 +7,7 @@
  *  2. Memory is bounded: a plan that is forgotten lives on in the generators that have it, and is made anew for
  *     the next.
  */
+import { Gate } from '../issuing/gate.ts'
 import type { Definition } from './definition.ts'
 import { type IssuerDeps, type Plan, planOf } from './issuers.ts'
 import { writeDefinition } from './stored.ts'
@@ -16,6 +17,7 @@ const plansMax = 1000
 /** See the invariants at the top of the file. */
 export class Plans {
   readonly #deps: IssuerDeps
+  readonly #gate = new Gate()
   readonly #plans = new Map<string, Plan>()
 
   constructor(deps: IssuerDeps) {
@@ -27,7 +29,7 @@ export class Plans {
     const text = writeDefinition(definition)
     const known = this.#plans.get(text)
     if (known !== undefined) return known
-    const plan = planOf(this.#deps, definition)
+    const plan = planOf(this.#deps, definition, this.#gate)
     if (this.#plans.size >= plansMax) this.#plans.clear()
     this.#plans.set(text, plan)
     return plan

@@ -145,6 +145,7 @@ export class GroupCommit implements Issuer {
   #commit(): void {
     if (this.#refills.busy || this.#line.length === 0) return
     this.#refills.start(
+      true,
       () => this.#reserve(),
       () => this.#goOn(),
     )

@@ -4,13 +4,16 @@
  * Invariants
  *  1. At most one is under way.
  *  2. No refill starts in the pause after one that failed, nor after `stop`.
+ *  3. The pause is long only while nobody waits, so that not all generators come at once when the engine is back.
  */
 import type { Timer } from '../base/clock.ts'
-import { FahaoError } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
+import { Ticket } from './gate.ts'
 import type { ReservoirOptions } from './reservoir.ts'
 
 const pauseMinMs = 20
 const pauseMaxMs = 1000
+const calmPauseMaxMs = 5000
 
 /** See the invariants at the top of the file. */
 export class Refills {
@@ -24,6 +27,9 @@ export class Refills {
   readonly #options: ReservoirOptions
   readonly #again: () => void
   #running: Promise<void> | undefined
+  readonly #ticket = new Ticket()
+  /** Somebody waits for the refill under way, or has waited for the newest. */
+  #urgent = false
   #pauseMs = pauseMinMs
   #pause: Timer | undefined
   #stopped: Error | undefined
@@ -50,9 +56,21 @@ export class Refills {
     return this.#pause !== undefined && !waitingHelps(this.failure) ? this.failure : undefined
   }
 
-  /** Starts a refill; not while busy. `after` follows, whatever came of it. */
-  start(refill: () => Promise<void>, after: () => void): void {
-    this.#occupy(this.#attempt(refill), after)
+  /** Starts a refill when its turn has come; not while busy. `after` follows, whatever came of it. */
+  start(urgent: boolean, refill: () => Promise<void>, after: () => void): void {
+    this.#urgent = urgent
+    this.#occupy(this.#inTurn(refill), after)
+  }
+
+  /** Somebody has begun to wait: the refill under way goes before those that nobody waits for, or begins now. */
+  hurry(): void {
+    this.#options.gate.hurry(this.#ticket)
+    if (this.#pause !== undefined && !this.#urgent && waitingHelps(this.failure)) {
+      this.#pause.cancel()
+      this.#pause = undefined
+      this.#pauseMs = pauseMinMs
+    }
+    this.#urgent = true
   }
 
   /** Runs what else reserves, once nothing is under way. Rejects as `task` does, or with what it was stopped for. */
@@ -71,6 +89,7 @@ export class Refills {
   stop(reason: Error): void {
     this.#stopped ??= reason
     this.#pause?.cancel()
+    this.#options.gate.forget(this.#ticket)
   }
 
   /** Resolves when nothing is under way. */
@@ -83,6 +102,15 @@ export class Refills {
       this.#running = undefined
       after()
     })
+  }
+
+  async #inTurn(refill: () => Promise<void>): Promise<void> {
+    const { gate } = this.#options
+    const turn = gate.enter(this.#ticket, this.#urgent)
+    if (turn !== true && !(await turn)) return
+    const failed = this.failed
+    await this.#attempt(refill)
+    gate.leave(this.failed > failed && isEngines(this.failure))
   }
 
   async #attempt(refill: () => Promise<void>): Promise<void> {
@@ -113,7 +141,8 @@ export class Refills {
       this.#pause = undefined
       this.#again()
     })
-    this.#pauseMs = Math.min(pauseMaxMs, this.#pauseMs * 2)
+    const calm = !this.#urgent && waitingHelps(error)
+    this.#pauseMs = Math.min(calm ? calmPauseMaxMs : pauseMaxMs, this.#pauseMs * 2)
   }
 }
 
@@ -123,3 +152,8 @@ function waitingHelps(error: unknown): boolean {
 }
 
 const passing: ReadonlySet<string> = new Set(['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'CLOCK', 'WORKERID'])
+
+/** Whether the engine is what failed, and not this one generator. */
+function isEngines(error: unknown): boolean {
+  return hasCode(error, 'UNAVAILABLE') || hasCode(error, 'UNKNOWN')
+}

@@ -12,6 +12,7 @@
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { Run, safeHi } from '../ids/run.ts'
+import type { Gate } from './gate.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
 import { aborted, Line, type Waiter, type Wish } from './line.ts'
 import { Meter } from './meter.ts'
@@ -27,6 +28,8 @@ export type ReservoirOptions = {
   readonly issueTimeoutMs: number
   /** How many callers may wait. */
   readonly waitersMax: number
+  /** Through which all refills of this process go. */
+  readonly gate: Gate
   /** Told when refills of a generator begin to fail, and when one succeeds again after that (`undefined`). */
   readonly onRefillOutcome?: (name: string, error: Error | undefined) => void
 }
@@ -35,6 +38,8 @@ export type ReservoirOptions = {
 const one = new Run()
 /** How long a refill that helped nobody keeps the next one away, in ms. */
 const uselessMs = 20
+/** How often the rate is looked at while ids are issued, in ms. */
+const lookMs = 10_000
 
 /** Issues from a stock. See the invariants at the top of the file. */
 export class Reservoir implements Issuer {
@@ -49,6 +54,9 @@ export class Reservoir implements Issuer {
   readonly #refills: Refills
   #waits = 0
   #wake: Timer | undefined
+  #look: Timer | undefined
+  /** How many ids had been issued at the last look. */
+  #seen = 0
   #closed: Error | undefined
 
   constructor(stock: Stock, options: ReservoirOptions) {
@@ -88,6 +96,7 @@ export class Reservoir implements Issuer {
     this.#line ??= this.#newLine()
     const place = this.#line.join(wish, this.#options.issueTimeoutMs, options.signal)
     this.#dissolve()
+    this.#refills.hurry()
     this.#refill()
     return place
   }
@@ -136,6 +145,7 @@ export class Reservoir implements Issuer {
     this.#stock.available()
     this.#refills.stop(reason)
     this.#wake?.cancel()
+    this.#look?.cancel()
     while (this.#line !== undefined) this.#settleFirst(reason)
     // A reserve under way may still open a range: it must be in hand before what is in hand is given back.
     await this.#refills.idle()
@@ -194,18 +204,36 @@ export class Reservoir implements Issuer {
 
   #refill(): void {
     if (this.#refills.busy) return
-    const first = this.#line?.first()
-    const contiguous = first?.contiguous ? first.count : 0
+    let first: Waiter | undefined
     this.#refills.start(
-      () => this.#stock.refill(this.#line?.demand ?? 0, contiguous, this.observeRate()),
+      this.#line !== undefined,
+      () => {
+        first = this.#line?.first()
+        const contiguous = first?.contiguous ? first.count : 0
+        return this.#stock.refill(this.#line?.demand ?? 0, contiguous, this.observeRate())
+      },
       () => this.#goOn(first),
     )
+  }
+
+  /** Traffic may have grown since the stock was sized: looks now and then, for as long as ids are issued. */
+  #lookAgain(): void {
+    const { issued } = this.#stock
+    if (this.#look !== undefined || issued === this.#seen) return
+    this.#seen = issued
+    this.#look = this.#options.clock.timer(lookMs, () => {
+      this.#look = undefined
+      this.#stock.observe(this.observeRate())
+      if (this.#stock.low) this.#refill()
+      this.#lookAgain()
+    })
   }
 
   /** @param helped whom the refill that has just ended was to help, if anybody. */
   #goOn(helped?: Waiter): void {
     if (this.#closed !== undefined) return
     this.#serve(this.#refills.refusal)
+    this.#lookAgain()
     const first = this.#line?.first()
     if (first === undefined || this.#refills.pausing) return
     // Whom a refill did not help, another one at once would not help either, and might spin.

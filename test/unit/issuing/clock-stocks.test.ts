@@ -7,6 +7,7 @@ import { decode } from '../../../src/ids/encoding.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { ClockHand } from '../../../src/issuing/clock-hand.ts'
+import { Gate } from '../../../src/issuing/gate.ts'
 import { Reservoir } from '../../../src/issuing/reservoir.ts'
 import { SnowflakeStock } from '../../../src/issuing/snowflake-stock.ts'
 import { TimestampStock } from '../../../src/issuing/timestamp-stock.ts'
@@ -71,6 +72,7 @@ function open(kind: 'timestamp' | 'snowflake', options: Options, bound = 0n) {
     random: () => 0.5,
     issueTimeoutMs: 2000,
     waitersMax: 100,
+    gate: new Gate(),
   })
   const unit = () => Math.floor((clock.wall - layout.epochUs) / layout.unitUs)
   const timeOf = (id: bigint) =>
@@ -331,6 +333,7 @@ describe('a snowflake', () => {
         random: () => 0.5,
         issueTimeoutMs: 2000,
         waitersMax: 9,
+        gate: new Gate(),
       })
     }
     await first.reservoir.close(new Error('altered'))

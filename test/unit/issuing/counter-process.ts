@@ -3,6 +3,7 @@ import { FahaoError } from '../../../src/base/errors.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import type { Run } from '../../../src/ids/run.ts'
 import { CounterStock, type CounterStockOptions } from '../../../src/issuing/counter-stock.ts'
+import { Gate } from '../../../src/issuing/gate.ts'
 import type { Hand } from '../../../src/issuing/hand.ts'
 import type { Life } from '../../../src/issuing/life.ts'
 import { OrderedHand } from '../../../src/issuing/ordered-hand.ts'
@@ -54,6 +55,7 @@ export async function startCounter(
     random: () => 0.5,
     issueTimeoutMs: 2000,
     waitersMax: 100,
+    gate: new Gate(),
     onRefillOutcome: (name, error) =>
       outcomes.push(`${name} ${error instanceof FahaoError ? error.code : (error ?? 'ok')}`),
     ...changes,
