@@ -1,17 +1,18 @@
 /** The launchers of databases do what their names say: what other tests build on. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createConnection } from 'mysql2/promise'
 import { Client } from 'pg'
 import type { DatabaseServer } from '../launch/database.ts'
-import { Scope } from '../launch/lifetime.ts'
-import { startMariaDb } from '../launch/mariadb.ts'
-import { startPostgres } from '../launch/postgres.ts'
+import { type Lifetime, Scope } from '../launch/lifetime.ts'
+import { MariaDb, startMariaDb } from '../launch/mariadb.ts'
+import { Postgres, startPostgres } from '../launch/postgres.ts'
 import { accepts } from '../launch/process.ts'
 
 type Session = {
-  query(sql: string): Promise<unknown>
   /** Rejects with the server's refusal, or with the loss of the connection. */
+  query(sql: string): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -61,6 +62,7 @@ for (const { name, start, durable } of launchers) {
         answered = true
       })
       assert.ok(await accepts(server.port), 'the kernel still takes connections for it')
+      await pause(200)
       assert.equal(answered, false)
       server.thaw()
       await answer
@@ -112,7 +114,66 @@ for (const { name, start, durable } of launchers) {
       await server.setReadOnly(false)
       await run(url, 'INSERT INTO t VALUES (1)')
     })
+
+    test('sets a database back to a dump under open connections', async () => {
+      const url = await server.newDatabase()
+      const session = await open(url)
+      await session.query('CREATE TABLE t (id BIGINT PRIMARY KEY)')
+      await session.query('INSERT INTO t VALUES (1)')
+      const dump = await server.dump(databaseOf(url))
+      await session.query('INSERT INTO t VALUES (2)')
+      await server.restore(databaseOf(url), dump)
+      assert.deepEqual(await server.admin('SELECT id FROM t', databaseOf(url)), [{ id: '1' }])
+      await session.query('INSERT INTO t VALUES (2)')
+      await session.close()
+      await assert.rejects(server.restore(databaseOf(url), 'SELECT nonsense;'), /nonsense/)
+    })
+
+    test('has replicas that follow until told to stop, and lack the last writes once promoted', async (t) => {
+      const url = await server.newDatabase()
+      const database = databaseOf(url)
+      await run(url, 'CREATE TABLE t (id BIGINT PRIMARY KEY)')
+      const replica = await startReplica(t, server)
+      const replicaUrl = replica.url(database)
+      await run(url, 'INSERT INTO t VALUES (1)')
+      await replica.catchUp()
+      assert.deepEqual(await replica.admin('SELECT id FROM t', database), [{ id: '1' }])
+      await assert.rejects(run(replicaUrl, 'INSERT INTO t VALUES (3)'), /read-only/)
+
+      await replica.stopReplicating()
+      await run(url, 'INSERT INTO t VALUES (2)')
+      await replica.promote()
+      await run(replicaUrl, 'INSERT INTO t VALUES (3)')
+      assert.deepEqual(await replica.admin('SELECT id FROM t ORDER BY id', database), [
+        { id: '1' },
+        { id: '3' },
+      ])
+      assert.deepEqual(await server.admin('SELECT id FROM t ORDER BY id', database), [
+        { id: '1' },
+        { id: '2' },
+      ])
+      await run(await replica.newDatabase(), 'CREATE TABLE t (id BIGINT PRIMARY KEY)')
+      await replica.restart()
+      await run(replicaUrl, 'INSERT INTO t VALUES (4)')
+    })
+
+    test('has replicas that take over from a primary that was killed', async (t) => {
+      const primary = await start(t)
+      const url = await primary.newDatabase()
+      const replica = await startReplica(t, primary)
+      await run(url, 'CREATE TABLE t (id BIGINT PRIMARY KEY)')
+      await replica.catchUp()
+      await primary.kill()
+      await replica.promote()
+      await run(replica.url(databaseOf(url)), 'INSERT INTO t VALUES (1)')
+    })
   })
+}
+
+function startReplica(lifetime: Lifetime, primary: DatabaseServer): Promise<DatabaseServer> {
+  if (primary instanceof MariaDb) return startMariaDb(lifetime, { replicaOf: primary })
+  assert.ok(primary instanceof Postgres)
+  return startPostgres(lifetime, { replicaOf: primary })
 }
 
 function sleep(server: DatabaseServer): string {

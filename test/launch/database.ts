@@ -60,6 +60,15 @@ export abstract class DatabaseServer {
   /** Sets the tables of a dump back to what they were, in the running server, under open connections. */
   abstract restore(database: string, dump: string): Promise<void>
 
+  /** Of a replica: resolves when it has everything that its primary has written so far. */
+  abstract catchUp(): Promise<void>
+
+  /** Of a replica: takes nothing more from its primary. What is written there from now on, it lacks. */
+  abstract stopReplicating(): Promise<void>
+
+  /** Of a replica: makes it a primary that takes writes, with what it has, whatever became of the old one. */
+  abstract promote(): Promise<void>
+
   protected abstract createDatabase(name: string): Promise<void>
 
   protected abstract command(settings: Settings): { command: string; args: readonly string[]; cwd: string }

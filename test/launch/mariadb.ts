@@ -11,6 +11,8 @@ import { runProgram } from './program.ts'
 export type MariaDbOptions = {
   /** By their names on mariadbd's command line, without dashes in front. */
   readonly settings?: Settings
+  /** Makes it an asynchronous, read-only replica of this one; resolves when it has caught up. */
+  readonly replicaOf?: MariaDb
 }
 
 /** Starts mariadbd on a free loopback port, with its data in a temporary folder; resolves when it answers. */
@@ -26,8 +28,19 @@ export async function startMariaDb(lifetime: Lifetime, options: MariaDbOptions =
     '--skip-name-resolve',
     '--innodb-log-file-size=32M',
   ])
-  const server = new MariaDb(lifetime, await freePort(), folder, options.settings ?? {})
+  const server = new MariaDb(lifetime, await freePort(), folder, options)
   await server.start()
+  if (options.replicaOf) {
+    // Its log is never purged, so everything comes from there: users and databases too.
+    await server.admin(`
+      CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = ${options.replicaOf.port},
+        MASTER_USER = '${superuser}', MASTER_PASSWORD = '${password}', MASTER_USE_GTID = slave_pos,
+        MASTER_CONNECT_RETRY = 1;
+      START SLAVE`)
+    await server.setReadOnly(true)
+    await server.catchUp()
+    return server
+  }
   await server.admin(`
     CREATE USER ${superuser}@'127.0.0.1' IDENTIFIED BY '${password}';
     GRANT ALL PRIVILEGES ON *.* TO ${superuser}@'127.0.0.1' WITH GRANT OPTION;
@@ -40,11 +53,13 @@ export class MariaDb extends DatabaseServer {
   readonly kind = 'mysql'
   protected readonly stopSignal = 'SIGTERM'
   readonly #folder: string
+  readonly #primary: MariaDb | undefined
   #readOnly = false
 
-  constructor(lifetime: Lifetime, port: number, folder: string, settings: Settings) {
-    super(lifetime, port, settings)
+  constructor(lifetime: Lifetime, port: number, folder: string, options: MariaDbOptions) {
+    super(lifetime, port, options.settings ?? {})
     this.#folder = folder
+    this.#primary = options.replicaOf
   }
 
   url(database: string, user = owner): string {
@@ -79,6 +94,24 @@ export class MariaDb extends DatabaseServer {
 
   async restore(database: string, dump: string): Promise<void> {
     await runProgram(['mariadb', ...this.#client(), database], { input: dump })
+  }
+
+  async catchUp(): Promise<void> {
+    if (!this.#primary) throw new Error('this server is no replica')
+    const [row] = await this.#primary.admin('SELECT @@gtid_binlog_pos AS position')
+    const [waited] = await this.admin(`SELECT MASTER_GTID_WAIT('${row?.position}', 30) AS result`)
+    if (Number(waited?.result) === 0) return
+    const [status] = await this.admin('SHOW SLAVE STATUS')
+    throw new Error(`the replica did not catch up: ${status?.Last_IO_Error} ${status?.Last_SQL_Error}`)
+  }
+
+  async stopReplicating(): Promise<void> {
+    await this.admin('STOP SLAVE')
+  }
+
+  async promote(): Promise<void> {
+    await this.admin('STOP SLAVE; RESET SLAVE ALL')
+    await this.setReadOnly(false)
   }
 
   protected async createDatabase(name: string): Promise<void> {

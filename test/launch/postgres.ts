@@ -13,11 +13,23 @@ import { runProgram } from './program.ts'
 export type PostgresOptions = {
   /** By their names in postgresql.conf. */
   readonly settings?: Settings
+  /** Makes it an asynchronous standby of this one; resolves when it has caught up. */
+  readonly replicaOf?: Postgres
 }
 
 /** Starts PostgreSQL on a free loopback port, with its data in a temporary folder; resolves when it answers. */
 export async function startPostgres(lifetime: Lifetime, options: PostgresOptions = {}): Promise<Postgres> {
   const folder = await folderOfServer(lifetime)
+  const { replicaOf } = options
+  await (replicaOf ? copyData(folder, replicaOf) : createData(folder))
+  const server = new Postgres(lifetime, await freePort(), folder, options)
+  await server.start()
+  if (replicaOf) await server.catchUp()
+  else await server.admin(`CREATE ROLE ${owner} LOGIN PASSWORD '${password}'`)
+  return server
+}
+
+async function createData(folder: string): Promise<void> {
   const passwordFile = join(folder, 'password')
   writeFileSync(passwordFile, password)
   await runProgram(
@@ -28,10 +40,17 @@ export async function startPostgres(lifetime: Lifetime, options: PostgresOptions
     ),
     { cwd: folder },
   )
-  const server = new Postgres(lifetime, await freePort(), folder, options.settings ?? {})
-  await server.start()
-  await server.admin(`CREATE ROLE ${owner} LOGIN PASSWORD '${password}'`)
-  return server
+}
+
+async function copyData(folder: string, primary: Postgres): Promise<void> {
+  await runProgram(
+    asServer(
+      'pg_basebackup',
+      ...['--pgdata', join(folder, 'data'), '--dbname', primary.url('', superuser)],
+      ...['--write-recovery-conf', '--wal-method', 'stream', '--checkpoint', 'fast', '--no-sync'],
+    ),
+    { cwd: folder },
+  )
 }
 
 /** A PostgreSQL server under test. */
@@ -39,10 +58,12 @@ export class Postgres extends DatabaseServer {
   readonly kind = 'postgres'
   protected readonly stopSignal = 'SIGINT'
   readonly #folder: string
+  readonly #primary: Postgres | undefined
 
-  constructor(lifetime: Lifetime, port: number, folder: string, settings: Settings) {
-    super(lifetime, port, settings)
+  constructor(lifetime: Lifetime, port: number, folder: string, options: PostgresOptions) {
+    super(lifetime, port, options.settings ?? {})
     this.#folder = folder
+    this.#primary = options.replicaOf
   }
 
   url(database: string, user = owner): string {
@@ -76,6 +97,29 @@ export class Postgres extends DatabaseServer {
       env: { PGOPTIONS: '-c default_transaction_read_only=off' },
       input: dump,
     })
+  }
+
+  async catchUp(): Promise<void> {
+    if (!this.#primary) throw new Error('this server is no replica')
+    const [row] = await this.#primary.admin('SELECT pg_current_wal_flush_lsn() AS position')
+    const has = `SELECT pg_last_wal_replay_lsn() >= '${row?.position}' AS yes`
+    const giveUpAt = performance.now() + 30_000
+    while ((await this.admin(has))[0]?.yes !== true) {
+      if (performance.now() > giveUpAt)
+        throw new Error(`the standby did not catch up:\n${this.process.output()}`)
+      await pause(5)
+    }
+  }
+
+  async stopReplicating(): Promise<void> {
+    await this.admin("ALTER SYSTEM SET primary_conninfo = ''")
+    await this.admin('SELECT pg_reload_conf()')
+    while ((await this.admin('SELECT pid FROM pg_stat_wal_receiver')).length > 0) await pause(5)
+  }
+
+  async promote(): Promise<void> {
+    const [row] = await this.admin('SELECT pg_promote(true, 60) AS done')
+    if (row?.done !== true) throw new Error(`the standby was not promoted:\n${this.process.output()}`)
   }
 
   protected async createDatabase(name: string): Promise<void> {
