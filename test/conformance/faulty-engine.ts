@@ -7,6 +7,7 @@
  *     faulty.always('any', 'unavailable')       // every call rejects with UNAVAILABLE, until heal()
  *     const held = faulty.hold('write')         // the next write waits: await held.arrived … held.letGo()
  */
+import type { Clock } from '../../src/base/clock.ts'
 import { FahaoError } from '../../src/base/errors.ts'
 import type {
   Counter,
@@ -94,9 +95,13 @@ export class FaultyEngine implements Engine {
     return { arrived: arrived.promise, letGo: (fault) => gone.resolve(fault) }
   }
 
-  /** Every call of `method` takes `waitMs` longer, until `heal`. */
-  slow(method: Method | 'any', waitMs: number): void {
-    const befall = () => new Promise<undefined>((done) => setTimeout(done, waitMs, undefined))
+  /** Every call of `method` takes `waitMs` longer, on the machine's clock or on this one, until `heal`. */
+  slow(method: Method | 'any', waitMs: number, clock?: Clock): void {
+    const befall = () =>
+      new Promise<undefined>((done) => {
+        if (clock === undefined) setTimeout(done, waitMs, undefined)
+        else clock.timer(waitMs, () => done(undefined))
+      })
     this.#always.push({ method, befall })
   }
 
