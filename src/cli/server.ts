@@ -109,11 +109,11 @@ function openHttp(
   address: Address,
   resp: RespServer | undefined,
 ): Promise<HttpServer> {
-  const { compat } = shared.node.config
+  const { config } = shared.node
   return startHttpServer({
     ...shared,
     ...address,
-    compat,
+    compat: config.compat,
     ...(resp && { respFigures: () => resp.stats }),
   })
 }

@@ -4,7 +4,7 @@ import fastify, { type FastifyInstance } from 'fastify'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { makeGuard } from './browser-safety.ts'
-import { mountCompatApis } from './compat/mount.ts'
+import { answerFailuresAsSpring, mountCompatApis } from './compat/mount.ts'
 import { docsOperation } from './console/docs-page.ts'
 import { landingOperation } from './console/landing.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
@@ -81,8 +81,8 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const traffic = options.traffic ?? noTraffic()
   countTraffic(app, traffic)
   const compat = mountCompatApis(app, node, options.compat ?? [], log)
-  const operations = options.compatOnly ? [] : mountNative(app, options, traffic)
-  answerFailures(app, [...operations, ...compat], log)
+  if (options.compatOnly) answerFailuresAsSpring(app, node, compat, log)
+  else answerFailures(app, [...mountNative(app, options, traffic), ...compat], log)
   return app
 }
 

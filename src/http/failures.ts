@@ -37,7 +37,8 @@ export type Route = {
   readonly path: string
 }
 
-function notFound(routes: readonly Route[], { method, url }: FastifyRequest): HttpRefusal {
+/** Why no route took a request: 405 where another method would have been taken, else 404. */
+export function notFound(routes: readonly Route[], { method, url }: FastifyRequest): HttpRefusal {
   const path = url.split('?', 1)[0]!
   const methods = routes.filter((route) => pathPattern(route.path).test(path)).map((route) => route.method)
   if (methods.length === 0) {

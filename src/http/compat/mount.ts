@@ -6,11 +6,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CompatName } from '../../node/compat-settings.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { refuseForeignPage } from '../browser-safety.ts'
-import type { HttpLog, Route } from '../failures.ts'
+import { type HttpLog, notFound, type Route } from '../failures.ts'
 import type { CompatApi, CompatRoute } from './api.ts'
 import { idBuilderApi } from './idbuilder.ts'
 import { leafApi } from './leaf.ts'
-import { sendSpringFailure } from './spring.ts'
+import { SpringFailure, sendSpringFailure } from './spring.ts'
 import { tinyidApi } from './tinyid.ts'
 
 type Fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
@@ -40,6 +40,24 @@ export function mountCompatApis(
       done()
     })
     return routes.flatMap(({ methods, path }) => methods.map((method) => ({ method, path })))
+  })
+}
+
+/** Makes every failure of `app` one of Spring's, for a port that has these APIs and nothing else. */
+export function answerFailuresAsSpring(
+  app: FastifyInstance,
+  node: FahaoNode,
+  routes: readonly Route[],
+  log?: HttpLog,
+): void {
+  app.setErrorHandler((error, request, reply) =>
+    sendSpringFailure(error, request, reply, node.timeline.nowUs(), log),
+  )
+  app.setNotFoundHandler((request, reply) => {
+    const refusal = notFound(routes, request)
+    const failure =
+      refusal.status === 404 ? new SpringFailure(404, undefined, 'No message available') : refusal
+    return sendSpringFailure(failure, request, reply, node.timeline.nowUs(), log)
   })
 }
 

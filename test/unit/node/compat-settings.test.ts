@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { loadConfig, settingsText } from '../../../src/node/config.ts'
+
+type Flags = Readonly<Record<string, string | boolean | readonly string[]>>
+
+const load = (flags: Flags) => loadConfig({ flags })
+const shown = (flags: Flags, name: string) => new Map(settingsText(load(flags).config)).get(name)
+
+function refusal(flags: Flags): string {
+  try {
+    load(flags)
+  } catch (error) {
+    assert.equal((error as { code?: string }).code, 'CONFIG')
+    return (error as Error).message
+  }
+  return assert.fail('it was not refused')
+}
+
+describe('compat', () => {
+  test('takes names divided by commas or white space, or a list', () => {
+    for (const compat of ['leaf,tinyid', 'leaf tinyid', 'leaf, tinyid,leaf', ['leaf', 'tinyid']]) {
+      assert.deepEqual(load({ compat }).config.compat, ['leaf', 'tinyid'])
+      assert.equal(shown({ compat }, 'compat'), 'leaf tinyid')
+    }
+    assert.deepEqual(load({}).config.compat, [])
+  })
+
+  test('says which names there are', () => {
+    assert.equal(
+      refusal({ compat: 'leaf,tinyd' }),
+      "--compat: 'tinyd' is no API that can be served; known are leaf, idbuilder, tinyid",
+    )
+  })
+})
+
+describe('compat-http', () => {
+  test('takes an address for each API', () => {
+    const given = ['leaf=127.0.0.1:8080', 'tinyid=[::1]:9999']
+    assert.deepEqual(load({ 'compat-http': given }).config.compatHttp, [
+      { api: 'leaf', address: { host: '127.0.0.1', port: 8080 } },
+      { api: 'tinyid', address: { host: '::1', port: 9999 } },
+    ])
+    assert.equal(shown({ 'compat-http': given }, 'compat-http'), given.join(' '))
+  })
+
+  test('refuses what is none', () => {
+    assert.match(refusal({ 'compat-http': '127.0.0.1:8080' }), /write API=HOST:PORT, such as leaf=127/)
+    assert.match(refusal({ 'compat-http': 'lef=127.0.0.1:8080' }), /known are leaf, idbuilder, tinyid/)
+    assert.match(refusal({ 'compat-http': 'leaf=8080' }), /'8080' is no address/)
+  })
+
+  test('refuses an address that others can reach, unless told --insecure', () => {
+    const given = 'leaf=127.0.0.1:8080 leaf=0.0.0.0:8081'
+    assert.match(
+      refusal({ 'compat-http': given }),
+      /^--compat-http: other machines can reach 0\.0\.0\.0:8081/,
+    )
+    assert.equal(load({ 'compat-http': given, insecure: true }).config.compatHttp.length, 2)
+  })
+})
+
+describe('tinyid-tokens', () => {
+  test('takes a token and a pattern; a token may hold what base64 does', () => {
+    assert.deepEqual(load({ 'tinyid-tokens': ['a+b/c==' + '=order*', 'x=*'] }).config.tinyidTokens, [
+      { token: 'a+b/c==', pattern: 'order*' },
+      { token: 'x', pattern: '*' },
+    ])
+  })
+
+  test('never shows a token, not even one that is written wrong', () => {
+    assert.equal(shown({ 'tinyid-tokens': 'secret=order* other=x' }, 'tinyid-tokens'), '***=order* ***=x')
+    for (const wrong of ['secret', 'x=y secret=', '=secret']) {
+      const message = refusal({ 'tinyid-tokens': wrong })
+      assert.match(message, /rule [12] is none; write TOKEN=PATTERN/)
+      assert.doesNotMatch(message, /secret/)
+    }
+  })
+})
