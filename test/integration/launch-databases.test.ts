@@ -9,6 +9,7 @@ import { type Lifetime, Scope } from '../launch/lifetime.ts'
 import { MariaDb, startMariaDb } from '../launch/mariadb.ts'
 import { Postgres, startPostgres } from '../launch/postgres.ts'
 import { accepts } from '../launch/process.ts'
+import { startTcpProxy } from '../launch/tcp-proxy.ts'
 
 type Session = {
   /** Rejects with the server's refusal, or with the loss of the connection. */
@@ -127,6 +128,19 @@ for (const { name, start, durable } of launchers) {
       await session.query('INSERT INTO t VALUES (2)')
       await session.close()
       await assert.rejects(server.restore(databaseOf(url), 'SELECT nonsense;'), /nonsense/)
+    })
+
+    test('has committed what a proxy has lost the reply of', async (t) => {
+      const url = await server.newDatabase()
+      await run(url, 'CREATE TABLE t (id BIGINT PRIMARY KEY)')
+      const proxy = await startTcpProxy(t, server.port)
+      const session = await open(url.replace(`:${server.port}/`, `:${proxy.port}/`))
+      const drops = proxy.dropReplyOf((request) => request.includes('COMMIT'))
+      await session.query('BEGIN')
+      await session.query('INSERT INTO t VALUES (1)')
+      await assert.rejects(session.query('COMMIT'))
+      assert.equal(drops.count, 1)
+      assert.deepEqual(await server.admin('SELECT id FROM t', databaseOf(url)), [{ id: '1' }])
     })
 
     test('has replicas that follow until told to stop, and lack the last writes once promoted', async (t) => {

@@ -1,5 +1,5 @@
 /** PostgreSQL, as durable as it comes, and its asynchronous standbys. */
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
@@ -159,12 +159,23 @@ export class Postgres extends DatabaseServer {
     }
   }
 
-  /** In good order, if not with a checkpoint: after a SIGKILL its shared memory stays until a reboot. */
+  /** In good order, if not with a checkpoint, and with an eye to what outlives a SIGKILL. */
   protected override async end(): Promise<void> {
-    if (this.process.exit()) return
-    this.thaw()
-    const ended = this.process.kill('SIGQUIT').then(() => true)
-    if (!(await Promise.race([ended, pause(5000, false)]))) await this.kill()
+    if (!this.process.exit()) {
+      this.thaw()
+      const ended = this.process.kill('SIGQUIT').then(() => true)
+      if (!(await Promise.race([ended, pause(5000, false)]))) await this.kill()
+    }
+    await this.#removeSharedMemory()
+  }
+
+  /** A killed server's would stay until the next start on its data, or a reboot. */
+  async #removeSharedMemory(): Promise<void> {
+    const lockFile = join(this.#folder, 'data', 'postmaster.pid')
+    if (!existsSync(lockFile)) return
+    const segment = /^ *\d+ +(\d+)$/m.exec(readFileSync(lockFile, 'utf8'))?.[1]
+    // Gone already if the server died before it had any.
+    if (segment) await runProgram(['ipcrm', '--shmem-id', segment]).catch(() => {})
   }
 }
 
