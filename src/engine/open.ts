@@ -7,6 +7,8 @@ type Opener = (location: string, options: EngineOptions) => Promise<Engine>
 const openers: Readonly<Record<string, Opener>> = {
   memory: async (_location, options) => (await import('./memory/engine.ts')).openMemory(options),
   sqlite: async (location, options) => (await import('./sqlite/engine.ts')).openSqlite(location, options),
+  etcd: async (rest, options) => (await import('./etcd/engine.ts')).openEtcd('etcd', rest, options),
+  etcds: async (rest, options) => (await import('./etcd/engine.ts')).openEtcd('etcds', rest, options),
 }
 
 /**
@@ -18,7 +20,7 @@ export function openEngine(url: string, options: EngineOptions): Promise<Engine>
   const scheme = colon < 0 ? url : url.slice(0, colon)
   const opener = Object.hasOwn(openers, scheme) ? openers[scheme] : undefined
   if (opener === undefined || colon < 0) {
-    const known = 'sqlite:./data/fahao.db, memory:'
+    const known = 'sqlite:./data/fahao.db, etcd://host1:2379,host2:2379/fahao, memory:'
     return Promise.reject(
       new FahaoError('CONFIG', `there is no engine for '${scheme.slice(0, 40)}'; use one of ${known}`),
     )

@@ -1,0 +1,204 @@
+/**
+ * The members of an etcd cluster as one thing to call.
+ *
+ * Invariants
+ *  1. Every call settles by its deadline.
+ *  2. A write is sent again only after an answer which says that nothing was changed.
+ *  3. One member is used until it fails or falls silent; then the next one.
+ */
+import type { ClientDuplexStream } from '@grpc/grpc-js'
+import { type Clock, sleep, systemRandom } from '../../base/clock.ts'
+import { describe, FahaoError } from '../../base/errors.ts'
+import type { EngineOptions } from '../engine.ts'
+import { type Method, methods } from './api.ts'
+import { CallFailure, Member } from './member.ts'
+import type { Place } from './place.ts'
+
+/** One call, from its caller's point of view. */
+export type Call = {
+  /** On the monotonic clock. */
+  readonly deadlineUs: number
+  readonly writes: boolean
+  /** Whether it has left, and no answer has said that nothing was changed. */
+  sent: boolean
+}
+
+const pauseMs = 50
+const pauseMaxMs = 500
+
+/** See the invariants at the top of the file. */
+export class Cluster {
+  readonly #place: Place
+  readonly #clock: Clock
+  readonly #options: EngineOptions
+  readonly #members: readonly Member[]
+  #current = 0
+  #token: Promise<string | undefined> | undefined
+  #trouble: string | undefined
+
+  constructor(place: Place, options: EngineOptions) {
+    this.#place = place
+    this.#clock = options.clock
+    this.#options = options
+    this.#members = place.endpoints.map((endpoint) => new Member(endpoint, place.tls, options.clock))
+  }
+
+  /** Why calls fail, when they do. */
+  get trouble(): string | undefined {
+    return this.#trouble
+  }
+
+  /**
+   * Makes a call on whichever member answers. Rejects with UNAVAILABLE when nothing was changed, UNKNOWN when a
+   * write may have been carried out.
+   */
+  async call<Request, Response>(
+    method: Method<Request, Response>,
+    request: Request,
+    call: Call,
+  ): Promise<Response> {
+    let reason = 'no member could be reached'
+    for (let tries = 0; ; tries++) {
+      const member = this.#pick()
+      try {
+        const response = await this.#attempt(member, method, request, call)
+        this.#heed(undefined)
+        return response
+      } catch (error) {
+        if (!(error instanceof CallFailure)) throw error
+        reason = error.message
+        if (error.outcome === 'lost' && call.sent && call.writes) {
+          this.#leave(member)
+          throw this.#failed('UNKNOWN', `${reason}; the write may have been carried out`)
+        }
+        call.sent = false
+        if (error.outcome === 'denied') throw this.#failed('UNAVAILABLE', reason)
+        if (error.outcome === 'token') this.#token = undefined
+        else this.#leave(member)
+      }
+      const leftMs = this.#leftMs(call)
+      if (leftMs <= 0) throw this.#failed('UNAVAILABLE', `${reason}; look at the etcd cluster`)
+      if (tries < this.#members.length - 1) continue
+      const round = Math.min(pauseMaxMs, pauseMs * 2 ** Math.floor(tries / this.#members.length))
+      await sleep(this.#clock, Math.min(leftMs, round * (0.5 + systemRandom())))
+    }
+  }
+
+  /** Opens a stream on a member that is connected. Rejects with UNAVAILABLE after the time. */
+  async stream<Request, Response>(
+    method: Method<Request, Response>,
+    call: Call,
+  ): Promise<{
+    readonly stream: ClientDuplexStream<Request, Response>
+    readonly fail: (reason: string) => void
+  }> {
+    for (let tries = 0; ; tries++) {
+      const member = this.#pick()
+      try {
+        await this.#connect(member, call)
+        const token = await this.#tokenOf(member, call)
+        const fail = (reason: string) => {
+          if (/token|auth/.test(reason)) this.#token = undefined
+          this.#leave(member)
+        }
+        return { stream: member.stream(method, token), fail }
+      } catch (error) {
+        this.#leave(member)
+        if (this.#leftMs(call) <= 0) throw new FahaoError('UNAVAILABLE', describe(error))
+        if (tries >= this.#members.length - 1) await sleep(this.#clock, Math.min(this.#leftMs(call), pauseMs))
+      }
+    }
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    for (const member of this.#members) member.close()
+  }
+
+  async #attempt<Request, Response>(
+    member: Member,
+    method: Method<Request, Response>,
+    request: Request,
+    call: Call,
+  ): Promise<Response> {
+    if (!member.ready) await this.#connect(member, call)
+    const token = this.#place.user && (await this.#tokenOf(member, call))
+    const leftMs = this.#leftMs(call)
+    if (leftMs <= 0) throw new CallFailure('refused', `${member.endpoint} was not ready in time`)
+    call.sent = true
+    // A read may be asked again elsewhere, and leaves time for that.
+    const timeoutMs = call.writes || this.#members.length === 1 ? leftMs : Math.max(50, leftMs / 3)
+    return member.call(method, request, token, Math.min(timeoutMs, leftMs))
+  }
+
+  async #connect(member: Member, call: Call): Promise<void> {
+    const share = this.#members.length === 1 ? 1 : 3
+    const withinMs = Math.max(1, this.#leftMs(call) / share)
+    if (await member.untilReady(withinMs)) return
+    throw new CallFailure('refused', `${member.endpoint} cannot be reached`)
+  }
+
+  /** One token serves all members, until etcd says otherwise. */
+  #tokenOf(member: Member, call: Call): Promise<string | undefined> {
+    this.#token ??= this.#authenticate(member, call).catch((error) => {
+      this.#token = undefined
+      throw error
+    })
+    return this.#token
+  }
+
+  async #authenticate(member: Member, call: Call): Promise<string | undefined> {
+    if (this.#place.user === undefined) return undefined
+    const timeoutMs = Math.max(1, this.#leftMs(call) / 2)
+    try {
+      return (await member.call(methods.authenticate, this.#place.user, undefined, timeoutMs)).token
+    } catch (error) {
+      if (!(error instanceof CallFailure)) throw error
+      if (!/authentication is not enabled/.test(error.message)) throw asRefusal(error)
+      this.#options.onEvent({
+        level: 'warn',
+        message: 'the URL names a user, but this etcd has no authentication enabled: anybody may write to it',
+      })
+      return undefined
+    }
+  }
+
+  #leftMs({ deadlineUs }: Call): number {
+    return (deadlineUs - this.#clock.monoUs()) / 1000
+  }
+
+  #pick(): Member {
+    const silenceUs = Math.min(1000, this.#options.callTimeoutMs / 4) * 1000
+    for (let each = 0; each < this.#members.length; each++) {
+      const member = this.#members[this.#current]!
+      if (!member.silentFor(silenceUs)) return member
+      this.#leave(member)
+    }
+    return this.#members[this.#current]!
+  }
+
+  #leave(member: Member): void {
+    if (member === this.#members[this.#current]) this.#current = (this.#current + 1) % this.#members.length
+  }
+
+  #failed(code: 'UNAVAILABLE' | 'UNKNOWN', message: string): FahaoError {
+    this.#heed(message)
+    return new FahaoError(code, message)
+  }
+
+  #heed(trouble: string | undefined): void {
+    if ((trouble === undefined) !== (this.#trouble === undefined)) {
+      this.#options.onEvent(
+        trouble === undefined
+          ? { level: 'info', message: `${this.#place.location} works again` }
+          : { level: 'error', message: `${this.#place.location} failed: ${trouble}` },
+      )
+    }
+    this.#trouble = trouble
+  }
+}
+
+/** Whatever became of asking for a token, the call itself never left. */
+function asRefusal(error: CallFailure): CallFailure {
+  return error.outcome === 'denied' ? error : new CallFailure('refused', error.message)
+}

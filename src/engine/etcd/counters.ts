@@ -1,0 +1,273 @@
+/**
+ * Counters: optimistic transactions on the value that this process saw last.
+ *
+ * Invariants
+ *  1. One transaction of a counter is under way at a time in this process. What is asked meanwhile goes together
+ *     into the next one.
+ *  2. What a call is answered follows from the very value that its transaction compared, refusals included.
+ *  3. A call settles by its own deadline, whatever becomes of the transaction that it is in: as UNAVAILABLE if that
+ *     has not left, as UNKNOWN if it has.
+ *  4. No range that this process is given starts below what it was given before and has not given back.
+ */
+import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
+import { FahaoError } from '../../base/errors.ts'
+import type { Counter, Reservation, ReserveRequest } from '../engine.ts'
+import { type KeyValue, unchanged } from './api.ts'
+import type { Call } from './cluster.ts'
+import {
+  decodeCounter,
+  encodeCounter,
+  releaseStep,
+  reserveStep,
+  type Taken,
+  unused,
+} from './counter-steps.ts'
+import { present } from './state.ts'
+import type { Change, Store } from './store.ts'
+
+type Answer = Reservation | boolean
+
+type Waiting = {
+  readonly step: (counter: Counter) => Taken<Answer>
+  /** What this process holds no more from here on, unless the release is refused. */
+  readonly givesBackTo: bigint | undefined
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+  readonly deadlineUs: number
+  open: boolean
+  /** The transaction that it is in. */
+  call: Call | undefined
+  timer: Timer | undefined
+}
+
+/** What this process knows of a counter. */
+type Line = {
+  readonly name: string
+  readonly key: Buffer
+  readonly waiting: Waiting[]
+  /** What was asked for last. */
+  newest: Promise<unknown>
+  running: boolean
+  /** As it stood at a revision; 0: it was not there. */
+  counter: Counter
+  revision: bigint
+  /** The end of what this process was given and has not given back, and in which era. */
+  held: bigint
+  era: bigint
+}
+
+/** Steps of one transaction; more wait for the next. */
+const batchMax = 500
+const pauseMaxMs = 20
+
+/** See the invariants at the top of the file. */
+export class Counters {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #timeoutMs: number
+  readonly #lines = new Map<string, Line>()
+
+  constructor(store: Store, clock: Clock, timeoutMs: number) {
+    this.#store = store
+    this.#clock = clock
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** See `Engine.reserve`. */
+  reserve(name: string, request: ReserveRequest): Promise<Reservation> {
+    const step = (counter: Counter) => reserveStep(name, counter, request)
+    return this.#ask(name, step, undefined) as Promise<Reservation>
+  }
+
+  /** See `Engine.release`. */
+  release(
+    name: string,
+    version: bigint,
+    from: bigint,
+    { fence = 0n, incarnation }: { readonly fence?: bigint; readonly incarnation: bigint },
+  ): Promise<boolean> {
+    const step = (counter: Counter) => releaseStep(counter, version, from, fence, incarnation)
+    return this.#ask(name, step, from) as Promise<boolean>
+  }
+
+  /** See `Engine.counter`. */
+  async read(name: string): Promise<Counter> {
+    const range = { key: this.#store.keys.counter(name) }
+    const call = this.#store.newCall(false)
+    // What this process has asked for before comes first.
+    await this.#lines.get(name)?.newest.catch(() => {})
+    const { found } = await this.#store.read([range], call)
+    const [kv] = found[0]!.kvs
+    return kv ? decodeCounter(name, kv.value) : unused
+  }
+
+  /** What this process was given of each counter: no bound may be below it. */
+  held(): Map<string, bigint> {
+    return new Map(
+      [...this.#lines].filter(([, { held }]) => held > 0n).map(([name, { held }]) => [name, held]),
+    )
+  }
+
+  #ask(name: string, step: Waiting['step'], givesBackTo: bigint | undefined): Promise<Answer> {
+    const line = this.#line(name)
+    const asked = new Promise<Answer>((resolve, reject) => {
+      const deadlineUs = this.#clock.monoUs() + this.#timeoutMs * 1000
+      const waiting: Waiting = {
+        step,
+        givesBackTo,
+        resolve,
+        reject,
+        deadlineUs,
+        open: true,
+        call: undefined,
+        timer: undefined,
+      }
+      waiting.timer = this.#clock.timer(this.#timeoutMs, () => this.#expire(line, waiting))
+      line.waiting.push(waiting)
+      if (!line.running) {
+        line.running = true
+        // What the same turn of the event loop asks for goes along.
+        queueMicrotask(() => this.#run(line))
+      }
+    })
+    line.newest = asked
+    return asked
+  }
+
+  #line(name: string): Line {
+    let line = this.#lines.get(name)
+    if (line === undefined) {
+      const key = this.#store.keys.counter(name)
+      line = {
+        name,
+        key,
+        waiting: [],
+        newest: Promise.resolve(),
+        running: false,
+        counter: unused,
+        revision: 0n,
+        held: 0n,
+        era: 0n,
+      }
+      this.#lines.set(name, line)
+    }
+    return line
+  }
+
+  /** One transaction after the other, until nobody waits. */
+  async #run(line: Line): Promise<void> {
+    while (line.waiting.length > 0) {
+      const batch = line.waiting.splice(0, batchMax)
+      const deadlineUs = Math.max(...batch.map((each) => each.deadlineUs))
+      const call: Call = { deadlineUs, writes: true, sent: false }
+      for (const waiting of batch) waiting.call = call
+      try {
+        await this.#carryOut(line, batch, call)
+      } catch (error) {
+        for (const waiting of batch) {
+          if (waiting.givesBackTo !== undefined && waiting.givesBackTo < line.held)
+            line.held = waiting.givesBackTo
+          this.#settle(waiting, error)
+        }
+      }
+    }
+    line.running = false
+  }
+
+  async #carryOut(line: Line, batch: readonly Waiting[], call: Call): Promise<void> {
+    for (let tries = 0; ; tries++) {
+      let outcome: Plan | undefined
+      const committed = await this.#store.commit(() => {
+        outcome = this.#plan(line, batch)
+        return outcome.change
+      }, call)
+      if (committed?.done) return this.#carriedOut(line, batch, outcome!, committed.revision)
+      const [found] = committed!.found
+      this.#learn(line, found!.kvs[0])
+      if (this.#clock.monoUs() >= call.deadlineUs) {
+        const message = `others kept reserving from counter '${line.name}'; retry`
+        throw new FahaoError('UNAVAILABLE', message)
+      }
+      if (tries > 0) await sleep(this.#clock, systemRandom() * Math.min(pauseMaxMs, 2 ** tries))
+    }
+  }
+
+  /** What the batch makes of the counter, as far as it is known. */
+  #plan(line: Line, batch: readonly Waiting[]): Plan {
+    const era = present(this.#store.history.known.state).id
+    let counter = line.counter
+    if (counter.bound < line.held) {
+      // Bounds have been raised since then, perhaps by less than this process knows of.
+      if (era !== line.era) counter = { ...counter, bound: line.held }
+      else this.#forgotten(line)
+    }
+    const answers: (Answer | FahaoError)[] = []
+    const open = batch.filter((waiting) => waiting.open)
+    for (const waiting of open) {
+      const taken = waiting.step(counter)
+      counter = taken.counter
+      answers.push(taken.answer)
+    }
+    const change: Change = {
+      compare: [unchanged(line.key, line.revision)],
+      writes: answers.some(changes) ? [{ put: { key: line.key, value: encodeCounter(counter) } }] : [],
+      otherwise: [{ key: line.key }],
+    }
+    return { change, counter, answers, open, era }
+  }
+
+  #carriedOut(line: Line, batch: readonly Waiting[], plan: Plan, revision: bigint): void {
+    const wrote = plan.change.writes.length > 0
+    if (wrote) {
+      line.counter = plan.counter
+      line.revision = revision
+    }
+    plan.open.forEach((waiting, index) => {
+      const answer = plan.answers[index]!
+      if (typeof answer === 'object' && 'end' in answer) {
+        line.held = answer.end
+        line.era = plan.era
+      } else if (answer === true) line.held = waiting.givesBackTo!
+      this.#settle(waiting, answer)
+    })
+    for (const waiting of batch) waiting.call = undefined
+  }
+
+  #learn(line: Line, kv: KeyValue | undefined): void {
+    line.counter = kv ? decodeCounter(line.name, kv.value) : unused
+    line.revision = kv ? BigInt(kv.modRevision) : 0n
+  }
+
+  #forgotten(line: Line): void {
+    const { bound } = line.counter
+    this.#store.doubt(`counter '${line.name}' stands at ${bound}, after ${line.held} was acknowledged`)
+  }
+
+  #expire(line: Line, waiting: Waiting): void {
+    const place = line.waiting.indexOf(waiting)
+    if (place >= 0) line.waiting.splice(place, 1)
+    const isSent = waiting.call?.sent === true
+    const message = `etcd did not answer within ${this.#timeoutMs} ms; look at the cluster`
+    this.#settle(waiting, new FahaoError(isSent ? 'UNKNOWN' : 'UNAVAILABLE', message))
+  }
+
+  #settle(waiting: Waiting, answer: Answer | unknown): void {
+    if (!waiting.open) return
+    waiting.open = false
+    waiting.timer?.cancel()
+    if (answer instanceof Error) waiting.reject(answer)
+    else waiting.resolve(answer as Answer)
+  }
+}
+
+type Plan = {
+  readonly change: Change
+  readonly counter: Counter
+  readonly answers: readonly (Answer | FahaoError)[]
+  readonly open: readonly Waiting[]
+  readonly era: bigint
+}
+
+function changes(answer: Answer | FahaoError): boolean {
+  return answer !== false && !(answer instanceof FahaoError)
+}

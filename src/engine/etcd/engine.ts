@@ -1,0 +1,225 @@
+/** The engine for clusters: etcd, whose acknowledged writes survive the loss of any minority of its members. */
+import { randomUUID } from 'node:crypto'
+import { assert } from '../../base/assert.ts'
+import { describe, FahaoError } from '../../base/errors.ts'
+import {
+  boundMax,
+  type Counter,
+  type Engine,
+  type EngineOptions,
+  type EngineStatus,
+  type Mend,
+  type Ownership,
+  type RecordChange,
+  type Reservation,
+  type ReserveRequest,
+  type StoredRecord,
+  type Watch,
+} from '../engine.ts'
+import { Advance } from './advance.ts'
+import { endOf, methods, unchanged } from './api.ts'
+import { type Call, Cluster } from './cluster.ts'
+import { Counters } from './counters.ts'
+import { History } from './history.ts'
+import { Keys } from './keys.ts'
+import { type Place, placeOf } from './place.ts'
+import { Records } from './records.ts'
+import { encodeState, type State } from './state.ts'
+import { knownOf, rangesOf, Store } from './store.ts'
+import { Waiters } from './waiters.ts'
+import { Watches } from './watches.ts'
+
+/**
+ * Opens the store that a URL names: `rest` is what follows its scheme and colon. A store that is not there is made.
+ * Rejects with CONFIG when the URL is none, ENGINE when etcd cannot be reached or does not let us in.
+ */
+export async function openEtcd(
+  scheme: 'etcd' | 'etcds',
+  rest: string,
+  options: EngineOptions,
+): Promise<EtcdEngine> {
+  const place = await placeOf(scheme, rest)
+  const cluster = new Cluster(place, options)
+  const waiters = new Waiters()
+  try {
+    return await waiters.during(opened(place, cluster, waiters, options))
+  } catch (error) {
+    cluster.close()
+    waiters.close()
+    if (error instanceof FahaoError && error.code === 'ENGINE') throw error
+    throw new FahaoError('ENGINE', `${place.location} cannot be opened: ${describe(error)}`, { cause: error })
+  }
+}
+
+const openTries = 5
+
+async function opened(
+  place: Place,
+  cluster: Cluster,
+  waiters: Waiters,
+  options: EngineOptions,
+): Promise<EtcdEngine> {
+  const keys = new Keys(place.prefix)
+  const newCall = (writes: boolean): Call => {
+    const deadlineUs = options.clock.monoUs() + options.callTimeoutMs * 1000
+    return { deadlineUs, writes, sent: false }
+  }
+  for (let tries = 0; tries < openTries; tries++) {
+    const ranges = [
+      { key: keys.state },
+      { key: keys.written },
+      { key: keys.all, rangeEnd: endOf(keys.all), limit: '1', keysOnly: true },
+    ]
+    const success = ranges.map((range) => ({ range }))
+    const response = await cluster.call(methods.txn, { compare: [], success, failure: [] }, newCall(false))
+    const [state, written, any] = rangesOf(response)
+    const known = knownOf(state!)
+    if (known !== undefined) {
+      const [time] = written!.kvs
+      const lastWriteUs = time && Number(time.value.toString())
+      const store = new Store(cluster, keys, new History(known, response.header), lastWriteUs, options)
+      return new EtcdEngine(place, cluster, store, waiters, lastWriteUs, options)
+    }
+    const isLost = any!.kvs.length > 0
+    const fresh = encodeState(newState(response.header.clusterId, isLost, options))
+    const put = { put: { key: keys.state, value: Buffer.from(fresh) } }
+    const create = { compare: [unchanged(keys.state, 0n)], success: [put], failure: [] }
+    // Whatever becomes of it: the next look tells, and somebody else may have been faster.
+    const created = await cluster.call(methods.txn, create, newCall(true)).catch(() => undefined)
+    if (created?.succeeded && !isLost) {
+      const message = `there was no store at ${place.location}: created an empty one`
+      options.onEvent({ level: 'info', message })
+    }
+  }
+  throw new FahaoError(
+    'ENGINE',
+    `${place.location} does not keep the state that is written to it; look at it`,
+  )
+}
+
+function newState(cluster: string, isLost: boolean, { clock }: EngineOptions): State {
+  return {
+    store: randomUUID(),
+    cluster,
+    phase: isLost ? 'suspect' : 'open',
+    note: isLost ? 'its state is gone, while other keys are there' : '',
+    eras: [{ id: BigInt(Math.floor(clock.wallUs() / 1_000_000)), after: 0n }],
+  }
+}
+
+/** Joins the parts of the contract. */
+export class EtcdEngine implements Engine {
+  readonly name = 'etcd'
+  readonly location: string
+  readonly lastWriteUs: number | undefined
+  readonly #options: EngineOptions
+  readonly #cluster: Cluster
+  readonly #store: Store
+  readonly #waiters: Waiters
+  readonly #counters: Counters
+  readonly #records: Records
+  readonly #watches: Watches
+  readonly #advance: Advance
+  #closing: Promise<void> | undefined
+
+  constructor(
+    place: Place,
+    cluster: Cluster,
+    store: Store,
+    waiters: Waiters,
+    lastWriteUs: number | undefined,
+    options: EngineOptions,
+  ) {
+    const { clock, callTimeoutMs } = options
+    this.location = place.location
+    this.lastWriteUs = lastWriteUs
+    this.#options = options
+    this.#cluster = cluster
+    this.#store = store
+    this.#waiters = waiters
+    this.#counters = new Counters(store, clock, callTimeoutMs)
+    this.#records = new Records(store)
+    this.#watches = new Watches(cluster, store, this.#records, clock)
+    this.#advance = new Advance(store, this.#records, clock, callTimeoutMs * 2)
+  }
+
+  reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
+    assert(request.size >= 0n && (request.floor ?? 0n) >= 0n, 'sizes and floors are not negative')
+    assert((request.max ?? boundMax) <= boundMax, 'ranges end at 2^63')
+    assert(request.incarnation >= 1n, 'incarnations begin at 1')
+    return this.#call(() => this.#counters.reserve(counter, request))
+  }
+
+  release(
+    counter: string,
+    { end, version }: Reservation,
+    from: bigint,
+    holder: { readonly fence?: bigint; readonly incarnation: bigint },
+  ): Promise<boolean> {
+    assert(from >= 0n && from <= end, 'a release goes back')
+    return this.#call(() => this.#counters.release(counter, version, from, holder))
+  }
+
+  counter(name: string): Promise<Counter> {
+    return this.#call(() => this.#counters.read(name))
+  }
+
+  advance(gap: bigint, mend?: Mend): Promise<number> {
+    assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
+    return this.#call(async () => {
+      const raised = await this.#advance.run(gap, mend, this.#counters.held())
+      const message = `raised ${raised} counters by ${gap} and accepted the store as it is`
+      this.#options.onEvent({ level: 'warn', message })
+      return raised
+    })
+  }
+
+  read(key: string): Promise<StoredRecord | undefined> {
+    return this.#call(() => this.#records.read(key))
+  }
+
+  list(
+    prefix: string,
+    { after, limit }: { readonly after?: string; readonly limit?: number } = {},
+  ): Promise<StoredRecord[]> {
+    return this.#call(() => this.#records.list(prefix, after, limit))
+  }
+
+  write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
+    return this.#call(() => this.#records.write(key, value, expected))
+  }
+
+  remove(key: string, expected: bigint): Promise<boolean> {
+    return this.#call(() => this.#records.remove(key, expected))
+  }
+
+  watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
+    return this.#call(() => this.#watches.add(prefix, listener))
+  }
+
+  ownership(): Promise<Ownership> {
+    return this.#call(() => Promise.resolve({ state: 'shared' }))
+  }
+
+  status(): EngineStatus {
+    const reason = this.#closing ? 'closed' : this.#store.trouble
+    return reason === undefined ? { state: 'up' } : { state: 'down', reason }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.#watches.close()
+    await this.#waiters.drained()
+    this.#cluster.close()
+    this.#waiters.close()
+  }
+
+  #call<Value>(start: () => Promise<Value>): Promise<Value> {
+    if (this.#closing) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
+    return this.#waiters.during(start())
+  }
+}

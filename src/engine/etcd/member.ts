@@ -1,0 +1,203 @@
+/** One member of an etcd cluster, over one connection that all calls share. */
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  connectivityState,
+  credentials,
+  Metadata,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js'
+import type { Clock } from '../../base/clock.ts'
+import type { Method } from './api.ts'
+import type { Tls } from './place.ts'
+
+/** What became of a call that did not work. */
+export type CallOutcome =
+  /** Nothing was changed; another member, or a later moment, may do. */
+  | 'refused'
+  /** Nothing was changed: the token is not, or no longer, known. */
+  | 'token'
+  /** Nothing was changed, and nothing will be. */
+  | 'denied'
+  /** There was no answer in time, or none that tells. */
+  | 'lost'
+
+/** A call that did not work. */
+export class CallFailure extends Error {
+  readonly outcome: CallOutcome
+
+  constructor(outcome: CallOutcome, message: string) {
+    super(message)
+    this.outcome = outcome
+  }
+}
+
+const channelOptions = {
+  // A write whose outcome is unknown must not be sent again by anybody.
+  'grpc.enable_retries': 0,
+  'grpc.service_config_disable_resolution': 1,
+  'grpc.use_local_subchannel_pool': 1,
+  'grpc.enable_http_proxy': 0,
+  'grpc.enable_channelz': 0,
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 2000,
+  'grpc.max_receive_message_length': -1,
+  // etcd closes connections that ping more often than every 5 s.
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 5000,
+}
+
+/** A connection that is made when it is first used, and made again whenever it is lost. */
+export class Member {
+  readonly endpoint: string
+  readonly #clock: Clock
+  readonly #client: Client
+  #waiting = 0
+  /** When it last answered, or began to have something to answer. */
+  #heardUs = 0
+
+  constructor(endpoint: string, tls: Tls | undefined, clock: Clock) {
+    this.endpoint = endpoint
+    this.#clock = clock
+    const secure = tls && credentials.createSsl(tls.ca ?? null, tls.key ?? null, tls.cert ?? null)
+    this.#client = new Client(
+      `dns:${endpoint}`,
+      quiet(secure ?? credentials.createInsecure()),
+      channelOptions,
+    )
+  }
+
+  /** Whether a call would leave at once. */
+  get ready(): boolean {
+    return this.#client.getChannel().getConnectivityState(true) === connectivityState.READY
+  }
+
+  /** Whether it owes answers, and has given none for this long. */
+  silentFor(us: number): boolean {
+    return this.#waiting > 0 && this.#clock.monoUs() - this.#heardUs > us
+  }
+
+  /** Connects; resolves to whether that worked within the time, at once when it is known not to. */
+  untilReady(withinMs: number): Promise<boolean> {
+    const channel = this.#client.getChannel()
+    return new Promise((resolve) => {
+      let over = false
+      const timer = this.#clock.timer(withinMs, () => settle(false))
+      const settle = (ready: boolean) => {
+        over = true
+        timer.cancel()
+        resolve(ready)
+      }
+      const look = () => {
+        if (over) return
+        const state = channel.getConnectivityState(true)
+        if (state === connectivityState.READY) return settle(true)
+        if (state === connectivityState.TRANSIENT_FAILURE || state === connectivityState.SHUTDOWN)
+          return settle(false)
+        channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look)
+      }
+      look()
+    })
+  }
+
+  /** Makes one call, once. Rejects with CallFailure, `lost` after the time. */
+  call<Request, Response>(
+    { path, encode, decode }: Method<Request, Response>,
+    request: Request,
+    token: string | undefined,
+    timeoutMs: number,
+  ): Promise<Response> {
+    if (this.#waiting++ === 0) this.#heardUs = this.#clock.monoUs()
+    return new Promise((resolve, reject) => {
+      let late = false
+      const call = this.#client.makeUnaryRequest(
+        path,
+        encode,
+        decode,
+        request,
+        metadata(token),
+        (error: ServiceError | null, response?: Response) => {
+          timer.cancel()
+          this.#waiting--
+          if (!late) this.#heardUs = this.#clock.monoUs()
+          if (error === null && response !== undefined) resolve(response)
+          else if (late) reject(new CallFailure('lost', `${this.endpoint} did not answer in time`))
+          else reject(failureOf(this.endpoint, error))
+        },
+      )
+      const timer = this.#clock.timer(timeoutMs, () => {
+        late = true
+        call.cancel()
+      })
+    })
+  }
+
+  /** Opens a stream, which keeps no process alive. */
+  stream<Request, Response>(
+    { path, encode, decode }: Method<Request, Response>,
+    token: string | undefined,
+  ): ClientDuplexStream<Request, Response> {
+    return this.#client.makeBidiStreamRequest(path, encode, decode, metadata(token))
+  }
+
+  /** Ends the connection, and with it what is under way on it. */
+  close(): void {
+    this.#client.close()
+  }
+}
+
+function metadata(token: string | undefined): Metadata {
+  const entries = new Metadata()
+  // A member that is cut off from the leader then says so instead of waiting.
+  entries.set('hasleader', 'true')
+  if (token !== undefined) entries.set('token', token)
+  return entries
+}
+
+/**
+ * Connections that keep no process alive: an open stream would, for ever. Whoever waits for a call sees to it that
+ * the process waits as well. The connector is the only place where grpc-js shows a socket.
+ */
+function quiet(from: ChannelCredentials): ChannelCredentials {
+  const create = from._createSecureConnector.bind(from)
+  from._createSecureConnector = (...args) => {
+    const connector = create(...args)
+    const connect = connector.connect.bind(connector)
+    connector.connect = async (plain) => {
+      const result = await connect(plain)
+      result.socket.unref()
+      result.socket.ref = () => result.socket
+      return result
+    }
+    return connector
+  }
+  return from
+}
+
+const unchangedCodes: ReadonlySet<status> = new Set([
+  status.INVALID_ARGUMENT,
+  status.NOT_FOUND,
+  status.PERMISSION_DENIED,
+  status.RESOURCE_EXHAUSTED,
+  status.FAILED_PRECONDITION,
+  status.OUT_OF_RANGE,
+  status.UNAUTHENTICATED,
+])
+const tokenErrors = /invalid auth token|revision of auth store is old/
+/** Raised before anything is proposed, while the cluster is in no state to. */
+const passing = /no leader|too many requests/
+
+/** What an error says about the call. Only words of etcd itself can tell that nothing was changed. */
+export function failureOf(
+  endpoint: string,
+  error: Pick<ServiceError, 'code' | 'details'> | null,
+): CallFailure {
+  const details = error?.details ?? 'an empty answer'
+  const message = `${endpoint}: ${details}`
+  if (error === null || !details.startsWith('etcdserver: ')) return new CallFailure('lost', message)
+  if (tokenErrors.test(details)) return new CallFailure('token', message)
+  if (passing.test(details)) return new CallFailure('refused', message)
+  return new CallFailure(unchangedCodes.has(error.code) ? 'denied' : 'lost', message)
+}

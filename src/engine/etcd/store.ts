@@ -1,0 +1,253 @@
+/**
+ * Reads and conditional writes of one store.
+ *
+ * Invariants
+ *  1. Every transaction that writes compares, in the same step, that the state is the one this process knows: no
+ *     write of a history that is suspect or being advanced, and none by who has not heard of an advance.
+ *  2. Every answer is looked at for signs that the store has forgotten something.
+ */
+import { type Clock, sleep } from '../../base/clock.ts'
+import { FahaoError } from '../../base/errors.ts'
+import { Timeline } from '../../base/timeline.ts'
+import type { EngineOptions } from '../engine.ts'
+import {
+  type Compare,
+  type Header,
+  methods,
+  type RangeRequest,
+  type RangeResponse,
+  type RequestOp,
+  type TxnRequest,
+  type TxnResponse,
+  unchanged,
+} from './api.ts'
+import type { Call, Cluster } from './cluster.ts'
+import type { History, Known } from './history.ts'
+import type { Keys } from './keys.ts'
+import { decodeState, encodeState, type State } from './state.ts'
+
+/** What to write if the keys are still as they were. */
+export type Change = {
+  readonly compare: readonly Compare[]
+  readonly writes: readonly RequestOp[]
+  /** What to look at when they are not. */
+  readonly otherwise: readonly RangeRequest[]
+}
+
+/** Whether a change was carried out, and at which revision; if not, what stood there instead. */
+export type Committed =
+  | { readonly done: true; readonly revision: bigint }
+  | { readonly done: false; readonly found: readonly RangeResponse[] }
+
+const remedy = "run 'fahao advance' with more than what can have been issued since"
+const advancingPauseMs = 20
+/** How often the time of the last write is noted, and people are told again that nothing is written. */
+const noteEveryUs = 1_000_000
+
+/** See the invariants at the top of the file. */
+export class Store {
+  readonly keys: Keys
+  readonly history: History
+  readonly #cluster: Cluster
+  readonly #clock: Clock
+  readonly #options: EngineOptions
+  readonly #timeline: Timeline
+  #notedUs = Number.NEGATIVE_INFINITY
+  #told: string | undefined
+  #toldUs = Number.NEGATIVE_INFINITY
+  /** The advance that was last seen under way, and since when it has made no progress. */
+  #advancing: { readonly revision: bigint; readonly sinceUs: number } | undefined
+
+  constructor(
+    cluster: Cluster,
+    keys: Keys,
+    history: History,
+    lastWriteUs: number | undefined,
+    options: EngineOptions,
+  ) {
+    this.keys = keys
+    this.history = history
+    this.#cluster = cluster
+    this.#clock = options.clock
+    this.#options = options
+    this.#timeline = new Timeline(options.clock, { lastWriteUs })
+    this.#heed()
+  }
+
+  /** Why it does not serve as it should now, if it does not. */
+  get trouble(): string | undefined {
+    return this.#cluster.trouble ?? this.history.wrong
+  }
+
+  /** A call that begins now. */
+  newCall(writes: boolean): Call {
+    const deadlineUs = this.#clock.monoUs() + this.#options.callTimeoutMs * 1000
+    return { deadlineUs, writes, sent: false }
+  }
+
+  /** Reads ranges, all at one revision. */
+  async read(
+    ranges: readonly RangeRequest[],
+    call: Call,
+  ): Promise<{ readonly state: State; readonly revision: bigint; readonly found: readonly RangeResponse[] }> {
+    const { header, found, state } = await this.look(ranges, call)
+    const revision = BigInt(header.revision)
+    return { state: state?.state ?? this.history.known.state, revision, found }
+  }
+
+  /** Reads ranges together with the state, as it is there. */
+  async look(ranges: readonly RangeRequest[], call: Call) {
+    const seenBefore = this.history.seen
+    const success = [{ key: this.keys.state }, ...ranges].map((range) => ({ range }))
+    const response = await this.#cluster.call(methods.txn, { compare: [], success, failure: [] }, call)
+    const [state, ...found] = rangesOf(response)
+    const known = knownOf(state!)
+    this.history.heed(response.header, known, seenBefore)
+    this.#heed()
+    return { header: response.header, state: known, found }
+  }
+
+  /**
+   * Writes what `plan` says, which is asked again whenever the state has changed; undefined: nothing, and so does
+   * this. Rejects with REGRESSED, UNAVAILABLE, UNKNOWN.
+   */
+  async commit(plan: () => Change | undefined, call: Call): Promise<Committed | undefined> {
+    if (this.history.wrong !== undefined) await this.look([], { ...call, writes: false })
+    for (;;) {
+      this.#refuse()
+      const change = plan()
+      if (change === undefined) return undefined
+      const noting = this.#note(change)
+      const seenBefore = this.history.seen
+      const response = await this.#cluster.call(methods.txn, this.#guarded(change, noting), call)
+      call.sent = false
+      if (response.succeeded) return this.#carriedOut(response, change, seenBefore, noting)
+      const [state, ...found] = rangesOf(response)
+      const known = knownOf(state!)
+      const isSame = known?.revision === this.history.known.revision
+      this.history.heed(response.header, known, seenBefore)
+      this.#heed()
+      this.#refuse()
+      if (isSame && known?.state.phase === 'open') return { done: false, found }
+      if (known?.state.phase === 'advancing') await this.#waitForAdvance(known, call)
+    }
+  }
+
+  /** Compares the state alone, and changes it: for who begins or ends an advance. Undefined: it was another. */
+  async changeState(
+    from: bigint,
+    state: State,
+    writes: readonly RequestOp[],
+    call: Call,
+  ): Promise<{ readonly known: Known; readonly header: TxnResponse['header'] } | undefined> {
+    const put = { put: { key: this.keys.state, value: Buffer.from(encodeState(state)) } }
+    const request = { compare: [unchanged(this.keys.state, from)], success: [put, ...writes], failure: [] }
+    const { header, succeeded } = await this.#cluster.call(methods.txn, request, call)
+    return succeeded ? { known: { state, revision: BigInt(header.revision) }, header } : undefined
+  }
+
+  /** Takes this state for the truth from now on. */
+  accept(known: Known, header: Header): void {
+    this.history.accept(known, header)
+    this.#heed()
+  }
+
+  /** Rejects what this process may not do because a bound has gone back. */
+  doubt(reason: string): void {
+    this.history.doubt(reason)
+    this.#heed()
+    this.#refuse()
+  }
+
+  /** Now, for what is written down. */
+  nowUs(): number {
+    return this.#timeline.nowUs()
+  }
+
+  #guarded({ compare, writes, otherwise }: Change, noting: boolean): TxnRequest {
+    const { state, written } = this.keys
+    const time = { put: { key: written, value: Buffer.from(String(Math.floor(this.nowUs()))) } }
+    return {
+      compare: [unchanged(state, this.history.known.revision), ...compare],
+      success: noting ? [...writes, time] : writes,
+      failure: [{ key: state }, ...otherwise].map((range) => ({ range })),
+    }
+  }
+
+  /** Whether it is time to write down the time. */
+  #note({ writes }: Change): boolean {
+    return writes.length > 0 && this.#clock.monoUs() - this.#notedUs >= noteEveryUs
+  }
+
+  #carriedOut({ header }: TxnResponse, { writes }: Change, seenBefore: bigint, noted: boolean): Committed {
+    if (noted) this.#notedUs = this.#clock.monoUs()
+    this.history.hear(header, seenBefore)
+    this.#heed()
+    const { wrong } = this.history
+    // It was written into a copy that knows this state as well.
+    if (wrong !== undefined && writes.length > 0) throw new FahaoError('UNKNOWN', `${wrong}; ${remedy}`)
+    this.#refuse()
+    return { done: true, revision: BigInt(header.revision) }
+  }
+
+  #refuse(): void {
+    const { wrong } = this.history
+    if (wrong === undefined) return
+    this.#tellRegression(wrong)
+    throw new FahaoError('REGRESSED', `${wrong}; ${remedy}`)
+  }
+
+  /** Whoever advances writes page after page; one that has stopped for long has died over it. */
+  async #waitForAdvance({ revision }: Known, call: Call): Promise<void> {
+    const nowUs = this.#clock.monoUs()
+    if (this.#advancing?.revision !== revision) this.#advancing = { revision, sinceUs: nowUs }
+    if (nowUs - this.#advancing.sinceUs > this.#options.callTimeoutMs * 2000)
+      this.doubt('an advance was begun and not finished')
+    if (nowUs >= call.deadlineUs)
+      throw new FahaoError('UNAVAILABLE', 'somebody is raising all bounds at this moment; retry')
+    await sleep(this.#clock, advancingPauseMs)
+  }
+
+  /** Notices that the store has become suspect, or is no longer. */
+  #heed(): void {
+    const { wrong } = this.history
+    if ((wrong === undefined) === (this.#told === undefined)) return
+    this.#told = wrong
+    if (wrong === undefined) {
+      this.#options.onEvent({ level: 'info', message: 'the store was advanced, and is written to again' })
+      return
+    }
+    this.#options.onEvent({ level: 'error', message: `${wrong}; ${remedy}` })
+    this.#tellRegression(wrong)
+    this.#markSuspect(wrong).catch(() => {
+      // Then the others find out by themselves.
+    })
+  }
+
+  #tellRegression(reason: string): void {
+    const nowUs = this.#clock.monoUs()
+    if (nowUs - this.#toldUs < noteEveryUs) return
+    this.#toldUs = nowUs
+    this.#options.onRegressed?.(reason)
+  }
+
+  /** Lets all others know, also those that start later. */
+  async #markSuspect(note: string): Promise<void> {
+    const call = this.newCall(true)
+    const { state, header } = await this.look([], call)
+    if (state !== undefined && state.state.phase !== 'open') return
+    const base = state?.state ?? { ...this.history.known.state, cluster: header.clusterId }
+    await this.changeState(state?.revision ?? 0n, { ...base, phase: 'suspect', note }, [], call)
+  }
+}
+
+/** The ranges of a response, in the order in which they were asked for. */
+export function rangesOf({ responses }: TxnResponse): RangeResponse[] {
+  return responses.flatMap(({ range }) => (range ? [range] : []))
+}
+
+/** The state that a range of its key has found. */
+export function knownOf({ kvs }: RangeResponse): Known | undefined {
+  const [kv] = kvs
+  return kv && { state: decodeState(kv.value.toString()), revision: BigInt(kv.modRevision) }
+}

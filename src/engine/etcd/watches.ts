@@ -1,0 +1,232 @@
+/**
+ * Who is told of which change: one stream of all records' events per engine, and a list now and then.
+ *
+ * Invariants
+ *  1. Changes of a key are told in the order of their revisions: what is not newer than what was told, or than the
+ *     last list, is not told.
+ *  2. After a list everything up to its revision has been told, removals included. So the keys that are there are
+ *     remembered while somebody watches.
+ *  3. Each stream begins with a list, and behind its revision. It does not matter what etcd has compacted meanwhile.
+ */
+import { type Clock, sleep, systemRandom } from '../../base/clock.ts'
+import { describe, FahaoError } from '../../base/errors.ts'
+import type { RecordChange, Watch } from '../engine.ts'
+import { endOf, type KeyValue, methods } from './api.ts'
+import type { Cluster } from './cluster.ts'
+import { next, type Records } from './records.ts'
+import type { Store } from './store.ts'
+import { follow } from './watch-stream.ts'
+
+type Watcher = {
+  readonly prefix: string
+  readonly listener: (change: RecordChange) => void
+  /** It is told of what came after this revision; what comes before that is known waits in `early`. */
+  after: bigint | undefined
+  readonly early: { readonly change: RecordChange; readonly revision: bigint }[]
+}
+
+/** The streams of the time while somebody watches. */
+type Session = { readonly abort: AbortController; readonly created: Promise<void> }
+
+/** etcd before 3.4.31 and 3.5.13 can lose events. */
+const listEveryMs = 60_000
+const retryMs = 100
+const pageMax = 2000
+
+/** See the invariants at the top of the file. */
+export class Watches {
+  readonly #cluster: Cluster
+  readonly #store: Store
+  readonly #records: Records
+  readonly #clock: Clock
+  readonly #watchers = new Set<Watcher>()
+  /** At which revision each record was last written, as far as told. */
+  readonly #there = new Map<string, bigint>()
+  /** Everything up to it has been told. */
+  #told = 0n
+  #session: Session | undefined
+
+  constructor(cluster: Cluster, store: Store, records: Records, clock: Clock) {
+    this.#cluster = cluster
+    this.#store = store
+    this.#records = records
+    this.#clock = clock
+  }
+
+  /** See `Engine.watch`. */
+  async add(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
+    const watcher: Watcher = { prefix, listener, after: undefined, early: [] }
+    this.#watchers.add(watcher)
+    try {
+      this.#session ??= this.#begin()
+      await this.#session.created
+      const { revision } = await this.#store.read([], this.#store.newCall(false))
+      watcher.after = revision
+      for (const { change, revision } of watcher.early.splice(0)) this.#tellOne(watcher, change, revision)
+    } catch (error) {
+      this.#remove(watcher)
+      throw error
+    }
+    return { close: () => this.#remove(watcher) }
+  }
+
+  /** Ends them all. */
+  close(): void {
+    for (const watcher of this.#watchers) this.#remove(watcher)
+  }
+
+  #remove(watcher: Watcher): void {
+    this.#watchers.delete(watcher)
+    if (this.#watchers.size > 0) return
+    this.#session?.abort.abort()
+    this.#session = undefined
+  }
+
+  #begin(): Session {
+    const abort = new AbortController()
+    const created = Promise.withResolvers<void>()
+    this.#there.clear()
+    this.#told = 0n
+    const { deadlineUs } = this.#store.newCall(false)
+    const timer = this.#clock.timer((deadlineUs - this.#clock.monoUs()) / 1000, () =>
+      created.reject(new FahaoError('UNAVAILABLE', `no watch could be set up in time: ${reason}`)),
+    )
+    let reason = 'etcd does not answer'
+    const onFailure = (why: string) => {
+      reason = why
+    }
+    const onCreated = () => {
+      timer.cancel()
+      created.resolve()
+    }
+    // Rejects never.
+    void this.#run(abort.signal, onCreated, onFailure)
+    this.#listNowAndThen(abort.signal)
+    return { abort, created: created.promise }
+  }
+
+  /** One stream after the other. */
+  async #run(signal: AbortSignal, onCreated: () => void, onFailure: (why: string) => void): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const reason = await this.#stream(signal, onCreated)
+        onFailure(reason)
+      } catch (error) {
+        onFailure(describe(error))
+      }
+      if (!signal.aborted) await sleep(this.#clock, retryMs * (0.5 + systemRandom()))
+    }
+  }
+
+  async #stream(signal: AbortSignal, onCreated: () => void): Promise<string> {
+    await this.#list(signal)
+    const call = this.#store.newCall(false)
+    const { stream, fail } = await this.#cluster.stream(methods.watch, call)
+    const key = this.#store.keys.records
+    const range = { key, rangeEnd: endOf(key), startRevision: String(this.#told + 1n) }
+    const onChange = (bytes: Buffer, revision: bigint, kv: KeyValue | undefined) => {
+      if (!signal.aborted) this.#learn(this.#store.keys.recordOf(bytes), revision, kv)
+    }
+    const reason = await follow(stream, range, { onCreated, onChange }, this.#clock, signal)
+    if (!signal.aborted) fail(reason)
+    return reason
+  }
+
+  #listNowAndThen(signal: AbortSignal): void {
+    const timer = this.#clock.timer(listEveryMs, async () => {
+      if (signal.aborted) return
+      // Whatever hinders it shows in the engine's status; the next one finds what this one has missed.
+      await this.#list(signal).catch(() => {})
+      this.#listNowAndThen(signal)
+    })
+    signal.addEventListener('abort', () => timer.cancel(), { once: true })
+  }
+
+  /** Finds what was missed. */
+  async #list(signal: AbortSignal): Promise<void> {
+    const key = this.#store.keys.records
+    const isFirst = this.#told === 0n
+    // Only what is new, and how many there are: most often both say that nothing was missed.
+    const range = { key, rangeEnd: endOf(key), minModRevision: String(this.#told + 1n) }
+    const asked = isFirst ? [] : [range]
+    const { revision, found } = await this.#store.read(asked, this.#store.newCall(false))
+    if (signal.aborted) return
+    const wentBack = revision < this.#told
+    for (const kv of found[0]?.kvs ?? [])
+      this.#learn(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision), kv)
+    if (isFirst || wentBack || Number(found[0]!.count) !== this.#there.size)
+      await this.#listAll(revision, isFirst, wentBack, signal)
+    else this.#told = revision
+  }
+
+  /** Compares all keys that were there at a revision with what was told. */
+  async #listAll(revision: bigint, isFirst: boolean, wentBack: boolean, signal: AbortSignal): Promise<void> {
+    const there = await this.#keysAt(revision)
+    if (signal.aborted) return
+    if (wentBack) this.#told = 0n
+    for (const [key, told] of this.#there) {
+      if (there.has(key) || (told > revision && !wentBack)) continue
+      this.#there.delete(key)
+      this.#tell(key, undefined, revision)
+    }
+    for (const [key, written] of there) {
+      const told = this.#there.get(key)
+      if (isFirst) this.#there.set(key, written)
+      else if (told === undefined || (wentBack ? told !== written : told < written))
+        await this.#readAndTell(key)
+    }
+    this.#told = revision
+  }
+
+  async #readAndTell(key: string): Promise<void> {
+    const range = { key: this.#store.keys.record(key) }
+    const { found } = await this.#store.read([range], this.#store.newCall(false))
+    const [kv] = found[0]!.kvs
+    if (kv === undefined) return
+    this.#there.delete(key)
+    this.#learn(key, BigInt(kv.modRevision), kv)
+  }
+
+  async #keysAt(revision: bigint): Promise<Map<string, bigint>> {
+    const { records } = this.#store.keys
+    const rangeEnd = endOf(records)
+    const keys = new Map<string, bigint>()
+    for (let from: Buffer | undefined = records; from !== undefined; ) {
+      const range = {
+        key: from,
+        rangeEnd,
+        limit: String(pageMax),
+        revision: String(revision),
+        keysOnly: true,
+      }
+      const { found } = await this.#store.read([range], this.#store.newCall(false))
+      const { kvs, more } = found[0]!
+      for (const kv of kvs) keys.set(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision))
+      const last = kvs.at(-1)
+      from = more && last !== undefined ? next(last.key) : undefined
+    }
+    return keys
+  }
+
+  #learn(key: string, revision: bigint, kv: KeyValue | undefined): void {
+    if (revision <= this.#told || revision <= (this.#there.get(key) ?? 0n)) return
+    if (kv === undefined) this.#there.delete(key)
+    else this.#there.set(key, revision)
+    this.#tell(key, kv, revision)
+  }
+
+  #tell(key: string, kv: KeyValue | undefined, revision: bigint): void {
+    const record = kv && this.#records.recordOf(kv, this.#store.history.known.state)
+    for (const watcher of this.#watchers) {
+      if (!key.startsWith(watcher.prefix)) continue
+      const change = { key, record }
+      if (watcher.after === undefined) watcher.early.push({ change, revision })
+      else this.#tellOne(watcher, change, revision)
+    }
+  }
+
+  #tellOne(watcher: Watcher, change: RecordChange, revision: bigint): void {
+    if (revision <= watcher.after!) return
+    queueMicrotask(() => this.#watchers.has(watcher) && watcher.listener(change))
+  }
+}
