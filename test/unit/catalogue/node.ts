@@ -2,6 +2,7 @@
 import { Timeline } from '../../../src/base/timeline.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { type AutoCreate, EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
+import type { Engine, Ownership } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
@@ -16,6 +17,15 @@ export type NodeOptions = {
   readonly nodeIndex?: { readonly value: number; readonly width: number }
   /** Counters go this far ahead: small, so that refills are frequent. */
   readonly leadUs?: number
+  /** How it reaches the store; as its owner, if it is the first, unless told otherwise. */
+  readonly reach?: (store: MemoryStore) => Engine
+}
+
+/** Reaches a store that many processes share, as they share a database: nobody owns it. */
+export class SharedEngine extends MemoryEngine {
+  override ownership(): Promise<Ownership> {
+    return Promise.resolve({ state: 'shared' })
+  }
 }
 
 /** A running node. */
@@ -43,8 +53,9 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     autoCreate = [],
     nodeIndex,
     leadUs = 600_000_000,
+    reach = (reached) => new MemoryEngine(reached),
   } = options
-  const engine = new FaultyEngine(new MemoryEngine(store))
+  const engine = new FaultyEngine(reach(store))
   const timeline = new Timeline(clock)
   const events: string[] = []
   const owner = `node-${++started}`
