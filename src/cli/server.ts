@@ -35,6 +35,12 @@ export async function runServer(config: Config): Promise<void> {
       'nothing to serve: resp and http are both off; give one of them an address',
     )
   }
+  if (config.http === undefined && config.compat.length > 0) {
+    throw new FahaoError(
+      'CONFIG',
+      'compat is served where http is, which is off; give http an address, or the API one with --compat-http',
+    )
+  }
   const log = await openLog(config.logLevel)
   crashOnBugs(log)
   const node = await startNode(config, { onEvent: ({ level, message }) => log[level](message) })

@@ -207,6 +207,15 @@ describe('a server with nothing but an old port', () => {
     assertIncreasing(ids)
   })
 
+  test('refuses APIs that it was given no port for', async (t) => {
+    const lifetime = new Scope()
+    t.after(() => lifetime.end())
+    const args = [entry, 'serve', '--engine', 'memory:', '--http', 'off', '--compat', 'leaf']
+    const running = await startProcess(lifetime, { command: process.execPath, args })
+    assert.deepEqual(await running.exited, { code: 2, signal: null })
+    assert.match(running.output(), /CONFIG compat is served where http is.*--compat-http/)
+  })
+
   test('says which setting to change when the port is taken', async (t) => {
     const lifetime = new Scope()
     t.after(() => lifetime.end())
