@@ -226,7 +226,7 @@ export class EngineCatalogue implements Catalogue {
 
   async #raiseFloor(name: string, stored: StoredGenerator, floor: bigint): Promise<void> {
     if (isStrict(stored.definition.kind)) return (await this.open(name)).moveTo(floor - 1n)
-    await this.#records.seal(name, stored, floor)
+    await this.#records.raise(name, stored, floor)
     // Somebody may have opened it, and reserved below the floor, in the meantime.
     await this.#close(name, altered(name))
   }
@@ -266,7 +266,7 @@ export class EngineCatalogue implements Catalogue {
 function isLive(record: StoredRecord | undefined): boolean {
   if (record === undefined) return false
   try {
-    return readStored(record).state === 'live'
+    return readStored(record).state !== 'dropped'
   } catch {
     // Opening it again says what is wrong.
     return true

@@ -5,10 +5,11 @@
  *  1. A record is changed by conditional writes only.
  *  2. Every change of what is fixed, every drop and every creation after a drop raises the incarnation, and
  *     the floor of the new incarnation lies above every id of the old one.
+ *  3. A change of what is fixed goes through `altering`; nobody is shown a record in this state.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
-import { boundMax, type Engine } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import { type Definition, define, differences, fixedOptions } from './definition.ts'
 import { floorAfter } from './incarnation.ts'
 import { isRow, LegacyRows, rowStays } from './legacy-rows.ts'
@@ -23,6 +24,7 @@ import {
   type StoredGenerator,
   writeStored,
 } from './stored.ts'
+import { altering, completed, refuseReverted, seal } from './succession.ts'
 
 const changeTries = 20
 
@@ -77,12 +79,11 @@ export class GeneratorRecords {
         `start matters only when a generator is created; use FLOOR to move '${name}' forward`,
       )
     }
-    let before: StoredGenerator | undefined
-    const after = await this.#change(name, (found) => {
-      before = found
-      return this.#altered(name, found, changes)
-    })
-    if (after.stored.incarnation !== before?.incarnation) await this.seal(name, after.stored)
+    const begun = await this.#change(name, (before) => this.#altered(name, before, changes))
+    if (begun.stored.state !== 'altering') return begun
+    const after = await this.#complete(name, begun)
+    if (after?.stored.state !== 'live') throw noGenerator(name)
+    refuseReverted(name, begun.stored, after.stored)
     return after
   }
 
@@ -92,21 +93,12 @@ export class GeneratorRecords {
       if (isRow(record)) throw rowStays(name, this.#engine.legacyTable)
       return Promise.resolve({ ...before, state: 'dropped', incarnation: before.incarnation + 1n })
     })
-    await this.seal(name, stored)
+    await seal(this.#engine, name, stored)
   }
 
-  /**
-   * Makes the counter refuse earlier incarnations at once, rather than at the next reserve, and raises its
-   * bound to `floor`.
-   */
-  async seal(name: string, stored: StoredGenerator, floor = 0n): Promise<void> {
-    if (stored.definition.kind === 'snowflake') return
-    await this.#engine.reserve(generatorKey(name), {
-      size: 0n,
-      floor,
-      max: boundMax,
-      incarnation: stored.incarnation,
-    })
+  /** See `seal` in succession.ts. */
+  raise(name: string, stored: StoredGenerator, floor: bigint): Promise<void> {
+    return seal(this.#engine, name, stored, floor)
   }
 
   /** Live generators in byte order of their names, after `after`, at most `limit`; rows among them. */
@@ -129,9 +121,9 @@ export class GeneratorRecords {
       this.#rows.list(after, size),
     ])
     const own = records.map((record) => {
-      const { state, definition } = readStored(record)
+      const { state, definition, next } = readStored(record)
       const name = record.key.slice(generatorPrefix.length)
-      return { name, definition: state === 'live' ? definition : undefined }
+      return { name, definition: state === 'dropped' ? undefined : (next ?? definition) }
     })
     const byName = new Map<string, { name: string; definition: Definition | undefined }>()
     for (const row of rows) byName.set(row.name, row)
@@ -147,7 +139,14 @@ export class GeneratorRecords {
   async #read(name: string): Promise<ReadGenerator | undefined> {
     checkName(name)
     const record = await this.#engine.read(generatorKey(name))
-    return record && { record, stored: readStored(record) }
+    if (record === undefined) return undefined
+    const found = { record, stored: readStored(record) }
+    return found.stored.state === 'altering' ? this.#complete(name, found) : found
+  }
+
+  async #complete(name: string, begun: ReadGenerator): Promise<ReadGenerator | undefined> {
+    const after = await completed(this.#engine, name, begun, this.#timeline.nowUs())
+    return after ?? this.#read(name)
   }
 
   /** Changes a live record, again and again as long as others are faster. */
@@ -187,13 +186,14 @@ export class GeneratorRecords {
         `max is the domain that '${name}' scrambles; another would repeat ids: use another name`,
       )
     }
-    const floor = await this.#floorAfter(name, before, definition)
-    return { ...before, definition, incarnation: before.incarnation + 1n, floor, key: newKey(definition) }
+    // Tells in good time what cannot be done; reckoned anew once the old incarnation has ended.
+    await this.#floorAfter(name, before, definition)
+    return altering(before, definition)
   }
 
   /** Seals first: who dropped it may have died before, and its reserves could pass the floor. */
   async #floorAfterDrop(name: string, dropped: StoredGenerator, next: Definition): Promise<bigint> {
-    await this.seal(name, dropped)
+    await seal(this.#engine, name, dropped)
     return this.#floorAfter(name, dropped, next)
   }
 

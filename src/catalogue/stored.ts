@@ -11,13 +11,16 @@ export const generatorPrefix = 'generators/'
 
 /** A generator as stored. */
 export type StoredGenerator = {
-  readonly state: 'live' | 'dropped'
+  /** `altering`: about to go on as `next`; see succession.ts. */
+  readonly state: 'live' | 'altering' | 'dropped'
   readonly incarnation: bigint
   /** Raw values, or units of time, below this belong to earlier incarnations. */
   readonly floor: bigint
   readonly definition: Definition
   /** 32 hexadecimal digits; only where something is permuted. A secret. */
   readonly key: string | undefined
+  /** While altering: what it will be. */
+  readonly next?: Definition
 }
 
 /** A generator's record, read. */
@@ -53,21 +56,26 @@ function bigAsText(_key: string, value: unknown): unknown {
 /** A record's generator; ENGINE when it cannot be read. */
 export function readStored(record: StoredRecord): StoredGenerator {
   try {
-    const { state, incarnation, floor, definition, key } = JSON.parse(record.value)
-    const entries = Object.entries(definition).map(([name, value]) => [
-      name,
-      bigOptions.has(name) ? BigInt(value as string) : value,
-    ])
+    const { state, incarnation, floor, definition, key, next } = JSON.parse(record.value)
     return {
       state,
       incarnation: BigInt(incarnation),
       floor: BigInt(floor),
-      definition: Object.fromEntries(entries),
+      definition: readDefinition(definition),
       key,
+      ...(next !== undefined && { next: readDefinition(next) }),
     }
   } catch (cause) {
     throw new FahaoError('ENGINE', `the record ${record.key} cannot be read; restore it from a backup`, {
       cause,
     })
   }
+}
+
+function readDefinition(stored: Record<string, unknown>): Definition {
+  const entries = Object.entries(stored).map(([name, value]) => [
+    name,
+    bigOptions.has(name) ? BigInt(value as string) : value,
+  ])
+  return Object.fromEntries(entries)
 }

@@ -1,0 +1,79 @@
+/**
+ * How one incarnation follows another under a name that stays in use: in two writes, because what the old one can
+ * have issued is known only once nobody can go on with it.
+ *
+ * Invariants
+ *  1. The first write leaves the record `altering`, with the incarnation of the next life: from then on counters that
+ *     were sealed refuse the old one, and snowflakes that look at the record use no more time of it.
+ *  2. The floor of the next life is reckoned after that, and stands in the second write.
+ *  3. Whoever reads an `altering` record completes it before anything else, so that a crash between the two writes
+ *     holds up nobody; and only one of those who complete it succeeds.
+ */
+import { FahaoError, hasCode } from '../base/errors.ts'
+import { boundMax, type Engine } from '../engine/engine.ts'
+import type { Definition } from './definition.ts'
+import { floorAfter } from './incarnation.ts'
+import { newKey } from './permutation-key.ts'
+import {
+  generatorKey,
+  type ReadGenerator,
+  type StoredGenerator,
+  writeDefinition,
+  writeStored,
+} from './stored.ts'
+
+/** The record that begins the succession of `before` by `next`. */
+export function altering(before: StoredGenerator, next: Definition): StoredGenerator {
+  return { ...before, state: 'altering', incarnation: before.incarnation + 1n, next }
+}
+
+/** Completes what `altering` began. Undefined: somebody else was faster. `nowUs`: Unix µs. */
+export async function completed(
+  engine: Engine,
+  name: string,
+  { record, stored }: ReadGenerator,
+  nowUs: number,
+): Promise<ReadGenerator | undefined> {
+  await seal(engine, name, stored)
+  const after = await successor(engine, name, stored, nowUs)
+  const written = await engine.write(generatorKey(name), writeStored(after), record.version)
+  return written && { record: written, stored: after }
+}
+
+async function successor(
+  engine: Engine,
+  name: string,
+  stored: StoredGenerator,
+  nowUs: number,
+): Promise<StoredGenerator> {
+  const { next, ...old } = stored
+  const definition = next!
+  try {
+    const floor = await floorAfter(engine, name, stored, definition, nowUs)
+    return { state: 'live', incarnation: old.incarnation, floor, definition, key: newKey(definition) }
+  } catch (error) {
+    if (!hasCode(error, 'ERR')) throw error
+    // What was issued in the last moment leaves no room for it: the old life goes on where it was, in another.
+    return { ...old, state: 'live' }
+  }
+}
+
+/** Throws ERR when `after`, which came of `begun`, is what there was before. */
+export function refuseReverted(name: string, begun: StoredGenerator, after: StoredGenerator): void {
+  if (after.incarnation !== begun.incarnation) return
+  if (writeDefinition(after.definition) !== writeDefinition(begun.definition)) return
+  throw new FahaoError(
+    'ERR',
+    `what was issued under '${name}' in this very moment leaves no room for the change; use another name`,
+  )
+}
+
+/**
+ * Makes the counter refuse earlier incarnations at once, rather than at the next reserve, and raises its bound to
+ * `floor`.
+ */
+export async function seal(engine: Engine, name: string, stored: StoredGenerator, floor = 0n): Promise<void> {
+  if (stored.definition.kind === 'snowflake') return
+  const { incarnation } = stored
+  await engine.reserve(generatorKey(name), { size: 0n, floor, max: boundMax, incarnation })
+}
