@@ -1,0 +1,191 @@
+/**
+ * Decides which shards this node should take, and which it should give away.
+ *
+ * Invariants
+ *  1. Every node that knows the same records wants the same leader for each shard: the node that people wish for, or
+ *     the assigned one.
+ *  2. A free shard is taken by the wanted node at once, by any other that does not drain after `graceMs`.
+ *  3. A shard that somebody leads is moved only to a node that renews, and only when the set of nodes has been the
+ *     same for `settleMs`; at once when this node drains, after `noticeMs` when people wish it.
+ *  4. At most one change of a shard is under way here, and at most `changesMax` of all.
+ */
+import type { Clock, Timer } from '../base/clock.ts'
+import { describe } from '../base/errors.ts'
+import { assign, type Place } from './assignment.ts'
+import type { Handover } from './handover.ts'
+import type { Leaderships } from './leadership.ts'
+import type { Lease } from './lease.ts'
+import type { Observer } from './observer.ts'
+import type { NodeRecord } from './records.ts'
+import type { Timing } from './timing.ts'
+import type { View } from './view.ts'
+
+/** What is needed to decide. */
+export type BalanceOptions = {
+  readonly clock: Clock
+  readonly timing: Timing
+  readonly view: View
+  readonly lease: () => Lease
+  readonly leaderships: Leaderships
+  readonly handover: Handover
+  readonly observer: Observer
+  /** Whether this node wants to lead nothing. */
+  readonly isDraining: () => boolean
+  readonly onTrouble: (message: string) => void
+}
+
+const changesMax = 16
+
+/** See the invariants at the top of the file. */
+export class Balance {
+  readonly #options: BalanceOptions
+  readonly #clock: Clock
+  readonly #changes = new Map<number, Promise<void>>()
+  /** A change that came to nothing is not repeated before this, on the monotonic clock in µs. */
+  readonly #restUntilUs: number[]
+  #assigned: readonly string[] = []
+  #places = ''
+  #stableSinceUs = 0
+  #due: Timer | undefined
+  #soon = false
+  #stopped = false
+
+  constructor(options: BalanceOptions) {
+    this.#options = options
+    this.#clock = options.clock
+    this.#restUntilUs = new Array<number>(options.leaderships.shards).fill(0)
+  }
+
+  /** Node id of the one that should lead the shard; empty when there is none. */
+  wanted(shard: number): string {
+    const to = this.wished(shard)
+    return to === '' ? this.assigned(shard) : to
+  }
+
+  /** Node id that people wish for, if that node can lead; empty otherwise. */
+  wished(shard: number): string {
+    const to = this.#options.view.wish(shard)?.value.to ?? ''
+    return to !== '' && this.#options.view.isAlive(to) && !this.#drains(this.#options.view.node(to)!.value)
+      ? to
+      : ''
+  }
+
+  /** Node id that the shard is assigned to; empty when there are no nodes. */
+  assigned(shard: number): string {
+    this.#assign()
+    return this.#assigned[shard] ?? ''
+  }
+
+  /** Decides in a moment, once, however often it is called. */
+  soon(): void {
+    if (this.#soon || this.#stopped) return
+    this.#soon = true
+    queueMicrotask(() => {
+      this.#soon = false
+      this.#decide()
+    })
+  }
+
+  /** Takes nothing any more, and gives away what is led here, also to nobody. Resolves when that is done. */
+  async giveAllAway(): Promise<void> {
+    this.#stopped = true
+    this.#due?.cancel()
+    while (this.#changes.size > 0 || this.#heldShards().length > 0) {
+      for (const shard of this.#heldShards()) if (!this.#changes.has(shard)) this.#change(shard)
+      await Promise.all(this.#changes.values())
+    }
+  }
+
+  #decide(): void {
+    if (this.#stopped || !this.#options.lease().check()) return
+    this.#assign()
+    this.#due?.cancel()
+    let nextUs = Number.POSITIVE_INFINITY
+    for (let shard = 0; shard < this.#assigned.length; shard++) {
+      if (this.#changes.has(shard)) continue
+      const atUs = this.#dueUs(shard)
+      if (atUs === undefined) continue
+      if (atUs > this.#clock.monoUs()) nextUs = Math.min(nextUs, atUs)
+      else if (this.#changes.size < changesMax) this.#change(shard)
+    }
+    if (nextUs < Number.POSITIVE_INFINITY) {
+      this.#due = this.#clock.timer((nextUs - this.#clock.monoUs()) / 1000 + 1, () => this.soon())
+    }
+  }
+
+  /** From when on something should be done about a shard, on the monotonic clock in µs; undefined: nothing. */
+  #dueUs(shard: number): number | undefined {
+    const { leaderships, lease } = this.#options
+    const restUs = this.#restUntilUs[shard]!
+    if (leaderships.held(shard) !== undefined) {
+      const to = this.wanted(shard)
+      return to === '' || to === lease().id || !this.#renews(to)
+        ? undefined
+        : Math.max(restUs, this.#movableUs(shard))
+    }
+    const vacantUs = leaderships.vacantUs(shard)
+    if (vacantUs === undefined) return undefined
+    if (this.wanted(shard) === lease().id) return Math.max(restUs, vacantUs)
+    if (this.#options.isDraining()) return undefined
+    return Math.max(restUs, vacantUs + this.#options.timing.graceMs * 1000)
+  }
+
+  #movableUs(shard: number): number {
+    const { timing, view, isDraining } = this.#options
+    if (isDraining()) return 0
+    if (this.wished(shard) !== '') return view.wish(shard)!.seenUs + timing.noticeMs * 1000
+    return this.#stableSinceUs + timing.settleMs * 1000
+  }
+
+  #change(shard: number): void {
+    const { leaderships, handover, lease, timing, onTrouble } = this.#options
+    const giving = leaderships.held(shard) !== undefined
+    const change = giving ? handover.handOver(shard, () => this.#successor(shard)) : handover.take(shard)
+    const done = change
+      .catch((error: unknown) => {
+        // Those that stand by try again in a moment; the lease says if the engine stays away.
+        if (lease().check()) onTrouble(`shard ${shard} could not be taken: ${describe(error)}`)
+      })
+      .then(() => {
+        this.#changes.delete(shard)
+        this.#restUntilUs[shard] = this.#clock.monoUs() + timing.retryMs * 1000
+        this.soon()
+      })
+    this.#changes.set(shard, done)
+  }
+
+  /** To whom a shard goes that has stopped issuing here. */
+  #successor(shard: number): string {
+    const to = this.wanted(shard)
+    const self = this.#options.lease().id
+    if (to !== '' && to !== self && this.#renews(to)) return to
+    return this.#stopped ? '' : self
+  }
+
+  #heldShards(): number[] {
+    const { leaderships, lease } = this.#options
+    return lease().over ? [] : leaderships.mine().filter((shard) => leaderships.held(shard) !== undefined)
+  }
+
+  #renews(id: string): boolean {
+    return this.#options.observer.silentMs(id) < this.#options.timing.renewMs * 2
+  }
+
+  #drains({ id, draining }: NodeRecord): boolean {
+    return draining || (id === this.#options.lease().id && this.#options.isDraining())
+  }
+
+  #assign(): void {
+    const { view, leaderships } = this.#options
+    const living = [...view.nodes()].map(({ value }) => value).filter(({ id }) => view.isAlive(id))
+    const willing = living.filter((node) => !this.#drains(node))
+    const places: Place[] = (willing.length > 0 ? willing : living)
+      .map(({ id, resp, http }) => ({ id, address: resp ?? http ?? id }))
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+    const key = JSON.stringify(places)
+    if (key === this.#places) return
+    this.#places = key
+    this.#stableSinceUs = this.#clock.monoUs()
+    this.#assigned = assign(leaderships.shards, places)
+  }
+}

@@ -1,0 +1,337 @@
+/**
+ * Who may issue what: the part that one process takes in a cluster. Everything above asks here, and nowhere else.
+ *
+ *     const cluster = new Cluster({ engine, clock, cluster: 'ids', shards: 16, … })
+ *     await cluster.start()
+ *     cluster.listen({ onLosing: async ({ shard }) => giveBack(shard), … })
+ *     // in every callback that brought requests, before issuing for any of them:
+ *     const here = cluster.here(slot)              // undefined: park, redirect or forward
+ *     const lead = await cluster.leadWithin(slot, 2000)
+ *
+ * Invariants
+ *  1. `here(slot)` answers only while the lease's deadline has not passed, which it looks up each time.
+ *  2. When the lease lapses, listeners are told before the call that noticed it returns.
+ *  3. A process that was declared dead has dropped every leadership before it joins again, under a fresh id.
+ */
+import type { Clock } from '../base/clock.ts'
+import { describe, FahaoError } from '../base/errors.ts'
+import { Balance } from './balance.ts'
+import type { ClusterEvent } from './events.ts'
+import { Feed } from './feed.ts'
+import { Handover } from './handover.ts'
+import { type Here, type Lead, Leaderships } from './leadership.ts'
+import { Lease } from './lease.ts'
+import { Looks } from './looks.ts'
+import { Observer } from './observer.ts'
+import { Bell, within } from './pauses.ts'
+import type { ClusterListener, ClusterOptions } from './options.ts'
+import { shardKey, wishKey } from './records.ts'
+import { agreeOnSettings } from './settings.ts'
+import { shardTable } from './slots.ts'
+import { type ClusterStatus, nodeTable, shardTableOf } from './status.ts'
+import { type Timing, timing } from './timing.ts'
+import { View } from './view.ts'
+import { wish } from './wishes.ts'
+
+/** See the top of the file. */
+export class Cluster {
+  readonly #options: ClusterOptions
+  readonly #clock: Clock
+  readonly #timing: Timing
+  readonly #shardOf: Uint16Array
+  readonly #view: View
+  readonly #observer: Observer
+  readonly #leaderships: Leaderships
+  readonly #handover: Handover
+  readonly #balance: Balance
+  readonly #looks: Looks
+  readonly #feed: Feed
+  readonly #listeners = new Set<ClusterListener>()
+  readonly #bell: Bell
+  #lease: Lease
+  #draining = false
+  #closing = false
+  #abandoned = false
+  /** Node id under which this process has joined. */
+  #joinedAs = ''
+  readonly #joined = Promise.withResolvers<void>()
+
+  /** Starts nothing. Refuses a lease that cannot work: CONFIG. */
+  constructor(options: ClusterOptions) {
+    const { engine, clock, shards } = options
+    this.#options = options
+    this.#clock = clock
+    this.#timing = timing(options)
+    this.#shardOf = shardTable(shards)
+    this.#bell = new Bell(clock)
+    const onTrouble = (message: string) => this.#tell({ type: 'trouble', message })
+    const each = <Value>(make: (shard: number) => Value) =>
+      Array.from({ length: shards }, (_, at) => make(at))
+    this.#view = new View(
+      clock,
+      { shards: each(shardKey), wishes: each(wishKey) },
+      { onNode: (id) => this.#onNode(id), onShard: (shard) => this.#onShard(shard), onTrouble },
+    )
+    const view = this.#view
+    const lease = () => this.#lease
+    this.#lease = this.#newLease()
+    this.#observer = new Observer({
+      engine,
+      clock,
+      timing: this.#timing,
+      self: () => this.#lease.id,
+      learn: (stored) => view.learn(stored),
+      onDeclaredDead: ({ id }, silentMs) => this.#tell({ type: 'declaredDead', node: id, silentMs }),
+      onTrouble,
+    })
+    this.#leaderships = new Leaderships(shards, clock, view, lease, {
+      onWon: (here, from, vacantMs) => this.#onWon(here, from, vacantMs),
+      onLost: (here, to) => this.#onLost(here, to),
+    })
+    const needs = { clock, timing: this.#timing, view, lease, leaderships: this.#leaderships, onTrouble }
+    this.#handover = new Handover({
+      ...needs,
+      engine,
+      onLosing: (here) => this.#onLosing(here),
+      isAbandoned: () => this.#abandoned,
+      onHandedOver: (handedOver) => this.#tell({ type: 'handedOver', ...handedOver }),
+    })
+    this.#balance = new Balance({
+      ...needs,
+      handover: this.#handover,
+      observer: this.#observer,
+      isDraining: () => this.#draining || this.#closing,
+    })
+    this.#looks = new Looks((shard) => this.#handover.read(shard))
+    this.#feed = new Feed({
+      ...needs,
+      engine,
+      observer: this.#observer,
+      mayJudge: () => this.#lease.check(),
+      onLook: () => this.#balance.soon(),
+    })
+  }
+
+  /** This process's node id; another one after each time that it was declared dead. */
+  get nodeId(): string {
+    return this.#lease.id
+  }
+
+  /** How many shards there are. */
+  get shards(): number {
+    return this.#leaderships.shards
+  }
+
+  /** The shard of a slot. */
+  shardOf(slot: number): number {
+    return this.#shardOf[slot]!
+  }
+
+  /**
+   * Joins. Resolves when this node is one of the cluster's; tries until then, or until it is closed. Rejects with
+   * CONFIG when the installation has other settings.
+   */
+  async start(): Promise<void> {
+    await this.#agree()
+    if (this.#closing) return
+    await this.#feed.start()
+    if (this.#closing) return
+    void this.#lease.start()
+    await this.#joined.promise
+  }
+
+  /** Whether this node may lead: one look at two clocks. If not, listeners have been told when this returns. */
+  check(): boolean {
+    return this.#lease.check()
+  }
+
+  /** This node's leadership of a slot; undefined: it must not issue for it now. The lease has been checked. */
+  here(slot: number): Here | undefined {
+    const here = this.#leaderships.held(this.#shardOf[slot]!)
+    return here !== undefined && this.#lease.check() ? here : undefined
+  }
+
+  /** As `here`, for callers that have called `check()` in the same callback. */
+  held(slot: number): Here | undefined {
+    return this.#leaderships.held(this.#shardOf[slot]!)
+  }
+
+  /** Who leads a slot, as far as is known now. */
+  lead(slot: number): Lead {
+    return this.#leaderships.look(this.#shardOf[slot]!)
+  }
+
+  /**
+   * Who leads a slot, waiting up to `waitMs` for somebody to. `sentHere`: another node said that this one does.
+   * Then, and when this node is the one that should lead, the engine is asked before the answer is another node:
+   * so two nodes never send a request back and forth.
+   */
+  async leadWithin(slot: number, waitMs: number, sentHere = false): Promise<Lead> {
+    const shard = this.#shardOf[slot]!
+    const untilUs = this.#clock.monoUs() + waitMs * 1000
+    let lead = this.#leaderships.look(shard)
+    if (lead.state === 'elsewhere' && (sentHere || this.#balance.wanted(shard) === this.nodeId)) {
+      await within(this.#clock, waitMs, this.#looks.look(shard)).catch(() => {})
+      lead = this.#leaderships.look(shard)
+    }
+    while (lead.state === 'nobody') {
+      const leftMs = (untilUs - this.#clock.monoUs()) / 1000
+      if (leftMs <= 0 || this.#abandoned) break
+      await within(this.#clock, leftMs, this.#leaderships.changed(shard)).catch(() => {})
+      lead = this.#leaderships.look(shard)
+    }
+    return lead
+  }
+
+  /** Has `listener` told of this node's leaderships from now on. Returns what ends that. */
+  listen(listener: ClusterListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** A reserve with this leadership's fence was refused as STALE: somebody newer leads. */
+  sealedOut(here: Here): void {
+    this.#tell({ type: 'sealedOut', shard: here.shard, fence: here.fence })
+    void this.#looks.look(here.shard)
+  }
+
+  /**
+   * Has a shard led by the node that is named for as long as it lives, or, undefined, by the one that it is assigned
+   * to. Resolves when the wish is recorded; it is carried out a moment later. Rejects with ERR where that
+   * cannot be.
+   */
+  async move(shard: number, to: string | undefined): Promise<void> {
+    if (!(shard >= 0 && shard < this.shards))
+      throw new FahaoError('ERR', `there is no shard ${shard}; the last one is ${this.shards - 1}`)
+    const node = to === undefined ? undefined : this.#view.node(to)?.value
+    if (to !== undefined && (node === undefined || node.deadBy !== undefined))
+      throw new FahaoError('ERR', `there is no living node ${to}; look at the cluster's status`)
+    if (node?.draining) throw new FahaoError('ERR', `node ${to} is draining; end that first`)
+    await wish(this.#options.engine, shard, to)
+    this.#feed.hurry()
+  }
+
+  /** Gives away every shard and takes none, or, `false`, takes part again. Resolves when the others can know. */
+  async drain(draining = true): Promise<void> {
+    this.#draining = draining
+    await this.#lease.renew()
+    this.#balance.soon()
+  }
+
+  /** The cluster as this node sees it. */
+  status(): ClusterStatus {
+    return {
+      cluster: this.#options.cluster,
+      self: this.nodeId,
+      leaseLeftMs: this.#lease.leftMs,
+      nodes: nodeTable(this.#view, this.#observer, this.#leaderships, this.nodeId),
+      shards: shardTableOf(this.#view, this.#leaderships, this.#balance),
+    }
+  }
+
+  /** Leaves: gives everything away, removes the node record. Takes a lease at most when the engine is away. */
+  async close(): Promise<void> {
+    if (this.#closing) return
+    this.#closing = true
+    await within(this.#clock, this.#timing.ttlMs, this.#balance.giveAllAway()).catch(() => {})
+    this.#abandoned = true
+    this.#bell.ring()
+    const id = this.nodeId
+    await this.#lease.leave()
+    this.#leaderships.dropAll()
+    this.#joined.resolve()
+    await this.#feed.stop()
+    this.#tell({ type: 'left', node: id })
+  }
+
+  async #agree(): Promise<void> {
+    const { engine, cluster, shards } = this.#options
+    while (!this.#closing) {
+      try {
+        return await within(this.#clock, this.#timing.ttlMs, agreeOnSettings(engine, { cluster, shards }))
+      } catch (error) {
+        if (!(error instanceof FahaoError && error.retryable)) throw error
+        this.#tell({ type: 'trouble', message: `the settings could not be agreed on: ${describe(error)}` })
+        await this.#bell.pause(this.#timing.retryMs)
+      }
+    }
+  }
+
+  #newLease(): Lease {
+    const { engine, newNodeId, resp, http, version } = this.#options
+    const joinedMs = Math.floor(this.#clock.wallUs() / 1000)
+    return new Lease({
+      engine,
+      clock: this.#clock,
+      timing: this.#timing,
+      id: newNodeId(),
+      describe: () => ({ resp, http, joinedMs, draining: this.#draining || this.#closing, version }),
+      learn: (stored) => this.#view.learn(stored),
+      onLapse: (reason) => this.#onLapse(reason),
+      onResume: (lapsedMs) => this.#onResume(lapsedMs),
+      onDeath: (by) => this.#onDeath(by),
+      onTrouble: (message) => this.#tell({ type: 'trouble', message }),
+    })
+  }
+
+  #onLapse(reason: string): void {
+    for (const { onLapse } of this.#listeners) onLapse?.()
+    this.#tell({ type: 'lapsed', node: this.nodeId, reason })
+    this.#leaderships.wakeAll()
+  }
+
+  #onResume(lapsedMs: number): void {
+    const node = this.nodeId
+    if (this.#joinedAs === node) {
+      for (const { onResume } of this.#listeners) onResume?.()
+      this.#tell({ type: 'resumed', node, lapsedMs })
+    } else {
+      this.#joinedAs = node
+      this.#tell({ type: 'joined', node })
+      this.#joined.resolve()
+    }
+    this.#leaderships.wakeAll()
+    this.#balance.soon()
+  }
+
+  #onDeath(by: string | undefined): void {
+    const node = this.nodeId
+    this.#leaderships.dropAll()
+    this.#tell({ type: 'died', node, by: by ?? '' })
+    if (this.#closing) return
+    this.#lease = this.#newLease()
+    void this.#lease.start()
+  }
+
+  #onNode(id: string): void {
+    const known = this.#view.node(id)
+    if (known === undefined) this.#observer.forget(id)
+    else this.#observer.observe([known])
+    this.#leaderships.refreshNode(id)
+    this.#balance.soon()
+  }
+
+  #onShard(shard: number): void {
+    this.#leaderships.refresh(shard)
+    this.#balance.soon()
+  }
+
+  #onWon(here: Here, from: string, vacantMs: number): void {
+    for (const { onWon } of this.#listeners) onWon?.(here)
+    this.#tell({ type: 'won', shard: here.shard, fence: here.fence, from, vacantMs })
+  }
+
+  #onLost(here: Here, to: string): void {
+    for (const { onLost } of this.#listeners) onLost?.(here)
+    this.#tell({ type: 'lost', shard: here.shard, fence: here.fence, to })
+  }
+
+  async #onLosing(here: Here): Promise<void> {
+    const stops = [...this.#listeners].map(({ onLosing }) => onLosing?.(here, this.#timing.releaseMs))
+    await Promise.all(stops)
+  }
+
+  #tell(event: ClusterEvent): void {
+    this.#options.onEvent(event)
+  }
+}

@@ -1,0 +1,64 @@
+/** All durations of a cluster, derived from the lease. Every node of a cluster must be started with the same lease. */
+import { FahaoError } from '../base/errors.ts'
+
+/** Durations in ms. */
+export type Timing = {
+  /** A node that has not renewed for this long, and for the margin, may be declared dead. */
+  readonly ttlMs: number
+  /**
+   * How much earlier a node stops, and how much later others believe that it has. Twice this covers monotonic
+   * clocks that run at different rates (20 % of a lease, where quartz differs by less than 0.1 %), and the rest
+   * of a callback that began just before the deadline.
+   */
+  readonly marginMs: number
+  /** From one renewal to the next. Also the longest wait for one answer of the engine. */
+  readonly renewMs: number
+  /** From one full look at all records to the next; watches tell of changes sooner where the engine can. */
+  readonly pollMs: number
+  /** Pause after a call that failed. */
+  readonly retryMs: number
+  /** For how long others leave a free shard to the node that it is assigned to. */
+  readonly graceMs: number
+  /** For how long the set of nodes must have been the same before a shard that somebody leads is moved. */
+  readonly settleMs: number
+  /** For how long a wish is known before it is carried out, so that its node knows of it too. */
+  readonly noticeMs: number
+  /** The longest time that releases may take during a hand-over. */
+  readonly releaseMs: number
+  /** After this, a record which says that a node is dead is removed. */
+  readonly forgetMs: number
+}
+
+/** What may be set; the rest follows. */
+export type TimingOptions = {
+  /** Default 3 s, at least 100 ms. */
+  readonly leaseTtlMs?: number | undefined
+  /** Default a tenth of the lease. */
+  readonly marginMs?: number | undefined
+  /** Default: the lease. */
+  readonly settleMs?: number | undefined
+  /** Default 50 ms. */
+  readonly releaseMs?: number | undefined
+}
+
+/** Refuses what cannot work: CONFIG. */
+export function timing(options: TimingOptions): Timing {
+  const ttlMs = options.leaseTtlMs ?? 3000
+  const marginMs = options.marginMs ?? ttlMs / 10
+  if (!(ttlMs >= 100))
+    throw new FahaoError('CONFIG', `a lease of ${ttlMs} ms is too short; give --lease-ttl at least 100ms`)
+  if (!(marginMs >= 0 && marginMs <= ttlMs / 3))
+    throw new FahaoError('CONFIG', `a margin of ${marginMs} ms must be at most a third of the lease`)
+  return {
+    ttlMs,
+    marginMs,
+    renewMs: ttlMs / 3,
+    pollMs: ttlMs / 6,
+    retryMs: ttlMs / 20,
+    graceMs: ttlMs / 3,
+    settleMs: options.settleMs ?? ttlMs,
+    noticeMs: ttlMs / 10,
+    releaseMs: options.releaseMs ?? 50,
+    forgetMs: Math.max(600_000, ttlMs * 100),
+  }
+}
