@@ -111,12 +111,21 @@ export class Worker {
    * Rejects with WORKERID when the id is somebody else's, EXHAUSTED when the pool is, UNAVAILABLE, UNKNOWN.
    */
   secure(untilUs: number): Promise<void> {
-    const next = this.#securing.then(
-      () => this.#secure(untilUs),
-      () => this.#secure(untilUs),
-    )
-    this.#securing = next
-    return next
+    return this.#inTurn(() => this.#secure(untilUs))
+  }
+
+  /**
+   * Looks whether the worker id is still this node's, in a store that may have forgotten the claim. Resolves to
+   * false when it was and is no longer: what was reserved under it must not be used any more.
+   */
+  async confirm(): Promise<boolean> {
+    const { claim } = this
+    await this.#inTurn(async () => {
+      if (this.#held === undefined) return
+      this.#unsettled = true
+      await this.#settle()
+    })
+    return this.#held !== undefined || claim === 0
   }
 
   /** Gives the unused time back, so that the next start can take the id at once. Never rejects. */
@@ -129,6 +138,12 @@ export class Worker {
     if (boundUs >= held.record.boundUs) return
     const value = JSON.stringify({ ...held.record, boundUs })
     await this.#options.engine.write(recordKey(held.id), value, held.version).catch(() => undefined)
+  }
+
+  #inTurn(task: () => Promise<void>): Promise<void> {
+    const next = this.#securing.then(task, task)
+    this.#securing = next
+    return next
   }
 
   async #secure(untilUs: number): Promise<void> {

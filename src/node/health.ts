@@ -3,15 +3,23 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Health } from './node.ts'
 
-/** The health of a node. Asks nobody: cheap enough for a probe every second. */
-export function healthOf(engine: Engine, catalogue: Catalogue, stopping: boolean): Health {
+/**
+ * The health of a node. Asks nobody: cheap enough for a probe every second.
+ * @param trouble why nothing is reserved though the engine may answer.
+ */
+export function healthOf(
+  engine: Engine,
+  catalogue: Catalogue,
+  stopping: boolean,
+  trouble: string | undefined,
+): Health {
   const inHandSeconds = shortestSeconds(catalogue)
   if (stopping) return { state: 'stopping', reason: 'this node is stopping', inHandSeconds }
-  const { state, reason } = engine.status()
-  if (state === 'up') return { state: 'ok', reason: undefined, inHandSeconds }
+  const { state, reason = 'the engine is down' } = engine.status()
+  if (state === 'up' && trouble === undefined) return { state: 'ok', reason: undefined, inHandSeconds }
   // Without the engine ids go on while they last, and where nothing is in hand nothing will come.
   const goesOn = [...catalogue.inUse()].some((generator) => generator.stats().inHand > 0)
-  return { state: goesOn ? 'degraded' : 'down', reason: reason ?? 'the engine is down', inHandSeconds }
+  return { state: goesOn ? 'degraded' : 'down', reason: trouble ?? reason, inHandSeconds }
 }
 
 /**

@@ -7,10 +7,14 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { ServerView, Session } from '../commands/context.ts'
 import type { Engine, Ownership } from '../engine/engine.ts'
 import type { Config } from './config.ts'
+import type { EngineCall } from './engine-calls.ts'
 
 /** Whether this node can do its work. */
 export type Health = {
-  /** `ok`: the engine is up. `degraded`: it is not, ids go on from what is in hand. `down`: new ids will not come. */
+  /**
+   * `ok`: the engine is up. `degraded`: it is not, or has forgotten writes, and ids go on from what is in hand.
+   * `down`: new ids will not come.
+   */
   readonly state: 'ok' | 'degraded' | 'down' | 'stopping'
   /** One line on why it is not ok. */
   readonly reason: string | undefined
@@ -43,6 +47,10 @@ export interface FahaoNode {
   /** Makes a transport known to INFO and CLIENT LIST. */
   attach(transport: Transport): void
   health(): Health
+  /** How often the engine has been found to have forgotten acknowledged writes. */
+  readonly regressions: number
+  /** Tells of every call of the engine from now on, once it is over. The listener must not throw. */
+  onEngineCall(listener: (call: EngineCall) => void): void
   ownership(): Promise<Ownership>
   /** See `Engine.advance`. */
   advance(gap: bigint): Promise<number>

@@ -6,10 +6,13 @@ import { type ClockStep, Timeline } from '../base/timeline.ts'
 import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
 import type { InfoSection, ServerView, Session } from '../commands/context.ts'
+import type { Engine, EngineOptions } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import { mendWorkers } from '../issuing/mend-workers.ts'
 import { Worker } from '../issuing/worker.ts'
 import { type Config, settingsText } from './config.ts'
+import { type EngineCall, TimedEngine } from './engine-calls.ts'
+import { Failover } from './failover.ts'
 import { healthOf } from './health.ts'
 import type { FahaoNode, NodeEvent, Transport } from './node.ts'
 import { version } from './version.ts'
@@ -23,13 +26,27 @@ export type NodeDeps = {
   readonly onEvent?: (event: NodeEvent) => void
 }
 
+const patienceMs = 3000
+
 /** Opens the engine, creates the configured generators, and is ready to issue. Rejects with CONFIG or ENGINE. */
 export async function startNode(config: Config, deps: NodeDeps = {}): Promise<FahaoNode> {
   const clock = deps.clock ?? systemClock
   const random = deps.random ?? systemRandom
   const onEvent = deps.onEvent ?? (() => {})
   const fixedId = proposeWorkerId(config.workerId, thisMachine())
-  const engine = await openEngine(config.engine, { clock, callTimeoutMs: config.callTimeoutMs, onEvent })
+  const failover = new Failover({ clock, random, gap: config.failoverGap, onEvent })
+  const listeners: ((call: EngineCall) => void)[] = []
+  const opened = await openPatiently(config, {
+    clock,
+    callTimeoutMs: config.callTimeoutMs,
+    unsafe: config.unsafeEngine,
+    onEvent,
+    onRegressed: (reason) => failover.noticed(reason),
+  })
+  const engine = new TimedEngine(opened, clock, (call) => {
+    if (hasCode(call.error, 'REGRESSED')) failover.noticed(call.error.message)
+    for (const listener of listeners) listener(call)
+  })
   try {
     const timeline = new Timeline(clock, {
       leadMaxUs: config.leadMaxMs * 1000,
@@ -59,7 +76,19 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       nodeIndex: nodeIndex === undefined ? undefined : { value: nodeIndex, width: String(nodeIndex).length },
     })
     await createConfigured(catalogue, config, onEvent)
-    return wire(config, { clock, engine, timeline, worker, catalogue, runId })
+    const node = wire(config, { clock, engine, timeline, worker, catalogue, runId, failover, listeners })
+    failover.begin({
+      isRegressed: () => isRegressed(engine),
+      confirmWorker: async () => {
+        if (!(await worker.confirm())) await catalogue.reopenAll()
+      },
+      advance: (gap) => engine.advance(gap, mendWorkers(timeline.nowUs(), config.leadMs * 1000)),
+      reload: async () => {
+        await catalogue.reopenAll()
+        await createConfigured(catalogue, config, onEvent)
+      },
+    })
+    return node
   } catch (error) {
     await engine.close()
     throw error
@@ -73,9 +102,14 @@ type Parts = {
   readonly worker: Worker
   readonly catalogue: EngineCatalogue
   readonly runId: string
+  readonly failover: Failover
+  readonly listeners: ((call: EngineCall) => void)[]
 }
 
-function wire(config: Config, { clock, engine, timeline, worker, catalogue, runId }: Parts): FahaoNode {
+function wire(
+  config: Config,
+  { clock, engine, timeline, worker, catalogue, runId, failover, listeners }: Parts,
+): FahaoNode {
   const transports: Transport[] = []
   let closing: Promise<void> | undefined
   const server: ServerView = {
@@ -104,7 +138,11 @@ function wire(config: Config, { clock, engine, timeline, worker, catalogue, runI
       return worker.id < 0 ? undefined : worker.id
     },
     attach: (transport) => transports.push(transport),
-    health: () => healthOf(engine, catalogue, closing !== undefined),
+    health: () => healthOf(engine, catalogue, closing !== undefined, failover.trouble),
+    get regressions() {
+      return failover.count
+    },
+    onEngineCall: (listener) => listeners.push(listener),
     ownership: () => engine.ownership(),
     async advance(gap) {
       const raised = await engine.advance(gap, mendWorkers(timeline.nowUs(), config.leadMs * 1000))
@@ -113,12 +151,37 @@ function wire(config: Config, { clock, engine, timeline, worker, catalogue, runI
     },
     close() {
       closing ??= (async () => {
+        failover.close()
         await catalogue.close()
         await worker.release()
         await engine.close()
       })()
       return closing
     },
+  }
+}
+
+/** Says so when the engine keeps a start waiting. */
+async function openPatiently(config: Config, options: EngineOptions): Promise<Engine> {
+  const patience = options.clock.timer(patienceMs, () => {
+    const scheme = config.engine.split(':', 1)[0]
+    options.onEvent({ level: 'warn', message: `the engine (${scheme}) does not answer yet; still trying` })
+  })
+  try {
+    return await openEngine(config.engine, options)
+  } finally {
+    patience.cancel()
+  }
+}
+
+/** Asks by a write that changes nothing: no record ever has version 0. */
+async function isRegressed(engine: Engine): Promise<boolean> {
+  try {
+    await engine.remove('none', 0n)
+    return false
+  } catch (error) {
+    if (hasCode(error, 'REGRESSED')) return true
+    throw error
   }
 }
 

@@ -10,10 +10,10 @@ const idle = { inHand: 0, inHandSeconds: Number.POSITIVE_INFINITY, ratePerSecond
 const busy = { inHand: 500, inHandSeconds: 50, ratePerSecond: 10, waiting: 0 }
 const dry = { inHand: 0, inHandSeconds: 0, ratePerSecond: 10, waiting: 3 }
 
-function health(state: 'up' | 'down', generators: readonly Figures[], stopping = false) {
+function health(state: 'up' | 'down', generators: readonly Figures[], stopping = false, trouble?: string) {
   const engine = { status: () => (state === 'up' ? { state } : { state, reason: 'the disk is gone' }) }
   const catalogue = { inUse: () => generators.map((figures) => ({ stats: () => figures })) }
-  return healthOf(engine as unknown as Engine, catalogue as unknown as Catalogue, stopping)
+  return healthOf(engine as unknown as Engine, catalogue as unknown as Catalogue, stopping, trouble)
 }
 
 describe('the health of a node', () => {
@@ -33,6 +33,16 @@ describe('the health of a node', () => {
       reason: 'the disk is gone',
       inHandSeconds: 0,
     })
+  })
+
+  it('is degraded while nothing is reserved because the engine has forgotten, and says what to do', () => {
+    const trouble = 'nothing is reserved; run `fahao advance`'
+    assert.deepEqual(health('up', [busy], false, trouble), {
+      state: 'degraded',
+      reason: trouble,
+      inHandSeconds: 50,
+    })
+    assert.equal(health('up', [dry], false, trouble).state, 'down')
   })
 
   it('is down without the engine and without ids', () => {

@@ -1,0 +1,140 @@
+/**
+ * What a node does when its engine has forgotten acknowledged writes: a failover that lost some, an older copy that
+ * was put in its place.
+ *
+ * Invariants
+ *  1. One recovery at a time, however often the loss is noticed meanwhile.
+ *  2. Bounds are raised here only by a gap that was configured, and only while the engine says that it must be.
+ *  3. The worker id is looked at anew before anything else, and everything else afterwards, whoever raised the bounds.
+ *  4. After `close` nothing begins.
+ */
+import { type Clock, type Random, sleep } from '../base/clock.ts'
+import { describe } from '../base/errors.ts'
+import type { NodeEvent } from './node.ts'
+
+/** What a recovery is made of. Each may reject; it is tried again then. */
+export type RecoverySteps = {
+  /** Whether the engine still refuses writes because it has forgotten some. */
+  readonly isRegressed: () => Promise<boolean>
+  /** Stops using the worker id if the store has forgotten that it is this node's. */
+  readonly confirmWorker: () => Promise<void>
+  /** See `Engine.advance`. */
+  readonly advance: (gap: bigint) => Promise<number>
+  /** Reads every record anew. */
+  readonly reload: () => Promise<void>
+}
+
+/** What a failover takes from its node. */
+export type FailoverOptions = {
+  readonly clock: Clock
+  readonly random: Random
+  /** By how much bounds are raised; 0: somebody else does. */
+  readonly gap: bigint
+  readonly onEvent: (event: NodeEvent) => void
+}
+
+const pauseMinMs = 250
+const pauseMaxMs = 5000
+const quietUs = 60_000_000
+
+/** See the invariants at the top of the file. */
+export class Failover {
+  /** How often the engine has been found to have forgotten. */
+  count = 0
+  readonly #options: FailoverOptions
+  #steps: RecoverySteps | undefined
+  #pauseMs = pauseMinMs
+  /** Why nothing is reserved, from the moment of notice until recovery. */
+  #trouble: string | undefined
+  #recoveredUs = Number.NEGATIVE_INFINITY
+  #recovering: Promise<void> | undefined
+  #closed = false
+
+  constructor(options: FailoverOptions) {
+    this.#options = options
+  }
+
+  /** The node is complete: what was noticed earlier is dealt with now. */
+  begin(steps: RecoverySteps): void {
+    this.#steps = steps
+    this.#recover()
+  }
+
+  /** The engine has been found to have forgotten; `reason` in one line. */
+  noticed(reason: string): void {
+    if (this.#closed || this.#trouble !== undefined) return
+    const { clock, gap } = this.#options
+    const next =
+      gap > 0n
+        ? `every bound is being raised by failover-gap ${gap}`
+        : 'run `fahao advance --by N` on any one node, with more ids than any generator can have issued in what is lost'
+    this.#trouble = `nothing is reserved, because the engine has forgotten writes (${reason}); ${next}`
+    this.count++
+    // A gap that is too small is raised again and again; that must not become a tight loop.
+    if (clock.monoUs() - this.#recoveredUs > quietUs) this.#pauseMs = pauseMinMs
+    this.#tell('error', this.#trouble)
+    this.#recover()
+  }
+
+  /** Why nothing is reserved now, and what is done about it; undefined when all is well. */
+  get trouble(): string | undefined {
+    return this.#trouble
+  }
+
+  /** Begins nothing any more. */
+  close(): void {
+    this.#closed = true
+  }
+
+  #recover(): void {
+    const steps = this.#steps
+    if (steps === undefined || this.#trouble === undefined || this.#recovering !== undefined) return
+    this.#recovering = this.#run(steps).finally(() => {
+      this.#recovering = undefined
+    })
+  }
+
+  async #run(steps: RecoverySteps): Promise<void> {
+    let said: string | undefined
+    for (let confirmed = false; !this.#closed; ) {
+      try {
+        if (!confirmed) await steps.confirmWorker()
+        confirmed = true
+        if (await this.#raised(steps)) {
+          await steps.reload()
+          break
+        }
+      } catch (error) {
+        const reason = describe(error)
+        if (reason !== said) this.#tell('warn', `bounds are not raised yet, trying again: ${reason}`)
+        said = reason
+      }
+      await this.#pause()
+    }
+    this.#trouble = undefined
+    this.#recoveredUs = this.#options.clock.monoUs()
+    if (!this.#closed) this.#tell('warn', 'every bound has been raised: this node reserves again')
+  }
+
+  /** Whether bounds stand where they must, after raising them if that is this node's part. */
+  async #raised({ isRegressed, advance }: RecoverySteps): Promise<boolean> {
+    const { gap } = this.#options
+    // Many nodes notice in the same moment; most of them come too late to raise anything, which is well.
+    if (gap > 0n) await this.#pause()
+    if (!(await isRegressed())) return true
+    if (gap === 0n || this.#closed) return false
+    const counters = await advance(gap)
+    this.#tell('warn', `raised ${counters} counters by failover-gap ${gap}`)
+    return !(await isRegressed())
+  }
+
+  async #pause(): Promise<void> {
+    const { clock, random } = this.#options
+    await sleep(clock, this.#pauseMs * (0.5 + random() / 2))
+    this.#pauseMs = Math.min(pauseMaxMs, this.#pauseMs * 2)
+  }
+
+  #tell(level: NodeEvent['level'], message: string): void {
+    this.#options.onEvent({ level, message })
+  }
+}

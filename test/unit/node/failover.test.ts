@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { FahaoError } from '../../../src/base/errors.ts'
+import { loadConfig } from '../../../src/node/config.ts'
+import { Failover, type RecoverySteps } from '../../../src/node/failover.ts'
+import type { FahaoNode } from '../../../src/node/node.ts'
+import { startNode } from '../../../src/node/start.ts'
+import { FakeClock } from '../fake-clock.ts'
+
+/** An engine that has forgotten until bounds have been raised `raises` times, and what is done about it. */
+function recovery(gap: bigint, raises = 1, changes: Partial<RecoverySteps> = {}) {
+  const clock = new FakeClock()
+  const said: string[] = []
+  const did: string[] = []
+  const failover = new Failover({
+    clock,
+    random: () => 0.5,
+    gap,
+    onEvent: ({ level, message }) => said.push(`${level} ${message}`),
+  })
+  const state = { raised: 0 }
+  const steps: RecoverySteps = {
+    isRegressed: async () => state.raised < raises,
+    confirmWorker: async () => void did.push('confirm'),
+    advance: async (by) => {
+      did.push(`advance ${by}`)
+      state.raised++
+      return 3
+    },
+    reload: async () => void did.push('reload'),
+    ...changes,
+  }
+  return { clock, said, did, failover, steps, state }
+}
+
+describe('a failover with a gap', () => {
+  it('looks at the worker id, raises the bounds once, and reads everything anew', async () => {
+    const { failover, steps, did, said, clock } = recovery(500n)
+    failover.begin(steps)
+    failover.noticed('a replica')
+    failover.noticed('a replica, says another call')
+    assert.match(failover.trouble!, /forgotten writes \(a replica\).*failover-gap 500/)
+    await clock.pass(5000)
+    assert.deepEqual(did, ['confirm', 'advance 500', 'reload'])
+    assert.equal(failover.trouble, undefined)
+    assert.equal(failover.count, 1)
+    assert.deepEqual(
+      said.map((line) => line.split(' ', 1)[0]),
+      ['error', 'warn', 'warn'],
+    )
+  })
+
+  it('deals with what was noticed before the node was complete', async () => {
+    const { failover, steps, did, clock } = recovery(500n)
+    failover.noticed('a replica')
+    failover.begin(steps)
+    await clock.pass(5000)
+    assert.deepEqual(did, ['confirm', 'advance 500', 'reload'])
+  })
+
+  it('raises nothing when another node has done so meanwhile', async () => {
+    const { failover, steps, did, clock, state } = recovery(500n)
+    failover.begin(steps)
+    failover.noticed('a replica')
+    state.raised = 1
+    await clock.pass(5000)
+    assert.deepEqual(did, ['confirm', 'reload'])
+  })
+
+  it('goes on, slower from time to time, while the gap was too small or the engine is away', async () => {
+    let away = 3
+    const { failover, steps, did, said, clock } = recovery(500n, 4, {
+      confirmWorker: async () => {
+        if (away-- > 0) throw new FahaoError('UNAVAILABLE', 'nobody there')
+      },
+    })
+    failover.begin(steps)
+    failover.noticed('a replica')
+    await clock.pass(3000)
+    assert.ok(did.length < 4)
+    await clock.pass(60_000)
+    assert.deepEqual(did, [...Array(4).fill('advance 500'), 'reload'])
+    assert.equal(said.filter((line) => line.includes('nobody there')).length, 1)
+  })
+
+  it('that is noticed anew after a recovery begins anew', async () => {
+    const { failover, steps, did, clock, state } = recovery(500n)
+    failover.begin(steps)
+    failover.noticed('a replica')
+    await clock.pass(5000)
+    state.raised = 0
+    failover.noticed('another replica')
+    await clock.pass(5000)
+    assert.equal(did.filter((step) => step === 'advance 500').length, 2)
+    assert.equal(failover.count, 2)
+  })
+
+  it('does nothing any more once it is closed', async () => {
+    const { failover, steps, did, clock } = recovery(500n)
+    failover.begin(steps)
+    failover.noticed('a replica')
+    failover.close()
+    await clock.pass(60_000)
+    assert.ok(!did.includes('advance 500'))
+    assert.equal(clock.timers, 0)
+  })
+})
+
+describe('a failover without a gap', () => {
+  it('raises nothing, says what to run, and goes on once somebody has', async () => {
+    const { failover, steps, did, said, clock, state } = recovery(0n)
+    failover.begin(steps)
+    failover.noticed('a replica')
+    await clock.pass(60_000)
+    assert.deepEqual(did, ['confirm'])
+    assert.match(said[0]!, /^error .*fahao advance --by N/)
+    state.raised = 1
+    await clock.pass(10_000)
+    assert.deepEqual(did, ['confirm', 'reload'])
+    assert.equal(failover.trouble, undefined)
+  })
+})
+
+describe('nodes on a store that an older copy takes the place of', () => {
+  /** Starts nodes, lets them issue, and puts back a copy that knows of none of these ids. */
+  async function forget(t: TestContext, gap: string, count: number) {
+    const folder = mkdtempSync(join(tmpdir(), 'fahao-failover-'))
+    const file = join(folder, 'fahao.db')
+    const start = async () => {
+      const flags = { engine: `sqlite:${file}`, 'failover-gap': gap }
+      return startNode(loadConfig({ flags }).config)
+    }
+    const first = await start()
+    await first.catalogue.create('seg', { kind: 'segment', step: 10, horizon: '1s' })
+    await first.catalogue.create('snow', { kind: 'snowflake' })
+    await first.close()
+    copyFileSync(file, `${file}.copy`)
+    const nodes = await Promise.all(Array.from({ length: count }, start))
+    t.after(async () => {
+      for (const node of nodes) await node.close()
+      rmSync(folder, { recursive: true })
+    })
+    const ids = new Set<bigint>()
+    const issue = async (node: FahaoNode, name: string, count: number) => {
+      for (const run of await (await node.catalogue.open(name)).draw(count)) {
+        for (let at = 0; at < run.count; at++) {
+          assert.ok(!ids.has(run.at(at)), `${name} repeats ${run.at(at)}`)
+          ids.add(run.at(at))
+        }
+      }
+    }
+    for (const node of nodes) {
+      await issue(node, 'seg', 500)
+      await issue(node, 'snow', 500)
+    }
+    renameSync(`${file}.copy`, file)
+    rmSync(`${file}-wal`)
+    const issueUntilNoticed = async (node: FahaoNode) => {
+      await assert.rejects(async () => {
+        for (let each = 0; each < 100; each++) await issue(node, 'seg', 100)
+      }, /REGRESSED|older copy|another database/)
+    }
+    return { nodes, issue, issueUntilNoticed }
+  }
+
+  /** Tries until it works. */
+  async function eventually(task: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        return await task()
+      } catch (error) {
+        if (!(error instanceof FahaoError)) throw error
+        await new Promise((done) => setTimeout(done, 50))
+      }
+    }
+  }
+
+  it('raise every bound by themselves where there is a gap, and repeat nothing', async (t) => {
+    const { nodes, issue, issueUntilNoticed } = await forget(t, '100000', 1)
+    await issueUntilNoticed(nodes[0]!)
+    assert.equal(nodes[0]!.regressions, 1)
+    for (const node of nodes) {
+      for (const name of ['seg', 'snow']) await eventually(() => issue(node, name, 2000))
+    }
+    assert.equal(nodes[0]!.health().state, 'ok')
+  })
+
+  it('wait for somebody to ask any one of them, and then both go on', async (t) => {
+    const { nodes, issue, issueUntilNoticed } = await forget(t, '0', 2)
+    for (const node of nodes) {
+      await issueUntilNoticed(node)
+      assert.match(node.health().reason!, /run `fahao advance --by N`/)
+      assert.match(node.health().state, /degraded|down/)
+    }
+    await nodes[1]!.advance(100_000n)
+    for (const node of nodes) {
+      for (const name of ['seg', 'snow']) await eventually(() => issue(node, name, 2000))
+    }
+    await eventually(async () => {
+      if (nodes.some((node) => node.health().state !== 'ok')) throw new FahaoError('UNAVAILABLE', 'not yet')
+    })
+  })
+})
