@@ -20,7 +20,7 @@ export function openEngine(url: string, options: EngineOptions): Promise<Engine>
   const scheme = colon < 0 ? url : url.slice(0, colon)
   const opener = Object.hasOwn(openers, scheme) ? openers[scheme] : undefined
   if (opener === undefined || colon < 0) {
-    const known = 'sqlite:./data/fahao.db, etcd://host1:2379,host2:2379/fahao, memory:'
+    const known = 'sqlite:./data/fahao.db, memory:, etcd://host1:2379,host2:2379/fahao'
     return Promise.reject(
       new FahaoError('CONFIG', `there is no engine for '${scheme.slice(0, 40)}'; use one of ${known}`),
     )
