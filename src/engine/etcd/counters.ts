@@ -7,7 +7,9 @@
  *  2. What a call is answered follows from the very value that its transaction compared, refusals included.
  *  3. A call settles by its own deadline, whatever becomes of the transaction that it is in: as UNAVAILABLE if that
  *     has not left, as UNKNOWN if it has.
- *  4. No range that this process is given starts below what it was given before and has not given back.
+ *  4. Who loses against another process tries again at once; who wins lets the others go first for a moment. The
+ *     other way round, a process that wins once would go on to win.
+ *  5. No range that this process is given starts below what it was given before and has not given back.
  */
 import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -51,6 +53,8 @@ type Line = {
   /** As it stood at a revision; 0: it was not there. */
   counter: Counter
   revision: bigint
+  /** When this process last lost against another one. */
+  lostUs: number
   /** The end of what this process was given and has not given back, and in which era. */
   held: bigint
   era: bigint
@@ -58,7 +62,11 @@ type Line = {
 
 /** Steps of one transaction; more wait for the next. */
 const batchMax = 500
-const pauseMaxMs = 20
+/** For how long after a loss others are taken to be reserving as well. */
+const contendedUs = 1_000_000
+/** A counter on which as many have been faster is left alone for a moment: they are many, and etcd is busy. */
+const patience = 30
+const pauseMaxMs = 50
 
 /** See the invariants at the top of the file. */
 export class Counters {
@@ -146,6 +154,7 @@ export class Counters {
         running: false,
         counter: unused,
         revision: 0n,
+        lostUs: Number.NEGATIVE_INFINITY,
         held: 0n,
         era: 0n,
       }
@@ -162,7 +171,9 @@ export class Counters {
       const call: Call = { deadlineUs, writes: true, sent: false }
       for (const waiting of batch) waiting.call = call
       try {
-        await this.#carryOut(line, batch, call)
+        const roundUs = await this.#carryOut(line, batch, call)
+        if (this.#clock.monoUs() - line.lostUs < contendedUs)
+          await sleep(this.#clock, Math.min(pauseMaxMs, (systemRandom() * 2 * roundUs) / 1000))
       } catch (error) {
         for (const waiting of batch) {
           if (waiting.givesBackTo !== undefined && waiting.givesBackTo < line.held)
@@ -174,21 +185,31 @@ export class Counters {
     line.running = false
   }
 
-  async #carryOut(line: Line, batch: readonly Waiting[], call: Call): Promise<void> {
-    for (let tries = 0; ; tries++) {
+  /** Resolves to how long the round trip took that succeeded, in µs. */
+  async #carryOut(line: Line, batch: readonly Waiting[], call: Call): Promise<number> {
+    for (let tries = 1; ; tries++) {
+      const sentUs = this.#clock.monoUs()
       let outcome: Plan | undefined
       const committed = await this.#store.commit(() => {
         outcome = this.#plan(line, batch)
-        return outcome.change
+        return outcome.open.length > 0 ? outcome.change : undefined
       }, call)
-      if (committed?.done) return this.#carriedOut(line, batch, outcome!, committed.revision)
-      const [found] = committed!.found
+      const nowUs = this.#clock.monoUs()
+      if (committed?.done) {
+        this.#carriedOut(line, batch, outcome!, committed.revision)
+        return nowUs - sentUs
+      }
+      // Nobody waits any more.
+      if (committed === undefined) return 0
+      const known = line.revision > 0n
+      const [found] = committed.found
       this.#learn(line, found!.kvs[0])
-      if (this.#clock.monoUs() >= call.deadlineUs) {
+      if (known) line.lostUs = nowUs
+      if (nowUs >= call.deadlineUs) {
         const message = `others kept reserving from counter '${line.name}'; retry`
         throw new FahaoError('UNAVAILABLE', message)
       }
-      if (tries > 0) await sleep(this.#clock, systemRandom() * Math.min(pauseMaxMs, 2 ** tries))
+      if (tries % patience === 0) await sleep(this.#clock, systemRandom() * pauseMaxMs)
     }
   }
 
