@@ -88,10 +88,12 @@ export class SnowflakeStock implements Stock {
     const filled = ((ratePerSecond * worker.leadUs) / 1_000_000 + demand) / this.#hand.capacity
     const spare = Math.ceil(Math.max(filled, spareUs / layout.unitUs))
     await worker.secure(layout.epochUs + Math.min(position + spare, this.#unitMax) * layout.unitUs)
-    const { boundUs } = worker
+    const { boundUs, claim } = worker
     const end = Math.min(this.#unitAt(boundUs), this.#unitMax)
-    if (end > this.#hand.end || worker.claim !== this.#claim) {
+    if (end > this.#hand.end || claim !== this.#claim) {
       await confirm(this.#life)
+      // What was reserved belongs to the claim that it was reserved under.
+      if (worker.claim !== claim || worker.id < 0) throw changedHands(this.name)
       this.#grant(end)
     }
     this.#markUs = boundUs - worker.leadUs
@@ -177,4 +179,11 @@ export class SnowflakeStock implements Stock {
   #look(): void {
     if (this.#hand.seenUs >= this.#markUs || this.#hand.seenTime >= this.#markTime) this.low = true
   }
+}
+
+function changedHands(name: string): FahaoError {
+  return new FahaoError(
+    'CONFLICT',
+    `this node's worker id changed while time was reserved for '${name}'; retry`,
+  )
 }

@@ -1,0 +1,130 @@
+/** Alterations of what is fixed, while other nodes go on and writes are held, lost or late. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Watch } from '../../../src/engine/engine.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { FakeClock, settled } from '../fake-clock.ts'
+import { draw, startNode } from './node.ts'
+
+/** Hears of no change: what a node is whose watch is slow. */
+class Deaf extends MemoryEngine {
+  override watch(): Promise<Watch> {
+    return Promise.resolve({ close() {} })
+  }
+}
+
+/** As `twitter`, with other fields below the same time: ids of one moment overlap. */
+const narrow = 'time:41,node:8,sequence:14;unit=ms;epoch=2010-11-04T01:42:54.657Z'
+
+async function twoNodes() {
+  const store = new MemoryStore()
+  const clock = new FakeClock()
+  const one = await startNode({ store, clock })
+  const two = await startNode({ store, clock, reach: (reached) => new Deaf(reached) })
+  return { store, clock, one, two }
+}
+
+describe('an alteration', () => {
+  it('of a layout starts above what a node has that claims its first time in that moment', async () => {
+    const { clock, one, two } = await twoNodes()
+    await one.catalogue.create('event', { kind: 'snowflake' })
+    const old = await two.catalogue.open('event')
+    const first = one.engine.hold('write')
+    const altering = one.catalogue.alter('event', { layout: narrow })
+    await first.arrived
+    const before = await draw(old, 5)
+    const second = one.engine.hold('write')
+    first.letGo()
+    await second.arrived
+    second.letGo()
+    const altered = await altering
+    const after = await draw(altered, 5)
+    await clock.pass(5000)
+    // It has not heard of anything, and uses up the time that it has.
+    before.push(...(await draw(old, 5)))
+    after.push(...(await draw(altered, 5)))
+    const highest = before.reduce((a, b) => (a > b ? a : b))
+    assert.ok(
+      after.every((id) => id > highest),
+      `${after} after ${highest}`,
+    )
+  })
+
+  it('keeps a node from using more time of the old layout from its first write on', async () => {
+    const { one, two } = await twoNodes()
+    await one.catalogue.create('event', { kind: 'snowflake' })
+    await two.catalogue.open('event')
+    const first = one.engine.hold('write')
+    const altering = one.catalogue.alter('event', { layout: narrow })
+    await first.arrived
+    const second = one.engine.hold('write')
+    first.letGo()
+    await second.arrived
+    // Its own claim goes through, the look at the record does not; so it completes the alteration itself.
+    const ids = await draw(await two.catalogue.open('event'), 3)
+    assert.equal(two.catalogue.find('event')?.definition.layout, narrow)
+    second.letGo()
+    const altered = await altering
+    assert.equal(altered.incarnation, 2n)
+    assert.equal(altered.definition.layout, narrow)
+    ids.push(...(await draw(altered, 3)))
+    assert.equal(new Set(ids).size, 6)
+  })
+
+  for (const kind of ['snowflake', 'sequence'] as const) {
+    it(`whose second write is lost is completed by whoever comes next: ${kind}`, async () => {
+      const { store, clock, one } = await twoNodes()
+      const generator = await one.catalogue.create('event', { kind })
+      const before = await draw(generator, 5)
+      const first = one.engine.hold('write')
+      const altering = one.catalogue.alter('event', { kind: 'segment' })
+      await first.arrived
+      one.engine.next('write', 'lose-request')
+      first.letGo()
+      await assert.rejects(altering, { code: 'UNKNOWN' })
+      await one.crash()
+      const two = await startNode({ store, clock })
+      assert.deepEqual(
+        (await two.catalogue.list()).map(({ name, definition }) => [name, definition.kind]),
+        [['event', 'segment']],
+      )
+      const after = await two.catalogue.open('event')
+      assert.deepEqual([after.incarnation, after.kind], [2n, 'segment'])
+      const highest = before.reduce((a, b) => (a > b ? a : b))
+      assert.ok((await draw(after, 5)).every((id) => id > highest))
+    })
+  }
+
+  it('that finds no room any more leaves the generator as it was', async () => {
+    const { one, two } = await twoNodes()
+    await one.catalogue.create('user', { kind: 'segment', step: 10 })
+    const other = await two.catalogue.open('user')
+    const first = one.engine.hold('write')
+    const altering = one.catalogue.alter('user', { increment: 2, offset: 0n, max: 100n })
+    await first.arrived
+    const before = await draw(other, 200)
+    first.letGo()
+    await assert.rejects(altering, { code: 'ERR', message: /in this very moment leaves no room/ })
+    const still = await one.catalogue.open('user')
+    assert.deepEqual([still.definition.increment, still.incarnation], [1, 2n])
+    const ids = [...before, ...(await draw(still, 50)), ...(await draw(other, 50))]
+    assert.equal(new Set(ids).size, 300)
+  })
+
+  it('keeps those waiting who wait, on every node', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const one = await startNode({ store, clock })
+    const two = await startNode({ store, clock })
+    await one.catalogue.create('user', { kind: 'segment', step: 10 })
+    const held = two.engine.hold('reserve')
+    const waiting = draw(await two.catalogue.open('user'), 5)
+    await held.arrived
+    const altered = await one.catalogue.alter('user', { increment: 10, offset: 0n })
+    await settled()
+    held.letGo()
+    const ids = [...(await waiting), ...(await draw(altered, 5))]
+    assert.ok(ids.every((id) => id % 10n === 0n))
+    assert.equal(new Set(ids).size, 10)
+  })
+})

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { Timeline } from '../../../src/base/timeline.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { parseLayout } from '../../../src/ids/layout-text.ts'
+import { ClockHand } from '../../../src/issuing/clock-hand.ts'
+import { SnowflakeStock } from '../../../src/issuing/snowflake-stock.ts'
+import { Worker } from '../../../src/issuing/worker.ts'
+import { FakeClock } from '../fake-clock.ts'
+
+const leadUs = 60_000_000
+
+function workerOn(store: MemoryStore, clock: FakeClock, owner: string): Worker {
+  return new Worker({
+    engine: new MemoryEngine(store),
+    timeline: new Timeline(clock),
+    fixedId: undefined,
+    leadUs,
+    owner,
+    holder: owner,
+    onEvent: () => {},
+  })
+}
+
+it('a snowflake whose worker id is lost between reserve and use issues under neither, and then under the next', async () => {
+  const store = new MemoryStore()
+  const clock = new FakeClock()
+  const worker = workerOn(store, clock, 'one')
+  const layout = parseLayout('twitter')
+  const hand = new ClockHand({
+    layout,
+    timeline: new Timeline(clock),
+    random: () => 0,
+    borrowMaxUs: 0,
+    sequenceStart: 'zero',
+  })
+  let interfere = true
+  const stock = new SnowflakeStock(
+    hand,
+    { name: 'event', incarnation: 1n, floor: 0n },
+    {
+      worker,
+      layout,
+      async confirm() {
+        if (!interfere) return
+        interfere = false
+        // A clock far ahead takes the id; another snowflake of this node finds out.
+        await workerOn(store, new FakeClock(clock.wall + 10 * leadUs), 'two').secure(0)
+        await worker.secure(clock.wall + 3 * leadUs)
+      },
+    },
+  )
+  await assert.rejects(stock.refill(1, 0, 0), { code: 'CONFLICT' })
+  assert.equal(stock.collect(1), undefined)
+  assert.equal(worker.id, 1)
+  await stock.refill(1, 0, 0)
+  const [run] = stock.collect(1)!
+  assert.equal((run!.first >> BigInt(layout.nodeShift)) & 1023n, 1n)
+})
