@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { placeOf } from '../../../../src/engine/etcd/place.ts'
+import { temporaryFolder } from '../../../launch/places.ts'
+
+describe('the URL of an etcd', () => {
+  it('names members, each with a port or the usual one, and a prefix or the usual one', async () => {
+    const { endpoints, prefix, user, tls, location } = await placeOf('etcd', '//h1:2379,h2,10.0.0.3:99')
+    assert.deepEqual(endpoints, ['h1:2379', 'h2:2379', '10.0.0.3:99'])
+    assert.deepEqual([prefix, user, tls], ['fahao', undefined, undefined])
+    assert.equal(location, 'etcd://h1:2379,h2:2379,10.0.0.3:99/fahao')
+    assert.equal((await placeOf('etcd', '//h1/a/b%20c/')).prefix, 'a/b c')
+    assert.deepEqual((await placeOf('etcd', '//[::1],[::2]:99/')).endpoints, ['[::1]:2379', '[::2]:99'])
+  })
+
+  it('takes a user and a password, and shows neither', async () => {
+    const { user, location } = await placeOf('etcd', '//root:p%40ss%3Aword@h1/x')
+    assert.deepEqual(user, { name: 'root', password: 'p@ss:word' })
+    assert.equal(location, 'etcd://h1:2379/x')
+  })
+
+  it('takes certificates from files', async (t) => {
+    const file = join(temporaryFolder(t), 'x.pem')
+    writeFileSync(file, 'pem')
+    const { tls } = await placeOf('etcds', `//h1/x?ca=${file}&cert=${file}&key=${file}`)
+    assert.deepEqual(tls, { ca: Buffer.from('pem'), cert: Buffer.from('pem'), key: Buffer.from('pem') })
+    assert.deepEqual((await placeOf('etcds', '//h1/x')).tls, {})
+  })
+
+  it('that is none is refused with what is wrong, and never with the password', async () => {
+    const wrong: [scheme: 'etcd' | 'etcds', rest: string, message: RegExp][] = [
+      ['etcd', '', /etcd:\/\/host1/],
+      ['etcd', 'h1', /etcd:\/\/host1/],
+      ['etcd', '//', /etcd:\/\/host1/],
+      ['etcd', '//h1,,h2', /HOST:PORT/],
+      ['etcd', '//h1:port', /HOST:PORT/],
+      ['etcd', '//h1//x', /one slash/],
+      ['etcd', '//secret@h1', /user:password@/],
+      ['etcd', '//a:secret@secret@h1', /etcd:\/\/host1/],
+      ['etcd', '//a:secret%@h1', /%25/],
+      ['etcd', '//h1/x?ca=y', /etcds:/],
+      ['etcds', '//h1/x?timeout=3', /'timeout'/],
+      ['etcds', '//h1/x?cert=/dev/null', /belong together/],
+      ['etcds', '//h1/x?ca=/nowhere', /cannot be read/],
+    ]
+    for (const [scheme, rest, message] of wrong) {
+      await assert.rejects(placeOf(scheme, rest), (error: { code?: string; message: string }) => {
+        assert.equal(error.code, 'CONFIG')
+        assert.match(error.message, message)
+        assert.doesNotMatch(error.message, /secret/)
+        return true
+      })
+    }
+  })
+})

@@ -1,0 +1,95 @@
+/** Users with passwords, and certificates. */
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { type EtcdCluster, startEtcd } from '../../../launch/etcd.ts'
+import { mine, openStore, until } from './stores.ts'
+
+const timeout = 60_000
+
+async function withUser(cluster: EtcdCluster): Promise<void> {
+  const root = '--user=root:rootpass'
+  await cluster.ctl('user', 'add', 'root:rootpass')
+  await cluster.ctl('user', 'grant-role', 'root', 'root')
+  await cluster.ctl('role', 'add', 'fahao')
+  await cluster.ctl('role', 'grant-permission', 'fahao', 'readwrite', '--prefix=true', 'ids/')
+  await cluster.ctl('user', 'add', 'fahao:p@ss')
+  await cluster.ctl('user', 'grant-role', 'fahao', 'fahao')
+  await cluster.ctl('auth', 'enable')
+  await cluster.ctl('get', 'x', root)
+}
+
+describe('an etcd with users', { timeout }, async () => {
+  const cluster = await startEtcd({ after })
+  await withUser(cluster)
+
+  it('serves a user who may write under the prefix alone, watches included', async (t) => {
+    const engine = await openStore(t, cluster.url('ids', { user: 'fahao:p%40ss' }))
+    const told: string[] = []
+    await engine.watch('', ({ key }) => told.push(key))
+    assert.equal((await engine.reserve('a', mine)).start, 0n)
+    await engine.write('k', 'x', undefined)
+    await until(() => told.includes('k'))
+    assert.equal(await engine.advance(5n), 1)
+    assert.doesNotMatch(engine.location, /p%40ss|p@ss/)
+  })
+
+  it('turns others away with a reason, and never with the password', async (t) => {
+    for (const [prefix, user, message] of [
+      ['ids', '', /user name is empty/],
+      ['ids', 'fahao:wrong', /authentication failed/],
+      ['other', 'fahao:p%40ss', /permission denied/],
+    ] as const) {
+      await assert.rejects(
+        openStore(t, cluster.url(prefix, { user })),
+        (error: { code?: string; message: string }) => {
+          assert.equal(error.code, 'ENGINE')
+          assert.match(error.message, message)
+          assert.doesNotMatch(error.message, /wrong|p%40ss|p@ss/)
+          return true
+        },
+      )
+    }
+  })
+
+  it('goes on by itself when a member has forgotten the token, as after a restart', async (t) => {
+    const engine = await openStore(t, cluster.url('ids', { user: 'fahao:p%40ss' }))
+    const told: string[] = []
+    await engine.watch('', ({ key }) => told.push(key))
+    const before = await engine.reserve('b', mine)
+    await cluster.members[0]!.restart()
+    assert.equal((await engine.reserve('b', mine)).start, before.end)
+    await engine.write('after', 'x', undefined)
+    await until(() => told.includes('after'))
+  })
+})
+
+describe('an etcd without users', { timeout }, () => {
+  it('serves who names one all the same, and says that anybody is let in', async (t) => {
+    const cluster = await startEtcd(t)
+    const events: { level: string; message: string }[] = []
+    const engine = await openStore(t, cluster.url('ids', { user: 'a:b' }), {}, events as never[])
+    assert.equal((await engine.reserve('a', mine)).start, 0n)
+    assert.ok(events.some(({ level, message }) => level === 'warn' && /no authentication/.test(message)))
+  })
+})
+
+describe('an etcd that asks for certificates', { timeout }, async () => {
+  const cluster = await startEtcd({ after }, { tls: true })
+
+  it('serves who has one', async (t) => {
+    const engine = await openStore(t, cluster.url('ids'))
+    assert.match(engine.location, /^etcds:\/\/[^?]*$/)
+    const told: string[] = []
+    await engine.watch('', ({ key }) => told.push(key))
+    assert.equal((await engine.reserve('a', mine)).start, 0n)
+    await engine.write('k', 'x', undefined)
+    await until(() => told.includes('k'))
+  })
+
+  it('is not opened without one, nor without TLS, nor when nobody vouches for it', async (t) => {
+    const { ca, cert, key } = cluster.certificates!
+    const host = `//127.0.0.1:${cluster.members[0]!.clientPort}/ids`
+    for (const url of [`etcds:${host}?ca=${ca}`, `etcd:${host}`, `etcds:${host}?cert=${cert}&key=${key}`])
+      await assert.rejects(openStore(t, url, { callTimeoutMs: 1000 }), { code: 'ENGINE' }, url)
+  })
+})

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { endOf } from '../../../../src/engine/etcd/api.ts'
+import {
+  decodeState,
+  encodeState,
+  revisionOf,
+  type State,
+  versionAt,
+} from '../../../../src/engine/etcd/state.ts'
+
+const state: State = {
+  store: 'x',
+  cluster: '18446744073709551615',
+  phase: 'open',
+  note: '',
+  eras: [
+    { id: 5n, after: 0n },
+    { id: 9n, after: 100n },
+  ],
+}
+
+describe('versions of records', () => {
+  it('lead back to their revision, and grow with it across eras', () => {
+    const revisions = fc.bigInt(1n, 200n)
+    fc.assert(
+      fc.property(revisions, revisions, (one, other) => {
+        assert.equal(revisionOf(state, versionAt(state, one)), one)
+        assert.equal(one < other, versionAt(state, one) < versionAt(state, other))
+      }),
+    )
+  })
+
+  it('of a lost history lead nowhere: what was written after the last that is left has another era', () => {
+    const lost = { ...state, eras: [{ id: 5n, after: 0n }] }
+    assert.equal(revisionOf(state, versionAt(lost, 101n)), undefined)
+    assert.equal(revisionOf(state, versionAt(lost, 100n)), 100n)
+    assert.equal(revisionOf(lost, versionAt(state, 101n)), undefined)
+  })
+
+  it('that were made up lead nowhere', () => {
+    for (const version of [0n, 1n, 100n, 9n << 40n]) assert.equal(revisionOf(state, version), undefined)
+  })
+})
+
+describe('the state of a store', () => {
+  it('is read as it was written', () => {
+    assert.deepEqual(decodeState(encodeState(state)), state)
+  })
+
+  it('that cannot be understood is refused', () => {
+    for (const text of ['', '{}', '[]', '{"format":2}', encodeState({ ...state, eras: [] })])
+      assert.throws(() => decodeState(text), { code: 'ENGINE' })
+  })
+})
+
+describe('the end of a prefix', () => {
+  it('lies behind all keys that begin with it, and before all that follow', () => {
+    const bytes = fc.uint8Array({ minLength: 1, maxLength: 4 })
+    fc.assert(
+      fc.property(bytes, bytes, (prefix, key) => {
+        const end = endOf(Buffer.from(prefix))
+        const begins = Buffer.from(key).subarray(0, prefix.length).equals(prefix)
+        const inside =
+          Buffer.compare(key, prefix) >= 0 && (end.equals(Buffer.of(0)) || Buffer.compare(key, end) < 0)
+        assert.equal(inside, begins)
+      }),
+      { numRuns: 2000 },
+    )
+    assert.deepEqual(endOf(Buffer.of(1, 0xff, 0xff)), Buffer.of(2))
+    assert.deepEqual(endOf(Buffer.of(0xff)), Buffer.of(0))
+  })
+})
