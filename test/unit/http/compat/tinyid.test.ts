@@ -72,11 +72,16 @@ describe('nextId and nextIdSimple', () => {
     assert.deepEqual(await ids('nextIdSimple', '&batchSize=4'), [200, text, '2,4,6,8'])
   })
 
-  test('give 100,000 at most, without a word', async (t) => {
-    const { ids } = await tinyid(t)
-    const [, , body] = await ids('nextIdSimple', '&batchSize=100001')
-    assert.equal(body.split(',').length, 100_000)
-    assert.equal(new Set(body.split(',')).size, 100_000)
+  test('give 100,000 at most, or count-max, without a word', async (t) => {
+    for (const [countMax, expected] of [
+      ['1000000', 100_000],
+      ['5', 5],
+    ] as const) {
+      const flags = { 'tinyid-tokens': 't=*', 'count-max': countMax }
+      const { ask } = await serve(t, { test: { kind: 'segment' } }, { flags })
+      const [, , body] = await ask('/tinyid/id/nextIdSimple?bizType=test&token=t&batchSize=100001')
+      assert.equal(new Set(body.split(',')).size, expected)
+    }
   })
 
   test('give none for 0 and less', async (t) => {
@@ -206,6 +211,23 @@ describe('tokens', () => {
     while ((await ask(served, 'late')) === '') await new Promise(setImmediate)
     await engine.remove(early!.key, early!.version)
     while ((await ask(served, 'early')) !== '') await new Promise(setImmediate)
+  })
+
+  test('that go while the list of them is being read are gone', async (t) => {
+    const served = await serve(t, generators)
+    const { engine } = served.node
+    const record = await engine.write('tinyid-tokens/x/test', '', undefined)
+    const list = engine.list.bind(engine)
+    engine.list = async (prefix, page) => {
+      const read = await list(prefix, page)
+      const { promise: told, resolve } = Promise.withResolvers<void>()
+      const watch = await engine.watch(prefix, () => resolve())
+      await engine.remove(record!.key, record!.version)
+      await told
+      watch.close()
+      return read
+    }
+    assert.equal(await ask(served, 'x'), '')
   })
 
   test('are many, and each opens what it names', async (t) => {
