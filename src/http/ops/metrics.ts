@@ -7,7 +7,7 @@
  *  3. `close` leaves nothing running.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { Counter, Gauge, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { z } from 'zod'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import type { FahaoNode } from '../../node/node.ts'
@@ -17,6 +17,8 @@ import { layoutEnds } from './layout-series.ts'
 
 /** Generators with series of their own, unless told otherwise. */
 const defaultSeriesMax = 200
+/** In seconds: a local commit takes a millisecond, a deadline five seconds. */
+const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
 /** What a transport counts. */
 export type TransportFigures = {
@@ -53,6 +55,7 @@ export class Metrics {
     this.#source = source
     this.#eventLoop.enable()
     this.#addNode()
+    this.#addEngine()
     this.#addGenerators()
     this.#addTransports()
     this.#addProcess()
@@ -80,9 +83,6 @@ export class Metrics {
     const { node } = this.#source
     const build = { version: node.server.version, engine: node.engine.name, node: process.version }
     this.#gauge('fahao_build_info', 'What is running: always 1.', Object.keys(build), () => [[build, 1]])
-    this.#gauge('fahao_engine_up', 'Whether the engine answers: 1 or 0.', [], () => [
-      [{}, node.engine.status().state === 'up' ? 1 : 0],
-    ])
     this.#gauge('fahao_generators_in_use', 'Generators in use on this node.', [], () => [
       [{}, this.#generators.length],
     ])
@@ -96,6 +96,33 @@ export class Metrics {
     this.#gauge('fahao_layout_exhaustion_seconds', help, ['layout'], () =>
       layoutEnds(this.#generators, node.timeline.nowUs()).map(({ layout, seconds }) => [{ layout }, seconds]),
     )
+  }
+
+  #addEngine(): void {
+    const { node } = this.#source
+    this.#gauge('fahao_engine_up', 'Whether the engine answers: 1 or 0.', [], () => [
+      [{}, node.engine.status().state === 'up' ? 1 : 0],
+    ])
+    this.#counter(
+      'fahao_engine_regressions_total',
+      'How often the engine was found to have forgotten acknowledged writes.',
+      [],
+      () => [[{}, node.regressions]],
+    )
+    const calls = new Histogram({
+      name: 'fahao_engine_call_seconds',
+      help: 'How long calls of the engine took, by operation and by outcome: ok, or the word of the error.',
+      labelNames: ['operation', 'outcome'],
+      buckets: callBuckets,
+      registers: [this.registry],
+    })
+    node.onEngineCall(({ operation, outcome, seconds }) => calls.observe({ operation, outcome }, seconds))
+    const help =
+      'How long the ids in hand last, of the generator in use that runs dry first; absent when none is used.'
+    this.#gauge('fahao_in_hand_seconds_min', help, [], () => {
+      const { inHandSeconds } = node.health()
+      return inHandSeconds === undefined ? [] : [[{}, inHandSeconds]]
+    })
   }
 
   #addGenerators(): void {

@@ -7,6 +7,7 @@ import { parseOptions } from '../../../src/catalogue/options.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
 import { Run } from '../../../src/ids/run.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
+import type { EngineCall } from '../../../src/node/engine-calls.ts'
 import type { FahaoNode, Health } from '../../../src/node/node.ts'
 
 const nowUs = Date.UTC(2026, 10, 1) * 1000
@@ -213,16 +214,19 @@ export class FakeCatalogue implements Catalogue {
 }
 
 /** A node, and what a test may bend. */
-export type FakeNode = Omit<FahaoNode, 'catalogue'> & {
+export type FakeNode = Omit<FahaoNode, 'catalogue' | 'regressions'> & {
   catalogue: FakeCatalogue
   healthNow: Health
   advancedBy: bigint[]
+  regressions: number
+  engineListeners: ((call: EngineCall) => void)[]
 }
 
 /** A healthy node without generators. */
 export function fakeNode(): FakeNode {
   const catalogue = new FakeCatalogue()
   const advancedBy: bigint[] = []
+  const engineListeners: ((call: EngineCall) => void)[] = []
   const node = {
     catalogue,
     advancedBy,
@@ -238,6 +242,9 @@ export function fakeNode(): FakeNode {
       sessions: () => [],
     },
     workerId: 7,
+    regressions: 0,
+    onEngineCall: (listener: (call: EngineCall) => void) => void engineListeners.push(listener),
+    engineListeners,
     health: () => node.healthNow,
     async advance(gap: bigint) {
       advancedBy.push(gap)

@@ -148,6 +148,28 @@ describe('metrics', () => {
     assert.ok(!(await start().scrape()).some((line) => line.includes('resp')))
   })
 
+  test('tell of the engine: calls by operation and outcome, losses, and how long ids last without it', async () => {
+    const node = fakeNode()
+    const metrics = new Metrics({ node, http: () => noTraffic })
+    const listeners = node.engineListeners
+    const call = { operation: 'reserve', seconds: 0.02, error: undefined } as const
+    for (const listener of listeners) listener({ ...call, outcome: 'ok' })
+    for (const listener of listeners) listener({ ...call, outcome: 'UNAVAILABLE' })
+    node.regressions = 2
+    node.healthNow = { state: 'ok', reason: undefined, inHandSeconds: 612.5 }
+    const lines = (await metrics.render()).split('\n')
+    metrics.close()
+    for (const line of [
+      'fahao_engine_call_seconds_bucket{le="0.005",operation="reserve",outcome="ok"} 0',
+      'fahao_engine_call_seconds_bucket{le="0.025",operation="reserve",outcome="ok"} 1',
+      'fahao_engine_call_seconds_count{operation="reserve",outcome="UNAVAILABLE"} 1',
+      'fahao_engine_regressions_total 2',
+      'fahao_in_hand_seconds_min 612.5',
+    ]) {
+      assert.ok(lines.includes(line), line)
+    }
+  })
+
   test('are those of docs/reference/metrics.md, with type and meaning', async () => {
     const path = join(import.meta.dirname, '../../../docs/reference/metrics.md')
     const documented = [...readFileSync(path, 'utf8').matchAll(/^\| `(\w+)` \| (\w+) \| (.*) \|$/gm)]
