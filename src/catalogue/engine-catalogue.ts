@@ -29,7 +29,9 @@ export type AutoCreate = { readonly pattern: string; readonly kind: Kind }
 /** What a catalogue is made of. */
 export type CatalogueOptions = IssuerDeps & { readonly autoCreate: readonly AutoCreate[] }
 
+/** For how long a name that was not there is not looked up again, in ms; and where many may create it. */
 const absentMs = 1000
+const absentSharedMs = 100
 const absentMax = 10_000
 /** What stands for the version of a generator that is a row: below that of every record which may take its place. */
 const rowVersion = 0n
@@ -49,6 +51,7 @@ export class EngineCatalogue implements Catalogue {
   /** The newest versions that the watch has told of names that are being opened. */
   readonly #told = new Map<string, bigint>()
   readonly #watches: Watch[] = []
+  #absentMs = absentMs
   #closed = false
 
   private constructor(options: CatalogueOptions) {
@@ -66,6 +69,7 @@ export class EngineCatalogue implements Catalogue {
   static async open(options: CatalogueOptions): Promise<EngineCatalogue> {
     const catalogue = new EngineCatalogue(options)
     const { engine } = options
+    if ((await engine.ownership()).state === 'shared') catalogue.#absentMs = absentSharedMs
     catalogue.#watches.push(await engine.watch(generatorPrefix, (change) => catalogue.#changed(change)))
     if (engine.legacyTable !== undefined)
       catalogue.#watches.push(await engine.watch(legacyPrefix, (change) => catalogue.#rowChanged(change)))
@@ -176,13 +180,14 @@ export class EngineCatalogue implements Catalogue {
   }
 
   async #lookUp(name: string): Promise<OpenGenerator> {
-    const nowUs = this.#options.clock.monoUs()
-    if ((this.#absent.get(name) ?? 0) > nowUs) throw noGenerator(name)
+    const { clock } = this.#options
+    if ((this.#absent.get(name) ?? 0) > clock.monoUs()) throw noGenerator(name)
     checkName(name)
     const found = (await this.#records.live(name)) ?? (await this.#autoCreate(name))
     if (found === undefined) {
       if (this.#absent.size >= absentMax) this.#absent.clear()
-      this.#absent.set(name, nowUs + absentMs * 1000)
+      // From now on, not from when it was asked: those who wait for this answer shall not ask again one by one.
+      this.#absent.set(name, clock.monoUs() + this.#absentMs * 1000)
       throw noGenerator(name)
     }
     return this.#openFound(name, found)

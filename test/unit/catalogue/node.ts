@@ -2,7 +2,7 @@
 import { Timeline } from '../../../src/base/timeline.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { type AutoCreate, EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
-import type { Engine, Ownership } from '../../../src/engine/engine.ts'
+import type { Engine, Ownership, Watch } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
@@ -25,6 +25,13 @@ export type NodeOptions = {
 export class SharedEngine extends MemoryEngine {
   override ownership(): Promise<Ownership> {
     return Promise.resolve({ state: 'shared' })
+  }
+}
+
+/** A shared store whose changes are heard of late, or never: polled watches are slow. */
+export class DeafEngine extends SharedEngine {
+  override watch(): Promise<Watch> {
+    return Promise.resolve({ close() {} })
   }
 }
 

@@ -1,17 +1,9 @@
 /** Alterations of what is fixed, while other nodes go on and writes are held, lost or late. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Watch } from '../../../src/engine/engine.ts'
-import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
-import { draw, startNode } from './node.ts'
-
-/** Hears of no change: what a node is whose watch is slow. */
-class Deaf extends MemoryEngine {
-  override watch(): Promise<Watch> {
-    return Promise.resolve({ close() {} })
-  }
-}
+import { DeafEngine, draw, startNode } from './node.ts'
 
 /** As `twitter`, with other fields below the same time: ids of one moment overlap. */
 const narrow = 'time:41,node:8,sequence:14;unit=ms;epoch=2010-11-04T01:42:54.657Z'
@@ -20,7 +12,7 @@ async function twoNodes() {
   const store = new MemoryStore()
   const clock = new FakeClock()
   const one = await startNode({ store, clock })
-  const two = await startNode({ store, clock, reach: (reached) => new Deaf(reached) })
+  const two = await startNode({ store, clock, reach: (reached) => new DeafEngine(reached) })
   return { store, clock, one, two }
 }
 

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { FakeClock } from '../fake-clock.ts'
+import { DeafEngine, draw, type Node, startNode } from './node.ts'
+
+async function twoNodes(): Promise<{ clock: FakeClock; one: Node; two: Node }> {
+  const store = new MemoryStore()
+  const clock = new FakeClock()
+  const start = () => startNode({ store, clock, reach: (reached) => new DeafEngine(reached) })
+  return { clock, one: await start(), two: await start() }
+}
+
+describe('a name that is not there, on a store that many share', () => {
+  it('is found a tenth of a second after it was asked for, whatever the watch tells', async () => {
+    const { clock, one, two } = await twoNodes()
+    await assert.rejects(two.catalogue.open('user'), { code: 'NOGENERATOR' })
+    await one.catalogue.create('user', { kind: 'segment' })
+    await clock.pass(100)
+    assert.equal((await draw(await two.catalogue.open('user'))).length, 1)
+  })
+
+  it('is served at once by a node that had not been asked for it', async () => {
+    const { one, two } = await twoNodes()
+    await one.catalogue.create('user', { kind: 'segment' })
+    assert.equal((await draw(await two.catalogue.open('user'))).length, 1)
+  })
+
+  it('costs one read at a time, and ten a second at most, however often it is asked for', async () => {
+    const { clock, two } = await twoNodes()
+    const reads = () => two.engine.count('read')
+    const before = reads()
+    const held = two.engine.hold('read')
+    const asked = Array.from({ length: 1000 }, () => two.catalogue.open('user').catch(({ code }) => code))
+    await held.arrived
+    // Slower than a name is remembered for.
+    await clock.pass(500)
+    held.letGo()
+    assert.deepEqual([...new Set(await Promise.all(asked))], ['NOGENERATOR'])
+    assert.equal(reads() - before, 1)
+    for (let each = 0; each < 100; each++) {
+      await clock.pass(10)
+      await assert.rejects(two.catalogue.open('user'), { code: 'NOGENERATOR' })
+    }
+    assert.ok(reads() - before <= 11, `${reads() - before} reads`)
+  })
+})
