@@ -9,7 +9,9 @@
  *  3. A claim replaces the very version that was judged free: its bound had passed, or the version was watched
  *     unchanged for longer than a live holder would leave it.
  *  4. Nothing above a bound is used before an extension of it has been acknowledged, or read.
- *  5. After an unknown or refused write the record is read before anything is built on it (P8); only when it is
+ *  5. Where others may hold what a store has forgotten, an id without a record is free only when an advance is
+ *     long past; and what this process held under a claim that was forgotten it does not claim again until then.
+ *  6. After an unknown or refused write the record is read before anything is built on it (P8); only when it is
  *     somebody else's is the claim over.
  */
 
@@ -19,6 +21,9 @@ import type { Engine, StoredRecord } from '../engine/engine.ts'
 
 /** Where worker ids are recorded. */
 export const workerPrefix = 'workers/'
+/** Stands for all ids without a record, so that an advance closes these as well. */
+const othersKey = `${workerPrefix}others`
+const nobody: WorkerRecord = { owner: '', holder: 'nobody', epoch: 0, boundUs: 0, exclusive: false }
 
 /** A worker id's record. */
 export type WorkerRecord = {
@@ -69,6 +74,8 @@ export class Worker {
   /** The outcome of the newest write is not known. */
   #unsettled = false
   #usedUs = 0
+  /** Ids that this process has lost, and until when it may have used them, in Unix µs. */
+  readonly #lost = new Map<number, number>()
   /** A fixed id that somebody else holds: which version, and since when it has stood unchanged. */
   #watched: { version: bigint; sinceUs: number; startedUs: number } | undefined
 
@@ -213,13 +220,18 @@ export class Worker {
   #lose(held: Held, stored: StoredRecord | undefined): void {
     this.#held = undefined
     this.#usedUs = 0
+    this.#lost.set(held.id, held.record.boundUs)
     const who = stored ? readWorker(stored).holder : 'nobody: its record was removed'
     this.#options.onEvent(`worker id ${held.id} is no longer this node's; it is now held by ${who}`, 'warn')
   }
 
   async #acquire(untilUs: number): Promise<void> {
     const { fixedId } = this.#options
-    const exclusive = (await this.#options.engine.ownership()).state === 'owner'
+    const { state } = await this.#options.engine.ownership()
+    const exclusive = state === 'owner'
+    if (state === 'shared' && fixedId === undefined) {
+      await this.#options.engine.write(othersKey, JSON.stringify(nobody), undefined)
+    }
     for (let tries = 0; tries < claimTries; tries++) {
       const free =
         fixedId === undefined ? await this.#freeInPool() : await this.#fixedWhenFree(fixedId, exclusive)
@@ -239,7 +251,7 @@ export class Worker {
   ): Promise<boolean> {
     const { owner, holder, timeline } = this.#options
     const before = stored && readWorker(stored)
-    const startUs = Math.max(timeline.nowUs(), before?.boundUs ?? 0)
+    const startUs = Math.max(timeline.nowUs(), before?.boundUs ?? 0, this.#lost.get(id) ?? 0)
     const boundUs = this.#target(Math.max(untilUs, startUs))
     const record = { owner, holder, epoch: (before?.epoch ?? 0) + 1, boundUs, exclusive }
     const written = await this.#write(id, record, stored?.version)
@@ -254,18 +266,22 @@ export class Worker {
 
   /** The lowest id that nobody holds: without a record, or with a bound that has passed. */
   async #freeInPool(): Promise<{ id: number; stored: StoredRecord | undefined }> {
-    const records = new Map<number, StoredRecord>()
-    for (const stored of await workerRecords(this.#options.engine)) {
-      records.set(Number(stored.key.slice(workerPrefix.length)), stored)
-    }
+    const records = new Map<string, StoredRecord>()
+    for (const stored of await workerRecords(this.#options.engine)) records.set(stored.key, stored)
     const nowUs = this.#options.timeline.nowUs()
+    const others = records.get(othersKey)
     for (let id = 0; id < poolMax; id++) {
-      const stored = records.get(id)
-      if (stored === undefined || readWorker(stored).boundUs <= nowUs) return { id, stored }
+      const stored = records.get(recordKey(id))
+      const last = stored ?? others
+      const boundUs = Math.max(last === undefined ? 0 : readWorker(last).boundUs, this.#lost.get(id) ?? 0)
+      if (boundUs <= nowUs) return { id, stored }
     }
+    const closedUs = others === undefined ? 0 : readWorker(others).boundUs - nowUs
     throw new FahaoError(
       'EXHAUSTED',
-      `all ${poolMax} worker ids are held; wait for ${describeLead(this.#options.leadUs)} or stop nodes`,
+      closedUs > 0
+        ? `no worker id is known to be free: the engine has forgotten writes, and may have forgotten claims; those without a record are closed for ${describeLead(closedUs)} more`
+        : `all ${poolMax} worker ids are held; wait for ${describeLead(this.#options.leadUs)} or stop nodes`,
     )
   }
 

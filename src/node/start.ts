@@ -84,6 +84,8 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       },
       advance: (gap) => engine.advance(gap, mendWorkers(timeline.nowUs(), config.leadMs * 1000)),
       reload: async () => {
+        // Its bound has been moved: a clean stop can give the id back only under the record's present version.
+        await worker.confirm()
         await catalogue.reopenAll()
         await createConfigured(catalogue, config, onEvent)
       },

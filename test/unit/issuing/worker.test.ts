@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { mendWorkers } from '../../../src/issuing/mend-workers.ts'
 import { readWorker, Worker, workerPrefix, workerRecords } from '../../../src/issuing/worker.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -46,6 +47,70 @@ function start({
   }
   return { store, clock, engine, timeline, worker, events, owner, secure, record }
 }
+
+/** Lets a store forget what it has learned since this was called, as a failover to a lagging replica does. */
+function forgetLater({ records }: MemoryStore): () => void {
+  const before = new Map(records)
+  return () => {
+    records.clear()
+    for (const [key, record] of before) records.set(key, record)
+  }
+}
+
+describe('a worker id whose claim the store may have forgotten', () => {
+  it('stays this node’s where the record is still there, also after its bound was moved', async () => {
+    const node = start()
+    await node.secure()
+    assert.equal(await node.worker.confirm(), true)
+    await node.engine.advance(0n, mendWorkers(node.clock.wall))
+    assert.equal(await node.worker.confirm(), true)
+    await node.secure()
+    assert.deepEqual([node.worker.id, node.worker.claim], [0, 1])
+    await node.worker.release()
+    assert.ok((await node.record(0))!.boundUs <= node.clock.wall)
+  })
+
+  it('is given up where it is gone, and not claimed again while its time may have been used', async () => {
+    const node = start()
+    const forget = forgetLater(node.store)
+    await node.secure()
+    forget()
+    assert.equal(await node.worker.confirm(), false)
+    assert.equal(node.worker.id, -1)
+    await node.secure()
+    assert.equal(node.worker.id, 1)
+  })
+
+  it('needs no look where there was none', async () => {
+    const node = start()
+    assert.equal(await node.worker.confirm(), true)
+    assert.equal(node.engine.calls.length, 0)
+  })
+
+  it('is claimed by nobody else on a shared engine until what may have been forgotten is past', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const node = () => {
+      const started = start({ store, clock })
+      started.engine.ownership = () => Promise.resolve({ state: 'shared' })
+      return started
+    }
+    const [kept, forgotten, later] = [node(), node(), node()]
+    await kept.secure()
+    const forget = forgetLater(store)
+    await forgotten.secure()
+    forget()
+    await kept.engine.advance(0n, mendWorkers(clock.wall))
+    await assert.rejects(later.secure(), /EXHAUSTED|may have forgotten claims; .* closed for 900 s more/)
+    assert.equal(await kept.worker.confirm(), true)
+    await clock.pass(10 * 60_000)
+    await kept.secure()
+    await clock.pass(5 * 60_000)
+    await later.secure()
+    assert.equal(later.worker.id, 1)
+    assert.ok(later.worker.unusedUs > forgotten.worker.boundUs)
+  })
+})
 
 describe('a worker id from the pool', () => {
   it('is the lowest that is free, and its time is durable before it is used', async () => {
