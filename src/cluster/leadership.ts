@@ -102,7 +102,8 @@ export class Leaderships {
       return sinceUs === undefined ? mine.here : { state: 'nobody', shard, forMs: (nowUs - sinceUs) / 1000 }
     }
     const leader = this.leader(shard)
-    if (leader !== undefined) return { state: 'elsewhere', shard, node: leader }
+    if (leader !== undefined && !this.#isPredecessor(leader))
+      return { state: 'elsewhere', shard, node: leader }
     return { state: 'nobody', shard, forMs: (nowUs - (this.#vacantUs[shard] ?? nowUs)) / 1000 }
   }
 
@@ -152,6 +153,13 @@ export class Leaderships {
   dropAll(): void {
     for (const shard of this.mine()) this.#drop(this.#mine[shard]!, '')
     this.wakeAll()
+  }
+
+  /** A process that was killed and started again must not send clients to itself until its lease has run out. */
+  #isPredecessor({ id, resp, http }: NodeRecord): boolean {
+    const self = this.#view.node(this.#lease().id)?.value
+    if (self === undefined || self.id === id) return false
+    return resp === undefined ? http !== undefined && http === self.http : resp === self.resp
   }
 
   #adopt(shard: number, epoch: number, from: string): void {

@@ -1,0 +1,139 @@
+/**
+ * Judges a simulation by what must hold whatever happens. Knows true time and the inside of the engine, and nothing of
+ * the cluster's code.
+ */
+import assert from 'node:assert/strict'
+import type { Leadership, NodeRecord } from '../../src/cluster/records.ts'
+import type { MemoryStore } from '../../src/engine/memory/engine.ts'
+import { counterOf } from './issuer.ts'
+import type { Machine } from './machine.ts'
+import type { World } from './world.ts'
+
+type Newest = { id: bigint; fence: bigint; atUs: number; machine: string }
+type Reply = { readonly sentUs: number; readonly receivedUs: number; readonly id: bigint }
+
+/** See the top of the file. */
+export class Checker {
+  issued = 0
+  answered = 0
+  /** Leaders that changed in all, and those refused because a newer one had been there. */
+  changes = 0
+  /** Longest time in which a shard's generators issued nothing although nothing was wrong, in ms. */
+  longestGapMs = 0
+  readonly #world: World
+  readonly #store: MemoryStore
+  readonly #newest = new Map<string, Newest>()
+  readonly #replies = new Map<string, Reply[]>()
+  readonly #leaderships = new Map<string, Leadership>()
+  readonly #fences = new Map<string, bigint>()
+  /** Node ids of each machine's program, as they wrote them. */
+  readonly #machineOf = new Map<string, string>()
+  #calmSinceUs: number | undefined
+
+  constructor(world: World, store: MemoryStore) {
+    this.#world = world
+    this.#store = store
+  }
+
+  /** An id is issued just now. */
+  issue(machine: Machine, generator: string, id: bigint, fence: bigint): void {
+    this.issued++
+    const bound = this.#store.counters.get(counterOf(generator))?.bound ?? 0n
+    const before = this.#newest.get(generator)
+    // Called for every id: the sentences are made only when they are needed.
+    if (machine.isStopped) assert.fail(`${machine.name} issued ${id} of ${generator} while it was stopped`)
+    if (id >= bound) assert.fail(`${machine.name} issued ${id} of ${generator}, whose bound is ${bound}`)
+    if (before !== undefined && (fence < before.fence || id <= before.id)) {
+      const what = fence < before.fence ? 'two leaders at once' : 'out of order, or twice'
+      assert.fail(
+        `${what}: ${machine.name} issued ${id} of ${generator} with fence ${fence} ${this.#world.nowUs - before.atUs} µs after ${before.machine} ${before.id} with fence ${before.fence}`,
+      )
+    }
+    if (this.#calmSinceUs !== undefined) this.#gap(generator)
+    this.#newest.set(generator, { id, fence, atUs: this.#world.nowUs, machine: machine.name })
+  }
+
+  /** A client has its id. */
+  reply(generator: string, sentUs: number, receivedUs: number, id: bigint): void {
+    this.answered++
+    const replies = this.#replies.get(generator) ?? []
+    replies.push({ sentUs, receivedUs, id })
+    this.#replies.set(generator, replies)
+  }
+
+  /** The engine has carried out a write. */
+  witness(machine: Machine, method: string, args: readonly unknown[]): void {
+    if (method === 'reserve') return this.#reserved(args[0] as string, args[1] as { fence?: bigint })
+    const [key, value] = args as [string, string]
+    if (method !== 'write') return
+    if (key.startsWith('cluster/nodes/')) this.#node(machine, JSON.parse(value) as NodeRecord)
+    if (key.startsWith('cluster/shards/')) this.#shard(machine, key, JSON.parse(value) as Leadership)
+  }
+
+  /** Whether nothing is wrong now. */
+  get isCalm(): boolean {
+    return this.#calmSinceUs !== undefined
+  }
+
+  /** Nothing is wrong from now on; by then every generator must have issued again. */
+  calm(): void {
+    this.#calmSinceUs = this.#world.nowUs
+  }
+
+  /** Something is about to go wrong. Every generator must have issued lately. */
+  trouble(generators: readonly string[]): void {
+    if (this.#calmSinceUs !== undefined) for (const generator of generators) this.#gap(generator)
+    this.#calmSinceUs = undefined
+  }
+
+  /** At the end: acknowledged ids are distinct, and each is larger than those whose reply came before it was asked for. */
+  finish(): void {
+    for (const [generator, replies] of this.#replies) {
+      assert.equal(new Set(replies.map(({ id }) => id)).size, replies.length, `${generator} repeats an id`)
+      const byReceipt = replies.toSorted((a, b) => a.receivedUs - b.receivedUs)
+      let largest = -1n
+      let at = 0
+      for (const { sentUs, id } of replies.toSorted((a, b) => a.sentUs - b.sentUs)) {
+        for (; byReceipt[at]!.receivedUs < sentUs; at++)
+          if (byReceipt[at]!.id > largest) largest = byReceipt[at]!.id
+        assert.ok(id > largest, `${generator}: ${id} was asked for after the reply ${largest} had come`)
+      }
+    }
+  }
+
+  #gap(generator: string): void {
+    const sinceUs = Math.max(this.#calmSinceUs!, this.#newest.get(generator)?.atUs ?? 0)
+    const gapMs = (this.#world.nowUs - sinceUs) / 1000
+    if (gapMs > this.longestGapMs) this.longestGapMs = gapMs
+  }
+
+  #reserved(counter: string, { fence = 0n }: { fence?: bigint }): void {
+    const before = this.#fences.get(counter) ?? 0n
+    assert.ok(
+      fence >= before,
+      `a reserve of ${counter} with fence ${fence} was let in after one with ${before}`,
+    )
+    this.#fences.set(counter, fence)
+  }
+
+  #node(machine: Machine, { id, deadBy }: NodeRecord): void {
+    if (deadBy !== undefined) return
+    const owner = this.#machineOf.get(id) ?? machine.name
+    assert.equal(owner, machine.name, `${machine.name} renewed the record of ${owner}`)
+    this.#machineOf.set(id, owner)
+  }
+
+  #shard(machine: Machine, key: string, next: Leadership): void {
+    const before = this.#leaderships.get(key)
+    this.#leaderships.set(key, next)
+    if (before === undefined || (before.holder === next.holder && before.epoch === next.epoch)) return
+    this.changes++
+    const what = `${key} from ${JSON.stringify(before)} to ${JSON.stringify(next)} by ${machine.name}`
+    assert.ok(next.epoch > before.epoch || next.holder === '', `the epoch did not grow: ${what}`)
+    assert.ok(next.epoch >= before.epoch, `the epoch fell: ${what}`)
+    if (before.holder === '' || this.#machineOf.get(before.holder) === machine.name) return
+    const stored = this.#store.records.get(`cluster/nodes/${before.holder}`)
+    const record = stored && (JSON.parse(stored.value) as NodeRecord)
+    assert.ok(record === undefined || record.deadBy !== undefined, `taken from the living: ${what}`)
+  }
+}
