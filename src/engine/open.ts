@@ -7,12 +7,25 @@ type Opener = (location: string, options: EngineOptions) => Promise<Engine>
 const openers: Readonly<Record<string, Opener>> = {
   memory: async (_location, options) => (await import('./memory/engine.ts')).openMemory(options),
   sqlite: async (location, options) => (await import('./sqlite/engine.ts')).openSqlite(location, options),
+  mysql: openMysql,
+  mariadb: openMysql,
+  postgres: openPostgres,
+  postgresql: openPostgres,
   etcd: async (rest, options) => (await import('./etcd/engine.ts')).openEtcd('etcd', rest, options),
   etcds: async (rest, options) => (await import('./etcd/engine.ts')).openEtcd('etcds', rest, options),
 }
 
+async function openMysql(location: string, options: EngineOptions): Promise<Engine> {
+  return (await import('./mysql/engine.ts')).openMysql(location, options)
+}
+
+async function openPostgres(location: string, options: EngineOptions): Promise<Engine> {
+  return (await import('./postgres/engine.ts')).openPostgres(location, options)
+}
+
 /**
- * Opens the engine that `url` names: `memory:`, or `sqlite:FILE` with a path relative to the working directory.
+ * Opens the engine that `url` names: `memory:`, `sqlite:FILE` with a path relative to the working directory,
+ * `mysql://USER:PASSWORD@HOST/DATABASE` or `postgres://…`.
  * Rejects with CONFIG when nobody serves the scheme, ENGINE when it cannot be opened.
  */
 export function openEngine(url: string, options: EngineOptions): Promise<Engine> {

@@ -1,0 +1,189 @@
+/**
+ * What MySQL and MariaDB have of their own: they cannot return what a statement changed, so every write is one
+ * packet with a whole transaction, in which a SELECT after the change sees the row that the change has locked. In one
+ * packet, a paused client never holds a lock. All values are numbers or hexadecimal bytes: nothing needs quotes.
+ */
+import { historyJump } from '../sql/history.ts'
+import { type Command, type Row, textOf } from '../sql/link.ts'
+import {
+  type AdvanceArguments,
+  counterColumns,
+  type Dialect,
+  lastMaxBelow,
+  type MakeStatements,
+  ownStatements,
+  type Put,
+  type RecordArguments,
+  type Statements,
+  schemaVersion,
+} from '../sql/statements.ts'
+
+/** For people who make the tables by hand; docs/operating/databases.md has the same. Text is bytes of UTF-8. */
+export const mysqlTables = `
+CREATE TABLE IF NOT EXISTS fahao_counters (
+  name        VARBINARY(400) NOT NULL PRIMARY KEY,
+  last        BIGINT NOT NULL,
+  fence       BIGINT NOT NULL,
+  incarnation BIGINT NOT NULL,
+  version     BIGINT NOT NULL
+) ENGINE=InnoDB;
+CREATE TABLE IF NOT EXISTS fahao_records (
+  name    VARBINARY(400) NOT NULL PRIMARY KEY,
+  value   MEDIUMBLOB,
+  version BIGINT NOT NULL UNIQUE
+) ENGINE=InnoDB;
+CREATE TABLE IF NOT EXISTS fahao_state (
+  one            TINYINT NOT NULL PRIMARY KEY,
+  schema_version INT NOT NULL,
+  lineage        VARBINARY(36) NOT NULL,
+  pulse          BIGINT NOT NULL,
+  revision       BIGINT NOT NULL,
+  last_write_us  BIGINT NOT NULL,
+  server         VARBINARY(255) NOT NULL,
+  suspect        BLOB
+) ENGINE=InnoDB;`
+
+/** The dialect of a server that calls itself by `identity`. */
+export function mysqlDialect(identity: string, make: MakeStatements = ownStatements): Dialect {
+  const put: Put = (value) =>
+    typeof value === 'bigint' ? String(value) : `x'${Buffer.from(value).toString('hex')}'`
+  const s = make(put, identity)
+  const single = (text: string): Command => ({ text })
+
+  return {
+    name: 'mysql',
+    conditions: single(`SELECT @@innodb_flush_log_at_trx_commit AS flush_log, @@log_bin AS log_bin,
+      @@sync_binlog AS sync_binlog, @@binlog_format AS binlog_format,
+      (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()
+        AND table_name IN ('fahao_counters', 'fahao_records', 'fahao_state') AND engine <> 'InnoDB') AS foreign_tables`),
+    objections: objectionsTo,
+    obstacle: ({ log_bin, binlog_format, foreign_tables }) => {
+      if (textOf(foreign_tables) !== '0')
+        return 'the tables are not kept by InnoDB, which alone has transactions: ALTER TABLE … ENGINE=InnoDB'
+      return textOf(log_bin) === '1' && textOf(binlog_format) === 'STATEMENT'
+        ? 'binlog_format is STATEMENT, with which the server takes no writes at READ COMMITTED: set it to ROW'
+        : undefined
+    },
+
+    create: (lineage) =>
+      single(`${mysqlTables}
+        INSERT IGNORE INTO fahao_state (one, schema_version, lineage, pulse, revision, last_write_us, server)
+        SELECT 1, ${schemaVersion}, ${put(lineage)}, 0, 0, 0, ${identity} FROM DUAL
+        WHERE NOT EXISTS (SELECT 1 FROM fahao_counters) AND NOT EXISTS (SELECT 1 FROM fahao_records)`),
+
+    state: () => single(`SELECT ${s.stateColumns} FROM fahao_state AS s WHERE s.one = 1`),
+
+    pulse: (known, nowUs) =>
+      transaction(
+        s.pulse(known, nowUs),
+        'SET @done = ROW_COUNT()',
+        `SELECT ${s.stateColumns}, ${doneState} FROM fahao_state AS s WHERE s.one = 1`,
+      ),
+
+    suspect: (reason, lineage) => single(s.suspect(reason, lineage)),
+    counter: (name) => single(s.counter(name)),
+
+    addCounter: (name) =>
+      single(`INSERT INTO fahao_counters (name, last, fence, incarnation, version)
+        VALUES (${put(name)}, -1, 0, 0, 0) ON DUPLICATE KEY UPDATE name = name`),
+
+    reserve: (request) =>
+      transaction(
+        s.reserve(request),
+        'SET @done = ROW_COUNT()',
+        `SELECT ${s.stateColumns}, ${counterColumns},
+          IF(@done = 1, c.last, NULL) AS done_last, IF(@done = 1, c.version, NULL) AS done_version
+        FROM ${s.stateAndCounter(request.counter)} WHERE s.one = 1`,
+      ),
+
+    release: (release) =>
+      transaction(
+        s.release(release),
+        'SET @done = ROW_COUNT()',
+        `SELECT ${s.stateColumns}, ${counterColumns}, IF(@done = 1, c.version, NULL) AS done_version
+        FROM ${s.stateAndCounter(release.counter)} WHERE s.one = 1`,
+      ),
+
+    record: (key) => single(s.record(key)),
+    list: (range) => single(s.list(range)),
+    since: (revision, limit) => single(s.since(revision, limit)),
+    revise: (record) => transaction(...revision(s, put, record)),
+    advance: (advance) => transaction(...advancing(s, put, advance)),
+  }
+}
+
+/** What a change of the state has made of it. */
+const doneState = ['lineage', 'pulse', 'revision']
+  .map((column) => `IF(@done = 1, s.${column}, NULL) AS done_${column}`)
+  .join(', ')
+
+/** Statements of one transaction, of which the last answers. */
+function transaction(...statements: string[]): Command {
+  return {
+    text: ['START TRANSACTION', ...statements, 'COMMIT'].join(';\n'),
+    answer: statements.length,
+    writes: true,
+  }
+}
+
+/** The lock on the state row comes first: records are committed in the order of their revisions. */
+function revision(s: Statements, put: Put, record: RecordArguments): string[] {
+  const { key, value, expected, known, nowUs } = record
+  const name = put(key)
+  const next = value === undefined ? 'NULL' : put(value)
+  const replaced =
+    expected === undefined ? 'value IS NULL' : `value IS NOT NULL AND version = ${put(expected)}`
+  return [
+    // Without a row, INTO would leave what an earlier call on this connection has put there.
+    'SET @next = NULL',
+    `SELECT s.revision + 1 INTO @next FROM fahao_state AS s WHERE s.one = 1 AND ${s.sound(known)} FOR UPDATE`,
+    `UPDATE fahao_records SET value = ${next}, version = @next
+      WHERE name = ${name} AND ${replaced} AND @next IS NOT NULL`,
+    'SET @done = ROW_COUNT()',
+    ...(expected === undefined
+      ? [
+          `INSERT INTO fahao_records (name, value, version) SELECT ${name}, ${next}, @next FROM DUAL
+            WHERE @done = 0 AND @next IS NOT NULL
+              AND NOT EXISTS (SELECT 1 FROM fahao_records AS r WHERE r.name = ${name})`,
+          'SET @done = @done + ROW_COUNT()',
+        ]
+      : []),
+    `UPDATE fahao_state SET revision = @next, last_write_us = ${put(BigInt(nowUs))} WHERE one = 1 AND @done = 1`,
+    `SELECT ${s.stateColumns}, ${doneState}, IF(@done = 1, @next, NULL) AS done_version FROM fahao_state AS s WHERE s.one = 1`,
+  ]
+}
+
+function advancing(s: Statements, put: Put, advance: AdvanceArguments): string[] {
+  const { gap, held, mended } = advance
+  const holding = held.map(({ counter, end }) => {
+    const last = put(end - 1n)
+    return `INSERT INTO fahao_counters (name, last, fence, incarnation, version)
+      SELECT ${put(counter)}, ${last}, 0, 0, ${historyJump} FROM DUAL WHERE @done = 1
+      ON DUPLICATE KEY UPDATE last = GREATEST(last, ${last}), version = GREATEST(version, ${historyJump})`
+  })
+  const mending = mended.map(
+    ({ key, value }, place) => `UPDATE fahao_records SET value = ${put(value)},
+      version = (SELECT s.revision FROM fahao_state AS s WHERE s.one = 1) - ${place}
+      WHERE name = ${put(key)} AND @done = 1`,
+  )
+  return [
+    s.advance(advance),
+    'SET @done = ROW_COUNT()',
+    `UPDATE fahao_counters SET last = LEAST(last, ${put(lastMaxBelow(gap))}) + ${put(gap)},
+      version = version + ${historyJump} WHERE @done = 1 AND version > 0`,
+    'SET @raised = ROW_COUNT()',
+    ...holding,
+    ...mending,
+    `SELECT ${s.stateColumns}, ${doneState}, IF(@done = 1, @raised, NULL) AS raised
+      FROM fahao_state AS s WHERE s.one = 1`,
+  ]
+}
+
+function objectionsTo(row: Row): string[] {
+  const objections: string[] = []
+  if (textOf(row.flush_log) !== '1')
+    objections.push(`innodb_flush_log_at_trx_commit is ${textOf(row.flush_log)}: set it to 1`)
+  if (textOf(row.log_bin) === '1' && textOf(row.sync_binlog) !== '1')
+    objections.push(`sync_binlog is ${textOf(row.sync_binlog)}: set it to 1`)
+  return objections
+}

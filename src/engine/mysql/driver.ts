@@ -1,0 +1,106 @@
+/** Connections by mysql2: what it calls an error, and what the engine makes of it. */
+import type { Connection, ConnectionOptions, QueryError } from 'mysql2'
+import { describe } from '../../base/errors.ts'
+import type { Command, Driver, Failure, Link, Row } from '../sql/link.ts'
+
+type Connect = (options: ConnectionOptions) => Connection
+/** The stream is there, and not in the types. */
+type Socketed = { readonly stream: { ref(): void; unref(): void; destroy(): void } }
+
+/** Connections to a MySQL or MariaDB server. Locks are waited for at most `lockTimeoutMs`, in whole seconds. */
+export function mysqlDriver(connect: Connect, options: ConnectionOptions, lockTimeoutMs: number): Driver {
+  const all: ConnectionOptions = {
+    ...options,
+    multipleStatements: true,
+    supportBigNumbers: true,
+    bigNumberStrings: true,
+    enableKeepAlive: true,
+    // The calls' own deadlines count.
+    connectTimeout: 0,
+  }
+  const lockTimeoutS = Math.max(1, Math.floor(lockTimeoutMs / 1000))
+  return {
+    connect: (onGone) => new MysqlLink(connect({ ...all }), lockTimeoutS, onGone),
+    failureOf: mysqlFailure,
+  }
+}
+
+class MysqlLink implements Link {
+  readonly ready: Promise<void>
+  readonly #connection: Connection
+
+  constructor(connection: Connection, lockTimeoutS: number, onGone: () => void) {
+    this.#connection = connection
+    // Without a listener, a server that goes away would end the process. Queries under way learn of it themselves.
+    connection.on('error', onGone)
+    connection.on('end', onGone)
+    // A transaction that waits for its client is rolled back in the end; it never does, being one packet.
+    this.ready = this.#query(
+      `SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, sql_safe_updates = 0,
+         innodb_lock_wait_timeout = ${lockTimeoutS}, lock_wait_timeout = ${lockTimeoutS};
+       SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
+    ).then(() => {})
+  }
+
+  async ask({ text, answer }: Command): Promise<readonly Row[]> {
+    const answers = await this.#query(text)
+    return (answer === undefined ? answers : (answers as unknown[])[answer]) as readonly Row[]
+  }
+
+  hold(alive: boolean): void {
+    const { stream } = this.#connection as unknown as Socketed
+    if (alive) stream.ref()
+    else stream.unref()
+  }
+
+  end(): Promise<void> {
+    return new Promise((resolve) => this.#connection.end(() => resolve()))
+  }
+
+  destroy(): void {
+    const { stream } = this.#connection as unknown as Socketed
+    this.#connection.destroy()
+    stream.destroy()
+  }
+
+  #query(sql: string): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#connection.query(sql, (error: QueryError | null, answer: unknown) => {
+        if (error) reject(error)
+        else resolve(answer)
+      })
+    })
+  }
+}
+
+const remedies: Readonly<Record<number, string>> = {
+  1040: 'the server has too many connections: raise max_connections, or lower pool=',
+  1146: 'the tables are missing: is a dump being restored?',
+  1205: 'another session holds a lock for too long: look at SHOW ENGINE INNODB STATUS',
+  1213: 'the server broke a deadlock: retry',
+  1290: 'the server is read-only: look for the primary, or at read_only',
+  1836: 'the server is read-only: look for the primary, or at innodb_read_only',
+}
+
+/** Errors whose cause stays until people do something. */
+const denied: ReadonlySet<number> = new Set([1044, 1045, 1049, 1130, 1142, 1143, 1227, 1251, 1698])
+/** Errors with which a server has refused a statement; its transaction is rolled back with the connection. */
+const refused: ReadonlySet<number> = new Set([
+  1021, 1040, 1047, 1054, 1064, 1099, 1100, 1114, 1129, 1146, 1153, 1193, 1203, 1205, 1213, 1223, 1226, 1264,
+  1290, 1305, 1406, 1665, 1690, 1792, 1836, 4025,
+])
+
+/** What an error of mysql2 means; see `Failure`. */
+export function mysqlFailure(error: unknown): Failure {
+  const { errno, errors } = (error ?? {}) as {
+    readonly errno?: unknown
+    readonly errors?: readonly unknown[]
+  }
+  const number = typeof errno === 'number' ? errno : 0
+  // Where a name has several addresses, each has failed by itself.
+  const cause = describe(errors?.[0] ?? error) || String((error as { code?: unknown }).code)
+  const message = remedies[number] === undefined ? cause : `${remedies[number]} (${cause})`
+  if (number === 1146) return { kind: 'missing', message }
+  if (denied.has(number)) return { kind: 'denied', message }
+  return { kind: refused.has(number) ? 'refused' : 'lost', message }
+}

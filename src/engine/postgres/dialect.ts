@@ -1,0 +1,205 @@
+/**
+ * What PostgreSQL has of its own: every operation is one statement, in a transaction of its own, so that a paused
+ * client never holds a lock. The state that it shows is as of its beginning; what it changes it returns besides, since
+ * it may have waited for somebody else's change.
+ */
+import { historyJump } from '../sql/history.ts'
+import { type Command, type Row, textOf } from '../sql/link.ts'
+import {
+  type AdvanceArguments,
+  counterColumns,
+  type Dialect,
+  lastMaxBelow,
+  type MakeStatements,
+  ownStatements,
+  type Put,
+  type RecordArguments,
+  type Statements,
+  schemaVersion,
+} from '../sql/statements.ts'
+
+/**
+ * The cluster, its timeline (another one after a promotion or a recovery to a point in time), and the very table
+ * (another one after a dump was restored).
+ */
+const identity = `(SELECT system_identifier FROM pg_control_system())
+  || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || 'fahao_state'::regclass::oid`
+
+/** Any number that others are unlikely to lock: "fahao" in ASCII. */
+const createLock = 0x66_61_68_61_6f
+
+/** For people who make the tables by hand; docs/operating/databases.md has the same. */
+export const postgresTables = `
+CREATE TABLE IF NOT EXISTS fahao_counters (
+  name        text COLLATE "C" PRIMARY KEY,
+  last        bigint NOT NULL,
+  fence       bigint NOT NULL,
+  incarnation bigint NOT NULL,
+  version     bigint NOT NULL
+);
+CREATE TABLE IF NOT EXISTS fahao_records (
+  name    text COLLATE "C" PRIMARY KEY,
+  value   text,
+  version bigint NOT NULL UNIQUE
+);
+CREATE TABLE IF NOT EXISTS fahao_state (
+  one            smallint PRIMARY KEY CHECK (one = 1),
+  schema_version integer NOT NULL,
+  lineage        text NOT NULL,
+  pulse          bigint NOT NULL,
+  revision       bigint NOT NULL,
+  last_write_us  bigint NOT NULL,
+  server         text NOT NULL,
+  suspect        text
+);`
+
+/** See the top of the file. */
+export function postgresDialect(make: MakeStatements = ownStatements): Dialect {
+  const command = (write: (s: Statements, put: Put) => string, writes = false): Command => {
+    const values: string[] = []
+    const put: Put = (value) =>
+      `$${values.push(String(value))}::${typeof value === 'bigint' ? 'bigint' : 'text'}`
+    return { text: write(make(put, identity), put), values, writes }
+  }
+  return {
+    name: 'postgres',
+
+    conditions: {
+      text: `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+      current_setting('synchronous_commit') AS synchronous_commit,
+      current_setting('server_encoding') AS server_encoding`,
+    },
+    objections: objectionsTo,
+    obstacle: ({ server_encoding: encoding }) =>
+      encoding === 'UTF8'
+        ? undefined
+        : `the database's encoding is ${encoding}: use one that was made with ENCODING 'UTF8', where names keep their bytes`,
+
+    create: (lineage) => ({ text: creation(lineage) }),
+
+    state: () => command((s) => `SELECT ${s.stateColumns} FROM fahao_state AS s WHERE s.one = 1`),
+
+    pulse: (known, nowUs) =>
+      command(
+        (s) => `WITH done AS (${s.pulse(known, nowUs)} RETURNING s.lineage, s.pulse, s.revision)
+        SELECT ${s.stateColumns}, ${doneState('done')}
+        FROM fahao_state AS s LEFT JOIN done ON true WHERE s.one = 1`,
+      ),
+
+    suspect: (reason, lineage) => command((s) => s.suspect(reason, lineage)),
+
+    counter: (name) => command((s) => s.counter(name)),
+
+    addCounter: (name) =>
+      command(
+        (_, put) => `INSERT INTO fahao_counters (name, last, fence, incarnation, version)
+        VALUES (${put(name)}, -1, 0, 0, 0) ON CONFLICT (name) DO NOTHING`,
+      ),
+
+    reserve: (request) =>
+      command(
+        (s) => `WITH done AS (${s.reserve(request)} RETURNING ${s.returned(request.counter)})
+        SELECT ${s.stateColumns}, ${counterColumns}, done.last AS done_last, done.version AS done_version
+        FROM ${s.stateAndCounter(request.counter)} LEFT JOIN done ON true WHERE s.one = 1`,
+        true,
+      ),
+
+    release: (release) =>
+      command(
+        (s) => `WITH done AS (${s.release(release)} RETURNING c.version)
+        SELECT ${s.stateColumns}, ${counterColumns}, done.version AS done_version
+        FROM ${s.stateAndCounter(release.counter)} LEFT JOIN done ON true WHERE s.one = 1`,
+        true,
+      ),
+
+    record: (key) => command((s) => s.record(key)),
+    list: (range) => command((s) => s.list(range)),
+    since: (revision, limit) => command((s) => s.since(revision, limit)),
+    revise: (record) => command((s, put) => revision(s, put, record), true),
+    advance: (advance) => command((s, put) => advancing(s, put, advance), true),
+  }
+}
+
+/**
+ * The lock on the state row comes first and is held until the commit: records are committed in the order of their
+ * revisions. Whoever waited for it finds the record by the statement's old snapshot, and PostgreSQL compares the
+ * version again on the row as it has become.
+ */
+function revision(s: Statements, put: Put, record: RecordArguments): string {
+  const { key, value, expected, known, nowUs } = record
+  const name = put(key)
+  const next = value === undefined ? 'NULL' : put(value)
+  const there = `r.name = ${name} AND r.value IS NOT NULL`
+  const fits =
+    expected === undefined
+      ? `NOT EXISTS (SELECT 1 FROM fahao_records AS r WHERE ${there})`
+      : `EXISTS (SELECT 1 FROM fahao_records AS r WHERE ${there} AND r.version = ${put(expected)})`
+  const change =
+    expected === undefined
+      ? `INSERT INTO fahao_records AS r (name, value, version) SELECT ${name}, ${next}, revision FROM next
+          ON CONFLICT (name) DO UPDATE SET value = excluded.value, version = excluded.version
+            WHERE r.value IS NULL
+          RETURNING version`
+      : `UPDATE fahao_records AS r SET value = ${next}, version = next.revision FROM next
+          WHERE ${there} AND r.version = ${put(expected)} RETURNING r.version`
+  return `WITH next AS (
+      UPDATE fahao_state AS s SET revision = revision + 1, last_write_us = ${put(BigInt(nowUs))}
+      WHERE s.one = 1 AND ${s.sound(known)} AND ${fits} RETURNING s.lineage, s.pulse, s.revision
+    ), done AS (${change})
+    SELECT ${s.stateColumns}, ${doneState('next')}, done.version AS done_version
+    FROM fahao_state AS s LEFT JOIN next ON true LEFT JOIN done ON true WHERE s.one = 1`
+}
+
+function advancing(s: Statements, put: Put, advance: AdvanceArguments): string {
+  const { gap, held, mended } = advance
+  const heldRows = put(
+    JSON.stringify(held.map(({ counter, end }) => ({ name: counter, last: `${end - 1n}` }))),
+  )
+  const mendedRows = put(JSON.stringify(mended.map(({ key, value }, place) => ({ name: key, value, place }))))
+  return `WITH next AS (${s.advance(advance)} RETURNING s.lineage, s.revision, s.pulse),
+    held AS (SELECT name, last FROM json_to_recordset(${heldRows}::json) AS h (name text, last bigint)),
+    raised AS (
+      UPDATE fahao_counters AS c SET version = version + ${historyJump},
+        last = GREATEST(LEAST(last, ${put(lastMaxBelow(gap))}) + ${put(gap)},
+          COALESCE((SELECT h.last FROM held AS h WHERE h.name = c.name), -1))
+      FROM next WHERE c.version > 0 RETURNING 1
+    ), added AS (
+      INSERT INTO fahao_counters (name, last, fence, incarnation, version)
+      SELECT h.name, h.last, 0, 0, ${historyJump} FROM held AS h, next
+      WHERE NOT EXISTS (SELECT 1 FROM fahao_counters AS c WHERE c.name = h.name AND c.version > 0)
+      ON CONFLICT (name) DO UPDATE SET last = excluded.last, version = excluded.version
+    ), mended AS (
+      UPDATE fahao_records AS r SET value = m.value, version = next.revision - m.place
+      FROM next, json_to_recordset(${mendedRows}::json) AS m (name text, value text, place bigint)
+      WHERE r.name = m.name
+    )
+    SELECT ${s.stateColumns}, ${doneState('next')},
+      CASE WHEN next.pulse IS NULL THEN NULL ELSE (SELECT count(*) FROM raised) END AS raised
+    FROM fahao_state AS s LEFT JOIN next ON true WHERE s.one = 1`
+}
+
+/** What a change of the state has made of it. */
+function doneState(from: string): string {
+  return ['lineage', 'pulse', 'revision'].map((column) => `${from}.${column} AS done_${column}`).join(', ')
+}
+
+/** One message of several statements, which takes no parameters; a lineage is a UUID. */
+function creation(lineage: string): string {
+  return `BEGIN;
+    SELECT pg_advisory_xact_lock(${createLock});
+    ${postgresTables}
+    INSERT INTO fahao_state (one, schema_version, lineage, pulse, revision, last_write_us, server)
+      SELECT 1, ${schemaVersion}, '${lineage}', 0, 0, 0, ${identity}
+      WHERE NOT EXISTS (SELECT 1 FROM fahao_counters) AND NOT EXISTS (SELECT 1 FROM fahao_records)
+      ON CONFLICT (one) DO NOTHING;
+    COMMIT`
+}
+
+function objectionsTo(row: Row): string[] {
+  const objections = ['fsync', 'full_page_writes'].flatMap((name) =>
+    row[name] === 'on' ? [] : [`${name} is ${textOf(row[name])}: set it to on`],
+  )
+  if (row.synchronous_commit === 'off')
+    objections.push('synchronous_commit is off: set it to on for this user')
+  return objections
+}

@@ -1,0 +1,107 @@
+/** Connections by pg: what it calls an error, and what the engine makes of it. */
+import type { Client, ClientConfig } from 'pg'
+import { describe } from '../../base/errors.ts'
+import type { Command, Driver, Failure, Link, Row } from '../sql/link.ts'
+
+type ClientClass = typeof Client
+/** `ref`, `unref` and the stream are there, and not in the types. */
+type Socketed = {
+  ref(): void
+  unref(): void
+  readonly connection: { readonly stream: { destroy(): void } }
+}
+type Answer = { readonly rows: readonly Row[] }
+
+/** Connections to a PostgreSQL server. Locks are waited for at most `lockTimeoutMs`. */
+export function postgresDriver(Client: ClientClass, config: ClientConfig, lockTimeoutMs: number): Driver {
+  return {
+    connect: (onGone) => new PostgresLink(new Client(config), lockTimeoutMs, onGone),
+    failureOf: postgresFailure,
+  }
+}
+
+class PostgresLink implements Link {
+  readonly ready: Promise<void>
+  readonly #client: Client
+  #doubt: Error | undefined
+
+  constructor(client: Client, lockTimeoutMs: number, onGone: () => void) {
+    this.#client = client
+    // Without a listener, a server that goes away would end the process. Queries under way learn of it themselves.
+    client.on('error', onGone)
+    client.on('end', onGone)
+    client.on('notice', (notice) => {
+      if (notice.code !== undefined && standbyDoubts.has(notice.code)) this.#doubt = new Error(notice.message)
+    })
+    this.ready = this.#prepare(lockTimeoutMs)
+  }
+
+  async ask({ text, values }: Command): Promise<readonly Row[]> {
+    this.#doubt = undefined
+    const query = values === undefined ? { text } : { text, values: [...values] }
+    const answer = (await this.#client.query(query)) as unknown as Answer | Answer[]
+    if (this.#doubt !== undefined) throw this.#doubt
+    return Array.isArray(answer) ? [] : answer.rows
+  }
+
+  hold(alive: boolean): void {
+    const socketed = this.#client as unknown as Socketed
+    if (alive) socketed.ref()
+    else socketed.unref()
+  }
+
+  end(): Promise<void> {
+    return this.#client.end().catch(() => {})
+  }
+
+  destroy(): void {
+    const { connection } = this.#client as unknown as Socketed
+    connection.stream.destroy()
+  }
+
+  async #prepare(lockTimeoutMs: number): Promise<void> {
+    await this.#client.connect()
+    // A statement that is cancelled while it waits for a synchronous standby counts as committed: no time-out but
+    // the calls' own. Each serves one session; a pooler that mixes them up takes nothing but comfort away.
+    const answers = (await this.#client.query(
+      `SET lock_timeout = ${lockTimeoutMs}; SET statement_timeout = 0; SET client_min_messages = warning;
+       SET default_transaction_isolation = 'read committed'; SELECT pg_is_in_recovery()::text AS standby`,
+    )) as unknown as Answer[]
+    if (answers.at(-1)?.rows[0]?.standby === 'true')
+      throw new Refusal('the server is a standby: name the primary in the URL')
+  }
+}
+
+class Refusal extends Error {}
+
+/** The wait for a synchronous standby was given up: it is committed here, and may be lost with this server. */
+const standbyDoubts: ReadonlySet<string> = new Set(['57014', '57P01', '01000'])
+
+const remedies: Readonly<Record<string, string>> = {
+  '25006': 'the server is read-only: look for the primary, or at default_transaction_read_only',
+  '55P03': 'another session holds a lock for too long: look at pg_locks',
+  '40P01': 'the server broke a deadlock: retry',
+  '42P01': 'the tables are missing: is a dump being restored?',
+  '53300': 'the server has too many connections: raise max_connections, or lower pool=',
+  '53100': 'the disk of the server is full',
+}
+
+/** SQLSTATEs whose cause stays until people do something. */
+const denied = /^(28|3D|42501)/
+/** Classes and states with which the server has refused a statement and rolled it back. */
+const refused = /^(0A|21|22|23|25|40001|40P01|42|53|54|55|57P03|3F)/
+
+/** What an error of pg means; see `Failure`. */
+export function postgresFailure(error: unknown): Failure {
+  const { code, errors } = (error ?? {}) as { readonly code?: unknown; readonly errors?: readonly unknown[] }
+  const state = typeof code === 'string' ? code : ''
+  const said = remedies[state] === undefined ? '' : `${remedies[state]} `
+  // Where a name has several addresses, each has failed by itself.
+  const cause = describe(errors?.[0] ?? error) || state
+  const message = said === '' ? cause : `${said}(${cause})`
+  if (state === '42P01') return { kind: 'missing', message }
+  if (denied.test(state)) return { kind: 'denied', message }
+  if (error instanceof Refusal || (state.length === 5 && refused.test(state)))
+    return { kind: 'refused', message }
+  return { kind: 'lost', message }
+}

@@ -1,0 +1,44 @@
+/** PostgreSQL: an engine that many nodes share. */
+import type { ClientConfig } from 'pg'
+import { FahaoError } from '../../base/errors.ts'
+import type { EngineOptions } from '../engine.ts'
+import type { SqlEngine } from '../sql/engine.ts'
+import { openSql } from '../sql/open.ts'
+import { type Access, accessOf } from '../sql/url.ts'
+import { postgresDialect } from './dialect.ts'
+import { postgresDriver } from './driver.ts'
+
+/**
+ * Opens the store in the database that `location` names: `//user:password@host:port/database?…`.
+ * Rejects with CONFIG when it is no such URL, ENGINE when the database cannot be used.
+ */
+export async function openPostgres(location: string, options: EngineOptions): Promise<SqlEngine> {
+  const access = accessOf('postgres', location, 5432)
+  const { default: pg } = await import('pg').catch((cause) => {
+    throw new FahaoError('ENGINE', "the package pg is missing: install it with 'npm install pg'", { cause })
+  })
+  const lockTimeoutMs = Math.max(1, Math.floor(options.callTimeoutMs * 0.75))
+  const driver = postgresDriver(pg.Client, configOf(access), lockTimeoutMs)
+  return openSql({ access, driver, dialect: async () => postgresDialect() }, options)
+}
+
+function configOf({ host, port, user, password, database, socket, tls }: Access): ClientConfig {
+  return {
+    host: socket ?? host,
+    port,
+    user,
+    password,
+    database,
+    application_name: 'fahao',
+    keepAlive: true,
+    // Whatever the process around has set for itself: text, as the server sends it.
+    types: { getTypeParser: () => (text: string) => text } as unknown as NonNullable<ClientConfig['types']>,
+    ssl: tls !== undefined && {
+      rejectUnauthorized: tls.rejectUnauthorized,
+      ...(tls.anyName && { checkServerIdentity: () => undefined }),
+      ...(tls.ca !== undefined && { ca: tls.ca }),
+      ...(tls.cert !== undefined && { cert: tls.cert }),
+      ...(tls.key !== undefined && { key: tls.key }),
+    },
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * The counters of a database.
+ *
+ * Invariants
+ *  1. One statement compares and moves; what is read beside it only says why it did not.
+ *  2. A bound goes down only in `release`, only under the version that the reservation made, and only in the lineage
+ *     in which it was made.
+ *  3. What this process holds is known per counter, and changes only by answers that say that it did. A bound below it
+ *     in the same lineage means that the database has forgotten; in a later one it is reserved above.
+ */
+import { FahaoError } from '../../base/errors.ts'
+import { boundMax, type Counter, type Reservation, type ReserveRequest } from '../engine.ts'
+import { type History, stateOf } from './history.ts'
+import { type Ask, integerOf, type Row } from './link.ts'
+import type { Dialect } from './statements.ts'
+
+/** In whose name a range is given back. */
+export type Holder = { readonly fence?: bigint; readonly incarnation: bigint }
+
+/** Where the numbers of an engine are kept; each call has a connection for as long as it runs. */
+export interface SqlCounters {
+  /** See `Engine.reserve`. */
+  reserve(ask: Ask, name: string, request: ReserveRequest): Promise<Reservation>
+  /** See `Engine.release`. */
+  release(ask: Ask, name: string, reservation: Reservation, from: bigint, holder: Holder): Promise<boolean>
+  /** See `Engine.counter`. */
+  counter(ask: Ask, name: string): Promise<Counter>
+  /** What this process holds: an advance raises all bounds at least to it. */
+  held(): { readonly counter: string; readonly end: bigint }[]
+}
+
+type Held = { readonly end: bigint; readonly lineage: string }
+
+const unused: Counter = Object.freeze({ bound: 0n, fence: 0n, incarnation: 0n, version: 0n })
+const nothing: Held = { end: 0n, lineage: '' }
+/** Each is lost only to somebody who has moved the same counter at the same moment. */
+const triesMax = 20
+
+/** Counters in `fahao_counters`. See the invariants at the top of the file. */
+export class OwnCounters implements SqlCounters {
+  readonly #dialect: Dialect
+  readonly #history: History
+  readonly #held = new Map<string, Held>()
+
+  constructor(dialect: Dialect, history: History) {
+    this.#dialect = dialect
+    this.#history = history
+  }
+
+  async reserve(ask: Ask, name: string, request: ReserveRequest): Promise<Reservation> {
+    const { size, floor = 0n, max = boundMax, fence = 0n, incarnation } = request
+    for (let tries = 0; tries < triesMax; tries++) {
+      const held = this.#held.get(name) ?? nothing
+      const { known } = this.#history
+      const full = { counter: name, size, floor, max, fence, incarnation, known, held }
+      const [row] = await ask(this.#dialect.reserve(full))
+      const state = stateOf(row)
+      if (isThere(row!.done_last)) {
+        const end = integerOf(row!.done_last) + 1n
+        this.#history.wrote(state)
+        this.#hold(name, { end, lineage: state.lineage })
+        return { start: end - size, end, version: integerOf(row!.done_version) }
+      }
+      await this.#history.check(ask, state, known)
+      const counter = counterOf(row!)
+      const bound = counter?.bound ?? 0n
+      if (held.lineage === state.lineage && bound < held.end) {
+        const found = `counter '${name}' stands at ${bound}, after ${held.end} was acknowledged`
+        await this.#history.refuse(ask, state, found)
+      }
+      if (counter === undefined) {
+        // Counters without a row are not told apart from those that were never used, before or after this.
+        await ask(this.#dialect.addCounter(name))
+        continue
+      }
+      const start = [bound, floor, held.end].reduce((a, b) => (a > b ? a : b))
+      refuseStale(name, counter, fence, incarnation)
+      if (start + size > max)
+        throw new FahaoError(
+          'EXHAUSTED',
+          `counter '${name}' stands at ${start}; ${size} more would pass ${max}`,
+        )
+    }
+    throw new FahaoError('UNAVAILABLE', `others kept moving counter '${name}'; retry`)
+  }
+
+  async release(
+    ask: Ask,
+    name: string,
+    { end, version }: Reservation,
+    from: bigint,
+    { fence = 0n, incarnation }: Holder,
+  ): Promise<boolean> {
+    const { known } = this.#history
+    const held = this.#held.get(name)
+    const lineage = held?.lineage ?? known.lineage
+    // It has left the caller's hands, whatever becomes of this.
+    if (held?.end === end) this.#held.set(name, { end: from, lineage })
+    const release = { counter: name, known, lineage, version, from, fence, incarnation }
+    const [row] = await ask(this.#dialect.release(release))
+    const state = stateOf(row)
+    if (!isThere(row!.done_version)) {
+      await this.#history.check(ask, state, known)
+      return false
+    }
+    this.#history.wrote(state)
+    return true
+  }
+
+  async counter(ask: Ask, name: string): Promise<Counter> {
+    const [row] = await ask(this.#dialect.counter(name))
+    const counter = row && counterOf(row)
+    return counter === undefined || counter.version === 0n ? unused : counter
+  }
+
+  held(): { readonly counter: string; readonly end: bigint }[] {
+    return [...this.#held].map(([counter, { end }]) => ({ counter, end }))
+  }
+
+  /** Answers come in any order. */
+  #hold(name: string, held: Held): void {
+    const before = this.#held.get(name) ?? nothing
+    const isLater =
+      before.lineage === held.lineage ? held.end > before.end : held.lineage === this.#history.known.lineage
+    if (isLater) this.#held.set(name, held)
+  }
+}
+
+function counterOf(row: Row): Counter | undefined {
+  if (!isThere(row.version)) return undefined
+  return {
+    bound: integerOf(row.last) + 1n,
+    fence: integerOf(row.fence),
+    incarnation: integerOf(row.incarnation),
+    version: integerOf(row.version),
+  }
+}
+
+function refuseStale(name: string, counter: Counter, fence: bigint, incarnation: bigint): void {
+  if (fence < counter.fence)
+    throw new FahaoError('STALE', `counter '${name}' has seen fence ${counter.fence}, newer than ${fence}`)
+  if (incarnation < counter.incarnation) {
+    const now = `belongs to incarnation ${counter.incarnation} now, not ${incarnation}`
+    throw new FahaoError('STALE', `counter '${name}' ${now}`)
+  }
+}
+
+/** Whether a column has a value. */
+function isThere(value: unknown): boolean {
+  return value !== null && value !== undefined
+}

@@ -1,0 +1,262 @@
+/** An engine in a database that many nodes share. What is special of each kind of database is in its dialect. */
+import { randomUUID } from 'node:crypto'
+import { assert } from '../../base/assert.ts'
+import { FahaoError } from '../../base/errors.ts'
+import { Timeline } from '../../base/timeline.ts'
+import {
+  boundMax,
+  type Counter,
+  type Engine,
+  type EngineOptions,
+  type EngineStatus,
+  type Mend,
+  type Ownership,
+  type RecordChange,
+  type Reservation,
+  type ReserveRequest,
+  type StoredRecord,
+  type Watch,
+} from '../engine.ts'
+import { type Holder, OwnCounters, type SqlCounters } from './counters.ts'
+import type { Health } from './health.ts'
+import { doneStateOf, History, type State, stateOf } from './history.ts'
+import type { Ask } from './link.ts'
+import type { CallOptions, Links } from './links.ts'
+import { Pulse } from './pulse.ts'
+import { Records } from './records.ts'
+import type { Dialect } from './statements.ts'
+import { type Changes, Watches } from './watches.ts'
+
+const advanceTries = 20
+
+/** A database that has been found to be a store; see open.ts. */
+export type OpenedStore = {
+  readonly location: string
+  readonly dialect: Dialect
+  readonly links: Links
+  readonly health: Health
+  readonly state: State
+}
+
+/** Speaks to the database through a few connections; each call is answered by one, in one or a few statements. */
+export class SqlEngine implements Engine {
+  readonly name: string
+  readonly location: string
+  readonly lastWriteUs: number | undefined
+  readonly #options: EngineOptions
+  readonly #dialect: Dialect
+  readonly #links: Links
+  readonly #health: Health
+  readonly #timeline: Timeline
+  readonly #history: History
+  readonly #counters: SqlCounters
+  readonly #records: Records
+  readonly #watches: Watches
+  readonly #pulse: Pulse
+  #closing: Promise<void> | undefined
+
+  constructor({ location, dialect, links, health, state }: OpenedStore, options: EngineOptions) {
+    const { clock } = options
+    this.name = dialect.name
+    this.location = location
+    this.lastWriteUs = state.lastWriteUs === 0 ? undefined : state.lastWriteUs
+    this.#options = options
+    this.#dialect = dialect
+    this.#links = links
+    this.#health = health
+    this.#timeline = new Timeline(clock, { lastWriteUs: this.lastWriteUs })
+    this.#history = new History(
+      {
+        clock,
+        mark: (reason, lineage) => dialect.suspect(reason, lineage),
+        onRegressed: (reason) => {
+          health.regressed(reason)
+          options.onRegressed?.(reason)
+        },
+      },
+      state,
+    )
+    this.#counters = new OwnCounters(dialect, this.#history)
+    this.#records = new Records(dialect, this.#history)
+    this.#watches = new Watches(clock, (revision) => this.#read((ask) => this.#changes(ask, revision)))
+    this.#pulse = new Pulse(clock, () => this.#beat())
+    health.begin(() => this.#beat({ probe: true }))
+    const doubt = this.#history.objection(state, this.#history.known)
+    if (doubt !== undefined) {
+      health.regressed(doubt)
+      options.onRegressed?.(doubt)
+    }
+  }
+
+  reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
+    assert(request.size >= 0n && (request.floor ?? 0n) >= 0n, 'sizes and floors are not negative')
+    assert((request.max ?? boundMax) <= boundMax, 'ranges end at 2^63')
+    assert(request.incarnation >= 1n, 'incarnations begin at 1')
+    return this.#write((ask) => this.#counters.reserve(ask, counter, request))
+  }
+
+  release(counter: string, reservation: Reservation, from: bigint, holder: Holder): Promise<boolean> {
+    assert(from >= 0n && from <= reservation.end, 'a release goes back')
+    return this.#write((ask) => this.#counters.release(ask, counter, reservation, from, holder))
+  }
+
+  counter(name: string): Promise<Counter> {
+    return this.#read((ask) => this.#counters.counter(ask, name))
+  }
+
+  async advance(
+    gap: bigint,
+    mend?: Mend,
+    { ifRegressed = false }: { readonly ifRegressed?: boolean } = {},
+  ): Promise<number> {
+    assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
+    for (let tries = 0; tries < advanceTries; tries++) {
+      const raised = await this.#write((ask) => this.#advance(ask, gap, mend, ifRegressed))
+      if (raised !== undefined) return raised
+    }
+    throw new FahaoError('CONFLICT', 'others kept changing the records that an advance has to mend; retry')
+  }
+
+  read(key: string): Promise<StoredRecord | undefined> {
+    return this.#read((ask) => this.#records.read(ask, key))
+  }
+
+  async list(
+    prefix: string,
+    {
+      after = '',
+      limit = Number.POSITIVE_INFINITY,
+    }: { readonly after?: string; readonly limit?: number } = {},
+  ): Promise<StoredRecord[]> {
+    const found: StoredRecord[] = []
+    for (let from = after, more = true; more && found.length < limit; from = found.at(-1)?.key ?? '') {
+      const page = await this.#read((ask) => this.#records.page(ask, prefix, from, limit - found.length))
+      found.push(...page.records)
+      more = page.more
+    }
+    return found
+  }
+
+  async write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
+    const version = await this.#revise(key, value, expected)
+    return version === undefined ? undefined : { key, value, version }
+  }
+
+  async remove(key: string, expected: bigint): Promise<boolean> {
+    return (await this.#revise(key, undefined, expected)) !== undefined
+  }
+
+  async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
+    const { revision } = await this.#read((ask) => this.#state(ask))
+    return this.#watches.add(prefix, listener, revision)
+  }
+
+  ownership(): Promise<Ownership> {
+    if (this.#closing) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
+    return Promise.resolve({ state: 'shared' })
+  }
+
+  status(): EngineStatus {
+    return this.#health.status
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.#watches.close()
+    await this.#links.drain()
+    await this.#pulse.close()
+    this.#health.close()
+    await this.#links.end()
+  }
+
+  async #read<Value>(work: (ask: Ask) => Promise<Value>): Promise<Value> {
+    try {
+      const value = await this.#links.run(work)
+      this.#health.worked('read')
+      return value
+    } catch (error) {
+      if (!this.#closing) this.#health.failed('read', error)
+      throw error
+    }
+  }
+
+  async #write<Value>(work: (ask: Ask) => Promise<Value>, options?: CallOptions): Promise<Value> {
+    try {
+      const value = await this.#links.run(work, options)
+      this.#health.worked('write', true)
+      if (options === undefined) this.#pulse.wrote()
+      return value
+    } catch (error) {
+      if (!this.#closing) this.#health.failed('write', error)
+      throw error
+    }
+  }
+
+  async #revise(key: string, value: string | undefined, expected: bigint | undefined) {
+    const nowUs = this.#timeline.nowUs()
+    const version = await this.#write((ask) => this.#records.revise(ask, { key, value, expected, nowUs }))
+    if (version !== undefined) this.#watches.wrote({ key, value, version })
+    return version
+  }
+
+  #beat(options: CallOptions = { last: true }): Promise<void> {
+    return this.#write(async (ask) => {
+      const { known } = this.#history
+      const [row] = await ask(this.#dialect.pulse(known, this.#timeline.nowUs()))
+      const state = stateOf(row)
+      const beaten = doneStateOf(row)
+      if (beaten === undefined) return this.#history.check(ask, state, known)
+      this.#history.wrote(beaten)
+    }, options)
+  }
+
+  async #state(ask: Ask): Promise<State> {
+    const [row] = await ask(this.#dialect.state())
+    const state = stateOf(row)
+    this.#history.saw(state)
+    return state
+  }
+
+  async #changes(ask: Ask, since: bigint): Promise<Changes> {
+    const { known } = this.#history
+    const state = await this.#state(ask)
+    // Records are read all the same: whoever has restored them wants them seen.
+    await this.#history.check(ask, state, known).catch(() => {})
+    return this.#records.since(ask, since, state.revision)
+  }
+
+  /** How many were raised; undefined if somebody changed something meanwhile. */
+  async #advance(
+    ask: Ask,
+    gap: bigint,
+    mend: Mend | undefined,
+    ifRegressed: boolean,
+  ): Promise<number | undefined> {
+    const { known } = this.#history
+    const at = await this.#state(ask)
+    if (ifRegressed && this.#history.objection(at, known) === undefined) return 0
+    const records = mend === undefined ? [] : await this.#records.all(ask)
+    const mended = records.flatMap((record) => {
+      const value = mend?.(record)
+      return value === undefined ? [] : [{ key: record.key, value }]
+    })
+    const nowUs = this.#timeline.nowUs()
+    const held = this.#counters.held()
+    const advance = { gap, known, ifRegressed, at, lineage: randomUUID(), nowUs, held, mended }
+    const [row] = await ask(this.#dialect.advance(advance))
+    const begun = doneStateOf(row)
+    if (begun === undefined) return undefined
+    this.#history.wrote(begun)
+    mended.forEach(({ key, value }, place) => {
+      this.#watches.wrote({ key, value, version: begun.revision - BigInt(place) })
+    })
+    const raised = Number(row!.raised)
+    const message = `raised ${raised} counters by ${gap} and accepted the database as it is`
+    this.#options.onEvent({ level: 'warn', message })
+    return raised
+  }
+}

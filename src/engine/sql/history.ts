@@ -1,0 +1,156 @@
+/**
+ * Whether the database is still what this process knows it to be. Databases forget: a dump is restored, a replica
+ * takes over without the last writes. Then nothing may be written until an `advance` has begun a new history.
+ *
+ * Each write carries, in its own statement, the condition that the history be sound (`Known`, see statements.ts):
+ * not marked as suspect, on the server on which it was begun or last accepted, and no older than what this process
+ * has seen of it. What follows here finds out, from the state that a refused write shows, why it was refused.
+ *
+ * Invariants
+ *  1. What is known never goes back within a lineage. A new lineage is believed only if its pulse has jumped, as an
+ *     advance has it; whatever else has another lineage is another store, or an older one.
+ *  2. Once this process doubts, only such a jump ends the doubt: restored or not, nothing else is believed.
+ *  3. What a write of this process met is durable, and is known at once. What a mere read met may not be (a server
+ *     shows commits to others before they have reached the disk), and is known a second later.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { FahaoError } from '../../base/errors.ts'
+import { type Ask, type Command, integerOf, optionalTextOf, type Row, textOf } from './link.ts'
+
+/** Added to pulses, revisions and versions where history is cut: more than can have been forgotten. */
+export const historyJump = 2n ** 32n
+
+/** The state row. */
+export type State = {
+  readonly lineage: string
+  readonly pulse: bigint
+  readonly revision: bigint
+  readonly lastWriteUs: number
+  readonly suspect: string | undefined
+  /** On which server the history was begun or accepted, and which one answered. */
+  readonly server: string
+  readonly identity: string
+}
+
+/** What a write demands of the state. */
+export type Known = Pick<State, 'lineage' | 'pulse' | 'revision'>
+
+/** The state in a row that has its columns. Throws UNAVAILABLE when there is none. */
+export function stateOf(row: Row | undefined): State {
+  if (row === undefined)
+    throw new FahaoError('UNAVAILABLE', 'fahao_state has no row: is a dump being restored?')
+  return {
+    lineage: textOf(row.lineage),
+    pulse: integerOf(row.pulse),
+    revision: integerOf(row.revision),
+    lastWriteUs: Number(textOf(row.last_write_us)),
+    suspect: optionalTextOf(row.suspect),
+    server: textOf(row.server),
+    identity: textOf(row.identity),
+  }
+}
+
+/** What a change of the state row has made of it; undefined if it was not carried out. */
+export function doneStateOf(row: Row | undefined): Known | undefined {
+  const lineage = optionalTextOf(row?.done_lineage)
+  if (lineage === undefined) return undefined
+  return { lineage, pulse: integerOf(row!.done_pulse), revision: integerOf(row!.done_revision) }
+}
+
+const settleUs = 1_000_000
+const remedy = "nothing is reserved until 'fahao advance' has skipped what can have been forgotten"
+
+/** What a history needs of its engine. */
+export type HistoryOptions = {
+  readonly clock: Clock
+  /** The command that marks a lineage. */
+  readonly mark: (reason: string, lineage: string) => Command
+  readonly onRegressed: (reason: string) => void
+}
+
+/** See the invariants at the top of the file. */
+export class History {
+  readonly #options: HistoryOptions
+  #known: Known
+  #doubt: string | undefined
+  #read: { readonly state: State; readonly atUs: number } | undefined
+
+  constructor(options: HistoryOptions, { lineage, pulse, revision }: State) {
+    this.#options = options
+    this.#known = { lineage, pulse, revision }
+  }
+
+  /** For the next write. */
+  get known(): Known {
+    return this.#doubt === undefined ? this.#known : { ...this.#known, lineage: '' }
+  }
+
+  /**
+   * Why this state is not to be trusted; undefined if it is.
+   * @param known what was known when it was asked for: an answer may come late.
+   */
+  objection(state: State, known: Known): string | undefined {
+    const found = this.#find(state, known)
+    if (found === undefined || found === state.suspect || found === this.#doubt) return found
+    return describeLoss(found)
+  }
+
+  /** Rejects with REGRESSED if this state is not to be trusted; see `objection`. */
+  async check(ask: Ask, state: State, known: Known): Promise<void> {
+    const reason = this.objection(state, known)
+    if (reason !== undefined) await this.#refuse(ask, state, reason)
+  }
+
+  /** History was lost, as `found` shows. Rejects with REGRESSED. */
+  refuse(ask: Ask, state: State, found: string): Promise<never> {
+    return this.#refuse(ask, state, describeLoss(found))
+  }
+
+  /** A write of this process has met this state, and was carried out. */
+  wrote(state: Known): void {
+    const { lineage, pulse, revision } = this.#known
+    if (lineage === state.lineage)
+      this.#known = { lineage, pulse: later(pulse, state.pulse), revision: later(revision, state.revision) }
+    else if (state.pulse > pulse) {
+      this.#known = { lineage: state.lineage, pulse: state.pulse, revision: state.revision }
+      this.#doubt = undefined
+      this.#read = undefined
+    }
+  }
+
+  /** A read has found this state. */
+  saw(state: State): void {
+    const nowUs = this.#options.clock.monoUs()
+    if (this.#read !== undefined && nowUs - this.#read.atUs < settleUs) return
+    const settled = this.#read?.state
+    this.#read = { state, atUs: nowUs }
+    if (settled?.lineage === this.#known.lineage && this.#doubt === undefined) this.wrote(settled)
+  }
+
+  /** Marks the lineage, so that all other processes stop as well; this one remembers, whatever becomes of the mark. */
+  async #refuse(ask: Ask, state: State, reason: string): Promise<never> {
+    this.#doubt ??= reason
+    this.#options.onRegressed(reason)
+    if (state.suspect === undefined) await ask(this.#options.mark(reason, state.lineage)).catch(() => {})
+    throw new FahaoError('REGRESSED', reason)
+  }
+
+  #find(state: State, { lineage, pulse, revision }: Known): string | undefined {
+    if (state.suspect !== undefined) return state.suspect
+    if (state.server !== state.identity)
+      return `its history was written on server ${state.server}, and this is server ${state.identity}`
+    if (state.pulse >= pulse + historyJump / 2n) return undefined
+    if (this.#doubt !== undefined) return this.#doubt
+    if (state.lineage !== lineage) return 'it has another history than the one that was in use'
+    if (state.pulse >= pulse && state.revision >= revision) return undefined
+    return `it stands at pulse ${state.pulse} and revision ${state.revision}, after ${pulse} and ${revision} were seen`
+  }
+}
+
+function describeLoss(found: string): string {
+  return `the database is not what it was: ${found}; ${remedy}`
+}
+
+function later(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
+}

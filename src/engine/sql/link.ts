@@ -1,0 +1,63 @@
+/** What the engine needs of a database's client library: connections that carry one command at a time. */
+
+/** A row as the driver gives it: integers of 64 bits as text, bytes as text or bytes. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** One message to the server, which answers it as a whole. */
+export type Command = {
+  readonly text: string
+  /** For the places in the text, where the driver fills them in. */
+  readonly values?: readonly string[]
+  /** Which of several answers holds the rows. Default: the only one. */
+  readonly answer?: number
+  /** Whether a lost answer leaves open what became of it. */
+  readonly writes?: boolean
+}
+
+/** Has a command carried out on the connection that a call was given. */
+export type Ask = (command: Command) => Promise<readonly Row[]>
+
+/**
+ * What an error of a driver means.
+ *
+ * `refused`: the server said no and has changed nothing. `missing`: so it did, because there are no such tables.
+ * `denied`: so it did, and will until somebody changes a right, a password or a name. `lost`: anything may have
+ * become of the command.
+ */
+export type Failure = { readonly kind: 'refused' | 'missing' | 'denied' | 'lost'; readonly message: string }
+
+/** One connection. */
+export interface Link {
+  /** Resolves when it can take a command; rejects with the driver's error. */
+  readonly ready: Promise<void>
+  /** Rejects with the driver's error. One at a time. */
+  ask(command: Command): Promise<readonly Row[]>
+  /** Whether it keeps the process alive. */
+  hold(alive: boolean): void
+  /** Says goodbye. Never rejects. */
+  end(): Promise<void>
+  /** Closes it at once; the server rolls back what it has open. */
+  destroy(): void
+}
+
+/** Makes connections, and knows its errors. */
+export type Driver = {
+  /** Begins to connect. `onGone` is called when the connection is over, however that came. */
+  readonly connect: (onGone: () => void) => Link
+  readonly failureOf: (error: unknown) => Failure
+}
+
+/** The text in a column, whether the driver gives text or bytes. */
+export function textOf(value: unknown): string {
+  return Buffer.isBuffer(value) ? value.toString('utf8') : String(value)
+}
+
+/** The text in a column, or undefined where there is none. */
+export function optionalTextOf(value: unknown): string | undefined {
+  return value === null || value === undefined ? undefined : textOf(value)
+}
+
+/** The integer in a column. */
+export function integerOf(value: unknown): bigint {
+  return BigInt(textOf(value))
+}

@@ -1,0 +1,264 @@
+/**
+ * The connections of one engine: a few, used in turn, by calls that wait in line.
+ *
+ * Invariants
+ *  1. A connection serves one call at a time. After any failure on it, and when a call gives up on it, it is
+ *     destroyed, so that the server rolls back what it had open; no later call meets what an earlier one left.
+ *  2. Every call settles by its deadline. UNKNOWN only if a command that writes was sent and not answered, or
+ *     answered with an error that leaves it open; everything else that fails has changed nothing: UNAVAILABLE.
+ *  3. Nothing is sent twice.
+ *  4. While no connection can be made, calls fail at once; only a probe tries to connect.
+ *  5. The process is kept alive by calls that wait or run, and by nothing else.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { FahaoError } from '../../base/errors.ts'
+import type { Ask, Command, Driver, Failure, Link } from './link.ts'
+
+/** What the links tell, and how many they may be. */
+export type LinksOptions = {
+  readonly clock: Clock
+  readonly driver: Driver
+  readonly sizeMax: number
+  readonly timeoutMs: number
+  /** No connection could be made: why. */
+  readonly onDown: (failure: Failure) => void
+}
+
+/** How a call treats links that are down. */
+export type CallOptions = {
+  /** Tries to connect all the same. */
+  readonly probe?: boolean
+  /** Is made by an engine that is closing. */
+  readonly last?: boolean
+}
+
+type Call = {
+  readonly work: (link: Link) => void
+  readonly reject: (error: FahaoError) => void
+  readonly probe: boolean
+}
+
+/** See the invariants at the top of the file. */
+export class Links {
+  readonly #options: LinksOptions
+  readonly #idle: Link[] = []
+  readonly #busy = new Set<Link>()
+  readonly #connecting = new Set<Link>()
+  #queue: Call[] = []
+  #down: Failure | undefined
+  #underWay = 0
+  #ended = false
+  readonly #drained: (() => void)[] = []
+
+  constructor(options: LinksOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Gives `work` a connection for as long as it runs. It rejects with what `work` throws, or as invariant 2 says.
+   * What `work` throws by itself leaves the connection in order.
+   */
+  run<Value>(
+    work: (ask: Ask) => Promise<Value>,
+    { probe = false, last = false }: CallOptions = {},
+  ): Promise<Value> {
+    if (this.#ended && !last) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
+    this.#underWay++
+    return new Promise<Value>((resolve, reject) => {
+      const attempt = new Attempt(this.#options, (link, usable) => this.#takeBack(link, usable))
+      const call: Call = {
+        probe,
+        reject: (error) => settle(() => reject(error)),
+        work: (link) =>
+          void attempt.run(link, work).then(
+            (value) => settle(() => resolve(value)),
+            (error) => settle(() => reject(error)),
+          ),
+      }
+      let open = true
+      const settle = (how: () => void) => {
+        if (!open) return
+        open = false
+        timer.cancel()
+        how()
+        this.#finish()
+      }
+      const timer = this.#options.clock.timer(this.#options.timeoutMs, () => {
+        this.#queue = this.#queue.filter((each) => each !== call)
+        settle(() => reject(attempt.giveUp()))
+      })
+      this.#queue.push(call)
+      this.#dispatch()
+    })
+  }
+
+  /** Takes no more calls; resolves when none is under way. */
+  drain(): Promise<void> {
+    this.#ended = true
+    if (this.#underWay === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#drained.push(resolve))
+  }
+
+  /** Closes all connections. */
+  async end(): Promise<void> {
+    this.#ended = true
+    for (const link of [...this.#connecting, ...this.#busy]) link.destroy()
+    this.#connecting.clear()
+    this.#busy.clear()
+    const idle = this.#idle.splice(0)
+    const { clock, timeoutMs } = this.#options
+    await new Promise<void>((resolve) => {
+      const timer = clock.timer(Math.min(timeoutMs, 1000), resolve)
+      void Promise.all(idle.map((link) => link.end())).then(() => {
+        timer.cancel()
+        resolve()
+      })
+    })
+    for (const link of idle) link.destroy()
+  }
+
+  #finish(): void {
+    if (--this.#underWay > 0) return
+    for (const resolve of this.#drained.splice(0)) resolve()
+  }
+
+  #dispatch(): void {
+    while (this.#queue.length > 0 && this.#idle.length > 0) {
+      const link = this.#idle.pop()!
+      this.#busy.add(link)
+      link.hold(true)
+      this.#queue.shift()!.work(link)
+    }
+    if (this.#down !== undefined) this.#failFast(this.#down)
+    const waiting = this.#queue.length - this.#connecting.size
+    const room = this.#down ? 1 - this.#connecting.size : this.#options.sizeMax - this.#size
+    for (let each = 0; each < Math.min(waiting, room); each++) this.#connect()
+    for (const link of this.#connecting) link.hold(this.#queue.length > 0)
+  }
+
+  get #size(): number {
+    return this.#idle.length + this.#busy.size + this.#connecting.size
+  }
+
+  #connect(): void {
+    const link = this.#options.driver.connect(() => this.#forget(link))
+    this.#connecting.add(link)
+    const timer = this.#options.clock.timer(this.#options.timeoutMs, () =>
+      failed({ kind: 'lost', message: 'the server does not answer while connecting' }),
+    )
+    const failed = (failure: Failure) => {
+      timer.cancel()
+      if (!this.#connecting.delete(link)) return
+      link.destroy()
+      this.#connectFailed(failure)
+    }
+    link.ready.then(
+      () => {
+        timer.cancel()
+        if (!this.#connecting.delete(link)) return
+        this.#down = undefined
+        this.#putBack(link)
+      },
+      (error) => failed(this.#options.driver.failureOf(error)),
+    )
+  }
+
+  /** Where other connections work, those that wait get one of them: the server may just have too many. */
+  #connectFailed(failure: Failure): void {
+    if (this.#idle.length + this.#busy.size > 0) return
+    this.#down = failure
+    this.#options.onDown(failure)
+    this.#failFast(failure, true)
+  }
+
+  #failFast(failure: Failure, probes = false): void {
+    const failing = this.#queue.filter(({ probe }) => probes || !probe)
+    this.#queue = this.#queue.filter((call) => !failing.includes(call))
+    for (const call of failing) call.reject(new LinkError('UNAVAILABLE', failure))
+  }
+
+  #takeBack(link: Link, usable: boolean): void {
+    if (this.#busy.delete(link) && usable) this.#putBack(link)
+    else {
+      link.destroy()
+      this.#dispatch()
+    }
+  }
+
+  #putBack(link: Link): void {
+    link.hold(false)
+    this.#idle.push(link)
+    this.#dispatch()
+  }
+
+  /** Ended by the server, or by the network. Whoever used it learns that by itself. */
+  #forget(link: Link): void {
+    const at = this.#idle.indexOf(link)
+    if (at >= 0) this.#idle.splice(at, 1)
+    this.#busy.delete(link)
+  }
+}
+
+/** One call on one connection. */
+class Attempt {
+  readonly #options: LinksOptions
+  readonly #takeBack: (link: Link, usable: boolean) => void
+  #link: Link | undefined
+  #sent: Command | undefined
+
+  constructor(options: LinksOptions, takeBack: (link: Link, usable: boolean) => void) {
+    this.#options = options
+    this.#takeBack = takeBack
+  }
+
+  async run<Value>(link: Link, work: (ask: Ask) => Promise<Value>): Promise<Value> {
+    this.#link = link
+    let usable = true
+    const ask: Ask = async (command) => {
+      // A call that was given up sends nothing more.
+      if (this.#link === undefined) throw new FahaoError('UNAVAILABLE', 'the call was given up')
+      this.#sent = command
+      try {
+        return await link.ask(command)
+      } catch (error) {
+        usable = false
+        const failure = this.#options.driver.failureOf(error)
+        throw new LinkError(failure.kind === 'lost' && command.writes ? 'UNKNOWN' : 'UNAVAILABLE', failure)
+      } finally {
+        this.#sent = undefined
+      }
+    }
+    try {
+      return await work(ask)
+    } finally {
+      const held = this.#link !== undefined
+      this.#link = undefined
+      if (held) this.#takeBack(link, usable)
+    }
+  }
+
+  /** The deadline has passed. */
+  giveUp(): FahaoError {
+    const { timeoutMs } = this.#options
+    const link = this.#link
+    this.#link = undefined
+    if (link === undefined)
+      return new FahaoError('UNAVAILABLE', `no connection was free within ${timeoutMs} ms; nothing was sent`)
+    const code = this.#sent?.writes ? 'UNKNOWN' : 'UNAVAILABLE'
+    this.#takeBack(link, false)
+    return new FahaoError(
+      code,
+      `the server did not answer within ${timeoutMs} ms; look at its locks and disk`,
+    )
+  }
+}
+
+/** What failed for a reason that the driver gave. */
+export class LinkError extends FahaoError {
+  readonly failure: Failure
+
+  constructor(code: 'UNAVAILABLE' | 'UNKNOWN', failure: Failure) {
+    super(code, failure.message)
+    this.failure = failure
+  }
+}

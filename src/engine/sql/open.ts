@@ -1,0 +1,134 @@
+/** From a URL to an open engine: waits for the database, makes the tables, looks at what durability depends on. */
+import { randomUUID } from 'node:crypto'
+import { MessageChannel } from 'node:worker_threads'
+import { sleep } from '../../base/clock.ts'
+import { FahaoError } from '../../base/errors.ts'
+import type { EngineOptions } from '../engine.ts'
+import { type OpenedStore, SqlEngine } from './engine.ts'
+import { Health } from './health.ts'
+import { stateOf } from './history.ts'
+import { type Ask, type Driver, integerOf, type Row } from './link.ts'
+import { LinkError, Links } from './links.ts'
+import { type Dialect, schemaVersion } from './statements.ts'
+import type { Access } from './url.ts'
+
+/** A kind of database. */
+export type Kind = {
+  readonly access: Access
+  readonly driver: Driver
+  /** The dialect of the very server that answers. */
+  readonly dialect: (ask: Ask) => Promise<Dialect>
+}
+
+/** How long a database may be away when it is opened. */
+const awayMaxMs = 30_000
+const pauseMs = 250
+
+/** Opens the engine. Rejects with ENGINE when the database cannot be used, or stays away. */
+export async function openSql({ access, driver, dialect }: Kind, options: EngineOptions): Promise<SqlEngine> {
+  const { clock, callTimeoutMs, onEvent } = options
+  const { location } = access
+  const health = new Health({ clock, location, onEvent })
+  const links = new Links({
+    clock,
+    driver,
+    sizeMax: access.pool,
+    timeoutMs: callTimeoutMs,
+    onDown: ({ message }) => health.disconnected(message),
+  })
+  const attempt = () => links.run((ask) => look(ask, dialect, options, location), { probe: true })
+  const letGo = keepAlive()
+  try {
+    const found = await untilThere(attempt, location, options)
+    return new SqlEngine({ location, links, health, ...found }, options)
+  } catch (error) {
+    await links.end()
+    throw error
+  } finally {
+    letGo()
+  }
+}
+
+async function untilThere<Value>(
+  attempt: () => Promise<Value>,
+  location: string,
+  { clock, onEvent }: EngineOptions,
+): Promise<Value> {
+  const giveUpAtUs = clock.monoUs() + awayMaxMs * 1000
+  for (let told = false; ; ) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!(error instanceof FahaoError) || error.code === 'ENGINE') throw error
+      const reason = `${location} cannot be used: ${error.message}`
+      const isFinal = error instanceof LinkError && error.failure.kind === 'denied'
+      if (isFinal || clock.monoUs() > giveUpAtUs) throw new FahaoError('ENGINE', reason, { cause: error })
+      if (!told) onEvent({ level: 'warn', message: `${reason}; trying for up to ${awayMaxMs / 1000} s` })
+      told = true
+    }
+    await sleep(clock, pauseMs)
+  }
+}
+
+async function look(
+  ask: Ask,
+  dialectOf: Kind['dialect'],
+  options: EngineOptions,
+  location: string,
+): Promise<Pick<OpenedStore, 'dialect' | 'state'>> {
+  const dialect = await dialectOf(ask)
+  const row = (await stateRow(ask, dialect)) ?? (await create(ask, dialect, location, options))
+  const version = integerOf(row.schema_version)
+  if (version !== BigInt(schemaVersion)) {
+    const made = `was written by a newer Fahao (its schema is ${version}, this one knows ${schemaVersion})`
+    throw new FahaoError('ENGINE', `${location} ${made}; upgrade this one`)
+  }
+  const [conditions = {}] = await ask(dialect.conditions)
+  const obstacle = dialect.obstacle(conditions)
+  if (obstacle !== undefined) throw new FahaoError('ENGINE', `${location} cannot be used: ${obstacle}`)
+  heedDurability(dialect.objections(conditions), location, options)
+  return { dialect, state: stateOf(row) }
+}
+
+function heedDurability(objections: readonly string[], location: string, options: EngineOptions): void {
+  if (objections.length === 0) return
+  const loss = `${location} may lose acknowledged writes in a crash, and give ids twice: ${objections.join('; ')}`
+  if (!options.unsafe) throw new FahaoError('ENGINE', `${loss}; or accept it with --unsafe-engine`)
+  options.onEvent({ level: 'warn', message: loss })
+}
+
+async function stateRow(ask: Ask, dialect: Dialect): Promise<Row | undefined> {
+  try {
+    return (await ask(dialect.state()))[0]
+  } catch (error) {
+    if (error instanceof LinkError && error.failure.kind === 'missing') return undefined
+    throw error
+  }
+}
+
+async function create(ask: Ask, dialect: Dialect, location: string, options: EngineOptions): Promise<Row> {
+  const lineage = randomUUID()
+  try {
+    await ask(dialect.create(lineage))
+  } catch (error) {
+    if (!(error instanceof LinkError) || error.failure.kind !== 'denied') throw error
+    const why = `${location} has no tables, and this user may not make them (${error.message})`
+    throw new FahaoError('ENGINE', `${why}; grant CREATE for the first start, or make them by hand`)
+  }
+  const row = await stateRow(ask, dialect)
+  if (row === undefined) {
+    const found = 'has counters or records, and no row in fahao_state'
+    throw new FahaoError('ENGINE', `${location} ${found}: finish restoring the dump, or empty those tables`)
+  }
+  // Where there should have been one, this line is how people learn that it is gone.
+  if (stateOf(row).lineage === lineage)
+    options.onEvent({ level: 'info', message: `there was no store in ${location}: created an empty one` })
+  return row
+}
+
+/** Timers do not keep a process alive, and while a database is away there may be nothing else. */
+function keepAlive(): () => void {
+  const { port1 } = new MessageChannel()
+  port1.on('message', () => {})
+  return () => port1.close()
+}

@@ -1,0 +1,223 @@
+/**
+ * The statements that all databases understand, and the tables. `last` is bound − 1, the largest value that can have
+ * been issued: a bound of 2^63 does not fit a signed integer of 64 bits. A removed record stays as a row without a
+ * value. `fahao_state` has one row: see history.ts.
+ *
+ * Each write asks in its own statement whether the history is sound; asked before, a restored dump or an advance
+ * could slip in between.
+ */
+import { boundMax, type ReserveRequest } from '../engine.ts'
+import { historyJump, type Known } from './history.ts'
+import type { Command, Row } from './link.ts'
+
+/** Of the tables; what is newer was made by a newer Fahao. */
+export const schemaVersion = 1
+
+/** Puts a value into a statement, as a literal or as a parameter. */
+export type Put = (value: bigint | string) => string
+
+/** What a reserve needs beyond its request. */
+export type ReserveArguments = Required<ReserveRequest> & {
+  readonly counter: string
+  readonly known: Known
+  /** The highest end that this process holds of it, and in which lineage it came to hold it. */
+  readonly held: { readonly end: bigint; readonly lineage: string }
+}
+
+/** See `Engine.release`. */
+export type ReleaseArguments = {
+  readonly counter: string
+  readonly known: Known
+  /** In which the reservation was made. */
+  readonly lineage: string
+  readonly version: bigint
+  readonly from: bigint
+  readonly fence: bigint
+  readonly incarnation: bigint
+}
+
+/** See `Engine.write`; a value of undefined removes. */
+export type RecordArguments = {
+  readonly key: string
+  readonly value: string | undefined
+  readonly expected: bigint | undefined
+  readonly known: Known
+  readonly nowUs: number
+}
+
+/** See `Engine.advance`. */
+export type AdvanceArguments = {
+  readonly gap: bigint
+  readonly known: Known
+  readonly ifRegressed: boolean
+  /** The state at which `mended` was found out. */
+  readonly at: Known
+  readonly lineage: string
+  readonly nowUs: number
+  readonly held: readonly { readonly counter: string; readonly end: bigint }[]
+  readonly mended: readonly { readonly key: string; readonly value: string }[]
+}
+
+/** What a kind of database has of its own. */
+export interface Dialect {
+  /** The engine's name. */
+  readonly name: string
+  /** The settings of the server that durability depends on, in one row. */
+  readonly conditions: Command
+  /** Which of them may lose acknowledged writes, each with what to do. */
+  readonly objections: (row: Row) => string[]
+  /** Why the database cannot be used at all, with what to do. */
+  readonly obstacle: (row: Row) => string | undefined
+  /** Makes what is missing, unless there are counters or records without a state: a half restored dump. */
+  create(lineage: string): Command
+  /** The state row. */
+  state(): Command
+  /** One row: the state, and `done_…` of it if it has beaten, for which the history must be sound. */
+  pulse(known: Known, nowUs: number): Command
+  /** Marks this lineage as one that has lost writes. */
+  suspect(reason: string, lineage: string): Command
+  counter(name: string): Command
+  /** Makes the row of a counter that has none. */
+  addCounter(name: string): Command
+  /** One row: the state, the counter, and `done_last` and `done_version` if it was carried out. */
+  reserve(request: ReserveArguments): Command
+  /** One row: the state, the counter, and `done_version` if it was carried out. */
+  release(release: ReleaseArguments): Command
+  record(key: string): Command
+  /** Records whose key is above `after`, and from `from` to `to`. */
+  list(range: {
+    readonly from: string
+    readonly to: string
+    readonly after: string
+    readonly limit: number
+  }): Command
+  /** Records, also removed ones, of later revisions. */
+  since(revision: bigint, limit: number): Command
+  /** One row: the state, and if it was carried out `done_version` and `done_…` of the state. */
+  revise(write: RecordArguments): Command
+  /** One row: the state, and if it was carried out `raised` and `done_…` of the state. */
+  advance(advance: AdvanceArguments): Command
+}
+
+/** Statements with their places filled in. */
+export class Statements {
+  readonly #put: Put
+  readonly #identity: string
+
+  /** @param identity an expression that names the server which evaluates it, and that no other server equals. */
+  constructor(put: Put, identity: string) {
+    this.#put = put
+    this.#identity = identity
+  }
+
+  /** The columns of the state row `s`. */
+  get stateColumns(): string {
+    return `s.schema_version, s.lineage, s.pulse, s.revision, s.last_write_us, s.suspect, s.server,
+      ${this.#identity} AS identity`
+  }
+
+  /** Whether the state row `s` is what a process knows, or has been advanced since. */
+  sound({ lineage, pulse, revision }: Known): string {
+    const put = this.#put
+    return `s.suspect IS NULL AND s.server = ${this.#identity}
+      AND ((s.lineage = ${put(lineage)} AND s.pulse >= ${put(pulse)} AND s.revision >= ${put(revision)})
+        OR s.pulse >= ${put(pulse + historyJump / 2n)})`
+  }
+
+  /** Moves the counter `c`. A size of 2^63 and a bound of 2^63 fit on the way, in this order. */
+  reserve(request: ReserveArguments): string {
+    const { counter, size, floor, max, fence, incarnation, known, held } = request
+    const put = this.#put
+    const below = put((floor > held.end ? floor : held.end) - 1n)
+    const room = max - 1n - size
+    return `UPDATE fahao_counters AS c
+      SET last = (GREATEST(last, ${below}) + ${put(size - 1n)}) + 1,
+        fence = ${put(fence)}, incarnation = ${put(incarnation)}, version = version + 1
+      WHERE c.name = ${put(counter)} AND c.fence <= ${put(fence)} AND c.incarnation <= ${put(incarnation)}
+        AND GREATEST(c.last, ${below}) <= ${put(room < -2n ? -2n : room)}
+        AND EXISTS (SELECT 1 FROM fahao_state AS s WHERE s.one = 1 AND ${this.sound(known)}
+          AND (c.last >= ${put(held.end - 1n)} OR s.lineage <> ${put(held.lineage)}))`
+  }
+
+  /** Moves the counter `c` back. A version says nothing about another lineage. */
+  release({ counter, known, lineage, version, from, fence, incarnation }: ReleaseArguments): string {
+    const put = this.#put
+    return `UPDATE fahao_counters AS c SET last = ${put(from - 1n)}, version = version + 1
+      WHERE c.name = ${put(counter)} AND c.version = ${put(version)}
+        AND c.fence <= ${put(fence)} AND c.incarnation <= ${put(incarnation)}
+        AND EXISTS (SELECT 1 FROM fahao_state AS s WHERE s.one = 1 AND ${this.sound(known)}
+          AND s.lineage = ${put(lineage)})`
+  }
+
+  /** Beats the pulse of `s`. */
+  pulse(known: Known, nowUs: number): string {
+    return `UPDATE fahao_state AS s SET pulse = pulse + 1, last_write_us = ${this.#put(BigInt(nowUs))}
+      WHERE s.one = 1 AND ${this.sound(known)}`
+  }
+
+  /** Marks `s`. */
+  suspect(reason: string, lineage: string): string {
+    const put = this.#put
+    return `UPDATE fahao_state AS s SET suspect = ${put(reason)}
+      WHERE s.one = 1 AND s.suspect IS NULL AND s.lineage = ${put(lineage)}`
+  }
+
+  /** What a changed counter `c` is, as `last` and `version`, where a statement can return it. */
+  returned(_counter: string): string {
+    return 'c.last, c.version'
+  }
+
+  /** The state and the counter `c`, each if it is there. */
+  stateAndCounter(counter: string): string {
+    return `fahao_state AS s LEFT JOIN fahao_counters AS c ON c.name = ${this.#put(counter)}`
+  }
+
+  /** A counter. */
+  counter(name: string): string {
+    return `SELECT ${counterColumns} FROM fahao_counters AS c WHERE c.name = ${this.#put(name)}`
+  }
+
+  /** A record that has not been removed. */
+  record(key: string): string {
+    return `SELECT name, value, version FROM fahao_records WHERE name = ${this.#put(key)} AND value IS NOT NULL`
+  }
+
+  /** See `Dialect.list`. */
+  list({ from, to, after, limit }: Parameters<Dialect['list']>[0]): string {
+    const put = this.#put
+    return `SELECT name, value, version FROM fahao_records
+      WHERE name > ${put(after)} AND name >= ${put(from)} AND name <= ${put(to)} AND value IS NOT NULL
+      ORDER BY name LIMIT ${limit}`
+  }
+
+  /** See `Dialect.since`. */
+  since(revision: bigint, limit: number): string {
+    return `SELECT name, value, version FROM fahao_records WHERE version > ${this.#put(revision)}
+      ORDER BY version LIMIT ${limit}`
+  }
+
+  /** What an advance makes of the state row `s`. It counts above all that this process has seen, too. */
+  advance({ known, ifRegressed, at, lineage, nowUs, mended }: AdvanceArguments): string {
+    const put = this.#put
+    return `UPDATE fahao_state AS s SET lineage = ${put(lineage)}, suspect = NULL, server = ${this.#identity},
+        pulse = GREATEST(pulse, ${put(known.pulse)}) + ${historyJump},
+        revision = GREATEST(revision, ${put(known.revision)}) + ${historyJump + BigInt(mended.length)},
+        last_write_us = ${put(BigInt(nowUs))}
+      WHERE s.one = 1 AND s.lineage = ${put(at.lineage)} AND s.revision = ${put(at.revision)}
+        ${ifRegressed ? `AND NOT (${this.sound(known)})` : ''}`
+  }
+}
+
+/** Makes the statements of a dialect. */
+export type MakeStatements = (put: Put, identity: string) => Statements
+
+/** The statements on Fahao's own tables. */
+export const ownStatements: MakeStatements = (put, identity) => new Statements(put, identity)
+
+/** The columns of a counter `c`. */
+export const counterColumns = 'c.last, c.fence, c.incarnation, c.version'
+
+/** The most that a `last` may be, so that the gap still fits above it. */
+export function lastMaxBelow(gap: bigint): bigint {
+  return boundMax - 1n - gap
+}

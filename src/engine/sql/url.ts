@@ -1,0 +1,138 @@
+/** The URL of a database: who, where, and how. */
+import { readFileSync } from 'node:fs'
+import { describe, FahaoError } from '../../base/errors.ts'
+
+/** How to reach a database. The password is in no other field, and in no message. */
+export type Access = {
+  /** What is safe to show: no password. */
+  readonly location: string
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly password: string
+  readonly database: string
+  /** The path of a socket, which then counts instead of host and port. */
+  readonly socket: string | undefined
+  readonly tls: Tls | undefined
+  /** How many connections at most. */
+  readonly pool: number
+}
+
+/** How the connection is encrypted. Certificates are PEM. */
+export type Tls = {
+  /** Whether the server has to prove that it is the one, by a certificate that we trust. */
+  readonly rejectUnauthorized: boolean
+  /** Whether that certificate may be for another name. */
+  readonly anyName: boolean
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+}
+
+const parameters = ['pool', 'socket', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as const
+type Parameter = (typeof parameters)[number]
+
+const modes = ['disable', 'require', 'verify-ca', 'verify-full'] as const
+const poolDefault = 4
+const poolMax = 64
+
+/**
+ * Reads `//user:password@host:port/database?…`. Throws CONFIG, which names the parameter that is wrong.
+ * @param scheme what the engine is called.
+ */
+export function accessOf(scheme: string, location: string, defaultPort: number): Access {
+  const url = parse(scheme, location)
+  const given = parametersOf(scheme, url)
+  const database = decode(scheme, url.pathname.slice(1))
+  const user = decode(scheme, url.username)
+  if (database === '' || database.includes('/')) throw wrong(scheme, 'it names no database')
+  if (user === '') throw wrong(scheme, 'it names no user')
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1') || 'localhost'
+  const port = url.port === '' ? defaultPort : Number(url.port)
+  const socket = given.get('socket')
+  return {
+    location: `${scheme}://${url.username}@${socket ?? `${url.hostname || host}:${port}`}/${url.pathname.slice(1)}`,
+    host,
+    port,
+    user,
+    password: decode(scheme, url.password),
+    database,
+    socket,
+    tls: tlsOf(scheme, given),
+    pool: poolOf(scheme, given.get('pool')),
+  }
+}
+
+function parse(scheme: string, location: string): URL {
+  try {
+    if (location.startsWith('//')) return new URL(`${scheme}:${location}`)
+  } catch {
+    // The error would quote the URL, and with it the password.
+  }
+  throw wrong(scheme, 'it cannot be read')
+}
+
+function decode(scheme: string, text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw wrong(scheme, "a '%' in it is not followed by two hexadecimal digits")
+  }
+}
+
+function parametersOf(scheme: string, url: URL): ReadonlyMap<Parameter, string> {
+  const given = new Map<Parameter, string>()
+  for (const [name, value] of url.searchParams) {
+    const known = parameters.find((each) => each === name)
+    if (known === undefined) {
+      const message = `there is no parameter '${name.slice(0, 40)}'; use ${parameters.join(', ')}`
+      throw wrong(scheme, message)
+    }
+    if (given.has(known)) throw wrong(scheme, `'${known}' is given twice`)
+    given.set(known, value)
+  }
+  return given
+}
+
+function poolOf(scheme: string, text: string | undefined): number {
+  if (text === undefined) return poolDefault
+  const pool = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (pool < 1 || pool > poolMax) throw wrong(scheme, `pool is a number from 1 to ${poolMax}`)
+  return pool
+}
+
+function tlsOf(scheme: string, given: ReadonlyMap<Parameter, string>): Tls | undefined {
+  const mode = given.get('sslmode')
+  const files = (['sslrootcert', 'sslcert', 'sslkey'] as const).filter((name) => given.has(name))
+  if (mode !== undefined && !modes.some((each) => each === mode))
+    throw wrong(scheme, `sslmode is one of ${modes.join(', ')}`)
+  if (mode === undefined || mode === 'disable') {
+    if (files.length > 0) throw wrong(scheme, `'${files[0]}' needs sslmode=verify-full`)
+    return undefined
+  }
+  const read = (name: Parameter) => {
+    const file = given.get(name)
+    return file === undefined ? undefined : readPem(scheme, name, file)
+  }
+  const [ca, cert, key] = [read('sslrootcert'), read('sslcert'), read('sslkey')]
+  return {
+    rejectUnauthorized: mode !== 'require',
+    anyName: mode !== 'verify-full',
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+  }
+}
+
+function readPem(scheme: string, name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw wrong(scheme, `'${name}' names a file that cannot be read (${describe(error)})`)
+  }
+}
+
+function wrong(scheme: string, why: string): FahaoError {
+  const shape = `${scheme}://user:password@host/database`
+  return new FahaoError('CONFIG', `the engine's URL is wrong: ${why}; it looks like ${shape}`)
+}
