@@ -1,20 +1,35 @@
 /** MySQL and MariaDB: an engine that many nodes share. */
 import type { ConnectionOptions } from 'mysql2'
 import { FahaoError } from '../../base/errors.ts'
-import type { EngineOptions } from '../engine.ts'
-import type { SqlEngine } from '../sql/engine.ts'
+import type { Engine, EngineOptions } from '../engine.ts'
+import { mysqlFlavour } from '../sql/legacy/flavour.ts'
+import { type OpenedTable, openLegacy, openTable, splitSchema } from '../sql/legacy/open.ts'
 import { type Ask, textOf } from '../sql/link.ts'
 import { openSql } from '../sql/open.ts'
-import type { Dialect } from '../sql/statements.ts'
+import type { Dialect, MakeStatements } from '../sql/statements.ts'
 import { type Access, accessOf } from '../sql/url.ts'
 import { mysqlDialect } from './dialect.ts'
 import { mysqlDriver } from './driver.ts'
 
 /**
- * Opens the store in the database that `location` names: `//user:password@host:port/database?…`.
- * Rejects with CONFIG when it is no such URL, ENGINE when the database cannot be used.
+ * Opens the store in the database that `location` names: `//user:password@host:port/database?…`, or, with `schema=`,
+ * the table of an old service in it. Rejects with CONFIG when it is no such URL, ENGINE when the database cannot be
+ * used.
  */
-export async function openMysql(location: string, options: EngineOptions): Promise<SqlEngine> {
+export async function openMysql(location: string, options: EngineOptions): Promise<Engine> {
+  const { schema, ...kind } = await kindOf(location, options)
+  if (schema !== undefined) return openLegacy({ ...kind, dialect: dialectFor }, schema, options)
+  return openSql({ ...kind, dialect: (ask) => dialectFor(ask) }, options)
+}
+
+/** Opens the table that `schema=` names, and nothing of Fahao's own. Rejects as `openMysql` does. */
+export async function openMysqlTable(location: string, options: EngineOptions): Promise<OpenedTable> {
+  const { schema, ...kind } = await kindOf(location, options)
+  return openTable(kind, schema, options)
+}
+
+async function kindOf(url: string, options: EngineOptions) {
+  const { location, schema } = splitSchema(url)
   const access = accessOf('mysql', location, 3306)
   const { default: mysql } = await import('mysql2').catch((cause) => {
     throw new FahaoError('ENGINE', "the package mysql2 is missing: install it with 'npm install mysql2'", {
@@ -22,17 +37,18 @@ export async function openMysql(location: string, options: EngineOptions): Promi
     })
   })
   const driver = mysqlDriver(mysql.createConnection, optionsOf(access), options.callTimeoutMs * 0.75)
-  return openSql({ access, driver, dialect: dialectFor }, options)
+  return { access, driver, flavour: mysqlFlavour, schema }
 }
 
 /** MySQL calls itself by its uuid, MariaDB by its uid; one that has neither, by where it runs. */
-async function dialectFor(ask: Ask): Promise<Dialect> {
+async function dialectFor(ask: Ask, make?: MakeStatements): Promise<Dialect> {
   const rows = await ask({
     text: "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid')",
   })
   const name = rows[0]?.Variable_name
   return mysqlDialect(
     name === undefined ? "CONCAT(@@hostname, ':', @@port, '/', @@server_id)" : `@@${textOf(name)}`,
+    make,
   )
 }
 

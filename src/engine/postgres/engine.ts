@@ -1,25 +1,40 @@
 /** PostgreSQL: an engine that many nodes share. */
 import type { ClientConfig } from 'pg'
 import { FahaoError } from '../../base/errors.ts'
-import type { EngineOptions } from '../engine.ts'
-import type { SqlEngine } from '../sql/engine.ts'
+import type { Engine, EngineOptions } from '../engine.ts'
+import { postgresFlavour } from '../sql/legacy/flavour.ts'
+import { type OpenedTable, openLegacy, openTable, splitSchema } from '../sql/legacy/open.ts'
 import { openSql } from '../sql/open.ts'
 import { type Access, accessOf } from '../sql/url.ts'
 import { postgresDialect } from './dialect.ts'
 import { postgresDriver } from './driver.ts'
 
 /**
- * Opens the store in the database that `location` names: `//user:password@host:port/database?…`.
- * Rejects with CONFIG when it is no such URL, ENGINE when the database cannot be used.
+ * Opens the store in the database that `location` names: `//user:password@host:port/database?…`, or, with `schema=`,
+ * the table of an old service in it. Rejects with CONFIG when it is no such URL, ENGINE when the database cannot be
+ * used.
  */
-export async function openPostgres(location: string, options: EngineOptions): Promise<SqlEngine> {
+export async function openPostgres(location: string, options: EngineOptions): Promise<Engine> {
+  const { schema, ...kind } = await kindOf(location, options)
+  if (schema === undefined) return openSql({ ...kind, dialect: async () => postgresDialect() }, options)
+  return openLegacy({ ...kind, dialect: async (_, make) => postgresDialect(make) }, schema, options)
+}
+
+/** Opens the table that `schema=` names, and nothing of Fahao's own. Rejects as `openPostgres` does. */
+export async function openPostgresTable(location: string, options: EngineOptions): Promise<OpenedTable> {
+  const { schema, ...kind } = await kindOf(location, options)
+  return openTable(kind, schema, options)
+}
+
+async function kindOf(url: string, options: EngineOptions) {
+  const { location, schema } = splitSchema(url)
   const access = accessOf('postgres', location, 5432)
   const { default: pg } = await import('pg').catch((cause) => {
     throw new FahaoError('ENGINE', "the package pg is missing: install it with 'npm install pg'", { cause })
   })
   const lockTimeoutMs = Math.max(1, Math.floor(options.callTimeoutMs * 0.75))
   const driver = postgresDriver(pg.Client, configOf(access), lockTimeoutMs)
-  return openSql({ access, driver, dialect: async () => postgresDialect() }, options)
+  return { access, driver, flavour: postgresFlavour, schema }
 }
 
 function configOf({ host, port, user, password, database, socket, tls }: Access): ClientConfig {

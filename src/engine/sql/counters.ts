@@ -63,6 +63,7 @@ export class OwnCounters implements SqlCounters {
       }
       await this.#history.check(ask, state, known)
       const counter = counterOf(row!)
+      if (counter === undefined) this.#dialect.refuseAbsent?.(name)
       const bound = counter?.bound ?? 0n
       if (held.lineage === state.lineage && bound < held.end) {
         const found = `counter '${name}' stands at ${bound}, after ${held.end} was acknowledged`

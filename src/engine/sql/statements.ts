@@ -77,6 +77,8 @@ export interface Dialect {
   /** Marks this lineage as one that has lost writes. */
   suspect(reason: string, lineage: string): Command
   counter(name: string): Command
+  /** Throws where a counter that has no row is not ours to make. */
+  readonly refuseAbsent?: (name: string) => void
   /** Makes the row of a counter that has none. */
   addCounter(name: string): Command
   /** One row: the state, the counter, and `done_last` and `done_version` if it was carried out. */

@@ -1,0 +1,195 @@
+/**
+ * An engine beside the nodes of an old service: the counters of generators are rows of that service's table,
+ * everything else is as ever, in Fahao's own tables in the same database.
+ *
+ * Invariants
+ *  1. A reserve on a row is one statement that has the effect of the old service's own, and is held to the same
+ *     history as all other writes (see statements.ts). So no range is ever given to an old node and to us.
+ *  2. Rows are never released: they have no version that would tell whether anybody has reserved since.
+ *  3. Rows keep neither fence nor incarnation. A fence is refused; incarnations are not compared, so what ends a
+ *     life here is the catalogue's watch alone.
+ */
+import type { Clock } from '../../../base/clock.ts'
+import { FahaoError } from '../../../base/errors.ts'
+import {
+  boundMax,
+  type Counter,
+  type Engine,
+  type EngineStatus,
+  type Ownership,
+  type RecordChange,
+  type Reservation,
+  type ReserveRequest,
+  type StoredRecord,
+  type Watch,
+} from '../../engine.ts'
+import { RowRecords } from './row-records.ts'
+import { storedMax } from './schemas.ts'
+import { rowOf } from './statements.ts'
+import type { LegacyTable } from './table.ts'
+
+/** What a legacy engine is made of. */
+export type LegacyParts = {
+  /** Knows of rows by its statements, and of nothing else. */
+  readonly inner: Engine
+  readonly table: LegacyTable
+  readonly clock: Clock
+  /** Lets go of the connections that `table` uses. */
+  readonly closeTable: () => Promise<void>
+}
+
+/** See the invariants at the top of the file. */
+export class LegacyEngine implements Engine {
+  readonly name: string
+  readonly location: string
+  readonly legacyTable: string
+  readonly #inner: Engine
+  readonly #table: LegacyTable
+  readonly #records: RowRecords
+  readonly #closeTable: () => Promise<void>
+  /** The highest end of each row that this process was given. */
+  readonly #held = new Map<string, bigint>()
+  #closing: Promise<void> | undefined
+
+  constructor({ inner, table, clock, closeTable }: LegacyParts) {
+    this.name = inner.name
+    this.location = `${inner.location}?schema=${table.schema.name}`
+    this.legacyTable = table.schema.table
+    this.#inner = inner
+    this.#table = table
+    this.#records = new RowRecords(table, clock)
+    this.#closeTable = closeTable
+  }
+
+  get lastWriteUs(): number | undefined {
+    return this.#inner.lastWriteUs
+  }
+
+  async reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
+    const key = rowOf(counter)
+    if (key === undefined) return this.#inner.reserve(counter, request)
+    if (request.fence !== undefined && request.fence > 0n)
+      throw new FahaoError(
+        'ERR',
+        `the rows of ${this.legacyTable} know no leader: serve per-node kinds, and sequence by group commit`,
+      )
+    const sealing = request.size === 0n && (request.floor ?? 0n) === 0n
+    // There is nothing on a row to seal.
+    if (sealing) return nothingOf(await this.#inner.counter(counter))
+    const range = await this.#inner.reserve(counter, { ...request, max: this.#maxOf(request) })
+    if (range.end > (this.#held.get(key) ?? 0n)) this.#held.set(key, range.end)
+    return range
+  }
+
+  release(
+    counter: string,
+    ...rest: Parameters<Engine['release']> extends [string, ...infer Rest] ? Rest : never
+  ) {
+    if (rowOf(counter) === undefined) return this.#inner.release(counter, ...rest)
+    return this.#closing === undefined ? Promise.resolve(false) : Promise.reject(closed())
+  }
+
+  counter(name: string): Promise<Counter> {
+    return this.#inner.counter(name)
+  }
+
+  /** Rows first: should the rest fail, they have a gap more, and the history is still in doubt. */
+  async advance(...args: Parameters<Engine['advance']>): Promise<number> {
+    const rows = await this.#table.raise(args[0], this.#held)
+    return rows + (await this.#inner.advance(...args))
+  }
+
+  async read(key: string): Promise<StoredRecord | undefined> {
+    const own = RowRecords.owns(key) ? undefined : await this.#inner.read(key)
+    if (own !== undefined) return own
+    this.#refuseClosed()
+    return this.#records.read(key)
+  }
+
+  async list(prefix: string, page: Parameters<Engine['list']>[1] = {}): Promise<StoredRecord[]> {
+    const own = await this.#inner.list(prefix, page)
+    const after = page.after === undefined ? undefined : Buffer.from(page.after)
+    const rows = await this.#records.list(prefix)
+    if (rows.length === 0) return own
+    const known = new Set(own.map(({ key }) => key))
+    const more = rows.filter(
+      ({ key }) => !known.has(key) && (after === undefined || Buffer.compare(Buffer.from(key), after) > 0),
+    )
+    return [...own, ...more].sort(inByteOrder).slice(0, page.limit)
+  }
+
+  async write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
+    if (RowRecords.owns(key)) throw this.#readOnly()
+    return this.#inner.write(key, value, expected)
+  }
+
+  async remove(key: string, expected: bigint): Promise<boolean> {
+    if (RowRecords.owns(key)) throw this.#readOnly()
+    return this.#inner.remove(key, expected)
+  }
+
+  async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
+    const own = await this.#inner.watch(prefix, listener)
+    if (!this.#records.concerns(prefix)) return own
+    try {
+      const rows = await this.#records.watch(prefix, listener)
+      return {
+        close() {
+          own.close()
+          rows.close()
+        },
+      }
+    } catch (error) {
+      own.close()
+      throw error
+    }
+  }
+
+  ownership(): Promise<Ownership> {
+    return this.#inner.ownership()
+  }
+
+  status(): EngineStatus {
+    return this.#inner.status()
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.#records.close()
+    await this.#inner.close()
+    await this.#closeTable()
+  }
+
+  /** No further than the column goes. */
+  #maxOf({ max = boundMax }: ReserveRequest): bigint {
+    const top = storedMax + this.#table.schema.shift
+    return top < max ? top : max
+  }
+
+  #refuseClosed(): void {
+    if (this.#closing !== undefined) throw closed()
+  }
+
+  #readOnly(): FahaoError {
+    return new FahaoError(
+      'ERR',
+      `records under legacy/ are the rows of ${this.legacyTable}; change them there`,
+    )
+  }
+}
+
+function nothingOf({ bound, version }: Counter): Reservation {
+  return { start: bound, end: bound, version }
+}
+
+function inByteOrder(a: StoredRecord, b: StoredRecord): number {
+  return Buffer.compare(Buffer.from(a.key), Buffer.from(b.key))
+}
+
+function closed(): FahaoError {
+  return new FahaoError('UNAVAILABLE', 'the engine is closed')
+}

@@ -1,0 +1,73 @@
+/**
+ * The statements on counters where some of them are rows of an old service's table: each has the effect of the old
+ * service's own statement, and asks in itself, as all writes do, whether the history is sound.
+ */
+import { type Put, type ReserveArguments, Statements } from '../statements.ts'
+import type { LegacySchema } from './schemas.ts'
+import type { LegacyTable } from './table.ts'
+
+/** Counters of generators have this in front of the generator's name, which is the row's. */
+const generators = 'generators/'
+
+/** The name of the row that a counter is; undefined: the counter is none. */
+export function rowOf(counter: string): string | undefined {
+  return counter.startsWith(generators) ? counter.slice(generators.length) : undefined
+}
+
+/** See the top of the file. */
+export class LegacyStatements extends Statements {
+  readonly #put: Put
+  readonly #table: LegacyTable
+
+  constructor(put: Put, identity: string, table: LegacyTable) {
+    super(put, identity)
+    this.#put = put
+    this.#table = table
+  }
+
+  override reserve(request: ReserveArguments): string {
+    const key = rowOf(request.counter)
+    if (key === undefined) return super.reserve(request)
+    const { size, floor, max, known, held } = request
+    const put = this.#put
+    const { schema } = this.#table
+    const last = lastOf(schema)
+    const below = put((floor > held.end ? floor : held.end) - 1n)
+    const room = max - 1n - size
+    // A row's value is its last + 1 − shift. A size of 2^63 fits on the way, in this order.
+    const next = `(GREATEST(${last}, ${below}) + ${put(size - 1n)}) + ${put(2n - schema.shift)}`
+    return `UPDATE ${schema.table} AS c SET ${[`${schema.boundColumn} = ${next}`, ...schema.alsoSets].join(', ')}
+      WHERE ${this.#table.is(key)} AND GREATEST(${last}, ${below}) <= ${put(room < -2n ? -2n : room)}
+        AND EXISTS (SELECT 1 FROM fahao_state AS s WHERE s.one = 1 AND ${this.sound(known)}
+          AND (${last} >= ${put(held.end - 1n)} OR s.lineage <> ${put(held.lineage)}))`
+  }
+
+  override returned(counter: string): string {
+    if (rowOf(counter) === undefined) return super.returned(counter)
+    return `${lastOf(this.#table.schema)} AS last, 1 AS version`
+  }
+
+  override stateAndCounter(counter: string): string {
+    const key = rowOf(counter)
+    if (key === undefined) return super.stateAndCounter(counter)
+    return `fahao_state AS s LEFT JOIN ${this.#counterOf(key)} ON 1 = 1`
+  }
+
+  override counter(name: string): string {
+    const key = rowOf(name)
+    if (key === undefined) return super.counter(name)
+    return `SELECT c.last, c.fence, c.incarnation, c.version FROM ${this.#counterOf(key)}`
+  }
+
+  /** A row as a counter `c`: it remembers neither fence nor incarnation, and no version that would mean anything. */
+  #counterOf(key: string): string {
+    const { schema } = this.#table
+    return `(SELECT ${lastOf(schema)} AS last, 0 AS fence, 0 AS incarnation, 1 AS version
+      FROM ${schema.table} WHERE ${this.#table.is(key)}) AS c`
+  }
+}
+
+/** The largest value of a row that can have been issued. */
+function lastOf({ stored, shift }: LegacySchema): string {
+  return shift === 1n ? stored : `(${stored} - ${1n - shift})`
+}

@@ -1,0 +1,200 @@
+/** An old service's table, read and changed by single statements: what its rows say, and their way out of service. */
+import { FahaoError } from '../../../base/errors.ts'
+import { type Ask, type Command, integerOf, type Row, textOf } from '../link.ts'
+import { LinkError, type Links } from '../links.ts'
+import type { Flavour } from './flavour.ts'
+import {
+  boundOf,
+  isKey,
+  keyBeforeMove,
+  keyOf,
+  type LegacyOptions,
+  type LegacySchema,
+  movedKey,
+  storedMax,
+} from './schemas.ts'
+
+/** A row as it is now. */
+export type LegacyRow = {
+  /** The name that it has, or had before it was taken out of service. */
+  readonly key: string
+  readonly inService: boolean
+  /** Nothing at or above it has been issued by it. */
+  readonly bound: bigint
+  readonly options: LegacyOptions
+}
+
+/** A token that opens the generator of a row. */
+export type LegacyToken = { readonly token: string; readonly key: string }
+
+/** A record of Fahao's own, to be written where `expected` is its version, or where there is none. */
+export type RecordToWrite = {
+  readonly key: string
+  readonly value: string
+  readonly expected: bigint | undefined
+}
+
+/** See the top of the file. */
+export class LegacyTable {
+  readonly schema: LegacySchema
+  readonly #flavour: Flavour
+  readonly #links: Pick<Links, 'run'>
+
+  /** @param links to the database that has the table. */
+  constructor(schema: LegacySchema, flavour: Flavour, links: Pick<Links, 'run'>) {
+    this.schema = schema
+    this.#flavour = flavour
+    this.#links = links
+  }
+
+  /** Every row, also those out of service. Rejects with ENGINE when there is no such table. */
+  async rows(): Promise<LegacyRow[]> {
+    const rows = await this.#ask({ text: this.#select() }).catch((error) => {
+      throw this.#explained(error)
+    })
+    return rows.map((row) => this.#read(row))
+  }
+
+  /** The row that is in service under this name. */
+  async row(key: string): Promise<LegacyRow | undefined> {
+    if (!isKey(this.schema, key)) return undefined
+    const [row] = await this.#ask({ text: `${this.#select()} WHERE ${this.is(key)}` })
+    return row && this.#read(row)
+  }
+
+  /** Every token; none where the table has no companion for them. */
+  async tokens(): Promise<LegacyToken[]> {
+    const { tokens } = this.schema
+    if (tokens === undefined) return []
+    const { table, tokenColumn, keyColumn } = tokens
+    const rows = await this.#ask({
+      text: `SELECT ${tokenColumn} AS token, ${keyColumn} AS name FROM ${table}`,
+    })
+    return rows.map((row) => ({ token: textOf(row.token), key: keyOf(row) }))
+  }
+
+  /**
+   * Gives the row another name, under which no old node finds it, if its bound is still this one. The row may have
+   * moved on, or be out of service already: nothing is changed then; look at it again.
+   */
+  async takeOut(key: string, bound: bigint): Promise<void> {
+    const { table, keyColumn, keyIsInteger, stored, shift } = this.schema
+    const moved = movedKey(this.schema, key)
+    if (moved === undefined) throw noRoom(key, table)
+    await this.#ask({
+      text: `UPDATE ${table} SET ${keyColumn} = ${keyIsInteger ? moved : this.#flavour.text(moved)}
+        WHERE ${this.is(key)} AND ${stored} = ${bound - shift}`,
+      writes: true,
+    })
+  }
+
+  /**
+   * Raises every row by `gap`, and those that are `held` to what is held of them, as far as the column goes.
+   * Resolves to how many rows there are.
+   */
+  async raise(gap: bigint, held: ReadonlyMap<string, bigint>): Promise<number> {
+    const { table, boundColumn, stored, shift, alsoSets } = this.schema
+    const raised = `CASE WHEN ${stored} > ${storedMax - gap} THEN ${storedMax} ELSE ${stored} + ${gap} END`
+    const set = (value: string) => [`${boundColumn} = ${value}`, ...alsoSets].join(', ')
+    await this.#ask({ text: `UPDATE ${table} SET ${set(raised)}`, writes: true })
+    for (const [key, end] of held) {
+      const last = `${end - shift + gap > storedMax ? storedMax : end - shift + gap}`
+      const text = `UPDATE ${table} SET ${set(last)} WHERE ${this.is(key)} AND ${stored} < ${last}`
+      await this.#ask({ text, writes: true })
+    }
+    return (await this.rows()).length
+  }
+
+  /**
+   * Takes the row out of service and writes a record beside it in one transaction. `record` is asked for once the row
+   * is locked, with its bound, which stays what it is until the end. Rejects with CONFLICT when the record is another,
+   * NOGENERATOR when the row is not in service; nothing is changed then.
+   */
+  moveOut(key: string, record: (bound: bigint) => Promise<RecordToWrite>): Promise<void> {
+    const { table, keyColumn, keyIsInteger } = this.schema
+    const moved = movedKey(this.schema, key)
+    if (moved === undefined) return Promise.reject(noRoom(key, table))
+    const name = keyIsInteger ? moved : this.#flavour.text(moved)
+    return this.#links.run(
+      async (ask) => {
+        const change = (text: string) => ask({ text, writes: true })
+        await ask({ text: 'START TRANSACTION' })
+        try {
+          const [row] = await ask({ text: `${this.#select()} WHERE ${this.is(key)} FOR UPDATE` })
+          if (row === undefined)
+            throw new FahaoError('NOGENERATOR', `the row '${key}' of ${table} is not in service; look again`)
+          await this.#writeRecord(ask, await record(this.#read(row).bound))
+          await change(`UPDATE ${table} SET ${keyColumn} = ${name} WHERE ${this.is(key)}`)
+        } catch (error) {
+          // A connection that failed is closed, which undoes as much.
+          if (!(error instanceof LinkError)) await ask({ text: 'ROLLBACK' })
+          throw error
+        }
+        await change('COMMIT')
+      },
+      { probe: true },
+    )
+  }
+
+  /** As the engine writes one: under the next revision, with the state row locked until the commit. */
+  async #writeRecord(ask: Ask, { key, value, expected }: RecordToWrite): Promise<void> {
+    const { text } = this.#flavour
+    await ask({ text: 'UPDATE fahao_state SET revision = revision + 1 WHERE one = 1', writes: true })
+    const there = `SELECT version FROM fahao_records WHERE name = ${text(key)}`
+    const [before] = await ask({ text: `${there} AND value IS NOT NULL` })
+    if ((before && integerOf(before.version)) !== expected)
+      throw new FahaoError('CONFLICT', `record ${key} was changed by others; run it again`)
+    await ask({ text: `DELETE FROM fahao_records WHERE name = ${text(key)}`, writes: true })
+    await ask({
+      text: `INSERT INTO fahao_records (name, value, version)
+        SELECT ${text(key)}, ${text(value)}, revision FROM fahao_state WHERE one = 1`,
+      writes: true,
+    })
+  }
+
+  /** The condition that a row in service has this name. */
+  is(key: string): string {
+    if (!isKey(this.schema, key)) return '1 = 0'
+    const { keyColumn, keyIsInteger } = this.schema
+    return keyIsInteger ? `${keyColumn} = ${BigInt(key)}` : this.#flavour.sameText(keyColumn, key)
+  }
+
+  #ask(command: Command): Promise<readonly Row[]> {
+    // These links have nobody who looks after them: each call tries to connect.
+    return this.#links.run((ask) => ask(command), { probe: true })
+  }
+
+  #select(): string {
+    const { table, keyColumn, stored, ruleColumns } = this.schema
+    return `SELECT ${[`${keyColumn} AS name`, `${stored} AS stored`, ...ruleColumns].join(', ')} FROM ${table}`
+  }
+
+  #read(row: Row): LegacyRow {
+    const name = keyOf(row)
+    const before = keyBeforeMove(this.schema, name)
+    return {
+      key: before ?? name,
+      inService: before === undefined,
+      bound: boundOf(this.schema, row),
+      options: this.schema.options(row),
+    }
+  }
+
+  #explained(error: unknown): unknown {
+    if (!isMissing(error)) return error
+    const { table, name } = this.schema
+    return new FahaoError(
+      'ENGINE',
+      `there is no table ${table}, which schema=${name} works on; name the database that has it`,
+      { cause: error },
+    )
+  }
+}
+
+function noRoom(key: string, table: string): FahaoError {
+  return new FahaoError('ERR', `the row '${key}' of ${table} has no room for another name; shorten it`)
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof LinkError && error.failure.kind === 'missing'
+}

@@ -1,0 +1,32 @@
+/** An engine beside an old service keeps the contract for everything that is no row. Rows: test/integration/legacy. */
+import { after } from 'node:test'
+import { openEngine } from '../../src/engine/open.ts'
+import { startMariaDb } from '../launch/mariadb.ts'
+import { startPostgres } from '../launch/postgres.ts'
+import { oldDatabase } from '../legacy/database.ts'
+import { createTables } from '../legacy/tables.ts'
+import { describeEngine } from './describeEngine.ts'
+
+for (const server of [await startMariaDb({ after }), await startPostgres({ after })]) {
+  describeEngine({
+    name: server.kind,
+    async store(lifetime) {
+      const plain = await server.newDatabase()
+      const { send, dialect } = oldDatabase(lifetime, plain)
+      await createTables(send, dialect, 'tinyid')
+      const url = `${plain}?schema=tinyid`
+      return {
+        url,
+        open: (options) => openEngine(url, options),
+        async freeze() {
+          await server.freeze()
+          return async () => server.thaw()
+        },
+      }
+    },
+    durable: true,
+    shared: true,
+    owned: 'a shared engine has no owner',
+    freezes: true,
+  })
+}
