@@ -77,6 +77,9 @@ export type StoredRecord = {
 /** What a record's value shall be; undefined: as it is. */
 export type Mend = (record: StoredRecord) => string | undefined
 
+/** When to advance; default: whatever the engine's state. */
+export type AdvanceOptions = { readonly ifRegressed?: boolean }
+
 /** What a watch tells: the record as it is now, or that it is gone. */
 export type RecordChange = {
   readonly key: string
@@ -173,8 +176,11 @@ export interface Engine {
    *
    * `mend` sees every record and says what its value shall be, in the same step: for records which, like bounds,
    * promise something that may have been forgotten. Rejects with CONFLICT when others keep changing them.
+   *
+   * With `ifRegressed`, changes nothing and resolves to 0 unless the engine is found to have forgotten writes in this
+   * very step: of many nodes that advance at once for the same reason, one raises.
    */
-  advance(gap: bigint, mend?: Mend): Promise<number>
+  advance(gap: bigint, mend?: Mend, options?: AdvanceOptions): Promise<number>
 
   /** A record as the last acknowledged write left it (linearizable), or undefined. */
   read(key: string): Promise<StoredRecord | undefined>

@@ -82,7 +82,8 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       confirmWorker: async () => {
         if (!(await worker.confirm())) await catalogue.reopenAll()
       },
-      advance: (gap) => engine.advance(gap, mendWorkers(timeline.nowUs(), config.leadMs * 1000)),
+      advance: (gap) =>
+        engine.advance(gap, mendWorkers(timeline.nowUs(), config.leadMs * 1000), { ifRegressed: true }),
       reload: async () => {
         // Its bound has been moved: a clean stop can give the id back only under the record's present version.
         await worker.confirm()

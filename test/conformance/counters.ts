@@ -307,6 +307,19 @@ export function counterTests(declare: Declare): void {
     assert.ok(told.includes('xy'))
   })
 
+  declare(
+    'an advance that is meant for a store that has forgotten leaves a sound one alone',
+    async ({ open }) => {
+      const engine = await open()
+      const reserved = await engine.reserve('a', { size: 10n, ...first })
+      await engine.write('k', 'as it was', undefined)
+      assert.equal(await engine.advance(1000n, () => 'mended', { ifRegressed: true }), 0)
+      assert.equal((await engine.counter('a')).bound, 10n)
+      assert.equal((await engine.read('k'))?.value, 'as it was')
+      assert.equal(await engine.release('a', reserved, 4n, first), true)
+    },
+  )
+
   declare('a batch of calls is answered call by call, refusals among them', async ({ open }) => {
     const engine = await open()
     await engine.reserve('a', { size: 10n, incarnation: 2n })

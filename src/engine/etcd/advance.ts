@@ -41,9 +41,15 @@ export class Advance {
   }
 
   /** See `Engine.advance`. `held`: what no bound may be below. */
-  async run(gap: bigint, mend: Mend | undefined, held: ReadonlyMap<string, bigint>): Promise<number> {
+  async run(
+    gap: bigint,
+    mend: Mend | undefined,
+    held: ReadonlyMap<string, bigint>,
+    ifRegressed: boolean,
+  ): Promise<number> {
     for (let each = 0; each < tries; each++) {
-      const begun = await this.#begin()
+      const begun = await this.#begin(ifRegressed)
+      if (begun === 'sound') return 0
       if (begun === undefined) continue
       const mended = mend === undefined ? begun : await this.#mend(begun, mend)
       if (mended === undefined) continue
@@ -58,8 +64,10 @@ export class Advance {
   }
 
   /** Closes the store to everybody else, and begins a new era. Undefined: somebody else was faster. */
-  async #begin(): Promise<Known | undefined> {
+  async #begin(ifRegressed: boolean): Promise<Known | 'sound' | undefined> {
     const { header, state } = await this.#takeTurn()
+    // Whatever changes the state after this look makes what follows come too late.
+    if (ifRegressed && this.#store.history.wrong === undefined) return 'sound'
     const before = state?.state ?? this.#store.history.known.state
     const closed: State = { ...before, cluster: header.clusterId, phase: 'advancing', note: this.#id }
     const first = await this.#change({ state: closed, revision: state?.revision ?? 0n }, closed, [])

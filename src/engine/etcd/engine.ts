@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import {
+  type AdvanceOptions,
   boundMax,
   type Counter,
   type Engine,
@@ -164,10 +165,11 @@ export class EtcdEngine implements Engine {
     return this.#call(() => this.#counters.read(name))
   }
 
-  advance(gap: bigint, mend?: Mend): Promise<number> {
+  advance(gap: bigint, mend?: Mend, { ifRegressed = false }: AdvanceOptions = {}): Promise<number> {
     assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
     return this.#call(async () => {
-      const raised = await this.#advance.run(gap, mend, this.#counters.held())
+      const raised = await this.#advance.run(gap, mend, this.#counters.held(), ifRegressed)
+      if (ifRegressed && raised === 0) return 0
       const message = `raised ${raised} counters by ${gap} and accepted the store as it is`
       this.#options.onEvent({ level: 'warn', message })
       return raised

@@ -1,6 +1,7 @@
 /** The engine without a memory beyond the process: for tests, and for those who want exactly that. */
 import { FahaoError } from '../../base/errors.ts'
 import {
+  type AdvanceOptions,
   boundMax,
   type Counter,
   type Engine,
@@ -86,8 +87,14 @@ export class MemoryEngine implements Engine {
     return this.#step(() => this.#store.counters.get(name) ?? unused)
   }
 
-  advance(gap: bigint, mend: Mend = () => undefined): Promise<number> {
+  advance(
+    gap: bigint,
+    mend: Mend = () => undefined,
+    { ifRegressed = false }: AdvanceOptions = {},
+  ): Promise<number> {
     return this.#step(() => {
+      // It forgets nothing as long as it lives.
+      if (ifRegressed) return 0
       for (const record of this.#store.records.values()) {
         const value = mend(record)
         if (value !== undefined) this.#put(record.key, value)

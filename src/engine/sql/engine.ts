@@ -4,6 +4,7 @@ import { assert } from '../../base/assert.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import {
+  type AdvanceOptions,
   boundMax,
   type Counter,
   type Engine,
@@ -104,11 +105,7 @@ export class SqlEngine implements Engine {
     return this.#read((ask) => this.#counters.counter(ask, name))
   }
 
-  async advance(
-    gap: bigint,
-    mend?: Mend,
-    { ifRegressed = false }: { readonly ifRegressed?: boolean } = {},
-  ): Promise<number> {
+  async advance(gap: bigint, mend?: Mend, { ifRegressed = false }: AdvanceOptions = {}): Promise<number> {
     assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
     for (let tries = 0; tries < advanceTries; tries++) {
       const raised = await this.#write((ask) => this.#advance(ask, gap, mend, ifRegressed))

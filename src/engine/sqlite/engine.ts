@@ -7,6 +7,7 @@ import { assert } from '../../base/assert.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import {
+  type AdvanceOptions,
   boundMax,
   type Counter,
   type Engine,
@@ -144,13 +145,16 @@ export class SqliteEngine implements Engine {
     return this.#calls.call({ op: 'counter', counter: name }) as Promise<Counter>
   }
 
-  async advance(gap: bigint, mend?: Mend): Promise<number> {
+  async advance(gap: bigint, mend?: Mend, { ifRegressed = false }: AdvanceOptions = {}): Promise<number> {
     assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
     for (let tries = 0; tries < advanceTries; tries++) {
       const mended =
         mend === undefined ? [] : (await this.list('')).flatMap((record) => mendedBy(mend, record))
-      const advanced = (await this.#calls.call({ op: 'advance', gap, mended })) as Advanced | undefined
+      const advanced = (await this.#calls.call({ op: 'advance', gap, mended, ifRegressed })) as
+        | Advanced
+        | undefined
       if (advanced === undefined) continue
+      if (ifRegressed && advanced.raised === 0) return 0
       this.#tell('warn', `raised ${advanced.raised} counters by ${gap} and accepted the store as it is`)
       return advanced.raised
     }

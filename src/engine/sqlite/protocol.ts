@@ -14,7 +14,12 @@ export type Operation =
     }
   | { readonly op: 'counter'; readonly counter: string }
   /** A batch of its own. `mended`: new values under the present versions; one that is outdated forbids it all. */
-  | { readonly op: 'advance'; readonly gap: bigint; readonly mended: readonly StoredRecord[] }
+  | {
+      readonly op: 'advance'
+      readonly gap: bigint
+      readonly mended: readonly StoredRecord[]
+      readonly ifRegressed: boolean
+    }
   | { readonly op: 'read'; readonly key: string }
   | {
       readonly op: 'list'

@@ -110,6 +110,8 @@ export class Store {
   #apply(session: Session, operation: Operation): Outcome {
     if (operation.op === 'reserve') this.#forgotten ??= this.#regression(session, operation.counter)
     const regressed = this.#regressed ?? this.#forgotten
+    if (operation.op === 'advance' && operation.ifRegressed && regressed === undefined)
+      return { value: { raised: 0, records: [] } }
     if (regressed === undefined || operation.op === 'advance' || !isWrite(operation))
       return session.apply(operation)
     return { code: 'REGRESSED', message: regressed }

@@ -96,6 +96,17 @@ describe('an advance', () => {
     }
   })
 
+  it('raises once, when many who have noticed advance for that reason', async (t) => {
+    const file = freshFile(t)
+    const { engine } = await openStore(t, file)
+    await engine.reserve('a', { size: 10n, ...mine })
+    sqlite(file, 'UPDATE counters SET last = 5')
+    await assert.rejects(engine.reserve('a', { size: 1n, ...mine }), { code: 'REGRESSED' })
+    const advances = [1, 2, 3].map(() => engine.advance(100n, undefined, { ifRegressed: true }))
+    assert.deepEqual((await Promise.all(advances)).sort(), [0, 0, 1])
+    assert.equal((await engine.counter('a')).bound, 106n)
+  })
+
   it('waits out changes of the records that it mends, and applies once', async (t) => {
     const file = freshFile(t)
     const [{ engine }, { engine: other }] = [await openStore(t, file), await openStore(t, file)]
