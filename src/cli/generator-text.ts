@@ -26,6 +26,7 @@ export type SentGenerator = ListedGenerator & {
   readonly stats: {
     readonly issued: number
     readonly ratePerSecond: number
+    readonly peakPerSecond: number
     readonly inHand: number
     readonly inHandSeconds: number | null
     readonly waits: number
@@ -69,7 +70,12 @@ const modes: Readonly<Record<string, string>> = {
 
 function inHandText(ids: number, seconds: number | null): string {
   if (seconds === null) return grouped(ids)
-  return `${grouped(ids)}, for about ${formatDuration(roughly(seconds) * 1000)} at this rate`
+  return `${grouped(ids)}, for about ${roughDuration(seconds)} at this rate`
+}
+
+/** A duration in seconds, as exact as anybody wants to know it. */
+export function roughDuration(seconds: number): string {
+  return formatDuration(roughly(seconds) * 1000)
 }
 
 /** To two digits or so: whole minutes from ten minutes on, whole hours from ten hours on. */

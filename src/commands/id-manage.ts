@@ -92,7 +92,7 @@ export const managingCommands: readonly Command[] = [
     group: 'id',
     summary: 'Tells what there is to know of a generator.',
     reply:
-      'A map: name, each option, incarnation, mode, bound, lastIssued, exhaustedAt, notes; and while it is in use on this node: issued, ratePerSecond, inHand, inHandSeconds, reserved, released, refills, refillFailures, refillSeconds, waits, waiting, drySeconds.',
+      'A map: name, each option, incarnation, mode, bound, lastIssued, exhaustedAt, notes; and while it is in use on this node: issued, ratePerSecond, peakPerSecond, inHand, inHandSeconds, reserved, released, refills, refillFailures, refillSeconds, waits, waiting, drySeconds.',
     notes: 'Integers that may pass 2^53 and fractions are strings. What is not known is nil.',
     arguments: [name],
     handler: async ({ catalogue }, args) => infoReply(await catalogue.info(args.text(0))),

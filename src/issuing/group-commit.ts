@@ -112,6 +112,7 @@ export class GroupCommit implements Issuer {
     return {
       issued: this.#issued,
       ratePerSecond,
+      peakPerSecond: this.#meter.peakPerSecond,
       inHand: 0,
       inHandSeconds: ratePerSecond > 0 ? 0 : Number.POSITIVE_INFINITY,
       reserved: this.#reserved,

@@ -73,6 +73,8 @@ export type IssuerStats = {
   readonly issued: number
   /** Ids per second, smoothed over about a minute. */
   readonly ratePerSecond: number
+  /** The highest it has been. */
+  readonly peakPerSecond: number
   /** Ids in hand; for clock kinds, what the reserved time would hold. */
   readonly inHand: number
   /** For how long the ids in hand would last at this rate, in seconds; Infinity when idle. */

@@ -8,6 +8,7 @@ const spanMinUs = 100_000
 /** An exponentially smoothed rate. */
 export class Meter {
   #perSecond = 0
+  #peakPerSecond = 0
   #seenCount = 0
   #seenUs: number
 
@@ -23,9 +24,15 @@ export class Meter {
     const latest = (count - this.#seenCount) / seconds
     const smoothing = latest > this.#perSecond ? riseSeconds : fallSeconds
     this.#perSecond += (latest - this.#perSecond) * (1 - Math.exp(-seconds / smoothing))
+    this.#peakPerSecond = Math.max(this.#peakPerSecond, this.#perSecond)
     this.#seenCount = count
     this.#seenUs = monoUs
     return this.#perSecond
+  }
+
+  /** The highest rate that was observed. */
+  get peakPerSecond(): number {
+    return this.#peakPerSecond
   }
 
   /** The rate as last observed. */

@@ -114,6 +114,7 @@ export class Reservoir implements Issuer {
     return {
       issued: this.#stock.issued,
       ratePerSecond,
+      peakPerSecond: this.#meter.peakPerSecond,
       inHand: this.#stock.available(),
       inHandSeconds: this.#stock.seconds(ratePerSecond),
       reserved: this.#stock.reserved,

@@ -4,11 +4,16 @@ import { FahaoError } from '../../base/errors.ts'
 import { formatDuration, parseDurationMs } from '../../base/units.ts'
 import { formatLayout, parseLayout } from '../../ids/layout-text.ts'
 import { type Advice, advise } from '../advice.ts'
+import { adviseInUse, type InUse } from '../advice-in-use.ts'
 import { UsageError } from '../exit-codes.ts'
-import { bold, fields, grouped, print, printJson } from '../terminal.ts'
+import { roughDuration, type SentGenerator } from '../generator-text.ts'
+import { ask, generatorPath } from '../server-api.ts'
+import { bold, fields, grouped, print, printJson, table } from '../terminal.ts'
+import { allPages } from './list.ts'
 
 type AdviseOptions = {
-  readonly rate: string
+  readonly url?: string
+  readonly rate?: string
   readonly nodes: string
   readonly horizon: string
   readonly layout: string
@@ -19,11 +24,12 @@ type AdviseOptions = {
 export function addAdvise(program: Command): void {
   program
     .command('advise')
-    .summary('work out step, horizon and layout from a peak rate')
+    .summary('work out step, horizon and layout from a peak rate or a running server')
     .description(
-      'Works out what a peak rate needs: how many ids are in hand, what a crash costs, which step covers an outage of the engine, how long counters and layouts last. Asks no server.',
+      'Works out what a peak rate needs: how many ids are in hand, what a crash costs, which step covers an outage of the engine, how long counters and layouts last. Asks no server, unless --url names one: then it shows for each generator in use there how long its ids would last without the engine, at the present rate and at the highest so far, and what to set.',
     )
-    .requiredOption('--rate <N>', 'ids per second at peak, over all nodes')
+    .option('--rate <N>', 'ids per second at peak, over all nodes')
+    .option('--url <URL>', 'a server, to look at what it holds')
     .option('--nodes <N>', 'nodes that share the load', '1')
     .option('--horizon <DURATION>', 'how long ids should go on without the engine', '10m')
     .option('--layout <LAYOUT>', 'bits of a clock kind: a preset, or fields and epoch', 'twitter')
@@ -33,9 +39,12 @@ export function addAdvise(program: Command): void {
       `
 Examples:
   fahao advise --rate 5000
-  fahao advise --rate 200000 --nodes 8 --horizon 20m --layout js53`,
+  fahao advise --rate 200000 --nodes 8 --horizon 20m --layout js53
+  fahao advise --url http://127.0.0.1:7380`,
     )
-    .action((options: AdviseOptions) => {
+    .action(async (options: AdviseOptions) => {
+      if (options.url !== undefined) return adviseServer({ ...options, url: options.url })
+      if (options.rate === undefined) throw new UsageError('give --rate N, or --url of a running server')
       const rate = wholeNumber(options.rate, '--rate')
       const nodes = wholeNumber(options.nodes, '--nodes')
       const horizonMs = duration(options.horizon)
@@ -49,6 +58,32 @@ Examples:
         ...clockLines(advice, layout.name ?? formatLayout(layout)),
       )
     })
+}
+
+/** A generator each, but no more questions than a person would wait for. */
+const askedMax = 1000
+
+async function adviseServer(options: AdviseOptions & { readonly url: string }): Promise<void> {
+  const goalSeconds = duration(options.horizon) / 1000
+  const listed = await allPages(options, undefined)
+  const inUse: InUse[] = []
+  for (const { name } of listed.slice(0, askedMax)) {
+    const advice = adviseInUse(await ask<SentGenerator>(options, 'GET', generatorPath(name)), goalSeconds)
+    if (advice !== undefined) inUse.push(advice)
+  }
+  inUse.sort((a, b) => (a.seconds ?? Number.POSITIVE_INFINITY) - (b.seconds ?? Number.POSITIVE_INFINITY))
+  if (options.json) return printJson({ generators: inUse })
+  if (listed.length > askedMax) print(`only the first ${askedMax} of ${listed.length} generators, by name`)
+  if (inUse.length === 0) return print('no generator is in use on this node')
+  const heading = ['NAME', 'KIND', 'PER SECOND', 'LASTS', 'PEAK', 'LASTS AT PEAK', 'SET']
+  print(...table(heading, inUse.map(inUseRow)))
+}
+
+function inUseRow(advice: InUse): string[] {
+  const { name, kind, ratePerSecond, peakPerSecond, seconds, secondsAtPeak, set } = advice
+  const lasts = (value: number | null) => (value === null ? '' : roughDuration(value))
+  const rates = [ratePerSecond, peakPerSecond].map((rate) => grouped(Math.round(rate)))
+  return [name, kind, rates[0]!, lasts(seconds), rates[1]!, lasts(secondsAtPeak), set]
 }
 
 function counterLines({ counter }: Advice, rate: number, nodes: number, horizonMs: number): string[] {

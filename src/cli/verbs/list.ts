@@ -28,7 +28,11 @@ Examples:
     })
 }
 
-async function allPages(options: ServerOptions, match: string | undefined): Promise<ListedGenerator[]> {
+/** Every generator of a server, in use or not. */
+export async function allPages(
+  options: ServerOptions,
+  match: string | undefined,
+): Promise<ListedGenerator[]> {
   const all: ListedGenerator[] = []
   let after: string | undefined
   do {

@@ -65,6 +65,7 @@ const statsShape = z
   .object({
     issued: z.number(),
     ratePerSecond: z.number(),
+    peakPerSecond: z.number(),
     inHand: z.number(),
     inHandSeconds: z.number().nullable().meta({ description: 'null when idle' }),
     reserved: z.number(),

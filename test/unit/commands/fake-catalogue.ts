@@ -82,6 +82,7 @@ export class FakeGenerator implements Generator {
     return {
       issued: this.drawn,
       ratePerSecond: 2.5,
+      peakPerSecond: 3,
       inHand: 10,
       inHandSeconds: Number.POSITIVE_INFINITY,
       reserved: 10,

@@ -14,6 +14,7 @@ const nowUs = Date.UTC(2026, 10, 1) * 1000
 const noStats: IssuerStats = {
   issued: 0,
   ratePerSecond: 0,
+  peakPerSecond: 0,
   inHand: 1000,
   inHandSeconds: Number.POSITIVE_INFINITY,
   reserved: 1000,
