@@ -92,6 +92,20 @@ const kinds = {
     remedy:
       'Send strict requests to the owner, or stop it; per-node kinds work here, and on a shared store a `sequence` does.',
   },
+  MOVED: {
+    status: 503,
+    retryable: true,
+    meaning:
+      'Another node of the cluster leads this strict generator. The message is the slot and the address of that node, as Redis Cluster has it.',
+    remedy:
+      'Use a cluster-aware client, which follows it, or send the request there; --forward and HTTP do that by themselves.',
+  },
+  CLUSTERDOWN: {
+    status: 503,
+    retryable: true,
+    meaning: 'Nobody leads the slots of this generator, and nobody did for as long as requests may wait.',
+    remedy: 'Retry with a pause; if it stays, look at `fahao cluster status` and at the engine.',
+  },
   REGRESSED: {
     status: 503,
     retryable: false,

@@ -1,6 +1,7 @@
 /** What a command's handler can reach: who asks, which generators exist, and the server around them. */
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Cluster } from '../cluster/cluster.ts'
 
 /** One connection, as commands see and change it. The transport makes it and keeps it true. */
 export interface Session {
@@ -58,7 +59,15 @@ export interface ServerView {
   info(): readonly InfoSection[]
   /** Connections of all transports that have sessions. */
   sessions(): Iterable<Session>
+  /** The cluster that this node takes part in; undefined: none. */
+  readonly cluster?: ClusterView | undefined
 }
+
+/** A cluster, as far as commands and transports may look into it and change it. */
+export type ClusterView = Pick<
+  Cluster,
+  'nodeId' | 'shards' | 'shardOf' | 'lead' | 'leadWithin' | 'status' | 'move' | 'drain'
+>
 
 /** A section of INFO. */
 export type InfoSection = {

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { describe, FahaoError } from '../base/errors.ts'
+import { shardsMax } from '../cluster/slots.ts'
 import { compatApis, compatDoors, tokenRules } from './compat-settings.ts'
 import {
   address,
@@ -25,7 +26,7 @@ import {
 } from './config-values.ts'
 
 /** Headings under which help and the reference page list settings. */
-export const settingGroups = ['Basics', 'Issuing', 'Requests', 'RESP', 'HTTP'] as const
+export const settingGroups = ['Basics', 'Cluster', 'Issuing', 'Requests', 'RESP', 'HTTP'] as const
 
 /** What a setting is, beside its schema. */
 type About = {
@@ -72,6 +73,43 @@ export const settingsSchema = z.object({
     oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     'info',
     'the least that is logged',
+  ),
+
+  cluster: setting(
+    'Cluster',
+    optional(text('NAME')),
+    '',
+    'take part in the cluster of this name: nodes on one engine that lead each strict generator in turn',
+  ),
+  shards: setting(
+    'Cluster',
+    count(1, shardsMax),
+    '16',
+    'into how many parts leadership is split; the same on every node, and fixed by the first one',
+  ),
+  leaseTtlMs: setting(
+    'Cluster',
+    duration('100ms', '10m'),
+    '3s',
+    'how long a node may be silent before others take over what it leads; the same on every node',
+  ),
+  announce: setting(
+    'Cluster',
+    optional(address),
+    '',
+    'where clients and other nodes reach RESP here; default: the address of resp',
+  ),
+  announceHttp: setting(
+    'Cluster',
+    optional(address),
+    '',
+    'where other nodes reach HTTP here; default: the address of http',
+  ),
+  forward: setting(
+    'Cluster',
+    aSwitch,
+    'off',
+    'answer RESP requests for generators led elsewhere by asking the leader, instead of MOVED',
   ),
 
   workerId: setting(
