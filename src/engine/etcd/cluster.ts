@@ -131,11 +131,9 @@ export class Cluster {
     return member.call(method, request, token, Math.min(timeoutMs, leftMs))
   }
 
-  async #connect(member: Member, call: Call): Promise<void> {
+  #connect(member: Member, call: Call): Promise<void> {
     const share = this.#members.length === 1 ? 1 : 3
-    const withinMs = Math.max(1, this.#leftMs(call) / share)
-    if (await member.untilReady(withinMs)) return
-    throw new CallFailure('refused', `${member.endpoint} cannot be reached`)
+    return member.connect(Math.max(1, this.#leftMs(call) / share))
   }
 
   /** One token serves all members, until etcd says otherwise. */

@@ -268,7 +268,8 @@ export class Counters {
     const place = line.waiting.indexOf(waiting)
     if (place >= 0) line.waiting.splice(place, 1)
     const isSent = waiting.call?.sent === true
-    const message = `etcd did not answer within ${this.#timeoutMs} ms; look at the cluster`
+    const hindrance = isSent ? 'it does not answer' : this.#store.hindrance
+    const message = `etcd confirmed nothing within ${this.#timeoutMs} ms (${hindrance}); look at the cluster`
     this.#settle(waiting, new FahaoError(isSent ? 'UNKNOWN' : 'UNAVAILABLE', message))
   }
 

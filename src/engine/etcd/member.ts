@@ -10,7 +10,7 @@ import {
   status,
 } from '@grpc/grpc-js'
 import type { Clock } from '../../base/clock.ts'
-import type { Method } from './api.ts'
+import { type Method, methods } from './api.ts'
 import type { Tls } from './place.ts'
 
 /** What became of a call that did not work. */
@@ -49,6 +49,9 @@ const channelOptions = {
   'grpc.keepalive_timeout_ms': 5000,
 }
 
+/** How long to ask why there is no connection. */
+const reasonMs = 50
+
 /** A connection that is made when it is first used, and made again whenever it is lost. */
 export class Member {
   readonly endpoint: string
@@ -79,23 +82,33 @@ export class Member {
     return this.#waiting > 0 && this.#clock.monoUs() - this.#heardUs > us
   }
 
-  /** Connects; resolves to whether that worked within the time, at once when it is known not to. */
-  untilReady(withinMs: number): Promise<boolean> {
+  /** Connects. Rejects with CallFailure after the time, and at once when it is known not to work. */
+  async connect(withinMs: number): Promise<void> {
+    const state = await this.#untilSettled(withinMs)
+    if (state === connectivityState.READY) return
+    if (state === undefined) throw new CallFailure('refused', `${this.endpoint} did not answer in time`)
+    // Only a call is told why there is no connection.
+    const nothing = { key: Buffer.of(0) }
+    await this.call(methods.range, nothing, undefined, reasonMs).catch(({ message }: CallFailure) => {
+      throw new CallFailure('refused', message)
+    })
+  }
+
+  /** Undefined: after the time it is still connecting. */
+  #untilSettled(withinMs: number): Promise<connectivityState | undefined> {
     const channel = this.#client.getChannel()
     return new Promise((resolve) => {
       let over = false
-      const timer = this.#clock.timer(withinMs, () => settle(false))
-      const settle = (ready: boolean) => {
+      const timer = this.#clock.timer(withinMs, () => settle(undefined))
+      const settle = (state: connectivityState | undefined) => {
         over = true
         timer.cancel()
-        resolve(ready)
+        resolve(state)
       }
       const look = () => {
         if (over) return
         const state = channel.getConnectivityState(true)
-        if (state === connectivityState.READY) return settle(true)
-        if (state === connectivityState.TRANSIENT_FAILURE || state === connectivityState.SHUTDOWN)
-          return settle(false)
+        if (state !== connectivityState.IDLE && state !== connectivityState.CONNECTING) return settle(state)
         channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look)
       }
       look()
@@ -194,10 +207,19 @@ export function failureOf(
   endpoint: string,
   error: Pick<ServiceError, 'code' | 'details'> | null,
 ): CallFailure {
-  const details = error?.details ?? 'an empty answer'
+  const details = inOneLine(error?.details ?? 'an empty answer')
   const message = `${endpoint}: ${details}`
   if (error === null || !details.startsWith('etcdserver: ')) return new CallFailure('lost', message)
   if (tokenErrors.test(details)) return new CallFailure('token', message)
   if (passing.test(details)) return new CallFailure('refused', message)
   return new CallFailure(unchangedCodes.has(error.code) ? 'denied' : 'lost', message)
+}
+
+/** Without what grpc-js puts around it. */
+function inOneLine(details: string): string {
+  return details
+    .replace(/^No connection established\. Last error: /, '')
+    .replace(/ *Resolution note: *$/, '')
+    .replace(/\s+/g, ' ')
+    .trim()
 }

@@ -79,6 +79,11 @@ export class Store {
     return this.#cluster.trouble ?? this.history.wrong
   }
 
+  /** Why writes have to wait now, as far as known. */
+  get hindrance(): string {
+    return this.trouble ?? (this.#advancing ? 'somebody is raising all bounds' : 'it does not answer')
+  }
+
   /** A call that begins now. */
   newCall(writes: boolean): Call {
     const deadlineUs = this.#clock.monoUs() + this.#options.callTimeoutMs * 1000
@@ -121,6 +126,7 @@ export class Store {
       const seenBefore = this.history.seen
       const response = await this.#cluster.call(methods.txn, this.#guarded(change, noting), call)
       call.sent = false
+      if (response.succeeded) this.#advancing = undefined
       if (response.succeeded) return this.#carriedOut(response, change, seenBefore, noting)
       const [state, ...found] = rangesOf(response)
       const known = knownOf(state!)

@@ -1,0 +1,259 @@
+/** Members that freeze, die and come back, and replies that are lost. */
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { type Clock, systemClock } from '../../../../src/base/clock.ts'
+import type { Engine, Range } from '../../../../src/engine/engine.ts'
+import { assertDisjoint } from '../../../conformance/counters.ts'
+import { untilItWorks } from '../../../conformance/life.ts'
+import { type EtcdMember, startEtcd } from '../../../launch/etcd.ts'
+import type { Lifetime } from '../../../launch/lifetime.ts'
+import { startTcpProxy } from '../../../launch/tcp-proxy.ts'
+import { mine, openStore, until } from './stores.ts'
+
+const timeout = 120_000
+const callTimeoutMs = 1500
+
+/** Reserves without pause, until it is stopped. */
+class Puller {
+  readonly ranges: Range[] = []
+  readonly codes = new Map<string, number>()
+  longestMs = 0
+  #going = true
+  readonly #done: Promise<void>
+
+  constructor(engine: Engine, counter: string) {
+    this.#done = this.#pull(engine, counter)
+  }
+
+  async stop(): Promise<void> {
+    this.#going = false
+    await this.#done
+  }
+
+  async #pull(engine: Engine, counter: string): Promise<void> {
+    while (this.#going) {
+      const startedMs = performance.now()
+      try {
+        this.ranges.push(await engine.reserve(counter, mine))
+      } catch (error) {
+        const code = String((error as { code?: string }).code)
+        this.codes.set(code, (this.codes.get(code) ?? 0) + 1)
+      }
+      this.longestMs = Math.max(this.longestMs, performance.now() - startedMs)
+    }
+  }
+}
+
+/** Pulls from two engines while `fault` is done to a member, and on until both work again. */
+async function under(lifetime: Lifetime, url: string, fault: () => Promise<void>): Promise<void> {
+  const engines = await Promise.all([1, 2].map(() => openStore(lifetime, url, { callTimeoutMs })))
+  const pullers = engines.map((engine) => new Puller(engine, 'a'))
+  const all = () => Math.min(...pullers.map(({ ranges }) => ranges.length))
+  await until(() => all() > 5)
+  await fault()
+  const after = all()
+  await until(() => all() > after + 5)
+  await Promise.all(pullers.map((puller) => puller.stop()))
+  const ranges = pullers.flatMap((puller) => puller.ranges)
+  assertDisjoint(ranges)
+  const { bound } = await engines[0]!.counter('a')
+  assert.ok(ranges.every(({ end }) => end <= bound))
+  for (const { codes, longestMs } of pullers) {
+    for (const code of codes.keys()) assert.match(code, /^(UNKNOWN|UNAVAILABLE)$/)
+    assert.ok(longestMs < callTimeoutMs + 1500, `a call took ${longestMs} ms`)
+  }
+}
+
+/** For as long as an election takes. */
+function anElection(): Promise<void> {
+  return new Promise((over) => setTimeout(over, 2500))
+}
+
+describe('one of three members', { timeout }, async () => {
+  const cluster = await startEtcd({ after }, { members: 3 })
+  let stores = 0
+  const newUrl = () => cluster.url(`store${stores++}`)
+
+  const faults: Record<string, (member: EtcdMember) => Promise<void>> = {
+    async frozen(member) {
+      member.freeze()
+      await anElection()
+      member.thaw()
+    },
+    async killed(member) {
+      await member.kill()
+      await anElection()
+      await member.restart()
+    },
+    restarted: (member) => member.restart(),
+  }
+  for (const [name, fault] of Object.entries(faults)) {
+    it(`${name} while two nodes reserve: nothing overlaps, every call settles, and all goes on`, async (t) => {
+      await under(t, newUrl(), () => fault(cluster.members[0]!))
+    })
+
+    it(`the leader, ${name}, as well`, async (t) => {
+      await under(t, newUrl(), async () => fault(await cluster.leader()))
+    })
+  }
+
+  it('frozen: reads and later writes go to another one, before the first call has given up', async (t) => {
+    const engine = await openStore(t, newUrl(), { callTimeoutMs: 8000 })
+    await engine.reserve('a', mine)
+    const leader = await cluster.leader()
+    // It is the first in the URL, and frozen it takes no leader along.
+    const first = cluster.members[0]!
+    if (leader === first) {
+      await first.restart()
+      await engine.read('k')
+    }
+    first.freeze()
+    const stuck = engine.reserve('a', mine).then(
+      () => 'done',
+      ({ code }) => code,
+    )
+    assert.equal(await engine.read('k'), undefined)
+    await until(() =>
+      engine.reserve('b', mine).then(
+        () => true,
+        () => false,
+      ),
+    )
+    first.thaw()
+    assert.match(await stuck, /^(done|UNKNOWN)$/)
+  })
+
+  it('frozen: a watch goes on through another one, and misses nothing', async (t) => {
+    const url = newUrl()
+    const [mine, other] = [await openStore(t, url), await openStore(t, url)]
+    const told = new Map<string, string | undefined>()
+    await mine.watch('', ({ key, record }) => told.set(key, record?.value))
+    const gone = await other.write('gone', 'x', undefined)
+    await until(() => told.get('gone') === 'x')
+    const first = cluster.members[0]!
+    first.freeze()
+    await untilItWorks(() => other.write('while', 'x', undefined))
+    assert.ok(await untilItWorks(() => other.remove('gone', gone!.version)))
+    await until(() => told.get('while') === 'x' && told.get('gone') === undefined)
+    first.thaw()
+    await untilItWorks(() => other.write('after', 'x', undefined))
+    await until(() => told.get('after') === 'x')
+  })
+})
+
+describe('events that never come', { timeout }, () => {
+  it('are found by the list of every minute', { timeout: 12_000 }, async (t) => {
+    const cluster = await startEtcd(t, { members: 3 })
+    const [first, ...others] = cluster.members
+    // A minute is a moment here, and nobody asks the stream whether it is still there.
+    const clock: Clock = {
+      ...systemClock,
+      timer(delayMs, callback) {
+        if (delayMs === 1000) return { cancel() {} }
+        return systemClock.timer(delayMs === 60_000 ? 200 : delayMs, callback)
+      },
+    }
+    const engine = await openStore(t, cluster.url('ids'), { clock, callTimeoutMs: 1500 })
+    const other = await openStore(t, cluster.url('ids', { members: others }))
+    const told: string[] = []
+    await engine.watch('', ({ key, record }) => told.push(`${key} ${record?.value}`))
+    const gone = await other.write('gone', 'x', undefined)
+    await until(() => told.includes('gone x'))
+    first!.freeze()
+    await untilItWorks(() => other.write('new', 'x', undefined))
+    assert.ok(await untilItWorks(() => other.remove('gone', gone!.version)))
+    await until(() => told.includes('new x') && told.includes('gone undefined'))
+  })
+})
+
+describe('replies that are lost', { timeout }, async () => {
+  const cluster = await startEtcd({ after })
+
+  async function setUp(t: Lifetime, prefix: string) {
+    const proxy = await startTcpProxy(t, cluster.members[0]!.clientPort)
+    const url = `etcd://127.0.0.1:${proxy.port}/${prefix}`
+    const engine = await openStore(t, url, { callTimeoutMs: 400 })
+    return { proxy, engine, other: await openStore(t, cluster.url(prefix)) }
+  }
+
+  it('leave writes unknown: done once at most, and never sent again', async (t) => {
+    const { proxy, engine, other } = await setUp(t, 'lost')
+    const before = await engine.reserve('a', mine)
+    const record = await engine.write('k', 'one', undefined)
+    proxy.stallReplies()
+    const unknown = { code: 'UNKNOWN' }
+    await Promise.all([
+      assert.rejects(engine.reserve('a', mine), unknown),
+      assert.rejects(engine.write('k', 'two', record!.version), unknown),
+      assert.rejects(engine.write('new', 'x', undefined), unknown),
+    ])
+    assert.equal((await other.counter('a')).bound, before.end + 10n)
+    assert.equal((await other.read('k'))?.value, 'two')
+    assert.equal((await other.read('new'))?.value, 'x')
+    proxy.resume()
+    const next = await untilItWorks(() => engine.reserve('a', mine))
+    assert.equal(next.start, before.end + 10n)
+    assert.equal(await engine.release('a', before, before.start, mine), false)
+  })
+
+  it('leave a release unknown, and what it gave back is no sign of forgetting', async (t) => {
+    const { proxy, engine, other } = await setUp(t, 'released')
+    const given = await engine.reserve('a', mine)
+    proxy.stallReplies()
+    await assert.rejects(engine.release('a', given, 4n, mine), { code: 'UNKNOWN' })
+    assert.equal((await other.counter('a')).bound, 4n)
+    proxy.resume()
+    assert.equal((await untilItWorks(() => engine.reserve('a', mine))).start, 4n)
+  })
+
+  it('are no reason to send a request again that never left', async (t) => {
+    const { proxy, engine, other } = await setUp(t, 'cut')
+    await engine.reserve('a', mine)
+    await proxy.cut()
+    await until(() =>
+      engine.reserve('a', mine).then(
+        () => false,
+        ({ code }) => code === 'UNAVAILABLE',
+      ),
+    )
+    const { bound } = await other.counter('a')
+    await assert.rejects(engine.reserve('a', mine), { code: 'UNAVAILABLE' })
+    await assert.rejects(engine.write('k', 'x', undefined), { code: 'UNAVAILABLE' })
+    assert.equal(engine.status().state, 'down')
+    await proxy.restore()
+    assert.equal((await untilItWorks(() => engine.reserve('a', mine))).start, bound)
+    assert.equal(await other.read('k'), undefined)
+  })
+})
+
+describe('a history that etcd has compacted', { timeout }, () => {
+  it('takes nothing from a watch that was cut off meanwhile', async (t) => {
+    const cluster = await startEtcd(t)
+    const proxy = await startTcpProxy(t, cluster.members[0]!.clientPort)
+    const engine = await openStore(t, `etcd://127.0.0.1:${proxy.port}/ids`)
+    const other = await openStore(t, cluster.url('ids'))
+    const told: [key: string, value: string | undefined][] = []
+    await engine.watch('k/', ({ key, record }) => told.push([key, record?.value]))
+    const gone = await other.write('k/gone', 'x', undefined)
+    const changed = await other.write('k/changed', 'one', undefined)
+    await until(() => told.length === 2)
+    await proxy.cut()
+    await other.remove('k/gone', gone!.version)
+    await other.write('k/changed', 'two', changed!.version)
+    const last = await other.write('k/new', 'x', undefined)
+    await other.write('else', 'x', undefined)
+    await cluster.ctl('compact', String(BigInt.asUintN(40, last!.version)))
+    await proxy.restore()
+    await until(() => told.length >= 5)
+    assert.deepEqual(
+      new Map(told.slice(2)),
+      new Map([
+        ['k/gone', undefined],
+        ['k/changed', 'two'],
+        ['k/new', 'x'],
+      ]),
+    )
+    await other.write('k/later', 'x', undefined)
+    await until(() => told.at(-1)![0] === 'k/later')
+  })
+})

@@ -1,0 +1,213 @@
+/** Stores that have forgotten: noticed where they can be, and mended by `advance`. */
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { EngineEvent } from '../../../../src/engine/engine.ts'
+import { untilItWorks } from '../../../conformance/life.ts'
+import { defaultToken, startEtcd } from '../../../launch/etcd.ts'
+import { mine, openStore, until } from './stores.ts'
+
+const timeout = 60_000
+const regressed = { code: 'REGRESSED', message: /fahao advance/ }
+
+async function setUp(t: TestContext) {
+  const cluster = await startEtcd(t)
+  const url = cluster.url('ids')
+  const events: EngineEvent[] = []
+  const reasons: string[] = []
+  const onRegressed = (reason: string) => reasons.push(reason)
+  const open = () => openStore(t, url, { onRegressed }, events)
+  return { cluster, open, events, reasons }
+}
+
+describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
+  it('is noticed by whoever comes: nothing is written until it has been advanced', async (t) => {
+    const { cluster, open, events, reasons } = await setUp(t)
+    const before = await open()
+    await before.reserve('a', mine)
+    const record = await before.write('k', 'x', undefined)
+    const snapshot = await cluster.save()
+    const lost = await before.reserve('a', mine)
+    await before.close()
+    await cluster.restore(snapshot)
+
+    const engine = await open()
+    assert.match(engine.status().reason!, /copy/)
+    assert.ok(events.some(({ level, message }) => level === 'error' && /copy/.test(message)))
+    await assert.rejects(engine.reserve('a', mine), regressed)
+    await assert.rejects(engine.reserve('new', mine), regressed)
+    await assert.rejects(engine.release('a', lost, lost.start, mine), regressed)
+    await assert.rejects(engine.write('k', 'y', record!.version), regressed)
+    await assert.rejects(engine.remove('k', record!.version), regressed)
+    assert.ok(reasons.length > 0)
+    assert.equal((await engine.read('k'))?.value, 'x')
+    assert.equal((await engine.list('')).length, 1)
+    assert.equal((await engine.counter('a')).bound, 10n)
+
+    assert.equal(await engine.advance(100n), 1)
+    assert.deepEqual(engine.status(), { state: 'up' })
+    assert.equal((await engine.reserve('a', mine)).start, 110n)
+    assert.equal(await engine.release('a', lost, lost.start, mine), false)
+    assert.ok(await engine.write('k', 'y', record!.version))
+    assert.deepEqual((await open()).status(), { state: 'up' })
+  })
+
+  it('is noticed by who has it open, before anything is given out twice', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    const snapshot = await cluster.save()
+    const lost = await engine.reserve('a', mine)
+    await cluster.restore(snapshot)
+    await untilItWorks(() => engine.read('k'))
+    await assert.rejects(engine.reserve('a', mine), regressed)
+    await engine.advance(0n)
+    const { start } = await engine.reserve('a', mine)
+    assert.ok(start >= lost.end, `${start} was given out before`)
+  })
+})
+
+describe('a snapshot restored under the identity of the cluster', { timeout }, () => {
+  it('is noticed by who has seen a later revision, and all others hear of it', async (t) => {
+    const { cluster, open, reasons } = await setUp(t)
+    const [one, other] = [await open(), await open()]
+    await one.reserve('a', mine)
+    await other.reserve('b', mine)
+    const snapshot = await cluster.save()
+    for (let each = 0; each < 20; each++) await one.write(`k/${each}`, 'lost', undefined)
+    await cluster.restore(snapshot, { token: defaultToken })
+    await untilItWorks(() => one.read('k'))
+    await assert.rejects(one.reserve('a', mine), regressed)
+    assert.match(reasons[0]!, /revision \d+, after \d+ was acknowledged/)
+    await until(async () => {
+      const error = await other.reserve('b', mine).catch((thrown) => thrown)
+      return error.code === 'REGRESSED'
+    })
+    const late = await open()
+    await assert.rejects(late.reserve('c', mine), regressed)
+
+    await other.advance(1000n)
+    for (const engine of [one, other, late]) {
+      assert.ok((await engine.reserve('a', mine)).start >= 1010n)
+      assert.deepEqual(engine.status(), { state: 'up' })
+    }
+  })
+
+  it('brings no version back: a write prepared in what was lost meets nothing', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    const snapshot = await cluster.save()
+    const lost = []
+    let record = await engine.write('k', '0', undefined)
+    for (let each = 1; each < 30; each++) {
+      lost.push(record!.version)
+      record = await engine.write('k', String(each), record!.version)
+    }
+    await cluster.restore(snapshot, { token: defaultToken })
+    await untilItWorks(() => engine.read('k'))
+    await engine.advance(1n)
+    let now = await engine.write('k', 'anew', undefined)
+    for (let each = 0; each < 40; each++) {
+      for (const version of lost)
+        if (each % 10 === 0) assert.equal(await engine.write('k', 'old', version), undefined)
+      assert.ok(now!.version > record!.version)
+      now = await engine.write('k', 'anew', now!.version)
+    }
+  })
+
+  it('from before an earlier advance is no advance', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    const snapshot = await cluster.save()
+    await engine.advance(5n)
+    await cluster.restore(snapshot, { token: defaultToken })
+    await untilItWorks(() => engine.read('k'))
+    await assert.rejects(engine.reserve('a', mine), regressed)
+  })
+})
+
+describe('keys that were removed', { timeout }, () => {
+  it('all of them: noticed by who has the store open, and those that it held come back', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const engine = await open()
+    const held = await engine.reserve('a', mine)
+    await cluster.ctl('del', '--prefix', 'ids/')
+    await assert.rejects(engine.reserve('a', mine), regressed)
+    await assert.rejects((await open()).reserve('b', mine), regressed)
+    await engine.advance(7n)
+    assert.equal((await engine.reserve('a', mine)).start, held.end + 7n)
+  })
+
+  it('the state alone: noticed by who comes later, as counters without a state are no new store', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    await engine.close()
+    await cluster.ctl('del', 'ids/state')
+    await assert.rejects((await open()).reserve('b', mine), regressed)
+  })
+
+  it('a counter alone: noticed by who was given ranges of it', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    await cluster.ctl('del', 'ids/counters/a')
+    await assert.rejects(engine.reserve('a', mine), regressed)
+  })
+
+  it('a counter that was damaged is refused, and does not begin again', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const engine = await open()
+    await cluster.ctl('put', 'ids/counters/a', '12')
+    await assert.rejects(engine.reserve('a', mine), { code: 'ENGINE' })
+    await assert.rejects(engine.counter('a'), { code: 'ENGINE' })
+  })
+})
+
+describe('an advance', { timeout }, () => {
+  it('of many counters and records reaches all of them, and of several at once each does', async (t) => {
+    const { open } = await setUp(t)
+    const [one, other] = [await open(), await open()]
+    const names = Array.from({ length: 250 }, (_, index) => `c${index}`)
+    await Promise.all(names.map((name) => one.reserve(name, mine)))
+    await Promise.all(names.slice(0, 50).map((name) => one.write(name, 'x'.repeat(30_000), undefined)))
+    const mend = ({ value }: { value: string }) => `${value}y`
+    const [first] = await Promise.all([one.advance(100n, mend), other.advance(1000n)])
+    assert.equal(first, 250)
+    for (const name of names) assert.ok((await other.counter(name)).bound >= 1110n)
+    const records = await other.list('')
+    assert.ok(records.length === 50 && records.every(({ value }) => value.endsWith('xy')))
+  })
+
+  it('that was never finished is finished by the next, and until then nobody else writes', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const dying = await open()
+    for (const name of ['a', 'b']) await dying.reserve(name, mine)
+    const state = JSON.parse(await cluster.ctl('get', '--print-value-only', 'ids/state'))
+    await cluster.ctl(
+      'put',
+      'ids/state',
+      JSON.stringify({ ...state, phase: 'advancing', note: 'who has died' }),
+    )
+    const engine = await openStore(t, cluster.url('ids'), { callTimeoutMs: 300 })
+    await assert.rejects(engine.reserve('a', mine), { code: 'UNAVAILABLE', message: /raising all bounds/ })
+    await until(async () => (await engine.reserve('a', mine).catch(({ code }) => code)) === 'REGRESSED')
+    assert.equal(await engine.advance(100n), 2)
+    assert.equal((await engine.reserve('a', mine)).start, 110n)
+    assert.equal((await dying.reserve('b', mine)).start, 110n)
+  })
+
+  it('lets reserves that come meanwhile wait, and none of them falls below it', async (t) => {
+    const { open } = await setUp(t)
+    const [one, other] = [await open(), await open()]
+    await one.reserve('a', mine)
+    const advancing = one.advance(1000n)
+    const reserved = await Promise.all([one, other].map((engine) => engine.reserve('a', mine)))
+    await advancing
+    const { bound } = await one.counter('a')
+    assert.ok(bound >= 1010n)
+    assert.ok(reserved.every(({ end }) => end <= bound))
+    assert.ok((await other.reserve('a', mine)).start >= bound)
+  })
+})
