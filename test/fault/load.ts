@@ -38,7 +38,13 @@ export class Load {
   /** Starts one client for each ask, on each of the ports in turn. */
   start(ports: readonly number[], asks: readonly Ask[]): void {
     this.#stopped = false
-    this.#running = asks.map((ask, index) => this.#pull(ports[index % ports.length]!, ask))
+    this.#running = asks.map((ask, index) => this.#pull([ports[index % ports.length]!], ask))
+  }
+
+  /** Starts one client for each ask, each of which asks all the ports in turn. */
+  hop(ports: readonly number[], asks: readonly Ask[]): void {
+    this.#stopped = false
+    this.#running = asks.map((ask) => this.#pull(ports, ask))
   }
 
   /** Stops after the replies under way; resolves also when the server is gone. */
@@ -54,19 +60,19 @@ export class Load {
     await pause(10)
   }
 
-  async #pull(port: number, { generator, command }: Ask): Promise<void> {
+  async #pull(ports: readonly number[], { generator, command }: Ask): Promise<void> {
     const connection = ++connections
-    let client: RawClient
+    let clients: RawClient[]
     try {
-      client = await RawClient.connect(port)
+      clients = await Promise.all(ports.map((port) => RawClient.connect(port)))
     } catch {
       return
     }
     const journal = this.journal(generator)
     try {
-      while (!this.#stopped) {
+      for (let turn = 0; !this.#stopped; turn++) {
         const sentUs = nowUs()
-        const reply = await client.command(...command)
+        const reply = await clients[turn % clients.length]!.command(...command)
         const receivedUs = nowUs()
         if (reply instanceof ReplyError) {
           await this.#refused(reply)
@@ -78,7 +84,7 @@ export class Load {
     } catch {
       // The server is gone: what was not acknowledged was never promised.
     } finally {
-      await client.close()
+      await Promise.all(clients.map((client) => client.close()))
     }
   }
 }
