@@ -1,0 +1,290 @@
+/** What databases do to an engine that a file never does, on real servers. */
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import type { Engine, EngineEvent, EngineOptions } from '../../src/engine/engine.ts'
+import { openEngine } from '../../src/engine/open.ts'
+import type { DatabaseServer } from '../launch/database.ts'
+import { atEnd, type Lifetime } from '../launch/lifetime.ts'
+import { startMariaDb } from '../launch/mariadb.ts'
+import { startPostgres } from '../launch/postgres.ts'
+import { assertDisjoint } from './counters.ts'
+import { untilItWorks } from './life.ts'
+import { engineOptions } from './store-under-test.ts'
+
+const mine = { incarnation: 1n }
+const regressed = { code: 'REGRESSED', message: /fahao advance/ }
+
+type Opened = { readonly engine: Engine; readonly events: EngineEvent[] }
+
+/** What differs between the servers. */
+type Special = {
+  readonly start: (lifetime: Lifetime) => Promise<DatabaseServer>
+  /** Makes a user who may use the tables that are there, and nothing else. */
+  readonly createLimited: (server: DatabaseServer, database: string) => Promise<void>
+  readonly grantLimited: (server: DatabaseServer, database: string) => Promise<void>
+  /** Takes durability away, and gives it back. */
+  readonly relax: (server: DatabaseServer, database: string, on: boolean) => Promise<unknown>
+  readonly durabilitySetting: RegExp
+}
+
+const tables = ['fahao_counters', 'fahao_records', 'fahao_state']
+
+const kinds: readonly (Special & { readonly name: string })[] = [
+  {
+    name: 'PostgreSQL',
+    start: startPostgres,
+    durabilitySetting: /synchronous_commit is off: set it to on/,
+    relax: (server, database, on) =>
+      server.admin(`ALTER DATABASE ${database} SET synchronous_commit = ${on ? 'off' : 'on'}`),
+    async createLimited(server) {
+      await server.admin("CREATE ROLE limited LOGIN PASSWORD 'secret'")
+    },
+    async grantLimited(server, database) {
+      await server.admin(`GRANT SELECT, INSERT, UPDATE ON ${tables.join(', ')} TO limited`, database)
+    },
+  },
+  {
+    name: 'MariaDB',
+    start: startMariaDb,
+    durabilitySetting: /innodb_flush_log_at_trx_commit is 2: set it to 1/,
+    relax: (server, _database, on) =>
+      server.admin(`SET GLOBAL innodb_flush_log_at_trx_commit = ${on ? 2 : 1}`),
+    async createLimited(server, database) {
+      await server.admin(
+        `CREATE USER limited@'127.0.0.1' IDENTIFIED BY 'secret'; GRANT SELECT, UPDATE ON ${database}.* TO limited@'127.0.0.1'`,
+      )
+    },
+    async grantLimited(server, database) {
+      const grants = ['fahao_counters', 'fahao_records'].map(
+        (table) => `GRANT INSERT ON ${database}.${table} TO limited@'127.0.0.1'`,
+      )
+      await server.admin(grants.join(';'))
+    },
+  },
+]
+
+async function openAt(
+  lifetime: Lifetime,
+  url: string,
+  options: Partial<EngineOptions> = {},
+): Promise<Opened> {
+  const events: EngineEvent[] = []
+  const engine = await openEngine(url, engineOptions(options, events))
+  atEnd(lifetime, () => engine.close())
+  return { engine, events }
+}
+
+function nameIn(url: string): string {
+  return new URL(url).pathname.slice(1)
+}
+
+function reserve(engine: Engine, size = 10n) {
+  return engine.reserve('a', { size, ...mine })
+}
+
+/** Resolves when `condition` holds. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((again) => setTimeout(again, 10))
+}
+
+for (const kind of kinds) {
+  describe(`an engine on ${kind.name}`, async () => {
+    const server = await kind.start({ after })
+
+    test('is opened by ten nodes at once on an empty database, round after round', async (t) => {
+      for (let round = 0; round < 5; round++) {
+        const url = await server.newDatabase()
+        const opened = await Promise.all(Array.from({ length: 10 }, () => openAt(t, url)))
+        const ranges = await Promise.all(opened.map(({ engine }) => reserve(engine)))
+        assertDisjoint(ranges)
+        assert.equal((await opened[0]!.engine.counter('a')).bound, 100n)
+        const said = opened.flatMap(({ events }) => events.map(({ message }) => message))
+        assert.equal(said.length, 1, said.join('\n'))
+        assert.match(said[0]!, /created an empty one/)
+        await Promise.all(opened.map(({ engine }) => engine.close()))
+      }
+    })
+
+    test('says what is missing to a user who may not make tables, and serves them once they are there', async (t) => {
+      const url = await server.newDatabase()
+      const database = nameIn(url)
+      await kind.createLimited(server, database)
+      const limited = server.url(database, 'limited')
+      await assert.rejects(openAt(t, limited), { code: 'ENGINE', message: /may not make them.*grant CREATE/ })
+      await (await openAt(t, url)).engine.close()
+      await kind.grantLimited(server, database)
+      const { engine } = await openAt(t, limited)
+      await reserve(engine)
+      const record = await engine.write('k', 'x', undefined)
+      assert.ok(await engine.remove('k', record!.version))
+      assert.equal(await engine.advance(5n), 1)
+    })
+
+    test('refuses a server that may lose commits in a crash, unless that is accepted', async (t) => {
+      const url = await server.newDatabase()
+      await kind.relax(server, nameIn(url), true)
+      await assert.rejects(openAt(t, url), { code: 'ENGINE', message: kind.durabilitySetting })
+      const { engine, events } = await openAt(t, url, { unsafe: true })
+      await reserve(engine)
+      assert.ok(events.some(({ level, message }) => level === 'warn' && kind.durabilitySetting.test(message)))
+      await kind.relax(server, nameIn(url), false)
+      await openAt(t, url)
+    })
+
+    test('tells at once of a wrong password, an unknown database and a parameter that there is none', async (t) => {
+      const url = await server.newDatabase()
+      const refused = async (wrong: string, error: { code: string; message: RegExp }) => {
+        await assert.rejects(openAt(t, wrong), error)
+        await assert.rejects(openAt(t, wrong), ({ message }: Error) => !/secret|guessed/.test(message))
+      }
+      await refused(url.replace(':secret@', ':guessed@'), { code: 'ENGINE', message: /cannot be used/ })
+      await refused(url.replace(nameIn(url), 'nowhere'), { code: 'ENGINE', message: /nowhere/ })
+      await refused(`${url}?colour=red`, { code: 'CONFIG', message: /no parameter 'colour'.*pool/ })
+      assert.doesNotMatch((await openAt(t, url)).engine.location, /secret/)
+    })
+
+    test('changes nothing while the server is read-only, says so once, and goes on by itself', async (t) => {
+      const { engine, events } = await openAt(t, await server.newDatabase())
+      const before = await reserve(engine)
+      await server.setReadOnly(true)
+      atEnd(t, () => server.setReadOnly(false))
+      for (let each = 0; each < 5; each++) {
+        await assert.rejects(reserve(engine), { code: 'UNAVAILABLE', message: /read-only/ })
+        await assert.rejects(engine.write('k', 'x', undefined), { code: 'UNAVAILABLE', message: /read-only/ })
+      }
+      assert.equal((await engine.counter('a')).bound, 10n)
+      assert.equal(engine.status().state, 'down')
+      await server.setReadOnly(false)
+      await until(() => engine.status().state === 'up')
+      assertDisjoint([before, await reserve(engine)])
+      const said = events.slice(1).map(({ message }) => message)
+      assert.equal(said.length, 2, said.join('\n'))
+      assert.match(said[1]!, /works again/)
+    })
+
+    test('fails fast while the server is gone, survives its restart, and forgets nothing', async (t) => {
+      const { engine, events } = await openAt(t, await server.newDatabase())
+      const ranges = [await reserve(engine)]
+      await server.kill()
+      // What was sent just as it died may be unknown; soon there is no connection any more.
+      await engine.counter('a').catch(() => {})
+      await until(() => engine.status().state === 'down')
+      const startedMs = performance.now()
+      for (let each = 0; each < 100; each++) {
+        await assert.rejects(reserve(engine), { code: 'UNAVAILABLE' })
+      }
+      assert.ok(performance.now() - startedMs < 2000, 'calls waited for a server that was known to be gone')
+      await server.restart()
+      await until(() => engine.status().state === 'up')
+      ranges.push(await untilItWorks(() => reserve(engine)))
+      assertDisjoint(ranges)
+      assert.equal(events.filter(({ level }) => level === 'error').length, 1)
+    })
+
+    test('waits for a server that is away when it is opened', async (t) => {
+      const url = await server.newDatabase()
+      await server.kill()
+      const opening = openAt(t, url)
+      await new Promise((wait) => setTimeout(wait, 300))
+      await server.restart()
+      const { engine, events } = await opening
+      assert.equal((await reserve(engine)).start, 0n)
+      assert.equal(events.filter(({ message }) => /trying for up to/.test(message)).length, 1)
+    })
+
+    test('lets nobody wait longer than a call may take for a row that somebody has locked', async (t) => {
+      const url = await server.newDatabase()
+      const { engine } = await openAt(t, url, { callTimeoutMs: 1500 })
+      const { engine: other } = await openAt(t, url)
+      await Promise.all([reserve(engine), reserve(other)])
+      const lock =
+        server.kind === 'postgres'
+          ? 'BEGIN; SELECT * FROM fahao_counters WHERE name = 'a' FOR UPDATE; SELECT pg_sleep(2.5); COMMIT'
+          : 'START TRANSACTION; SELECT * FROM fahao_counters WHERE name = 'a' FOR UPDATE; SELECT SLEEP(2.5); COMMIT'
+      const held = server.admin(lock, nameIn(url))
+      await new Promise((wait) => setTimeout(wait, 300))
+      await assert.rejects(reserve(engine), { code: 'UNAVAILABLE', message: /holds a lock/ })
+      // Records and other counters do not care.
+      await engine.write('k', 'x', undefined)
+      assert.equal((await engine.reserve('b', { size: 1n, ...mine })).start, 0n)
+      await held
+      assert.equal((await untilItWorks(() => reserve(engine))).start, 20n)
+    })
+
+    test('notices a dump that was restored under it, stops all nodes, and is led out by one advance', async (t) => {
+      const url = await server.newDatabase()
+      const told: string[] = []
+      const nodes = await Promise.all(
+        [0, 1, 2].map(() => openAt(t, url, { onRegressed: (reason) => told.push(reason) })),
+      )
+      const [one, two, three] = nodes.map(({ engine }) => engine) as [Engine, Engine, Engine]
+      await reserve(one)
+      await one.write('k/old', 'x', undefined)
+      const dump = await server.dump(nameIn(url))
+      const lost = [await reserve(one), await reserve(two)]
+      const written = await two.write('k/new', 'x', undefined)
+      await three.watch('k/', () => {})
+      await server.restore(nameIn(url), dump)
+      // The first to reserve notices by what it holds itself; the others learn of it before they write.
+      await assert.rejects(one.reserve('a', { size: 1n, ...mine }), regressed)
+      assert.ok(told.length > 0)
+      for (const node of [one, two, three]) {
+        await assert.rejects(node.reserve('other', { size: 1n, ...mine }), regressed)
+        await assert.rejects(node.write('k/x', 'x', undefined), regressed)
+        assert.equal(node.status().state, 'down')
+      }
+      // Nor does anybody who comes new.
+      const { engine: late } = await openAt(t, url)
+      await assert.rejects(reserve(late), regressed)
+      const advances = [one, two, three].map((node) => node.advance(50n, undefined, { ifRegressed: true }))
+      assert.deepEqual((await Promise.all(advances)).sort(), [0, 0, 1])
+      const after = await Promise.all([one, two, three, late].map((node) => reserve(node)))
+      assertDisjoint([...lost, ...after])
+      assert.ok(after.every(({ start }) => start >= 60n))
+      assert.equal(await one.release('a', lost[0]!, 10n, mine), false)
+      assert.equal(await two.remove('k/old', written!.version), false)
+      for (const node of [one, two, three, late]) await until(() => node.status().state === 'up')
+    })
+
+    test('takes a history that another server has written for one that may lack its end', async (t) => {
+      const url = await server.newDatabase()
+      const { engine } = await openAt(t, url)
+      const before = await reserve(engine)
+      await engine.close()
+      const dump = await server.dump(nameIn(url))
+      const other = await kind.start(t)
+      await other.newDatabase()
+      const copy = await other.newDatabase()
+      await other.restore(nameIn(copy), dump)
+      const { engine: restored, events } = await openAt(t, copy)
+      await assert.rejects(reserve(restored), { code: 'REGRESSED', message: /on server .* this is server/ })
+      assert.ok(events.length > 0)
+      await restored.advance(100n)
+      const { start } = await reserve(restored)
+      assert.ok(start >= before.end + 100n)
+      await openAt(t, copy).then(({ engine: again }) => reserve(again))
+    })
+
+    test('never makes a store of tables that are gone while it runs', async (t) => {
+      const url = await server.newDatabase()
+      const { engine } = await openAt(t, url)
+      await reserve(engine)
+      const database = nameIn(url)
+      const dump = await server.dump(database)
+      await server.admin(`DROP TABLE ${tables.join(', ')}`, database)
+      await assert.rejects(reserve(engine), { code: 'UNAVAILABLE', message: /tables are missing/ })
+      await assert.rejects(engine.write('k', 'x', undefined), { code: 'UNAVAILABLE' })
+      await server.restore(database, dump)
+      await server.admin('DELETE FROM fahao_state', database)
+      await assert.rejects(reserve(engine), { code: 'UNAVAILABLE', message: /being restored/ })
+      await assert.rejects(openAt(t, url), { code: 'ENGINE', message: /finish restoring the dump/ })
+    })
+
+    test('refuses tables that a newer version has made', async (t) => {
+      const url = await server.newDatabase()
+      await (await openAt(t, url)).engine.close()
+      await server.admin('UPDATE fahao_state SET schema_version = 2', nameIn(url))
+      await assert.rejects(openAt(t, url), { code: 'ENGINE', message: /newer Fahao.*upgrade this one/ })
+    })
+  })
+}
