@@ -69,8 +69,11 @@ function anElection(): Promise<void> {
   return new Promise((over) => setTimeout(over, 2500))
 }
 
-describe('one of three members', { timeout }, async () => {
-  const cluster = await startEtcd({ after }, { members: 3 })
+const three = await startEtcd({ after }, { members: 3 })
+const single = await startEtcd({ after })
+
+describe('one of three members', { timeout }, () => {
+  const cluster = three
   let stores = 0
   const newUrl = () => cluster.url(`store${stores++}`)
 
@@ -166,8 +169,8 @@ describe('events that never come', { timeout }, () => {
   })
 })
 
-describe('replies that are lost', { timeout }, async () => {
-  const cluster = await startEtcd({ after })
+describe('replies that are lost', { timeout }, () => {
+  const cluster = single
 
   async function setUp(t: Lifetime, prefix: string) {
     const proxy = await startTcpProxy(t, cluster.members[0]!.clientPort)

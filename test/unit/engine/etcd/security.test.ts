@@ -18,9 +18,12 @@ async function withUser(cluster: EtcdCluster): Promise<void> {
   await cluster.ctl('get', 'x', root)
 }
 
-describe('an etcd with users', { timeout }, async () => {
-  const cluster = await startEtcd({ after })
-  await withUser(cluster)
+const protectedCluster = await startEtcd({ after })
+await withUser(protectedCluster)
+const tlsCluster = await startEtcd({ after }, { tls: true })
+
+describe('an etcd with users', { timeout }, () => {
+  const cluster = protectedCluster
 
   it('serves a user who may write under the prefix alone, watches included', async (t) => {
     const engine = await openStore(t, cluster.url('ids', { user: 'fahao:p%40ss' }))
@@ -73,8 +76,8 @@ describe('an etcd without users', { timeout }, () => {
   })
 })
 
-describe('an etcd that asks for certificates', { timeout }, async () => {
-  const cluster = await startEtcd({ after }, { tls: true })
+describe('an etcd that asks for certificates', { timeout }, () => {
+  const cluster = tlsCluster
 
   it('serves who has one', async (t) => {
     const engine = await openStore(t, cluster.url('ids'))
