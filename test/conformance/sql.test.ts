@@ -197,10 +197,11 @@ for (const kind of kinds) {
       const { engine } = await openAt(t, url, { callTimeoutMs: 1500 })
       const { engine: other } = await openAt(t, url)
       await Promise.all([reserve(engine), reserve(other)])
+      const row = "SELECT * FROM fahao_counters WHERE name = 'a' FOR UPDATE"
       const lock =
         server.kind === 'postgres'
-          ? 'BEGIN; SELECT * FROM fahao_counters WHERE name = 'a' FOR UPDATE; SELECT pg_sleep(2.5); COMMIT'
-          : 'START TRANSACTION; SELECT * FROM fahao_counters WHERE name = 'a' FOR UPDATE; SELECT SLEEP(2.5); COMMIT'
+          ? `BEGIN; ${row}; SELECT pg_sleep(2.5); COMMIT`
+          : `START TRANSACTION; ${row}; SELECT SLEEP(2.5); COMMIT`
       const held = server.admin(lock, nameIn(url))
       await new Promise((wait) => setTimeout(wait, 300))
       await assert.rejects(reserve(engine), { code: 'UNAVAILABLE', message: /holds a lock/ })
