@@ -66,9 +66,9 @@ export class Failover {
     const { clock, gap } = this.#options
     const next =
       gap > 0n
-        ? `every bound is being raised by failover-gap ${gap}`
-        : 'run `fahao advance --by N` on any one node, with more ids than any generator can have issued in what is lost'
-    this.#trouble = `nothing is reserved, because the engine has forgotten writes (${reason}); ${next}`
+        ? `until then ids in hand go on, and failover-gap raises every bound by ${gap}`
+        : 'until then ids in hand go on; run `fahao advance --by N` on any one node, with more ids than any generator can have issued in what is lost'
+    this.#trouble = `the engine has forgotten writes: ${reason}; ${next}`
     this.count++
     // A gap that is too small is raised again and again; that must not become a tight loop.
     if (clock.monoUs() - this.#recoveredUs > quietUs) this.#pauseMs = pauseMinMs

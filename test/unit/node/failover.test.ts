@@ -42,7 +42,7 @@ describe('a failover with a gap', () => {
     failover.begin(steps)
     failover.noticed('a replica')
     failover.noticed('a replica, says another call')
-    assert.match(failover.trouble!, /forgotten writes \(a replica\).*failover-gap 500/)
+    assert.match(failover.trouble!, /forgotten writes: a replica; .*failover-gap raises every bound by 500/)
     await clock.pass(5000)
     assert.deepEqual(did, ['confirm', 'advance 500', 'reload'])
     assert.equal(failover.trouble, undefined)

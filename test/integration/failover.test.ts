@@ -1,0 +1,131 @@
+/** A fleet on one database: it starts all at once, and goes on when the database forgets. */
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { FahaoError } from '../../src/base/errors.ts'
+import { loadConfig } from '../../src/node/config.ts'
+import type { FahaoNode } from '../../src/node/node.ts'
+import { startNode } from '../../src/node/start.ts'
+import type { DatabaseServer } from '../launch/database.ts'
+import { startMariaDb } from '../launch/mariadb.ts'
+import { startPostgres } from '../launch/postgres.ts'
+
+const names = ['seg', 'seq', 'snow']
+const configFile = `generators:
+  seg: { kind: segment, step: 100, horizon: 1s }
+  seq: { kind: sequence }
+  snow: { kind: snowflake }
+`
+
+/** Nodes on a database of their own, whose ids are all different or the test fails. */
+class Fleet {
+  readonly nodes: FahaoNode[] = []
+  readonly said: string[] = []
+  readonly #seen = new Set<string>()
+  readonly #config
+
+  constructor(engine: string, flags: Record<string, string>) {
+    const inputs = { flags: { ...flags, engine, config: 'fleet.yaml' }, readFile: () => configFile }
+    this.#config = loadConfig(inputs).config
+  }
+
+  async start(): Promise<void> {
+    this.nodes.push(await startNode(this.#config, { onEvent: ({ message }) => this.said.push(message) }))
+  }
+
+  /** Draws from every generator on every node. */
+  async issue(count: number): Promise<void> {
+    for (const node of this.nodes) for (const name of names) await this.draw(node, name, count)
+  }
+
+  async draw(node: FahaoNode, name: string, count: number): Promise<void> {
+    for (const run of await (await node.catalogue.open(name)).draw(count)) {
+      for (let at = 0; at < run.count; at++) {
+        const id = `${name} ${run.at(at)}`
+        assert.ok(!this.#seen.has(id), `${id} was issued twice`)
+        this.#seen.add(id)
+      }
+    }
+  }
+
+  /** Draws until all nodes serve all generators again; what they say meanwhile are published errors. */
+  async issueEventually(count: number): Promise<void> {
+    for (const node of this.nodes) {
+      for (const name of names) {
+        while (!(await this.#drew(node, name, count))) await pause(50)
+      }
+    }
+  }
+
+  async #drew(node: FahaoNode, name: string, count: number): Promise<boolean> {
+    try {
+      await this.draw(node, name, count)
+      return true
+    } catch (error) {
+      if (error instanceof FahaoError) return false
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.close()))
+  }
+}
+
+function describeFailover(kind: string, start: () => Promise<DatabaseServer>): void {
+  describe(`a fleet on ${kind}`, async () => {
+    const server = await start()
+
+    async function forgetful(flags: Record<string, string>) {
+      const url = await server.newDatabase()
+      const database = new URL(url).pathname.slice(1)
+      const fleet = new Fleet(url, flags)
+      await Promise.all([fleet.start(), fleet.start(), fleet.start()])
+      await fleet.issue(500)
+      const dump = await server.dump(database)
+      for (let round = 0; round < 3; round++) await fleet.issue(500)
+      await server.restore(database, dump)
+      return fleet
+    }
+
+    it('starts ten nodes at once on an empty database, with one set of generators', async () => {
+      const fleet = new Fleet(await server.newDatabase(), {})
+      await Promise.all(Array.from({ length: 10 }, () => fleet.start()))
+      await fleet.issue(20)
+      assert.equal(new Set(fleet.nodes.map((node) => node.workerId)).size, 10)
+      const lives = await Promise.all(fleet.nodes.map((node) => node.catalogue.info('seg')))
+      assert.deepEqual(new Set(lives.map(({ incarnation }) => incarnation)), new Set([1n]))
+      await fleet.close()
+    })
+
+    it('goes on by itself with a gap when an older dump is restored: one node raises the bounds, and no id repeats', async () => {
+      const fleet = await forgetful({ 'failover-gap': '1000000' })
+      await fleet.issueEventually(2000)
+      const raised = fleet.said.filter((line) => /^raised \d+ counters by 1000000 and accepted/.test(line))
+      assert.equal(raised.length, 1, fleet.said.join('\n'))
+      for (const node of fleet.nodes) assert.deepEqual([node.regressions, node.health().state], [1, 'ok'])
+      await fleet.close()
+    })
+
+    it('stops without a gap then, says why, and goes on in all nodes when any one is told to advance', async () => {
+      const fleet = await forgetful({})
+      for (const node of fleet.nodes) {
+        await assert.rejects(
+          async () => {
+            for (;;) await fleet.draw(node, 'seq', 1)
+          },
+          { code: 'REGRESSED' },
+        )
+        while (node.health().state === 'ok') await pause(50)
+        assert.match(node.health().reason!, /forgotten writes.*run `fahao advance --by N` on any one node/)
+      }
+      await fleet.nodes[1]!.advance(1_000_000n)
+      await fleet.issueEventually(2000)
+      for (const node of fleet.nodes) while (node.health().state !== 'ok') await pause(50)
+      await fleet.close()
+    })
+  })
+}
+
+describeFailover('MariaDB', () => startMariaDb({ after }))
+describeFailover('PostgreSQL', () => startPostgres({ after }))
