@@ -143,7 +143,7 @@ for (const [name, start] of Object.entries(databases)) {
       const answer = await fetch(`${nodes[2]!.http}/v1/engine/advance`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ gap: `${gap}` }),
+        body: JSON.stringify({ by: `${gap}` }),
       })
       assert.equal(answer.status, 200, await answer.text())
       await untilAllIssue(nodes)
