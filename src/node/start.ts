@@ -6,7 +6,7 @@ import { type ClockStep, Timeline } from '../base/timeline.ts'
 import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
 import type { InfoSection, ServerView, Session } from '../commands/context.ts'
-import type { Engine, EngineOptions } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import { mendWorkers } from '../issuing/mend-workers.ts'
 import { Worker } from '../issuing/worker.ts'
@@ -26,8 +26,6 @@ export type NodeDeps = {
   readonly onEvent?: (event: NodeEvent) => void
 }
 
-const patienceMs = 3000
-
 /** Opens the engine, creates the configured generators, and is ready to issue. Rejects with CONFIG or ENGINE. */
 export async function startNode(config: Config, deps: NodeDeps = {}): Promise<FahaoNode> {
   const clock = deps.clock ?? systemClock
@@ -36,7 +34,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
   const fixedId = proposeWorkerId(config.workerId, thisMachine())
   const failover = new Failover({ clock, random, gap: config.failoverGap, onEvent })
   const listeners: ((call: EngineCall) => void)[] = []
-  const opened = await openPatiently(config, {
+  const opened = await openEngine(config.engine, {
     clock,
     callTimeoutMs: config.callTimeoutMs,
     unsafe: config.unsafeEngine,
@@ -161,19 +159,6 @@ function wire(
       })()
       return closing
     },
-  }
-}
-
-/** Says so when the engine keeps a start waiting. */
-async function openPatiently(config: Config, options: EngineOptions): Promise<Engine> {
-  const patience = options.clock.timer(patienceMs, () => {
-    const scheme = config.engine.split(':', 1)[0]
-    options.onEvent({ level: 'warn', message: `the engine (${scheme}) does not answer yet; still trying` })
-  })
-  try {
-    return await openEngine(config.engine, options)
-  } finally {
-    patience.cancel()
   }
 }
 

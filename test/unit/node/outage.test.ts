@@ -1,0 +1,56 @@
+/** What an outage of the engine means to those who take ids: nothing for a while, then errors that say to retry. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { FahaoError } from '../../../src/base/errors.ts'
+import type { Generator } from '../../../src/catalogue/catalogue.ts'
+import { healthOf } from '../../../src/node/health.ts'
+import { draw, type Node, startNode, tryNext } from '../catalogue/node.ts'
+
+/** Lets `seconds` pass while somebody takes an id every 100 ms, and tells what came of it. */
+async function take(node: Node, generator: Generator, seconds: number) {
+  const met = { issued: 0, codes: new Set<string>() }
+  for (let tenths = 0; tenths < seconds * 10; tenths++) {
+    if (tryNext(generator) !== undefined) met.issued++
+    else {
+      const drawing = draw(generator).then(
+        () => void met.issued++,
+        (error) => {
+          assert.ok(error instanceof FahaoError && error.retryable, String(error))
+          met.codes.add(error.code)
+        },
+      )
+      // Nobody can wait for longer than issueTimeout.
+      await Promise.race([drawing, node.clock.pass(2100)])
+      await drawing
+    }
+    await node.clock.pass(100)
+  }
+  return met
+}
+
+const kinds = [
+  { kind: 'segment', options: { horizon: '90s', step: 10 }, goesOn: 85 },
+  { kind: 'snowflake', options: {}, goesOn: 89 },
+] as const
+
+for (const { kind, options, goesOn } of kinds) {
+  describe(`a ${kind} with ${kind === 'segment' ? 'a horizon' : 'a lead'} of 90 s`, () => {
+    it(`issues for ${goesOn} s without the engine, then says to retry, and recovers by itself`, async () => {
+      const node = await startNode({ leadUs: 90_000_000 })
+      const generator = await node.catalogue.create('g', { kind, ...options })
+      await take(node, generator, 300)
+      node.engine.always('any', 'unavailable')
+      const away = await take(node, generator, goesOn)
+      assert.deepEqual([away.issued, [...away.codes]], [goesOn * 10, []])
+      const later = await take(node, generator, 200)
+      assert.deepEqual([...later.codes], ['DRY'])
+      const down = { ...node.engine, status: () => ({ state: 'down' as const, reason: 'away' }) }
+      assert.equal(healthOf(down as never, node.catalogue, false, undefined).state, 'down')
+      node.engine.heal()
+      await take(node, generator, 3)
+      const back = await take(node, generator, 60)
+      assert.deepEqual([back.issued, [...back.codes]], [600, []])
+      await node.stop()
+    })
+  })
+}
