@@ -121,7 +121,13 @@ export class OpenGenerator implements Generator {
         `generator '${this.name}' has issued ${last} already; it moves forward only`,
       )
     }
-    const { max } = this.definition
+    const { max, start } = this.definition
+    if (start !== undefined && newest + 1n < this.#life.floor) {
+      throw new FahaoError(
+        'ERR',
+        `generator '${this.name}' starts at ${this.#life.floor}; it moves forward only`,
+      )
+    }
     if (max !== undefined && newest > max)
       throw new FahaoError('ERR', `${newest} is above max ${max} of generator '${this.name}'`)
     await this.#issuer.moveTo(newest)

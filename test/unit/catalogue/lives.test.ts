@@ -246,6 +246,14 @@ describe('moving a strict generator', () => {
   })
 })
 
+it('a sequence is not moved to below where it starts', async () => {
+  const node = await startNode()
+  const generator = await node.catalogue.create('g', { kind: 'sequence', start: 1000n })
+  await assert.rejects(generator.moveTo(5n), /starts at 1000; it moves forward only/)
+  await generator.moveTo(999n)
+  assert.deepEqual(await draw(generator), [1000n])
+})
+
 describe('callers of a generator that is altered', () => {
   it('are served by its successor when they were waiting', async () => {
     const node = await startNode()
