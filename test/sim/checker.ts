@@ -20,6 +20,8 @@ export class Checker {
   changes = 0
   /** Longest time in which a shard's generators issued nothing although nothing was wrong, in ms. */
   longestGapMs = 0
+  /** The first thing found wrong. Kept, not thrown: whoever is judged might catch it. */
+  wrong: Error | undefined
   readonly #world: World
   readonly #store: MemoryStore
   readonly #newest = new Map<string, Newest>()
@@ -41,11 +43,11 @@ export class Checker {
     const bound = this.#store.counters.get(counterOf(generator))?.bound ?? 0n
     const before = this.#newest.get(generator)
     // Called for every id: the sentences are made only when they are needed.
-    if (machine.isStopped) assert.fail(`${machine.name} issued ${id} of ${generator} while it was stopped`)
-    if (id >= bound) assert.fail(`${machine.name} issued ${id} of ${generator}, whose bound is ${bound}`)
+    if (machine.isStopped) this.#fail(`${machine.name} issued ${id} of ${generator} while it was stopped`)
+    if (id >= bound) this.#fail(`${machine.name} issued ${id} of ${generator}, whose bound is ${bound}`)
     if (before !== undefined && (fence < before.fence || id <= before.id)) {
       const what = fence < before.fence ? 'two leaders at once' : 'out of order, or twice'
-      assert.fail(
+      this.#fail(
         `${what}: ${machine.name} issued ${id} of ${generator} with fence ${fence} ${this.#world.nowUs - before.atUs} µs after ${before.machine} ${before.id} with fence ${before.fence}`,
       )
     }
@@ -101,6 +103,10 @@ export class Checker {
     }
   }
 
+  #fail(message: string): void {
+    this.wrong ??= new assert.AssertionError({ message })
+  }
+
   #gap(generator: string): void {
     const sinceUs = Math.max(this.#calmSinceUs!, this.#newest.get(generator)?.atUs ?? 0)
     const gapMs = (this.#world.nowUs - sinceUs) / 1000
@@ -119,7 +125,7 @@ export class Checker {
   #node(machine: Machine, { id, deadBy }: NodeRecord): void {
     if (deadBy !== undefined) return
     const owner = this.#machineOf.get(id) ?? machine.name
-    assert.equal(owner, machine.name, `${machine.name} renewed the record of ${owner}`)
+    if (owner !== machine.name) this.#fail(`${machine.name} renewed the record of ${owner}`)
     this.#machineOf.set(id, owner)
   }
 
@@ -129,11 +135,11 @@ export class Checker {
     if (before === undefined || (before.holder === next.holder && before.epoch === next.epoch)) return
     this.changes++
     const what = `${key} from ${JSON.stringify(before)} to ${JSON.stringify(next)} by ${machine.name}`
-    assert.ok(next.epoch > before.epoch || next.holder === '', `the epoch did not grow: ${what}`)
-    assert.ok(next.epoch >= before.epoch, `the epoch fell: ${what}`)
+    if (next.epoch < before.epoch || (next.epoch === before.epoch && next.holder !== ''))
+      this.#fail(`the epoch did not grow: ${what}`)
     if (before.holder === '' || this.#machineOf.get(before.holder) === machine.name) return
     const stored = this.#store.records.get(`cluster/nodes/${before.holder}`)
     const record = stored && (JSON.parse(stored.value) as NodeRecord)
-    assert.ok(record === undefined || record.deadBy !== undefined, `taken from the living: ${what}`)
+    if (record !== undefined && record.deadBy === undefined) this.#fail(`taken from the living: ${what}`)
   }
 }

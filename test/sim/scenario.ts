@@ -27,7 +27,7 @@ export async function simulate(seed: number, rounds: number): Promise<Outcome> {
   const simulation = new Simulation(world, draw(world))
   const faults: string[] = []
   try {
-    await world.tell(story(simulation, faults, rounds))
+    await world.tell(story(simulation, faults, rounds), () => simulation.checker.wrong)
     const { leaseTtlMs, marginMs } = simulation.options
     const gapMaxMs = leaseTtlMs + marginMs + 1000 + askedMs
     const { issued, answered, changes, longestGapMs } = simulation.checker

@@ -48,8 +48,8 @@ export class World {
     return new Promise((resolve) => this.after(ms * 1000, resolve))
   }
 
-  /** Lets everything happen that happens before `story` is told. Rejects as it does. */
-  async tell(story: Promise<void>): Promise<void> {
+  /** Lets everything happen that happens before `story` is told. Rejects as it does, or with what is found wrong. */
+  async tell(story: Promise<void>, wrong: () => Error | undefined): Promise<void> {
     let over = false
     story.then(
       () => {
@@ -64,7 +64,10 @@ export class World {
       const next = this.#pop()
       if (next === undefined) throw new Error('nothing happens any more, and the story is not over')
       this.nowUs = next.us
-      if (next.run() !== false) await settled()
+      if (next.run() === false) continue
+      await settled()
+      const error = wrong()
+      if (error !== undefined) throw error
     }
     await story
   }
