@@ -34,7 +34,8 @@ export function openEngine(url: string, options: EngineOptions): Promise<Engine>
   const scheme = colon < 0 ? url : url.slice(0, colon)
   const opener = Object.hasOwn(openers, scheme) ? openers[scheme] : undefined
   if (opener === undefined || colon < 0) {
-    const known = 'sqlite:./data/fahao.db, memory:, etcd://host1:2379,host2:2379/fahao'
+    const database = 'USER:PASSWORD@HOST/DATABASE'
+    const known = `sqlite:./data/fahao.db, memory:, etcd://host1:2379,host2:2379/fahao, mysql://${database}, postgres://${database}`
     return Promise.reject(
       new FahaoError('CONFIG', `there is no engine for '${scheme.slice(0, 40)}'; use one of ${known}`),
     )

@@ -1,18 +1,28 @@
 /** What databases do to an engine that a file never does, on real servers. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, chownSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { after, describe, test } from 'node:test'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { Engine, EngineEvent, EngineOptions } from '../../src/engine/engine.ts'
 import { openEngine } from '../../src/engine/open.ts'
+import { type CertificateFiles, makeCertificates } from '../launch/certificates.ts'
 import type { DatabaseServer } from '../launch/database.ts'
 import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 import { startMariaDb } from '../launch/mariadb.ts'
+import { temporaryFolder } from '../launch/places.ts'
 import { startPostgres } from '../launch/postgres.ts'
+import { startTcpProxy } from '../launch/tcp-proxy.ts'
 import { assertDisjoint } from './counters.ts'
 import { untilItWorks } from './life.ts'
 import { engineOptions } from './store-under-test.ts'
 
 const mine = { incarnation: 1n }
 const regressed = { code: 'REGRESSED', message: /fahao advance/ }
+
+/** Gives up waiting for a server at its first failure. */
+const impatient: Clock = { ...systemClock, monoUs: () => performance.now() * 1_000_000 }
 
 type Opened = { readonly engine: Engine; readonly events: EngineEvent[] }
 
@@ -25,6 +35,9 @@ type Special = {
   /** Takes durability away, and gives it back. */
   readonly relax: (server: DatabaseServer, database: string, on: boolean) => Promise<unknown>
   readonly durabilitySetting: RegExp
+  readonly startSecured: (lifetime: Lifetime, files: CertificateFiles) => Promise<DatabaseServer>
+  /** Whether every connection of the owner is encrypted. */
+  readonly isEncrypted: (server: DatabaseServer) => Promise<boolean>
 }
 
 const tables = ['fahao_counters', 'fahao_records', 'fahao_state']
@@ -33,6 +46,17 @@ const kinds: readonly (Special & { readonly name: string })[] = [
   {
     name: 'PostgreSQL',
     start: startPostgres,
+    startSecured(lifetime, { cert, key }) {
+      chmodSync(key, 0o600)
+      chownSync(key, ...userOfPostgres())
+      return startPostgres(lifetime, { settings: { ssl: 'on', ssl_cert_file: cert, ssl_key_file: key } })
+    },
+    async isEncrypted(server) {
+      const rows = await server.admin(
+        "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'fahao'",
+      )
+      return rows.length > 0 && rows.every(({ ssl }) => ssl === true)
+    },
     durabilitySetting: /synchronous_commit is off: set it to on/,
     relax: (server, database, on) =>
       server.admin(`ALTER DATABASE ${database} SET synchronous_commit = ${on ? 'off' : 'on'}`),
@@ -46,6 +70,12 @@ const kinds: readonly (Special & { readonly name: string })[] = [
   {
     name: 'MariaDB',
     start: startMariaDb,
+    startSecured: (lifetime, { cert, key }) =>
+      startMariaDb(lifetime, { settings: { 'ssl-cert': cert, 'ssl-key': key } }),
+    async isEncrypted(server) {
+      const rows = await server.admin("SHOW GLOBAL STATUS LIKE 'Ssl_finished_accepts'")
+      return Number(rows[0]?.Value) > 0
+    },
     durabilitySetting: /innodb_flush_log_at_trx_commit is 2: set it to 1/,
     relax: (server, _database, on) =>
       server.admin(`SET GLOBAL innodb_flush_log_at_trx_commit = ${on ? 2 : 1}`),
@@ -72,6 +102,13 @@ async function openAt(
   const engine = await openEngine(url, engineOptions(options, events))
   atEnd(lifetime, () => engine.close())
   return { engine, events }
+}
+
+/** Whose a key must be to be believed by PostgreSQL. */
+function userOfPostgres(): [number, number] {
+  const of = (flag: string) =>
+    Number(execFileSync('id', [flag, process.getuid?.() === 0 ? 'postgres' : userInfo().username]))
+  return [of('-u'), of('-g')]
 }
 
 function nameIn(url: string): string {
@@ -279,6 +316,74 @@ for (const kind of kinds) {
       await server.admin('DELETE FROM fahao_state', database)
       await assert.rejects(reserve(engine), { code: 'UNAVAILABLE', message: /being restored/ })
       await assert.rejects(openAt(t, url), { code: 'ENGINE', message: /finish restoring the dump/ })
+    })
+
+    test('calls a write unknown whose answer is lost, and never gives its range again', async (t) => {
+      const url = await server.newDatabase()
+      const proxy = await startTcpProxy(t, server.port)
+      const { engine } = await openAt(t, url.replace(`:${server.port}/`, `:${proxy.port}/`))
+      const ranges = [await reserve(engine)]
+      const moves = (request: Buffer) => request.includes('UPDATE fahao_counters')
+      for (let each = 1; each <= 5; each++) {
+        const dropped = proxy.dropReplyOf(moves)
+        await assert.rejects(reserve(engine), { code: 'UNKNOWN' })
+        await dropped.all
+        ranges.push(await untilItWorks(() => reserve(engine)))
+      }
+      assertDisjoint(ranges)
+      // MariaDB answers a transaction piece by piece, and may not have come to its end.
+      const least = server.kind === 'postgres' ? 110n : 60n
+      const { bound } = await engine.counter('a')
+      assert.ok(bound >= least && bound <= 110n, String(bound))
+      const writes = (request: Buffer) => request.includes('UPDATE fahao_state')
+      // The pulse beats in between; it may be what is lost first.
+      for (let each = 0; each < 50; each++) {
+        proxy.dropReplyOf(writes)
+        const outcome = await engine.write(`k/${each}`, 'x', undefined).catch((error) => error.code)
+        if (outcome !== 'UNKNOWN') continue
+        const found = await untilItWorks(() => engine.read(`k/${each}`))
+        if (server.kind === 'postgres') assert.equal(found?.value, 'x')
+        return
+      }
+      assert.fail('no answer of a record write was lost')
+    })
+
+    test('answers no call later than its deadline while the network stands still', async (t) => {
+      const url = await server.newDatabase()
+      const proxy = await startTcpProxy(t, server.port)
+      const options = { callTimeoutMs: 300 }
+      const { engine } = await openAt(t, url.replace(`:${server.port}/`, `:${proxy.port}/`), options)
+      const ranges = [await reserve(engine)]
+      // Now one connection is free, whatever the other one is doing.
+      await engine.counter('a')
+      proxy.stallReplies()
+      await assert.rejects(reserve(engine), { code: 'UNKNOWN' })
+      await assert.rejects(engine.counter('a'), { code: 'UNAVAILABLE' })
+      await until(() => /connect/.test(engine.status().reason ?? ''))
+      const startedMs = performance.now()
+      await assert.rejects(reserve(engine), { code: 'UNAVAILABLE' })
+      assert.ok(performance.now() - startedMs < 250, 'a call waited although no connection could be made')
+      proxy.resume()
+      ranges.push(await untilItWorks(() => reserve(engine)))
+      assertDisjoint(ranges)
+    })
+
+    test('speaks TLS, and believes only a server that can prove who it is', async (t) => {
+      const folder = temporaryFolder(t)
+      const { ca, cert, key } = await makeCertificates(folder)
+      chmodSync(folder, 0o755)
+      const secured = await kind.startSecured(t, { ca, cert, key })
+      const url = await secured.newDatabase()
+      const encrypted = `${url}?sslmode=verify-full&sslrootcert=${ca}`
+      await reserve((await openAt(t, encrypted)).engine)
+      assert.equal(await kind.isEncrypted(secured), true)
+      await reserve((await openAt(t, `${url}?sslmode=require`)).engine)
+      const unproven = openAt(t, `${url}?sslmode=verify-full`, { clock: impatient })
+      await assert.rejects(unproven, { code: 'ENGINE', message: /certificate/ })
+      await assert.rejects(openAt(t, `${await server.newDatabase()}?sslmode=require`, { clock: impatient }), {
+        code: 'ENGINE',
+        message: /SSL|secure/i,
+      })
     })
 
     test('refuses tables that a newer version has made', async (t) => {

@@ -1,0 +1,86 @@
+/** What the drivers' errors mean: whether a write is known not to have happened decides what may be done next. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { mysqlFailure } from '../../../../src/engine/mysql/driver.ts'
+import { postgresFailure } from '../../../../src/engine/postgres/driver.ts'
+
+function withCode(code: string, message = 'as the server says'): Error {
+  return Object.assign(new Error(message), { code })
+}
+
+function withNumber(errno: number, message = 'as the server says'): Error {
+  return Object.assign(new Error(message), { errno, code: 'ER_X' })
+}
+
+describe("an error of PostgreSQL's", () => {
+  it('is a refusal when the server has rolled back: nothing was changed', () => {
+    for (const state of [
+      '40001',
+      '40P01',
+      '55P03',
+      '25006',
+      '53100',
+      '53300',
+      '57P03',
+      '42601',
+      '22003',
+      '23505',
+    ])
+      assert.equal(postgresFailure(withCode(state)).kind, 'refused', state)
+  })
+
+  it('leaves open what became of a write when it comes from the network, a shutdown or a cancellation', () => {
+    for (const code of [
+      'ECONNRESET',
+      'EPIPE',
+      'ECONNREFUSED',
+      '57P01',
+      '57P02',
+      '57014',
+      '08006',
+      'XX000',
+      '40003',
+    ])
+      assert.equal(postgresFailure(withCode(code)).kind, 'lost', code)
+    for (const thrown of [new Error('Connection terminated unexpectedly'), undefined, null, 'text', {}])
+      assert.equal(postgresFailure(thrown).kind, 'lost')
+  })
+
+  it('tells what people must change from what passes', () => {
+    for (const state of ['28P01', '28000', '3D000', '42501'])
+      assert.equal(postgresFailure(withCode(state)).kind, 'denied', state)
+    assert.equal(postgresFailure(withCode('42P01')).kind, 'missing')
+  })
+
+  it('says what to do, and what the server said', () => {
+    const { message } = postgresFailure(withCode('25006', 'cannot execute UPDATE in a read-only transaction'))
+    assert.match(message, /look for the primary.*\(cannot execute UPDATE/)
+    const both = new AggregateError([withCode('ECONNREFUSED', 'connect ECONNREFUSED ::1:5432')])
+    assert.match(postgresFailure(both).message, /ECONNREFUSED ::1:5432/)
+  })
+})
+
+describe("an error of MySQL's", () => {
+  it('is a refusal when the server has refused the statement: nothing was changed', () => {
+    for (const number of [1205, 1213, 1290, 1792, 1836, 1040, 1064, 1406, 1690, 1114])
+      assert.equal(mysqlFailure(withNumber(number)).kind, 'refused', String(number))
+  })
+
+  it('leaves open what became of a write when it comes from the network, a shutdown or a failed commit', () => {
+    for (const number of [1053, 1080, 1180, 1317, 1927, 2006, 2013, -104, -111])
+      assert.equal(mysqlFailure(withNumber(number)).kind, 'lost', String(number))
+    for (const thrown of [new Error('Connection lost'), undefined, null, 'text', {}])
+      assert.equal(mysqlFailure(thrown).kind, 'lost')
+  })
+
+  it('tells what people must change from what passes', () => {
+    for (const number of [1044, 1045, 1049, 1142])
+      assert.equal(mysqlFailure(withNumber(number)).kind, 'denied')
+    assert.equal(mysqlFailure(withNumber(1146)).kind, 'missing')
+  })
+
+  it('says what to do, and what the server said', () => {
+    const said = 'The MariaDB server is running with the --read-only option'
+    assert.match(mysqlFailure(withNumber(1290, said)).message, /look for the primary.*\(The MariaDB server/)
+  })
+})

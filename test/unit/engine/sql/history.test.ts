@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Clock } from '../../../../src/base/clock.ts'
+import { History, historyJump, type State } from '../../../../src/engine/sql/history.ts'
+import type { Ask, Command } from '../../../../src/engine/sql/link.ts'
+
+const begun: State = {
+  lineage: 'one',
+  pulse: 100n,
+  revision: 50n,
+  lastWriteUs: 0,
+  suspect: undefined,
+  server: 's',
+  identity: 's',
+}
+
+function setUp() {
+  let nowUs = 0
+  const clock: Clock = { wallUs: () => nowUs, monoUs: () => nowUs, timer: () => ({ cancel() {} }) }
+  const told: string[] = []
+  const marked: Command[] = []
+  const history = new History(
+    {
+      clock,
+      mark: (reason, lineage) => ({ text: `${lineage}: ${reason}` }),
+      onRegressed: (reason) => told.push(reason),
+    },
+    begun,
+  )
+  const ask: Ask = async (command) => {
+    marked.push(command)
+    return []
+  }
+  return {
+    history,
+    told,
+    marked,
+    ask,
+    objection: (state: Partial<State>) => history.objection({ ...begun, ...state }, history.known),
+    pass: (us: number) => {
+      nowUs += us
+    },
+  }
+}
+
+const advanced = { lineage: 'two', pulse: 100n + historyJump, revision: 50n + historyJump }
+
+describe('a history', () => {
+  it('is sound as long as it goes on from what was seen', () => {
+    const { history, objection } = setUp()
+    assert.equal(objection({}), undefined)
+    history.wrote({ ...begun, pulse: 120n, revision: 60n })
+    assert.equal(objection({ pulse: 120n, revision: 61n }), undefined)
+    assert.match(objection({ pulse: 119n, revision: 60n })!, /pulse 119 and revision 60, after 120 and 60/)
+    assert.match(objection({ pulse: 120n, revision: 59n })!, /fahao advance/)
+  })
+
+  it('is not believed on another server, under another name, or when it is marked', () => {
+    const { objection } = setUp()
+    assert.match(objection({ identity: 't' })!, /on server s, and this is server t/)
+    assert.match(objection({ lineage: 'other', pulse: 200n })!, /another history/)
+    assert.equal(objection({ suspect: 'as somebody has found' }), 'as somebody has found')
+  })
+
+  it('is judged by what was known when it was asked for', () => {
+    const { history } = setUp()
+    const { known } = history
+    history.wrote({ ...begun, pulse: 130n })
+    assert.equal(history.objection({ ...begun, pulse: 101n }, known), undefined)
+  })
+
+  it('is believed again after an advance, and only then', async () => {
+    const { history, objection, ask, marked, told } = setUp()
+    await assert.rejects(history.check(ask, { ...begun, pulse: 3n }, history.known), { code: 'REGRESSED' })
+    assert.equal(told.length, 1)
+    assert.match(marked[0]!.text, /^one: the database is not what it was: it stands at pulse 3/)
+    assert.equal(history.known.lineage, '')
+    assert.match(objection({})!, /pulse 3/)
+    assert.equal(objection(advanced), undefined)
+    history.wrote(advanced)
+    assert.deepEqual(history.known, advanced)
+    assert.match(objection({})!, /another history/)
+  })
+
+  it('does not mark again what is marked', async () => {
+    const { history, ask, marked } = setUp()
+    const state = { ...begun, suspect: 'found before' }
+    await assert.rejects(history.check(ask, state, history.known), { message: 'found before' })
+    assert.equal(marked.length, 0)
+  })
+
+  it('takes what a read has shown for durable only a second later', () => {
+    const { history, pass } = setUp()
+    history.saw({ ...begun, pulse: 110n })
+    assert.equal(history.known.pulse, 100n)
+    pass(500_000)
+    history.saw({ ...begun, pulse: 111n })
+    assert.equal(history.known.pulse, 100n)
+    pass(500_000)
+    history.saw({ ...begun, pulse: 112n })
+    assert.equal(history.known.pulse, 110n)
+  })
+
+  it('forgets what reads have shown of a lineage that has ended', () => {
+    const { history, pass } = setUp()
+    history.saw({ ...begun, pulse: 110n })
+    history.wrote(advanced)
+    pass(2_000_000)
+    history.saw({ ...begun, ...advanced })
+    assert.deepEqual(history.known, advanced)
+  })
+})
