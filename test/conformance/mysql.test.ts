@@ -1,13 +1,27 @@
+/** On a mariadbd of its own; or on a server that is there, with `npm run test:mysql -- URL`. */
 import { after } from 'node:test'
+import { createConnection } from 'mysql2/promise'
 import { openEngine } from '../../src/engine/open.ts'
+import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 import { startMariaDb } from '../launch/mariadb.ts'
 import { describeEngine } from './describeEngine.ts'
+import type { StoreUnderTest } from './store-under-test.ts'
 
-const server = await startMariaDb({ after })
+const given = process.env.FAHAO_TEST_MYSQL_URL
+const newStore = given === undefined ? await ownServer() : (lifetime: Lifetime) => databaseOn(given, lifetime)
 
 describeEngine({
   name: 'mysql',
-  async store() {
+  store: newStore,
+  durable: true,
+  shared: true,
+  owned: 'a shared engine has no owner',
+  freezes: true,
+})
+
+async function ownServer(): Promise<() => Promise<StoreUnderTest>> {
+  const server = await startMariaDb({ after })
+  return async () => {
     const url = await server.newDatabase()
     return {
       url,
@@ -17,9 +31,29 @@ describeEngine({
         return async () => server.thaw()
       },
     }
-  },
-  durable: true,
-  shared: true,
-  owned: 'a shared engine has no owner',
-  freezes: true,
-})
+  }
+}
+
+/** A new database on a server that is not ours to freeze: somebody locks the tables instead. */
+async function databaseOn(serverUrl: string, lifetime: Lifetime): Promise<StoreUnderTest> {
+  const database = `fahao_test_${process.pid}_${Math.floor(Math.random() * 2 ** 40)}`
+  const admin = await createConnection({ uri: serverUrl, multipleStatements: true })
+  await admin.query(`CREATE DATABASE ${database}`)
+  atEnd(lifetime, async () => {
+    await admin.query(`DROP DATABASE ${database}`)
+    await admin.end()
+  })
+  const url = new URL(serverUrl)
+  url.pathname = `/${database}`
+  return {
+    url: url.href,
+    open: (options) => openEngine(url.href, options),
+    async freeze() {
+      const tables = ['fahao_counters', 'fahao_records', 'fahao_state'].map((name) => `${name} WRITE`)
+      await admin.query(`USE ${database}; LOCK TABLES ${tables.join(', ')}`)
+      return async () => {
+        await admin.query('UNLOCK TABLES')
+      }
+    },
+  }
+}
