@@ -11,6 +11,7 @@ import { addConfig } from './verbs/config.ts'
 import { addCreate } from './verbs/create.ts'
 import { addDecode } from './verbs/decode.ts'
 import { addDrop } from './verbs/drop.ts'
+import { addImport } from './verbs/import.ts'
 import { addInfo } from './verbs/info.ts'
 import { addList } from './verbs/list.ts'
 import { addNext } from './verbs/next.ts'
@@ -52,6 +53,7 @@ export function program(): Command {
   addConfig(root)
   addBackup(root)
   addRestore(root)
+  addImport(root)
   root.commandsGroup('Asking a server:')
   addNext(root)
   addCreate(root)

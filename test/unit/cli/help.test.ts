@@ -75,6 +75,7 @@ describe('the help', () => {
       'advise',
       'backup',
       'restore',
+      'import',
     ]) {
       const command = root.commands.find((each) => each.name() === name)
       assert.ok(command, `there is no ${name}`)

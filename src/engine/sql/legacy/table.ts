@@ -62,6 +62,17 @@ export class LegacyTable {
     return row && this.#read(row)
   }
 
+  /** Whether Fahao's own tables are in the same database. */
+  async hasStore(): Promise<boolean> {
+    try {
+      await this.#ask({ text: 'SELECT one FROM fahao_state' })
+      return true
+    } catch (error) {
+      if (isMissing(error)) return false
+      throw error
+    }
+  }
+
   /** Every token; none where the table has no companion for them. */
   async tokens(): Promise<LegacyToken[]> {
     const { tokens } = this.schema

@@ -1,0 +1,112 @@
+/**
+ * Moves one row's generator out of an old service's table.
+ *
+ * Invariants
+ *  1. Before the generator is live, its bound here is at least the row's, and no old node finds the row any more.
+ *     So whatever fails in between, no id is issued twice; at worst nobody issues until the import is run again.
+ *  2. Within one database the row goes out of service and the generator becomes live in one transaction.
+ */
+import { FahaoError, hasCode } from '../../base/errors.ts'
+import { newKey } from '../../catalogue/permutation-key.ts'
+import { generatorKey, readStored, type StoredGenerator, writeStored } from '../../catalogue/stored.ts'
+import type { Engine, StoredRecord } from '../../engine/engine.ts'
+import type { LegacyTable, LegacyToken } from '../../engine/sql/legacy/table.ts'
+import type { PlannedRow } from './plan.ts'
+
+/** Where rows go. */
+export type MoveOptions = {
+  readonly table: LegacyTable
+  readonly target: Engine
+  /** Whether both are in one database: then old nodes may run. */
+  readonly together: boolean
+}
+
+const triesMax = 20
+
+/** Moves it; resolves to the bound that it goes on from. Rejects with CONFLICT when an old node was faster. */
+export async function moveRow(options: MoveOptions, planned: PlannedRow): Promise<bigint> {
+  const { table, target, together } = options
+  const { name, row } = planned
+  await writeTokens(target, planned.tokens)
+  if (planned.todo === 'finish') return goLive(target, planned, row.bound)
+  if (together) return moveTogether(options, planned)
+  // Nothing in the row may change from the plan on: whoever changes it is an old node that still runs.
+  const now = await table.row(name)
+  if (now?.bound !== row.bound) throw movedOn(name)
+  await raise(target, name, row.bound)
+  await table.takeOut(name, row.bound)
+  if ((await table.row(name)) !== undefined) throw movedOn(name)
+  return goLive(target, planned, row.bound)
+}
+
+async function moveTogether({ table, target }: MoveOptions, planned: PlannedRow): Promise<bigint> {
+  const { name } = planned
+  let floor = 0n
+  await table.moveOut(name, async (bound) => {
+    const { record, stored } = await next(target, planned, bound)
+    floor = stored.floor
+    return { key: generatorKey(name), value: writeStored(stored), expected: record?.version }
+  })
+  return floor
+}
+
+/** Writes the generator's record, last of all. */
+async function goLive(target: Engine, planned: PlannedRow, bound: bigint): Promise<bigint> {
+  const { record, stored } = await next(target, planned, bound)
+  const value = writeStored(stored)
+  const key = generatorKey(planned.name)
+  let written: StoredRecord | undefined
+  try {
+    written = await target.write(key, value, record?.version)
+  } catch (error) {
+    if (!hasCode(error, 'UNKNOWN')) throw error
+    const found = await target.read(key)
+    written = found?.value === value ? found : undefined
+  }
+  if (written === undefined)
+    throw new FahaoError('CONFLICT', `generator '${planned.name}' is being changed by others; run it again`)
+  return stored.floor
+}
+
+/** What the generator will be, its counter raised already. */
+async function next(
+  target: Engine,
+  { name, definition }: PlannedRow,
+  bound: bigint,
+): Promise<{ record: StoredRecord | undefined; stored: StoredGenerator }> {
+  const record = await target.read(generatorKey(name))
+  const before = record && readStored(record)
+  if (before?.state === 'live')
+    throw new FahaoError('EXISTS', `generator '${name}' has been created by others; nothing was changed`)
+  const incarnation = (before?.incarnation ?? 0n) + 1n
+  const floor = await raise(target, name, bound, incarnation)
+  return {
+    record,
+    stored: { state: 'live', incarnation, floor, definition: definition!, key: newKey(definition!) },
+  }
+}
+
+/** Raises the counter to the row's bound, or leaves it where it is above. */
+async function raise(target: Engine, name: string, bound: bigint, incarnation = 1n): Promise<bigint> {
+  const key = generatorKey(name)
+  const seen = (await target.counter(key)).incarnation
+  const own = incarnation > seen ? incarnation : seen
+  return (await target.reserve(key, { size: 0n, floor: bound, incarnation: own })).end
+}
+
+async function writeTokens(target: Engine, tokens: readonly LegacyToken[]): Promise<void> {
+  for (const { token, key } of tokens) {
+    const record = `tinyid-tokens/${token}/${key}`
+    for (let tries = 0; tries < triesMax; tries++) {
+      if ((await target.read(record)) !== undefined) break
+      await target.write(record, '{}', undefined)
+    }
+  }
+}
+
+function movedOn(name: string): FahaoError {
+  return new FahaoError(
+    'CONFLICT',
+    `'${name}' has moved on while it was being imported: an old node still runs; stop it and run this again`,
+  )
+}

@@ -1,0 +1,100 @@
+/**
+ * What an import would do with each row of an old service's table, found out without changing anything.
+ *
+ * A row's way has three stations: in service in the old table, out of service there, live here. Where it stands is
+ * read from the two stores alone, so an import that died goes on where it was.
+ */
+import { describe } from '../../base/errors.ts'
+import { type Definition, define } from '../../catalogue/definition.ts'
+import { checkName } from '../../catalogue/names.ts'
+import { parseOptions } from '../../catalogue/options.ts'
+import { generatorKey, readStored } from '../../catalogue/stored.ts'
+import type { Engine } from '../../engine/engine.ts'
+import { isKey, movedKey } from '../../engine/sql/legacy/schemas.ts'
+import type { LegacyRow, LegacyTable, LegacyToken } from '../../engine/sql/legacy/table.ts'
+
+/** What is to be done with a row, or why nothing can be. */
+export type PlannedRow = {
+  readonly name: string
+  readonly row: LegacyRow
+  readonly tokens: readonly LegacyToken[]
+  readonly todo: 'import' | 'finish' | 'nothing'
+  /** What the generator will be; undefined where the row makes none. */
+  readonly definition: Definition | undefined
+  /** Why it cannot be imported; undefined: it can, or it was. */
+  readonly problem: string | undefined
+}
+
+/** What people know that tables do not. */
+export type PlanOptions = {
+  /** Only these; empty: all. */
+  readonly names: readonly string[]
+  /** The largest id of a name that is in use. */
+  readonly maxIds: ReadonlyMap<string, bigint>
+  readonly nowUs: number
+}
+
+/** Every row that is asked for, in the order of the names. */
+export async function planImport(
+  table: LegacyTable,
+  target: Engine,
+  options: PlanOptions,
+): Promise<PlannedRow[]> {
+  const [rows, tokens] = await Promise.all([table.rows(), table.tokens()])
+  const wanted = rows.filter(({ key }) => options.names.length === 0 || options.names.includes(key))
+  const planned: PlannedRow[] = []
+  for (const row of wanted) {
+    const own = tokens.filter(({ key }) => key === row.key)
+    planned.push(await planRow(table, target, row, own, options))
+  }
+  return planned.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+async function planRow(
+  table: LegacyTable,
+  target: Engine,
+  row: LegacyRow,
+  tokens: readonly LegacyToken[],
+  { maxIds, nowUs }: PlanOptions,
+): Promise<PlannedRow> {
+  const name = row.key
+  const bare = { name, row, tokens, definition: undefined, problem: undefined }
+  let definition: Definition
+  try {
+    checkName(name)
+    definition = define(parseOptions(row.options), nowUs)
+  } catch (error) {
+    return { ...bare, todo: 'nothing', problem: describe(error) }
+  }
+  const whole = { ...bare, definition }
+  const record = await target.read(generatorKey(name))
+  const state = record && readStored(record).state
+  if (!row.inService) {
+    const todo = record === undefined ? 'finish' : 'nothing'
+    return { ...whole, todo, problem: state === 'live' ? await behind(target, row) : undefined }
+  }
+  const problem = problemOf(table, row, state === 'live', maxIds.get(name))
+  return { ...whole, todo: problem === undefined ? 'import' : 'nothing', problem }
+}
+
+function problemOf(
+  { schema }: LegacyTable,
+  { key, bound }: LegacyRow,
+  isLive: boolean,
+  maxId: bigint | undefined,
+): string | undefined {
+  if (isLive) return 'a generator of this name exists already, and issues ids of its own'
+  if (!isKey(schema, key) || movedKey(schema, key) === undefined)
+    return 'its name leaves no room to take it out of service; shorten it'
+  if (bound < 0n) return `it stands at ${bound}; ids are 0 or more`
+  if (maxId !== undefined && bound <= maxId)
+    return `it stands at ${bound}, and ids up to ${maxId} are in use: raise it by at least ${maxId + 1n - bound}`
+  return undefined
+}
+
+/** A generator that was imported can stand below its row only if its store has forgotten. */
+async function behind(target: Engine, { key, bound }: LegacyRow): Promise<string | undefined> {
+  const now = (await target.counter(generatorKey(key))).bound
+  if (now >= bound) return undefined
+  return `it was imported at ${bound}, and stands at ${now} now: has an old copy been put in place? Raise its floor`
+}

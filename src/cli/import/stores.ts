@@ -1,0 +1,73 @@
+/** The two ends of an import: the old service's table, and the store that its generators go to. */
+import { existsSync } from 'node:fs'
+import { systemClock } from '../../base/clock.ts'
+import { FahaoError } from '../../base/errors.ts'
+import type { Engine, EngineOptions } from '../../engine/engine.ts'
+import { openEngine, openLegacyTable } from '../../engine/open.ts'
+import type { LegacyTable } from '../../engine/sql/legacy/table.ts'
+
+/** Both ends, open. */
+export type Stores = {
+  readonly table: LegacyTable
+  readonly target: Engine
+  /** Whether both are in one database, as far as their URLs tell. */
+  readonly together: boolean
+  readonly close: () => Promise<void>
+}
+
+const defaultPorts: Readonly<Record<string, string>> = { mysql: '3306', postgres: '5432' }
+const schemes: Readonly<Record<string, string>> = { mariadb: 'mysql', postgresql: 'postgres' }
+
+/** Opens both. Rejects with CONFIG for a wrong URL, ENGINE for what cannot be used. `dryRun`: makes no tables. */
+export async function openStores(from: string, into: string, dryRun: boolean): Promise<Stores> {
+  if (/[?&]schema=/.test(into))
+    throw new FahaoError('CONFIG', "--into names Fahao's own tables: leave schema= out of it")
+  const options: EngineOptions = {
+    clock: systemClock,
+    callTimeoutMs: 10_000,
+    onEvent: ({ level, message }) => console.error(`${level}: ${message}`),
+  }
+  const together = sameDatabase(from, into)
+  const { table, close } = await openLegacyTable(from, options)
+  try {
+    const empty = dryRun && (together ? !(await table.hasStore()) : isMissingFile(into))
+    const target = await openEngine(empty ? 'memory:' : into, options)
+    return {
+      table,
+      target,
+      together,
+      async close() {
+        await target.close()
+        await close()
+      },
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Whether two URLs name one database; a host by two names counts as two. */
+export function sameDatabase(a: string, b: string): boolean {
+  const place = placeOf(a)
+  return place !== undefined && place === placeOf(b)
+}
+
+function placeOf(url: string): string | undefined {
+  const [, given = '', rest = ''] = /^(\w+):(\/\/.*)$/.exec(url) ?? []
+  const scheme = schemes[given] ?? given
+  const defaultPort = defaultPorts[scheme]
+  if (defaultPort === undefined) return undefined
+  try {
+    const { hostname, port, pathname, searchParams } = new URL(`${scheme}:${rest}`)
+    const socket = searchParams.get('socket')
+    return `${scheme}:${socket ?? `${hostname}:${port || defaultPort}`}${pathname}`
+  } catch {
+    return undefined
+  }
+}
+
+function isMissingFile(url: string): boolean {
+  const file = /^sqlite:(.+)$/.exec(url)?.[1]
+  return file !== undefined && !existsSync(file)
+}

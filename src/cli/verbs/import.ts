@@ -1,0 +1,147 @@
+import type { Command } from 'commander'
+import { systemClock } from '../../base/clock.ts'
+import { describe, FahaoError } from '../../base/errors.ts'
+import { UsageError } from '../exit-codes.ts'
+import { moveRow } from '../import/move.ts'
+import { type PlannedRow, planImport } from '../import/plan.ts'
+import { openStores, type Stores } from '../import/stores.ts'
+import { print, printJson, table } from '../terminal.ts'
+
+type ImportOptions = {
+  readonly from: string
+  readonly into: string
+  readonly dryRun?: true
+  readonly oldNodesStopped?: true
+  readonly maxId?: ReadonlyMap<string, bigint>
+  readonly json?: true
+}
+
+/** What became of a row. */
+type Outcome = {
+  readonly name: string
+  readonly bound: string
+  readonly step: string
+  readonly becomes: string
+  readonly outcome: string
+  readonly failed: boolean
+}
+
+/** `fahao import` */
+export function addImport(program: Command): void {
+  program
+    .command('import [names...]')
+    .summary('move generators out of the table of Leaf, an IdBuilder or tinyid')
+    .description(
+      "Moves rows of the table of Leaf, an IdBuilder or tinyid into a store of Fahao's own, and takes each out of service there: it gets another name, under which no old node finds it. Within one database that is one transaction for each row, and old nodes may run meanwhile. Run it again after a failure: it goes on where it was.",
+    )
+    .requiredOption('--from <URL>', 'the database with the table: mysql://…?schema=leaf, idbuilder or tinyid')
+    .requiredOption('--into <URL>', 'the store to move to, the same database or any other engine')
+    .option('--dry-run', 'show what each row would become, and change nothing')
+    .option('--old-nodes-stopped', 'none of the old nodes runs: needed from one database to another')
+    .option('--max-id <NAME=N>', 'the largest id of NAME that your tables hold; repeatable', readMaxId)
+    .option('--json', 'print JSON, for scripts')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao import --from 'mysql://id@db/ids?schema=leaf' --into mysql://id@db/ids --dry-run
+  fahao import order user --from 'mysql://id@db/ids?schema=leaf' --into mysql://id@db/ids --max-id order=123456
+  fahao import --from 'mysql://id@db/ids?schema=tinyid' --into sqlite:./data/fahao.db --old-nodes-stopped`,
+    )
+    .action(async (names: string[], options: ImportOptions) => {
+      const stores = await openStores(options.from, options.into, options.dryRun === true)
+      try {
+        await importRows(stores, names, options)
+      } finally {
+        await stores.close()
+      }
+    })
+}
+
+async function importRows(stores: Stores, names: readonly string[], options: ImportOptions): Promise<void> {
+  const maxIds = options.maxId ?? new Map<string, bigint>()
+  const planned = await planImport(stores.table, stores.target, {
+    names,
+    maxIds,
+    nowUs: systemClock.wallUs(),
+  })
+  const missing = [...new Set([...names, ...maxIds.keys()])].filter(
+    (name) => !planned.some((row) => row.name === name),
+  )
+  if (missing.length > 0)
+    throw new UsageError(
+      `there is no row ${missing.map((name) => `'${name}'`).join(', ')} in ${tableOf(stores)}`,
+    )
+  const moves = planned.some(({ todo }) => todo === 'import')
+  if (moves && !stores.together && !options.dryRun && !options.oldNodesStopped)
+    throw new UsageError(
+      'the table and the store are not in one database: stop the old nodes, and say so with --old-nodes-stopped',
+    )
+  const outcomes: Outcome[] = []
+  for (const row of planned) outcomes.push(await outcomeOf(stores, row, options.dryRun === true))
+  if (options.json) printJson(outcomes)
+  else print(...lines(outcomes))
+  const failed = outcomes.filter((outcome) => outcome.failed).length
+  if (failed > 0)
+    throw new FahaoError(
+      'ERR',
+      `${failed} of ${outcomes.length} rows ${options.dryRun ? 'cannot be' : 'were not'} imported; see above`,
+    )
+}
+
+async function outcomeOf(stores: Stores, row: PlannedRow, dryRun: boolean): Promise<Outcome> {
+  const told = {
+    name: row.name,
+    bound: String(row.row.bound),
+    step: String(row.row.options.step),
+    becomes: becomes(row),
+  }
+  if (row.problem !== undefined) return { ...told, outcome: row.problem, failed: true }
+  if (row.todo === 'nothing') return { ...told, outcome: 'imported before', failed: false }
+  if (dryRun)
+    return { ...told, outcome: row.todo === 'finish' ? 'would go live' : 'would be imported', failed: false }
+  try {
+    const bound = await moveRow(stores, row)
+    return { ...told, outcome: `imported, goes on from ${bound}`, failed: false }
+  } catch (error) {
+    return { ...told, outcome: describe(error), failed: true }
+  }
+}
+
+/** The generator in the words in which people create one. */
+function becomes({ row: { options } }: PlannedRow): string {
+  const { kind, increment = 1, offset, within, format } = options
+  return [
+    kind,
+    increment === 1 ? '' : `increment ${increment} offset ${offset}`,
+    within ?? '',
+    format === undefined ? '' : `format ${format}`,
+  ]
+    .filter((part) => part !== '')
+    .join(', ')
+}
+
+function lines(outcomes: readonly Outcome[]): string[] {
+  const failed = outcomes.filter((outcome) => outcome.failed).length
+  return [
+    ...table(
+      ['name', 'bound', 'step', 'becomes', 'outcome'],
+      outcomes.map(({ name, bound, step, becomes, outcome }) => [name, bound, step, becomes, outcome]),
+    ),
+    `${outcomes.length - failed} of ${outcomes.length} rows are in order`,
+  ]
+}
+
+function tableOf({ table: { schema } }: Stores): string {
+  return schema.table
+}
+
+function readMaxId(
+  text: string,
+  before: ReadonlyMap<string, bigint> | undefined,
+): ReadonlyMap<string, bigint> {
+  const [, name, id] = /^(.+)=(\d{1,19})$/.exec(text) ?? []
+  if (name === undefined || id === undefined)
+    throw new UsageError(`--max-id '${text}' is not NAME=N with a whole number N`)
+  return new Map(before).set(name, BigInt(id))
+}
