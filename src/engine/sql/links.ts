@@ -8,7 +8,7 @@
  *     answered with an error that leaves it open; everything else that fails has changed nothing: UNAVAILABLE.
  *  3. Nothing is sent twice.
  *  4. While no connection can be made, calls fail at once; only a probe tries to connect.
- *  5. The process is kept alive by calls that wait or run, and by nothing else.
+ *  5. The process is kept alive by calls that wait or run, and by saying goodbye, and by nothing else.
  */
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -106,6 +106,7 @@ export class Links {
     this.#connecting.clear()
     this.#busy.clear()
     const idle = this.#idle.splice(0)
+    for (const link of idle) link.hold(true)
     const { clock, timeoutMs } = this.#options
     await new Promise<void>((resolve) => {
       const timer = clock.timer(Math.min(timeoutMs, 1000), resolve)
