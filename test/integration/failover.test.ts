@@ -72,7 +72,12 @@ class Fleet {
   }
 }
 
-function describeFailover(kind: string, start: () => Promise<DatabaseServer>): void {
+/** `relax`, `restore`: statements that let commits lie in memory for a while, and that end this. */
+function describeFailover(
+  kind: string,
+  start: () => Promise<DatabaseServer>,
+  { relax, restore }: { relax: string; restore: string },
+): void {
   describe(`a fleet on ${kind}`, async () => {
     const server = await start()
 
@@ -96,6 +101,17 @@ function describeFailover(kind: string, start: () => Promise<DatabaseServer>): v
       const lives = await Promise.all(fleet.nodes.map((node) => node.catalogue.info('seg')))
       assert.deepEqual(new Set(lives.map(({ incarnation }) => incarnation)), new Set([1n]))
       await fleet.close()
+    })
+
+    it('is refused where the server may lose commits in a crash, unless it is told otherwise', async () => {
+      const url = await server.newDatabase()
+      await server.admin(relax)
+      await assert.rejects(new Fleet(url, {}).start(), { code: 'ENGINE' })
+      const told = new Fleet(url, { 'unsafe-engine': 'on' })
+      await told.start()
+      await told.issue(10)
+      await told.close()
+      await server.admin(restore)
     })
 
     it('goes on by itself with a gap when an older dump is restored: one node raises the bounds, and no id repeats', async () => {
@@ -127,5 +143,11 @@ function describeFailover(kind: string, start: () => Promise<DatabaseServer>): v
   })
 }
 
-describeFailover('MariaDB', () => startMariaDb({ after }))
-describeFailover('PostgreSQL', () => startPostgres({ after }))
+describeFailover('MariaDB', () => startMariaDb({ after }), {
+  relax: 'SET GLOBAL innodb_flush_log_at_trx_commit = 2',
+  restore: 'SET GLOBAL innodb_flush_log_at_trx_commit = 1',
+})
+describeFailover('PostgreSQL', () => startPostgres({ after }), {
+  relax: 'ALTER ROLE fahao SET synchronous_commit = off',
+  restore: 'ALTER ROLE fahao RESET synchronous_commit',
+})
