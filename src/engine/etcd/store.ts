@@ -209,7 +209,7 @@ export class Store {
     if (this.#advancing?.revision !== revision) this.#advancing = { revision, sinceUs: nowUs }
     if (nowUs - this.#advancing.sinceUs > this.#options.callTimeoutMs * 2000)
       this.doubt('an advance was begun and not finished')
-    if (nowUs >= call.deadlineUs)
+    if (nowUs + advancingPauseMs * 1000 >= call.deadlineUs)
       throw new FahaoError('UNAVAILABLE', 'somebody is raising all bounds at this moment; retry')
     await sleep(this.#clock, advancingPauseMs)
   }
