@@ -1,5 +1,6 @@
 /** What a process has used so far. Linux only. */
 import { readFileSync } from 'node:fs'
+import { processTree } from '../test/launch/process-tree.ts'
 
 /** Length of one tick of /proc/PID/stat: USER_HZ, 100 on every Linux that Node runs on. */
 const tickUs = 10_000
@@ -10,6 +11,11 @@ export function processCpuUs(pid: number): number {
   // The name, in parentheses, may contain anything; utime and stime are fields 14 and 15, the state is 3.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) * tickUs
+}
+
+/** The same of a process and all that descend from it and still live. */
+export function treeCpuUs(pid: number): number {
+  return processTree(pid).reduce((sum, each) => sum + processCpuUs(each), 0)
 }
 
 /** Resident memory, in bytes. */

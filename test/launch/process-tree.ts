@@ -24,12 +24,16 @@ export function thawTree(root: number): void {
 export async function killTree(root: number): Promise<void> {
   // Frozen first: children of a dead parent are no longer to be found, and would notice its end and tidy up.
   await freezeTree(root)
-  const pids = tree(root).map((each) => each.pid)
+  const pids = processTree(root)
   for (const pid of pids) send(pid, 'SIGKILL')
   while (pids.some(isAlive)) await pause(1)
 }
 
-/** The live processes of the tree, parents before children. */
+/** The ids of the live processes of the tree, parents before children. */
+export function processTree(root: number): number[] {
+  return tree(root).map((each) => each.pid)
+}
+
 function tree(root: number): Entry[] {
   const all = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? entry(Number(name)) : []))
   const found = all.filter((each) => each.pid === root)
