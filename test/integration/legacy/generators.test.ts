@@ -1,0 +1,156 @@
+/** Rows as generators: found by name, listed, followed, and what may be laid over them. */
+import assert from 'node:assert/strict'
+import { after, type TestContext, test } from 'node:test'
+import type { RecordChange } from '../../../src/engine/engine.ts'
+import { type Fahao, openFahao } from '../../../src/index.ts'
+import { atEnd } from '../../launch/lifetime.ts'
+import { startMariaDb } from '../../launch/mariadb.ts'
+import { startPostgres } from '../../launch/postgres.ts'
+import { type LegacyBench, legacyBench } from '../../legacy/bench.ts'
+import { boundOf } from '../../legacy/tables.ts'
+
+const servers = [await startMariaDb({ after }), await startPostgres({ after })]
+
+async function open(t: TestContext, { url }: LegacyBench, nodeIndex?: number): Promise<Fahao> {
+  const fahao = await openFahao({ engine: url, ...(nodeIndex !== undefined && { nodeIndex }) })
+  atEnd(t, () => fahao.close())
+  return fahao
+}
+
+/** Waits until `condition` holds; rows are looked at every few seconds. */
+async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
+  for (const giveUpAt = performance.now() + 20_000; !(await condition()); ) {
+    assert.ok(performance.now() < giveUpAt, 'it did not come about')
+    await new Promise((again) => setTimeout(again, 50))
+  }
+}
+
+for (const server of servers) {
+  const on = `on ${server.kind}`
+
+  test(`rows serve by their own rules, without being defined ${on}`, async (t) => {
+    const leaf = await legacyBench(t, server, 'leaf')
+    await leaf.add({ key: 'order', bound: 1000n, step: 50 })
+    const order = await (await open(t, leaf)).open('order')
+    assert.deepEqual(await order.nextBatch(3), [1000n, 1001n, 1002n])
+    assert.ok((await leaf.bound('order'))! >= 1050n)
+
+    const tinyid = await legacyBench(t, server, 'tinyid')
+    await tinyid.add({ key: 'odd', bound: 1001n, step: 50, increment: 2, offset: 1 })
+    assert.deepEqual(await (await (await open(t, tinyid)).open('odd')).nextBatch(3), [1001n, 1003n, 1005n])
+
+    const builder = await legacyBench(t, server, 'idbuilder')
+    await builder.add({ key: '1', bound: 500n, step: 50, prefix: 'sms_' })
+    await builder.add({ key: '2', bound: 500n, step: 50, shuffled: true })
+    const fahao = await open(t, builder, 12)
+    assert.equal(await (await fahao.open('1')).nextText(), 'sms_12500')
+    const shuffled = await (await fahao.open('2')).nextBatch(1024)
+    assert.equal(new Set(shuffled).size, 1024)
+    assert.notDeepEqual(
+      shuffled,
+      [...shuffled].sort((a, b) => (a < b ? -1 : 1)),
+    )
+    assert.ok(shuffled.every((id) => id >= 500n && id < 1524n))
+    await assert.rejects((await open(t, builder)).open('1'), /--node-index/)
+  })
+
+  test(`a row that comes is served, one that changes is followed, one that goes is gone ${on}`, async (t) => {
+    const bench = await legacyBench(t, server, 'leaf')
+    const fahao = await open(t, bench)
+    await assert.rejects(fahao.open('a'), { code: 'NOGENERATOR' })
+    await bench.add({ key: 'a', bound: 10n, step: 5 })
+    await until(() =>
+      fahao.open('a').then(
+        () => true,
+        () => false,
+      ),
+    )
+    const engine = await bench.open()
+    const changes: RecordChange[] = []
+    await engine.watch('legacy/', (change) => changes.push(change))
+    const before = await engine.read('legacy/a')
+    await (await fahao.open('a')).next()
+    assert.deepEqual(await engine.read('legacy/a'), before)
+    await bench.database.send("UPDATE leaf_alloc SET step = 9 WHERE biz_tag = 'a'")
+    await until(() => changes.length > 0)
+    const now = changes.at(-1)!.record!
+    assert.equal(JSON.parse(now.value).step, 9)
+    assert.ok(now.version > before!.version)
+    assert.deepEqual(await engine.read('legacy/a'), now)
+    assert.deepEqual(await engine.list('legacy/'), [now])
+    await bench.database.send("DELETE FROM leaf_alloc WHERE biz_tag = 'a'")
+    await until(() => changes.at(-1)!.record === undefined)
+    await until(() =>
+      fahao.open('a').then(
+        () => false,
+        ({ code }) => code === 'NOGENERATOR',
+      ),
+    )
+  })
+
+  test(`a row that makes no sense is told of by name, and hides no other ${on}`, async (t) => {
+    const bench = await legacyBench(t, server, 'tinyid')
+    await bench.add({ key: 'bad', bound: 10n, step: 5, increment: 2, offset: 7 })
+    await bench.add({ key: 'good', bound: 10n, step: 5 })
+    const fahao = await open(t, bench)
+    await assert.rejects(fahao.open('bad'), { code: 'ENGINE', message: /tiny_id_info.*correct the row/ })
+    assert.equal(await (await fahao.open('good')).next(), 10n)
+  })
+
+  test(`tokens of tinyid are records, and cannot be told from one's own ${on}`, async (t) => {
+    const bench = await legacyBench(t, server, 'tinyid')
+    await bench.database.send("INSERT INTO tiny_id_token (token, biz_type) VALUES ('t1', 'a')")
+    const engine = await bench.open()
+    await engine.write('tinyid-tokens/t0/a', '{}', undefined)
+    const keys = async () => (await engine.list('tinyid-tokens/')).map(({ key }) => key)
+    assert.deepEqual(await keys(), ['tinyid-tokens/t0/a', 'tinyid-tokens/t1/a'])
+    assert.notEqual(await engine.read('tinyid-tokens/t1/a'), undefined)
+    assert.deepEqual(
+      (await engine.list('tinyid-tokens/', { after: 'tinyid-tokens/t0/a', limit: 1 })).map(({ key }) => key),
+      ['tinyid-tokens/t1/a'],
+    )
+    await assert.rejects(engine.write('legacy/a', '{}', undefined), /tiny_id_info/)
+    await assert.rejects(engine.remove('legacy/a', 1n), /tiny_id_info/)
+  })
+
+  test(`a definition may be laid over a row, and taken away again ${on}`, async (t) => {
+    const bench = await legacyBench(t, server, 'tinyid')
+    await bench.add({ key: 'odd', bound: 1001n, step: 50, increment: 2, offset: 1 })
+    const [one, two] = [await open(t, bench), await open(t, bench)]
+    const strict = await one.open('odd', { kind: 'sequence' })
+    const other = await two.open('odd')
+    let last = 0n
+    for (const generator of [strict, other, strict, other, other, strict]) {
+      const id = await generator.next()
+      assert.ok(id > last && id % 2n === 1n, `${id} after ${last}`)
+      last = id
+    }
+    assert.ok((await bench.bound('odd'))! > last)
+    assert.equal(await one.drop('odd'), true)
+    const again = await one.open('odd')
+    assert.equal((await one.open('odd', { kind: 'segment' })).name, 'odd')
+    assert.ok((await again.next()) > last)
+    assert.equal((await bench.open()).legacyTable, 'tiny_id_info')
+  })
+
+  test(`what would issue others' ids is refused, and a row is dropped in its table ${on}`, async (t) => {
+    const bench = await legacyBench(t, server, 'tinyid')
+    await bench.add({ key: 'odd', bound: 1001n, step: 50, increment: 2, offset: 1 })
+    const fahao = await open(t, bench)
+    const refused = [
+      { kind: 'segment', increment: 1 },
+      { kind: 'sequence', offset: 0 },
+      { kind: 'segment', scramble: true },
+      { kind: 'snowflake' },
+    ] as const
+    for (const options of refused)
+      await assert.rejects(fahao.open('odd', options), { code: 'ERR' }, JSON.stringify(options))
+    await assert.rejects(fahao.alter('odd', { increment: 4 }), { code: 'ERR' })
+    await assert.rejects(fahao.drop('odd'), /remove the row there/)
+    await assert.rejects(fahao.open('new', { kind: 'segment' }), /insert one as before/)
+    assert.ok(await (await fahao.open('event', { kind: 'snowflake' })).next())
+    await fahao.alter('odd', { stepMax: 500 })
+    assert.equal((await (await fahao.open('odd')).next()) % 2n, 1n)
+    assert.ok((await boundOf(bench.database.send, 'tinyid', 'odd'))! > 1001n)
+  })
+}
