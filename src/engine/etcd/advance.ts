@@ -24,6 +24,9 @@ const mendedMax = 20
 const tries = 5
 const pauseMs = 50
 
+/** The state as it stood when nobody else was advancing. */
+type Turn = { readonly header: Header; readonly state: Known | undefined }
+
 /** Advances one store. */
 export class Advance {
   readonly #store: Store
@@ -40,13 +43,13 @@ export class Advance {
     this.#stalledMs = stalledMs
   }
 
-  /** See `Engine.advance`. `held`: what no bound may be below. */
+  /** See `Engine.advance`. `held`: what no bound may be below. Undefined: there was no need to. */
   async run(
     gap: bigint,
     mend: Mend | undefined,
     held: ReadonlyMap<string, bigint>,
     ifRegressed: boolean,
-  ): Promise<number> {
+  ): Promise<number | undefined> {
     for (let each = 0; each < tries; each++) {
       const begun = await this.#begin(ifRegressed)
       if (begun === 'sound') return 0
@@ -81,7 +84,7 @@ export class Advance {
   }
 
   /** Waits while another process advances the store, as long as that makes progress. */
-  async #takeTurn(): Promise<{ readonly header: Header; readonly state: Known | undefined }> {
+  async #takeTurn(): Promise<Turn> {
     let seen = -1n
     let sinceUs = 0
     for (;;) {

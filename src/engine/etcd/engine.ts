@@ -169,6 +169,7 @@ export class EtcdEngine implements Engine {
     assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
     return this.#call(async () => {
       const raised = await this.#advance.run(gap, mend, this.#counters.held(), ifRegressed)
+      if (raised === undefined) return 0
       if (ifRegressed && raised === 0) return 0
       const message = `raised ${raised} counters by ${gap} and accepted the store as it is`
       this.#options.onEvent({ level: 'warn', message })

@@ -195,6 +195,21 @@ describe('an advance', { timeout }, () => {
     assert.ok(records.length === 50 && records.every(({ value }) => value.endsWith('xy')))
   })
 
+  it('of many nodes that do it at once because the store has forgotten, one raises', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const engines = [await open(), await open(), await open()]
+    for (const engine of engines) await engine.reserve('a', mine)
+    const advanceAll = () =>
+      Promise.all(engines.map((each) => each.advance(100n, undefined, { ifRegressed: true })))
+    assert.deepEqual(await advanceAll(), [0, 0, 0])
+    assert.equal((await engines[0]!.counter('a')).bound, 30n)
+    const state = JSON.parse(await cluster.ctl('get', '--print-value-only', 'ids/state'))
+    await cluster.ctl('put', 'ids/state', JSON.stringify({ ...state, phase: 'suspect', note: 'forgotten' }))
+    assert.deepEqual((await advanceAll()).sort(), [0, 0, 1])
+    assert.equal((await engines[0]!.counter('a')).bound, 130n)
+    for (const engine of engines) await engine.reserve('a', mine)
+  })
+
   it('that was never finished is finished by the next, and until then nobody else writes', async (t) => {
     const { cluster } = await setUp(t)
     const old = await openStore(t, cluster.url('ids'), { callTimeoutMs: 300 })
