@@ -10,7 +10,7 @@
  *     its own lease is over. It issues again only if the record names it with a new epoch: a write that is
  *     still on its way then meets another version.
  */
-import type { Clock } from '../base/clock.ts'
+import { type Clock, sleep } from '../base/clock.ts'
 import { describe, hasCode } from '../base/errors.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import type { Here, Leaderships } from './leadership.ts'
@@ -101,8 +101,8 @@ export class Handover {
         await this.#resign(shard, me.id, successor())
       } catch (error) {
         onTrouble(`shard ${shard} could not be handed over: ${describe(error)}`)
-        await new Promise<void>((resolve) => clock.timer(timing.retryMs, resolve))
       }
+      if (leaderships.isLosing(here)) await sleep(clock, timing.retryMs / 3)
     }
     const to = view.shard(shard)?.value.holder ?? ''
     if (leaderships.isLosing(here) || me.over || to === me.id) return

@@ -44,7 +44,7 @@ export class View {
   readonly #nodes = new Map<string, Seen<NodeRecord>>()
   readonly #shards = new Map<string, Seen<Leadership>>()
   readonly #wishes = new Map<string, Seen<Wish>>()
-  readonly #removed = new Map<string, bigint>()
+  readonly #removed = new Map<string, { readonly version: bigint; readonly atUs: number }>()
   /** Unreadable records that were complained of. */
   readonly #unreadable = new Map<string, bigint>()
   readonly #shardKeys: readonly string[]
@@ -112,6 +112,8 @@ export class View {
     const listed = new Set<string>()
     for (const record of records) {
       listed.add(record.key)
+      // A list that began later and has it again is right.
+      if ((this.#removed.get(record.key)?.atUs ?? startedUs) < startedUs) this.#removed.delete(record.key)
       this.learn(record)
     }
     for (const map of [this.#nodes, this.#shards, this.#wishes]) {
@@ -123,7 +125,7 @@ export class View {
   #put<Value>(map: Map<string, Seen<Value>>, known: Known<Value>): void {
     const { key, version } = known
     const before = map.get(key)
-    const newest = before?.version ?? this.#removed.get(key) ?? 0n
+    const newest = before?.version ?? this.#removed.get(key)?.version ?? 0n
     if (version < newest || (before === undefined && version === newest)) return
     map.set(key, { ...known, seenUs: this.#clock.monoUs() })
     if (version > newest || before === undefined) this.#tell(key)
@@ -134,7 +136,7 @@ export class View {
     const version = map?.get(key)?.version
     if (map === undefined || version === undefined) return
     map.delete(key)
-    this.#removed.set(key, version)
+    this.#removed.set(key, { version, atUs: this.#clock.monoUs() })
     if (this.#removed.size > removedMax) this.#removed.delete(this.#removed.keys().next().value!)
     this.#tell(key)
   }

@@ -21,6 +21,8 @@ export type Link = {
   /** Of each way, in ms. */
   delayMinMs: number
   delayMaxMs: number
+  /** What answers take longer than that, in ms. */
+  answerMs: number
   /** Probabilities that a call gets lost, that its answer does, and that it is carried out after it was given up. */
   loseRequest: number
   loseReply: number
@@ -152,7 +154,7 @@ export class RemoteEngine implements Engine {
   }
 
   #back(answer: () => void, giveUp: () => void): void {
-    this.#world.after(this.#delayUs(), () => {
+    this.#world.after(this.#delayUs() + this.#link.answerMs * 1000, () => {
       if (this.#link.cut) this.#world.after(callTimeoutMs * 1000, giveUp)
       else answer()
     })

@@ -119,12 +119,33 @@ export const allFaults: Readonly<Record<string, Fault>> = {
     await around(simulation)
   },
 
-  async 'slow, then cut'(simulation) {
-    const { link } = one(simulation)
-    Object.assign(link, { delayMinMs: 300, delayMaxMs: 480 })
-    await simulation.world.pass(simulation.world.between(2000, 6000))
+  async 'slow answers, then cut'(simulation) {
+    const { world } = simulation
+    const { link, cluster } = one(simulation)
+    link.answerMs = world.between(300, 950)
+    await world.pass(world.between(2000, 5000))
+    // Just after the answer to a renewal has come: the most that it can believe to have left.
+    let leftMs = cluster.status().leaseLeftMs
+    for (let waits = 0; waits < 500; waits++) {
+      await world.pass(5)
+      const nowMs = cluster.status().leaseLeftMs
+      if (nowMs > leftMs) break
+      leftMs = nowMs
+    }
     link.cut = true
-    await simulation.world.pass(5000)
+    await world.pass(5000)
+  },
+
+  async 'stop for a lease, others slow'(simulation) {
+    const { world, options } = simulation
+    const stopped = one(simulation)
+    for (const { link } of simulation.processes)
+      if (link !== stopped.link) link.answerMs = world.between(50, 250)
+    await world.pass(1000)
+    stopped.machine.stop()
+    await world.pass(options.leaseTtlMs + options.marginMs + world.between(-900, 500))
+    stopped.machine.goOn()
+    await world.pass(2000)
   },
 
   async 'slow, then stop'(simulation) {

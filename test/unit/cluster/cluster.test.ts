@@ -1,0 +1,356 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { hasCode } from '../../../src/base/errors.ts'
+import type { Here } from '../../../src/cluster/leadership.ts'
+import { type Leadership, type NodeRecord, nodeKey, shardKey } from '../../../src/cluster/records.ts'
+import { settled } from '../fake-clock.ts'
+import { type Node, Nodes } from './nodes.ts'
+
+const leaseMs = 3000
+const marginMs = 300
+
+/** How many shards each leads, and how many are led in all. */
+function shares(...nodes: Node[]): number[] {
+  return nodes.map((node) => node.leads().length)
+}
+
+/** The first slot of a shard that this node leads. */
+function slotLedBy(node: Node): number {
+  return node.cluster.status().shards[node.leads()[0]!]!.firstSlot
+}
+
+/** Two nodes that lead six shards, three each. */
+async function two() {
+  const nodes = new Nodes(6)
+  const a = await nodes.start('a:1')
+  const b = await nodes.start('b:1')
+  await nodes.clock.pass(leaseMs + 1000)
+  return { nodes, clock: nodes.clock, a, b }
+}
+
+/** The nodes' events of one type. */
+function told<Type extends string>(type: Type, ...nodes: Node[]) {
+  return nodes.flatMap(({ events }) => events.filter((event) => event.type === type))
+}
+
+describe('joining a cluster', () => {
+  it('is refused with other settings than those recorded, naming both', async () => {
+    const nodes = new Nodes(6)
+    await nodes.start('a:1')
+    await assert.rejects(nodes.make('b:1', { shards: 7 }).cluster.start(), (error: Error) => {
+      assert.ok(hasCode(error, 'CONFIG'))
+      assert.match(error.message, /shards .* is 6, .* started with 7; start it with --shards 6/)
+      return true
+    })
+    await assert.rejects(nodes.make('b:1', { cluster: 'other' }).cluster.start(), /is test, .* with other/)
+  })
+
+  it('leads everything at once when it is the first, and shares once others have stayed for a while', async () => {
+    const nodes = new Nodes(6)
+    const a = await nodes.start('a:1')
+    assert.deepEqual(shares(a), [6])
+    const b = await nodes.start('b:1')
+    await nodes.clock.pass(leaseMs - 100)
+    assert.deepEqual(shares(a, b), [6, 0])
+    await nodes.clock.pass(1000)
+    assert.deepEqual(shares(a, b), [3, 3])
+    assert.equal(told('handedOver', a, b).length, 3)
+    assert.equal(told('lost', a, b).length, 0)
+  })
+
+  it('goes on when the engine is away at first, and when every first answer is lost', async () => {
+    const nodes = new Nodes(2)
+    const node = nodes.make('a:1')
+    node.engine.always('any', 'unavailable')
+    const started = node.cluster.start()
+    await nodes.clock.pass(1000)
+    node.engine.heal()
+    node.engine.next('write', 'lose-reply', 3)
+    await nodes.clock.pass(1000)
+    await started
+    assert.deepEqual(shares(node), [2])
+  })
+})
+
+describe('a node that dies', () => {
+  it('is declared dead a lease and a margin after its last renewal, and not before; others lead at once', async () => {
+    const { clock, a, b } = await two()
+    b.engine.always('any', 'unavailable')
+    await clock.pass(leaseMs + marginMs - 1200)
+    assert.equal(told('declaredDead', a).length, 0)
+    await clock.pass(1300)
+    assert.equal(told('declaredDead', a).length, 1)
+    assert.deepEqual(shares(a, b), [6, 0])
+  })
+
+  it('comes back under a fresh id, having dropped everything', async () => {
+    const { clock, a, b } = await two()
+    const before = b.cluster.nodeId
+    const lost: Here[] = []
+    b.cluster.listen({ onLost: (here) => lost.push(here) })
+    b.engine.always('any', 'unavailable')
+    await clock.pass(5000)
+    b.engine.heal()
+    await clock.pass(500)
+    assert.notEqual(b.cluster.nodeId, before)
+    assert.equal(lost.length, 3)
+    assert.equal(told('died', b).length, 1)
+    await clock.pass(5000)
+    assert.deepEqual(shares(a, b), [3, 3])
+  })
+
+  it('is not taken for dead when the engine was away from everybody', async () => {
+    const { clock, a, b } = await two()
+    for (const { engine } of [a, b]) engine.always('any', 'unavailable')
+    await clock.pass(60_000)
+    assert.deepEqual(shares(a, b), [0, 0])
+    for (const { engine } of [a, b]) engine.heal()
+    await clock.pass(1000)
+    assert.equal(told('declaredDead', a, b).length, 0)
+    assert.deepEqual(shares(a, b), [3, 3])
+  })
+
+  it('is not redirected to by the process that was started in its place', async () => {
+    const nodes = new Nodes(1)
+    const old = await nodes.start('a:1')
+    old.engine.always('any', 'unavailable')
+    const fresh = await nodes.start('a:1')
+    assert.equal(fresh.cluster.lead(0).state, 'nobody')
+    const lead = fresh.cluster.leadWithin(0, 10_000)
+    await nodes.clock.pass(5000)
+    assert.equal((await lead).state, 'here')
+  })
+})
+
+describe('a shard', () => {
+  it('gets a higher epoch with each new leader', async () => {
+    const { nodes, clock, a, b } = await two()
+    const epochs = async () => {
+      const records = Array.from({ length: 6 }, (_, shard) => nodes.store.records.get(shardKey(shard))!)
+      return records.map(({ value }) => (JSON.parse(value) as Leadership).epoch)
+    }
+    assert.deepEqual((await epochs()).toSorted(), [1, 1, 1, 2, 2, 2])
+    b.engine.always('any', 'unavailable')
+    await clock.pass(5000)
+    assert.deepEqual((await epochs()).toSorted(), [1, 1, 1, 3, 3, 3])
+    for (const shard of a.leads()) {
+      const { firstSlot, epoch } = a.cluster.status().shards[shard]!
+      assert.equal(a.cluster.here(firstSlot)?.fence, BigInt(epoch))
+    }
+  })
+
+  it('is not taken from a node that lives, though nobody here has heard of it', async () => {
+    const nodes = new Nodes(1)
+    const { store, clock } = nodes
+    const stranger: NodeRecord = { id: 's', beat: 1, joinedMs: 0, draining: false, version: '1' }
+    const led: Leadership = { holder: 's', epoch: 7, from: '' }
+    const a = nodes.make('a:1')
+    await a.engine.write(nodeKey('s'), JSON.stringify(stranger), undefined)
+    await a.engine.write(shardKey(0), JSON.stringify(led), undefined)
+    // Only lists and watches do not show it; a read does.
+    const list = a.engine.list.bind(a.engine)
+    a.engine.list = async (...args) => (await list(...args)).filter(({ key }) => key !== nodeKey('s'))
+    const started = a.cluster.start()
+    await clock.pass(2500)
+    await started
+    assert.equal(JSON.parse(store.records.get(shardKey(0))!.value).holder, 's')
+    a.engine.list = list
+    await clock.pass(5000)
+    assert.equal(JSON.parse(store.records.get(shardKey(0))!.value).epoch, 8)
+  })
+
+  it('is handed over: stopped first, then given back, then given away with a new epoch', async () => {
+    const { clock, a, b } = await two()
+    const slot = slotLedBy(a)
+    const shard = a.cluster.shardOf(slot)
+    const epoch = a.cluster.here(slot)!.fence
+    const givenBack = Promise.withResolvers<void>()
+    a.cluster.listen({ onLosing: () => givenBack.promise })
+    await a.cluster.move(shard, b.cluster.nodeId)
+    await clock.pass(310)
+    assert.equal(a.cluster.here(slot), undefined)
+    assert.equal(a.cluster.lead(slot).state, 'nobody')
+    assert.equal(b.cluster.here(slot), undefined)
+    givenBack.resolve()
+    await settled()
+    assert.equal(b.cluster.here(slot)?.fence, epoch + 1n)
+    const lead = a.cluster.lead(slot)
+    assert.equal(lead.state === 'elsewhere' && lead.node.id, b.cluster.nodeId)
+  })
+
+  it('is given away though giving back takes too long, or fails', async () => {
+    const { clock, a, b } = await two()
+    const [first, second] = a.leads()
+    a.cluster.listen({
+      onLosing: ({ shard }) => (shard === first ? new Promise(() => {}) : Promise.reject(new Error('no'))),
+    })
+    await a.cluster.move(first!, b.cluster.nodeId)
+    await a.cluster.move(second!, b.cluster.nodeId)
+    await clock.pass(500)
+    assert.deepEqual(shares(a, b), [1, 5])
+  })
+
+  it('is issued by nobody while it is not known whether it was given away', async () => {
+    const { clock, a, b } = await two()
+    const slot = slotLedBy(a)
+    await a.cluster.move(a.cluster.shardOf(slot), b.cluster.nodeId)
+    a.engine.always('write', 'late')
+    await clock.pass(400)
+    assert.equal(a.cluster.here(slot), undefined)
+    assert.equal(b.cluster.here(slot), undefined)
+    await a.engine.deliver()
+    await clock.pass(10)
+    assert.notEqual(b.cluster.here(slot), undefined)
+    assert.equal(a.cluster.here(slot), undefined)
+  })
+
+  it('goes back to the node that it is assigned to when the wish is taken back', async () => {
+    const { clock, a, b } = await two()
+    const [shard] = a.leads()
+    await b.cluster.move(shard!, b.cluster.nodeId)
+    await clock.pass(500)
+    assert.deepEqual(shares(a, b), [2, 4])
+    await b.cluster.move(shard!, undefined)
+    await clock.pass(500)
+    assert.deepEqual(shares(a, b), [3, 3])
+  })
+
+  it('cannot be moved to who is not there, nor to one that drains', async () => {
+    const { clock, a, b } = await two()
+    await assert.rejects(a.cluster.move(0, 'nobody'), /no living node nobody/)
+    await assert.rejects(a.cluster.move(6, b.cluster.nodeId), /no shard 6; the last one is 5/)
+    const drained = b.cluster.drain()
+    await clock.pass(100)
+    await drained
+    await assert.rejects(a.cluster.move(0, b.cluster.nodeId), /draining/)
+  })
+})
+
+describe('leaving', () => {
+  it('gives everything away and leaves no record, so that nobody waits for a lease', async () => {
+    const { nodes, clock, a, b } = await two()
+    const id = b.cluster.nodeId
+    const closed = b.cluster.close()
+    await clock.pass(20)
+    await closed
+    assert.deepEqual(shares(a), [6])
+    assert.equal(nodes.store.records.has(nodeKey(id)), false)
+    assert.equal(told('handedOver', b).length, 6)
+  })
+
+  it('ends within a lease or so when the engine is away', async () => {
+    const { clock, b } = await two()
+    b.engine.always('any', 'unavailable')
+    const closed = b.cluster.close()
+    await clock.pass(leaseMs + 100)
+    await closed
+    assert.deepEqual(b.leads(), [])
+  })
+
+  it('of the last one leaves its shards free for the next', async () => {
+    const nodes = new Nodes(3)
+    const a = await nodes.start('a:1')
+    const closed = a.cluster.close()
+    await nodes.clock.pass(20)
+    await closed
+    const b = await nodes.start('b:1')
+    assert.deepEqual(shares(b), [3])
+    assert.equal(nodes.clock.timers < 20, true)
+  })
+
+  it('is not needed to lead nothing: draining does, and can be taken back', async () => {
+    const { clock, a, b } = await two()
+    const drained = b.cluster.drain()
+    await clock.pass(200)
+    await drained
+    assert.deepEqual(shares(a, b), [6, 0])
+    await clock.pass(10_000)
+    assert.deepEqual(shares(a, b), [6, 0])
+    void b.cluster.drain(false)
+    await clock.pass(leaseMs + 1000)
+    assert.deepEqual(shares(a, b), [3, 3])
+  })
+
+  it('keeps shards led where all nodes drain', async () => {
+    const { clock, a, b } = await two()
+    for (const { cluster } of [a, b]) void cluster.drain()
+    await clock.pass(10_000)
+    assert.equal(a.leads().length + b.leads().length, 6)
+  })
+})
+
+describe('asking who leads', () => {
+  it('waits for a leader, and gives up when it takes too long', async () => {
+    const { clock, a, b } = await two()
+    const slot = slotLedBy(b)
+    b.engine.always('any', 'unavailable')
+    const answer = b.cluster.leadWithin(slot, 1000)
+    assert.equal((await answer).state, 'here')
+    await clock.pass(2800)
+    const late = b.cluster.leadWithin(slot, 100)
+    const patient = a.cluster.leadWithin(slot, 5000)
+    await clock.pass(200)
+    assert.equal((await late).state, 'nobody')
+    const elsewhere = await patient
+    assert.equal(elsewhere.state, 'elsewhere')
+  })
+
+  it('is answered from the engine by the node that should lead: it never sends anybody back', async () => {
+    const { clock, a, b } = await two()
+    const slot = slotLedBy(a)
+    const shard = a.cluster.shardOf(slot)
+    await a.cluster.move(shard, b.cluster.nodeId)
+    await clock.pass(100)
+    // What b is told of is delayed from here on: it hears of nothing but what it asks for.
+    const reads = b.engine.count('read')
+    const asked = await b.cluster.leadWithin(slot, 1000)
+    assert.equal(asked.state, 'elsewhere')
+    assert.equal(b.engine.count('read'), reads + 1)
+    const known = await a.cluster.leadWithin(slotLedBy(b), 1000)
+    assert.equal(known.state, 'elsewhere')
+  })
+
+  it('wakes who waits when a lease that lapsed is resumed', async () => {
+    const { clock, a } = await two()
+    const slot = slotLedBy(a)
+    a.engine.always('any', 'unavailable')
+    await clock.pass(2750)
+    assert.equal(a.cluster.check(), false)
+    const lead = a.cluster.leadWithin(slot, 5000)
+    a.engine.heal()
+    await clock.pass(300)
+    assert.equal((await lead).state, 'here')
+  })
+})
+
+describe('what listeners hear', () => {
+  it('is won, losing, lapsed, resumed and lost, each before anything else happens', async () => {
+    const { clock, a } = await two()
+    const heard: string[] = []
+    const unlisten = a.cluster.listen({
+      onLapse: () => heard.push('lapse'),
+      onResume: () => heard.push('resume'),
+      onLost: () => heard.push('lost'),
+    })
+    clock.mono += 2_800_000
+    clock.wall += 2_800_000
+    assert.equal(a.cluster.check(), false)
+    assert.deepEqual(heard, ['lapse'])
+    await clock.pass(100)
+    assert.deepEqual(heard, ['lapse', 'resume'])
+    unlisten()
+    a.engine.always('any', 'unavailable')
+    await clock.pass(2800)
+    assert.equal(heard.length, 2)
+  })
+
+  it('is told of a leader that was sealed out', async () => {
+    const { a } = await two()
+    const here = a.cluster.here(slotLedBy(a))!
+    const reads = a.engine.count('read')
+    a.cluster.sealedOut(here)
+    await settled()
+    assert.equal(a.engine.count('read'), reads + 1)
+    assert.equal(told('sealedOut', a).length, 1)
+  })
+})

@@ -1,0 +1,59 @@
+/** Clusters in this process, on one store in memory and one clock that tests move. */
+import { Cluster } from '../../../src/cluster/cluster.ts'
+import type { ClusterEvent } from '../../../src/cluster/events.ts'
+import type { ClusterOptions } from '../../../src/cluster/options.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { FaultyEngine } from '../../conformance/faulty-engine.ts'
+import { FakeClock } from '../fake-clock.ts'
+
+/** A node of a test. */
+export type Node = {
+  readonly cluster: Cluster
+  readonly engine: FaultyEngine
+  readonly events: ClusterEvent[]
+  /** Shards that it leads, as it would answer requests. */
+  leads(): number[]
+}
+
+/** What one test's nodes share. */
+export class Nodes {
+  readonly clock = new FakeClock()
+  readonly store = new MemoryStore()
+  readonly shards: number
+  #ids = 0
+
+  constructor(shards: number) {
+    this.shards = shards
+  }
+
+  /** A node that has not started. Lease 3 s, margin 300 ms. */
+  make(address: string, options: Partial<ClusterOptions> = {}): Node {
+    const engine = new FaultyEngine(new MemoryEngine(this.store))
+    const events: ClusterEvent[] = []
+    const cluster = new Cluster({
+      engine,
+      clock: this.clock,
+      newNodeId: () => `n${++this.#ids}`,
+      cluster: 'test',
+      shards: this.shards,
+      resp: address,
+      version: '1',
+      onEvent: (event) => events.push(event),
+      ...options,
+    })
+    const leads = () => {
+      const { shards } = cluster.status()
+      return shards.filter(({ firstSlot }) => cluster.here(firstSlot) !== undefined).map(({ shard }) => shard)
+    }
+    return { cluster, engine, events, leads }
+  }
+
+  /** A node that has joined. */
+  async start(address: string, options: Partial<ClusterOptions> = {}): Promise<Node> {
+    const node = this.make(address, options)
+    const started = node.cluster.start()
+    await this.clock.pass(10)
+    await started
+    return node
+  }
+}
