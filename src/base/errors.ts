@@ -106,6 +106,13 @@ const kinds = {
     meaning: 'Nobody leads the slots of this generator, and nobody did for as long as requests may wait.',
     remedy: 'Retry with a pause; if it stays, look at `fahao cluster status` and at the engine.',
   },
+  CROSSSLOT: {
+    status: 400,
+    retryable: false,
+    meaning: 'One command of a cluster names generators of several slots.',
+    remedy:
+      'Send a command for each, in a pipeline, or name them so that they share a slot: {shop}order, {shop}refund.',
+  },
   REGRESSED: {
     status: 503,
     retryable: false,

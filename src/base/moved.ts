@@ -15,7 +15,8 @@ export class Moved extends FahaoError {
   readonly details: MovedDetails
 
   constructor(details: MovedDetails) {
-    super('MOVED', `${details.slot} ${details.resp ?? ':0'}`)
+    // Without an IPv6 address's brackets: libraries take everything before the last colon for the host.
+    super('MOVED', `${details.slot} ${(details.resp ?? ':0').replace(/^\[(.*)\]/, '$1')}`)
     this.details = details
   }
 }

@@ -1,5 +1,6 @@
 /** Every command of a server. */
 import { clientCommand } from './client.ts'
+import { clusterCommand } from './cluster.ts'
 import { type Command, SimpleString } from './command.ts'
 import { connectionCommands } from './connection.ts'
 import { genericCommands } from './generic.ts'
@@ -28,6 +29,7 @@ export function createCommands(): CommandTable {
       clientCommand,
       introspectionCommand(() => table),
       ...serverCommands,
+      clusterCommand,
       ...standaloneCommands,
     ],
     refusals,

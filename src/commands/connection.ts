@@ -186,7 +186,7 @@ function hello({ session, server }: CommandContext, args: Arguments): Reply {
     ['fahao_version', server.version],
     ['proto', protocol],
     ['id', session.id],
-    ['mode', 'standalone'],
+    ['mode', server.cluster === undefined ? 'standalone' : 'cluster'],
     ['role', 'master'],
     ['modules', []],
   ])

@@ -1,6 +1,7 @@
 /** Redis's commands about keys in general: which generators there are, and dropping them. */
 import { checkName } from '../catalogue/names.ts'
 import type { Arguments } from './arguments.ts'
+import { checkOneSlot } from './cluster.ts'
 import { type Command, type Reply, SimpleString } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { patternAt } from './patterns.ts'
@@ -119,14 +120,19 @@ function lifetime(name: string): Command {
   }
 }
 
-async function exists({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {
+async function exists(context: CommandContext, args: Arguments): Promise<Reply> {
+  const { catalogue } = context
+  const names = namesOf(args)
+  checkOneSlot(context, names)
   let count = 0
-  for (const name of namesOf(args)) if (await catalogue.exists(name)) count++
+  for (const name of names) if (await catalogue.exists(name)) count++
   return count
 }
 
-async function dropEach({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {
+async function dropEach(context: CommandContext, args: Arguments): Promise<Reply> {
+  const { catalogue } = context
   const names = namesOf(args)
+  checkOneSlot(context, names)
   // All before the first: an error means that nothing was dropped.
   for (const name of names) checkName(name)
   let count = 0

@@ -23,7 +23,7 @@ function commonSections({ server, catalogue, session }: CommandContext): InfoSec
       title: 'Server',
       fields: [
         ['redis_version', redisVersion],
-        ['redis_mode', 'standalone'],
+        ['redis_mode', server.cluster === undefined ? 'standalone' : 'cluster'],
         ['server_name', 'fahao'],
         ['fahao_version', server.version],
         ['process_id', process.pid],
@@ -51,7 +51,7 @@ function commonSections({ server, catalogue, session }: CommandContext): InfoSec
         ['master_repl_offset', 0],
       ],
     },
-    { title: 'Cluster', fields: [['cluster_enabled', 0]] },
+    { title: 'Cluster', fields: [['cluster_enabled', server.cluster === undefined ? 0 : 1]] },
     { title: 'Keyspace', fields: keyspace([...catalogue.inUse()].length) },
   ]
 }

@@ -21,6 +21,9 @@ const noMoves =
 const noSaving =
   'there is nothing to save: an id leaves only when its bound is durable; fahao backup copies what is stored'
 const noReplicas = 'nodes are equal and share an engine; there is no replication between them to set up'
+const noMeeting =
+  'nodes find each other in the engine; start one with the same --engine and --cluster, and stop one with SIGTERM'
+const noSlots = 'slots are shared out by themselves; move a shard with fahao cluster move'
 const noObjects = 'generators are no Redis objects; ID.INFO name tells what there is to know'
 
 const bySentence: readonly (readonly [sentence: string, names: string])[] = [
@@ -45,6 +48,11 @@ const bySentence: readonly (readonly [sentence: string, names: string])[] = [
   [noMoves, 'rename renamenx copy move migrate dump restore sort sort_ro'],
   [noSaving, 'save bgsave bgrewriteaof lastsave'],
   [noReplicas, 'replicaof slaveof sync psync replconf failover wait waitaof'],
+  [noMeeting, 'cluster|meet cluster|forget cluster|reset cluster|replicate'],
+  [
+    noSlots,
+    'cluster|addslots cluster|addslotsrange cluster|delslots cluster|delslotsrange cluster|flushslots cluster|setslot',
+  ],
   [noObjects, 'object touch debug memory'],
   ['stop the process with SIGTERM: it releases what it has not issued', 'shutdown'],
   [

@@ -2,6 +2,7 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Arguments } from './arguments.ts'
+import { checkOneSlot } from './cluster.ts'
 import { type Command, type Direct, Issued, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { checkedCount, drawIntegers, drawsAtOnce } from './drawing.ts'
@@ -114,8 +115,10 @@ async function newest(catalogue: Catalogue, name: string): Promise<string | null
   return id === undefined ? null : String(id)
 }
 
-async function newestOfEach({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {
+async function newestOfEach(context: CommandContext, args: Arguments): Promise<Reply> {
+  const { catalogue } = context
   const names = args.parts.map((_, index) => args.text(index))
+  checkOneSlot(context, names)
   const replies: (string | null)[] = []
   for (const name of names) {
     replies.push(await newest(catalogue, name))

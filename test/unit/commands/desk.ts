@@ -6,7 +6,7 @@ import { Timeline } from '../../../src/base/timeline.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import type { Reply } from '../../../src/commands/command.ts'
 import { Issued, MapReply, SetReply, SimpleString, VerbatimText } from '../../../src/commands/command.ts'
-import type { InfoSection, ServerView, Session } from '../../../src/commands/context.ts'
+import type { ClusterView, InfoSection, ServerView, Session } from '../../../src/commands/context.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
 
 /** A session with everything writable, so that tests can set the scene. */
@@ -21,6 +21,7 @@ export class Desk {
   readonly session: TestSession = this.connect()
   sections: InfoSection[] = []
   respPort: number | undefined = 7379
+  cluster: ClusterView | undefined
 
   /** Another connection. */
   connect(): TestSession {
@@ -65,6 +66,7 @@ export class Desk {
       ],
       info: () => this.sections,
       sessions: () => this.sessions,
+      cluster: this.cluster,
     }
   }
 

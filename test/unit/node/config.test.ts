@@ -202,7 +202,7 @@ describe('unknown names', () => {
     )
     assert.match(refusal(fromFile('callTimeout: 1s')), /did you mean 'call-timeout'/)
     assert.match(refusal(fromFile('generator: {}')), /did you mean 'generators'/)
-    assert.match(refusal(fromFile('cluster: a')), /`fahao config` lists/)
+    assert.match(refusal(fromFile('colour: a')), /`fahao config` lists/)
   })
 
   test('in the environment are refused only where they are a slip: Kubernetes sets some of its own', () => {

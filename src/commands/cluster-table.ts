@@ -1,0 +1,72 @@
+/**
+ * A cluster in the terms of Redis Cluster: masters, and the slots that each serves.
+ *
+ * Every slot is somebody's, also while nobody leads it: then it stands under the node that should lead it, which
+ * parks requests until it does. Libraries refuse a table with holes, or send such requests to no one in particular;
+ * what is truly led is what CLUSTER INFO counts.
+ */
+import type { NodeStatus, ShardStatus } from '../cluster/status.ts'
+import type { ClusterView } from './context.ts'
+
+/** A node as Redis Cluster describes a master. */
+export type Master = {
+  readonly id: string
+  /** Announced host, without brackets, and port of RESP. */
+  readonly host: string
+  readonly port: number
+  readonly isSelf: boolean
+  /** The highest of its leaderships' epochs; 0: it has none. */
+  readonly epoch: number
+  /** For how long it has not been heard of, in ms. */
+  readonly silentMs: number
+  readonly runs: readonly Run[]
+}
+
+/** Slots in a row, both ends included. */
+export type Run = { readonly first: number; readonly last: number }
+
+/** The masters, by id. `ownAddress`: `host:port` that stands for this node where no record of it is known yet. */
+export function masters(cluster: ClusterView, ownAddress: string): Master[] {
+  const { self, nodes, shards } = cluster.status()
+  const reachable = nodes.filter(({ resp }) => resp !== undefined)
+  const known = reachable.length > 0 ? reachable : [unrecorded(self, ownAddress)]
+  const ids = new Set(known.map(({ id }) => id))
+  const owner = (shard: ShardStatus) =>
+    [shard.leader?.id ?? shard.wanted, self].find((id) => ids.has(id)) ?? known[0]!.id
+  const byOwner = Map.groupBy(shards, owner)
+  return known.map((node) => {
+    const own = byOwner.get(node.id) ?? []
+    const led = own.filter(({ leader }) => leader?.id === node.id)
+    return {
+      ...addressOf(node.resp!),
+      id: node.id,
+      isSelf: node.id === self,
+      epoch: Math.max(0, ...led.map(({ epoch }) => epoch)),
+      silentMs: node.silentMs,
+      runs: joined(own),
+    }
+  })
+}
+
+/** Before this node has joined, nobody else is known, and clients that got here are told to stay. */
+function unrecorded(id: string, resp: string): Pick<NodeStatus, 'id' | 'resp' | 'silentMs'> {
+  return { id, resp, silentMs: 0 }
+}
+
+function addressOf(address: string): { host: string; port: number } {
+  const colon = address.lastIndexOf(':')
+  return {
+    host: address.slice(0, colon).replace(/^\[(.*)\]$/, '$1'),
+    port: Number(address.slice(colon + 1)),
+  }
+}
+
+function joined(shards: readonly ShardStatus[]): Run[] {
+  const runs: { first: number; last: number }[] = []
+  for (const { firstSlot, lastSlot } of shards) {
+    const before = runs.at(-1)
+    if (before?.last === firstSlot - 1) before.last = lastSlot
+    else runs.push({ first: firstSlot, last: lastSlot })
+  }
+  return runs
+}

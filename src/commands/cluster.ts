@@ -1,0 +1,298 @@
+/** CLUSTER: which node leads which slots, as Redis Cluster's libraries ask for it, and handing them over. */
+import { FahaoError } from '../base/errors.ts'
+import { slotCount, slotOf } from '../cluster/slots.ts'
+import { type Arguments, syntaxError } from './arguments.ts'
+import { type Master, masters, type Run } from './cluster-table.ts'
+import { type Command, MapReply, ok, type Reply, VerbatimText } from './command.ts'
+import type { ClusterView, CommandContext } from './context.ts'
+import { container } from './usage.ts'
+import { everyGenerator } from './walk.ts'
+
+const common = {
+  keys: [0, 0, 0],
+  flags: ['loading', 'stale'],
+  permission: 'connection',
+  group: 'cluster',
+} as const
+const slot = { name: 'slot', type: 'integer' } as const
+const nodeId = { name: 'node-id', type: 'string' } as const
+
+/** CLUSTER and its subcommands. */
+export const clusterCommand: Command = container({
+  ...common,
+  flags: [],
+  name: 'cluster',
+  arity: -2,
+  summary: 'A container for commands about the cluster.',
+  reply: 'Depends on the subcommand.',
+  subcommands: [
+    {
+      ...common,
+      name: 'slots',
+      arity: 2,
+      summary: 'Tells which node leads which slots.',
+      reply: 'An array of runs: first slot, last slot, and the leader as host, port, id and an empty map.',
+      notes:
+        'Every slot is in it. While nobody leads a slot it is the node’s that should lead it, where requests wait; CLUSTER INFO counts what is led. The addresses are those that nodes announce.',
+      handler: (context) => slots(context),
+    },
+    {
+      ...common,
+      name: 'shards',
+      arity: 2,
+      summary: 'Tells which node leads which slots, a node at a time.',
+      reply: 'An array of maps: slots (first and last of each run), nodes (an array with the leader).',
+      handler: (context) => shards(context),
+    },
+    {
+      ...common,
+      name: 'nodes',
+      arity: 2,
+      summary: 'Lists the living nodes with the slots that they lead.',
+      reply: 'Lines as Redis has them; the port of the cluster bus is 0, since there is none.',
+      handler: (context) =>
+        new VerbatimText(
+          table(context)
+            .map((master) => nodeLine(context, master))
+            .join(''),
+        ),
+    },
+    {
+      ...common,
+      name: 'info',
+      arity: 2,
+      summary: 'Tells how the cluster is.',
+      reply: 'Lines of `field:value`.',
+      notes:
+        '`cluster_slots_ok` counts the slots that somebody leads, as far as this node knows, `cluster_slots_fail` the others. `cluster_state` is `fail` only while nobody leads any slot: with some of them led, requests for the others wait, and generators that are in order per node need no leader.',
+      handler: (context) => new VerbatimText(info(context)),
+    },
+    {
+      ...common,
+      name: 'myid',
+      arity: 2,
+      summary: 'Returns the id of this node.',
+      reply: '40 hexadecimal digits; new at each start, and when the node was declared dead meanwhile.',
+      handler: (context) => clusterOf(context).nodeId,
+    },
+    {
+      ...common,
+      name: 'keyslot',
+      arity: 3,
+      summary: 'Returns the slot of a name.',
+      reply: 'An integer, 0 to 16383.',
+      notes:
+        'CRC16 of the name, or of what stands between the first `{` and the next `}`: names that share it stay together.',
+      arguments: [{ name: 'name', type: 'string' }],
+      handler: (context, args) => {
+        clusterOf(context)
+        return slotOf(args.text(0))
+      },
+    },
+    {
+      ...common,
+      permission: 'read',
+      name: 'countkeysinslot',
+      arity: 3,
+      summary: 'Counts the generators in a slot.',
+      reply: 'An integer.',
+      notes: 'Reads every name.',
+      arguments: [slot],
+      handler: async (context, args) => (await namesIn(context, slotAt(args, 0))).length,
+    },
+    {
+      ...common,
+      permission: 'read',
+      name: 'getkeysinslot',
+      arity: 4,
+      summary: 'Names generators in a slot.',
+      reply: 'An array of at most `count` names.',
+      notes: 'Reads every name.',
+      arguments: [slot, { name: 'count', type: 'integer' }],
+      handler: keysInSlot,
+    },
+    {
+      ...common,
+      name: 'links',
+      arity: 2,
+      summary: 'Tells that nodes keep no links: they meet in the engine.',
+      reply: 'An empty array.',
+      handler: (context) => {
+        clusterOf(context)
+        return []
+      },
+    },
+    noReplicas('replicas'),
+    noReplicas('slaves'),
+    {
+      ...common,
+      flags: ['admin', 'stale'],
+      permission: 'admin',
+      name: 'failover',
+      arity: -2,
+      summary: 'Demotes this node: hands over everything that it leads, and has it take nothing.',
+      reply: '`OK`, before the hand-over is done.',
+      notes:
+        'Unlike in Redis it is sent to the leader: there are no replicas to send it to. It is refused while no other node could take over; with `FORCE` it is not, and the slots stay until one can. `TAKEOVER` ends it: the node takes part again, and gets back what is assigned to it. A restart ends it too. The same as `fahao cluster drain`.',
+      arguments: [
+        {
+          name: 'options',
+          type: 'oneof',
+          optional: true,
+          arguments: [
+            { name: 'force', type: 'pure-token', token: 'FORCE' },
+            { name: 'takeover', type: 'pure-token', token: 'TAKEOVER' },
+          ],
+        },
+      ],
+      handler: failover,
+    },
+  ],
+})
+
+/** CROSSSLOT, as Redis Cluster answers, when a command names generators of several slots. */
+export function checkOneSlot({ server }: CommandContext, names: readonly string[]): void {
+  if (server.cluster === undefined || names.length < 2) return
+  const first = slotOf(names[0]!)
+  if (names.every((name) => slotOf(name) === first)) return
+  throw new FahaoError('CROSSSLOT', "Keys in request don't hash to the same slot")
+}
+
+function clusterOf({ server }: CommandContext): ClusterView {
+  if (server.cluster !== undefined) return server.cluster
+  throw new FahaoError('ERR', 'This instance has cluster support disabled')
+}
+
+function table(context: CommandContext): Master[] {
+  return masters(clusterOf(context), context.session.localAddress)
+}
+
+function slots(context: CommandContext): Reply {
+  const entries = table(context).flatMap((master) => master.runs.map((run) => ({ ...run, master })))
+  return entries
+    .sort((a, b) => a.first - b.first)
+    .map(({ first, last, master: { host, port, id } }) => [first, last, [host, port, id, new MapReply([])]])
+}
+
+function shards(context: CommandContext): Reply {
+  return table(context).map(
+    ({ id, host, port, runs }) =>
+      new MapReply([
+        ['slots', runs.flatMap(({ first, last }) => [first, last])],
+        [
+          'nodes',
+          [
+            new MapReply([
+              ['id', id],
+              ['port', port],
+              ['ip', host],
+              ['endpoint', host],
+              ['role', 'master'],
+              ['replication-offset', 0],
+              ['health', 'online'],
+            ]),
+          ],
+        ],
+      ]),
+  )
+}
+
+function nodeLine({ server }: CommandContext, master: Master): string {
+  const { id, host, port, isSelf, epoch, silentMs, runs } = master
+  const heardMs = Math.floor(server.timeline.nowUs() / 1000 - silentMs)
+  const fields = [
+    id,
+    `${host}:${port}@0`,
+    isSelf ? 'myself,master' : 'master',
+    '-',
+    0,
+    heardMs,
+    epoch,
+    'connected',
+  ]
+  return `${[...fields, ...runs.map(runText)].join(' ')}\n`
+}
+
+function runText({ first, last }: Run): string {
+  return first === last ? String(first) : `${first}-${last}`
+}
+
+function info(context: CommandContext): string {
+  const { self, nodes, shards } = clusterOf(context).status()
+  let led = 0
+  for (const { nobodyForMs, firstSlot, lastSlot } of shards) {
+    if (nobodyForMs === undefined) led += lastSlot - firstSlot + 1
+  }
+  const highest = (of: typeof shards) => Math.max(0, ...of.map(({ epoch }) => epoch))
+  const fields = [
+    ['cluster_state', led > 0 ? 'ok' : 'fail'],
+    ['cluster_slots_assigned', slotCount],
+    ['cluster_slots_ok', led],
+    ['cluster_slots_pfail', 0],
+    ['cluster_slots_fail', slotCount - led],
+    ['cluster_known_nodes', nodes.length],
+    ['cluster_size', new Set(shards.flatMap(({ leader }) => leader?.id ?? [])).size],
+    ['cluster_current_epoch', highest(shards)],
+    ['cluster_my_epoch', highest(shards.filter(({ leader }) => leader?.id === self))],
+    ['cluster_stats_messages_sent', 0],
+    ['cluster_stats_messages_received', 0],
+    ['total_cluster_links_buffer_limit_exceeded', 0],
+  ]
+  return fields.map((field) => `${field.join(':')}\r\n`).join('')
+}
+
+function slotAt(args: Arguments, index: number): number {
+  const value = args.integer(index)
+  if (value >= 0n && value < BigInt(slotCount)) return Number(value)
+  throw new FahaoError('ERR', 'Invalid slot')
+}
+
+async function namesIn(context: CommandContext, wanted: number): Promise<string[]> {
+  clusterOf(context)
+  const found: string[] = []
+  for await (const { name } of everyGenerator(context)) if (slotOf(name) === wanted) found.push(name)
+  return found
+}
+
+async function keysInSlot(context: CommandContext, args: Arguments): Promise<Reply> {
+  const wanted = slotAt(args, 0)
+  const count = args.integer(1)
+  if (count < 0n) throw new FahaoError('ERR', 'Invalid number of keys')
+  return (await namesIn(context, wanted)).slice(0, Number(count))
+}
+
+function noReplicas(name: string): Command {
+  return {
+    ...common,
+    name,
+    arity: 3,
+    summary: 'Tells that a node has no replicas: what one led, any other takes over.',
+    reply: 'An empty array.',
+    arguments: [nodeId],
+    handler(context, args) {
+      const id = args.text(0)
+      if (
+        clusterOf(context)
+          .status()
+          .nodes.some((node) => node.id === id)
+      )
+        return []
+      throw new FahaoError('ERR', `Unknown node ${id.slice(0, 64)}`)
+    },
+  }
+}
+
+async function failover(context: CommandContext, args: Arguments): Promise<Reply> {
+  const cluster = clusterOf(context)
+  if (args.length > 1) throw syntaxError()
+  const option = args.length === 0 ? '' : args.token(0)
+  if (option !== '' && option !== 'FORCE' && option !== 'TAKEOVER') throw syntaxError()
+  if (option === '' && !cluster.status().nodes.some(({ isSelf, draining }) => !isSelf && !draining)) {
+    throw new FahaoError(
+      'ERR',
+      'no other node could take over; start one, or use CLUSTER FAILOVER FORCE to have it done once there is one',
+    )
+  }
+  await cluster.drain(option !== 'TAKEOVER')
+  return ok
+}
