@@ -170,7 +170,6 @@ export class EtcdEngine implements Engine {
     return this.#call(async () => {
       const raised = await this.#advance.run(gap, mend, this.#counters.held(), ifRegressed)
       if (raised === undefined) return 0
-      if (ifRegressed && raised === 0) return 0
       const message = `raised ${raised} counters by ${gap} and accepted the store as it is`
       this.#options.onEvent({ level: 'warn', message })
       return raised
