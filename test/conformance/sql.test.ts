@@ -1,8 +1,9 @@
 /** What databases do to an engine that a file never does, on real servers. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync } from 'node:fs'
+import { chmodSync, chownSync, readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
+import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { Engine, EngineEvent, EngineOptions } from '../../src/engine/engine.ts'
@@ -29,15 +30,24 @@ type Opened = { readonly engine: Engine; readonly events: EngineEvent[] }
 /** What differs between the servers. */
 type Special = {
   readonly start: (lifetime: Lifetime) => Promise<DatabaseServer>
-  /** Makes a user who may use the tables that are there, and nothing else. */
+  /** Makes a user who may look into the database, and nothing else. */
+
   readonly createLimited: (server: DatabaseServer, database: string) => Promise<void>
   readonly grantLimited: (server: DatabaseServer, database: string) => Promise<void>
   /** Takes durability away, and gives it back. */
   readonly relax: (server: DatabaseServer, database: string, on: boolean) => Promise<unknown>
   readonly durabilitySetting: RegExp
+  /** The documented way to make the tables on this server. */
+  readonly documentedTables: (documentation: string) => string
   readonly startSecured: (lifetime: Lifetime, files: CertificateFiles) => Promise<DatabaseServer>
   /** Whether every connection of the owner is encrypted. */
   readonly isEncrypted: (server: DatabaseServer) => Promise<boolean>
+}
+
+const documentation = readFileSync(join(import.meta.dirname, '../../docs/operating/databases.md'), 'utf8')
+
+function sqlBlocks(markdown: string): string[] {
+  return [...markdown.matchAll(/```sql\n([\s\S]*?)```/g)].map(([, block]) => block!)
 }
 
 const tables = ['fahao_counters', 'fahao_records', 'fahao_state']
@@ -64,8 +74,13 @@ const kinds: readonly (Special & { readonly name: string })[] = [
       await server.admin("CREATE ROLE limited LOGIN PASSWORD 'secret'")
     },
     async grantLimited(server, database) {
-      await server.admin(`GRANT SELECT, INSERT, UPDATE ON ${tables.join(', ')} TO limited`, database)
+      await server.admin(
+        `GRANT SELECT, INSERT, UPDATE ON fahao_counters, fahao_records TO limited;
+         GRANT SELECT, UPDATE ON fahao_state TO limited`,
+        database,
+      )
     },
+    documentedTables: (text) => sqlBlocks(text).find((block) => block.includes('regclass'))!,
   },
   {
     name: 'MariaDB',
@@ -80,16 +95,19 @@ const kinds: readonly (Special & { readonly name: string })[] = [
     relax: (server, _database, on) =>
       server.admin(`SET GLOBAL innodb_flush_log_at_trx_commit = ${on ? 2 : 1}`),
     async createLimited(server, database) {
-      await server.admin(
-        `CREATE USER limited@'127.0.0.1' IDENTIFIED BY 'secret'; GRANT SELECT, UPDATE ON ${database}.* TO limited@'127.0.0.1'`,
-      )
+      await server.admin(`CREATE USER limited@'127.0.0.1' IDENTIFIED BY 'secret';
+        GRANT SELECT ON ${database}.* TO limited@'127.0.0.1'`)
     },
     async grantLimited(server, database) {
-      const grants = ['fahao_counters', 'fahao_records'].map(
-        (table) => `GRANT INSERT ON ${database}.${table} TO limited@'127.0.0.1'`,
-      )
-      await server.admin(grants.join(';'))
+      const to = "TO limited@'127.0.0.1'"
+      await server.admin(`GRANT SELECT, INSERT, UPDATE ON ${database}.fahao_counters ${to};
+        GRANT SELECT, INSERT, UPDATE ON ${database}.fahao_records ${to};
+        GRANT SELECT, UPDATE ON ${database}.fahao_state ${to}`)
     },
+    documentedTables: (text) =>
+      sqlBlocks(text)
+        .find((block) => block.includes('InnoDB'))!
+        .replace('@@server_uuid', '@@server_uid'),
   },
 ]
 
@@ -151,10 +169,21 @@ for (const kind of kinds) {
       await (await openAt(t, url)).engine.close()
       await kind.grantLimited(server, database)
       const { engine } = await openAt(t, limited)
-      await reserve(engine)
+      assert.equal((await reserve(engine)).start, 0n)
       const record = await engine.write('k', 'x', undefined)
       assert.ok(await engine.remove('k', record!.version))
       assert.equal(await engine.advance(5n), 1)
+    })
+
+    test('takes tables that were made by hand as the documentation says', async (t) => {
+      const url = await server.newDatabase()
+      const database = nameIn(url)
+      await server.admin(kind.documentedTables(documentation), database)
+      await kind.grantLimited(server, database)
+      const { engine, events } = await openAt(t, server.url(database, 'limited'))
+      await reserve(engine)
+      await engine.write('k', 'x', undefined)
+      assert.deepEqual(events, [])
     })
 
     test('refuses a server that may lose commits in a crash, unless that is accepted', async (t) => {
@@ -282,6 +311,41 @@ for (const kind of kinds) {
       assert.equal(await one.release('a', lost[0]!, 10n, mine), false)
       assert.equal(await two.remove('k/old', written!.version), false)
       for (const node of [one, two, three, late]) await until(() => node.status().state === 'up')
+    })
+
+    test('writes nothing once its history has gone back in any one respect, and marks it for all', async (t) => {
+      for (const loss of ['pulse = 0', 'revision = 0', "lineage = 'another'", "server = 'another'"]) {
+        const url = await server.newDatabase()
+        const [{ engine }, { engine: other }] = [await openAt(t, url), await openAt(t, url)]
+        await other.write('k', 'x', undefined)
+        const record = await engine.write('k/mine', 'x', undefined)
+        // By now somebody's pulse has beaten, and this has seen it.
+        const pulse = async () => (await server.admin('SELECT pulse FROM fahao_state', nameIn(url)))[0]!.pulse
+        while (BigInt(String(await pulse())) === 0n) await new Promise((again) => setTimeout(again, 10))
+        const reserved = await reserve(engine)
+        await server.admin(`UPDATE fahao_state SET ${loss}`, nameIn(url))
+        const before = await server.admin('SELECT * FROM fahao_counters', nameIn(url))
+        await assert.rejects(engine.release('a', reserved, 0n, mine), regressed, loss)
+        await assert.rejects(engine.reserve('unused', { size: 1n, ...mine }), regressed, loss)
+        await assert.rejects(engine.write('k/mine', 'y', record!.version), regressed, loss)
+        await assert.rejects(engine.remove('k/mine', record!.version), regressed, loss)
+        await assert.rejects(other.write('k/other', 'x', undefined), regressed, loss)
+        assert.deepEqual(await server.admin('SELECT * FROM fahao_counters', nameIn(url)), before)
+        assert.equal((await engine.read('k/mine'))?.value, 'x')
+        assert.equal(await engine.advance(0n), 1)
+        assert.equal((await reserve(other)).start, 10n)
+      }
+    })
+
+    test('knows tables that were made anew from a dump while no node ran, if the server names tables', async (t) => {
+      const url = await server.newDatabase()
+      const { engine } = await openAt(t, url)
+      await reserve(engine)
+      await engine.close()
+      await server.restore(nameIn(url), await server.dump(nameIn(url)))
+      const { engine: again } = await openAt(t, url)
+      if (server.kind === 'postgres') await assert.rejects(reserve(again), regressed)
+      else await reserve(again)
     })
 
     test('takes a history that another server has written for one that may lack its end', async (t) => {
