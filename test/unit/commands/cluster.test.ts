@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import type { Cluster } from '../../../src/cluster/cluster.ts'
+import { isSettled, notJoined, startNodes, until } from './cluster-nodes.ts'
+import { Desk } from './desk.ts'
+
+const addresses = [
+  { resp: '10.0.0.1:7379', http: '10.0.0.1:7380' },
+  { resp: 'ids-2.example.org:7379', http: 'ids-2.example.org:7380' },
+  { resp: '[fd00::3]:7379' },
+]
+
+async function desks(t: TestContext, each: readonly { resp?: string }[] = addresses): Promise<Desk[]> {
+  return (await startNodes(t, each)).map(deskOf)
+}
+
+function deskOf(cluster: Cluster): Desk {
+  const desk = new Desk()
+  desk.cluster = cluster
+  return desk
+}
+
+type SlotsEntry = [first: number, last: number, node: [host: string, port: number, id: string, more: object]]
+
+/** Checks that runs of slots follow each other without holes from 0 to 16383. */
+function assertCovered(runs: readonly (readonly [number, number])[]): void {
+  let next = 0
+  for (const [first, last] of runs.toSorted((a, b) => a[0] - b[0])) {
+    assert.equal(first, next)
+    next = last + 1
+  }
+  assert.equal(next, 16_384)
+}
+
+describe('the table of slots', () => {
+  test('is the same on every node and in every form, with hosts as they were announced', async (t) => {
+    const nodes = await desks(t)
+    const tables = await Promise.all(nodes.map((desk) => desk.ask('CLUSTER', 'SLOTS')))
+    const [table] = tables as SlotsEntry[][]
+    for (const other of tables) assert.deepEqual(other, table)
+    assertCovered(table!.map(([first, last]) => [first, last]))
+    const places = new Set(table!.map(([, , [host, port]]) => `${host} ${port}`))
+    assert.deepEqual([...places].sort(), ['10.0.0.1 7379', 'fd00::3 7379', 'ids-2.example.org 7379'])
+    const ids = new Set(table!.map(([, , [, , id]]) => id))
+    assert.deepEqual([...ids].sort(), nodes.map((desk) => desk.cluster!.nodeId).sort())
+
+    const shards = (await nodes[0]!.ask('CLUSTER', 'SHARDS')) as {
+      slots: number[]
+      nodes: [Record<string, unknown>]
+    }[]
+    const fromShards = shards.flatMap(({ slots, nodes: [{ endpoint, port, id }] }) =>
+      pairs(slots).map(([first, last]) => [first, last, [endpoint, port, id, {}]]),
+    )
+    assert.deepEqual(fromShards.sort(byFirst), table)
+
+    const lines = String(await nodes[1]!.ask('CLUSTER', 'NODES'))
+      .trimEnd()
+      .split('\n')
+    const fromLines = lines.flatMap((line) => {
+      const [id, address, , , , , , , ...runs] = line.split(' ')
+      const [, host, port] = /^(.*):(\d+)@0$/.exec(address!)!
+      return runs.map((run) => [...run.split('-').map(Number), [host, Number(port), id, {}]])
+    })
+    assert.deepEqual(fromLines.sort(byFirst), table)
+  })
+
+  test('CLUSTER NODES marks the node that was asked, and gives each leader an epoch of its own', async (t) => {
+    for (const desk of await desks(t)) {
+      const lines = String(await desk.ask('CLUSTER', 'NODES'))
+        .trimEnd()
+        .split('\n')
+      const myself = lines.filter((line) => line.split(' ')[2] === 'myself,master')
+      assert.deepEqual(
+        myself.map((line) => line.split(' ')[0]),
+        [await desk.ask('CLUSTER', 'MYID')],
+      )
+      for (const line of lines)
+        assert.match(line, /^[0-9a-f]{40} \S+@0 \S+ - 0 \d{13} [1-9]\d* connected( \d+(-\d+)?)+$/)
+    }
+  })
+
+  test('stays whole when a node leaves, without that node', async (t) => {
+    const [first, second] = await startNodes(t, addresses.slice(0, 2))
+    const desk = deskOf(first!)
+    const gone = second!.nodeId
+    await second!.close()
+    await until(() => isSettled(first!, 1))
+    const table = (await desk.ask('CLUSTER', 'SLOTS')) as SlotsEntry[]
+    assertCovered(table.map(([from, to]) => [from, to]))
+    assert.ok(table.every(([, , [, , id]]) => id !== gone))
+  })
+
+  test('before it has joined a node shows itself, for all slots, and says that nobody leads', async () => {
+    const desk = deskOf(notJoined())
+    const id = await desk.ask('CLUSTER', 'MYID')
+    assert.deepEqual(await desk.ask('CLUSTER', 'SLOTS'), [[0, 16_383, ['127.0.0.1', 7379, id, {}]]])
+    const info = fieldsOf(await desk.ask('CLUSTER', 'INFO'))
+    assert.equal(info.cluster_state, 'fail')
+    assert.equal(info.cluster_slots_assigned, '16384')
+    assert.equal(info.cluster_slots_ok, '0')
+    assert.equal(info.cluster_slots_fail, '16384')
+  })
+})
+
+describe('what libraries look for', () => {
+  test('CLUSTER INFO: ok, all slots led, by as many as there are', async (t) => {
+    const [desk] = await desks(t)
+    const info = fieldsOf(await desk!.ask('CLUSTER', 'INFO'))
+    assert.equal(info.cluster_state, 'ok')
+    assert.equal(info.cluster_slots_ok, '16384')
+    assert.equal(info.cluster_slots_fail, '0')
+    assert.equal(info.cluster_known_nodes, '3')
+    assert.equal(info.cluster_size, '3')
+  })
+
+  test('INFO and HELLO say that it is a cluster, or that it is none', async (t) => {
+    const [desk] = await desks(t)
+    assert.match(String(await desk!.ask('INFO', 'cluster')), /^cluster_enabled:1\r$/m)
+    assert.match(String(await desk!.ask('INFO')), /^redis_mode:cluster\r$/m)
+    assert.equal(((await desk!.ask('HELLO')) as { mode: string }).mode, 'cluster')
+    const alone = new Desk()
+    assert.match(String(await alone.ask('INFO')), /^cluster_enabled:0\r$/m)
+    assert.equal(((await alone.ask('HELLO')) as { mode: string }).mode, 'standalone')
+  })
+
+  test('no node has replicas or links', async (t) => {
+    const [desk] = await desks(t, addresses.slice(0, 1))
+    const id = desk!.cluster!.nodeId
+    assert.deepEqual(await desk!.ask('CLUSTER', 'REPLICAS', id), [])
+    assert.deepEqual(await desk!.ask('CLUSTER', 'LINKS'), [])
+    assert.equal(await desk!.error('CLUSTER', 'REPLICAS', 'x'), 'ERR Unknown node x')
+  })
+
+  test('without a cluster all of it is disabled, in Redis’s words', async () => {
+    const desk = new Desk()
+    for (const words of [
+      'SLOTS',
+      'SHARDS',
+      'NODES',
+      'INFO',
+      'MYID',
+      'LINKS',
+      'KEYSLOT x',
+      'COUNTKEYSINSLOT 1',
+    ]) {
+      assert.equal(
+        await desk.error('CLUSTER', ...words.split(' ')),
+        'ERR This instance has cluster support disabled',
+      )
+    }
+  })
+})
+
+describe('slots of names', () => {
+  test('are those of Redis, hash tags included', async (t) => {
+    const [desk] = await desks(t, addresses.slice(0, 1))
+    // From the Redis Cluster specification and a redis-server.
+    const known = [
+      ['123456789', 12_739],
+      ['foo', 12_182],
+      ['{foo}bar', 12_182],
+      ['a{foo}{bar}', 12_182],
+      ['foo{}{bar}', 8363],
+      ['发号', await desk!.ask('CLUSTER', 'KEYSLOT', 'x{发号}')],
+    ] as const
+    for (const [name, slot] of known) assert.equal(await desk!.ask('CLUSTER', 'KEYSLOT', name), slot)
+  })
+
+  test('generators are counted and named by slot', async (t) => {
+    const [desk] = await desks(t, addresses.slice(0, 1))
+    for (const name of ['{shop}a', '{shop}b', 'c']) await desk!.ask('ID.CREATE', name, 'KIND', 'sequence')
+    const slot = String(await desk!.ask('CLUSTER', 'KEYSLOT', 'shop'))
+    assert.equal(await desk!.ask('CLUSTER', 'COUNTKEYSINSLOT', slot), 2)
+    assert.deepEqual(await desk!.ask('CLUSTER', 'GETKEYSINSLOT', slot, '10'), ['{shop}a', '{shop}b'])
+    assert.deepEqual(await desk!.ask('CLUSTER', 'GETKEYSINSLOT', slot, '1'), ['{shop}a'])
+    assert.equal(await desk!.error('CLUSTER', 'COUNTKEYSINSLOT', '16384'), 'ERR Invalid slot')
+  })
+
+  test('a command over several of them is refused in a cluster, and only there', async (t) => {
+    const [desk] = await desks(t, addresses.slice(0, 1))
+    for (const name of ['{s}a', '{s}b', 'c']) await desk!.ask('ID.CREATE', name, 'KIND', 'sequence')
+    const refusal = "CROSSSLOT Keys in request don't hash to the same slot"
+    for (const command of ['MGET', 'EXISTS', 'DEL', 'UNLINK'])
+      assert.equal(await desk!.error(command, '{s}a', 'c'), refusal)
+    assert.deepEqual(await desk!.ask('MGET', '{s}a', '{s}b'), [null, null])
+    assert.equal(await desk!.ask('DEL', '{s}a', '{s}b'), 2)
+    assert.equal(await new Desk().ask('EXISTS', 'a', 'b'), 0)
+  })
+})
+
+describe('demotion', () => {
+  test('CLUSTER FAILOVER hands everything over, and TAKEOVER takes part again', async (t) => {
+    const [first, second] = await startNodes(t, addresses.slice(0, 2))
+    const desk = deskOf(first!)
+    const leads = (cluster: Cluster) => cluster.status().nodes.find(({ isSelf }) => isSelf)!.leads
+    assert.equal(leads(first!), 4)
+    assert.equal(await desk.ask('CLUSTER', 'FAILOVER'), 'OK')
+    await until(() => leads(second!) === 8)
+    assert.equal(leads(first!), 0)
+    assert.equal(await desk.ask('CLUSTER', 'FAILOVER', 'TAKEOVER'), 'OK')
+    await until(() => isSettled(first!, 2) && isSettled(second!, 2) && leads(first!) === 4)
+  })
+
+  test('is refused where nobody could take over, and not when it is forced', async (t) => {
+    const [only] = await startNodes(t, addresses.slice(0, 1))
+    const desk = deskOf(only!)
+    assert.match(await desk.error('CLUSTER', 'FAILOVER'), /^ERR no other node could take over/)
+    assert.equal(await desk.ask('CLUSTER', 'FAILOVER', 'FORCE'), 'OK')
+    assert.equal(fieldsOf(await desk.ask('CLUSTER', 'INFO')).cluster_slots_ok, '16384')
+    assert.equal(await desk.error('CLUSTER', 'FAILOVER', 'NOW'), 'ERR syntax error')
+  })
+})
+
+function fieldsOf(text: unknown): Record<string, string> {
+  return Object.fromEntries(
+    String(text)
+      .trimEnd()
+      .split('\r\n')
+      .map((line) => line.split(':')),
+  )
+}
+
+function pairs(numbers: readonly number[]): [number, number][] {
+  return Array.from({ length: numbers.length / 2 }, (_, at) => [numbers[at * 2]!, numbers[at * 2 + 1]!])
+}
+
+function byFirst(a: readonly unknown[], b: readonly unknown[]): number {
+  return Number(a[0]) - Number(b[0])
+}
