@@ -52,7 +52,7 @@ export class Advance {
   ): Promise<number | undefined> {
     for (let each = 0; each < tries; each++) {
       const begun = await this.#begin(ifRegressed)
-      if (begun === 'sound') return 0
+      if (begun === 'sound') return undefined
       if (begun === undefined) continue
       const mended = mend === undefined ? begun : await this.#mend(begun, mend)
       if (mended === undefined) continue
@@ -70,7 +70,8 @@ export class Advance {
   async #begin(ifRegressed: boolean): Promise<Known | 'sound' | undefined> {
     const { header, state } = await this.#takeTurn()
     // Whatever changes the state after this look makes what follows come too late.
-    if (ifRegressed && this.#store.history.wrong === undefined) return 'sound'
+    const isSound = this.#store.history.wrong === undefined && state?.state.phase === 'open'
+    if (ifRegressed && isSound) return 'sound'
     const before = state?.state ?? this.#store.history.known.state
     const closed: State = { ...before, cluster: header.clusterId, phase: 'advancing', note: this.#id }
     const first = await this.#change({ state: closed, revision: state?.revision ?? 0n }, closed, [])
