@@ -108,8 +108,11 @@ export class EngineCatalogue implements Catalogue {
   async define(name: string, input: GeneratorInput): Promise<void> {
     const options = parseOptions(input)
     // One at a time with look-ups, so that none of them finds nothing and remembers it after this.
-    await this.#exclusively(name, () => this.#records.create(name, options))
+    const { record } = await this.#exclusively(name, () => this.#records.create(name, options))
     this.#absent.delete(name)
+    const open = this.#open.get(name)
+    // What was served as its row says is served as the record says from here on, before the watch tells.
+    if (open?.version === rowVersion && !isRow(record)) await this.#close(name, altered(name), open)
   }
 
   async alter(

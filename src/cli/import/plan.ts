@@ -83,7 +83,8 @@ function problemOf(
   isLive: boolean,
   maxId: bigint | undefined,
 ): string | undefined {
-  if (isLive) return 'a generator of this name exists already, and issues ids of its own'
+  if (isLive)
+    return 'a generator of this name exists already; where it was only laid over this row, drop it first'
   if (!isKey(schema, key) || movedKey(schema, key) === undefined)
     return 'its name leaves no room to take it out of service; shorten it'
   if (bound < 0n) return `it stands at ${bound}; ids are 0 or more`

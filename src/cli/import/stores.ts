@@ -61,7 +61,7 @@ function placeOf(url: string): string | undefined {
   try {
     const { hostname, port, pathname, searchParams } = new URL(`${scheme}:${rest}`)
     const socket = searchParams.get('socket')
-    return `${scheme}:${socket ?? `${hostname}:${port || defaultPort}`}${pathname}`
+    return `${scheme}:${socket ?? `${hostname.toLowerCase()}:${port || defaultPort}`}${pathname}`
   } catch {
     return undefined
   }

@@ -117,9 +117,9 @@ for (const server of servers) {
     const bench = await legacyBench(t, server, 'tinyid')
     await bench.add({ key: 'odd', bound: 1001n, step: 50, increment: 2, offset: 1 })
     const [one, two] = [await open(t, bench), await open(t, bench)]
+    let last = await (await one.open('odd')).next()
     const strict = await one.open('odd', { kind: 'sequence' })
     const other = await two.open('odd')
-    let last = 0n
     for (const generator of [strict, other, strict, other, other, strict]) {
       const id = await generator.next()
       assert.ok(id > last && id % 2n === 1n, `${id} after ${last}`)
