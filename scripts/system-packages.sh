@@ -11,6 +11,7 @@ mariadbd mariadb-server an engine, and a peer that benchmarks compare with
 psql postgresql an engine, and a peer that benchmarks compare with
 etcd etcd-server an engine
 nginx nginx-light a load balancer in front of a fleet
+openssl openssl certificates for servers that speak TLS
 strace strace makes fsync slow, or fail
 faketime faketime moves the clock of a real process
 LIST
