@@ -10,6 +10,7 @@ redis-cli redis-tools a real client, and redis-benchmark beside it
 mariadbd mariadb-server an engine, and a peer that benchmarks compare with
 psql postgresql an engine, and a peer that benchmarks compare with
 etcd etcd-server an engine
+etcdctl etcd-client snapshots of an engine, restored
 nginx nginx-light a load balancer in front of a fleet
 openssl openssl certificates for servers that speak TLS
 strace strace makes fsync slow, or fail
