@@ -120,8 +120,9 @@ function describeFailover(
       const raised = fleet.said.filter((line) => /^raised \d+ counters by 1000000 and accepted/.test(line))
       // MariaDB restores table by table: what is noticed half-way is overwritten, and noticed again.
       assert.ok(raised.length === 1 || raised.length === 2, fleet.said.join('\n'))
+      // A node that asks only after the bounds were raised has nothing to notice.
+      assert.ok(fleet.nodes.some((node) => node.regressions > 0))
       for (const node of fleet.nodes) {
-        assert.ok(node.regressions > 0)
         while (node.health().state !== 'ok') await pause(50)
       }
       await fleet.close()
