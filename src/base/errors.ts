@@ -123,13 +123,15 @@ const kinds = {
   UNAVAILABLE: {
     status: 503,
     retryable: true,
-    meaning: 'The engine could not be reached or failed; nothing was changed.',
+    meaning:
+      'The engine, or the leader that the request was sent on to, could not be reached or failed; nothing was changed.',
     remedy: 'Retry with a pause and look at the health of the engine.',
   },
   UNKNOWN: {
     status: 503,
     retryable: true,
-    meaning: 'The engine did not answer a write: it may or may not have been carried out.',
+    meaning:
+      'The engine, or the leader that the request was sent on to, did not answer: it may or may not have been carried out.',
     remedy: 'Read the state before repeating a change; ids are never affected, at most a gap stays.',
   },
   UNSAFE: {

@@ -11,6 +11,7 @@ import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { createCommands } from '../commands/all.ts'
+import type { CommandTable } from '../commands/table.ts'
 import { type HttpServer, type HttpServerOptions, startHttpServer } from '../http/server.ts'
 import { noTraffic } from '../http/traffic.ts'
 import type { CompatName } from '../node/compat-settings.ts'
@@ -19,6 +20,7 @@ import { type Address, addressText, isLoopback } from '../node/config-values.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
 import { version } from '../node/version.ts'
+import { clusterCommands, RespForwarder } from '../resp/forward.ts'
 import { type RespServer, startRespServer } from '../resp/server.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openLog } from './log.ts'
@@ -48,8 +50,9 @@ export async function runServer(config: Config): Promise<void> {
   const stop = stopAsked(log)
   const doors: Door[] = []
   try {
-    const resp = config.resp && (await openResp(node, config.resp, log))
-    if (resp) doors.push(resp)
+    const forwarder = config.forward ? new RespForwarder(systemClock, config.callTimeoutMs) : undefined
+    const resp = config.resp && (await openResp(node, config.resp, log, forwarder))
+    if (resp) doors.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
     const shared = httpOptions(node, log)
     const http = config.http && (await openHttp(shared, config.http, resp))
     if (http) doors.push(http)
@@ -67,12 +70,17 @@ export async function runServer(config: Config): Promise<void> {
   log.info('stopped')
 }
 
-async function openResp(node: FahaoNode, { host, port }: Address, log: Logger): Promise<RespServer> {
+async function openResp(
+  node: FahaoNode,
+  { host, port }: Address,
+  log: Logger,
+  forwarder: RespForwarder | undefined,
+): Promise<RespServer> {
   const { config, catalogue, server } = node
   const resp = await startRespServer({
     host,
     port,
-    table: createCommands(),
+    table: commandsOf(node, forwarder),
     context: (session) => ({ session, catalogue, server }),
     roundingGuard: config.roundingGuard,
     limits: {
@@ -92,12 +100,17 @@ async function openResp(node: FahaoNode, { host, port }: Address, log: Logger): 
   return resp
 }
 
+function commandsOf({ server }: FahaoNode, forwarder: RespForwarder | undefined): CommandTable {
+  const commands = createCommands()
+  return server.cluster === undefined ? commands : clusterCommands(commands, server.cluster, forwarder)
+}
+
 /** What all HTTP servers of this process have in common. */
 function httpOptions(node: FahaoNode, log: Logger): Omit<HttpServerOptions, 'host' | 'port'> {
   const { config } = node
   return {
     node,
-    names: config.httpNames,
+    names: namesOf(config),
     limits: {
       bodyMaxBytes: config.httpBodyMaxBytes,
       headerMaxBytes: config.httpHeaderMaxBytes,
@@ -108,6 +121,12 @@ function httpOptions(node: FahaoNode, log: Logger): Omit<HttpServerOptions, 'hos
     traffic: noTraffic(),
     log,
   }
+}
+
+/** Other nodes send requests on to the announced host, so it is one of ours wherever names are checked. */
+function namesOf({ http, httpNames, announceHttp }: Config): readonly string[] {
+  const checked = httpNames.length > 0 || (http !== undefined && isLoopback(http))
+  return checked && announceHttp !== undefined ? [...httpNames, announceHttp.host] : httpNames
 }
 
 function openHttp(

@@ -53,7 +53,8 @@ function unrecorded(id: string, resp: string): Pick<NodeStatus, 'id' | 'resp' | 
   return { id, resp, silentMs: 0 }
 }
 
-function addressOf(address: string): { host: string; port: number } {
+/** An announced `host:port`; the host without brackets. */
+export function addressOf(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':')
   return {
     host: address.slice(0, colon).replace(/^\[(.*)\]$/, '$1'),

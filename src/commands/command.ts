@@ -22,6 +22,7 @@ export type Reply =
   | SetReply
   | VerbatimText
   | Issued
+  | PassedOn
   | readonly Reply[]
 
 /** `+OK` and its like. */
@@ -64,6 +65,14 @@ export class Issued {
   readonly id: bigint
   constructor(id: bigint) {
     this.id = id
+  }
+}
+
+/** A whole reply as another node has encoded it for this very peer: its bytes are passed on as they are. */
+export class PassedOn {
+  readonly encoded: Uint8Array
+  constructor(encoded: Uint8Array) {
+    this.encoded = encoded
   }
 }
 

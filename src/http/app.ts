@@ -8,6 +8,7 @@ import { answerFailuresAsSpring, mountCompatApis } from './compat/mount.ts'
 import { docsOperation } from './console/docs-page.ts'
 import { landingOperation } from './console/landing.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
+import { forwardMoved } from './forward.ts'
 import { advanceOperation } from './native/advance.ts'
 import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
@@ -78,6 +79,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const guard = makeGuard(options.host, options.names)
   app.addHook('onRequest', (request, _, done) => done(guard(request)))
   readJsonOnly(app)
+  if (node.server.cluster !== undefined) forwardMoved(app, node.server.cluster, node.config.callTimeoutMs)
   const traffic = options.traffic ?? noTraffic()
   countTraffic(app, traffic)
   const compat = mountCompatApis(app, node, options.compat ?? [], log)

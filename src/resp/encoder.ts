@@ -1,7 +1,15 @@
 /** Replies → bytes, in RESP2 and RESP3. */
 import { unreachable } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
-import { Issued, MapReply, type Reply, SetReply, SimpleString, VerbatimText } from '../commands/command.ts'
+import {
+  Issued,
+  MapReply,
+  PassedOn,
+  type Reply,
+  SetReply,
+  SimpleString,
+  VerbatimText,
+} from '../commands/command.ts'
 import type { Output } from './output.ts'
 import { readExactlyMax, type WideIds } from './rounding.ts'
 
@@ -19,6 +27,7 @@ export function encode(output: Output, reply: Reply, encoding: Encoding): void {
   if (reply === null) return output.ascii(three ? '_\r\n' : '$-1\r\n')
   if (typeof reply === 'boolean') return output.ascii(booleanText(reply, three))
   if (reply instanceof Issued) return encodeIssued(output, reply.id, encoding.wideIds)
+  if (reply instanceof PassedOn) return output.encoded(reply.encoded)
   if (reply instanceof SimpleString) return output.oneLine('+', reply.text)
   if (reply instanceof Uint8Array) return output.bytes('$', reply)
   if (isArray(reply)) return encodeItems(output, '*', reply, encoding)

@@ -70,6 +70,13 @@ export class Output {
     this.#endLine()
   }
 
+  /** A whole reply that is encoded already. */
+  encoded(bytes: Uint8Array): void {
+    this.#reserve(bytes.length)
+    this.#buffer.set(bytes, this.length)
+    this.length += bytes.length
+  }
+
   /** Text as the rest of one line, whatever it holds: CR and LF become spaces. */
   oneLine(introducer: string, text: string): void {
     const line = `${introducer}${text.replaceAll(/[\r\n]/g, ' ')}\r\n`

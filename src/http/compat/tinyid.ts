@@ -116,7 +116,8 @@ async function answer(
     if (!tokens.opens(token, bizType)) return form.failure(5, 'token is error')
     return await issue()
   } catch (error) {
-    if (!(error instanceof FahaoError)) throw error
+    // MOVED is for the leader to answer.
+    if (!(error instanceof FahaoError) || error.code === 'MOVED') throw error
     return form.failure(
       6,
       hasCode(error, 'NOGENERATOR') ? `can not find biztype:${bizType}` : describe(error),

@@ -1,0 +1,133 @@
+/**
+ * Any node will do: a request for a generator that is led elsewhere is sent on to its leader, once.
+ *
+ * Invariants
+ *  1. A request is sent on at most once: one that was is answered here or not at all.
+ *  2. No request is sent on twice: whose answer got lost is told UNKNOWN, and an id that it drew is a gap.
+ */
+import { Agent, type ClientRequest, type IncomingMessage, request as sendRequest } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { describe, FahaoError } from '../base/errors.ts'
+import { Moved, type MovedDetails } from '../base/moved.ts'
+import { answerHere } from '../commands/cluster-hop.ts'
+import { addressOf } from '../commands/cluster-table.ts'
+import type { ClusterView } from '../commands/context.ts'
+import { goneSignal } from './gone-signal.ts'
+
+/** Says that another node has sent the request on. */
+const mark = 'fahao-forwarded'
+/** What the leader should know of the request, and the client of the answer. */
+const requestHeaders = ['accept', 'authorization', 'content-type'] as const
+const answerHeaders = ['cache-control', 'content-type', 'fahao-error', 'location', 'retry-after'] as const
+const socketsMax = 256
+
+/** Has requests that `app`'s handlers refuse as MOVED answered by the leader. Call it before any route is added. */
+export function forwardMoved(app: FastifyInstance, cluster: ClusterView, timeoutMs: number): void {
+  const agent = new Agent({ keepAlive: true, maxSockets: socketsMax })
+  app.addHook('onClose', async () => agent.destroy())
+  app.addHook('onRoute', (route) => {
+    const handler = route.handler
+    const hop = (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+      if (!(error instanceof Moved)) throw error
+      if (request.headers[mark] !== undefined) {
+        return answerHere(cluster, error, () => handler.call(app, request, reply))
+      }
+      return sendOn({ agent, timeoutMs }, error.details, request, reply)
+    }
+    route.handler = hopping(handler, hop)
+  })
+}
+
+function hopping(
+  handler: RouteHandlerMethod,
+  hop: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
+): RouteHandlerMethod {
+  return function (request, reply) {
+    try {
+      const answer: unknown = handler.call(this, request, reply)
+      return answer instanceof Promise ? answer.catch((error) => hop(error, request, reply)) : answer
+    } catch (error) {
+      return hop(error, request, reply)
+    }
+  }
+}
+
+type Way = { readonly agent: Agent; readonly timeoutMs: number }
+type Answer = { readonly head: IncomingMessage; readonly body: Buffer }
+
+async function sendOn(
+  way: Way,
+  { http }: MovedDetails,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  if (http === undefined) {
+    throw new FahaoError('UNAVAILABLE', 'the leader of this generator serves no HTTP; retry')
+  }
+  const { head, body } = await ask(way, http, request, goneSignal(reply))
+  reply.code(head.statusCode!)
+  for (const name of answerHeaders) {
+    const value = head.headers[name]
+    if (value !== undefined) reply.header(name, value)
+  }
+  return reply.send(body.length === 0 ? undefined : body)
+}
+
+function ask(
+  { agent, timeoutMs }: Way,
+  leader: string,
+  request: FastifyRequest,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { host, port } = addressOf(leader)
+  const body = bodyOf(request)
+  return new Promise((resolve, reject) => {
+    const headers: Record<string, string | number> = {
+      [mark]: '1',
+      'content-length': Buffer.byteLength(body),
+    }
+    for (const name of requestHeaders) {
+      const value = request.headers[name]
+      if (value !== undefined) headers[name] = value
+    }
+    const { method, url: path } = request
+    const sent = sendRequest({ agent, host, port, method, path, headers, signal, timeout: timeoutMs })
+    const connected = watchConnection(sent)
+    const fail = (error: unknown) => reject(failure(leader, connected(), error))
+    sent.on('timeout', () => sent.destroy(new Error(`nothing for ${timeoutMs} ms`)))
+    sent.on('error', fail)
+    sent.on('response', (head) => {
+      const chunks: Buffer[] = []
+      head.on('data', (chunk: Buffer) => chunks.push(chunk))
+      head.on('end', () => resolve({ head, body: Buffer.concat(chunks) }))
+      head.on('error', fail)
+    })
+    sent.end(body)
+  })
+}
+
+/** Whether the leader may have seen the request. */
+function watchConnection(sent: ClientRequest): () => boolean {
+  let connected = false
+  const onConnect = () => {
+    connected = true
+  }
+  sent.on('socket', (socket) => {
+    if (socket.connecting) socket.once('connect', onConnect)
+    else onConnect()
+  })
+  return () => connected
+}
+
+function failure(leader: string, connected: boolean, error: unknown): FahaoError {
+  const reason = describe(error)
+  return connected
+    ? new FahaoError('UNKNOWN', `the leader at ${leader} did not answer (${reason}); retry`)
+    : new FahaoError('UNAVAILABLE', `the leader at ${leader} cannot be reached (${reason}); retry`)
+}
+
+/** The body as it was read here: the leader reads the same. */
+function bodyOf({ body }: FastifyRequest): string {
+  if (body === undefined || body === null) return ''
+  return typeof body === 'string' ? body : JSON.stringify(body)
+}
