@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import { systemClock } from '../../../src/base/clock.ts'
+import { FahaoError } from '../../../src/base/errors.ts'
+import { Moved } from '../../../src/base/moved.ts'
+import {
+  type Command,
+  Issued,
+  MapReply,
+  ok,
+  type Reply,
+  VerbatimText,
+} from '../../../src/commands/command.ts'
+import type { ClusterView } from '../../../src/commands/context.ts'
+import { CommandTable } from '../../../src/commands/table.ts'
+import { clusterCommands, RespForwarder } from '../../../src/resp/forward.ts'
+import { ReplyCutter } from '../../../src/resp/forward-replies.ts'
+import type { RespServer } from '../../../src/resp/server.ts'
+import { frame, Peer, serve } from './peer.ts'
+
+const common = { flags: [], permission: 'connection', group: 'generic', summary: '', reply: '' } as const
+const wide = 2n ** 60n
+
+/** A node that leads, or holds another for the leader. */
+class Node {
+  /** `host:port` of the one that is held for the leader; undefined: this node. */
+  leader: string | undefined
+  /** What a look at the engine changes that to. */
+  foundLeader: string | undefined
+  looks = 0
+  next = 1n
+  readonly asked: string[] = []
+  server!: RespServer
+
+  get address(): string {
+    return `127.0.0.1:${this.server.port}`
+  }
+
+  async start(t: TestContext, forward: boolean, timeoutMs = 5000): Promise<this> {
+    const forwarder = forward ? new RespForwarder(systemClock, timeoutMs) : undefined
+    t.after(() => forwarder?.close())
+    const table = new CommandTable(this.#commands())
+    const options = { table: clusterCommands(table, this.#cluster(), forwarder) }
+    this.server = (await serve(t, options)).server
+    return this
+  }
+
+  #cluster(): ClusterView {
+    const leadWithin = async (_slot: number, _waitMs: number, sentHere: boolean) => {
+      assert.equal(sentHere, true)
+      this.looks++
+      this.leader = this.foundLeader
+      return { state: this.leader === undefined ? 'here' : 'elsewhere' }
+    }
+    return { leadWithin } as unknown as ClusterView
+  }
+
+  #commands(): Command[] {
+    const keyed = (
+      name: string,
+      arity: number,
+      answer: (text: string) => Reply | Promise<Reply>,
+    ): Command => ({
+      ...common,
+      name,
+      arity,
+      keys: [1, 1, 1],
+      overlaps: () => true,
+      handler: (_, args) => {
+        const text = args.text(args.length - 1)
+        this.asked.push(text)
+        if (this.leader !== undefined) throw new Moved({ slot: 1234, resp: this.leader, http: undefined })
+        return answer(text)
+      },
+    })
+    return [
+      keyed('next', 2, () => new Issued(this.next++)),
+      keyed('later', 2, async (text) => text),
+      keyed('wide', 2, () => new Issued(wide)),
+      keyed('map', 2, (text) => new MapReply([[text, [null, true, new VerbatimText('x')]]])),
+      keyed('echo', 3, (text) => text),
+      keyed('never', 2, () => new Promise(() => {})),
+      keyed('fail', 2, () => {
+        throw new FahaoError('DRY', 'nothing in hand')
+      }),
+      { ...common, name: 'ping', arity: -1, keys: [0, 0, 0], handler: () => ok },
+      {
+        ...common,
+        name: 'hello',
+        arity: 2,
+        keys: [0, 0, 0],
+        handler: ({ session }, args) => {
+          session.protocol = args.text(0) === '3' ? 3 : 2
+          return ok
+        },
+      },
+      {
+        ...common,
+        name: 'client',
+        arity: -2,
+        keys: [0, 0, 0],
+        subcommands: [
+          {
+            ...common,
+            name: 'setinfo',
+            arity: 4,
+            keys: [0, 0, 0],
+            handler: ({ session }, args) => {
+              session.libraryName = args.text(1)
+              return ok
+            },
+          },
+        ],
+      },
+    ]
+  }
+}
+
+/** One node that leads and one that forwards to it, and a client of the latter. */
+async function pair(t: TestContext): Promise<{ leader: Node; other: Node; peer: Peer }> {
+  const leader = await new Node().start(t, true)
+  const other = await new Node().start(t, true)
+  other.leader = leader.address
+  return { leader, other, peer: await Peer.to(other.server) }
+}
+
+describe('a request for a generator that is led elsewhere', () => {
+  it('is refused with the address of the leader where nothing is forwarded', async (t) => {
+    const node = await new Node().start(t, false)
+    node.leader = '10.0.0.1:7379'
+    const peer = await Peer.to(node.server)
+    await peer.ask(frame('NEXT', 'a'), '-MOVED 1234 10.0.0.1:7379\r\n')
+    node.leader = '[fd00::3]:7379'
+    await peer.ask(frame('NEXT', 'a'), '-MOVED 1234 fd00::3:7379\r\n')
+  })
+
+  it('is answered by the leader, in the place that it has in a pipeline', async (t) => {
+    const { leader, peer } = await pair(t)
+    leader.next = 41n
+    await peer.ask(
+      frame('NEXT', 'a') + frame('PING') + frame('LATER', 'b') + frame('FAIL', 'c') + frame('NEXT', 'a'),
+      ':41\r\n+OK\r\n$1\r\nb\r\n-DRY nothing in hand\r\n:42\r\n',
+    )
+  })
+
+  it('is answered as the leader would answer this very client, in either protocol', async (t) => {
+    const { leader, other } = await pair(t)
+    for (const hello of ['', frame('HELLO', '3')]) {
+      for (const library of ['', frame('CLIENT', 'SETINFO', 'LIB-NAME', 'ioredis')]) {
+        for (const request of [frame('MAP', 'k'), frame('WIDE', 'k'), frame('ECHO', 'k', '发\r\n号')]) {
+          const replies: string[] = []
+          for (const { server } of [leader, other]) {
+            const peer = await Peer.to(server)
+            if (hello) await peer.ask(hello, '+OK\r\n')
+            if (library) await peer.ask(library, '+OK\r\n')
+            // Replies have no common end; PING's has.
+            peer.send(request + frame('PING'))
+            while (!peer.received.endsWith('+OK\r\n'))
+              await new Promise((resolve) => peer.socket.once('data', resolve))
+            replies.push(peer.received)
+          }
+          assert.equal(replies[1], replies[0])
+        }
+      }
+    }
+  })
+
+  it('keeps its bytes while it waits behind others', async (t) => {
+    const { peer } = await pair(t)
+    const long = 'x'.repeat(30_000)
+    const requests = Array.from({ length: 200 }, (_, at) => frame('ECHO', 'k', `${at}${long}`))
+    peer.send(requests.join(''))
+    await peer.expect(
+      Array.from({ length: 200 }, (_, at) => `$${30_000 + String(at).length}\r\n${at}${long}\r\n`).join(''),
+    )
+  })
+
+  it('makes one hop: who got it by mistake looks again, and answers', async (t) => {
+    const { leader, other, peer } = await pair(t)
+    leader.leader = other.address
+    leader.foundLeader = undefined
+    await peer.ask(frame('NEXT', 'a'), ':1\r\n')
+    assert.equal(leader.looks, 1)
+    assert.deepEqual(other.asked, ['a'])
+  })
+
+  it('is never sent in a circle: nobody answers, and the client may retry', async (t) => {
+    const { leader, other, peer } = await pair(t)
+    leader.leader = other.address
+    leader.foundLeader = other.address
+    await peer.ask(frame('NEXT', 'a'), '-CLUSTERDOWN Hash slot not served\r\n')
+    assert.equal(leader.looks, 1)
+    assert.deepEqual(other.asked, ['a'])
+  })
+
+  it('gets a retryable error when the leader cannot be reached, and goes through once it can', async (t) => {
+    const { leader, other, peer } = await pair(t)
+    const address = leader.address
+    await leader.server.close(0)
+    assert.match(
+      await peer.line(frame('NEXT', 'a')),
+      /^-UNAVAILABLE the leader at 127\.0\.0\.1:\d+ cannot be reached/,
+    )
+    const next = await new Node().start(t, true)
+    assert.notEqual(next.address, address)
+    other.leader = next.address
+    await peer.ask(frame('NEXT', 'a'), ':1\r\n')
+  })
+
+  it('is not sent again when the reply is lost', async (t) => {
+    const { leader, peer } = await pair(t)
+    await peer.ask(frame('NEXT', 'a'), ':1\r\n')
+    peer.send(frame('NEVER', 'a'))
+    while (!leader.asked.includes('a') || leader.asked.length < 2) await new Promise(setImmediate)
+    await leader.server.close(0)
+    assert.match(await peer.line(''), /^-UNKNOWN the leader at .* did not answer .*retry\r\n$/)
+    assert.deepEqual(leader.asked, ['a', 'a'])
+  })
+
+  it('waits for a leader that says nothing only so long', async (t) => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    t.after(() => void silent.close())
+    await new Promise((resolve) => silent.once('listening', resolve))
+    const other = await new Node().start(t, true, 100)
+    other.leader = `127.0.0.1:${(silent.address() as { port: number }).port}`
+    const peer = await Peer.to(other.server)
+    assert.match(await peer.line(frame('NEXT', 'a')), /^-UNKNOWN .*nothing for 100 ms/)
+    peer.socket.destroy()
+  })
+})
+
+describe('cutting a stream into replies', () => {
+  const line = fc.constantFrom('+OK\r\n', '-ERR x\r\n', ':-5\r\n', '(123\r\n', '_\r\n', '#t\r\n', ',1.5\r\n')
+  const bulk = fc
+    .tuple(fc.constantFrom('$', '=', '!'), fc.stringMatching(/^[a-z\r\n$*+]{0,20}$/))
+    .map(([type, text]) => `${type}${text.length}\r\n${text}\r\n`)
+  const { reply } = fc.letrec<{ reply: string }>((tie) => ({
+    reply: fc.oneof(
+      { maxDepth: 3 },
+      line,
+      bulk,
+      fc.constantFrom('$-1\r\n', '*-1\r\n', '*0\r\n'),
+      fc
+        .tuple(fc.constantFrom('*', '~', '>'), fc.array(tie('reply'), { maxLength: 3 }))
+        .map(([type, items]) => `${type}${items.length}\r\n${items.join('')}`),
+      fc
+        .array(fc.tuple(tie('reply'), tie('reply')), { maxLength: 3 })
+        .map((pairs) => `%${pairs.length}\r\n${pairs.flat().join('')}`),
+    ),
+  }))
+
+  it('finds the replies that were sent, wherever the stream is cut', () => {
+    fc.assert(
+      fc.property(
+        fc.array(reply, { maxLength: 5 }),
+        fc.array(fc.nat(40), { maxLength: 20 }),
+        (replies, sizes) => {
+          const stream = Buffer.from(replies.join(''))
+          const cutter = new ReplyCutter()
+          const found: string[] = []
+          let at = 0
+          for (const size of [...sizes, stream.length]) {
+            for (const each of cutter.push(stream.subarray(at, at + size))) found.push(each.toString())
+            at += size
+          }
+          assert.deepEqual(found, replies)
+        },
+      ),
+    )
+  })
+
+  it('gives up where there is no reply', () => {
+    for (const stream of ['HTTP/1.1 400\r\n', '$x\r\n', '*-2\r\n', '\r\n']) {
+      assert.throws(() => new ReplyCutter().push(Buffer.from(stream)), /no reply starts with/)
+    }
+  })
+})
