@@ -80,7 +80,7 @@ type Rounds = ReadonlyMap<Contender, readonly Measured[]>
 type Times = Record<'rounds' | 'seconds' | 'pacedRounds' | 'pacedSeconds', number>
 
 const quickTimes: Times = { rounds: 2, seconds: 0.3, pacedRounds: 1, pacedSeconds: 0.7 }
-const fullTimes: Times = { rounds: 4, seconds: 0.5, pacedRounds: 8, pacedSeconds: 1 }
+const fullTimes: Times = { rounds: 4, seconds: 0.5, pacedRounds: 6, pacedSeconds: 1 }
 
 /** PostgreSQL, then MariaDB. */
 export async function database(_: Lifetime, { quick }: Effort): Promise<Section[]> {
