@@ -30,6 +30,8 @@ export class Checker {
   readonly #fences = new Map<string, bigint>()
   /** Node ids of each machine's program, as they wrote them. */
   readonly #machineOf = new Map<string, string>()
+  /** When each node's record was last renewed, in true µs. */
+  readonly renewedUs = new Map<string, number>()
   #calmSinceUs: number | undefined
 
   constructor(world: World, store: MemoryStore) {
@@ -127,6 +129,7 @@ export class Checker {
     const owner = this.#machineOf.get(id) ?? machine.name
     if (owner !== machine.name) this.#fail(`${machine.name} renewed the record of ${owner}`)
     this.#machineOf.set(id, owner)
+    this.renewedUs.set(id, this.#world.nowUs)
   }
 
   #shard(machine: Machine, key: string, next: Leadership): void {

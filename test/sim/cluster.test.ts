@@ -10,7 +10,7 @@ import { simulate } from './scenario.ts'
 
 const one = process.env.FAHAO_SIM_SEED
 const first = Number(one ?? process.env.FAHAO_SIM_FIRST ?? 0)
-const count = one === undefined ? Number(process.env.FAHAO_SIM_SEEDS ?? 100) : 1
+const count = one === undefined ? Number(process.env.FAHAO_SIM_SEEDS ?? 80) : 1
 
 test(`${count} clusters keep order and come back, seeds from ${first}`, async (t) => {
   let issued = 0

@@ -136,16 +136,30 @@ export const allFaults: Readonly<Record<string, Fault>> = {
     await world.pass(5000)
   },
 
-  async 'stop for a lease, others slow'(simulation) {
-    const { world, options } = simulation
-    const stopped = one(simulation)
-    for (const { link } of simulation.processes)
-      if (link !== stopped.link) link.answerMs = world.between(50, 250)
+  async 'back while being declared dead'(simulation) {
+    const { world, options, checker } = simulation
+    const { machine, link, cluster } = one(simulation)
+    const answerMs = world.between(40, 120)
+    for (const other of simulation.processes) if (other.link !== link) other.link.answerMs = answerMs
     await world.pass(1000)
-    stopped.machine.stop()
-    await world.pass(options.leaseTtlMs + options.marginMs + world.between(-900, 500))
-    stopped.machine.goOn()
+    machine.stop()
+    await world.pass(50)
+    // The last look of those who wait for it has been carried out, and its answer is on the way.
+    const silentMs = (world.nowUs - checker.renewedUs.get(cluster.nodeId)!) / 1000
+    const deadlineMs = options.leaseTtlMs + options.marginMs - silentMs
+    await world.pass(deadlineMs + world.between(-20, answerMs))
+    machine.goOn()
     await world.pass(2000)
+  },
+
+  async 'moves with slow answers'(simulation) {
+    const { world } = simulation
+    const { link } = one(simulation)
+    link.answerMs = world.between(100, 900)
+    for (let move = 0; move < 4; move++) {
+      wish(simulation)
+      await world.pass(world.between(200, 1500))
+    }
   },
 
   async 'slow, then stop'(simulation) {

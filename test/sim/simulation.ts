@@ -143,7 +143,7 @@ export class Simulation {
     const { world } = this
     const slots = new Map<number, string>()
     while (!this.#over) {
-      await world.pass(world.between(1, 60))
+      await world.pass(world.between(1, 80))
       const generator = world.pick(this.generators)
       const sentUs = world.nowUs
       const answer = await this.#request(generator, slots)
