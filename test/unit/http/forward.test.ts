@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:net'
+import { describe, type TestContext, test } from 'node:test'
+import { Moved } from '../../../src/base/moved.ts'
+import type { ClusterView } from '../../../src/commands/context.ts'
+import { startHttpServer } from '../../../src/http/server.ts'
+import type { CompatName } from '../../../src/node/compat-settings.ts'
+import { fakeNode } from './fake-node.ts'
+
+type Options = { readonly compat?: readonly CompatName[]; readonly timeoutMs?: number }
+
+/** A node with a generator `order` that it leads, or not. */
+async function start(t: TestContext, { compat = [], timeoutMs = 5000 }: Options = {}) {
+  const node = fakeNode()
+  const order = node.catalogue.add('order', { kind: 'sequence' })
+  const state = { looks: 0, foundHere: true }
+  const cluster = {
+    async leadWithin(_slot: number, _waitMs: number, sentHere: boolean) {
+      assert.equal(sentHere, true)
+      state.looks++
+      if (state.foundHere) leads()
+      return { state: state.foundHere ? 'here' : 'elsewhere' }
+    },
+  } as unknown as ClusterView
+  const served = {
+    ...node,
+    config: { ...node.config, callTimeoutMs: timeoutMs },
+    server: { ...node.server, cluster },
+  }
+  const server = await startHttpServer({ node: served, host: '127.0.0.1', port: 0, compat })
+  t.after(() => server.close(0))
+  const address = `127.0.0.1:${server.port}`
+
+  function leads(): void {
+    order.dry = false
+    order.failure = undefined
+  }
+  /** From now on it holds the node at `http` for the leader. */
+  function follows(http: string | undefined): void {
+    order.dry = true
+    order.failure = new Moved({ slot: 1234, resp: '127.0.0.1:1', http })
+  }
+  const ask = (path: string, init?: RequestInit) => fetch(`http://${address}${path}`, init)
+  const post = (path: string, init?: RequestInit) => ask(path, { method: 'POST', ...init })
+  return { node, order, address, follows, ask, post, state, server }
+}
+
+async function pair(t: TestContext, options: Options = {}) {
+  const leader = await start(t, options)
+  const other = await start(t, options)
+  other.follows(leader.address)
+  return { leader, other }
+}
+
+describe('a request for a generator that is led elsewhere', () => {
+  test('is answered by any node, as the leader answers it', async (t) => {
+    const { leader, other } = await pair(t)
+    leader.order.next = 41n
+    const answer = await other.post('/v1/generators/order/next?count=2')
+    assert.equal(answer.status, 200)
+    assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
+    assert.equal(await answer.text(), '{"ids":["41","42"]}\n')
+    const text = await other.post('/v1/generators/order/next', { headers: { accept: 'text/plain' } })
+    assert.equal(await text.text(), '43\n')
+    const ranges = await other.post('/v1/generators/order/range?count=10')
+    assert.deepEqual(await ranges.json(), { ranges: [{ start: '44', end: '54' }] })
+    assert.equal(other.order.issued, 0)
+  })
+
+  test('gets the leader’s errors with status, code and Retry-After', async (t) => {
+    const { leader, other } = await pair(t)
+    leader.node.catalogue.generators.delete('order')
+    const answer = await other.post('/v1/generators/order/next')
+    assert.equal(answer.status, 404)
+    assert.match(answer.headers.get('content-type')!, /^application\/problem\+json/)
+    assert.equal(((await answer.json()) as { code: string }).code, 'NOGENERATOR')
+  })
+
+  test('is answered for those who speak Leaf or IdBuilder, too', async (t) => {
+    const { leader, other } = await pair(t, { compat: ['leaf', 'idbuilder'] })
+    leader.order.next = 7n
+    assert.equal(await (await other.ask('/api/segment/get/order')).text(), '7')
+    assert.equal(await (await other.ask('/id-builder/increase-seq-id?code=order')).text(), '8')
+    assert.equal(other.order.issued, 0)
+  })
+
+  test('makes one hop: who got it by mistake looks again, and answers', async (t) => {
+    const { leader, other } = await pair(t)
+    leader.follows(other.address)
+    assert.equal(await (await other.post('/v1/generators/order/next')).text(), '{"ids":["1"]}\n')
+    assert.equal(leader.state.looks, 1)
+  })
+
+  test('is never sent in a circle: nobody answers, and the client may retry', async (t) => {
+    const { leader, other } = await pair(t)
+    leader.follows(other.address)
+    leader.state.foundHere = false
+    const answer = await other.post('/v1/generators/order/next')
+    assert.equal(answer.status, 503)
+    assert.equal(answer.headers.get('retry-after'), '1')
+    const { code, retryable } = (await answer.json()) as { code: string; retryable: boolean }
+    assert.deepEqual([code, retryable], ['CLUSTERDOWN', true])
+    assert.deepEqual([leader.state.looks, other.state.looks], [1, 0])
+  })
+
+  test('gets a retryable error when the leader cannot be reached, or serves no HTTP', async (t) => {
+    const { leader, other } = await pair(t)
+    await leader.server.close(0)
+    for (const address of [leader.address, undefined]) {
+      other.follows(address)
+      const answer = await other.post('/v1/generators/order/next')
+      assert.equal(answer.status, 503)
+      assert.equal(((await answer.json()) as { code: string }).code, 'UNAVAILABLE')
+    }
+  })
+
+  test('waits for a leader that says nothing only so long, and tells that the outcome is unknown', async (t) => {
+    const silent = await listening(t)
+    const other = await start(t, { timeoutMs: 100 })
+    other.follows(`127.0.0.1:${(silent.address() as { port: number }).port}`)
+    const answer = await other.post('/v1/generators/order/next')
+    assert.equal(answer.status, 503)
+    assert.equal(((await answer.json()) as { code: string }).code, 'UNKNOWN')
+  })
+})
+
+/** A server that takes connections and says nothing. */
+async function listening(t: TestContext): Promise<Server> {
+  const silent = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
+  t.after(() => void silent.close())
+  await new Promise((resolve) => silent.once('listening', resolve))
+  return silent
+}
