@@ -21,7 +21,7 @@ for (const [name, start] of Object.entries(databases)) {
       await create(await nodes[0]!.connect(), 'order', 'sequence')
       const load = new Load()
       const one: Ask = { generator: 'order', command: ['INCR', 'order'] }
-      const many: Ask = { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 100] }
+      const many: Ask = { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 500] }
       load.hop(
         nodes.map(({ resp }) => resp),
         [...Array<Ask>(24).fill(one), ...Array<Ask>(8).fill(many)],
