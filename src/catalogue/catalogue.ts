@@ -7,9 +7,10 @@ import type { GeneratorInput } from './options.ts'
 
 /**
  * How the ids of a generator are issued here, as ID.INFO shows it. `local`: in strict order, from what this process
- * has in hand; `group commit`: in strict order, with a reserve for each batch of requests; `node`: in order per node.
+ * has in hand; `group commit`: in strict order, with a reserve for each batch of requests; `leader`: in strict order, by
+ * the node of the cluster that leads it, this one or another; `node`: in order per node.
  */
-export type Mode = 'local' | 'group commit' | 'node'
+export type Mode = 'local' | 'group commit' | 'leader' | 'node'
 
 /** A generator in use on this node. */
 export interface Generator {
@@ -33,6 +34,11 @@ export interface Generator {
   text(id: bigint): string
   /** The id in a text that `text` made; ERR when it is none. */
   parse(text: string): bigint
+  /**
+   * The generator on the node that can tell what it has issued: this one, or what takes its place here. Waits as `draw`
+   * does for this node to lead it; rejects with MOVED where another does, and with CLUSTERDOWN.
+   */
+  here(): Promise<Generator>
   /**
    * Moves a strict generator so that its next id is the first above `newest`; ERR when ids above it may have
    * been issued. Durable when it resolves.

@@ -5,7 +5,9 @@
  *  1. At most one issuer of a name is open in this process: the next opens when the one before has closed.
  *  2. A generator whose record has changed is closed here as soon as the watch tells, also while it is being
  *     opened, and the counter refuses its reserves from the moment on at which the new incarnation has sealed it.
- *  3. Memory grows with the generators in use, not with those defined.
+ *  3. In a cluster, a strict generator is one of this node's only as long as it leads it: when that ends, a standby has
+ *     taken its place before anything else runs.
+ *  4. Memory grows with the generators in use, not with those defined.
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
@@ -16,6 +18,7 @@ import type { Definition } from './definition.ts'
 import { GeneratorRecords, noGenerator } from './generator-records.ts'
 import { describeGenerator } from './info.ts'
 import { type IssuerDeps, openIssuer } from './issuers.ts'
+import { Leading } from './leading.ts'
 import { isRow } from './legacy-rows.ts'
 import { checkName } from './names.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
@@ -51,14 +54,17 @@ export class EngineCatalogue implements Catalogue {
   /** The newest versions that the watch has told of names that are being opened. */
   readonly #told = new Map<string, bigint>()
   readonly #watches: Watch[] = []
+  readonly #leading: Leading | undefined
   #absentMs = absentMs
   #closed = false
 
   private constructor(options: CatalogueOptions) {
     this.#options = options
     this.#records = new GeneratorRecords(options.engine, options.timeline)
-    this.#plans = new Plans(options)
+    this.#plans = new Plans({ ...options, onStale: (name) => this.#sealedOut(name) })
+    this.#leading = options.leads && new Leading(options.leads, options.clock)
     this.#shared = {
+      leads: options.leads,
       timeline: options.timeline,
       node: options.nodeIndex?.value,
       reopen: (stale) => this.#reopen(stale),
@@ -90,8 +96,10 @@ export class EngineCatalogue implements Catalogue {
       if (open !== undefined) return open
       if (this.#closed) throw stopping()
       const pending = this.#pending.get(name)
-      if (pending === undefined) return this.#exclusively(name, () => this.#lookUp(name))
-      await pending.catch(() => {})
+      if (pending === undefined) await this.#exclusively(name, () => this.#lookUp(name))
+      else await pending.catch(() => {})
+      // Whoever waited for this may issue in this very turn.
+      this.#options.leads?.cluster.check()
     }
   }
 
@@ -167,6 +175,7 @@ export class EngineCatalogue implements Catalogue {
     for (const watch of this.#watches) watch.close()
     await Promise.allSettled(this.#pending.values())
     await Promise.all([...this.#open.keys()].map((name) => this.#close(name, stopping())))
+    await this.#leading?.close()
   }
 
   /** Runs one task of a name at a time. */
@@ -222,13 +231,30 @@ export class EngineCatalogue implements Catalogue {
       await generator.close(stopping())
       throw stopping()
     }
+    if (!this.#isStillLed(generator)) return this.#openFound(name, { record, stored })
     this.#open.set(name, generator)
     return generator
   }
 
+  /** False when a generator was opened under a leadership that is over already. */
+  #isStillLed(generator: OpenGenerator): boolean {
+    const { name, under } = generator
+    if (under === undefined) return true
+    const { leads } = this.#options
+    return this.#leading!.add(under.slot, under.here, under.reservoir, () => {
+      if (this.#open.get(name) === generator) this.#open.set(name, generator.demoted(leads!))
+    })
+  }
+
+  /** A newer incarnation or leader has been there: what is in hand here is not for use any more. */
+  #sealedOut(name: string): void {
+    const open = this.#open.get(name)
+    if (open?.under !== undefined) void this.#close(name, altered(name), open)
+  }
+
   /** The generator after `stale`, whose record may have changed without the watch having told yet. */
   async #reopen(stale: OpenGenerator): Promise<OpenGenerator> {
-    await this.#close(stale.name, altered(stale.name), stale)
+    if (this.#open.get(stale.name) === stale) await this.#close(stale.name, altered(stale.name), stale)
     return this.#openNamed(stale.name)
   }
 
@@ -245,6 +271,7 @@ export class EngineCatalogue implements Catalogue {
       const open = this.#open.get(name)
       if (open === undefined || (only !== undefined && open !== only)) return
       this.#open.delete(name)
+      if (open.under !== undefined) this.#leading!.remove(open.under.here, open.under.reservoir)
       await open.close(reason)
     })
   }
@@ -256,7 +283,17 @@ export class EngineCatalogue implements Catalogue {
     if (this.#pending.has(name)) this.#told.set(name, version)
     const open = this.#open.get(name)
     if (open === undefined || version <= open.version) return
-    void this.#close(name, isLive(record) ? altered(name) : noGenerator(name), open)
+    void this.#closeVersion(name, isLive(record) ? altered(name) : noGenerator(name), open)
+  }
+
+  /** Closes a generator, and what may take its place meanwhile without having been looked up anew. */
+  async #closeVersion(name: string, reason: Error, open: OpenGenerator): Promise<void> {
+    for (
+      let each: OpenGenerator | undefined = open;
+      each?.version === open.version;
+      each = this.#open.get(name)
+    )
+      await this.#close(name, reason, each)
   }
 
   /** A row's versions say nothing beside those of records: what is being opened is looked up once more. */

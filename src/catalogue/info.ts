@@ -1,4 +1,5 @@
 /** What there is to know of a generator, for people and for dashboards. */
+import { slotOf } from '../cluster/slots.ts'
 import { timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../issuing/progression.ts'
 import type { Generator, GeneratorInfo, Mode } from './catalogue.ts'
@@ -22,7 +23,7 @@ export async function describeGenerator(
   const counter = snowflake ? undefined : await deps.engine.counter(generatorKey(name))
   const bound = snowflake ? boundOfWorker(deps) : counter!.bound
   const stats = open?.stats()
-  const mode = open?.mode ?? (await modeOf(deps.engine, definition.kind))
+  const mode = open?.mode ?? (await modeOf(deps, definition.kind))
   const nowUs = deps.timeline.nowUs()
   const endUs = exhaustionUs(definition, bound ?? 0n, stats?.ratePerSecond ?? 0, nowUs)
   return {
@@ -38,7 +39,7 @@ export async function describeGenerator(
     ),
     stats,
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
-    notes: notes(definition, endUs, nowUs, deps),
+    notes: [...notes(definition, endUs, nowUs, deps), ...leader(deps, name, mode)],
   }
 }
 
@@ -73,6 +74,14 @@ function lastBelow(bound: bigint, { definition, floor }: StoredGenerator): bigin
 
 function boundOfWorker({ worker }: IssuerDeps): bigint | undefined {
   return worker.id < 0 ? undefined : BigInt(worker.boundUs)
+}
+
+function leader({ leads }: IssuerDeps, name: string, mode: Mode): string[] {
+  if (leads === undefined || mode !== 'leader') return []
+  const lead = leads.cluster.lead(slotOf(name))
+  if (lead.state === 'here') return ['led by this node']
+  if (lead.state === 'nobody') return ['led by no node at this moment']
+  return [`led by the node at ${lead.node.resp ?? lead.node.http ?? lead.node.id}`]
 }
 
 function notes(definition: Definition, endUs: number | undefined, nowUs: number, deps: IssuerDeps): string[] {

@@ -1,7 +1,10 @@
 /** Makes issuers: first what follows from a definition alone, then what one generator needs of its own. */
 import type { Clock, Random } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
+import { slotNotServed } from '../base/moved.ts'
 import type { Timeline } from '../base/timeline.ts'
+import type { Here } from '../cluster/leadership.ts'
+import { slotOf } from '../cluster/slots.ts'
 import type { Engine } from '../engine/engine.ts'
 import { compileFormat, type Format } from '../ids/format.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
@@ -22,6 +25,8 @@ import { TimestampStock, type TimestampStockOptions } from '../issuing/timestamp
 import type { Worker } from '../issuing/worker.ts'
 import type { Mode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
+import type { Leads } from './leads.ts'
+import { Standby } from './standby.ts'
 import { generatorKey, readStored } from './stored.ts'
 
 /** The index that `{node}` shows: its value and its width. */
@@ -37,9 +42,14 @@ export type IssuerDeps = {
   readonly nodeIndex: NodeIndex | undefined
   /** How many callers of one generator may wait. */
   readonly waitersMax: number
+  /** Who leads strict kinds; undefined: the node is in no cluster. */
+  readonly leads?: Leads | undefined
   /** Told what a log should say. */
   readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
 }
+
+/** What plans take from their node and its catalogue. */
+export type PlanDeps = IssuerDeps & Pick<ReservoirOptions, 'onStale'>
 
 /** What generators that are defined alike share. */
 export type Plan = {
@@ -55,6 +65,9 @@ export type Plan = {
 /** Makes one generator's stock. `bound`: of its counter; `key`: see `StoredGenerator`. */
 type MakeStock = (life: Life, bound: bigint, key: string | undefined) => Stock
 
+/** What a leader reserves ahead at most, in ms, unless leases are longer. */
+const ledSequenceMs = 60_000
+const ledTimestampMs = 10_000
 /** Shuffled ids are permuted in blocks of this size. */
 const shuffleBlock = 1024
 
@@ -62,8 +75,9 @@ const shuffleBlock = 1024
  * What follows from a definition. CONFIG when this node cannot show what its format asks for.
  * @param gate through which the refills of all generators go.
  */
-export function planOf(deps: IssuerDeps, definition: Definition, gate: Gate): Plan {
-  const reservoir = {
+export function planOf(deps: PlanDeps, definition: Definition, gate: Gate): Plan {
+  const leads = isStrict(definition.kind) ? deps.leads : undefined
+  const reservoir: ReservoirOptions = {
     clock: deps.clock,
     random: deps.random,
     issueTimeoutMs: definition.issueTimeout,
@@ -74,6 +88,8 @@ export function planOf(deps: IssuerDeps, definition: Definition, gate: Gate): Pl
         level: error === undefined ? 'info' : 'warn',
         message: `refill of '${name}' ${error === undefined ? 'works again' : `failed: ${error.message}`}`,
       }),
+    onStale: deps.onStale,
+    mayIssue: leads && (() => leads.cluster.check()),
   }
   return Object.freeze({
     definition: Object.freeze(definition),
@@ -85,29 +101,62 @@ export function planOf(deps: IssuerDeps, definition: Definition, gate: Gate): Pl
 }
 
 /** One generator's issuer, and how it issues. */
-export type Opened = { readonly issuer: Issuer; readonly mode: Mode }
+export type Opened = {
+  readonly issuer: Issuer
+  readonly mode: Mode
+  /** The leadership of this node under which it issues, and what does; undefined: under none. */
+  readonly under?: { readonly slot: number; readonly here: Here; readonly reservoir: Reservoir }
+}
 
-/** Opens one generator's issuer, in one mode for as long as it is open. Rejects with NOTOWNER, UNAVAILABLE, ENGINE. */
+/**
+ * Opens one generator's issuer, in one mode for as long as it is open. Rejects with NOTOWNER, UNAVAILABLE, ENGINE, and
+ * with CLUSTERDOWN where the engine has seen a newer leader than this node knows.
+ */
 export async function openIssuer(
-  { engine }: IssuerDeps,
+  deps: IssuerDeps,
   plan: Plan,
   life: Life,
   key: string | undefined,
 ): Promise<Opened> {
+  const { engine } = deps
   const { kind } = plan.definition
-  const mode = await modeOf(engine, kind)
+  if (deps.leads !== undefined && isStrict(kind)) return openLed(deps, deps.leads, plan, life)
+  const mode = await modeOf(deps, kind)
   if (mode === 'local') await refuseUnlessOwner(engine, kind, life.name)
-  const bound = kind === 'snowflake' ? 0n : (await engine.counter(generatorKey(life.name))).bound
-  const issuer =
-    mode === 'group commit'
-      ? new GroupCommit(bound, life, plan.groupCommit!)
-      : new Reservoir(plan.stock(life, bound, key), plan.reservoir)
-  return { issuer, mode }
+  if (kind === 'snowflake') return { issuer: new Reservoir(plan.stock(life, 0n, key), plan.reservoir), mode }
+  const { bound, fence } = await engine.counter(generatorKey(life.name))
+  if (mode === 'group commit') return { issuer: new GroupCommit(bound, life, plan.groupCommit!), mode }
+  // What was strict under leaders before has a fence, and every node that shares it now carries the last one.
+  const shared = mode === 'node' && fence > 0n ? { ...life, fence } : life
+  return { issuer: new Reservoir(plan.stock(shared, bound, key), plan.reservoir), mode }
+}
+
+/** Under this node's leadership, or as a standby. The first reserve seals out those who led before. */
+async function openLed({ engine }: IssuerDeps, leads: Leads, plan: Plan, life: Life): Promise<Opened> {
+  const slot = slotOf(life.name)
+  const here = leads.cluster.here(slot)
+  if (here === undefined) return standby(leads, plan, life.name)
+  const { bound, fence } = await engine.counter(generatorKey(life.name))
+  if (fence > here.fence) {
+    leads.cluster.sealedOut(here)
+    throw slotNotServed()
+  }
+  const stock = plan.stock({ ...life, fence: here.fence }, bound, undefined)
+  const reservoir = new Reservoir(stock, plan.reservoir)
+  return { issuer: reservoir, mode: 'leader', under: { slot, here, reservoir } }
+}
+
+/** What stands for a strict generator where it is not led. */
+export function standby(leads: Leads, plan: Plan, name: string): Opened {
+  const { issueTimeoutMs, waitersMax } = plan.reservoir
+  const issuer = new Standby({ leads, name, slot: slotOf(name), issueTimeoutMs, waitersMax })
+  return { issuer, mode: 'leader' }
 }
 
 /** How a generator of this kind issues here, if it does. */
-export async function modeOf(engine: Engine, kind: Kind): Promise<Mode> {
+export async function modeOf({ engine, leads }: IssuerDeps, kind: Kind): Promise<Mode> {
   if (!isStrict(kind)) return 'node'
+  if (leads !== undefined) return 'leader'
   const { state } = await engine.ownership()
   return kind === 'sequence' && state === 'shared' ? 'group commit' : 'local'
 }
@@ -125,7 +174,7 @@ function counterStock(deps: IssuerDeps, definition: Definition): MakeStock {
     increment: definition.increment!,
     step: definition.step!,
     stepMax: definition.stepMax!,
-    horizonSeconds: definition.horizon! / 1000,
+    horizonSeconds: horizonMs(deps, definition) / 1000,
     stepMultiple: definition.within === 'shuffled' ? shuffleBlock : 1,
     mayReserve: mayReserve(deps, definition),
     onStepMax: (name) =>
@@ -176,7 +225,7 @@ function timestampStock(deps: IssuerDeps, definition: Definition): MakeStock {
     counterOf: generatorKey,
     layout: layoutOf(definition),
     node: definition.node!,
-    horizonUs: definition.horizon! * 1000,
+    horizonUs: horizonMs(deps, definition) * 1000,
     mayReserve: mayReserve(deps, definition),
   }
   return (life, bound) => new TimestampStock(hand(), bound, life, options)
@@ -213,8 +262,18 @@ function formatOf(definition: Definition, index: NodeIndex | undefined): Format 
   )
 }
 
+/**
+ * For how long ids should last without the engine, in ms. A leader issues as long as its lease at most: more would only
+ * be a larger gap after a crash, and for a `timestamp` ids further ahead of the clock.
+ */
+function horizonMs({ leads }: IssuerDeps, { kind, horizon }: Definition): number {
+  if (leads === undefined || !isStrict(kind)) return horizon!
+  const mostMs = kind === 'timestamp' ? ledTimestampMs : ledSequenceMs
+  return Math.min(horizon!, Math.max(mostMs, 2 * leads.leaseTtlMs))
+}
+
 function mayReserve(deps: IssuerDeps, definition: Definition): (name: string) => Promise<void> {
-  if (!isStrict(definition.kind)) return () => Promise.resolve()
+  if (!isStrict(definition.kind) || deps.leads !== undefined) return () => Promise.resolve()
   return (name) => refuseUnlessOwner(deps.engine, definition.kind, name)
 }
 

@@ -1,18 +1,23 @@
 /** A generator in use: its issuer, and what its definition puts around it. */
 import { FahaoError, hasCode } from '../base/errors.ts'
+import { slotNotServed } from '../base/moved.ts'
 import type { Timeline } from '../base/timeline.ts'
+import { slotOf } from '../cluster/slots.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Life } from '../issuing/life.ts'
 import type { Generator, Mode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
-import type { Opened, Plan } from './issuers.ts'
+import { type Opened, type Plan, standby } from './issuers.ts'
+import { type Leads, moved } from './leads.ts'
 
 /** What the generators of one catalogue share. */
 export type OpenGeneratorDeps = {
   readonly timeline: Timeline
   /** What `{node}` shows. */
   readonly node: number | undefined
+  /** Who leads strict kinds; undefined: the node is in no cluster. */
+  readonly leads: Leads | undefined
   /** Opens the generator that has taken this one's place. */
   readonly reopen: (stale: OpenGenerator) => Promise<OpenGenerator>
 }
@@ -25,6 +30,8 @@ export class OpenGenerator implements Generator {
   /** The version of its record. */
   readonly version: bigint
   readonly mode: Mode
+  /** See `Opened`. */
+  readonly under: Opened['under']
   readonly #life: Life
   readonly #plan: Plan
   readonly #issuer: Issuer
@@ -36,6 +43,7 @@ export class OpenGenerator implements Generator {
     this.#plan = plan
     this.#issuer = opened.issuer
     this.mode = opened.mode
+    this.under = opened.under
     this.#deps = deps
   }
 
@@ -68,17 +76,42 @@ export class OpenGenerator implements Generator {
     return this.#issuer.takeNumber()
   }
 
-  async draw(count: number, options?: DrawOptions): Promise<Run[]> {
+  draw(count: number, options?: DrawOptions): Promise<Run[]> {
+    return this.#following((generator) => generator.#draw(count, options))
+  }
+
+  here(): Promise<OpenGenerator> {
+    return this.#following((generator) => generator.#ifHere())
+  }
+
+  /** What stands in its place once this node does not lead it any more. */
+  demoted(leads: Leads): OpenGenerator {
+    const opened = standby(leads, this.#plan, this.name)
+    return new OpenGenerator(this.#life, this.version, this.#plan, opened, this.#deps)
+  }
+
+  /** Altered, won or lost while a caller waited: nothing was used up, so it goes on with what is there now. */
+  async #following<Result>(ask: (generator: OpenGenerator) => Promise<Result>): Promise<Result> {
     let generator: OpenGenerator = this
     for (let reopens = 0; ; reopens++) {
       try {
-        return await generator.#draw(count, options)
+        return await ask(generator)
       } catch (error) {
-        // Altered while this caller waited: nothing was used up, so it goes on with what is there now.
         if (!hasCode(error, 'STALE') || reopens === reopensMax) throw error
         generator = await generator.#deps.reopen(generator)
       }
     }
+  }
+
+  async #ifHere(): Promise<OpenGenerator> {
+    const { leads } = this.#deps
+    if (this.mode !== 'leader' || leads === undefined) return this
+    const slot = slotOf(this.name)
+    const lead = await leads.cluster.leadWithin(slot, this.#plan.reservoir.issueTimeoutMs)
+    if (lead.state === 'elsewhere') throw moved(slot, lead)
+    if (lead.state === 'nobody') throw slotNotServed()
+    if (lead === this.under?.here) return this
+    throw new FahaoError('STALE', `the leadership of generator '${this.name}' has just changed; retry`)
   }
 
   #draw(count: number, options?: DrawOptions): Promise<Run[]> {
@@ -113,7 +146,19 @@ export class OpenGenerator implements Generator {
     return BigInt(text)
   }
 
-  async moveTo(newest: bigint): Promise<void> {
+  moveTo(newest: bigint): Promise<void> {
+    if (this.#deps.leads === undefined) return this.#moveTo(newest)
+    return this.#following(async (generator) => {
+      if (generator.kind !== this.kind)
+        throw new FahaoError(
+          'CONFLICT',
+          `generator '${this.name}' was just changed by others; look at it again`,
+        )
+      await (await generator.#ifHere()).#moveTo(newest)
+    })
+  }
+
+  async #moveTo(newest: bigint): Promise<void> {
     const last = this.lastIssued()
     if (last !== undefined && newest < last) {
       throw new FahaoError(

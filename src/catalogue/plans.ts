@@ -9,18 +9,18 @@
  */
 import { Gate } from '../issuing/gate.ts'
 import type { Definition } from './definition.ts'
-import { type IssuerDeps, type Plan, planOf } from './issuers.ts'
+import { type Plan, type PlanDeps, planOf } from './issuers.ts'
 import { writeDefinition } from './stored.ts'
 
 const plansMax = 1000
 
 /** See the invariants at the top of the file. */
 export class Plans {
-  readonly #deps: IssuerDeps
+  readonly #deps: PlanDeps
   readonly #gate = new Gate()
   readonly #plans = new Map<string, Plan>()
 
-  constructor(deps: IssuerDeps) {
+  constructor(deps: PlanDeps) {
     this.#deps = deps
   }
 

@@ -22,6 +22,9 @@ import {
   writeStored,
 } from './stored.ts'
 
+/** How many new leaders in a row a seal follows. */
+const sealTries = 10
+
 /** The record that begins the succession of `before` by `next`. */
 export function altering(before: StoredGenerator, next: Definition): StoredGenerator {
   return { ...before, state: 'altering', incarnation: before.incarnation + 1n, next }
@@ -70,10 +73,23 @@ export function refuseReverted(name: string, begun: StoredGenerator, after: Stor
 
 /**
  * Makes the counter refuse earlier incarnations at once, rather than at the next reserve, and raises its bound to
- * `floor`.
+ * `floor`. In the name of whoever led it last, if somebody did: this opens nothing, so it takes nothing from a leader.
  */
 export async function seal(engine: Engine, name: string, stored: StoredGenerator, floor = 0n): Promise<void> {
   if (stored.definition.kind === 'snowflake') return
   const { incarnation } = stored
-  await engine.reserve(generatorKey(name), { size: 0n, floor, max: boundMax, incarnation })
+  const counter = generatorKey(name)
+  const request = { size: 0n, floor, max: boundMax, incarnation }
+  let fence = 0n
+  for (let tries = 0; ; tries++) {
+    try {
+      await engine.reserve(counter, fence === 0n ? request : { ...request, fence })
+      return
+    } catch (error) {
+      if (!hasCode(error, 'STALE') || tries === sealTries) throw error
+      const seen = await engine.counter(counter)
+      if (seen.fence === fence || seen.incarnation > incarnation) throw error
+      fence = seen.fence
+    }
+  }
 }

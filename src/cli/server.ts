@@ -62,6 +62,7 @@ export async function runServer(config: Config): Promise<void> {
       doors.push(door)
       sayCompat(log, api, { ...address, port: door.port })
     }
+    await Promise.race([node.join(), stop])
     await sayReady(node, log, { resp: at(config.resp, resp), http: at(config.http, http) })
     log.info(`${await stop}: stopping`)
   } finally {
@@ -82,6 +83,7 @@ async function openResp(
     port,
     table: commandsOf(node, forwarder),
     context: (session) => ({ session, catalogue, server }),
+    mayIssue: node.mayIssue,
     roundingGuard: config.roundingGuard,
     limits: {
       connectionsMax: config.respConnectionsMax,
@@ -189,6 +191,8 @@ async function close(node: FahaoNode, doors: readonly Door[], log: Logger): Prom
   const watchdog = systemClock.timer(shutdownTimeoutMs + callTimeoutMs + graceMs, () => {
     endWithoutStore(log)
   })
+  // While clients can still be told who leads instead.
+  await node.leave()
   await Promise.all(doors.map((door) => door.close(shutdownTimeoutMs)))
   const closingUs = systemClock.monoUs()
   await node.close()

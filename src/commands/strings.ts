@@ -108,11 +108,18 @@ function directOne({ catalogue }: CommandContext, args: Arguments): Direct | und
 }
 
 async function newest(catalogue: Catalogue, name: string): Promise<string | null> {
-  const inUse = catalogue.find(name)
-  // With group commit other nodes issue too: only the engine knows the newest.
-  const known = inUse !== undefined && inUse.mode !== 'group commit'
-  const id = known ? inUse.lastIssued() : (await catalogue.info(name).catch(unlessUnknown))?.lastIssued
+  const id = await newestId(catalogue, name)
   return id === undefined ? null : String(id)
+}
+
+async function newestId(catalogue: Catalogue, name: string): Promise<bigint | undefined> {
+  const inUse = catalogue.find(name)
+  // With group commit other nodes issue too: only the engine knows the newest. Under leaders only the leader does.
+  if (inUse === undefined || inUse.mode === 'group commit') {
+    const info = await catalogue.info(name).catch(unlessUnknown)
+    if (info?.mode !== 'leader') return info?.lastIssued
+  }
+  return (await (inUse ?? (await catalogue.open(name))).here()).lastIssued()
 }
 
 async function newestOfEach(context: CommandContext, args: Arguments): Promise<Reply> {

@@ -10,6 +10,7 @@ import { landingOperation } from './console/landing.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
 import { forwardMoved } from './forward.ts'
 import { advanceOperation } from './native/advance.ts'
+import { clusterOperations } from './native/cluster.ts'
 import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
 import { nextOperation, rangeOperation } from './native/issue.ts'
@@ -78,6 +79,14 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   })
   const guard = makeGuard(options.host, options.names)
   app.addHook('onRequest', (request, _, done) => done(guard(request)))
+  const { mayIssue } = node
+  // After the body has come, in the callback in which it is answered.
+  if (mayIssue !== undefined) {
+    app.addHook('preHandler', (_request, _reply, done) => {
+      mayIssue()
+      done()
+    })
+  }
   readJsonOnly(app)
   if (node.server.cluster !== undefined) forwardMoved(app, node.server.cluster, node.config.callTimeoutMs)
   const traffic = options.traffic ?? noTraffic()
@@ -111,6 +120,7 @@ function operationsOf(node: FahaoNode, metrics: Metrics): Operation[] {
     rangeOperation(node),
     decodeOperation(node),
     ...generatorOperations(node.catalogue),
+    ...clusterOperations(node),
     advanceOperation(node),
     ...healthOperations(node),
     metricsOperation(metrics),

@@ -13,7 +13,7 @@ import type { Engine, Reservation } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
 import type { Hand } from './hand.ts'
 import { exhausted } from './issuer.ts'
-import type { Life } from './life.ts'
+import { type Holder, holderOf, type Life } from './life.ts'
 import type { Ready } from './ready.ts'
 import { lowMark, type RefillNeed, refillSize, stepAfter, stepMaxBinds } from './step.ts'
 import { collectRuns, type Stock } from './stock.ts'
@@ -155,8 +155,7 @@ export class CounterStock implements Stock {
   async moveTo(newest: bigint): Promise<void> {
     const floor = newest + 1n
     await this.#options.mayReserve(this.name)
-    const { incarnation } = this.#life
-    const sealed = await this.#options.engine.reserve(this.#counter, { size: 0n, floor, incarnation })
+    const sealed = await this.#options.engine.reserve(this.#counter, { size: 0n, floor, ...this.#holder })
     // If what is left in hand is on top of the bound, it is so under the version that the seal has made.
     this.#raise(sealed)
     this.#hand.dropBelow(floor)
@@ -170,17 +169,20 @@ export class CounterStock implements Stock {
     this.low = false
     this.#mark = 0
     if (version === undefined || from === undefined) return
-    const { incarnation } = this.#life
     const size = Number(end - from)
     // A refused or lost release is a gap, which is allowed; trying again is not.
     const gone = await this.#options.engine
-      .release(this.#counter, { start: from, end, version }, from, { incarnation })
+      .release(this.#counter, { start: from, end, version }, from, this.#holder)
       .catch(() => false)
     if (gone) this.released += size
   }
 
   get #counter(): string {
     return this.#options.counterOf(this.name)
+  }
+
+  get #holder(): Holder {
+    return holderOf(this.#life)
   }
 
   #look(): void {
@@ -213,7 +215,7 @@ export class CounterStock implements Stock {
     const { engine, max, increment, stepMultiple } = this.#options
     const counter = this.#counter
     const size = BigInt(Math.ceil(ids / stepMultiple) * stepMultiple) * BigInt(increment)
-    const request = { floor: this.#floor, max: max + 1n, incarnation: this.#life.incarnation }
+    const request = { floor: this.#floor, max: max + 1n, ...this.#holder }
     try {
       this.#own(await engine.reserve(counter, { ...request, size }))
     } catch (error) {

@@ -130,10 +130,11 @@ export class Refills {
 
   /** Errors that only a person or a reload can mend are tried again, but seldom. */
   #fail(error: Error): void {
-    const { clock, random, onRefillOutcome } = this.#options
+    const { clock, random, onRefillOutcome, onStale } = this.#options
     this.failed++
     if (this.failure === undefined) onRefillOutcome?.(this.#name, error)
     this.failure = error
+    if (hasCode(error, 'STALE')) onStale?.(this.#name)
     if (this.#stopped !== undefined) return
     if (!waitingHelps(error)) this.#pauseMs = pauseMaxMs
     const jitter = 0.5 + random() / 2

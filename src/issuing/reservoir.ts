@@ -7,10 +7,12 @@
  *  2. Nobody takes while somebody waits: order of arrival is order of issue.
  *  3. Whatever the engine does, callers leave the line within `issueTimeoutMs`.
  *  4. A failed refill is repeated after a pause as long as ids are wanted; what it may have reserved is a gap.
- *  5. After `close` nothing is issued.
+ *  5. After `stop` nothing is issued, and neither is between `suspend` and `resume`: who comes then waits.
  *  6. A caller is refused only if what is in hand does not content it.
+ *  7. Where this process may issue only as long as it leads, that is looked at before those who waited are served.
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
+import { slotNotServed } from '../base/moved.ts'
 import { Run, safeHi } from '../ids/run.ts'
 import type { Gate } from './gate.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
@@ -32,6 +34,13 @@ export type ReservoirOptions = {
   readonly gate: Gate
   /** Told when refills of a generator begin to fail, and when one succeeds again after that (`undefined`). */
   readonly onRefillOutcome?: (name: string, error: Error | undefined) => void
+  /** Told when the engine refuses a reserve of a generator because a newer incarnation or leader has been there. */
+  readonly onStale?: ((name: string) => void) | undefined
+  /**
+   * Whether this process may issue now; if not, it has suspended what may not when this returns. Asked before those
+   * who waited are served: whoever calls `take` has asked in the same callback. Undefined: it always may.
+   */
+  readonly mayIssue?: (() => boolean) | undefined
 }
 
 /** Filled and emptied within one call. */
@@ -57,7 +66,9 @@ export class Reservoir implements Issuer {
   #look: Timer | undefined
   /** How many ids had been issued at the last look. */
   #seen = 0
+  #suspended = false
   #closed: Error | undefined
+  #ended: Promise<void> | undefined
 
   constructor(stock: Stock, options: ReservoirOptions) {
     this.#stock = stock
@@ -83,7 +94,7 @@ export class Reservoir implements Issuer {
     if (this.#closed !== undefined) return Promise.reject(this.#closed)
     if (options.signal?.aborted) return Promise.reject(aborted())
     const wish = { count, contiguous: options.contiguous === true, safe: options.safe === true }
-    if (this.#line === undefined) {
+    if (this.#line === undefined && this.#mayIssue()) {
       const outcome = this.#collect(wish)
       if (this.#stock.low) this.#refill()
       if (outcome instanceof Error) return Promise.reject(outcome)
@@ -140,22 +151,47 @@ export class Reservoir implements Issuer {
     )
   }
 
-  async close(reason: Error): Promise<void> {
-    this.#closed ??= reason
+  /** Issues nothing until `resume`. What is in hand stays there, and who comes waits in line. */
+  suspend(): void {
+    this.#suspended = true
     // Looking at the stock takes back what is ready.
+    this.#stock.available()
+  }
+
+  /** Goes on with what is in hand. */
+  resume(): void {
+    this.#suspended = false
+    this.#goOn()
+  }
+
+  /** Stops issuing and sends waiting callers away with `reason`, before it returns. */
+  stop(reason: Error): void {
+    if (this.#closed !== undefined) return
+    this.#closed = reason
     this.#stock.available()
     this.#refills.stop(reason)
     this.#wake?.cancel()
     this.#look?.cancel()
     while (this.#line !== undefined) this.#settleFirst(reason)
+  }
+
+  close(reason: Error): Promise<void> {
+    this.stop(reason)
     // A reserve under way may still open a range: it must be in hand before what is in hand is given back.
-    await this.#refills.idle()
-    await this.#stock.close()
+    this.#ended ??= this.#refills.idle().then(() => this.#stock.close())
+    return this.#ended
+  }
+
+  /** Closes and gives nothing back: what is in hand may be somebody else's to continue. */
+  abandon(reason: Error): Promise<void> {
+    this.stop(reason)
+    this.#ended ??= this.#refills.idle()
+    return this.#ended
   }
 
   /** What is ready has run out, or was taken back because somebody waits, or because this is closed. */
   #takeLooking(count: number, run: Run): number {
-    if (this.#line !== undefined || this.#closed !== undefined) return 0
+    if (this.#line !== undefined || this.#closed !== undefined || this.#suspended) return 0
     const taken = this.#stock.take(count, run)
     if (this.#stock.low) this.#refill()
     return taken
@@ -172,7 +208,7 @@ export class Reservoir implements Issuer {
     return new Line(
       clock,
       waitersMax,
-      () => this.#stock.whyDry(this.#refills.failure),
+      () => (this.#suspended ? slotNotServed() : this.#stock.whyDry(this.#refills.failure)),
       () => this.#left(),
     )
   }
@@ -185,6 +221,7 @@ export class Reservoir implements Issuer {
 
   /** Serves the line from what is in hand, in order, as far as it goes; then, with an error, tells the others. */
   #serve(error?: Error): void {
+    if (this.#line === undefined || !this.#mayIssue()) return
     for (let waiter = this.#line?.first(); waiter !== undefined; waiter = this.#line?.first()) {
       const outcome = this.#collect(waiter) ?? error
       if (outcome === undefined) return
@@ -203,8 +240,12 @@ export class Reservoir implements Issuer {
     this.#line = undefined
   }
 
+  #mayIssue(): boolean {
+    return (this.#options.mayIssue?.() ?? true) && !this.#suspended
+  }
+
   #refill(): void {
-    if (this.#refills.busy) return
+    if (this.#refills.busy || this.#suspended) return
     let first: Waiter | undefined
     this.#refills.start(
       this.#line !== undefined,

@@ -11,7 +11,7 @@ import type { Engine, Reservation } from '../engine/engine.ts'
 import type { Layout } from '../ids/layout.ts'
 import type { Run } from '../ids/run.ts'
 import type { ClockHand } from './clock-hand.ts'
-import type { Life } from './life.ts'
+import { holderOf, type Life } from './life.ts'
 import type { Ready } from './ready.ts'
 import type { Stock } from './stock.ts'
 
@@ -148,7 +148,7 @@ export class TimestampStock implements Stock {
     const sealed = await engine.reserve(this.#counter, {
       size: 0n,
       floor: BigInt(floorUnit) * this.#capacity,
-      incarnation: this.#life.incarnation,
+      ...holderOf(this.#life),
     })
     if (this.#newest?.end === sealed.end) this.#newest = { ...this.#newest, version: sealed.version }
     this.#floorUnit = Math.max(this.#floorUnit, floorUnit)
@@ -164,9 +164,8 @@ export class TimestampStock implements Stock {
     this.#hand.clear()
     this.low = false
     if (newest === undefined || from >= newest.end || from < BigInt(this.#start) * this.#capacity) return
-    const { incarnation } = this.#life
     const gone = await this.#options.engine
-      .release(this.#counter, newest, from, { incarnation })
+      .release(this.#counter, newest, from, holderOf(this.#life))
       .catch(() => false)
     if (gone) this.released += Number(newest.end - from)
   }
@@ -184,7 +183,7 @@ export class TimestampStock implements Stock {
       size: BigInt(units) * this.#capacity,
       floor: BigInt(fromUnit) * this.#capacity,
       max: BigInt(this.#unitMax) * this.#capacity,
-      incarnation: this.#life.incarnation,
+      ...holderOf(this.#life),
     })
     const adjoins = reservation.start === this.#newest?.end && this.#hand.end > 0
     if (!adjoins) this.#start = this.#unitsUp(reservation.start)

@@ -1,22 +1,30 @@
 /** Whether a node can do its work, told from what it holds and how its engine does. */
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Engine } from '../engine/engine.ts'
+import type { Membership } from './membership.ts'
 import type { Health } from './node.ts'
 
-/**
- * The health of a node. Asks nobody: cheap enough for a probe every second.
- * @param trouble why nothing is reserved though the engine may answer.
- */
-export function healthOf(
-  engine: Engine,
-  catalogue: Catalogue,
-  stopping: boolean,
-  trouble: string | undefined,
-): Health {
+/** What health is told from. */
+export type HealthSource = {
+  readonly engine: Engine
+  readonly catalogue: Catalogue
+  readonly stopping: boolean
+  /** Why nothing is reserved though the engine may answer. */
+  readonly trouble: string | undefined
+  readonly membership?: Pick<Membership, 'joined' | 'trouble'> | undefined
+}
+
+/** The health of a node. Asks nobody: cheap enough for a probe every second. */
+export function healthOf({ engine, catalogue, stopping, trouble, membership }: HealthSource): Health {
   const inHandSeconds = shortestSeconds(catalogue)
   if (stopping) return { state: 'stopping', reason: 'this node is stopping', inHandSeconds }
   const { state, reason = 'the engine is down' } = engine.status()
-  if (state === 'up' && trouble === undefined) return { state: 'ok', reason: undefined, inHandSeconds }
+  if (state === 'up' && trouble === undefined) {
+    const led = membership?.trouble
+    if (led === undefined) return { state: 'ok', reason: undefined, inHandSeconds }
+    // Kinds in order per node go on, whoever leads.
+    return { state: membership!.joined ? 'degraded' : 'down', reason: led, inHandSeconds }
+  }
   // Without the engine ids go on while they last, and where nothing is in hand nothing will come.
   const goesOn = [...catalogue.inUse()].some((generator) => generator.stats().inHand > 0)
   return { state: goesOn ? 'degraded' : 'down', reason: trouble ?? reason, inHandSeconds }

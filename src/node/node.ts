@@ -8,12 +8,13 @@ import type { ServerView, Session } from '../commands/context.ts'
 import type { Engine, Ownership } from '../engine/engine.ts'
 import type { Config } from './config.ts'
 import type { EngineCall } from './engine-calls.ts'
+import type { Membership } from './membership.ts'
 
 /** Whether this node can do its work. */
 export type Health = {
   /**
-   * `ok`: the engine is up. `degraded`: it is not, or has forgotten writes, and ids go on from what is in hand.
-   * `down`: new ids will not come.
+   * `ok`: the engine is up, and in a cluster every shard is led. `degraded`: that is not so, or the engine has
+   * forgotten writes, and ids go on from what is in hand. `down`: new ids will not come.
    */
   readonly state: 'ok' | 'degraded' | 'down' | 'stopping'
   /** One line on why it is not ok. */
@@ -44,6 +45,17 @@ export interface FahaoNode {
   readonly server: ServerView
   /** Worker id of this node's snowflakes; undefined until one was needed. */
   readonly workerId: number | undefined
+  /** Its part in a cluster; undefined: it stands alone. */
+  readonly membership: Membership | undefined
+  /** Takes part in the cluster, if there is one, from when on others can reach it. Resolves when it does. */
+  join(): Promise<void>
+  /** Gives away what it leads. Requests are answered still: where others lead, with who does. */
+  leave(): Promise<void>
+  /**
+   * To be called in every callback that brought requests, before any of them is carried out. In a cluster, what may
+   * not be issued is stopped when it returns; undefined: there is nothing to look at.
+   */
+  readonly mayIssue: (() => boolean) | undefined
   /** Makes a transport known to INFO and CLIENT LIST. */
   attach(transport: Transport): void
   health(): Health
@@ -54,6 +66,6 @@ export interface FahaoNode {
   ownership(): Promise<Ownership>
   /** See `Engine.advance`. */
   advance(gap: bigint): Promise<number>
-  /** Stops issuing, releases what is in hand, closes the engine. */
+  /** Leaves the cluster, stops issuing, releases what is in hand, closes the engine. */
   close(): Promise<void>
 }

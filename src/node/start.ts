@@ -14,6 +14,7 @@ import { type Config, settingsText } from './config.ts'
 import { type EngineCall, TimedEngine } from './engine-calls.ts'
 import { Failover } from './failover.ts'
 import { healthOf } from './health.ts'
+import { Membership } from './membership.ts'
 import type { FahaoNode, NodeEvent, Transport } from './node.ts'
 import { version } from './version.ts'
 import { proposeWorkerId, thisMachine } from './worker-id.ts'
@@ -61,6 +62,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       holder: `${hostname()}:${process.pid}`,
       onEvent: (message, level) => onEvent({ level, message }),
     })
+    const membership = await Membership.of({ config, engine, clock, newNodeId: () => randomHex(20), onEvent })
     const { nodeIndex } = config
     const catalogue = await EngineCatalogue.open({
       engine,
@@ -69,12 +71,14 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       timeline,
       worker,
       waitersMax: config.waitersMax,
+      leads: membership && { cluster: membership.cluster, leaseTtlMs: membership.leaseTtlMs },
       onEvent,
       autoCreate: config.autoCreate,
       nodeIndex: nodeIndex === undefined ? undefined : { value: nodeIndex, width: String(nodeIndex).length },
     })
     await createConfigured(catalogue, config, onEvent)
-    const node = wire(config, { clock, engine, timeline, worker, catalogue, runId, failover, listeners })
+    const parts = { clock, engine, timeline, worker, catalogue, runId, failover, listeners, membership }
+    const node = wire(config, parts)
     failover.begin({
       isRegressed: () => isRegressed(engine),
       confirmWorker: async () => {
@@ -105,11 +109,12 @@ type Parts = {
   readonly runId: string
   readonly failover: Failover
   readonly listeners: ((call: EngineCall) => void)[]
+  readonly membership: Membership | undefined
 }
 
 function wire(
   config: Config,
-  { clock, engine, timeline, worker, catalogue, runId, failover, listeners }: Parts,
+  { clock, engine, timeline, worker, catalogue, runId, failover, listeners, membership }: Parts,
 ): FahaoNode {
   const transports: Transport[] = []
   let closing: Promise<void> | undefined
@@ -128,6 +133,7 @@ function wire(
     *sessions(): Iterable<Session> {
       for (const transport of transports) yield* transport.sessions?.() ?? []
     },
+    cluster: membership?.cluster,
   }
   return {
     config,
@@ -139,7 +145,12 @@ function wire(
       return worker.id < 0 ? undefined : worker.id
     },
     attach: (transport) => transports.push(transport),
-    health: () => healthOf(engine, catalogue, closing !== undefined, failover.trouble),
+    membership,
+    join: async () => membership?.join(),
+    leave: async () => membership?.leave(),
+    mayIssue: membership && (() => membership.cluster.check()),
+    health: () =>
+      healthOf({ engine, catalogue, stopping: closing !== undefined, trouble: failover.trouble, membership }),
     get regressions() {
       return failover.count
     },
@@ -153,6 +164,8 @@ function wire(
     close() {
       closing ??= (async () => {
         failover.close()
+        // While its generators can still give back what they hold.
+        await membership?.leave()
         await catalogue.close()
         await worker.release()
         await engine.close()

@@ -8,7 +8,8 @@
  *  3. Unread replies stay below `unreadBytesMax` + `flushBytes` + one reply, or `overlapMax` short ones: beyond it no
  *     command is carried out.
  *  4. Requests that wait stay below `queuedBytesMax` + one chunk: beyond it nothing is read.
- *  5. Once it has said that it closes, it carries nothing out.
+ *  5. Whether this node may issue is looked at after the requests of a callback are in memory, and before they start.
+ *  6. Once it has said that it closes, it carries nothing out.
  */
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
@@ -22,6 +23,8 @@ export type ConnectionHost = RequestHost & {
   readonly limits: RespLimits
   readonly clock: Clock
   readonly totals: Totals
+  /** Called before requests are carried out, in every callback; undefined: there is nothing to look at. */
+  readonly mayIssue: (() => boolean) | undefined
   /** Calls `uncork` at the end of this turn of the event loop. */
   uncorkSoon(connection: Connection): void
   onGone(connection: Connection): void
@@ -114,7 +117,8 @@ export class Connection {
 
   /** Carries out what has been received, until it is done or something has to be waited for. */
   #serve(): void {
-    const { output } = this.#host
+    const { output, mayIssue } = this.#host
+    mayIssue?.()
     this.#working = true
     while (!this.#closeAsked && this.#blockedBytes === 0 && this.#step()) {
       if (output.length > flushBytes) this.#flush()

@@ -23,6 +23,8 @@ export type RespServerOptions = {
   /** Whether ids past 2^53−1 are kept from clients that would round them. Default true. */
   readonly roundingGuard?: boolean
   readonly clock?: Clock
+  /** Called before requests are carried out, in every callback: see `FahaoNode.mayIssue`. */
+  readonly mayIssue?: (() => boolean) | undefined
   /** Told of errors that no client can do anything about. */
   readonly onError?: (error: unknown, session?: Session) => void
 }
@@ -164,13 +166,14 @@ export class RespServer {
   }
 
   #makeHost(): ConnectionHost {
-    const { table, context, clock = systemClock, onError } = this.#options
+    const { table, context, clock = systemClock, mayIssue, onError } = this.#options
     const limits = { ...defaultLimits, ...this.#options.limits }
     return {
       table,
       context,
       limits,
       clock,
+      mayIssue,
       known: new KnownRequests(),
       userLimits: limits,
       strangerLimits: {

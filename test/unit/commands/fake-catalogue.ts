@@ -109,6 +109,10 @@ export class FakeGenerator implements Generator {
     return BigInt(digits)
   }
 
+  async here(): Promise<this> {
+    return this
+  }
+
   async moveTo(newest: bigint): Promise<void> {
     if (newest < (this.#last ?? 0n)) throw new FahaoError('ERR', 'ids above it may have been issued')
     this.#last = newest

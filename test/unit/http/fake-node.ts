@@ -110,6 +110,10 @@ export class FakeGenerator implements Generator {
     throw new FahaoError('ERR', `'${text}' is no id of ${this.name}`)
   }
 
+  async here(): Promise<this> {
+    return this
+  }
+
   async moveTo(newest: bigint): Promise<void> {
     this.next = newest + 1n
   }

@@ -13,7 +13,12 @@ const dry = { inHand: 0, inHandSeconds: 0, ratePerSecond: 10, waiting: 3 }
 function health(state: 'up' | 'down', generators: readonly Figures[], stopping = false, trouble?: string) {
   const engine = { status: () => (state === 'up' ? { state } : { state, reason: 'the disk is gone' }) }
   const catalogue = { inUse: () => generators.map((figures) => ({ stats: () => figures })) }
-  return healthOf(engine as unknown as Engine, catalogue as unknown as Catalogue, stopping, trouble)
+  return healthOf({
+    engine: engine as unknown as Engine,
+    catalogue: catalogue as unknown as Catalogue,
+    stopping,
+    trouble,
+  })
 }
 
 describe('the health of a node', () => {

@@ -45,7 +45,11 @@ for (const { kind, options, goesOn } of kinds) {
       const later = await take(node, generator, 200)
       assert.deepEqual([...later.codes], ['DRY'])
       const down = { ...node.engine, status: () => ({ state: 'down' as const, reason: 'away' }) }
-      assert.equal(healthOf(down as never, node.catalogue, false, undefined).state, 'down')
+      assert.equal(
+        healthOf({ engine: down as never, catalogue: node.catalogue, stopping: false, trouble: undefined })
+          .state,
+        'down',
+      )
       node.engine.heal()
       await take(node, generator, 3)
       const back = await take(node, generator, 60)

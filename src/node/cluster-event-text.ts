@@ -1,0 +1,53 @@
+/** What happens in a cluster, as a log says it. */
+import type { ClusterEvent } from '../cluster/events.ts'
+import type { NodeEvent } from './node.ts'
+
+/** One line, with durations. */
+export function clusterEventText(event: ClusterEvent): NodeEvent {
+  switch (event.type) {
+    case 'joined':
+      return info(`joined the cluster as node ${event.node}`)
+    case 'left':
+      return info(`left the cluster; this was node ${event.node}`)
+    case 'lapsed':
+      return warn(`the lease has lapsed, nothing strict is issued here: ${event.reason}`)
+    case 'resumed':
+      return warn(`the lease holds again after ${ms(event.lapsedMs)}; nobody else led in between`)
+    case 'died':
+      return warn(
+        event.by === ''
+          ? 'the record of this node is gone: it joins again under another id'
+          : `declared dead by node ${event.by}: this node joins again under another id`,
+      )
+    case 'declaredDead':
+      return warn(`declared node ${event.node} dead, which has not renewed for ${ms(event.silentMs)}`)
+    case 'won':
+      return info(
+        `leads shard ${event.shard} with fence ${event.fence}, ${event.from === '' ? 'which nobody led before' : `after node ${event.from}`}; vacant for ${ms(event.vacantMs)}`,
+      )
+    case 'lost':
+      return warn(
+        `lost shard ${event.shard} (fence ${event.fence})${event.to === '' ? '' : ` to node ${event.to}`}`,
+      )
+    case 'handedOver':
+      return info(
+        `handed shard ${event.shard} over to ${event.to === '' ? 'nobody' : `node ${event.to}`}: released in ${ms(event.releaseMs)}, written in ${ms(event.writeMs)}`,
+      )
+    case 'sealedOut':
+      return warn(`a newer leader of shard ${event.shard} has been there: fence ${event.fence} was refused`)
+    case 'trouble':
+      return warn(event.message)
+  }
+}
+
+function info(message: string): NodeEvent {
+  return { level: 'info', message }
+}
+
+function warn(message: string): NodeEvent {
+  return { level: 'warn', message }
+}
+
+function ms(value: number): string {
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`
+}
