@@ -30,10 +30,8 @@ export async function moveRow(options: MoveOptions, planned: PlannedRow): Promis
   await writeTokens(target, planned.tokens)
   if (planned.todo === 'finish') return goLive(target, planned, row.bound)
   if (together) return moveTogether(options, planned)
-  // Nothing in the row may change from the plan on: whoever changes it is an old node that still runs.
-  const now = await table.row(name)
-  if (now?.bound !== row.bound) throw movedOn(name)
   await raise(target, name, row.bound)
+  // Only as it was planned: whoever has changed it meanwhile is an old node that still runs.
   await table.takeOut(name, row.bound)
   if ((await table.row(name)) !== undefined) throw movedOn(name)
   return goLive(target, planned, row.bound)
