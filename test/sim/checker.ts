@@ -3,7 +3,7 @@
  * the cluster's code.
  */
 import assert from 'node:assert/strict'
-import type { Leadership, NodeRecord } from '../../src/cluster/records.ts'
+import { type Leadership, type NodeRecord, shardKey } from '../../src/cluster/records.ts'
 import type { MemoryStore } from '../../src/engine/memory/engine.ts'
 import { counterOf } from './issuer.ts'
 import type { Machine } from './machine.ts'
@@ -24,6 +24,8 @@ export class Checker {
   wrong: Error | undefined
   readonly #world: World
   readonly #store: MemoryStore
+  readonly #leaseTtlMs: number
+  readonly #shardOf: (generator: string) => number
   readonly #newest = new Map<string, Newest>()
   readonly #replies = new Map<string, Reply[]>()
   readonly #leaderships = new Map<string, Leadership>()
@@ -34,7 +36,9 @@ export class Checker {
   readonly renewedUs = new Map<string, number>()
   #calmSinceUs: number | undefined
 
-  constructor(world: World, store: MemoryStore) {
+  constructor(world: World, store: MemoryStore, leaseTtlMs: number, shardOf: (generator: string) => number) {
+    this.#leaseTtlMs = leaseTtlMs
+    this.#shardOf = shardOf
     this.#world = world
     this.#store = store
   }
@@ -47,6 +51,11 @@ export class Checker {
     // Called for every id: the sentences are made only when they are needed.
     if (machine.isStopped) this.#fail(`${machine.name} issued ${id} of ${generator} while it was stopped`)
     if (id >= bound) this.#fail(`${machine.name} issued ${id} of ${generator}, whose bound is ${bound}`)
+    const epoch = this.#epochOf(generator)
+    if (BigInt(epoch) !== fence)
+      this.#fail(
+        `${machine.name} issued ${id} of ${generator} with fence ${fence} while the record says ${epoch}`,
+      )
     if (before !== undefined && (fence < before.fence || id <= before.id)) {
       const what = fence < before.fence ? 'two leaders at once' : 'out of order, or twice'
       this.#fail(
@@ -105,6 +114,12 @@ export class Checker {
     }
   }
 
+  /** Epoch in the record of the generator's shard at this moment. */
+  #epochOf(generator: string): number {
+    const stored = this.#store.records.get(shardKey(this.#shardOf(generator)))
+    return stored === undefined ? 0 : (JSON.parse(stored.value) as Leadership).epoch
+  }
+
   #fail(message: string): void {
     this.wrong ??= new assert.AssertionError({ message })
   }
@@ -125,7 +140,12 @@ export class Checker {
   }
 
   #node(machine: Machine, { id, deadBy }: NodeRecord): void {
-    if (deadBy !== undefined) return
+    if (deadBy !== undefined) {
+      const silentMs = (this.#world.nowUs - this.renewedUs.get(id)!) / 1000
+      if (silentMs < this.#leaseTtlMs)
+        this.#fail(`${machine.name} declared ${id} dead ${silentMs} ms after it was renewed`)
+      return
+    }
     const owner = this.#machineOf.get(id) ?? machine.name
     if (owner !== machine.name) this.#fail(`${machine.name} renewed the record of ${owner}`)
     this.#machineOf.set(id, owner)

@@ -1,7 +1,7 @@
 /** A whole cluster in one process: machines, an engine behind a bad network, clients, and what befalls them. */
 import { Cluster } from '../../src/cluster/cluster.ts'
 import type { ClusterEvent } from '../../src/cluster/events.ts'
-import { slotOf } from '../../src/cluster/slots.ts'
+import { shardTable, slotOf } from '../../src/cluster/slots.ts'
 import { MemoryEngine, MemoryStore } from '../../src/engine/memory/engine.ts'
 import { Checker } from './checker.ts'
 import { type Answer, Issuer } from './issuer.ts'
@@ -59,7 +59,8 @@ export class Simulation {
   constructor(world: World, options: SimulationOptions) {
     this.world = world
     this.options = options
-    this.checker = new Checker(world, this.store)
+    const shards = shardTable(options.shards)
+    this.checker = new Checker(world, this.store, options.leaseTtlMs, (name) => shards[slotOf(name)]!)
     this.#places = new Array<Process | undefined>(options.machines).fill(undefined)
     this.generators = Array.from({ length: options.shards + 2 }, (_, at) => `g${at}`)
   }
