@@ -7,6 +7,7 @@ import { addAdvance } from './verbs/advance.ts'
 import { addAdvise } from './verbs/advise.ts'
 import { addAlter } from './verbs/alter.ts'
 import { addBackup } from './verbs/backup.ts'
+import { addCluster } from './verbs/cluster.ts'
 import { addConfig } from './verbs/config.ts'
 import { addCreate } from './verbs/create.ts'
 import { addDecode } from './verbs/decode.ts'
@@ -61,6 +62,7 @@ export function program(): Command {
   addDrop(root)
   addList(root)
   addInfo(root)
+  addCluster(root)
   addAdvance(root)
   root.commandsGroup('Working things out:')
   addDecode(root)

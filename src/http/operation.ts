@@ -18,7 +18,7 @@ export type AnswerDoc = {
 export type Operation = Route & {
   /** OpenAPI's operationId. */
   readonly id: string
-  readonly tag: 'ids' | 'generators' | 'engine' | 'server'
+  readonly tag: 'ids' | 'generators' | 'cluster' | 'engine' | 'server'
   /** One sentence. */
   readonly summary: string
   /** What more there is to say. */

@@ -1,0 +1,143 @@
+/** The operations on the cluster: how it is, who leads what, taking a node out. */
+import { z } from 'zod'
+import { FahaoError } from '../../base/errors.ts'
+import type { ClusterStatus } from '../../cluster/status.ts'
+import type { ClusterView } from '../../commands/context.ts'
+import type { FahaoNode } from '../../node/node.ts'
+import { type Operation, readBody } from '../operation.ts'
+
+const nodeId = z.string().meta({ description: 'new at each start of a node' })
+
+const statusShape = z
+  .object({
+    cluster: z.string(),
+    self: nodeId.meta({ description: 'the node that was asked' }),
+    leaseLeftMs: z.number().meta({ description: 'for how long it may lead without another renewal' }),
+    nodes: z.array(
+      z.object({
+        id: nodeId,
+        resp: z.string().nullable(),
+        http: z.string().nullable(),
+        version: z.string(),
+        joined: z.string().meta({ description: 'ISO 8601, by the node’s own clock' }),
+        draining: z.boolean(),
+        silentMs: z.number().meta({ description: 'since the node that was asked has seen it renew' }),
+        leads: z.int().meta({ description: 'how many shards' }),
+      }),
+    ),
+    shards: z.array(
+      z.object({
+        shard: z.int(),
+        firstSlot: z.int(),
+        lastSlot: z.int(),
+        leader: nodeId.nullable().meta({ description: 'the living node that leads it' }),
+        epoch: z.int().meta({ description: 'grows with each new leader' }),
+        nobodyForMs: z.number().nullable().meta({ description: 'null where somebody can issue' }),
+        wanted: nodeId.nullable().meta({ description: 'the node that should lead it' }),
+        isWish: z.boolean().meta({ description: 'whether somebody asked for that with move' }),
+      }),
+    ),
+  })
+  .meta({ id: 'ClusterStatus', description: 'the cluster as the node that was asked sees it' })
+
+const moveBody = z
+  .strictObject({
+    shard: z.int().min(0),
+    to: z.string().nullable().meta({ description: 'id of a node; null: let the assignment decide again' }),
+  })
+  .meta({ id: 'ClusterMove' })
+
+const drainBody = z
+  .strictObject({ draining: z.boolean().meta({ description: 'false: take part again' }) })
+  .meta({ id: 'ClusterDrain' })
+
+/** Everything at `/v1/cluster`. */
+export function clusterOperations({ server }: FahaoNode): Operation[] {
+  const cluster = () => {
+    if (server.cluster !== undefined) return server.cluster
+    throw new FahaoError('ERR', 'this node takes part in no cluster; start it with --cluster NAME')
+  }
+  return [status(cluster), move(cluster), drain(cluster)]
+}
+
+function status(cluster: () => ClusterView): Operation {
+  return {
+    id: 'getCluster',
+    method: 'GET',
+    path: '/v1/cluster',
+    tag: 'cluster',
+    summary: 'Shows the cluster as this node sees it: its nodes, and who leads which slots.',
+    answers: { 200: { description: 'The cluster.', content: { 'application/json': statusShape } } },
+    errors: ['ERR'],
+    example: {},
+    async handler() {
+      return statusJson(cluster().status())
+    },
+  }
+}
+
+function move(cluster: () => ClusterView): Operation {
+  return {
+    id: 'moveShard',
+    method: 'POST',
+    path: '/v1/cluster/move',
+    tag: 'cluster',
+    summary: 'Has a shard led by a node of your choice, for as long as that node lives.',
+    notes: 'Answers when the wish is recorded; the shard is handed over a moment later.',
+    body: moveBody,
+    answers: {
+      200: { description: 'The wish, as it is recorded.', content: { 'application/json': moveBody } },
+    },
+    errors: ['ERR', 'CONFLICT', 'UNAVAILABLE', 'UNKNOWN'],
+    example: { body: { shard: 3, to: null } },
+    async handler(request) {
+      const wish = readBody(moveBody, request)
+      await cluster().move(wish.shard, wish.to ?? undefined)
+      return wish
+    },
+  }
+}
+
+function drain(cluster: () => ClusterView): Operation {
+  return {
+    id: 'drainNode',
+    method: 'POST',
+    path: '/v1/cluster/drain',
+    tag: 'cluster',
+    summary: 'Has this node hand over everything that it leads and take nothing, or take part again.',
+    notes: 'Ids in order per node are issued here all the same. A restart ends it.',
+    body: drainBody,
+    answers: { 200: { description: 'As it is now.', content: { 'application/json': drainBody } } },
+    errors: ['ERR', 'UNAVAILABLE', 'UNKNOWN'],
+    example: { body: { draining: true } },
+    async handler(request) {
+      const { draining } = readBody(drainBody, request)
+      await cluster().drain(draining)
+      return { draining }
+    },
+  }
+}
+
+function statusJson({
+  cluster,
+  self,
+  leaseLeftMs,
+  nodes,
+  shards,
+}: ClusterStatus): z.output<typeof statusShape> {
+  return {
+    cluster,
+    self,
+    leaseLeftMs,
+    nodes: nodes.map(({ id, resp, http, version, joinedMs, draining, silentMs, leads }) => {
+      const joined = new Date(joinedMs).toISOString()
+      return { id, resp: resp ?? null, http: http ?? null, version, joined, draining, silentMs, leads }
+    }),
+    shards: shards.map(({ leader, nobodyForMs, wanted, ...shard }) => ({
+      ...shard,
+      leader: leader?.id ?? null,
+      nobodyForMs: nobodyForMs ?? null,
+      wanted: wanted === '' ? null : wanted,
+    })),
+  }
+}
