@@ -21,7 +21,7 @@ export type Link = {
   /** Of each way, in ms. */
   delayMinMs: number
   delayMaxMs: number
-  /** What answers take longer than that, in ms. */
+  /** What answers and news take longer than that, in ms. */
   answerMs: number
   /** Probabilities that a call gets lost, that its answer does, and that it is carried out after it was given up. */
   loseRequest: number
@@ -95,7 +95,7 @@ export class RemoteEngine implements Engine {
     return this.#call(false, () =>
       this.#engine.watch(prefix, (change) => {
         news.push(change)
-        this.#world.after(this.#delayUs(), deliver)
+        this.#world.after(this.#delayUs() + this.#link.answerMs * 1000, deliver)
       }),
     )
   }
