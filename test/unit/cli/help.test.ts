@@ -16,10 +16,12 @@ function helpOf(command: Command): string {
 /** Whether the parser takes these arguments; runs no verb. */
 function parse(args: readonly string[]): void {
   const root = program()
-  for (const command of root.commands) {
+  const silence = (command: Command) => {
     command.configureOutput({ writeErr: () => {} })
-    command.action(() => {})
+    if (command.commands.length === 0) command.action(() => {})
+    else command.commands.forEach(silence)
   }
+  root.commands.forEach(silence)
   root.parse(args, { from: 'user' })
 }
 
