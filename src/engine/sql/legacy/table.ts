@@ -155,10 +155,16 @@ export class LegacyTable {
     const [before] = await ask({ text: `${there} AND value IS NOT NULL` })
     if ((before && integerOf(before.version)) !== expected)
       throw new FahaoError('CONFLICT', `record ${key} was changed by others; run it again`)
-    await ask({ text: `DELETE FROM fahao_records WHERE name = ${text(key)}`, writes: true })
+    // A name that was dropped is still there, without a value; and the user need not be allowed to delete.
+    await ask({
+      text: `UPDATE fahao_records SET value = ${text(value)},
+        version = (SELECT revision FROM fahao_state WHERE one = 1) WHERE name = ${text(key)}`,
+      writes: true,
+    })
     await ask({
       text: `INSERT INTO fahao_records (name, value, version)
-        SELECT ${text(key)}, ${text(value)}, revision FROM fahao_state WHERE one = 1`,
+        SELECT ${text(key)}, ${text(value)}, revision FROM fahao_state
+        WHERE one = 1 AND NOT EXISTS (SELECT 1 FROM fahao_records WHERE name = ${text(key)})`,
       writes: true,
     })
   }
