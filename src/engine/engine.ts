@@ -235,6 +235,12 @@ export type EngineOptions = {
    * again while it stays so and is asked. Whoever can `advance` by itself does.
    */
   readonly onRegressed?: (reason: string) => void
+  /**
+   * Told when the engine has been found to have been advanced by another process, and this one has accepted that: what
+   * it knows of records, and holds by them, may have been forgotten without its having noticed. May be told once too
+   * often, also of an advance of its own.
+   */
+  readonly onAdvanced?: () => void
   /** Opens servers whose settings may lose acknowledged writes in a crash; default: ENGINE, with what to set. */
   readonly unsafe?: boolean
 }

@@ -7,6 +7,7 @@
  *  2. Bounds are raised here only by a gap that was configured, and only while the engine says that it must be.
  *  3. The worker id is looked at anew before anything else, and everything else afterwards, whoever raised the bounds.
  *  4. After `close` nothing begins.
+ *  5. Nobody goes on by what was read before an advance, also where only others have noticed that it was needed.
  */
 import { type Clock, type Random, sleep } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
@@ -46,6 +47,8 @@ export class Failover {
   #pauseMs = pauseMinMs
   /** Why nothing is reserved, from the moment of notice until recovery. */
   #trouble: string | undefined
+  /** Bounds were raised, and since then not everything has been looked at anew. */
+  #stale = false
   #recoveredUs = Number.NEGATIVE_INFINITY
   #recovering: Promise<void> | undefined
   #closed = false
@@ -76,6 +79,13 @@ export class Failover {
     this.#recover()
   }
 
+  /** The engine has been found to have been advanced by another process. */
+  advanced(): void {
+    if (this.#closed) return
+    this.#stale = true
+    this.#recover()
+  }
+
   /** Why nothing is reserved now, and what is done about it; undefined when all is well. */
   get trouble(): string | undefined {
     return this.#trouble
@@ -88,32 +98,41 @@ export class Failover {
 
   #recover(): void {
     const steps = this.#steps
-    if (steps === undefined || this.#trouble === undefined || this.#recovering !== undefined) return
+    const isDue = this.#trouble !== undefined || this.#stale
+    if (steps === undefined || !isDue || this.#recovering !== undefined || this.#closed) return
     this.#recovering = this.#run(steps).finally(() => {
       this.#recovering = undefined
+      this.#recover()
     })
   }
 
   async #run(steps: RecoverySteps): Promise<void> {
     let said: string | undefined
     for (let confirmed = false; !this.#closed; ) {
+      const wasNoticed = this.#trouble !== undefined
       try {
         if (!confirmed) await steps.confirmWorker()
         confirmed = true
-        if (await this.#raised(steps)) {
+        if (!wasNoticed || (await this.#raised(steps))) {
+          this.#stale = false
           await steps.reload()
-          break
+          if (wasNoticed || this.#trouble === undefined) break
+          // More has been forgotten meanwhile.
+          confirmed = false
         }
       } catch (error) {
         const reason = describe(error)
-        if (reason !== said) this.#tell('warn', `bounds are not raised yet, trying again: ${reason}`)
+        if (reason !== said) this.#tell('warn', `not recovered yet, trying again: ${reason}`)
         said = reason
       }
       await this.#pause()
     }
+    const noticed = this.#trouble !== undefined
     this.#trouble = undefined
     this.#recoveredUs = this.#options.clock.monoUs()
-    if (!this.#closed) this.#tell('warn', 'every bound has been raised: this node reserves again')
+    if (this.#closed) return
+    const next = noticed ? 'this node reserves again' : 'this node has read its records anew'
+    this.#tell('warn', `every bound has been raised: ${next}`)
   }
 
   /** Whether bounds stand where they must, after raising them if that is this node's part. */

@@ -41,6 +41,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
     unsafe: config.unsafeEngine,
     onEvent,
     onRegressed: (reason) => failover.noticed(reason),
+    onAdvanced: () => failover.advanced(),
   })
   const engine = new TimedEngine(opened, clock, (call) => {
     if (hasCode(call.error, 'REGRESSED')) failover.noticed(call.error.message)

@@ -9,6 +9,7 @@ import { startNode } from '../../src/node/start.ts'
 import type { DatabaseServer } from '../launch/database.ts'
 import { startMariaDb } from '../launch/mariadb.ts'
 import { startPostgres } from '../launch/postgres.ts'
+import { startTcpProxy } from '../launch/tcp-proxy.ts'
 
 const names = ['seg', 'seq', 'snow']
 const configFile = `generators:
@@ -22,15 +23,19 @@ class Fleet {
   readonly nodes: FahaoNode[] = []
   readonly said: string[] = []
   readonly #seen = new Set<string>()
-  readonly #config
+  readonly #engine: string
+  readonly #flags: Record<string, string>
 
   constructor(engine: string, flags: Record<string, string>) {
-    const inputs = { flags: { ...flags, engine, config: 'fleet.yaml' }, readFile: () => configFile }
-    this.#config = loadConfig(inputs).config
+    this.#engine = engine
+    this.#flags = flags
   }
 
-  async start(): Promise<void> {
-    this.nodes.push(await startNode(this.#config, { onEvent: ({ message }) => this.said.push(message) }))
+  /** @param engine the way to the database, if it is not that of all. */
+  async start(engine = this.#engine): Promise<void> {
+    const inputs = { flags: { ...this.#flags, engine, config: 'fleet.yaml' }, readFile: () => configFile }
+    const { config } = loadConfig(inputs)
+    this.nodes.push(await startNode(config, { onEvent: ({ message }) => this.said.push(message) }))
   }
 
   /** Draws from every generator on every node. */
@@ -49,9 +54,9 @@ class Fleet {
   }
 
   /** Draws until all nodes serve all generators again; what they say meanwhile are published errors. */
-  async issueEventually(count: number): Promise<void> {
+  async issueEventually(count: number, of: readonly string[] = names): Promise<void> {
     for (const node of this.nodes) {
-      for (const name of names) {
+      for (const name of of) {
         while (!(await this.#drew(node, name, count))) await pause(50)
       }
     }
@@ -125,6 +130,41 @@ function describeFailover(
       for (const node of fleet.nodes) {
         while (node.health().state !== 'ok') await pause(50)
       }
+      await fleet.close()
+    })
+
+    it('looks at everything anew in a node that has noticed nothing, when another has raised the bounds', async (t) => {
+      const url = await server.newDatabase()
+      const database = new URL(url).pathname.slice(1)
+      const fleet = new Fleet(url, {})
+      await fleet.start()
+      await fleet.issue(500)
+      const dump = await server.dump(database)
+      const proxy = await startTcpProxy(t, server.port)
+      await fleet.start(url.replace(`:${server.port}/`, `:${proxy.port}/`))
+      const [one, idle] = fleet.nodes as [FahaoNode, FahaoNode]
+      for (const name of names) await fleet.draw(idle, name, 50)
+      await idle.catalogue.create('lost', { kind: 'segment' })
+      const lost = await idle.catalogue.open('lost')
+      await lost.draw(1)
+      await fleet.draw(one, 'seq', 1)
+      proxy.stall()
+      await server.restore(database, dump)
+      await assert.rejects(
+        async () => {
+          for (;;) await fleet.draw(one, 'seq', 1)
+        },
+        { code: 'REGRESSED' },
+      )
+      await one.advance(1_000_000n)
+      proxy.resume()
+      await fleet.draw(one, 'snow', 10)
+      while (idle.catalogue.find('lost') !== undefined) await pause(50)
+      await assert.rejects(idle.catalogue.open('lost'), { code: 'NOGENERATOR' })
+      assert.equal(idle.regressions, 0)
+      await fleet.issueEventually(2000, ['seg', 'seq'])
+      // Its claim was forgotten, and nobody knows who else has made one since the dump.
+      await assert.rejects(fleet.draw(idle, 'snow', 1), { code: 'EXHAUSTED' })
       await fleet.close()
     })
 

@@ -50,15 +50,18 @@ export class History {
     this.#grow(header)
   }
 
-  /** Looks at an answer that carried the state; undefined: there is none. */
-  heed(header: Header, found: Known | undefined, seenBefore: bigint): void {
+  /**
+   * Looks at an answer that carried the state; undefined: there is none. Whether somebody else has advanced the store,
+   * which this process accepts.
+   */
+  heed(header: Header, found: Known | undefined, seenBefore: bigint): boolean {
     if (found === undefined) {
       this.#wrong ??= 'its state is gone: the keys were removed, or another etcd was put in its place'
-      return
+      return false
     }
     if (this.#accepts(found.state, header)) {
       this.accept(found, header)
-      return
+      return true
     }
     const wrong = this.#contradiction(header, found.state, seenBefore)
     if (wrong !== undefined) {
@@ -69,6 +72,7 @@ export class History {
       if (found.state.phase === 'open') this.#known = found
       this.#grow(header)
     }
+    return false
   }
 
   /** Takes this for the truth from now on. */

@@ -39,7 +39,7 @@ export type Committed =
   | { readonly done: true; readonly revision: bigint }
   | { readonly done: false; readonly found: readonly RangeResponse[] }
 
-const remedy = "run 'fahao advance' with more than what can have been issued since"
+const remedy = "run 'fahao advance --by N' with more than what can have been issued since"
 const advancingPauseMs = 20
 /** How often the time of the last write is noted, and people are told again that nothing is written. */
 const noteEveryUs = 1_000_000
@@ -107,8 +107,7 @@ export class Store {
     const response = await this.#cluster.call(methods.txn, { compare: [], success, failure: [] }, call)
     const [state, ...found] = rangesOf(response)
     const known = knownOf(state!)
-    this.history.heed(response.header, known, seenBefore)
-    this.#heed()
+    this.#look(response.header, known, seenBefore)
     return { header: response.header, state: known, found }
   }
 
@@ -131,8 +130,7 @@ export class Store {
       const [state, ...found] = rangesOf(response)
       const known = knownOf(state!)
       const isSame = known?.revision === this.history.known.revision
-      this.history.heed(response.header, known, seenBefore)
-      this.#heed()
+      this.#look(response.header, known, seenBefore)
       this.#refuse()
       if (isSame && known?.state.phase === 'open') return { done: false, found }
       if (known?.state.phase === 'advancing') await this.#waitForAdvance(known, call)
@@ -212,6 +210,13 @@ export class Store {
     if (nowUs + advancingPauseMs * 1000 >= call.deadlineUs)
       throw new FahaoError('UNAVAILABLE', 'somebody is raising all bounds at this moment; retry')
     await sleep(this.#clock, advancingPauseMs)
+  }
+
+  /** An answer has carried this state. */
+  #look(header: Header, found: Known | undefined, seenBefore: bigint): void {
+    const advanced = this.history.heed(header, found, seenBefore)
+    this.#heed()
+    if (advanced) this.#options.onAdvanced?.()
   }
 
   /** Notices that the store has become suspect, or is no longer. */

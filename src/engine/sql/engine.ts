@@ -74,6 +74,7 @@ export class SqlEngine implements Engine {
           health.regressed(reason)
           options.onRegressed?.(reason)
         },
+        onAdvanced: () => options.onAdvanced?.(),
       },
       state,
     )
@@ -247,7 +248,7 @@ export class SqlEngine implements Engine {
     const [row] = await ask(this.#dialect.advance(advance))
     const begun = doneStateOf(row)
     if (begun === undefined) return undefined
-    this.#history.wrote(begun)
+    this.#history.began(begun)
     mended.forEach(({ key, value }, place) => {
       this.#watches.wrote({ key, value, version: begun.revision - BigInt(place) })
     })

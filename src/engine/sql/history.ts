@@ -12,6 +12,8 @@
  *  2. Once this process doubts, only such a jump ends the doubt: restored or not, nothing else is believed.
  *  3. What a write of this process met is durable, and is known at once. What a mere read met may not be (a server
  *     shows commits to others before they have reached the disk), and is known a second later.
+ *  4. Whoever holds something by the old history is told when a new one is believed, also where the loss itself was
+ *     noticed by others only.
  */
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -58,7 +60,7 @@ export function doneStateOf(row: Row | undefined): Known | undefined {
 }
 
 const settleUs = 1_000_000
-const remedy = "nothing is reserved until 'fahao advance' has skipped what can have been forgotten"
+const remedy = "nothing is reserved until 'fahao advance --by N' has skipped what can have been forgotten"
 
 /** What a history needs of its engine. */
 export type HistoryOptions = {
@@ -66,6 +68,8 @@ export type HistoryOptions = {
   /** The command that marks a lineage. */
   readonly mark: (reason: string, lineage: string) => Command
   readonly onRegressed: (reason: string) => void
+  /** Another process has begun a new history, and this one believes it. */
+  readonly onAdvanced: () => void
 }
 
 /** See the invariants at the top of the file. */
@@ -108,14 +112,12 @@ export class History {
 
   /** A write of this process has met this state, and was carried out. */
   wrote(state: Known): void {
-    const { lineage, pulse, revision } = this.#known
-    if (lineage === state.lineage)
-      this.#known = { lineage, pulse: later(pulse, state.pulse), revision: later(revision, state.revision) }
-    else if (state.pulse > pulse) {
-      this.#known = { lineage: state.lineage, pulse: state.pulse, revision: state.revision }
-      this.#doubt = undefined
-      this.#read = undefined
-    }
+    if (this.#learn(state)) this.#options.onAdvanced()
+  }
+
+  /** This process has begun a new history. */
+  began(state: Known): void {
+    this.#learn(state)
   }
 
   /** A read has found this state. */
@@ -124,7 +126,21 @@ export class History {
     if (this.#read !== undefined && nowUs - this.#read.atUs < settleUs) return
     const settled = this.#read?.state
     this.#read = { state, atUs: nowUs }
-    if (settled?.lineage === this.#known.lineage && this.#doubt === undefined) this.wrote(settled)
+    if (settled !== undefined && this.#find(settled, this.#known) === undefined) this.wrote(settled)
+  }
+
+  /** Whether it is of another history than what was known. */
+  #learn(state: Known): boolean {
+    const { lineage, pulse, revision } = this.#known
+    if (lineage === state.lineage) {
+      this.#known = { lineage, pulse: later(pulse, state.pulse), revision: later(revision, state.revision) }
+      return false
+    }
+    if (state.pulse <= pulse) return false
+    this.#known = { lineage: state.lineage, pulse: state.pulse, revision: state.revision }
+    this.#doubt = undefined
+    this.#read = undefined
+    return true
   }
 
   /** Marks the lineage, so that all other processes stop as well; this one remembers, whatever becomes of the mark. */

@@ -61,6 +61,50 @@ describe('a failover with a gap', () => {
     assert.deepEqual(did, ['confirm', 'advance 500', 'reload'])
   })
 
+  it('looks at the worker id and reads everything anew where only others have noticed', async () => {
+    const { failover, steps, did, said, clock } = recovery(500n)
+    failover.begin(steps)
+    failover.advanced()
+    await clock.pass(5000)
+    assert.deepEqual(did, ['confirm', 'reload'])
+    assert.deepEqual(said, ['warn every bound has been raised: this node has read its records anew'])
+    assert.equal(failover.count, 0)
+  })
+
+  it('reads everything anew once more when others raise the bounds while it does', async () => {
+    const reloaded = Promise.withResolvers<void>()
+    const { failover, steps, did, clock } = recovery(500n)
+    const begun: number[] = []
+    failover.begin({
+      ...steps,
+      reload: async () => {
+        if (begun.push(1) === 1) await reloaded.promise
+      },
+    })
+    failover.advanced()
+    await clock.pass(1)
+    failover.advanced()
+    reloaded.resolve()
+    await clock.pass(5000)
+    assert.deepEqual(did, ['confirm', 'confirm'])
+    assert.equal(begun.length, 2)
+  })
+
+  it('raises bounds when it notices a loss while it reads anew after an advance of others', async () => {
+    const { failover, steps, did, clock } = recovery(500n)
+    failover.begin({
+      ...steps,
+      reload: async () => {
+        if (did.push('reload') === 2) failover.noticed('a replica')
+      },
+    })
+    failover.advanced()
+    await clock.pass(5000)
+    assert.deepEqual(did, ['confirm', 'reload', 'confirm', 'advance 500', 'reload'])
+    assert.equal(failover.trouble, undefined)
+    assert.equal(failover.count, 1)
+  })
+
   it('raises nothing when another node has done so meanwhile', async () => {
     const { failover, steps, did, clock, state } = recovery(500n)
     failover.begin(steps)

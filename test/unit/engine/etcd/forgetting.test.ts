@@ -210,6 +210,24 @@ describe('an advance', { timeout }, () => {
     for (const engine of engines) await engine.reserve('a', mine)
   })
 
+  it('is told of to those who have noticed nothing, once each', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const engine = await open()
+    const advances: string[] = []
+    for (const name of ['reads', 'writes']) {
+      const idle = await openStore(t, cluster.url('ids'), { onAdvanced: () => advances.push(name) })
+      await idle.write(name, 'x', undefined)
+      await engine.advance(1n)
+      if (name === 'reads') assert.equal((await idle.read(name))?.value, 'x')
+      else await idle.reserve('a', mine)
+      await idle.reserve('b', mine)
+      assert.equal(advances.at(-1), name)
+      await idle.advance(1n)
+      await idle.close()
+    }
+    assert.equal(advances.length, 2)
+  })
+
   it('that was never finished is finished by the next, and until then nobody else writes', async (t) => {
     const { cluster } = await setUp(t)
     const old = await openStore(t, cluster.url('ids'), { callTimeoutMs: 300 })

@@ -19,11 +19,13 @@ function setUp() {
   const clock: Clock = { wallUs: () => nowUs, monoUs: () => nowUs, timer: () => ({ cancel() {} }) }
   const told: string[] = []
   const marked: Command[] = []
+  const advances: string[] = []
   const history = new History(
     {
       clock,
       mark: (reason, lineage) => ({ text: `${lineage}: ${reason}` }),
       onRegressed: (reason) => told.push(reason),
+      onAdvanced: () => advances.push('advanced'),
     },
     begun,
   )
@@ -34,6 +36,7 @@ function setUp() {
   return {
     history,
     told,
+    advances,
     marked,
     ask,
     objection: (state: Partial<State>) => history.objection({ ...begun, ...state }, history.known),
@@ -108,5 +111,38 @@ describe('a history', () => {
     pass(2_000_000)
     history.saw({ ...begun, ...advanced })
     assert.deepEqual(history.known, advanced)
+  })
+
+  it('tells of an advance that others have made, and of none of its own', () => {
+    const { history, advances } = setUp()
+    history.wrote({ ...begun, pulse: 120n })
+    assert.deepEqual(advances, [])
+    history.wrote(advanced)
+    history.wrote({ ...advanced, pulse: advanced.pulse + 1n })
+    assert.deepEqual(advances, ['advanced'])
+    history.began({ lineage: 'three', pulse: 100n + 2n * historyJump, revision: 50n + 2n * historyJump })
+    assert.deepEqual(advances, ['advanced'])
+    assert.equal(history.known.lineage, 'three')
+  })
+
+  it('believes an advance that it has only read of, once that has stood for a second', () => {
+    const { history, advances, pass } = setUp()
+    history.saw({ ...begun, ...advanced })
+    assert.deepEqual(advances, [])
+    pass(1_000_001)
+    history.saw({ ...begun, ...advanced })
+    assert.deepEqual(advances, ['advanced'])
+    assert.equal(history.known.lineage, 'two')
+  })
+
+  it('learns nothing from reads of a history that is not to be trusted', () => {
+    for (const wrong of [{ suspect: 'a loss' }, { identity: 't' }]) {
+      const { history, advances, pass } = setUp()
+      history.saw({ ...begun, ...advanced, ...wrong })
+      pass(1_000_001)
+      history.saw({ ...begun, ...advanced, ...wrong })
+      assert.deepEqual(advances, [])
+      assert.equal(history.known.lineage, 'one')
+    }
   })
 })
