@@ -82,6 +82,7 @@ for (const [name, start] of Object.entries(databases)) {
         judge(t, strict, ['sequence'], { name: `${name} ${outage.what}: strict`, rounds: 1 })
         tellTail(t, perNode, outage.what, steadyUs, beganUs, endUs)
         assert.equal((await fetch(`${node.http}/readyz`)).status, 200)
+        await untilRestocked(node)
       }
       await perNode.stop()
 
@@ -103,6 +104,18 @@ async function untilDegraded(node: FahaoServer): Promise<void> {
     const health = await (await fetch(`${node.http}/readyz`)).text()
     if (health.includes('degraded')) return
     if (performance.now() > giveUpAt) assert.fail(`after 15 s still: ${health}`)
+    await pause(50)
+  }
+}
+
+/** What the outage has used up is in hand again, so that the next one begins as this one did. */
+async function untilRestocked(node: FahaoServer): Promise<void> {
+  const giveUpAt = performance.now() + 15_000
+  for (;;) {
+    const answer = await fetch(`${node.http}/v1/generators/snowflake`)
+    const info = (await answer.json()) as { stats: { inHandSeconds: number } }
+    if (info.stats.inHandSeconds > 85) return
+    if (performance.now() > giveUpAt) assert.fail(`after 15 s still: ${JSON.stringify(info)}`)
     await pause(50)
   }
 }
