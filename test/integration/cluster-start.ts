@@ -1,0 +1,64 @@
+/** Three nodes of a cluster on an etcd of three members, as processes. */
+import { type EtcdCluster, startEtcd } from '../launch/etcd.ts'
+import { type FahaoServer, startFahao } from '../launch/fahao.ts'
+import type { Lifetime } from '../launch/lifetime.ts'
+
+/** A shard as a node shows it. */
+export type Shard = {
+  readonly shard: number
+  readonly firstSlot: number
+  readonly lastSlot: number
+  readonly leader: string | null
+  readonly wanted: string | null
+}
+
+/** A cluster as a node shows it. */
+export type View = {
+  readonly self: string
+  readonly nodes: readonly { readonly id: string; readonly resp: string; readonly leads: number }[]
+  readonly shards: readonly Shard[]
+}
+
+/** What runs. */
+export type Running = { readonly etcd: EtcdCluster; readonly nodes: readonly FahaoServer[] }
+
+/** Starts it; `args` are the further flags of each node. Resolves when every shard is led by whom it should be. */
+export async function startCluster(
+  lifetime: Lifetime,
+  args: readonly (readonly string[])[],
+): Promise<Running> {
+  const etcd = await startEtcd(lifetime, { members: 3 })
+  const nodes = await Promise.all(
+    args.map((own) =>
+      startFahao(lifetime, {
+        engine: etcd.url('ids'),
+        args: ['--cluster', 'test', ...own],
+        readyWithinMs: 60_000,
+      }),
+    ),
+  )
+  await settled(nodes)
+  return { etcd, nodes }
+}
+
+/** How a node sees the cluster. */
+export async function viewOf({ http }: FahaoServer): Promise<View> {
+  return (await (await fetch(`${http}/v1/cluster`)).json()) as View
+}
+
+/** Resolves when these nodes see each other and nobody else, and every shard led by whom it should be. */
+export async function settled(nodes: readonly FahaoServer[]): Promise<void> {
+  await until(nodes, (view) => {
+    const led = view.shards.every(({ leader, wanted }) => leader !== null && leader === wanted)
+    return led && view.nodes.length === nodes.length
+  })
+}
+
+/** Resolves when all of these nodes see that. */
+export async function until(nodes: readonly FahaoServer[], isSo: (view: View) => boolean): Promise<void> {
+  for (;;) {
+    const views = await Promise.all(nodes.map(viewOf))
+    if (views.every(isSo)) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
