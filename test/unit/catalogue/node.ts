@@ -2,6 +2,7 @@
 import { Timeline } from '../../../src/base/timeline.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { type AutoCreate, EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
+import type { Leads } from '../../../src/catalogue/leads.ts'
 import type { Engine, Ownership, Watch } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
@@ -17,6 +18,8 @@ export type NodeOptions = {
   readonly nodeIndex?: { readonly value: number; readonly width: number }
   /** Counters go this far ahead: small, so that refills are frequent. */
   readonly leadUs?: number
+  /** The cluster that it has joined. */
+  readonly leads?: Leads
   /** How it reaches the store; as its owner, if it is the first, unless told otherwise. */
   readonly reach?: (store: MemoryStore) => Engine
 }
@@ -60,6 +63,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     autoCreate = [],
     nodeIndex,
     leadUs = 600_000_000,
+    leads,
     reach = (reached) => new MemoryEngine(reached),
   } = options
   const engine = new FaultyEngine(reach(store))
@@ -82,6 +86,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     timeline,
     worker,
     waitersMax: 100,
+    leads,
     onEvent: ({ message }) => events.push(message),
     autoCreate,
     nodeIndex,

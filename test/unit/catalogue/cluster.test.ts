@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { FahaoError } from '../../../src/base/errors.ts'
+import { generatorKey } from '../../../src/catalogue/stored.ts'
+import { slotOf } from '../../../src/cluster/slots.ts'
+import { settled } from '../fake-clock.ts'
+import { twoMembers } from './cluster-nodes.ts'
+import { draw, tryNext } from './node.ts'
+
+const strict = ['sequence', 'timestamp'] as const
+
+async function created(kind: 'sequence' | 'timestamp', issueTimeout = 2000) {
+  const members = await twoMembers('g')
+  await members.leader.catalogue.create('g', { kind, issueTimeout })
+  const g = await members.leader.catalogue.open('g')
+  return { ...members, g }
+}
+
+function code(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => 'answered',
+    (error) => (error as FahaoError).code,
+  )
+}
+
+for (const kind of strict) {
+  describe(`a ${kind} in a cluster`, () => {
+    it('is issued by its leader, with the fence on every reserve, and nowhere else', async () => {
+      const { g, leader, other, store } = await created(kind)
+      const [first] = await draw(g)
+      assert.equal(g.mode, 'leader')
+      assert.ok(tryNext(g)! > first!)
+      assert.equal(store.counters.get(generatorKey('g'))!.fence, leader.cluster.here(slotOf('g'))!.fence)
+      const there = await other.catalogue.open('g')
+      assert.equal(tryNext(there), undefined)
+      await assert.rejects(draw(there), { code: 'MOVED', message: `${slotOf('g')} ${leader.address}` })
+      await assert.rejects(there.here(), { code: 'MOVED' })
+    })
+
+    it('goes on at once on the next leader in a hand-over, with the next id, without an error', async () => {
+      const { g, leader, other, clock } = await created(kind)
+      const [first] = await draw(g)
+      const there = await other.catalogue.open('g')
+      await leader.cluster.move(0, other.cluster.nodeId)
+      await clock.pass(2000)
+      assert.equal(other.cluster.here(slotOf('g'))?.shard, 0)
+      const [second] = await draw(there)
+      if (kind === 'sequence') assert.equal(second, first! + 1n)
+      assert.ok(second! > first!)
+      assert.equal(tryNext(g), undefined)
+      await assert.rejects(draw(g), { code: 'MOVED', message: `${slotOf('g')} ${other.address}` })
+    })
+
+    it('waits while the lease has lapsed, and goes on with what is in hand when it is renewed', async () => {
+      const { g, leader, clock } = await created(kind)
+      const [first] = await draw(g)
+      leader.clusterEngine.always('write', 'unavailable')
+      clock.mono += 2_800_000
+      clock.wall += 2_800_000
+      assert.equal(leader.cluster.check(), false)
+      assert.equal(tryNext(g), undefined, 'ready ids are taken back')
+      const reserves = leader.engine.count('reserve')
+      const parked = draw(g)
+      await clock.pass(1)
+      leader.clusterEngine.heal()
+      await clock.pass(500)
+      assert.ok((await parked)[0]! > first!)
+      assert.equal(leader.engine.count('reserve'), reserves)
+    })
+
+    it('tells who waits that nobody leads once they have waited for as long as for ids', async () => {
+      const { g, leader, other, clock } = await created(kind)
+      await draw(g)
+      for (const { clusterEngine } of [leader, other]) clusterEngine.always('any', 'unavailable')
+      await clock.pass(2800)
+      const parked = [code(draw(g)), code(g.here()), code(draw(g, 5))]
+      await clock.pass(2001)
+      assert.deepEqual(await Promise.all(parked), ['CLUSTERDOWN', 'CLUSTERDOWN', 'CLUSTERDOWN'])
+    })
+
+    it('sends who waits in line to the successor when the leader was declared dead, and issues nothing from hand', async () => {
+      const { g, leader, other, clock } = await created(kind)
+      const [first] = await draw(g)
+      leader.clusterEngine.always('write', 'unavailable')
+      await clock.pass(2800)
+      const parked = draw(g)
+      const outcome = assert.rejects(parked, { code: 'MOVED', message: `${slotOf('g')} ${other.address}` })
+      await clock.pass(1900)
+      await outcome
+      const [second] = await draw(await other.catalogue.open('g'))
+      assert.ok(second! > first!)
+      leader.clusterEngine.heal()
+      await clock.pass(1000)
+      assert.equal(tryNext(g), undefined)
+      assert.equal(await code(draw(g)), 'MOVED')
+    })
+
+    it('serves nobody from a reserve that comes back after the lease has lapsed, until it is resumed', async () => {
+      const { g, leader, clock } = await created(kind, 10_000)
+      const held = leader.engine.hold('reserve')
+      let answered = false
+      const parked = draw(g).then((ids) => {
+        answered = true
+        return ids
+      })
+      await held.arrived
+      leader.clusterEngine.always('write', 'unavailable')
+      // Nobody has looked at the clock since: the answer itself is what wakes the process up.
+      clock.mono += 2_800_000
+      clock.wall += 2_800_000
+      held.letGo()
+      await settled()
+      assert.equal(answered, false)
+      leader.clusterEngine.heal()
+      await clock.pass(500)
+      assert.equal((await parked).length, 1)
+    })
+
+    it('stops at once when a reserve is refused because a newer leader was there', async () => {
+      const { g, leader, store, clock } = await created(kind)
+      await draw(g)
+      const key = generatorKey('g')
+      const counter = store.counters.get(key)!
+      store.counters.set(key, { ...counter, fence: counter.fence + 5n, bound: counter.bound * 2n })
+      // Whatever is in hand is used up, or its time is.
+      await clock.pass(20_000)
+      const outcomes = new Set<string>()
+      for (let each = 0; each < 100; each++) outcomes.add(await code(g.draw(100)))
+      assert.ok(outcomes.has('CLUSTERDOWN'), [...outcomes].join())
+      assert.ok(leader.events.some(({ type }) => type === 'sealedOut'))
+      assert.equal(tryNext(g), undefined)
+    })
+
+    it('is moved forward by its leader alone', async () => {
+      const { g, other } = await created(kind)
+      const there = await other.catalogue.open('g')
+      const [first] = await draw(g)
+      const newest = first! + 2n ** 40n
+      await assert.rejects(there.moveTo(newest), { code: 'MOVED' })
+      if (kind === 'timestamp') return
+      await g.moveTo(newest)
+      assert.deepEqual(await draw(g), [newest + 1n])
+    })
+
+    it('can be dropped, created anew and altered on a node that does not lead it', async () => {
+      const { g, leader, other, clock } = await created(kind)
+      const [first] = await draw(g)
+      assert.equal(await other.catalogue.drop('g'), true)
+      await clock.pass(1500)
+      assert.equal(await code(draw(g)), 'NOGENERATOR')
+      await other.catalogue.create('g', { kind })
+      await clock.pass(1500)
+      const [second] = await draw(await leader.catalogue.open('g'))
+      assert.ok(second! > first!)
+      const changes = kind === 'sequence' ? { increment: 5 } : { node: 3 }
+      await other.catalogue.alter('g', changes)
+      await clock.pass(1500)
+      const [third] = await draw(await leader.catalogue.open('g'))
+      assert.ok(third! > second!)
+    })
+  })
+}
+
+describe('a cluster', () => {
+  it('answers for kinds in order per node on each node, also for what was strict before', async () => {
+    const { g, leader, other, clock } = await created('sequence')
+    const ids = await draw(g, 10)
+    await other.catalogue.alter('g', { kind: 'segment' })
+    await clock.pass(1500)
+    for (const { catalogue } of [leader, other, leader])
+      ids.push(...(await draw(await catalogue.open('g'), 10)))
+    assert.equal(new Set(ids).size, 40)
+    await leader.catalogue.alter('g', { kind: 'sequence' })
+    await clock.pass(1500)
+    const [again] = await draw(await leader.catalogue.open('g'))
+    assert.ok(ids.every((id) => id < again!))
+  })
+
+  it('shows who leads', async () => {
+    const { leader, other } = await created('sequence')
+    assert.deepEqual((await leader.catalogue.info('g')).notes, ['led by this node'])
+    const there = await other.catalogue.info('g')
+    assert.deepEqual([there.mode, there.notes], ['leader', [`led by the node at ${leader.address}`]])
+  })
+
+  it('gives everything back when a node leaves, of each generator', async () => {
+    const { leader, other, clock } = await created('sequence')
+    const names = Array.from({ length: 40 }, (_, at) => `g${at}`)
+    for (const name of names) {
+      await leader.catalogue.create(name, { kind: 'sequence' })
+      assert.deepEqual(await draw(await leader.catalogue.open(name)), [1n])
+    }
+    const left = leader.cluster.close()
+    await clock.pass(100)
+    await left
+    await leader.catalogue.close()
+    await clock.pass(1000)
+    for (const name of names) assert.deepEqual(await draw(await other.catalogue.open(name)), [2n])
+  })
+
+  it('leaves behind what cannot be given back in time', async () => {
+    const { g, leader, other, clock } = await created('sequence')
+    await draw(g)
+    const held = leader.engine.hold('release')
+    await leader.cluster.move(0, other.cluster.nodeId)
+    await clock.pass(1000)
+    await held.arrived
+    const [next] = await draw(await other.catalogue.open('g'))
+    held.letGo()
+    await settled()
+    assert.ok(next! > 2n)
+    assert.ok((await draw(await other.catalogue.open('g')))[0]! > next!)
+  })
+})
