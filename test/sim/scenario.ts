@@ -21,10 +21,10 @@ type Fault = (simulation: Simulation) => Promise<void>
 /** Requests come at random moments; a generator that can issue is asked this often at least, in ms. */
 const askedMs = 1000
 
-/** Runs the simulation of one seed. Rejects with what went wrong. */
-export async function simulate(seed: number, rounds: number): Promise<Outcome> {
+/** Runs the simulation of one seed, `real`: with what servers issue by. Rejects with what went wrong. */
+export async function simulate(seed: number, rounds: number, real = false): Promise<Outcome> {
   const world = new World(seed)
-  const simulation = new Simulation(world, draw(world))
+  const simulation = new Simulation(world, { ...draw(world), real })
   const faults: string[] = []
   try {
     await world.tell(story(simulation, faults, rounds), () => simulation.checker.wrong)
@@ -52,7 +52,7 @@ function plain(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value
 }
 
-function draw(world: World): SimulationOptions {
+function draw(world: World): Omit<SimulationOptions, 'real'> {
   const slow = world.chance(0.3)
   return {
     machines: world.chance(0.2) ? 2 : 3,

@@ -4,8 +4,9 @@ import type { ClusterEvent } from '../../src/cluster/events.ts'
 import { shardTable, slotOf } from '../../src/cluster/slots.ts'
 import { MemoryEngine, MemoryStore } from '../../src/engine/memory/engine.ts'
 import { Checker } from './checker.ts'
-import { type Answer, Issuer } from './issuer.ts'
+import { type Answer, Issuer, type OnIssue } from './issuer.ts'
 import { Machine } from './machine.ts'
+import { RealIssuer } from './real-issuer.ts'
 import { type Link, RemoteEngine } from './remote-engine.ts'
 import type { World } from './world.ts'
 
@@ -15,6 +16,8 @@ export type SimulationOptions = {
   readonly shards: number
   readonly clients: number
   readonly leaseTtlMs: number
+  /** Whether ids are issued by what servers run. */
+  readonly real: boolean
   readonly marginMs: number
   /** How far monotonic clocks run apart at most, as a fraction. */
   readonly driftMax: number
@@ -28,7 +31,7 @@ export type Process = {
   readonly machine: Machine
   readonly link: Link
   readonly cluster: Cluster
-  readonly issuer: Issuer
+  readonly issuer: Pick<Issuer, 'ask'>
   readonly address: string
   /** Ends the requests that it has not answered: their connections break. */
   readonly pending: Set<() => void>
@@ -96,7 +99,11 @@ export class Simulation {
       marginMs: options.marginMs,
       onEvent: (event) => this.events.push({ machine: machine.name, atMs: world.nowUs / 1000, event }),
     })
-    const issuer = new Issuer(cluster, engine, (...issue) => this.checker.issue(machine, ...issue))
+    const onIssue: OnIssue = (...issue) => this.checker.issue(machine, ...issue)
+    const { real, leaseTtlMs } = options
+    const issuer = real
+      ? await RealIssuer.open(world, machine, cluster, engine, leaseTtlMs, onIssue)
+      : new Issuer(cluster, engine, onIssue)
     const process = { machine, link, cluster, issuer, address, pending: new Set<() => void>() }
     this.#places[place] = process
     await cluster.start()
