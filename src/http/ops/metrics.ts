@@ -56,6 +56,7 @@ export class Metrics {
     this.#eventLoop.enable()
     this.#addNode()
     this.#addEngine()
+    this.#addCluster()
     this.#addGenerators()
     this.#addTransports()
     this.#addProcess()
@@ -123,6 +124,36 @@ export class Metrics {
       const { inHandSeconds } = node.health()
       return inHandSeconds === undefined ? [] : [[{}, inHandSeconds]]
     })
+  }
+
+  #addCluster(): void {
+    const { membership } = this.#source.node
+    const status = () => membership?.cluster.status()
+    const one = (value: number | undefined): Value[] => (value === undefined ? [] : [[{}, value]])
+    this.#gauge('fahao_cluster_nodes', 'Living nodes of the cluster, as this one sees it.', [], () =>
+      one(status()?.nodes.length),
+    )
+    this.#gauge('fahao_cluster_shards_led', 'Shards that this node leads.', [], () =>
+      one(status()?.nodes.find(({ isSelf }) => isSelf)?.leads),
+    )
+    const leaderless = 'Shards that nobody leads, as this node sees it.'
+    this.#gauge('fahao_cluster_shards_leaderless', leaderless, [], () =>
+      one(status()?.shards.filter(({ nobodyForMs }) => nobodyForMs !== undefined).length),
+    )
+    const left = 'How long this node may lead without another renewal.'
+    this.#gauge('fahao_cluster_lease_left_seconds', left, [], () => {
+      const leftMs = status()?.leaseLeftMs
+      return one(leftMs === undefined ? undefined : leftMs / 1000)
+    })
+    const transitions =
+      'What happened in the cluster, as this node sees it, by type; trouble is what was tried again.'
+    this.#counter('fahao_cluster_transitions_total', transitions, ['type'], () =>
+      [...(membership?.transitions ?? [])].map(([type, count]): Value => [{ type }, count]),
+    )
+    const handover = 'Time in which nobody issued because this node handed a shard over.'
+    this.#counter('fahao_cluster_handover_seconds_total', handover, [], () =>
+      one(membership?.handovers.seconds),
+    )
   }
 
   #addGenerators(): void {

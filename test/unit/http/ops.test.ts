@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { Metrics } from '../../../src/http/ops/metrics.ts'
 import type { Health } from '../../../src/node/node.ts'
-import { fakeNode } from './fake-node.ts'
+import { type FakeNode, fakeNode } from './fake-node.ts'
 
 const noTraffic = { connections: 0, connectionsTotal: 0, connectionsRejected: 0, commands: 0 }
 const open: FastifyInstance[] = []
@@ -165,6 +165,38 @@ describe('metrics', () => {
       'fahao_engine_call_seconds_count{operation="reserve",outcome="UNAVAILABLE"} 1',
       'fahao_engine_regressions_total 2',
       'fahao_in_hand_seconds_min 612.5',
+    ]) {
+      assert.ok(lines.includes(line), line)
+    }
+  })
+
+  test('tell of a cluster: what is led, what is not, for how long, and what happened', async () => {
+    const shard = { nobodyForMs: undefined }
+    const membership = {
+      cluster: {
+        status: () => ({
+          nodes: [
+            { isSelf: false, leads: 1 },
+            { isSelf: true, leads: 2 },
+          ],
+          shards: [shard, shard, shard, { nobodyForMs: 12 }],
+          leaseLeftMs: 2500,
+        }),
+      },
+      transitions: new Map([['won', 3]]),
+      handovers: { count: 2, seconds: 0.04 },
+    }
+    const node = { ...fakeNode(), membership } as unknown as FakeNode
+    const metrics = new Metrics({ node, http: () => noTraffic })
+    const lines = (await metrics.render()).split('\n')
+    metrics.close()
+    for (const line of [
+      'fahao_cluster_nodes 2',
+      'fahao_cluster_shards_led 2',
+      'fahao_cluster_shards_leaderless 1',
+      'fahao_cluster_lease_left_seconds 2.5',
+      'fahao_cluster_transitions_total{type="won"} 3',
+      'fahao_cluster_handover_seconds_total 0.04',
     ]) {
       assert.ok(lines.includes(line), line)
     }
