@@ -246,9 +246,12 @@ export class Cluster {
 
   async #agree(): Promise<void> {
     const { engine, cluster, shards } = this.#options
+    const { ttlMs, marginMs } = this.#timing
+    const wanted = { cluster, shards, leaseTtlMs: ttlMs, marginMs }
     while (!this.#closing) {
       try {
-        return await within(this.#clock, this.#timing.ttlMs, agreeOnSettings(engine, { cluster, shards }))
+        await within(this.#clock, ttlMs, agreeOnSettings(engine, wanted))
+        return
       } catch (error) {
         if (!(error instanceof FahaoError && error.retryable)) throw error
         this.#tell({ type: 'trouble', message: `the settings could not be agreed on: ${describe(error)}` })

@@ -11,7 +11,7 @@ export type ClusterOptions = TimingOptions & {
   readonly clock: Clock
   /** A new node id at each call, never used before, by nobody: 40 random hexadecimal digits, as Redis has them. */
   readonly newNodeId: () => string
-  /** Name of the cluster, and number of shards: as recorded by its first node. */
+  /** Name of the cluster, and number of shards: as recorded by its first node. So are the lease and its margin. */
   readonly cluster: string
   readonly shards: number
   /** Announced `host:port` of RESP and HTTP; undefined: not served. */

@@ -19,6 +19,12 @@ export type SettingsRecord = {
   readonly cluster: string
   /** Number of shards. */
   readonly shards: number
+  /**
+   * How long a lease lasts, and the margin on both sides of its end. A node that believed in shorter ones than another
+   * would declare that one dead while it still leads.
+   */
+  readonly leaseTtlMs: number
+  readonly marginMs: number
 }
 
 /** One process that takes part. Its id is never used again. */
@@ -80,7 +86,11 @@ export function shardOfKey(key: string): number {
 export function readSettings(stored: StoredRecord): Known<SettingsRecord> {
   return parsed(
     stored,
-    ({ cluster, shards }: SettingsRecord) => typeof cluster === 'string' && Number.isSafeInteger(shards),
+    ({ cluster, shards, leaseTtlMs, marginMs }: SettingsRecord) =>
+      typeof cluster === 'string' &&
+      Number.isSafeInteger(shards) &&
+      Number.isFinite(leaseTtlMs) &&
+      Number.isFinite(marginMs),
   )
 }
 

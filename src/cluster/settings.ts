@@ -1,8 +1,14 @@
 /** What an installation is: written by the first node of the cluster, and never changed. */
 import { FahaoError, hasCode } from '../base/errors.ts'
+import { formatDuration } from '../base/units.ts'
 import type { Engine } from '../engine/engine.ts'
 import { readSettings, type SettingsRecord, settingsKey } from './records.ts'
 import { shardsMax } from './slots.ts'
+import { type TimingOptions, timing } from './timing.ts'
+
+/** What a node was started with; a lease that is not given is what it is elsewhere. */
+export type WantedSettings = Pick<SettingsRecord, 'cluster' | 'shards'> &
+  Pick<TimingOptions, 'leaseTtlMs' | 'marginMs'>
 
 /** The settings of the cluster that this engine holds; undefined: the installation is no cluster. */
 export async function clusterSettings(engine: Engine): Promise<SettingsRecord | undefined> {
@@ -11,31 +17,47 @@ export async function clusterSettings(engine: Engine): Promise<SettingsRecord | 
 }
 
 /**
- * Makes sure that the installation has these settings, writing them if it has none. Rejects with CONFIG, naming both
- * values, where they differ; otherwise as the engine does, and may then be repeated.
+ * Makes sure that the installation has these settings, writing them if it has none. Resolves to what stands there.
+ * Rejects with CONFIG, naming both values, where they differ; otherwise as the engine does, and may then be repeated.
  */
-export async function agreeOnSettings(engine: Engine, wanted: SettingsRecord): Promise<void> {
-  const { shards } = wanted
+export async function agreeOnSettings(engine: Engine, wanted: WantedSettings): Promise<SettingsRecord> {
+  const { cluster, shards } = wanted
   if (!Number.isSafeInteger(shards) || shards < 1 || shards > shardsMax)
     throw new FahaoError('CONFIG', `--shards must be from 1 to ${shardsMax}, not ${shards}`)
+  const { ttlMs, marginMs } = timing(wanted)
   let settings = await clusterSettings(engine)
   if (settings === undefined) {
+    const first = { cluster, shards, leaseTtlMs: ttlMs, marginMs } satisfies SettingsRecord
     // Whatever becomes of this write, the record that stands afterwards is the one that counts.
-    await engine.write(settingsKey, JSON.stringify(wanted), undefined).catch((error: unknown) => {
+    await engine.write(settingsKey, JSON.stringify(first), undefined).catch((error: unknown) => {
       if (!hasCode(error, 'UNKNOWN')) throw error
     })
     settings = await clusterSettings(engine)
   }
   if (settings === undefined)
     throw new FahaoError('UNAVAILABLE', 'the settings of the cluster could not be written; retry')
-  refuse('--cluster', 'the cluster', settings.cluster, wanted.cluster)
-  refuse('--shards', 'the number of shards', settings.shards, wanted.shards)
+  refuse('--cluster', 'the cluster', settings.cluster, cluster)
+  refuse('--shards', 'the number of shards', settings.shards, shards)
+  refuse('--lease-ttl', 'the lease', settings.leaseTtlMs, wanted.leaseTtlMs, formatDuration)
+  if (wanted.marginMs !== undefined && wanted.marginMs !== settings.marginMs)
+    throw new FahaoError(
+      'CONFIG',
+      `the margin of this installation's leases is ${settings.marginMs} ms, not ${wanted.marginMs} ms`,
+    )
+  return settings
 }
 
-function refuse(flag: string, what: string, stored: string | number, wanted: string | number): void {
-  if (stored === wanted) return
+/** `wanted` undefined: whatever is stored. */
+function refuse<Value extends string | number>(
+  flag: string,
+  what: string,
+  stored: Value,
+  wanted: Value | undefined,
+  text: (value: Value) => string = String,
+): void {
+  if (wanted === undefined || stored === wanted) return
   throw new FahaoError(
     'CONFIG',
-    `${what} of this installation is ${stored}, and this node was started with ${wanted}; start it with ${flag} ${stored}`,
+    `${what} of this installation is ${text(stored)}, and this node was started with ${text(wanted)}; start it with ${flag} ${text(stored)}`,
   )
 }

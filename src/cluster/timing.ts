@@ -1,4 +1,4 @@
-/** All durations of a cluster, derived from the lease. Every node of a cluster must be started with the same lease. */
+/** All durations of a cluster, derived from the lease and its margin, which stand in the settings that all nodes share. */
 import { FahaoError } from '../base/errors.ts'
 
 /** Durations in ms. */
@@ -31,9 +31,9 @@ export type Timing = {
 
 /** What may be set; the rest follows. */
 export type TimingOptions = {
-  /** Default 3 s, at least 100 ms. */
+  /** As recorded; where nothing is, 3 s. At least 100 ms. */
   readonly leaseTtlMs?: number | undefined
-  /** Default a tenth of the lease. */
+  /** As recorded; where nothing is, a tenth of the lease. */
   readonly marginMs?: number | undefined
   /** Default: the lease. */
   readonly settleMs?: number | undefined

@@ -89,9 +89,9 @@ export const settingsSchema = z.object({
   ),
   leaseTtlMs: setting(
     'Cluster',
-    duration('100ms', '10m'),
-    '3s',
-    'how long a node may be silent before others take over what it leads; the same on every node',
+    optional(duration('100ms', '10m')),
+    '',
+    'how long a node may be silent before others take over what it leads; fixed by the first node: 3s where nothing is given',
   ),
   announce: setting(
     'Cluster',

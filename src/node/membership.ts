@@ -10,6 +10,7 @@ import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { Cluster } from '../cluster/cluster.ts'
 import type { ClusterEvent } from '../cluster/events.ts'
+import type { SettingsRecord } from '../cluster/records.ts'
 import { agreeOnSettings, clusterSettings } from '../cluster/settings.ts'
 import type { Engine } from '../engine/engine.ts'
 import { announced } from './announce.ts'
@@ -42,16 +43,16 @@ export class Membership {
   #leaving: Promise<void> | undefined
   #joined = false
 
-  private constructor({ config, engine, clock, newNodeId, onEvent }: MembershipOptions, name: string) {
-    const { shards, leaseTtlMs } = config
-    this.leaseTtlMs = leaseTtlMs
+  private constructor(
+    { config, engine, clock, newNodeId, onEvent }: MembershipOptions,
+    settings: SettingsRecord,
+  ) {
+    this.leaseTtlMs = settings.leaseTtlMs
     this.cluster = new Cluster({
       engine,
       clock,
       newNodeId,
-      cluster: name,
-      shards,
-      leaseTtlMs,
+      ...settings,
       ...announced(config),
       version,
       onEvent: (event) => {
@@ -72,9 +73,8 @@ export class Membership {
       return undefined
     }
     await refuseUnshared(engine)
-    const membership = new Membership(options, config.cluster)
-    await agreeOnSettings(engine, { cluster: config.cluster, shards: config.shards })
-    return membership
+    const { cluster, shards, leaseTtlMs } = config
+    return new Membership(options, await agreeOnSettings(engine, { cluster, shards, leaseTtlMs }))
   }
 
   get handovers(): HandoverFigures {

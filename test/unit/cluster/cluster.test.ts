@@ -43,6 +43,8 @@ describe('joining a cluster', () => {
       return true
     })
     await assert.rejects(nodes.make('b:1', { cluster: 'other' }).cluster.start(), /is test, .* with other/)
+    await assert.rejects(nodes.make('b:1', { leaseTtlMs: 1000 }).cluster.start(), /is 3s, .* with 1s/)
+    await assert.rejects(nodes.make('b:1', { marginMs: 30 }).cluster.start(), /is 300 ms, not 30 ms/)
   })
 
   it('leads everything at once when it is the first, and shares once others have stayed for a while', async () => {
