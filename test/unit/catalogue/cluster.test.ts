@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { FahaoError } from '../../../src/base/errors.ts'
+import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { generatorKey } from '../../../src/catalogue/stored.ts'
 import { slotOf } from '../../../src/cluster/slots.ts'
 import { settled } from '../fake-clock.ts'
@@ -68,6 +69,23 @@ for (const kind of strict) {
       assert.equal(leader.engine.count('reserve'), reserves)
     })
 
+    it('is not issued from hand to who comes when the lease has lapsed and nobody has noticed', async () => {
+      const { g, leader, clock } = await created(kind, 10_000)
+      await draw(g, 3)
+      leader.clusterEngine.always('write', 'unavailable')
+      clock.mono += 2_800_000
+      clock.wall += 2_800_000
+      let answered = false
+      const parked = draw(g).then(() => {
+        answered = true
+      })
+      await settled()
+      assert.equal(answered, false)
+      leader.clusterEngine.heal()
+      await clock.pass(500)
+      await parked
+    })
+
     it('tells who waits that nobody leads once they have waited for as long as for ids', async () => {
       const { g, leader, other, clock } = await created(kind)
       await draw(g)
@@ -114,6 +132,40 @@ for (const kind of strict) {
       leader.clusterEngine.heal()
       await clock.pass(500)
       assert.equal((await parked).length, 1)
+    })
+
+    it('is not opened under a leadership that is over by the time that its counter is known', async () => {
+      const { leader, other, clock } = await created(kind)
+      await leader.catalogue.create('h', { kind })
+      await leader.catalogue.reopenAll()
+      const held = leader.engine.hold('counter')
+      const asked = code(leader.catalogue.open('h').then((h) => draw(h)))
+      await held.arrived
+      await leader.cluster.move(0, other.cluster.nodeId)
+      await clock.pass(1000)
+      assert.equal((await draw(await other.catalogue.open('h'))).length, 1)
+      held.letGo()
+      assert.equal(await asked, 'MOVED')
+    })
+
+    it('issues nothing from what was reserved while it was opened in a lapse', async () => {
+      const { leader, clock } = await created(kind)
+      await leader.catalogue.reopenAll()
+      const held = leader.engine.hold('counter')
+      const asked = leader.catalogue.open('g').then((g) => draw(g))
+      await held.arrived
+      leader.clusterEngine.always('write', 'unavailable')
+      clock.mono += 2_800_000
+      clock.wall += 2_800_000
+      assert.equal(leader.cluster.check(), false)
+      held.letGo()
+      await clock.pass(20)
+      const g = leader.catalogue.find('g')!
+      assert.equal(tryNext(g), undefined)
+      leader.clusterEngine.heal()
+      await clock.pass(500)
+      assert.equal((await asked).length, 1)
+      assert.notEqual(tryNext(g), undefined)
     })
 
     it('stops at once when a reserve is refused because a newer leader was there', async () => {
@@ -196,6 +248,27 @@ describe('a cluster', () => {
     await leader.catalogue.close()
     await clock.pass(1000)
     for (const name of names) assert.deepEqual(await draw(await other.catalogue.open(name)), [2n])
+  })
+
+  it('stops all generators of a shard before the first of them is given back', async () => {
+    const { leader, other, clock } = await created('sequence')
+    const names = Array.from({ length: 40 }, (_, at) => `g${at}`)
+    const all: Generator[] = []
+    for (const name of names) {
+      await leader.catalogue.create(name, { kind: 'sequence' })
+      const generator = await leader.catalogue.open(name)
+      await draw(generator)
+      all.push(generator)
+    }
+    leader.engine.slow('release', 10_000, clock)
+    await leader.cluster.move(0, other.cluster.nodeId)
+    while (leader.engine.count('release') === 0) await clock.pass(1)
+    // Connections know generators, too, not only the catalogue.
+    assert.deepEqual(
+      all.filter((generator) => tryNext(generator) !== undefined),
+      [],
+    )
+    assert.ok(leader.engine.count('release') < names.length, 'not all of them at once')
   })
 
   it('leaves behind what cannot be given back in time', async () => {
