@@ -21,6 +21,8 @@ export class Refills {
   succeeded = 0
   seconds = 0
   failed = 0
+  /** How long the newest that succeeded took. */
+  newestMs = 0
   /** Why the newest failed; undefined when it did not. */
   failure: Error | undefined
   readonly #name: string
@@ -122,7 +124,8 @@ export class Refills {
       return this.#fail(error instanceof Error ? error : new Error(String(error)))
     }
     this.succeeded++
-    this.seconds += (clock.monoUs() - startedUs) / 1_000_000
+    this.newestMs = (clock.monoUs() - startedUs) / 1000
+    this.seconds += this.newestMs / 1000
     if (this.failure !== undefined) onRefillOutcome?.(this.#name, undefined)
     this.failure = undefined
     this.#pauseMs = pauseMinMs

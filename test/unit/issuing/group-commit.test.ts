@@ -223,6 +223,33 @@ describe('group commit', () => {
     assert.deepEqual(await waiting, [10n])
   })
 
+  it('waits for those whom it has just served, but only for a quarter of what a reserve takes', async () => {
+    const clock = new FakeClock()
+    const { generator, engine } = await open({}, { clock })
+    const served = async (count: number) => {
+      const held = engine.hold('reserve')
+      const waiting = Array.from({ length: count }, () => draw(generator))
+      await held.arrived
+      await clock.pass(20)
+      held.letGo()
+      await Promise.all(waiting)
+    }
+    await served(3)
+    const before = reserves({ engine })
+    const two = [draw(generator), draw(generator)]
+    await settled()
+    assert.equal(reserves({ engine }), before, 'the third may come')
+    await Promise.all([...two, draw(generator)])
+    assert.equal(reserves({ engine }), before + 1)
+
+    await served(3)
+    const one = watched(draw(generator))
+    await clock.pass(4)
+    assert.equal(one.outcome, 'waits')
+    await clock.pass(1)
+    assert.deepEqual(one.outcome, [8n + 2n], 'the others did not come')
+  })
+
   it('asks once for each batch, however the batches come', async () => {
     const clock = new FakeClock()
     const node = await open({}, { clock })
