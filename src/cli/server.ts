@@ -126,7 +126,8 @@ function httpOptions(node: FahaoNode, log: Logger): Omit<HttpServerOptions, 'hos
 }
 
 /** Other nodes send requests on to the announced host, so it is one of ours wherever names are checked. */
-function namesOf({ http, httpNames, announceHttp }: Config): readonly string[] {
+function namesOf(config: Config): readonly string[] {
+  const { httpNames, http, announceHttp } = config
   const checked = httpNames.length > 0 || (http !== undefined && isLoopback(http))
   return checked && announceHttp !== undefined ? [...httpNames, announceHttp.host] : httpNames
 }

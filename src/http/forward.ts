@@ -1,15 +1,16 @@
 /**
- * Any node will do: a request for a generator that is led elsewhere is sent on to its leader, once.
+ * Any node will do: a request for a generator that is led elsewhere is sent on to its leader.
  *
  * Invariants
- *  1. A request is sent on at most once: one that was is answered here or not at all.
- *  2. No request is sent on twice: whose answer got lost is told UNKNOWN, and an id that it drew is a gap.
+ *  1. A request that was sent on is answered here or not at all: it never goes on from here.
+ *  2. A request is sent a second time only when the first node said that it does not lead. One whose answer got lost
+ *     is told UNKNOWN, and an id that it drew is a gap.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as sendRequest } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { describe, FahaoError } from '../base/errors.ts'
 import { Moved, type MovedDetails } from '../base/moved.ts'
-import { answerHere } from '../commands/cluster-hop.ts'
+import { answerHere, sendToLeader } from '../commands/cluster-hop.ts'
 import { addressOf } from '../commands/cluster-table.ts'
 import type { ClusterView } from '../commands/context.ts'
 import { goneSignal } from './gone-signal.ts'
@@ -32,7 +33,11 @@ export function forwardMoved(app: FastifyInstance, cluster: ClusterView, timeout
       if (request.headers[mark] !== undefined) {
         return answerHere(cluster, error, () => handler.call(app, request, reply))
       }
-      return sendOn({ agent, timeoutMs }, error.details, request, reply)
+      return sendToLeader<unknown>(cluster, error, {
+        send: (details) => sendOn({ agent, timeoutMs }, details, request, reply),
+        isNotLed: (answer) => answer instanceof Answer && answer.isNotLed,
+        answerHere: () => handler.call(app, request, reply),
+      }).then((answer) => (answer instanceof Answer ? answer.send(reply) : answer))
     }
     route.handler = hopping(handler, hop)
   })
@@ -53,24 +58,46 @@ function hopping(
 }
 
 type Way = { readonly agent: Agent; readonly timeoutMs: number }
-type Answer = { readonly head: IncomingMessage; readonly body: Buffer }
+
+/** What the leader has answered. */
+class Answer {
+  readonly #head: IncomingMessage
+  readonly #body: Buffer
+
+  constructor(head: IncomingMessage, body: Buffer) {
+    this.#head = head
+    this.#body = body
+  }
+
+  /** Whether it says that it does not lead: as a problem has it, or in the header of a compatible API. */
+  get isNotLed(): boolean {
+    const { statusCode = 0, headers } = this.#head
+    if (statusCode < 500) return false
+    const told = headers['fahao-error']
+    if (told !== undefined) return String(told).startsWith('CLUSTERDOWN')
+    return this.#body.includes('"code":"CLUSTERDOWN"')
+  }
+
+  send(reply: FastifyReply): FastifyReply {
+    reply.code(this.#head.statusCode!)
+    for (const name of answerHeaders) {
+      const value = this.#head.headers[name]
+      if (value !== undefined) reply.header(name, value)
+    }
+    return reply.send(this.#body.length === 0 ? undefined : this.#body)
+  }
+}
 
 async function sendOn(
   way: Way,
   { http }: MovedDetails,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<unknown> {
+): Promise<Answer> {
   if (http === undefined) {
     throw new FahaoError('UNAVAILABLE', 'the leader of this generator serves no HTTP; retry')
   }
-  const { head, body } = await ask(way, http, request, goneSignal(reply))
-  reply.code(head.statusCode!)
-  for (const name of answerHeaders) {
-    const value = head.headers[name]
-    if (value !== undefined) reply.header(name, value)
-  }
-  return reply.send(body.length === 0 ? undefined : body)
+  return ask(way, http, request, goneSignal(reply))
 }
 
 function ask(
@@ -99,7 +126,7 @@ function ask(
     sent.on('response', (head) => {
       const chunks: Buffer[] = []
       head.on('data', (chunk: Buffer) => chunks.push(chunk))
-      head.on('end', () => resolve({ head, body: Buffer.concat(chunks) }))
+      head.on('end', () => resolve(new Answer(head, Buffer.concat(chunks))))
       head.on('error', fail)
     })
     sent.end(body)

@@ -4,9 +4,9 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import { Moved } from '../base/moved.ts'
+import { Moved, type MovedDetails } from '../base/moved.ts'
 import type { Arguments } from '../commands/arguments.ts'
-import { answerHere } from '../commands/cluster-hop.ts'
+import { answerHere, sendToLeader } from '../commands/cluster-hop.ts'
 import { addressOf } from '../commands/cluster-table.ts'
 import { type Command, PassedOn, type Reply } from '../commands/command.ts'
 import type { ClusterView, CommandContext, Session } from '../commands/context.ts'
@@ -28,7 +28,12 @@ export function clusterCommands(
     if (!(error instanceof Moved)) throw error
     if (isForwarded(context.session)) return answerHere(cluster, error, () => command.handler!(context, args))
     if (forwarder === undefined) throw error
-    return forwarder.ask(error, context.session, [Buffer.from(command.name), ...args.parts])
+    const words = [Buffer.from(command.name), ...args.parts]
+    return sendToLeader<Reply>(cluster, error, {
+      send: (details) => forwarder.ask(details, context.session, words),
+      isNotLed,
+      answerHere: () => command.handler!(context, args),
+    })
   }
   return new CommandTable(
     table.all().map((command) => (command.keys[0] === 0 ? command : hopping(command, hop))),
@@ -56,6 +61,12 @@ function hopping(command: Command, hop: Hop): Command {
   }
 }
 
+const notLed = Buffer.from('-CLUSTERDOWN ')
+
+function isNotLed(reply: Reply): boolean {
+  return reply instanceof PassedOn && notLed.equals(reply.encoded.subarray(0, notLed.length))
+}
+
 function isForwarded({ libraryName }: Session): boolean {
   return libraryName.endsWith(mark) || libraryName.endsWith(`(${mark})`)
 }
@@ -73,11 +84,11 @@ export class RespForwarder {
   }
 
   /** The leader's reply for this peer. Rejects as `ForwardLink.ask` does. */
-  async ask({ details }: Moved, session: Session, words: readonly Uint8Array[]): Promise<Reply> {
-    if (details.resp === undefined) {
+  async ask({ resp }: MovedDetails, session: Session, words: readonly Uint8Array[]): Promise<Reply> {
+    if (resp === undefined) {
       throw new FahaoError('UNAVAILABLE', 'the leader of this generator serves no RESP; retry')
     }
-    return new PassedOn(await this.#link(details.resp, session).ask(words))
+    return new PassedOn(await this.#link(resp, session).ask(words))
   }
 
   /** Ends all connections. */

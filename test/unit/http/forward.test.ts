@@ -13,13 +13,13 @@ type Options = { readonly compat?: readonly CompatName[]; readonly timeoutMs?: n
 async function start(t: TestContext, { compat = [], timeoutMs = 5000 }: Options = {}) {
   const node = fakeNode()
   const order = node.catalogue.add('order', { kind: 'sequence' })
-  const state = { looks: 0, foundHere: true }
+  const state = { looks: 0, foundHere: true, leader: '' }
   const cluster = {
     async leadWithin(_slot: number, _waitMs: number, sentHere: boolean) {
       assert.equal(sentHere, true)
       state.looks++
       if (state.foundHere) leads()
-      return { state: state.foundHere ? 'here' : 'elsewhere' }
+      return state.foundHere ? { state: 'here' } : { state: 'elsewhere', node: { http: state.leader } }
     },
   } as unknown as ClusterView
   const served = {
@@ -91,16 +91,28 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.equal(leader.state.looks, 1)
   })
 
+  test('goes to a third node that has taken over meanwhile, or is answered where it came from', async (t) => {
+    const { leader, other } = await pair(t, { compat: ['leaf'] })
+    const third = await start(t, { compat: ['leaf'] })
+    leader.follows(third.address)
+    for (const { state } of [leader, other]) Object.assign(state, { foundHere: false, leader: third.address })
+    assert.equal(await (await other.post('/v1/generators/order/next')).text(), '{"ids":["1"]}\n')
+    assert.equal(await (await other.ask('/api/segment/get/order')).text(), '2')
+    other.state.foundHere = true
+    assert.equal(await (await other.ask('/api/segment/get/order')).text(), '1')
+  })
+
   test('is never sent in a circle: nobody answers, and the client may retry', async (t) => {
     const { leader, other } = await pair(t)
     leader.follows(other.address)
-    leader.state.foundHere = false
+    Object.assign(leader.state, { foundHere: false, leader: other.address })
+    Object.assign(other.state, { foundHere: false, leader: leader.address })
     const answer = await other.post('/v1/generators/order/next')
     assert.equal(answer.status, 503)
     assert.equal(answer.headers.get('retry-after'), '1')
     const { code, retryable } = (await answer.json()) as { code: string; retryable: boolean }
     assert.deepEqual([code, retryable], ['CLUSTERDOWN', true])
-    assert.deepEqual([leader.state.looks, other.state.looks], [1, 0])
+    assert.deepEqual([leader.state.looks, other.state.looks], [2, 1])
   })
 
   test('gets a retryable error when the leader cannot be reached, or serves no HTTP', async (t) => {

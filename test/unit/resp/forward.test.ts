@@ -52,7 +52,9 @@ class Node {
       assert.equal(sentHere, true)
       this.looks++
       this.leader = this.foundLeader
-      return { state: this.leader === undefined ? 'here' : 'elsewhere' }
+      return this.leader === undefined
+        ? { state: 'here' }
+        : { state: 'elsewhere', node: { resp: this.leader } }
     }
     return { leadWithin } as unknown as ClusterView
   }
@@ -186,12 +188,27 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual(other.asked, ['a'])
   })
 
+  it('goes to a third node that has taken over meanwhile, or is answered where it came from', async (t) => {
+    const { leader, other, peer } = await pair(t)
+    const third = await new Node().start(t, true)
+    for (const node of [leader, other]) node.foundLeader = third.address
+    leader.leader = third.address
+    await peer.ask(frame('NEXT', 'a'), ':1\r\n')
+    assert.deepEqual(third.asked, ['a'])
+    other.leader = leader.address
+    leader.foundLeader = other.address
+    other.foundLeader = undefined
+    other.next = 7n
+    await peer.ask(frame('NEXT', 'a'), ':7\r\n')
+  })
+
   it('is never sent in a circle: nobody answers, and the client may retry', async (t) => {
     const { leader, other, peer } = await pair(t)
     leader.leader = other.address
     leader.foundLeader = other.address
+    other.foundLeader = leader.address
     await peer.ask(frame('NEXT', 'a'), '-CLUSTERDOWN Hash slot not served\r\n')
-    assert.equal(leader.looks, 1)
+    assert.deepEqual([leader.looks, other.looks], [2, 1])
     assert.deepEqual(other.asked, ['a'])
   })
 
