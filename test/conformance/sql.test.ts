@@ -107,7 +107,7 @@ const kinds: readonly (Special & { readonly name: string })[] = [
     documentedTables: (text) =>
       sqlBlocks(text)
         .find((block) => block.includes('InnoDB'))!
-        .replace('@@server_uuid', '@@server_uid'),
+        .replace('@@server_uuid', "CONCAT(@@server_uid, '/', @@global.server_id)"),
   },
 ]
 
@@ -460,6 +460,16 @@ for (const kind of kinds) {
         message: /SSL|secure/i,
       })
     })
+
+    if (server.kind === 'mysql')
+      test('tells a replica by its server_id where both have one hardware address and port, as containers may', async (t) => {
+        const { engine } = await openAt(t, await server.newDatabase())
+        await reserve(engine)
+        const [{ id }] = (await server.admin('SELECT @@server_id AS id')) as [{ id: number }]
+        await server.admin(`SET GLOBAL server_id = ${id + 1}`)
+        atEnd(t, () => server.admin(`SET GLOBAL server_id = ${id}`))
+        await assert.rejects(reserve(engine), { code: 'REGRESSED', message: /this is server/ })
+      })
 
     test('refuses tables that a newer version has made', async (t) => {
       const url = await server.newDatabase()

@@ -40,16 +40,18 @@ async function kindOf(url: string, options: EngineOptions) {
   return { access, driver, flavour: mysqlFlavour, schema }
 }
 
-/** MySQL calls itself by its uuid, MariaDB by its uid; one that has neither, by where it runs. */
+/**
+ * MySQL calls itself by its uuid. MariaDB's uid is made of its network card's address and its port, which containers
+ * on two hosts may have in common; a replica has another server_id. One that has neither calls itself by where it runs.
+ */
 async function dialectFor(ask: Ask, make?: MakeStatements): Promise<Dialect> {
   const rows = await ask({
     text: "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid')",
   })
-  const name = rows[0]?.Variable_name
-  return mysqlDialect(
-    name === undefined ? "CONCAT(@@hostname, ':', @@port, '/', @@server_id)" : `@@${textOf(name)}`,
-    make,
-  )
+  const name = rows[0] && textOf(rows[0].Variable_name)
+  if (name === 'server_uuid') return mysqlDialect('@@server_uuid', make)
+  const place = name === undefined ? "@@hostname, ':', @@port" : '@@server_uid'
+  return mysqlDialect(`CONCAT(${place}, '/', @@global.server_id)`, make)
 }
 
 function optionsOf({ host, port, user, password, database, socket, tls }: Access): ConnectionOptions {
