@@ -22,6 +22,7 @@ import { Leading } from './leading.ts'
 import { isRow } from './legacy-rows.ts'
 import { checkName } from './names.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
+import { Openings } from './openings.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
 import { Plans } from './plans.ts'
 import { firstOf, generatorPrefix, type ReadGenerator, readStored, type StoredGenerator } from './stored.ts'
@@ -44,6 +45,7 @@ export class EngineCatalogue implements Catalogue {
   readonly #options: CatalogueOptions
   readonly #records: GeneratorRecords
   readonly #plans: Plans
+  readonly #openings: Openings
   /** What every open generator shares. */
   readonly #shared: OpenGeneratorDeps
   readonly #open = new Map<string, OpenGenerator>()
@@ -61,6 +63,7 @@ export class EngineCatalogue implements Catalogue {
   private constructor(options: CatalogueOptions) {
     this.#options = options
     this.#records = new GeneratorRecords(options.engine, options.timeline)
+    this.#openings = new Openings(options.clock)
     this.#plans = new Plans({ ...options, onStale: (name) => this.#sealedOut(name) })
     this.#leading = options.leads && new Leading(options.leads, options.clock)
     this.#shared = {
@@ -96,7 +99,8 @@ export class EngineCatalogue implements Catalogue {
       if (open !== undefined) return open
       if (this.#closed) throw stopping()
       const pending = this.#pending.get(name)
-      if (pending === undefined) await this.#exclusively(name, () => this.#lookUp(name))
+      if (pending === undefined)
+        await this.#exclusively(name, () => this.#openings.run(() => this.#lookUp(name)))
       else await pending.catch(() => {})
       // Whoever waited for this may issue in this very turn.
       this.#options.leads?.cluster.check()
@@ -192,6 +196,7 @@ export class EngineCatalogue implements Catalogue {
   }
 
   async #lookUp(name: string): Promise<OpenGenerator> {
+    if (this.#closed) throw stopping()
     const { clock } = this.#options
     if ((this.#absent.get(name) ?? 0) > clock.monoUs()) throw noGenerator(name)
     checkName(name)

@@ -44,7 +44,7 @@ export class Links {
   readonly #idle: Link[] = []
   readonly #busy = new Set<Link>()
   readonly #connecting = new Set<Link>()
-  #queue: Call[] = []
+  readonly #queue = new Set<Call>()
   #down: Failure | undefined
   #underWay = 0
   #ended = false
@@ -84,10 +84,10 @@ export class Links {
         this.#finish()
       }
       const timer = this.#options.clock.timer(this.#options.timeoutMs, () => {
-        this.#queue = this.#queue.filter((each) => each !== call)
+        this.#queue.delete(call)
         settle(() => reject(attempt.giveUp()))
       })
-      this.#queue.push(call)
+      this.#queue.add(call)
       this.#dispatch()
     })
   }
@@ -124,17 +124,19 @@ export class Links {
   }
 
   #dispatch(): void {
-    while (this.#queue.length > 0 && this.#idle.length > 0) {
-      const link = this.#idle.pop()!
+    for (const call of this.#queue) {
+      const link = this.#idle.pop()
+      if (link === undefined) break
+      this.#queue.delete(call)
       this.#busy.add(link)
       link.hold(true)
-      this.#queue.shift()!.work(link)
+      call.work(link)
     }
     if (this.#down !== undefined) this.#failFast(this.#down)
-    const waiting = this.#queue.length - this.#connecting.size
+    const waiting = this.#queue.size - this.#connecting.size
     const room = this.#down ? 1 - this.#connecting.size : this.#options.sizeMax - this.#size
     for (let each = 0; each < Math.min(waiting, room); each++) this.#connect()
-    for (const link of this.#connecting) link.hold(this.#queue.length > 0)
+    for (const link of this.#connecting) link.hold(this.#queue.size > 0)
   }
 
   get #size(): number {
@@ -173,9 +175,11 @@ export class Links {
   }
 
   #failFast(failure: Failure, probes = false): void {
-    const failing = this.#queue.filter(({ probe }) => probes || !probe)
-    this.#queue = this.#queue.filter((call) => !failing.includes(call))
-    for (const call of failing) call.reject(new LinkError('UNAVAILABLE', failure))
+    for (const call of this.#queue) {
+      if (call.probe && !probes) continue
+      this.#queue.delete(call)
+      call.reject(new LinkError('UNAVAILABLE', failure))
+    }
   }
 
   #takeBack(link: Link, usable: boolean): void {
