@@ -1,6 +1,7 @@
 /** The pages about old services, carried out as they are written, under clients that never stop. */
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
+import { atEnd } from '../launch/lifetime.ts'
 import { startMariaDb } from '../launch/mariadb.ts'
 import { oldDatabase } from '../legacy/database.ts'
 import { startOldNode } from '../legacy/old-nodes.ts'
@@ -14,7 +15,7 @@ const server = await startMariaDb({ after })
 /** A database as an old service leaves it; it goes with the test, and the page's user with it. */
 async function oldService(t: TestContext, schema: Schema, database: string): Promise<string> {
   await server.admin(`DROP DATABASE IF EXISTS ${database}; CREATE DATABASE ${database}`)
-  t.after(async () => void (await server.admin(`DROP DATABASE ${database}; DROP USER IF EXISTS issuer@'%'`)))
+  atEnd(t, () => server.admin(`DROP DATABASE ${database}; DROP USER IF EXISTS issuer@'%'`))
   const url = server.url(database, 'admin')
   const { send, dialect } = oldDatabase(t, url)
   await createTables(send, dialect, schema)
@@ -79,12 +80,12 @@ test('tinyid servers make way for Fahao, odd ids and even ones', async (t) => {
     const port = await walk.port(`${host}:9999`)
     return plainDraw(`http://127.0.0.1:${port}/tinyid/id/nextIdSimple?bizType=order&token=0f673adf`)
   }
-  const after = new Traffic(t, [await drawFrom('fahao-1'), await drawFrom('fahao-2')])
-  await after.more(100)
+  const fresh = new Traffic(t, [await drawFrom('fahao-1'), await drawFrom('fahao-2')])
+  await fresh.more(100)
   await before.more(100)
   await walk.section('Move the clients over')
   await walk.section('Watch')
-  const ids = [...(await before.end()), ...(await after.end())]
+  const ids = [...(await before.end()), ...(await fresh.end())]
   await walk.section("Into tables of Fahao's own")
   const late = new Traffic(t, [await drawFrom('fahao-1')])
   await late.more(20)
