@@ -4,7 +4,7 @@
  * packet, a paused client never holds a lock. All values are numbers or hexadecimal bytes: nothing needs quotes.
  */
 import { historyJump } from '../sql/history.ts'
-import { type Command, type Row, textOf } from '../sql/link.ts'
+import { type Command, optionalTextOf, type Row, textOf } from '../sql/link.ts'
 import {
   type AdvanceArguments,
   counterColumns,
@@ -43,8 +43,12 @@ CREATE TABLE IF NOT EXISTS fahao_state (
   suspect        BLOB
 ) ENGINE=InnoDB;`
 
-/** The dialect of a server that calls itself by `identity`. */
-export function mysqlDialect(identity: string, make: MakeStatements = ownStatements): Dialect {
+/** The dialect of a server that calls itself by `identity`; `table`: another system's, which counters are in as well. */
+export function mysqlDialect(
+  identity: string,
+  make: MakeStatements = ownStatements,
+  table = 'fahao_counters',
+): Dialect {
   const put: Put = (value) =>
     typeof value === 'bigint' ? String(value) : `x'${Buffer.from(value).toString('hex')}'`
   const s = make(put, identity)
@@ -55,8 +59,10 @@ export function mysqlDialect(identity: string, make: MakeStatements = ownStateme
     conditions: single(`SELECT @@innodb_flush_log_at_trx_commit AS flush_log, @@log_bin AS log_bin,
       @@sync_binlog AS sync_binlog, @@binlog_format AS binlog_format,
       (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()
-        AND table_name IN ('fahao_counters', 'fahao_records', 'fahao_state') AND engine <> 'InnoDB') AS foreign_tables`),
-    objections: objectionsTo,
+        AND table_name IN ('fahao_counters', 'fahao_records', 'fahao_state') AND engine <> 'InnoDB') AS foreign_tables,
+      (SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = '${table}'
+        AND engine <> 'InnoDB') AS table_engine`),
+    objections: (row) => objectionsTo(row, table),
     obstacle: ({ log_bin, binlog_format, foreign_tables }) => {
       if (textOf(foreign_tables) !== '0')
         return 'the tables are not kept by InnoDB, which alone has transactions: ALTER TABLE … ENGINE=InnoDB'
@@ -179,11 +185,14 @@ function advancing(s: Statements, put: Put, advance: AdvanceArguments): string[]
   ]
 }
 
-function objectionsTo(row: Row): string[] {
+function objectionsTo(row: Row, table: string): string[] {
   const objections: string[] = []
   if (textOf(row.flush_log) !== '1')
     objections.push(`innodb_flush_log_at_trx_commit is ${textOf(row.flush_log)}: set it to 1`)
   if (textOf(row.log_bin) === '1' && textOf(row.sync_binlog) !== '1')
     objections.push(`sync_binlog is ${textOf(row.sync_binlog)}: set it to 1`)
+  const engine = optionalTextOf(row.table_engine)
+  if (engine !== undefined)
+    objections.push(`${table} is not kept by InnoDB but by ${engine}: ALTER TABLE ${table} ENGINE=InnoDB`)
   return objections
 }

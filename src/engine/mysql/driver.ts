@@ -34,9 +34,11 @@ class MysqlLink implements Link {
     // Without a listener, a server that goes away would end the process. Queries under way learn of it themselves.
     connection.on('error', onGone)
     connection.on('end', onGone)
-    // A transaction that waits for its client is rolled back in the end; it never does, being one packet.
+    // A transaction that waits for its client is rolled back in the end; it never does, being one packet. Of a table
+    // whose bounds are unsigned, one less than 0 is −1.
     this.ready = this.#query(
-      `SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, sql_safe_updates = 0,
+      `SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_UNSIGNED_SUBTRACTION', autocommit = 1,
+         completion_type = 'NO_CHAIN', sql_safe_updates = 0,
          innodb_lock_wait_timeout = ${lockTimeoutS}, lock_wait_timeout = ${lockTimeoutS};
        SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
     ).then(() => {})

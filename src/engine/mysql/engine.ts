@@ -3,7 +3,7 @@ import type { ConnectionOptions } from 'mysql2'
 import { FahaoError } from '../../base/errors.ts'
 import type { Engine, EngineOptions } from '../engine.ts'
 import { mysqlFlavour } from '../sql/legacy/flavour.ts'
-import { type OpenedTable, openLegacy, openTable, splitSchema } from '../sql/legacy/open.ts'
+import { type LegacyKind, type OpenedTable, openLegacy, openTable, splitSchema } from '../sql/legacy/open.ts'
 import { type Ask, textOf } from '../sql/link.ts'
 import { openSql } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'
@@ -18,7 +18,10 @@ import { mysqlDriver } from './driver.ts'
  */
 export async function openMysql(location: string, options: EngineOptions): Promise<Engine> {
   const { schema, ...kind } = await kindOf(location, options)
-  if (schema !== undefined) return openLegacy({ ...kind, dialect: dialectFor }, schema, options)
+  if (schema !== undefined) {
+    const dialect: LegacyKind['dialect'] = (ask, make) => dialectFor(ask, make, schema.table)
+    return openLegacy({ ...kind, dialect }, schema, options)
+  }
   return openSql({ ...kind, dialect: (ask) => dialectFor(ask) }, options)
 }
 
@@ -44,14 +47,14 @@ async function kindOf(url: string, options: EngineOptions) {
  * MySQL calls itself by its uuid. MariaDB's uid is made of its network card's address and its port, which containers
  * on two hosts may have in common; a replica has another server_id. One that has neither calls itself by where it runs.
  */
-async function dialectFor(ask: Ask, make?: MakeStatements): Promise<Dialect> {
+async function dialectFor(ask: Ask, make?: MakeStatements, table?: string): Promise<Dialect> {
   const rows = await ask({
     text: "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid')",
   })
   const name = rows[0] && textOf(rows[0].Variable_name)
-  if (name === 'server_uuid') return mysqlDialect('@@server_uuid', make)
+  if (name === 'server_uuid') return mysqlDialect('@@server_uuid', make, table)
   const place = name === undefined ? "@@hostname, ':', @@port" : '@@server_uid'
-  return mysqlDialect(`CONCAT(${place}, '/', @@global.server_id)`, make)
+  return mysqlDialect(`CONCAT(${place}, '/', @@global.server_id)`, make, table)
 }
 
 function optionsOf({ host, port, user, password, database, socket, tls }: Access): ConnectionOptions {

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import type { Range } from '../../../src/engine/engine.ts'
 import { assertDisjoint } from '../../conformance/counters.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
+import { atEnd } from '../../launch/lifetime.ts'
 import { startMariaDb } from '../../launch/mariadb.ts'
 import { startPostgres } from '../../launch/postgres.ts'
 import { legacyBench } from '../../legacy/bench.ts'
@@ -253,5 +254,73 @@ for (const server of servers) {
       message: /tiny_id_info/,
     })
     await assert.rejects(openEngine(`${plainUrl}?schema=other`, engineOptions()), { code: 'CONFIG' })
+  })
+
+  test(`a row without a bound on ${server.kind} is none, and hides no other`, async (t) => {
+    const { add, open, database } = await legacyBench(t, server, 'leaf')
+    const nullable = database.dialect === 'mysql' ? 'MODIFY max_id bigint' : 'ALTER max_id DROP NOT NULL'
+    await database.send(`ALTER TABLE leaf_alloc ${nullable}`)
+    await add({ key: 'good', bound: 10n, step: 5 })
+    await database.send("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('bad', NULL, 5)")
+    const engine = await open()
+    assert.deepEqual(
+      (await engine.list('legacy/')).map(({ key }) => key),
+      ['legacy/good'],
+    )
+    await assert.rejects(engine.reserve('generators/bad', { size: 1n, ...mine }), { code: 'NOGENERATOR' })
+    assert.equal((await engine.reserve('generators/good', { size: 1n, ...mine })).start, 10n)
+  })
+
+  test(`a row below 0 on ${server.kind} begins at 0`, async (t) => {
+    const { open, database, bound } = await legacyBench(t, server, 'leaf')
+    await database.send("INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('minus', -50, 5)")
+    const engine = await open()
+    assert.deepEqual(await engine.reserve('generators/minus', { size: 5n, ...mine }), {
+      start: 0n,
+      end: 5n,
+      version: 1n,
+    })
+    assert.equal(await bound('minus'), 5n)
+  })
+}
+
+for (const server of servers.filter(({ kind }) => kind === 'mysql')) {
+  test('a table whose bounds are unsigned is counted by all the same', async (t) => {
+    const { add, open, database, bound } = await legacyBench(t, server, 'leaf')
+    await database.send('ALTER TABLE leaf_alloc MODIFY max_id bigint unsigned NOT NULL')
+    await add({ key: 'low', bound: 0n, step: 5 })
+    await add({ key: 'high', bound: 2n ** 63n + 5n, step: 5 })
+    const engine = await open()
+    assert.equal((await engine.counter('generators/low')).bound, 0n)
+    assert.equal((await engine.reserve('generators/low', { size: 5n, ...mine })).start, 0n)
+    assert.equal(await bound('low'), 5n)
+    await assert.rejects(engine.reserve('generators/high', { size: 5n, ...mine }))
+    assert.equal(await bound('high'), 2n ** 63n + 5n)
+  })
+
+  test('a table that a crash may set back is refused, unless that is accepted', async (t) => {
+    const { add, open, database } = await legacyBench(t, server, 'leaf')
+    await database.send('ALTER TABLE leaf_alloc ENGINE=MyISAM')
+    await add({ key: 'a', bound: 10n, step: 5 })
+    await assert.rejects(open(), { code: 'ENGINE', message: /leaf_alloc is not kept by InnoDB/ })
+    const engine = await open({ unsafe: true })
+    assert.equal((await engine.reserve('generators/a', { size: 1n, ...mine })).start, 10n)
+  })
+
+  test('a server that chains transactions, or begins them by itself, keeps every write at once', async (t) => {
+    const { add, open } = await legacyBench(t, server, 'leaf')
+    await add({ key: 'a', bound: 10n, step: 5 })
+    await server.admin("SET GLOBAL completion_type = 'CHAIN'; SET GLOBAL autocommit = 0")
+    atEnd(t, () => server.admin("SET GLOBAL completion_type = 'NO_CHAIN'; SET GLOBAL autocommit = 1"))
+    const [one, two] = [await open(), await open()]
+    for (const counter of ['generators/a', 'own/a']) {
+      await one.reserve(counter, { size: 5n, ...mine })
+      const { end } = await two.reserve(counter, { size: 5n, ...mine })
+      assert.equal((await one.counter(counter)).bound, end)
+    }
+    assert.ok(await one.write('k', 'x', undefined))
+    assert.equal((await two.read('k'))?.value, 'x')
+    const transactions = await server.admin('SELECT COUNT(*) AS n FROM information_schema.innodb_trx')
+    assert.equal(Number(transactions[0]?.n), 0)
   })
 }

@@ -49,9 +49,11 @@ export class LegacyTable {
 
   /** Every row, also those out of service. Rejects with ENGINE when there is no such table. */
   async rows(): Promise<LegacyRow[]> {
-    const rows = await this.#ask({ text: this.#select() }).catch((error) => {
-      throw this.#explained(error)
-    })
+    const rows = await this.#ask({ text: `${this.#select()} WHERE ${this.schema.stored} IS NOT NULL` }).catch(
+      (error) => {
+        throw this.#explained(error)
+      },
+    )
     return rows.map((row) => this.#read(row))
   }
 
@@ -169,11 +171,12 @@ export class LegacyTable {
     })
   }
 
-  /** The condition that a row in service has this name. */
+  /** The condition that a row in service has this name. One without a bound is none: its service cannot use it either. */
   is(key: string): string {
     if (!isKey(this.schema, key)) return '1 = 0'
-    const { keyColumn, keyIsInteger } = this.schema
-    return keyIsInteger ? `${keyColumn} = ${BigInt(key)}` : this.#flavour.sameText(keyColumn, key)
+    const { keyColumn, keyIsInteger, stored } = this.schema
+    const named = keyIsInteger ? `${keyColumn} = ${BigInt(key)}` : this.#flavour.sameText(keyColumn, key)
+    return `${named} AND ${stored} IS NOT NULL`
   }
 
   #ask(command: Command): Promise<readonly Row[]> {
