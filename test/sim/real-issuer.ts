@@ -7,11 +7,10 @@ import { Moved } from '../../src/base/moved.ts'
 import { Timeline } from '../../src/base/timeline.ts'
 import { EngineCatalogue } from '../../src/catalogue/engine-catalogue.ts'
 import type { Cluster } from '../../src/cluster/cluster.ts'
-import { slotOf } from '../../src/cluster/slots.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { Run } from '../../src/ids/run.ts'
 import { Worker } from '../../src/issuing/worker.ts'
-import type { Answer, OnIssue } from './issuer.ts'
+import { type Answer, counterOf, type OnIssue } from './issuer.ts'
 import type { Machine } from './machine.ts'
 import type { World } from './world.ts'
 
@@ -23,9 +22,17 @@ export class RealIssuer {
   readonly #catalogue: EngineCatalogue
   readonly #onIssue: OnIssue
 
-  private constructor(cluster: Cluster, catalogue: EngineCatalogue, onIssue: OnIssue) {
+  readonly #fences: ReadonlyMap<string, bigint>
+
+  private constructor(
+    cluster: Cluster,
+    catalogue: EngineCatalogue,
+    fences: ReadonlyMap<string, bigint>,
+    onIssue: OnIssue,
+  ) {
     this.#cluster = cluster
     this.#catalogue = catalogue
+    this.#fences = fences
     this.#onIssue = onIssue
   }
 
@@ -41,8 +48,9 @@ export class RealIssuer {
     const timeline = new Timeline(machine)
     const onEvent = () => {}
     const ids = { fixedId: undefined, leadUs: 1e6, owner: machine.name, holder: machine.name, onEvent }
+    const fences = new Map<string, bigint>()
     const options = {
-      engine,
+      engine: noting(engine, fences),
       clock: machine,
       random: world.random,
       timeline,
@@ -55,7 +63,7 @@ export class RealIssuer {
     }
     for (;;) {
       try {
-        return new RealIssuer(cluster, await EngineCatalogue.open(options), onIssue)
+        return new RealIssuer(cluster, await EngineCatalogue.open(options), fences, onIssue)
       } catch (error) {
         if (!hasCode(error, 'UNAVAILABLE')) throw error
       }
@@ -82,7 +90,22 @@ export class RealIssuer {
   }
 
   #issued(generator: string, id: bigint): Answer {
-    this.#onIssue(generator, id, this.#cluster.held(slotOf(generator))?.fence ?? 0n)
+    this.#onIssue(generator, id, this.#fences.get(counterOf(generator)) ?? 0n)
     return { id }
   }
+}
+
+/** Notes with which fence each counter was last reserved here: what is in hand was. */
+function noting(engine: Engine, fences: Map<string, bigint>): Engine {
+  const reserve: Engine['reserve'] = async (counter, request) => {
+    const reservation = await engine.reserve(counter, request)
+    fences.set(counter, request.fence ?? 0n)
+    return reservation
+  }
+  return new Proxy(engine, {
+    get(target, property) {
+      const value: unknown = property === 'reserve' ? reserve : Reflect.get(target, property)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }

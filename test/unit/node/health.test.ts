@@ -55,6 +55,21 @@ describe('the health of a node', () => {
     assert.equal(health('down', []).state, 'down')
   })
 
+  it('is down until it has joined its cluster, and degraded while that cannot issue strict kinds everywhere', () => {
+    const engine = { status: () => ({ state: 'up' }) } as Engine
+    const catalogue = { inUse: () => [] } as unknown as Catalogue
+    const of = (joined: boolean, trouble?: string) =>
+      healthOf({ engine, catalogue, stopping: false, trouble: undefined, membership: { joined, trouble } })
+    assert.deepEqual(
+      [of(false, 'not joined'), of(true, 'no leader'), of(true)].map(({ state, reason }) => [state, reason]),
+      [
+        ['down', 'not joined'],
+        ['degraded', 'no leader'],
+        ['ok', undefined],
+      ],
+    )
+  })
+
   it('is stopping when it stops', () => {
     assert.equal(health('up', [busy], true).state, 'stopping')
   })

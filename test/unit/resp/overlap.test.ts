@@ -113,3 +113,32 @@ describe('commands that only draw ids', () => {
     assert.deepEqual(world.ran, ['draw a', 'draw b'])
   })
 })
+
+describe('whether this node may issue', () => {
+  it('is looked at in every callback that brings requests, once, before the first of them', async (test) => {
+    const looks: number[] = []
+    const counter = () => Number(world.counter('n').next)
+    const { server, world } = await serve(test, {
+      mayIssue: () => {
+        looks.push(counter())
+        return true
+      },
+    })
+    const peer = await Peer.to(server)
+    await peer.ask(frame('INCR', 'n').repeat(3), ':1\r\n:2\r\n:3\r\n')
+    await peer.ask(frame('INCR', 'n').repeat(2), ':4\r\n:5\r\n')
+    assert.deepEqual(looks, [1, 4])
+  })
+
+  it('is looked at again when requests go on behind one that waited', async (test) => {
+    let looks = 0
+    const { server, world } = await serve(test, { mayIssue: () => ++looks > 0 })
+    const peer = await Peer.to(server)
+    peer.send(frame('WAIT') + frame('INCR', 'n'))
+    await waiting(world, 1)
+    const before = looks
+    await world.release('1')
+    await peer.expect(`${text('1')}:1\r\n`)
+    assert.ok(looks > before)
+  })
+})
