@@ -6,7 +6,7 @@
  *     the assigned one.
  *  2. A free shard is taken by the wanted node at once, by any other that does not drain after `graceMs`.
  *  3. A shard that somebody leads is moved only to a node that renews, and only when the set of nodes has been the
- *     same for `settleMs`; at once when this node drains, after `noticeMs` when people wish it.
+ *     same for `settleMs`; `noticeMs` after it is known when this node drains, or people wish it.
  *  4. At most one change of a shard is under way here, and at most `changesMax` of all.
  */
 import type { Clock, Timer } from '../base/clock.ts'
@@ -46,6 +46,8 @@ export class Balance {
   #assigned: readonly string[] = []
   #places = ''
   #stableSinceUs = 0
+  /** Since when this node's record says that it drains; undefined: it does not. */
+  #drainsSinceUs: number | undefined
   #due: Timer | undefined
   #soon = false
   #stopped = false
@@ -99,6 +101,7 @@ export class Balance {
   #decide(): void {
     if (this.#stopped || !this.#options.lease().check()) return
     this.#assign()
+    this.#seeOwnDrain()
     this.#due?.cancel()
     let nextUs = Number.POSITIVE_INFINITY
     for (let shard = 0; shard < this.#assigned.length; shard++) {
@@ -132,7 +135,7 @@ export class Balance {
 
   #movableUs(shard: number): number {
     const { timing, view, isDraining } = this.#options
-    if (isDraining()) return 0
+    if (isDraining()) return (this.#drainsSinceUs ?? Number.POSITIVE_INFINITY) + timing.noticeMs * 1000
     if (this.wished(shard) !== '') return view.wish(shard)!.seenUs + timing.noticeMs * 1000
     return this.#stableSinceUs + timing.settleMs * 1000
   }
@@ -173,6 +176,12 @@ export class Balance {
 
   #drains({ id, draining }: NodeRecord): boolean {
     return draining || (id === this.#options.lease().id && this.#options.isDraining())
+  }
+
+  #seeOwnDrain(): void {
+    const { view, lease } = this.#options
+    if (!view.node(lease().id)?.value.draining) this.#drainsSinceUs = undefined
+    else this.#drainsSinceUs ??= this.#clock.monoUs()
   }
 
   #assign(): void {

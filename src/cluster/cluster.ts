@@ -13,7 +13,7 @@
  *  2. When the lease lapses, listeners are told before the call that noticed it returns.
  *  3. A process that was declared dead has dropped every leadership before it joins again, under a fresh id.
  */
-import type { Clock } from '../base/clock.ts'
+import { type Clock, sleep } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { Balance } from './balance.ts'
 import type { ClusterEvent } from './events.ts'
@@ -233,7 +233,7 @@ export class Cluster {
   async close(): Promise<void> {
     if (this.#closing) return
     this.#closing = true
-    await within(this.#clock, this.#timing.ttlMs, this.#balance.giveAllAway()).catch(() => {})
+    await within(this.#clock, this.#timing.ttlMs, this.#giveAllAway()).catch(() => {})
     this.#abandoned = true
     this.#bell.ring()
     const id = this.nodeId
@@ -242,6 +242,16 @@ export class Cluster {
     this.#joined.resolve()
     await this.#feed.stop()
     this.#tell({ type: 'left', node: id })
+  }
+
+  /** Leads on until the others know that it is to end. */
+  async #giveAllAway(): Promise<void> {
+    const { nodes } = this.status()
+    if (this.#leaderships.mine().length > 0 && nodes.length > 1) {
+      await this.#lease.renew()
+      await sleep(this.#clock, this.#timing.noticeMs)
+    }
+    await this.#balance.giveAllAway()
   }
 
   async #agree(): Promise<void> {

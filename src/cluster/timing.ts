@@ -21,7 +21,10 @@ export type Timing = {
   readonly graceMs: number
   /** For how long the set of nodes must have been the same before a shard that somebody leads is moved. */
   readonly settleMs: number
-  /** For how long a wish is known before it is carried out, so that its node knows of it too. */
+  /**
+   * For how long a wish, or that a node drains, is known before anything is handed over because of it. Longer than
+   * `pollMs`, so that the successor knows too: one that did not would send back whoever is sent to it.
+   */
   readonly noticeMs: number
   /** The longest time that releases may take during a hand-over. */
   readonly releaseMs: number
@@ -57,7 +60,7 @@ export function timing(options: TimingOptions): Timing {
     retryMs: ttlMs / 20,
     graceMs: ttlMs / 3,
     settleMs: options.settleMs ?? ttlMs,
-    noticeMs: ttlMs / 10,
+    noticeMs: ttlMs / 5,
     releaseMs: options.releaseMs ?? 50,
     forgetMs: Math.max(600_000, ttlMs * 100),
   }

@@ -32,6 +32,7 @@ export type ViewListener = {
   readonly onTrouble: (message: string) => void
 }
 
+/** `seenUs`: when this version was first seen, on the monotonic clock. */
 type Seen<Value> = Known<Value> & { readonly seenUs: number }
 
 /** How many removed records are remembered, so that late news do not bring them back. */
@@ -124,11 +125,10 @@ export class View {
 
   #put<Value>(map: Map<string, Seen<Value>>, known: Known<Value>): void {
     const { key, version } = known
-    const before = map.get(key)
-    const newest = before?.version ?? this.#removed.get(key)?.version ?? 0n
-    if (version < newest || (before === undefined && version === newest)) return
+    const newest = map.get(key)?.version ?? this.#removed.get(key)?.version
+    if (newest !== undefined && version <= newest) return
     map.set(key, { ...known, seenUs: this.#clock.monoUs() })
-    if (version > newest || before === undefined) this.#tell(key)
+    this.#tell(key)
   }
 
   #remove(key: string): void {
