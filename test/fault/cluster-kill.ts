@@ -1,0 +1,60 @@
+/** Leaders that are killed under load: how soon another one issues, and whether order holds. */
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { judge, roundsOf } from './campaign.ts'
+import type { ClusterEngine } from './cluster-engines.ts'
+import { type FollowingAsk, FollowingLoad } from './cluster-load.ts'
+import { eventually, leaseMs, startCluster, vacancyMs } from './cluster-nodes.ts'
+import { figuresOf } from './figures.ts'
+import { nowUs } from './load.ts'
+
+const strict = ['order', 'stamp']
+const asks: readonly FollowingAsk[] = [
+  ...Array<FollowingAsk>(3).fill({ generator: 'order', command: ['INCR', 'order'], restMs: 1 }),
+  { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 20], restMs: 1 },
+  { generator: 'stamp', command: ['ID.NEXT', 'stamp'], restMs: 1 },
+]
+
+/** The campaign. */
+export async function kills(t: TestContext, name: string, engine: ClusterEngine, short: number) {
+  const rounds = roundsOf(short, 0.25)
+  const cluster = await startCluster(t, engine)
+  // Ranges that last moments: whoever is killed has a reserve under way.
+  await cluster.create('order', 'sequence', 'STEP', '200', 'HORIZON', '100ms')
+  await cluster.create('stamp', 'timestamp', 'HORIZON', '100ms')
+  const load = new FollowingLoad(cluster.ports)
+  load.start(asks)
+  const journal = load.journal('order')
+  const recoveriesMs: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    await pause(300 + Math.random() * leaseMs * 0.3)
+    const leader = await cluster.untilLed('order')
+    const killedUs = nowUs()
+    await leader.server.kill()
+    const from = journal.replies.length
+    const first = await eventually('nobody took over', async () =>
+      journal.replies.slice(from).find(({ sentUs }) => sentUs > killedUs),
+    )
+    recoveriesMs.push((first.receivedUs - killedUs) / 1000)
+    await leader.server.start()
+    await eventually('the node that was killed does not come back', async () => {
+      const { nodes, shards } = await cluster.status(leader)
+      return (nodes.length === 3 && shards.every(({ nobodyForMs }) => nobodyForMs === null)) || undefined
+    })
+  }
+  await load.stop()
+  t.diagnostic(
+    `${name}, lease ${leaseMs} ms: the first id of the successor after ${figuresOf(recoveriesMs)} ms`,
+  )
+  t.diagnostic(`errors that clients saw: ${JSON.stringify([...load.errors])}`)
+  judge(t, load, strict, { name: `kill -9 of leaders on ${name}`, rounds, recoveriesMs })
+  for (const code of load.errors.keys()) assert.ok(retryable.includes(code), load.errorTexts.get(code))
+  const sorted = recoveriesMs.sort((a, b) => a - b)
+  // Where tests share a machine, one in a hundred may be late; half of them may not.
+  assert.ok(sorted[sorted.length >> 1]! <= vacancyMs, figuresOf(recoveriesMs))
+  assert.ok(sorted.at(-1)! <= vacancyMs * 2, figuresOf(recoveriesMs))
+}
+
+/** What a client of strict kinds may be told while nobody leads, or a reserve does not come. */
+export const retryable: readonly string[] = ['CLUSTERDOWN', 'DRY', 'UNAVAILABLE', 'UNKNOWN', 'BUSY', 'STALE']

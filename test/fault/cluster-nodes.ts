@@ -1,0 +1,182 @@
+/** Three nodes that are a cluster, what each says of it, and the faults between them and their engine. */
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { shardTable, slotOf } from '../../src/cluster/slots.ts'
+import { type FahaoServer, startFahao } from '../launch/fahao.ts'
+import type { RawClient } from '../launch/raw-client.ts'
+import { ReplyError } from '../launch/raw-reply.ts'
+import { startTcpProxy, type TcpProxy } from '../launch/tcp-proxy.ts'
+import { secondsOf } from './campaign.ts'
+import type { ClusterEngine } from './cluster-engines.ts'
+
+/** The lease, in ms: the default in the long form, a shorter one where CI waits. */
+export const leaseMs = secondsOf(2000, 3000)
+/** How long nobody may lead at most: lease, margin and a second. */
+export const vacancyMs = leaseMs * 1.1 + 1000
+
+const shards = 4
+const shardOfSlot = shardTable(shards)
+
+/** How to start the nodes. */
+export type ClusterOptions = {
+  /** A proxy of its own between each node and each server of the engine. */
+  readonly proxied?: boolean
+  /** Further flags of each node, and what each has in its environment. */
+  readonly args?: (index: number) => readonly string[]
+  readonly env?: (index: number) => Readonly<Record<string, string>>
+}
+
+/** A node, and what stands between it and its engine; empty where nothing does. */
+export type ClusterNode = { readonly server: FahaoServer; readonly proxies: readonly TcpProxy[] }
+
+/** The part of a cluster's status that campaigns look at. */
+type Status = {
+  readonly self: string
+  readonly leaseLeftMs: number
+  readonly nodes: readonly { readonly id: string; readonly resp: string; readonly leads: number }[]
+  readonly shards: readonly {
+    readonly leader: string | null
+    readonly epoch: number
+    readonly nobodyForMs: number | null
+    readonly wanted: string | null
+  }[]
+}
+
+/** Starts three nodes on an unused place of an engine; resolves when each leads its share. */
+export async function startCluster(
+  t: TestContext,
+  engine: ClusterEngine,
+  { proxied = false, args = () => [], env = () => ({}) }: ClusterOptions = {},
+): Promise<TestCluster> {
+  const place = await engine.newPlace()
+  const nodes = await Promise.all(
+    [0, 1, 2].map(async (index): Promise<ClusterNode> => {
+      const proxies = proxied ? await Promise.all(engine.ports.map((port) => startTcpProxy(t, port))) : []
+      const url = proxies.reduce(
+        (text, { port }, at) => text.replace(`127.0.0.1:${engine.ports[at]}`, `127.0.0.1:${port}`),
+        place,
+      )
+      const cluster = ['--cluster', 'ids', '--shards', `${shards}`, '--lease-ttl', `${leaseMs}ms`]
+      const server = await startFahao(t, {
+        engine: url,
+        args: [...cluster, '--log-level', 'info', ...args(index)],
+        env: env(index),
+      })
+      return { server, proxies }
+    }),
+  )
+  const cluster = new TestCluster(nodes, place)
+  await cluster.untilSettled()
+  return cluster
+}
+
+/** See the top of the file. */
+export class TestCluster {
+  readonly nodes: readonly ClusterNode[]
+  /** The engine's URL, past all proxies. */
+  readonly engine: string
+
+  constructor(nodes: readonly ClusterNode[], engine: string) {
+    this.nodes = nodes
+    this.engine = engine
+  }
+
+  get ports(): number[] {
+    return this.nodes.map(({ server }) => server.resp)
+  }
+
+  /** The cluster as a node sees it. */
+  async status({ server }: ClusterNode): Promise<Status> {
+    const answer = await fetch(`${server.http}/v1/cluster`, { signal: AbortSignal.timeout(5000) })
+    return (await answer.json()) as Status
+  }
+
+  /** Who leads a generator, as the node that is asked sees it; undefined: nobody. */
+  async leaderOf(generator: string, asked = this.nodes[0]!): Promise<ClusterNode | undefined> {
+    const { nodes, shards } = await this.status(asked)
+    const { leader, nobodyForMs } = shards[shardOf(generator)]!
+    const node = nodes.find(({ id }) => id === leader)
+    return nobodyForMs === null
+      ? this.nodes.find(({ server }) => node?.resp.endsWith(`:${server.resp}`))
+      : undefined
+  }
+
+  /** Who leads it; waits until somebody does, in the eyes of `asked`. */
+  async untilLed(generator: string, asked = this.nodes[0]!): Promise<ClusterNode> {
+    return await eventually(`nobody leads ${generator}`, async () => {
+      return await this.leaderOf(generator, asked)
+    })
+  }
+
+  /** Every living node knows the others, every shard is led where it should be, and each node leads one. */
+  async untilSettled(alive: readonly ClusterNode[] = this.nodes): Promise<void> {
+    for (const node of alive) {
+      await eventually('the cluster is not settled', async () => {
+        const { nodes, shards } = await this.status(node)
+        const settled = shards.every((shard) => shard.nobodyForMs === null && shard.leader === shard.wanted)
+        return (
+          (settled && nodes.length === alive.length && nodes.every(({ leads }) => leads > 0)) || undefined
+        )
+      })
+    }
+  }
+
+  /** Has a node that leads a generator hand its shard over to another one; resolves when the wish is recorded. */
+  async move(generator: string, to: ClusterNode): Promise<void> {
+    const { self } = await this.status(to)
+    const body = JSON.stringify({ shard: shardOf(generator), to: self })
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(`${to.server.http}/v1/cluster/move`, { method: 'POST', headers, body })
+    assert.equal(answer.status, 200, await answer.text())
+  }
+
+  /** Creates a generator, wherever it is led. */
+  async create(name: string, kind: string, ...options: string[]): Promise<void> {
+    const reply = await this.ask(name, 'ID.CREATE', name, 'KIND', kind, ...options)
+    assert.equal(reply instanceof ReplyError ? reply.text : reply, 'OK')
+  }
+
+  /** Sends a command about a generator to whoever leads it. */
+  async ask(generator: string, ...command: (string | number)[]) {
+    const leader = await this.untilLed(generator)
+    const client = await leader.server.connect()
+    try {
+      return await client.command(...command)
+    } finally {
+      await client.close()
+    }
+  }
+}
+
+/** The shard of a generator. */
+export function shardOf(generator: string): number {
+  return shardOfSlot[slotOf(generator)]!
+}
+
+/** A connection to a node, which the caller closes. */
+export function connectTo({ server }: ClusterNode): Promise<RawClient> {
+  return server.connect()
+}
+
+/** Looks again and again until there is something; fails with `complaint` after half a minute. */
+export async function eventually<Found>(
+  complaint: string,
+  look: () => Promise<Found | undefined>,
+  withinMs = 30_000,
+): Promise<Found> {
+  const giveUpAt = performance.now() + withinMs
+  let failure: unknown
+  for (;;) {
+    try {
+      const found = await look()
+      if (found !== undefined) return found
+      failure = undefined
+    } catch (error) {
+      failure = error
+    }
+    if (performance.now() > giveUpAt)
+      throw new Error(`after ${withinMs} ms: ${complaint}`, { cause: failure })
+    await pause(20)
+  }
+}
