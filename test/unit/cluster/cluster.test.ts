@@ -237,7 +237,7 @@ describe('leaving', () => {
     await closed
     assert.deepEqual(shares(a), [6])
     assert.equal(nodes.store.records.has(nodeKey(id)), false)
-    assert.equal(told('handedOver', b).length, 6)
+    assert.equal(told('handedOver', a, b).length, 6, 'three to join, three to leave, and none back')
   })
 
   it('ends within a lease or so when the engine is away', async () => {
