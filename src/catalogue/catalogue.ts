@@ -1,5 +1,6 @@
 /** Which generators exist, and how to get hold of one. */
 
+import type { MovedDetails } from '../base/moved.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
@@ -54,6 +55,10 @@ export type GeneratorInfo = {
   /** Nothing at or above it has been issued: a raw value for counters, Unix µs for snowflakes (this node's). */
   readonly bound: bigint | undefined
   readonly mode: Mode
+  /** Of a strict generator of a cluster: the address of its leader. Undefined while nobody leads it, and elsewhere. */
+  readonly leader?: string | undefined
+  /** Where another node leads it: that node. It alone knows `lastIssued` and `stats`. */
+  readonly elsewhere?: MovedDetails | undefined
   readonly lastIssued: bigint | undefined
   /** Undefined when not in use here. */
   readonly stats: IssuerStats | undefined

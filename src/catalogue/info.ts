@@ -1,4 +1,6 @@
-/** What there is to know of a generator, for people and for dashboards. */
+/** What there is to know of a generator, for people and for dashboards; of one that is led elsewhere, only what is sure. */
+import type { MovedDetails } from '../base/moved.ts'
+import type { Lead } from '../cluster/leadership.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../issuing/progression.ts'
@@ -22,8 +24,11 @@ export async function describeGenerator(
   const snowflake = definition.kind === 'snowflake'
   const counter = snowflake ? undefined : await deps.engine.counter(generatorKey(name))
   const bound = snowflake ? boundOfWorker(deps) : counter!.bound
-  const stats = open?.stats()
   const mode = open?.mode ?? (await modeOf(deps, definition.kind))
+  const lead = mode === 'leader' ? deps.leads?.cluster.lead(slotOf(name)) : undefined
+  // What its leader has in hand is below the bound and not issued: from here nobody can tell how far it is.
+  const isKnown = lead === undefined || lead.state === 'here'
+  const stats = isKnown ? open?.stats() : undefined
   const nowUs = deps.timeline.nowUs()
   const endUs = exhaustionUs(definition, bound ?? 0n, stats?.ratePerSecond ?? 0, nowUs)
   return {
@@ -32,14 +37,14 @@ export async function describeGenerator(
     incarnation: stored.incarnation,
     bound: definition.scramble ? undefined : bound,
     mode,
-    lastIssued: newest(
-      open,
-      mode,
-      definition.layout === undefined ? lastBelow(bound ?? 0n, stored) : undefined,
-    ),
+    leader: leaderAddress(deps, lead),
+    elsewhere: elsewhere(name, lead),
+    lastIssued: isKnown
+      ? newest(open, mode, definition.layout === undefined ? lastBelow(bound ?? 0n, stored) : undefined)
+      : undefined,
     stats,
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
-    notes: [...notes(definition, endUs, nowUs, deps), ...leader(deps, name, mode)],
+    notes: [...notes(definition, endUs, nowUs, deps), ...leaderless(lead)],
   }
 }
 
@@ -76,12 +81,20 @@ function boundOfWorker({ worker }: IssuerDeps): bigint | undefined {
   return worker.id < 0 ? undefined : BigInt(worker.boundUs)
 }
 
-function leader({ leads }: IssuerDeps, name: string, mode: Mode): string[] {
-  if (leads === undefined || mode !== 'leader') return []
-  const lead = leads.cluster.lead(slotOf(name))
-  if (lead.state === 'here') return ['led by this node']
-  if (lead.state === 'nobody') return ['led by no node at this moment']
-  return [`led by the node at ${lead.node.resp ?? lead.node.http ?? lead.node.id}`]
+function leaderAddress({ leads }: IssuerDeps, lead: Lead | undefined): string | undefined {
+  if (lead === undefined || lead.state === 'nobody') return undefined
+  const node =
+    lead.state === 'elsewhere' ? lead.node : leads!.cluster.status().nodes.find(({ isSelf }) => isSelf)
+  return node?.resp ?? node?.http ?? node?.id
+}
+
+function elsewhere(name: string, lead: Lead | undefined): MovedDetails | undefined {
+  if (lead?.state !== 'elsewhere') return undefined
+  return { slot: slotOf(name), resp: lead.node.resp, http: lead.node.http }
+}
+
+function leaderless(lead: Lead | undefined): string[] {
+  return lead?.state === 'nobody' ? ['led by no node at this moment'] : []
 }
 
 function notes(definition: Definition, endUs: number | undefined, nowUs: number, deps: IssuerDeps): string[] {

@@ -5,7 +5,10 @@ import type { Lead } from '../cluster/leadership.ts'
 
 /** The part of a cluster that the catalogue asks and listens to, and how long a lease is. */
 export type Leads = {
-  readonly cluster: Pick<Cluster, 'check' | 'here' | 'held' | 'lead' | 'leadWithin' | 'listen' | 'sealedOut'>
+  readonly cluster: Pick<
+    Cluster,
+    'check' | 'here' | 'held' | 'lead' | 'leadWithin' | 'listen' | 'sealedOut' | 'status'
+  >
   readonly leaseTtlMs: number
 }
 

@@ -19,6 +19,7 @@ export type ListedGenerator = {
 export type SentGenerator = ListedGenerator & {
   readonly incarnation: string
   readonly mode: string
+  readonly leader: string | null
   readonly bound: string | null
   readonly lastIssued: string | null
   readonly exhaustedAt: string | null
@@ -50,6 +51,7 @@ export function generatorLines(generator: SentGenerator): string[] {
     ...Object.entries(definition).map(([option, value]) => [option, textOf(value)] as const),
     ['incarnation', generator.incarnation],
     ['mode', modes[generator.mode] ?? generator.mode],
+    ['leader', generator.leader ?? ''],
     ['bound', generator.bound ?? ''],
     ['last issued', generator.lastIssued ?? ''],
     ['exhausted at', generator.exhaustedAt ?? ''],
@@ -65,6 +67,7 @@ const modes: Readonly<Record<string, string>> = {
   local: 'local: strict order, issued by this node alone',
   'group commit':
     'group commit: strict order over all nodes; nothing in hand, the engine is asked for each batch',
+  leader: 'leader: strict order over all nodes, issued by its leader',
   node: 'node: in order per node',
 }
 

@@ -92,8 +92,9 @@ export const managingCommands: readonly Command[] = [
     group: 'id',
     summary: 'Tells what there is to know of a generator.',
     reply:
-      'A map: name, each option, incarnation, mode, bound, lastIssued, exhaustedAt, notes; and while it is in use on this node: issued, ratePerSecond, peakPerSecond, inHand, inHandSeconds, reserved, released, refills, refillFailures, refillSeconds, waits, waiting, drySeconds.',
-    notes: 'Integers that may pass 2^53 and fractions are strings. What is not known is nil.',
+      'A map: name, each option, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes; and while it is in use on this node: issued, ratePerSecond, peakPerSecond, inHand, inHandSeconds, reserved, released, refills, refillFailures, refillSeconds, waits, waiting, drySeconds.',
+    notes:
+      'Integers that may pass 2^53 and fractions are strings. What is not known is nil. In a cluster the node that is asked answers, also with `--forward`: of a strict generator that another node leads it tells `leader`, the address to ask, and neither lastIssued nor how it is used.',
     arguments: [name],
     handler: async ({ catalogue }, args) => infoReply(await catalogue.info(args.text(0))),
   },
@@ -123,6 +124,7 @@ function infoReply(info: GeneratorInfo): Reply {
     ...definitionText(info.definition),
     ['incarnation', String(info.incarnation)],
     ['mode', info.mode],
+    ['leader', info.leader ?? null],
     ['bound', text(info.bound)],
     ['lastIssued', text(info.lastIssued)],
     ['exhaustedAt', text(info.exhaustedAt)],

@@ -1,6 +1,7 @@
 /** The operations on generators themselves: list, show, create, alter, drop. */
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
+import { Moved } from '../../base/moved.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { type GeneratorInput, generatorOptions } from '../../catalogue/options.ts'
 import { nameOf, type Operation, readBody, readQuery, refuseBody } from '../operation.ts'
@@ -68,12 +69,15 @@ function show(catalogue: Catalogue): Operation {
     path,
     tag: 'generators',
     summary: 'Shows a generator: its definition, how far it is, how it does on this node.',
-    notes: 'Never creates one, and never opens one that is not in use.',
+    notes:
+      'Never creates one, and never opens one that is not in use. In a cluster the leader of a strict generator answers.',
     answers: { 200: { description: 'The generator.', content: { 'application/json': generatorShape } } },
-    errors: readErrors,
+    errors: [...readErrors, 'CLUSTERDOWN', 'UNKNOWN'],
     example: { name: 'order' },
     async handler(request) {
-      return generatorJson(await catalogue.info(nameOf(request)))
+      const info = await catalogue.info(nameOf(request))
+      if (info.elsewhere !== undefined) throw new Moved(info.elsewhere)
+      return generatorJson(info)
     },
   }
 }

@@ -84,9 +84,12 @@ export const generatorShape = z
   .object({
     ...listedShape.shape,
     incarnation: digits,
-    mode: z.enum(['local', 'group commit', 'node']).meta({
+    mode: z.enum(['local', 'group commit', 'leader', 'node']).meta({
       description:
-        'local: strict, issued here; group commit: strict, a reserve for each batch of requests; node: in order per node',
+        'local: strict, issued here; group commit: strict, a reserve for each batch of requests; leader: strict, issued by its leader; node: in order per node',
+    }),
+    leader: z.string().nullable().meta({
+      description: 'the address of its leader; null while nobody leads it, and where there are no leaders',
     }),
     bound: id
       .nullable()
@@ -117,6 +120,7 @@ export function generatorJson(info: GeneratorInfo): z.output<typeof generatorSha
     definition: definitionJson(info.definition),
     incarnation: String(info.incarnation),
     mode,
+    leader: info.leader ?? null,
     bound: textOrNull(info.bound),
     lastIssued: textOrNull(info.lastIssued),
     exhaustedAt: info.exhaustedAt ?? null,

@@ -232,11 +232,26 @@ describe('a cluster', () => {
     assert.ok(ids.every((id) => id < again!))
   })
 
-  it('shows who leads', async () => {
-    const { leader, other } = await created('sequence')
-    assert.deepEqual((await leader.catalogue.info('g')).notes, ['led by this node'])
-    const there = await other.catalogue.info('g')
-    assert.deepEqual([there.mode, there.notes], ['leader', [`led by the node at ${leader.address}`]])
+  it('shows who leads, and how far it is where that is known', async () => {
+    const { g, leader, other, clock } = await created('sequence')
+    await draw(g, 37)
+    const here = await leader.catalogue.info('g')
+    assert.deepEqual(
+      [here.leader, here.elsewhere, here.lastIssued, here.stats?.issued],
+      [leader.address, undefined, 37n, 37],
+    )
+    for (const isInUse of [false, true]) {
+      if (isInUse) await other.catalogue.open('g')
+      const there = await other.catalogue.info('g')
+      assert.deepEqual([there.mode, there.leader, there.bound], ['leader', leader.address, here.bound])
+      assert.deepEqual(there.elsewhere, { slot: slotOf('g'), resp: leader.address, http: undefined })
+      assert.deepEqual([there.lastIssued, there.stats, there.notes], [undefined, undefined, []])
+    }
+    leader.clusterEngine.always('write', 'unavailable')
+    await clock.pass(3000)
+    const nobody = await leader.catalogue.info('g')
+    assert.deepEqual([nobody.leader, nobody.elsewhere, nobody.lastIssued], [undefined, undefined, undefined])
+    assert.deepEqual(nobody.notes, ['led by no node at this moment'])
   })
 
   it('gives everything back when a node leaves, of each generator', async () => {

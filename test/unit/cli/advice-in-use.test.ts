@@ -21,6 +21,7 @@ function advise(kind: string, stats: Partial<Stats> | null, definition = {}, mod
     incarnation: '1',
     mode,
     bound: '1',
+    leader: null,
     lastIssued: null,
     exhaustedAt: null,
     notes: [],

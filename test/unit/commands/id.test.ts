@@ -108,6 +108,23 @@ test('ID.INFO tells options and figures, big integers as text', async () => {
   assert.equal(Object.hasOwn((await desk.ask('ID.INFO', 'order')) as object, 'issued'), false)
 })
 
+test('ID.INFO tells of a generator that is led elsewhere who leads it, and no more than is sure', async () => {
+  const desk = new Desk()
+  desk.catalogue.make('order', { kind: 'sequence' })
+  const known = await desk.catalogue.info('order')
+  desk.catalogue.info = async () => ({
+    ...known,
+    mode: 'leader',
+    leader: '10.0.0.1:7379',
+    elsewhere: { slot: 1, resp: '10.0.0.1:7379', http: undefined },
+    lastIssued: undefined,
+    stats: undefined,
+  })
+  const info = (await desk.ask('ID.INFO', 'order')) as Record<string, unknown>
+  assert.deepEqual([info.mode, info.leader, info.lastIssued], ['leader', '10.0.0.1:7379', null])
+  assert.equal(Object.hasOwn(info, 'issued'), false)
+})
+
 test('ID.LIST gives names with kinds, a page at a time', async () => {
   const desk = new Desk()
   for (const name of ['b', 'a', 'c1', 'c2']) desk.catalogue.make(name, { kind: 'sequence' })

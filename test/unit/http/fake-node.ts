@@ -1,5 +1,6 @@
 /** A node whose generators count up in memory, and whose every step a test can see and bend. */
 import { FahaoError } from '../../../src/base/errors.ts'
+import { Moved } from '../../../src/base/moved.ts'
 import type { Catalogue, Generator, GeneratorInfo } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
 import { checkName } from '../../../src/catalogue/names.ts'
@@ -195,6 +196,7 @@ export class FakeCatalogue implements Catalogue {
       incarnation: 1n,
       bound: 1001n,
       mode: 'local',
+      elsewhere: generator.failure instanceof Moved ? generator.failure.details : undefined,
       lastIssued: generator.lastIssued(),
       stats: this.asleep.has(name) ? undefined : generator.stats(),
       exhaustedAt: undefined,

@@ -76,6 +76,15 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.equal(((await answer.json()) as { code: string }).code, 'NOGENERATOR')
   })
 
+  test('is shown as the leader sees it', async (t) => {
+    const { leader, other } = await pair(t)
+    leader.order.next = 37n
+    await other.post('/v1/generators/order/next')
+    const shown = (await (await other.ask('/v1/generators/order')).json()) as { lastIssued: string }
+    assert.equal(shown.lastIssued, '37')
+    assert.equal(other.order.issued, 0)
+  })
+
   test('is answered for those who speak Leaf or IdBuilder, too', async (t) => {
     const { leader, other } = await pair(t, { compat: ['leaf', 'idbuilder'] })
     leader.order.next = 7n
