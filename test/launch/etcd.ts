@@ -135,6 +135,10 @@ export class EtcdMember {
     return this.#running !== undefined && this.#running.exit() === undefined
   }
 
+  get pid(): number {
+    return this.#running!.pid
+  }
+
   /** Stops it where it stands: connections stay open, and nothing answers. */
   freeze(): void {
     this.#running!.signal('SIGSTOP')
