@@ -49,7 +49,7 @@ async function databaseOn(serverUrl: string, lifetime: Lifetime): Promise<StoreU
     url: url.href,
     open: (options) => openEngine(url.href, options),
     async freeze() {
-      const tables = ['fahao_counters', 'fahao_records', 'fahao_state'].map((name) => `${name} WRITE`)
+      const tables = ['fahao_counters', 'fahao_records', 'fahao_about'].map((name) => `${name} WRITE`)
       await admin.query(`USE ${database}; LOCK TABLES ${tables.join(', ')}`)
       return async () => {
         await admin.query('UNLOCK TABLES')

@@ -50,7 +50,7 @@ function sqlBlocks(markdown: string): string[] {
   return [...markdown.matchAll(/```sql\n([\s\S]*?)```/g)].map(([, block]) => block!)
 }
 
-const tables = ['fahao_counters', 'fahao_records', 'fahao_state']
+const tables = ['fahao_counters', 'fahao_records', 'fahao_about']
 
 const kinds: readonly (Special & { readonly name: string })[] = [
   {
@@ -76,7 +76,7 @@ const kinds: readonly (Special & { readonly name: string })[] = [
     async grantLimited(server, database) {
       await server.admin(
         `GRANT SELECT, INSERT, UPDATE ON fahao_counters, fahao_records TO limited;
-         GRANT SELECT, UPDATE ON fahao_state TO limited`,
+         GRANT SELECT, UPDATE ON fahao_about TO limited`,
         database,
       )
     },
@@ -102,7 +102,7 @@ const kinds: readonly (Special & { readonly name: string })[] = [
       const to = "TO limited@'127.0.0.1'"
       await server.admin(`GRANT SELECT, INSERT, UPDATE ON ${database}.fahao_counters ${to};
         GRANT SELECT, INSERT, UPDATE ON ${database}.fahao_records ${to};
-        GRANT SELECT, UPDATE ON ${database}.fahao_state ${to}`)
+        GRANT SELECT, UPDATE ON ${database}.fahao_about ${to}`)
     },
     documentedTables: (text) =>
       sqlBlocks(text)
@@ -320,10 +320,10 @@ for (const kind of kinds) {
         await other.write('k', 'x', undefined)
         const record = await engine.write('k/mine', 'x', undefined)
         // By now somebody's pulse has beaten, and this has seen it.
-        const pulse = async () => (await server.admin('SELECT pulse FROM fahao_state', nameIn(url)))[0]!.pulse
+        const pulse = async () => (await server.admin('SELECT pulse FROM fahao_about', nameIn(url)))[0]!.pulse
         while (BigInt(String(await pulse())) === 0n) await new Promise((again) => setTimeout(again, 10))
         const reserved = await reserve(engine)
-        await server.admin(`UPDATE fahao_state SET ${loss}`, nameIn(url))
+        await server.admin(`UPDATE fahao_about SET ${loss}`, nameIn(url))
         const before = await server.admin('SELECT * FROM fahao_counters', nameIn(url))
         await assert.rejects(engine.release('a', reserved, 0n, mine), regressed, loss)
         await assert.rejects(engine.reserve('unused', { size: 1n, ...mine }), regressed, loss)
@@ -388,7 +388,7 @@ for (const kind of kinds) {
       await assert.rejects(reserve(engine), { code: 'UNAVAILABLE', message: /tables are missing/ })
       await assert.rejects(engine.write('k', 'x', undefined), { code: 'UNAVAILABLE' })
       await server.restore(database, dump)
-      await server.admin('DELETE FROM fahao_state', database)
+      await server.admin('DELETE FROM fahao_about', database)
       await assert.rejects(reserve(engine), { code: 'UNAVAILABLE', message: /being restored/ })
       await assert.rejects(openAt(t, url), { code: 'ENGINE', message: /finish restoring the dump/ })
     })
@@ -410,7 +410,7 @@ for (const kind of kinds) {
       const least = server.kind === 'postgres' ? 110n : 60n
       const { bound } = await engine.counter('a')
       assert.ok(bound >= least && bound <= 110n, String(bound))
-      const writes = (request: Buffer) => request.includes('UPDATE fahao_state')
+      const writes = (request: Buffer) => request.includes('UPDATE fahao_about')
       // The pulse beats in between; it may be what is lost first.
       for (let each = 0; each < 50; each++) {
         proxy.dropReplyOf(writes)
@@ -462,6 +462,21 @@ for (const kind of kinds) {
     })
 
     if (server.kind === 'mysql')
+      test('gives nobody ranges out of a dump of which only the first table has come so far', async (t) => {
+        const url = await server.newDatabase()
+        const [{ engine: one }, { engine: two }] = [await openAt(t, url), await openAt(t, url)]
+        await reserve(one)
+        const dump = await server.dump(nameIn(url))
+        await reserve(one)
+        await two.write('k', 'x', undefined)
+        const secondTable = dump.indexOf('DROP TABLE', dump.indexOf('DROP TABLE') + 1)
+        await server.restore(nameIn(url), dump.slice(0, secondTable))
+        await assert.rejects(reserve(two), regressed)
+        await server.restore(nameIn(url), dump)
+        await assert.rejects(reserve(two), regressed)
+      })
+
+    if (server.kind === 'mysql')
       test('tells a replica by its server_id where both have one hardware address and port, as containers may', async (t) => {
         const { engine } = await openAt(t, await server.newDatabase())
         await reserve(engine)
@@ -474,7 +489,7 @@ for (const kind of kinds) {
     test('refuses tables that a newer version has made', async (t) => {
       const url = await server.newDatabase()
       await (await openAt(t, url)).engine.close()
-      await server.admin('UPDATE fahao_state SET schema_version = 2', nameIn(url))
+      await server.admin('UPDATE fahao_about SET schema_version = 2', nameIn(url))
       await assert.rejects(openAt(t, url), { code: 'ENGINE', message: /newer Fahao.*upgrade this one/ })
     })
   })

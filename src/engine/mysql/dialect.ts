@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS fahao_records (
   value   MEDIUMBLOB,
   version BIGINT NOT NULL UNIQUE
 ) ENGINE=InnoDB;
-CREATE TABLE IF NOT EXISTS fahao_state (
+CREATE TABLE IF NOT EXISTS fahao_about (
   one            TINYINT NOT NULL PRIMARY KEY,
   schema_version INT NOT NULL,
   lineage        VARBINARY(36) NOT NULL,
@@ -59,7 +59,7 @@ export function mysqlDialect(
     conditions: single(`SELECT @@innodb_flush_log_at_trx_commit AS flush_log, @@log_bin AS log_bin,
       @@sync_binlog AS sync_binlog, @@binlog_format AS binlog_format,
       (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()
-        AND table_name IN ('fahao_counters', 'fahao_records', 'fahao_state') AND engine <> 'InnoDB') AS foreign_tables,
+        AND table_name IN ('fahao_counters', 'fahao_records', 'fahao_about') AND engine <> 'InnoDB') AS foreign_tables,
       (SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = '${table}'
         AND engine <> 'InnoDB') AS table_engine`),
     objections: (row) => objectionsTo(row, table),
@@ -73,17 +73,17 @@ export function mysqlDialect(
 
     create: (lineage) =>
       single(`${mysqlTables}
-        INSERT IGNORE INTO fahao_state (one, schema_version, lineage, pulse, revision, last_write_us, server)
+        INSERT IGNORE INTO fahao_about (one, schema_version, lineage, pulse, revision, last_write_us, server)
         SELECT 1, ${schemaVersion}, ${put(lineage)}, 0, 0, 0, ${identity} FROM DUAL
         WHERE NOT EXISTS (SELECT 1 FROM fahao_counters) AND NOT EXISTS (SELECT 1 FROM fahao_records)`),
 
-    state: () => single(`SELECT ${s.stateColumns} FROM fahao_state AS s WHERE s.one = 1`),
+    state: () => single(`SELECT ${s.stateColumns} FROM fahao_about AS s WHERE s.one = 1`),
 
     pulse: (known, nowUs) =>
       transaction(
         s.pulse(known, nowUs),
         'SET @done = ROW_COUNT()',
-        `SELECT ${s.stateColumns}, ${doneState} FROM fahao_state AS s WHERE s.one = 1`,
+        `SELECT ${s.stateColumns}, ${doneState} FROM fahao_about AS s WHERE s.one = 1`,
       ),
 
     suspect: (reason, lineage) => single(s.suspect(reason, lineage)),
@@ -142,7 +142,7 @@ function revision(s: Statements, put: Put, record: RecordArguments): string[] {
   return [
     // Without a row, INTO would leave what an earlier call on this connection has put there.
     'SET @next = NULL',
-    `SELECT s.revision + 1 INTO @next FROM fahao_state AS s WHERE s.one = 1 AND ${s.sound(known)} FOR UPDATE`,
+    `SELECT s.revision + 1 INTO @next FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)} FOR UPDATE`,
     `UPDATE fahao_records SET value = ${next}, version = @next
       WHERE name = ${name} AND ${replaced} AND @next IS NOT NULL`,
     'SET @done = ROW_COUNT()',
@@ -154,8 +154,8 @@ function revision(s: Statements, put: Put, record: RecordArguments): string[] {
           'SET @done = @done + ROW_COUNT()',
         ]
       : []),
-    `UPDATE fahao_state SET revision = @next, last_write_us = ${put(BigInt(nowUs))} WHERE one = 1 AND @done = 1`,
-    `SELECT ${s.stateColumns}, ${doneState}, IF(@done = 1, @next, NULL) AS done_version FROM fahao_state AS s WHERE s.one = 1`,
+    `UPDATE fahao_about SET revision = @next, last_write_us = ${put(BigInt(nowUs))} WHERE one = 1 AND @done = 1`,
+    `SELECT ${s.stateColumns}, ${doneState}, IF(@done = 1, @next, NULL) AS done_version FROM fahao_about AS s WHERE s.one = 1`,
   ]
 }
 
@@ -169,7 +169,7 @@ function advancing(s: Statements, put: Put, advance: AdvanceArguments): string[]
   })
   const mending = mended.map(
     ({ key, value }, place) => `UPDATE fahao_records SET value = ${put(value)},
-      version = (SELECT s.revision FROM fahao_state AS s WHERE s.one = 1) - ${place}
+      version = (SELECT s.revision FROM fahao_about AS s WHERE s.one = 1) - ${place}
       WHERE name = ${put(key)} AND @done = 1`,
   )
   return [
@@ -181,7 +181,7 @@ function advancing(s: Statements, put: Put, advance: AdvanceArguments): string[]
     ...holding,
     ...mending,
     `SELECT ${s.stateColumns}, ${doneState}, IF(@done = 1, @raised, NULL) AS raised
-      FROM fahao_state AS s WHERE s.one = 1`,
+      FROM fahao_about AS s WHERE s.one = 1`,
   ]
 }
 

@@ -23,7 +23,7 @@ import {
  * (another one after a dump was restored).
  */
 const identity = `(SELECT system_identifier FROM pg_control_system())
-  || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || 'fahao_state'::regclass::oid`
+  || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || 'fahao_about'::regclass::oid`
 
 /** Any number that others are unlikely to lock: "fahao" in ASCII. */
 const createLock = 0x66_61_68_61_6f
@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS fahao_records (
   value   text,
   version bigint NOT NULL UNIQUE
 );
-CREATE TABLE IF NOT EXISTS fahao_state (
+CREATE TABLE IF NOT EXISTS fahao_about (
   one            smallint PRIMARY KEY CHECK (one = 1),
   schema_version integer NOT NULL,
   lineage        text NOT NULL,
@@ -77,13 +77,13 @@ export function postgresDialect(make: MakeStatements = ownStatements): Dialect {
 
     create: (lineage) => ({ text: creation(lineage) }),
 
-    state: () => command((s) => `SELECT ${s.stateColumns} FROM fahao_state AS s WHERE s.one = 1`),
+    state: () => command((s) => `SELECT ${s.stateColumns} FROM fahao_about AS s WHERE s.one = 1`),
 
     pulse: (known, nowUs) =>
       command(
         (s) => `WITH done AS (${s.pulse(known, nowUs)} RETURNING s.lineage, s.pulse, s.revision)
         SELECT ${s.stateColumns}, ${doneState('done')}
-        FROM fahao_state AS s LEFT JOIN done ON true WHERE s.one = 1`,
+        FROM fahao_about AS s LEFT JOIN done ON true WHERE s.one = 1`,
       ),
 
     suspect: (reason, lineage) => command((s) => s.suspect(reason, lineage)),
@@ -143,11 +143,11 @@ function revision(s: Statements, put: Put, record: RecordArguments): string {
       : `UPDATE fahao_records AS r SET value = ${next}, version = next.revision FROM next
           WHERE ${there} AND r.version = ${put(expected)} RETURNING r.version`
   return `WITH next AS (
-      UPDATE fahao_state AS s SET revision = revision + 1, last_write_us = ${put(BigInt(nowUs))}
+      UPDATE fahao_about AS s SET revision = revision + 1, last_write_us = ${put(BigInt(nowUs))}
       WHERE s.one = 1 AND ${s.sound(known)} AND ${fits} RETURNING s.lineage, s.pulse, s.revision
     ), done AS (${change})
     SELECT ${s.stateColumns}, ${doneState('next')}, done.version AS done_version
-    FROM fahao_state AS s LEFT JOIN next ON true LEFT JOIN done ON true WHERE s.one = 1`
+    FROM fahao_about AS s LEFT JOIN next ON true LEFT JOIN done ON true WHERE s.one = 1`
 }
 
 function advancing(s: Statements, put: Put, advance: AdvanceArguments): string {
@@ -175,7 +175,7 @@ function advancing(s: Statements, put: Put, advance: AdvanceArguments): string {
     )
     SELECT ${s.stateColumns}, ${doneState('next')},
       CASE WHEN next.pulse IS NULL THEN NULL ELSE (SELECT count(*) FROM raised) END AS raised
-    FROM fahao_state AS s LEFT JOIN next ON true WHERE s.one = 1`
+    FROM fahao_about AS s LEFT JOIN next ON true WHERE s.one = 1`
 }
 
 /** What a change of the state has made of it. */
@@ -188,7 +188,7 @@ function creation(lineage: string): string {
   return `BEGIN;
     SELECT pg_advisory_xact_lock(${createLock});
     ${postgresTables}
-    INSERT INTO fahao_state (one, schema_version, lineage, pulse, revision, last_write_us, server)
+    INSERT INTO fahao_about (one, schema_version, lineage, pulse, revision, last_write_us, server)
       SELECT 1, ${schemaVersion}, '${lineage}', 0, 0, 0, ${identity}
       WHERE NOT EXISTS (SELECT 1 FROM fahao_counters) AND NOT EXISTS (SELECT 1 FROM fahao_records)
       ON CONFLICT (one) DO NOTHING;

@@ -40,7 +40,7 @@ export type Known = Pick<State, 'lineage' | 'pulse' | 'revision'>
 /** The state in a row that has its columns. Throws UNAVAILABLE when there is none. */
 export function stateOf(row: Row | undefined): State {
   if (row === undefined)
-    throw new FahaoError('UNAVAILABLE', 'fahao_state has no row: is a dump being restored?')
+    throw new FahaoError('UNAVAILABLE', 'fahao_about has no row: is a dump being restored?')
   return {
     lineage: textOf(row.lineage),
     pulse: integerOf(row.pulse),

@@ -117,7 +117,7 @@ async function create(ask: Ask, dialect: Dialect, location: string, options: Eng
   }
   const row = await stateRow(ask, dialect)
   if (row === undefined) {
-    const found = 'has counters or records, and no row in fahao_state'
+    const found = 'has counters or records, and no row in fahao_about'
     throw new FahaoError('ENGINE', `${location} ${found}: finish restoring the dump, or empty those tables`)
   }
   // Where there should have been one, this line is how people learn that it is gone.

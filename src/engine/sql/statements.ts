@@ -1,7 +1,8 @@
 /**
  * The statements that all databases understand, and the tables. `last` is bound − 1, the largest value that can have
  * been issued: a bound of 2^63 does not fit a signed integer of 64 bits. A removed record stays as a row without a
- * value. `fahao_state` has one row: see history.ts.
+ * value. `fahao_about` has one row: see history.ts. It is the first of them by name, since dumps are restored table by
+ * table in this order: whoever reserves meanwhile meets the old state before old bounds.
  *
  * Each write asks in its own statement whether the history is sound; asked before, a restored dump or an advance
  * could slip in between.
@@ -137,7 +138,7 @@ export class Statements {
         fence = ${put(fence)}, incarnation = ${put(incarnation)}, version = version + 1
       WHERE c.name = ${put(counter)} AND c.fence <= ${put(fence)} AND c.incarnation <= ${put(incarnation)}
         AND GREATEST(c.last, ${below}) <= ${put(room < -2n ? -2n : room)}
-        AND EXISTS (SELECT 1 FROM fahao_state AS s WHERE s.one = 1 AND ${this.sound(known)}
+        AND EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)}
           AND (c.last >= ${put(held.end - 1n)} OR s.lineage <> ${put(held.lineage)}))`
   }
 
@@ -147,20 +148,20 @@ export class Statements {
     return `UPDATE fahao_counters AS c SET last = ${put(from - 1n)}, version = version + 1
       WHERE c.name = ${put(counter)} AND c.version = ${put(version)}
         AND c.fence <= ${put(fence)} AND c.incarnation <= ${put(incarnation)}
-        AND EXISTS (SELECT 1 FROM fahao_state AS s WHERE s.one = 1 AND ${this.sound(known)}
+        AND EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)}
           AND s.lineage = ${put(lineage)})`
   }
 
   /** Beats the pulse of `s`. */
   pulse(known: Known, nowUs: number): string {
-    return `UPDATE fahao_state AS s SET pulse = pulse + 1, last_write_us = ${this.#put(BigInt(nowUs))}
+    return `UPDATE fahao_about AS s SET pulse = pulse + 1, last_write_us = ${this.#put(BigInt(nowUs))}
       WHERE s.one = 1 AND ${this.sound(known)}`
   }
 
   /** Marks `s`. */
   suspect(reason: string, lineage: string): string {
     const put = this.#put
-    return `UPDATE fahao_state AS s SET suspect = ${put(reason)}
+    return `UPDATE fahao_about AS s SET suspect = ${put(reason)}
       WHERE s.one = 1 AND s.suspect IS NULL AND s.lineage = ${put(lineage)}`
   }
 
@@ -171,7 +172,7 @@ export class Statements {
 
   /** The state and the counter `c`, each if it is there. */
   stateAndCounter(counter: string): string {
-    return `fahao_state AS s LEFT JOIN fahao_counters AS c ON c.name = ${this.#put(counter)}`
+    return `fahao_about AS s LEFT JOIN fahao_counters AS c ON c.name = ${this.#put(counter)}`
   }
 
   /** A counter. */
@@ -201,7 +202,7 @@ export class Statements {
   /** What an advance makes of the state row `s`. It counts above all that this process has seen, too. */
   advance({ known, ifRegressed, at, lineage, nowUs, mended }: AdvanceArguments): string {
     const put = this.#put
-    return `UPDATE fahao_state AS s SET lineage = ${put(lineage)}, suspect = NULL, server = ${this.#identity},
+    return `UPDATE fahao_about AS s SET lineage = ${put(lineage)}, suspect = NULL, server = ${this.#identity},
         pulse = GREATEST(pulse, ${put(known.pulse)}) + ${historyJump},
         revision = GREATEST(revision, ${put(known.revision)}) + ${historyJump + BigInt(mended.length)},
         last_write_us = ${put(BigInt(nowUs))}

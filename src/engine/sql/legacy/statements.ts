@@ -38,7 +38,7 @@ export class LegacyStatements extends Statements {
     const next = `(GREATEST(${last}, ${below}) + ${put(size - 1n)}) + ${put(2n - schema.shift)}`
     return `UPDATE ${schema.table} AS c SET ${[`${schema.boundColumn} = ${next}`, ...schema.alsoSets].join(', ')}
       WHERE ${this.#table.is(key)} AND GREATEST(${last}, ${below}) <= ${put(room < -2n ? -2n : room)}
-        AND EXISTS (SELECT 1 FROM fahao_state AS s WHERE s.one = 1 AND ${this.sound(known)}
+        AND EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)}
           AND (${last} >= ${put(held.end - 1n)} OR s.lineage <> ${put(held.lineage)}))`
   }
 
@@ -50,7 +50,7 @@ export class LegacyStatements extends Statements {
   override stateAndCounter(counter: string): string {
     const key = rowOf(counter)
     if (key === undefined) return super.stateAndCounter(counter)
-    return `fahao_state AS s LEFT JOIN ${this.#counterOf(key)} ON 1 = 1`
+    return `fahao_about AS s LEFT JOIN ${this.#counterOf(key)} ON 1 = 1`
   }
 
   override counter(name: string): string {

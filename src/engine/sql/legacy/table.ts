@@ -67,7 +67,7 @@ export class LegacyTable {
   /** Whether Fahao's own tables are in the same database. */
   async hasStore(): Promise<boolean> {
     try {
-      await this.#ask({ text: 'SELECT one FROM fahao_state' })
+      await this.#ask({ text: 'SELECT one FROM fahao_about' })
       return true
     } catch (error) {
       if (isMissing(error)) return false
@@ -152,7 +152,7 @@ export class LegacyTable {
   /** As the engine writes one: under the next revision, with the state row locked until the commit. */
   async #writeRecord(ask: Ask, { key, value, expected }: RecordToWrite): Promise<void> {
     const { text } = this.#flavour
-    await ask({ text: 'UPDATE fahao_state SET revision = revision + 1 WHERE one = 1', writes: true })
+    await ask({ text: 'UPDATE fahao_about SET revision = revision + 1 WHERE one = 1', writes: true })
     const there = `SELECT version FROM fahao_records WHERE name = ${text(key)}`
     const [before] = await ask({ text: `${there} AND value IS NOT NULL` })
     if ((before && integerOf(before.version)) !== expected)
@@ -160,12 +160,12 @@ export class LegacyTable {
     // A name that was dropped is still there, without a value; and the user need not be allowed to delete.
     await ask({
       text: `UPDATE fahao_records SET value = ${text(value)},
-        version = (SELECT revision FROM fahao_state WHERE one = 1) WHERE name = ${text(key)}`,
+        version = (SELECT revision FROM fahao_about WHERE one = 1) WHERE name = ${text(key)}`,
       writes: true,
     })
     await ask({
       text: `INSERT INTO fahao_records (name, value, version)
-        SELECT ${text(key)}, ${text(value)}, revision FROM fahao_state
+        SELECT ${text(key)}, ${text(value)}, revision FROM fahao_about
         WHERE one = 1 AND NOT EXISTS (SELECT 1 FROM fahao_records WHERE name = ${text(key)})`,
       writes: true,
     })
