@@ -147,7 +147,7 @@ for (const kind of kinds) {
     const server = await kind.start({ after })
 
     test('is opened by ten nodes at once on an empty database, round after round', async (t) => {
-      for (let round = 0; round < 5; round++) {
+      for (let round = 0; round < 20; round++) {
         const url = await server.newDatabase()
         const opened = await Promise.all(Array.from({ length: 10 }, () => openAt(t, url)))
         const ranges = await Promise.all(opened.map(({ engine }) => reserve(engine)))
