@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, http, process, memory, engine,
- * database. It starts whatever it compares with,
+ * database, cluster. It starts whatever it compares with,
  * and ends it. Exits with 1 when a budget is not met, so that a release can ask it.
  */
 import { writeFileSync } from 'node:fs'
@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Lifetime } from '../test/launch/lifetime.ts'
 import { Scope } from '../test/launch/lifetime.ts'
+import { cluster } from './cluster.ts'
 import { database } from './database.ts'
 import { engine } from './engine.ts'
 import { http } from './http.ts'
@@ -26,6 +27,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   memory,
   engine,
   database,
+  cluster,
 }
 
 const { values, positionals } = parseArgs({

@@ -25,10 +25,17 @@ export type ClusterOptions = {
   /** Further flags of each node, and what each has in its environment. */
   readonly args?: (index: number) => readonly string[]
   readonly env?: (index: number) => Readonly<Record<string, string>>
+  /** Where each says that it is reached; default: where it is. */
+  readonly announced?: readonly number[]
 }
 
 /** A node, and what stands between it and its engine; empty where nothing does. */
-export type ClusterNode = { readonly server: FahaoServer; readonly proxies: readonly TcpProxy[] }
+export type ClusterNode = {
+  readonly server: FahaoServer
+  readonly proxies: readonly TcpProxy[]
+  /** The port that it announces. */
+  readonly announced: number
+}
 
 /** The part of a cluster's status that campaigns look at. */
 type Status = {
@@ -47,7 +54,7 @@ type Status = {
 export async function startCluster(
   t: TestContext,
   engine: ClusterEngine,
-  { proxied = false, args = () => [], env = () => ({}) }: ClusterOptions = {},
+  { proxied = false, args = () => [], env = () => ({}), announced = [] }: ClusterOptions = {},
 ): Promise<TestCluster> {
   const place = await engine.newPlace()
   const nodes = await Promise.all(
@@ -58,12 +65,14 @@ export async function startCluster(
         place,
       )
       const cluster = ['--cluster', 'ids', '--shards', `${shards}`, '--lease-ttl', `${leaseMs}ms`]
+      const port = announced[index]
+      const elsewhere = port === undefined ? [] : ['--announce', `127.0.0.1:${port}`]
       const server = await startFahao(t, {
         engine: url,
-        args: [...cluster, '--log-level', 'info', ...args(index)],
+        args: [...cluster, '--log-level', 'info', ...elsewhere, ...args(index)],
         env: env(index),
       })
-      return { server, proxies }
+      return { server, proxies, announced: port ?? server.resp }
     }),
   )
   const cluster = new TestCluster(nodes, place)
@@ -98,7 +107,7 @@ export class TestCluster {
     const { leader, nobodyForMs } = shards[shardOf(generator)]!
     const node = nodes.find(({ id }) => id === leader)
     return nobodyForMs === null
-      ? this.nodes.find(({ server }) => node?.resp.endsWith(`:${server.resp}`))
+      ? this.nodes.find(({ announced }) => node?.resp.endsWith(`:${announced}`))
       : undefined
   }
 
