@@ -14,7 +14,7 @@
  *  3. A process that was declared dead has dropped every leadership before it joins again, under a fresh id.
  */
 import { type Clock, sleep } from '../base/clock.ts'
-import { describe, FahaoError } from '../base/errors.ts'
+import { describe } from '../base/errors.ts'
 import { Balance } from './balance.ts'
 import type { ClusterEvent } from './events.ts'
 import { Feed } from './feed.ts'
@@ -26,12 +26,12 @@ import { Observer } from './observer.ts'
 import type { ClusterListener, ClusterOptions } from './options.ts'
 import { Bell, within } from './pauses.ts'
 import { shardKey, wishKey } from './records.ts'
-import { agreeOnSettings } from './settings.ts'
+import { agreeInTheEnd, agreeOnSettings } from './settings.ts'
 import { shardTable } from './slots.ts'
 import { type ClusterStatus, nodeTable, shardTableOf } from './status.ts'
 import { type Timing, timing } from './timing.ts'
 import { View } from './view.ts'
-import { wish } from './wishes.ts'
+import { forgetWishesForTheDead, refuseWish, wish } from './wishes.ts'
 
 /** See the top of the file. */
 export class Cluster {
@@ -108,7 +108,10 @@ export class Cluster {
       engine,
       observer: this.#observer,
       mayJudge: () => this.#lease.check(),
-      onLook: () => this.#balance.soon(),
+      onLook: () => {
+        this.#balance.soon()
+        void forgetWishesForTheDead(engine, view)
+      },
     })
   }
 
@@ -201,12 +204,7 @@ export class Cluster {
    * cannot be.
    */
   async move(shard: number, to: string | undefined): Promise<void> {
-    if (!(shard >= 0 && shard < this.shards))
-      throw new FahaoError('ERR', `there is no shard ${shard}; the last one is ${this.shards - 1}`)
-    const node = to === undefined ? undefined : this.#view.node(to)?.value
-    if (to !== undefined && (node === undefined || node.deadBy !== undefined))
-      throw new FahaoError('ERR', `there is no living node ${to}; look at the cluster's status`)
-    if (node?.draining) throw new FahaoError('ERR', `node ${to} is draining; end that first`)
+    refuseWish(this.#view, this.shards, shard, to)
     await wish(this.#options.engine, shard, to)
     this.#feed.hurry()
   }
@@ -246,8 +244,7 @@ export class Cluster {
 
   /** Leads on until the others know that it is to end. */
   async #giveAllAway(): Promise<void> {
-    const { nodes } = this.status()
-    if (this.#leaderships.mine().length > 0 && nodes.length > 1) {
+    if (this.#leaderships.mine().length > 0 && this.status().nodes.length > 1) {
       await this.#lease.renew()
       await sleep(this.#clock, this.#timing.noticeMs)
     }
@@ -255,19 +252,13 @@ export class Cluster {
   }
 
   async #agree(): Promise<void> {
-    const { engine, cluster, shards } = this.#options
-    const { ttlMs, marginMs } = this.#timing
-    const wanted = { cluster, shards, leaseTtlMs: ttlMs, marginMs }
-    while (!this.#closing) {
-      try {
-        await within(this.#clock, ttlMs, agreeOnSettings(engine, wanted))
-        return
-      } catch (error) {
-        if (!(error instanceof FahaoError && error.retryable)) throw error
-        this.#tell({ type: 'trouble', message: `the settings could not be agreed on: ${describe(error)}` })
-        await this.#bell.pause(this.#timing.retryMs)
-      }
-    }
+    const { ttlMs, marginMs, retryMs } = this.#timing
+    const wanted = { ...this.#options, leaseTtlMs: ttlMs, marginMs }
+    await agreeInTheEnd(() => within(this.#clock, ttlMs, agreeOnSettings(wanted.engine, wanted)), {
+      isOver: () => this.#closing,
+      pause: () => this.#bell.pause(retryMs),
+      onTrouble: (message) => this.#tell({ type: 'trouble', message }),
+    })
   }
 
   #newLease(): Lease {
@@ -313,7 +304,14 @@ export class Cluster {
     this.#tell({ type: 'died', node, by: by ?? '' })
     if (this.#closing) return
     this.#lease = this.#newLease()
-    void this.#lease.start()
+    this.#joinAgain().catch((error) => this.#tell({ type: 'trouble', message: describe(error) }))
+  }
+
+  /** What the engine has forgotten may include the settings; and who dies over and over must not do so in a loop. */
+  async #joinAgain(): Promise<void> {
+    await this.#bell.pause(this.#timing.retryMs)
+    await this.#agree()
+    if (!this.#closing) void this.#lease.start()
   }
 
   #onNode(id: string): void {

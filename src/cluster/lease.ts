@@ -9,7 +9,10 @@
  *     declared this node dead in between, however late it comes: a lease that lapsed may be resumed.
  *  3. A renewal whose outcome is unknown, or that was refused, is settled by a read; what it finds counts from the
  *     moment before *that* beat was sent, which may have passed already.
- *  4. A record that is gone or says that this node is dead ends the lease for good; its id is not used again.
+ *  4. A record that is gone, says that this node is dead, or holds a beat other than the last one known to be carried
+ *     out or one sent since (the engine has forgotten what it acknowledged), ends the lease for good; its id is not
+ *     used again. That the record shall not exist yet is asked of one write only: had a node that was declared dead
+ *     and taken off the records a second try, it would come back as who it was.
  *  5. Wall time that has run ahead of monotonic time by more than the margin since the renewal was sent means that
  *     the machine was suspended, with its monotonic clock. Nothing counts then but a renewal sent afterwards: a
  *     read alone would not do, for it says nothing about the moment after it.
@@ -37,7 +40,7 @@ export type LeaseOptions = {
   readonly onLapse: (reason: string) => void
   /** It holds again, and nobody else led in between. */
   readonly onResume: (lapsedMs: number) => void
-  /** It will not come back: `by` declared this node dead (undefined: the record is gone). */
+  /** It will not come back: `by` declared this node dead (undefined: the record is gone, or not as it was written). */
   readonly onDeath: (by: string | undefined) => void
   readonly onTrouble: (message: string) => void
 }
@@ -54,6 +57,8 @@ export class Lease {
   /** Renewals that may have been carried out, by beat. */
   readonly #sent = new Map<number, Sent>()
   #beat = 0
+  /** The last one that is known to have been carried out. */
+  #carried = 0
   #version: bigint | undefined
   #deadlineUs = Number.NEGATIVE_INFINITY
   /** How far wall time stood ahead of monotonic time when the renewal that counts was sent, in µs. */
@@ -154,8 +159,8 @@ export class Lease {
     try {
       stored = await this.#call(this.#options.engine.write(nodeKey(this.id), value, this.#version))
     } catch (error) {
-      if (hasCode(error, 'REGRESSED')) return this.#die(undefined)
-      if (hasCode(error, 'UNAVAILABLE')) throw error
+      if (hasCode(error, 'REGRESSED') && this.#version !== undefined) return this.#die(undefined)
+      if (hasCode(error, 'UNAVAILABLE') || hasCode(error, 'REGRESSED')) throw error
     }
     if (this.#over) return
     if (stored === undefined) await this.#settle()
@@ -166,20 +171,18 @@ export class Lease {
   async #settle(): Promise<void> {
     const stored = await this.#call(this.#options.engine.read(nodeKey(this.id)))
     if (this.#over) return
-    if (stored === undefined) {
-      // The first beat may still be on its way: the next one meets it, or takes its place.
-      if (this.#version !== undefined) this.#die(undefined)
-      return
-    }
-    const record = readNode(stored).value
-    if (record.deadBy === undefined) return this.#carry(record.beat, stored)
+    if (stored === undefined) return this.#die(undefined)
+    const { beat, deadBy } = readNode(stored).value
+    const isOwn = deadBy === undefined && (beat === this.#carried || this.#sent.has(beat))
+    if (isOwn) return this.#carry(beat, stored)
     this.#options.learn(stored)
-    this.#die(record.deadBy)
+    this.#die(deadBy)
   }
 
   /** `beat` stands in the record. */
   #carry(beat: number, stored: StoredRecord): void {
     this.#version = stored.version
+    this.#carried = beat
     this.#options.learn(stored)
     const sent = this.#sent.get(beat)
     // A beat that has been carried out before opens nothing new.

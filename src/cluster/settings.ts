@@ -1,5 +1,5 @@
 /** What an installation is: written by the first node of the cluster, and never changed. */
-import { FahaoError, hasCode } from '../base/errors.ts'
+import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import { formatDuration } from '../base/units.ts'
 import type { Engine } from '../engine/engine.ts'
 import { readSettings, type SettingsRecord, settingsKey } from './records.ts'
@@ -45,6 +45,28 @@ export async function agreeOnSettings(engine: Engine, wanted: WantedSettings): P
       `the margin of this installation's leases is ${settings.marginMs} ms, not ${wanted.marginMs} ms`,
     )
   return settings
+}
+
+/** Agrees, again and again while the engine cannot answer, until `isOver`. Rejects with CONFIG. */
+export async function agreeInTheEnd(
+  agree: () => Promise<unknown>,
+  on: {
+    readonly isOver: () => boolean
+    readonly pause: () => Promise<void>
+    readonly onTrouble: (message: string) => void
+  },
+): Promise<void> {
+  while (!on.isOver()) {
+    try {
+      await agree()
+      return
+    } catch (error) {
+      const mayPass = error instanceof FahaoError && (error.retryable || error.code === 'REGRESSED')
+      if (!mayPass) throw error
+      on.onTrouble(`the settings could not be agreed on: ${describe(error)}`)
+      await on.pause()
+    }
+  }
 }
 
 /** `wanted` undefined: whatever is stored. */

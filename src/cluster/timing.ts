@@ -62,6 +62,6 @@ export function timing(options: TimingOptions): Timing {
     settleMs: options.settleMs ?? ttlMs,
     noticeMs: ttlMs / 5,
     releaseMs: options.releaseMs ?? 50,
-    forgetMs: Math.max(600_000, ttlMs * 100),
+    forgetMs: Math.max(60_000, ttlMs * 20),
   }
 }

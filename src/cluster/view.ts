@@ -88,6 +88,11 @@ export class View {
     return this.#wishes.get(this.#wishKeys[shard]!)
   }
 
+  /** All wishes. */
+  wishes(): IterableIterator<Known<Wish>> {
+    return this.#wishes.values()
+  }
+
   /** Takes in what a watch tells. */
   change({ key, record }: RecordChange): void {
     if (record === undefined) this.#remove(key)

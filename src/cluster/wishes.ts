@@ -1,9 +1,20 @@
 /** What people wish: that a certain node lead a shard. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
-import { readWish, type Wish, wishKey } from './records.ts'
+import { nodeKey, readNode, readWish, type Wish, wishKey } from './records.ts'
+import type { View } from './view.ts'
 
 const tries = 10
+
+/** Throws ERR where a wish cannot be carried out. */
+export function refuseWish(view: View, shards: number, shard: number, to: string | undefined): void {
+  if (!(shard >= 0 && shard < shards))
+    throw new FahaoError('ERR', `there is no shard ${shard}; the last one is ${shards - 1}`)
+  if (to === undefined) return
+  if (!view.isAlive(to))
+    throw new FahaoError('ERR', `there is no living node ${to}; look at the cluster's status`)
+  if (view.node(to)!.value.draining) throw new FahaoError('ERR', `node ${to} is draining; end that first`)
+}
 
 /**
  * Records that `to` shall lead the shard, or, undefined, that the assignment decides again. Rejects with CONFLICT when
@@ -20,6 +31,24 @@ export async function wish(engine: Engine, shard: number, to: string | undefined
     'CONFLICT',
     `others changed the wish for shard ${shard} ${tries} times in a row; retry`,
   )
+}
+
+/**
+ * Takes away the wishes for nodes that are dead or gone: no node comes back under its id. What does not work now is
+ * tried again after the next look at the records.
+ */
+export async function forgetWishesForTheDead(engine: Engine, view: View): Promise<void> {
+  const vain = [...view.wishes()].filter(({ value }) => !view.isAlive(value.to))
+  const removals = vain.map(async ({ key, version, value }) => {
+    if (await isGone(engine, value)) await engine.remove(key, version)
+  })
+  await Promise.allSettled(removals)
+}
+
+/** A node writes its record before anybody can wish for it: one that is not there is gone. */
+async function isGone(engine: Engine, { to }: Wish): Promise<boolean> {
+  const stored = await engine.read(nodeKey(to))
+  return stored === undefined || readNode(stored).value.deadBy !== undefined
 }
 
 /** Writes once. The read that follows tells what became of it. */

@@ -5,8 +5,9 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import { type ClockStep, Timeline } from '../base/timeline.ts'
 import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
+import { mendShards } from '../cluster/mend-shards.ts'
 import type { InfoSection, ServerView, Session } from '../commands/context.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Engine, Mend } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import { mendWorkers } from '../issuing/mend-workers.ts'
 import { Worker } from '../issuing/worker.ts'
@@ -85,8 +86,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       confirmWorker: async () => {
         if (!(await worker.confirm())) await catalogue.reopenAll()
       },
-      advance: (gap) =>
-        engine.advance(gap, mendWorkers(timeline.nowUs(), config.leadMs * 1000), { ifRegressed: true }),
+      advance: (gap) => engine.advance(gap, mends(timeline, config), { ifRegressed: true }),
       reload: async () => {
         // Its bound has been moved: a clean stop can give the id back only under the record's present version.
         await worker.confirm()
@@ -158,7 +158,7 @@ function wire(
     onEngineCall: (listener) => listeners.push(listener),
     ownership: () => engine.ownership(),
     async advance(gap) {
-      const raised = await engine.advance(gap, mendWorkers(timeline.nowUs(), config.leadMs * 1000))
+      const raised = await engine.advance(gap, mends(timeline, config))
       await catalogue.reopenAll()
       return raised
     },
@@ -174,6 +174,12 @@ function wire(
       return closing
     },
   }
+}
+
+/** Records that promise something which may have been forgotten. */
+function mends(timeline: Timeline, { leadMs }: Config): Mend {
+  const [workers, shards] = [mendWorkers(timeline.nowUs(), leadMs * 1000), mendShards()]
+  return (record) => workers(record) ?? shards(record)
 }
 
 /** Asks by a write that changes nothing: no record ever has version 0. */

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { hasCode } from '../../../src/base/errors.ts'
+import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import type { Here } from '../../../src/cluster/leadership.ts'
-import { type Leadership, type NodeRecord, nodeKey, shardKey } from '../../../src/cluster/records.ts'
+import { mendShards } from '../../../src/cluster/mend-shards.ts'
+import { type Leadership, type NodeRecord, nodeKey, shardKey, wishKey } from '../../../src/cluster/records.ts'
+import { MemoryEngine } from '../../../src/engine/memory/engine.ts'
 import { settled } from '../fake-clock.ts'
 import { type Node, Nodes } from './nodes.ts'
 
@@ -124,6 +126,50 @@ describe('a node that dies', () => {
   })
 })
 
+describe('an engine that has forgotten', () => {
+  it('has every leader begin anew, above all forgotten epochs, and after the old one has stopped', async () => {
+    const { nodes, clock, a, b } = await two()
+    const { store } = nodes
+    const before = [...store.records.values()]
+    const slot = slotLedBy(a)
+    const shard = a.cluster.shardOf(slot)
+    await a.cluster.move(shard, b.cluster.nodeId)
+    await clock.pass(2000)
+    const forgotten = b.cluster.here(slot)!
+    assert.equal(forgotten.fence, 2n)
+    // An older copy stands in its place, and refuses writes until it has been advanced.
+    store.records.clear()
+    for (const record of before) store.records.set(record.key, record)
+    for (const { engine } of [a, b])
+      engine.write = () => Promise.reject(new FahaoError('REGRESSED', 'it has forgotten'))
+    await clock.pass(1100)
+    assert.deepEqual(shares(a, b), [0, 0])
+    await new MemoryEngine(store).advance(1n, mendShards())
+    for (const { engine } of [a, b]) Reflect.deleteProperty(engine, 'write')
+    await clock.pass(leaseMs)
+    assert.deepEqual(shares(a, b), [0, 0])
+    await clock.pass(1500)
+    assert.equal(shares(a, b)[0]! + shares(a, b)[1]!, 6)
+    const here = a.cluster.here(slot) ?? b.cluster.here(slot)
+    assert.ok(here!.fence > 2n ** 20n)
+  })
+
+  it('ends the leadership of a node that has not noticed, before anybody follows it', async () => {
+    const { nodes, clock, a, b } = await two()
+    const slot = slotLedBy(a)
+    const here = a.cluster.here(slot)
+    const id = a.cluster.nodeId
+    await new MemoryEngine(nodes.store).advance(1n, mendShards())
+    assert.notEqual(a.cluster.here(slot), here)
+    await clock.pass(1200)
+    assert.equal(a.cluster.here(slot), undefined)
+    assert.notEqual(a.cluster.nodeId, id)
+    assert.equal(b.cluster.here(slot), undefined)
+    await clock.pass(5000)
+    assert.equal(shares(a, b)[0]! + shares(a, b)[1]!, 6)
+  })
+})
+
 describe('a shard', () => {
   it('gets a higher epoch with each new leader', async () => {
     const { nodes, clock, a, b } = await two()
@@ -215,6 +261,17 @@ describe('a shard', () => {
     await b.cluster.move(shard!, undefined)
     await clock.pass(700)
     assert.deepEqual(shares(a, b), [3, 3])
+  })
+
+  it('is wished for a node only as long as that one lives', async () => {
+    const { nodes, clock, a, b } = await two()
+    const [shard] = a.leads()
+    await a.cluster.move(shard!, b.cluster.nodeId)
+    await clock.pass(1000)
+    assert.ok(nodes.store.records.has(wishKey(shard!)))
+    b.engine.always('any', 'unavailable')
+    await clock.pass(5000)
+    assert.equal(nodes.store.records.has(wishKey(shard!)), false)
   })
 
   it('cannot be moved to who is not there, nor to one that drains', async () => {

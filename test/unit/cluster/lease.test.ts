@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { FahaoError } from '../../../src/base/errors.ts'
 import { Lease } from '../../../src/cluster/lease.ts'
 import { type NodeRecord, nodeKey, readNode } from '../../../src/cluster/records.ts'
 import { timing } from '../../../src/cluster/timing.ts'
@@ -135,6 +136,46 @@ describe('a lease', () => {
     assert.equal(held.check(), true)
     await clock.pass(5000)
     assert.equal(held.check(), true)
+  })
+
+  it('is over when its first record was not found after an unknown outcome: it may still come', async () => {
+    const { held, clock, engine, told } = lease()
+    engine.next('write', 'late')
+    void held.start()
+    await settled()
+    assert.equal(held.over, true)
+    await engine.deliver()
+    await clock.pass(5000)
+    assert.equal(held.check(), false)
+    assert.deepEqual(told, ['died by undefined'])
+  })
+
+  it('waits with its first record for an engine that has forgotten, and is over if it had one', async () => {
+    const fresh = lease()
+    const { write } = fresh.engine
+    fresh.engine.write = () => Promise.reject(new FahaoError('REGRESSED', 'it has forgotten'))
+    void fresh.held.start()
+    await fresh.clock.pass(1000)
+    assert.equal(fresh.held.over, false)
+    fresh.engine.write = write
+    await fresh.clock.pass(200)
+    assert.equal(fresh.held.check(), true)
+    fresh.engine.write = () => Promise.reject(new FahaoError('REGRESSED', 'it has forgotten'))
+    await fresh.clock.pass(1100)
+    assert.equal(fresh.held.over, true)
+  })
+
+  it('is over when its record holds a beat that it has not sent, or one from before the last', async () => {
+    for (const beat of [0, 2]) {
+      const { held, clock, engine, told, record } = await started()
+      await clock.pass(5000)
+      const { key, value, version } = await record()
+      assert.ok(value.beat > 2)
+      await engine.write(key, JSON.stringify({ ...value, beat }), version)
+      await clock.pass(1100)
+      assert.equal(held.over, true)
+      assert.equal(told.at(-1), 'died by undefined')
+    }
   })
 
   it('counts nothing that was sent before the machine was suspended', async () => {

@@ -80,7 +80,7 @@ describe('an observer', () => {
   it('removes a record that says dead, much later', async () => {
     const { observer, stored, look } = await watching()
     await observer.judge(await look(3500))
-    await observer.judge(await look(599_000))
+    await observer.judge(await look(59_000))
     assert.equal((await stored()).value.deadBy, 'n2')
     const seen = await look(2000)
     await observer.judge(seen)

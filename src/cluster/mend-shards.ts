@@ -1,0 +1,27 @@
+/** What becomes of a cluster's records in a store that has forgotten writes. */
+import type { Mend } from '../engine/engine.ts'
+import { nodePrefix, readLeadership, readNode, shardPrefix, wishPrefix } from './records.ts'
+
+/** More than leaders can have changed in what was forgotten. */
+const epochJump = 2 ** 20
+
+/**
+ * Makes every leadership begin anew, above whatever epoch was forgotten, and every node that was there before find out
+ * that its record is not the one that it wrote: it drops what it leads, and joins again under a fresh id.
+ *
+ * Who led keeps the shard until it is declared dead. It may not know yet what has happened, and issue until its lease
+ * runs out: if the record named nobody, another would begin at once. So what is lost is the length of a lease, once.
+ */
+export function mendShards(): Mend {
+  return (stored) => {
+    const { key, value } = stored
+    if (key.startsWith(shardPrefix)) {
+      const record = readLeadership(stored).value
+      return JSON.stringify({ ...record, epoch: record.epoch + epochJump })
+    }
+    // No node has ever sent this beat.
+    if (key.startsWith(nodePrefix)) return JSON.stringify({ ...readNode(stored).value, beat: 0 })
+    // Whoever has seen a later version of it, which is forgotten, sees this one again.
+    return key.startsWith(wishPrefix) ? value : undefined
+  }
+}
