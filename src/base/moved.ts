@@ -3,6 +3,8 @@ import { FahaoError } from './errors.ts'
 
 /** Who answers instead. */
 export type MovedDetails = {
+  /** Id of the node that leads. */
+  readonly node: string
   /** Slot of the generator's name. */
   readonly slot: number
   /** Announced `host:port` of the leader's RESP and HTTP; undefined: not served there. */

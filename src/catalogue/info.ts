@@ -7,6 +7,7 @@ import { firstFrom } from '../issuing/progression.ts'
 import type { Generator, GeneratorInfo, Mode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import { type IssuerDeps, modeOf } from './issuers.ts'
+import { detailsOf } from './leads.ts'
 import { firstOf, generatorKey, type StoredGenerator } from './stored.ts'
 
 const yearUs = 365.25 * 86_400_000_000
@@ -89,8 +90,7 @@ function leaderAddress({ leads }: IssuerDeps, lead: Lead | undefined): string | 
 }
 
 function elsewhere(name: string, lead: Lead | undefined): MovedDetails | undefined {
-  if (lead?.state !== 'elsewhere') return undefined
-  return { slot: slotOf(name), resp: lead.node.resp, http: lead.node.http }
+  return lead?.state === 'elsewhere' ? detailsOf(slotOf(name), lead) : undefined
 }
 
 function leaderless(lead: Lead | undefined): string[] {

@@ -1,7 +1,9 @@
 /** Who leads what, as far as the catalogue of a node in a cluster has to know. */
-import { Moved } from '../base/moved.ts'
+import { Moved, type MovedDetails } from '../base/moved.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Lead } from '../cluster/leadership.ts'
+
+type Elsewhere = Lead & { readonly state: 'elsewhere' }
 
 /** The part of a cluster that the catalogue asks and listens to, and how long a lease is. */
 export type Leads = {
@@ -12,7 +14,12 @@ export type Leads = {
   readonly leaseTtlMs: number
 }
 
+/** The node that leads what is asked for here. */
+export function detailsOf(slot: number, { node }: Elsewhere): MovedDetails {
+  return { node: node.id, slot, resp: node.resp, http: node.http }
+}
+
 /** What somebody is told who asks here for what another node leads. */
-export function moved(slot: number, { node }: Lead & { readonly state: 'elsewhere' }): Moved {
-  return new Moved({ slot, resp: node.resp, http: node.http })
+export function moved(slot: number, lead: Elsewhere): Moved {
+  return new Moved(detailsOf(slot, lead))
 }

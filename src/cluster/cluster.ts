@@ -167,9 +167,10 @@ export class Cluster {
   /**
    * Who leads a slot, waiting up to `waitMs` for somebody to. `sentHere`: another node said that this one does.
    * Then, and when this node is the one that should lead, the engine is asked before the answer is another node:
-   * so two nodes never send a request back and forth.
+   * so two nodes never send a request back and forth. `unreachable`: id of a node that cannot be reached; as long as
+   * that one leads, somebody else to lead is waited for.
    */
-  async leadWithin(slot: number, waitMs: number, sentHere = false): Promise<Lead> {
+  async leadWithin(slot: number, waitMs: number, sentHere = false, unreachable?: string): Promise<Lead> {
     const shard = this.#shardOf[slot]!
     const untilUs = this.#clock.monoUs() + waitMs * 1000
     let lead = this.#leaderships.look(shard)
@@ -177,7 +178,7 @@ export class Cluster {
       await within(this.#clock, waitMs, this.#looks.look(shard)).catch(() => {})
       lead = this.#leaderships.look(shard)
     }
-    while (lead.state === 'nobody') {
+    while (lead.state === 'nobody' || (lead.state === 'elsewhere' && lead.node.id === unreachable)) {
       const leftMs = (untilUs - this.#clock.monoUs()) / 1000
       if (leftMs <= 0 || this.#abandoned) break
       await within(this.#clock, leftMs, this.#leaderships.changed(shard)).catch(() => {})
@@ -319,6 +320,7 @@ export class Cluster {
     if (known === undefined) this.#observer.forget(id)
     else this.#observer.observe([known])
     this.#leaderships.refreshNode(id)
+    if (known?.value.deadBy !== undefined) for (const { onDead } of this.#listeners) onDead?.(known.value)
     this.#balance.soon()
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { ClusterEvent } from './events.ts'
 import type { Here } from './leadership.ts'
+import type { NodeRecord } from './records.ts'
 import type { TimingOptions } from './timing.ts'
 
 /** What a cluster takes from its process. */
@@ -36,4 +37,6 @@ export type ClusterListener = {
   /** Nothing may be issued until `onResume`; what is in hand stays good if that comes. */
   readonly onLapse?: () => void
   readonly onResume?: () => void
+  /** The node has been declared dead: whatever it still answers is late. May be told more than once. */
+  readonly onDead?: (node: NodeRecord) => void
 }

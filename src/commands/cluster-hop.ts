@@ -1,13 +1,35 @@
 /**
- * Sending a request on to its leader, as both transports do it: one hop, and once more if the leadership has passed on
- * to a third node meanwhile.
+ * Sending a request on to its leader, as both transports do it: one hop, and once more if the leader could not be
+ * reached or the leadership has passed on to a third node meanwhile.
  */
-import { hasCode } from '../base/errors.ts'
-import { type Moved, slotNotServed } from '../base/moved.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
+import { type MovedDetails, slotNotServed } from '../base/moved.ts'
+import { detailsOf } from '../catalogue/leads.ts'
 import type { ClusterView } from './context.ts'
 
 /** How long a request that nobody can answer yet waits for that, in ms. */
 const waitMs = 2000
+
+/** Nothing was sent: there is no connection to the leader. */
+export class Unreachable extends FahaoError {
+  /** The message without what to do. */
+  readonly what: string
+
+  /** @param leader its address. */
+  constructor(leader: string, reason: string) {
+    const what = `the leader at ${leader} cannot be reached (${reason})`
+    super('UNAVAILABLE', `${what}; retry`)
+    this.what = what
+  }
+}
+
+/** How a request gets to its leader, and how its answer is read. */
+export type Way<Answer> = {
+  /** Rejects with `Unreachable` where nothing was sent. */
+  readonly send: (details: MovedDetails) => Promise<Answer>
+  readonly isNotLed: (answer: Answer) => boolean
+  readonly answerHere: () => Answer | Promise<Answer>
+}
 
 /**
  * Tries a forwarded request again that was refused here as MOVED: the node that sent it holds this one for the
@@ -15,10 +37,10 @@ const waitMs = 2000
  */
 export async function answerHere<Answer>(
   cluster: ClusterView,
-  { details }: Moved,
+  { slot }: MovedDetails,
   again: () => Answer | Promise<Answer>,
 ): Promise<Answer> {
-  const lead = await cluster.leadWithin(details.slot, waitMs, true)
+  const lead = await cluster.leadWithin(slot, waitMs, true)
   if (lead.state !== 'here') throw slotNotServed()
   try {
     return await again()
@@ -29,22 +51,44 @@ export async function answerHere<Answer>(
 
 /**
  * Sends a request on to its leader. Where that one has just handed over to somebody else (it says CLUSTERDOWN, and has
- * done nothing), this node looks again, and sends it once more, or answers by itself.
+ * done nothing), this node looks again, and sends it once more, or answers by itself. So it does where the leader cannot
+ * be reached, after waiting for another one: CLUSTERDOWN where none comes.
  */
-export async function sendToLeader<Answer>(
+export function sendToLeader<Answer>(
   cluster: ClusterView,
-  moved: Moved,
-  way: {
-    readonly send: (details: Moved['details']) => Promise<Answer>
-    readonly isNotLed: (answer: Answer) => boolean
-    readonly answerHere: () => Answer | Promise<Answer>
-  },
+  details: MovedDetails,
+  way: Way<Answer>,
 ): Promise<Answer> {
-  const first = await way.send(moved.details)
-  if (!way.isNotLed(first)) return first
-  const { slot } = moved.details
-  const lead = await cluster.leadWithin(slot, waitMs, true)
+  return way.send(details).then(
+    (answer) => (way.isNotLed(answer) ? sendAgain(cluster, details, way, answer) : answer),
+    (error) => {
+      if (!(error instanceof Unreachable)) throw error
+      return waitForAnother(cluster, details, way, error)
+    },
+  )
+}
+
+async function sendAgain<Answer>(
+  cluster: ClusterView,
+  details: MovedDetails,
+  way: Way<Answer>,
+  first: Answer,
+): Promise<Answer> {
+  const lead = await cluster.leadWithin(details.slot, waitMs, true)
   if (lead.state === 'nobody') return first
-  if (lead.state === 'here') return answerHere(cluster, moved, way.answerHere)
-  return way.send({ slot, resp: lead.node.resp, http: lead.node.http })
+  if (lead.state === 'here') return answerHere(cluster, details, way.answerHere)
+  return way.send(detailsOf(details.slot, lead))
+}
+
+async function waitForAnother<Answer>(
+  cluster: ClusterView,
+  details: MovedDetails,
+  way: Way<Answer>,
+  { what }: Unreachable,
+): Promise<Answer> {
+  const lead = await cluster.leadWithin(details.slot, waitMs, true, details.node)
+  if (lead.state === 'here') return answerHere(cluster, details, way.answerHere)
+  if (lead.state === 'elsewhere' && lead.node.id !== details.node)
+    return way.send(detailsOf(details.slot, lead))
+  throw new FahaoError('CLUSTERDOWN', `${what}, and nobody took over within ${waitMs} ms; retry`)
 }

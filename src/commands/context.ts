@@ -66,7 +66,7 @@ export interface ServerView {
 /** A cluster, as far as commands and transports may look into it and change it. */
 export type ClusterView = Pick<
   Cluster,
-  'nodeId' | 'shards' | 'shardOf' | 'lead' | 'leadWithin' | 'status' | 'move' | 'drain'
+  'nodeId' | 'shards' | 'shardOf' | 'lead' | 'leadWithin' | 'listen' | 'status' | 'move' | 'drain'
 >
 
 /** A section of INFO. */

@@ -10,7 +10,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request as sendRequest
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { describe, FahaoError } from '../base/errors.ts'
 import { Moved, type MovedDetails } from '../base/moved.ts'
-import { answerHere, sendToLeader } from '../commands/cluster-hop.ts'
+import { answerHere, sendToLeader, Unreachable } from '../commands/cluster-hop.ts'
 import { addressOf } from '../commands/cluster-table.ts'
 import type { ClusterView } from '../commands/context.ts'
 import { goneSignal } from './gone-signal.ts'
@@ -25,16 +25,25 @@ const socketsMax = 256
 /** Has requests that `app`'s handlers refuse as MOVED answered by the leader. Call it before any route is added. */
 export function forwardMoved(app: FastifyInstance, cluster: ClusterView, timeoutMs: number): void {
   const agent = new Agent({ keepAlive: true, maxSockets: socketsMax })
-  app.addHook('onClose', async () => agent.destroy())
+  const way: Way = { agent, timeoutMs, underWay: new Map() }
+  const unfollow = cluster.listen({
+    onDead({ http }) {
+      for (const sent of way.underWay.get(http ?? '') ?? []) sent.destroy(new Error('it was declared dead'))
+    },
+  })
+  app.addHook('onClose', async () => {
+    unfollow()
+    agent.destroy()
+  })
   app.addHook('onRoute', (route) => {
     const handler = route.handler
     const hop = (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
       if (!(error instanceof Moved)) throw error
       if (request.headers[mark] !== undefined) {
-        return answerHere(cluster, error, () => handler.call(app, request, reply))
+        return answerHere(cluster, error.details, () => handler.call(app, request, reply))
       }
-      return sendToLeader<unknown>(cluster, error, {
-        send: (details) => sendOn({ agent, timeoutMs }, details, request, reply),
+      return sendToLeader<unknown>(cluster, error.details, {
+        send: (details) => sendOn(way, details, request, reply),
         isNotLed: (answer) => answer instanceof Answer && answer.isNotLed,
         answerHere: () => handler.call(app, request, reply),
       }).then((answer) => (answer instanceof Answer ? answer.send(reply) : answer))
@@ -57,7 +66,12 @@ function hopping(
   }
 }
 
-type Way = { readonly agent: Agent; readonly timeoutMs: number }
+type Way = {
+  readonly agent: Agent
+  readonly timeoutMs: number
+  /** Requests that wait for an answer, by the address of the node that owes it. */
+  readonly underWay: Map<string, Set<ClientRequest>>
+}
 
 /** What the leader has answered. */
 class Answer {
@@ -101,7 +115,7 @@ async function sendOn(
 }
 
 function ask(
-  { agent, timeoutMs }: Way,
+  { agent, timeoutMs, underWay }: Way,
   leader: string,
   request: FastifyRequest,
   signal: AbortSignal,
@@ -120,6 +134,9 @@ function ask(
     const { method, url: path } = request
     const sent = sendRequest({ agent, host, port, method, path, headers, signal, timeout: timeoutMs })
     const connected = watchConnection(sent)
+    const ofLeader = underWay.get(leader) ?? new Set()
+    underWay.set(leader, ofLeader.add(sent))
+    sent.on('close', () => ofLeader.delete(sent))
     const fail = (error: unknown) => reject(failure(leader, connected(), error))
     sent.on('timeout', () => sent.destroy(new Error(`nothing for ${timeoutMs} ms`)))
     sent.on('error', fail)
@@ -150,7 +167,7 @@ function failure(leader: string, connected: boolean, error: unknown): FahaoError
   const reason = describe(error)
   return connected
     ? new FahaoError('UNKNOWN', `the leader at ${leader} did not answer (${reason}); retry`)
-    : new FahaoError('UNAVAILABLE', `the leader at ${leader} cannot be reached (${reason}); retry`)
+    : new Unreachable(leader, reason)
 }
 
 /** The body as it was read here: the leader reads the same. */

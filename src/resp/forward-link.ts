@@ -5,11 +5,15 @@
  *  1. Requests leave in the order in which they were asked, many at a time; replies come back in that order.
  *  2. No request is sent twice. One whose reply got lost is answered with UNKNOWN: its id, if it drew one, is a gap.
  *  3. Whatever happens every request is answered, `timeoutMs` after it was asked and a sweep later at the latest.
+ *  4. Requests of one turn of the event loop leave in one write.
  */
 import { connect, type Socket } from 'node:net'
 import type { Clock, Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
+import { Unreachable } from '../commands/cluster-hop.ts'
+import { PassedOn } from '../commands/command.ts'
 import { ReplyCutter } from './forward-replies.ts'
+import { Output } from './output.ts'
 
 /** What a link needs. */
 export type LinkOptions = {
@@ -25,7 +29,7 @@ export type LinkOptions = {
 
 type Waiting = {
   readonly sinceUs: number
-  readonly resolve: (reply: Buffer) => void
+  readonly resolve: (reply: PassedOn) => void
   readonly reject: (error: FahaoError) => void
 }
 
@@ -37,7 +41,8 @@ export class ForwardLink {
   readonly #socket: Socket
   readonly #cutter = new ReplyCutter()
   readonly #waiting: Waiting[] = []
-  #unsent: Buffer[] = []
+  readonly #unsent = new Output()
+  #flushing = false
   #connected = false
   #ended = false
   #sweep: Timer | undefined
@@ -52,51 +57,54 @@ export class ForwardLink {
     this.#socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     this.#socket.on('error', (error) => this.#end(describe(error)))
     this.#socket.on('close', () => this.#end('it closed the connection'))
-    for (const words of greetings) this.ask(words.map((word) => Buffer.from(word))).catch(() => {})
+    for (const words of greetings) this.ask(requestOf(words.map((word) => Buffer.from(word)))).catch(() => {})
   }
 
   /**
-   * Sends a request; resolves to the bytes of the reply, an error's too. Rejects with UNAVAILABLE when it was not sent,
+   * Sends a request; resolves to the reply as it came, an error's too. Rejects with `Unreachable` when it was not sent,
    * UNKNOWN when it was and the reply is lost, BUSY when too many wait.
    */
-  ask(words: readonly Uint8Array[]): Promise<Buffer> {
+  ask(request: Uint8Array): Promise<PassedOn> {
     if (this.#ended) return Promise.reject(this.#unreachable('the connection has gone'))
     if (this.#waiting.length >= waitingMax) {
-      const message = `${waitingMax} requests wait for ${this.#name} already; retry`
+      const message = `${waitingMax} requests wait for the leader at ${this.#address} already; retry`
       return Promise.reject(new FahaoError('BUSY', message))
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ sinceUs: this.#options.clock.monoUs(), resolve, reject })
-      this.#send(words)
+      this.#send(request)
       if (this.#sweep === undefined) this.#sweepSoon()
     })
   }
 
-  /** Ends it; what waits is answered with an error. */
-  close(): void {
-    this.#end('this node is stopping')
+  /** Ends it; what waits is answered with an error that says why. */
+  close(reason: string): void {
+    this.#end(reason)
   }
 
-  get #name(): string {
-    return `the leader at ${this.#options.host}:${this.#options.port}`
+  get #address(): string {
+    return `${this.#options.host}:${this.#options.port}`
   }
 
-  #send(words: readonly Uint8Array[]): void {
-    if (this.#unsent.length === 0) queueMicrotask(() => this.#flush())
-    this.#unsent.push(Buffer.from(`*${words.length}\r\n`))
-    for (const word of words)
-      this.#unsent.push(Buffer.from(`$${word.length}\r\n`), Buffer.from(word), lineEnd)
+  #send(request: Uint8Array): void {
+    this.#unsent.encoded(request)
+    if (this.#flushing) return
+    this.#flushing = true
+    // After all connections that have something to read: their requests travel together.
+    setImmediate(() => this.#flush())
   }
 
   #flush(): void {
-    const unsent = Buffer.concat(this.#unsent)
-    this.#unsent = []
-    if (!this.#ended) this.#socket.write(unsent)
+    this.#flushing = false
+    const unsent = this.#unsent.take()
+    if (this.#ended) return
+    if (typeof unsent === 'string') this.#socket.write(unsent, 'latin1')
+    else this.#socket.write(unsent)
   }
 
   #receive(chunk: Buffer): void {
     try {
-      for (const reply of this.#cutter.push(chunk)) this.#waiting.shift()?.resolve(reply)
+      for (const reply of this.#cutter.push(chunk)) this.#waiting.shift()?.resolve(new PassedOn(reply))
     } catch (error) {
       this.#end(describe(error))
     }
@@ -108,14 +116,14 @@ export class ForwardLink {
     this.#sweep?.cancel()
     this.#socket.destroy()
     const error = this.#connected
-      ? new FahaoError('UNKNOWN', `${this.#name} did not answer (${reason}); retry`)
+      ? new FahaoError('UNKNOWN', `the leader at ${this.#address} did not answer (${reason}); retry`)
       : this.#unreachable(reason)
     for (const { reject } of this.#waiting.splice(0)) reject(error)
     this.#options.onEnd()
   }
 
   #unreachable(reason: string): FahaoError {
-    return new FahaoError('UNAVAILABLE', `${this.#name} cannot be reached (${reason}); retry`)
+    return new Unreachable(this.#address, reason)
   }
 
   #sweepSoon(): void {
@@ -128,6 +136,13 @@ export class ForwardLink {
       else this.#sweepSoon()
     })
   }
+}
+
+/** A request as it goes over the wire. */
+export function requestOf(words: readonly Uint8Array[]): Uint8Array {
+  const parts: Uint8Array[] = [Buffer.from(`*${words.length}\r\n`)]
+  for (const word of words) parts.push(Buffer.from(`$${word.length}\r\n`), word, lineEnd)
+  return Buffer.concat(parts)
 }
 
 const lineEnd = Buffer.from('\r\n')

@@ -5,6 +5,8 @@
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { Moved, type MovedDetails } from '../base/moved.ts'
+import { detailsOf } from '../catalogue/leads.ts'
+import { slotOf } from '../cluster/slots.ts'
 import type { Arguments } from '../commands/arguments.ts'
 import { answerHere, sendToLeader } from '../commands/cluster-hop.ts'
 import { addressOf } from '../commands/cluster-table.ts'
@@ -12,7 +14,7 @@ import { type Command, PassedOn, type Reply } from '../commands/command.ts'
 import type { ClusterView, CommandContext, Session } from '../commands/context.ts'
 import { refusals } from '../commands/refused.ts'
 import { CommandTable } from '../commands/table.ts'
-import { ForwardLink } from './forward-link.ts'
+import { ForwardLink, requestOf } from './forward-link.ts'
 import { RespSession } from './session.ts'
 
 /** What a connection between nodes says of itself: its requests were forwarded. */
@@ -24,41 +26,77 @@ export function clusterCommands(
   cluster: ClusterView,
   forwarder: RespForwarder | undefined,
 ): CommandTable {
-  const hop: Hop = (error, context, command, args) => {
-    if (!(error instanceof Moved)) throw error
-    if (isForwarded(context.session)) return answerHere(cluster, error, () => command.handler!(context, args))
-    if (forwarder === undefined) throw error
-    const words = [Buffer.from(command.name), ...args.parts]
-    return sendToLeader<Reply>(cluster, error, {
-      send: (details) => forwarder.ask(details, context.session, words),
-      isNotLed,
-      answerHere: () => command.handler!(context, args),
-    })
-  }
+  forwarder?.follow(cluster)
   return new CommandTable(
-    table.all().map((command) => (command.keys[0] === 0 ? command : hopping(command, hop))),
+    table.all().map((command) => (command.keys[0] === 0 ? command : hopping(command, cluster, forwarder))),
     refusals,
   )
 }
 
-/** Answers a request in another way, or throws what it was refused with. */
-type Hop = (error: unknown, context: CommandContext, command: Command, args: Arguments) => Promise<Reply>
-
-function hopping(command: Command, hop: Hop): Command {
+function hopping(command: Command, cluster: ClusterView, forwarder: RespForwarder | undefined): Command {
   const { handler } = command
+  const hop: Hop = (error, context, args) => {
+    if (!(error instanceof Moved)) throw error
+    if (isForwarded(context.session)) return answerHere(cluster, error.details, () => handler!(context, args))
+    if (forwarder === undefined) throw error
+    return onward(forwarder, error.details, context, args)
+  }
+  const onward = (
+    to: RespForwarder,
+    details: MovedDetails,
+    context: CommandContext,
+    args: Arguments,
+  ): Promise<Reply> =>
+    sendToLeader<Reply>(cluster, details, {
+      send: (leader) => to.ask(leader, context.session, command, args),
+      isNotLed,
+      answerHere: () => handler!(context, args),
+    })
   return {
     ...command,
     // The decoder never overwrites bytes that it has handed out, so that they are still there after an await.
     handler(context, args) {
       try {
+        if (forwarder !== undefined) {
+          const leader = leaderElsewhere(cluster, command, context, args)
+          if (leader !== undefined) return onward(forwarder, leader, context, args)
+        }
         const reply = handler!(context, args)
         if (!(reply instanceof Promise)) return reply
-        return reply.catch((error) => hop(error, context, command, args))
+        return reply.catch((error) => hop(error, context, args))
       } catch (error) {
-        return hop(error, context, command, args)
+        return hop(error, context, args)
       }
     },
   }
+}
+
+/** Answers a request in another way, or throws what it was refused with. */
+type Hop = (error: unknown, context: CommandContext, args: Arguments) => Promise<Reply>
+
+/** Slots of the names in requests that come again and again. */
+const slots = new WeakMap<Arguments, number>()
+
+/**
+ * Who leads what a request draws from, where it is known that this is not this node: what the handler would say too,
+ * by a refusal, which costs ten times as much as all the rest.
+ */
+function leaderElsewhere(
+  cluster: ClusterView,
+  command: Command,
+  { catalogue, session }: CommandContext,
+  args: Arguments,
+): MovedDetails | undefined {
+  if (command.permission !== 'issue') return undefined
+  const name = args.text(0)
+  if (catalogue.find(name)?.mode !== 'leader') return undefined
+  let slot = slots.get(args)
+  if (slot === undefined) {
+    slot = slotOf(name)
+    slots.set(args, slot)
+  }
+  const lead = cluster.lead(slot)
+  return lead.state === 'elsewhere' && !isForwarded(session) ? detailsOf(slot, lead) : undefined
 }
 
 const notLed = Buffer.from('-CLUSTERDOWN ')
@@ -75,7 +113,11 @@ function isForwarded({ libraryName }: Session): boolean {
 export class RespForwarder {
   readonly #clock: Clock
   readonly #timeoutMs: number
-  readonly #links = new Map<string, ForwardLink>()
+  /** By address, then by how replies are wanted. */
+  readonly #links = new Map<string, Map<string, ForwardLink>>()
+  /** Of requests that come again and again, what goes over the wire. */
+  readonly #encoded = new WeakMap<Arguments, Uint8Array>()
+  #unfollow: (() => void) | undefined
 
   /** @param timeoutMs how long a reply may take. */
   constructor(clock: Clock, timeoutMs: number) {
@@ -83,28 +125,57 @@ export class RespForwarder {
     this.#timeoutMs = timeoutMs
   }
 
+  /** Has requests that wait for a node settled as soon as that node is declared dead. */
+  follow(cluster: ClusterView): void {
+    this.#unfollow = cluster.listen({
+      onDead: ({ resp }) => {
+        if (resp !== undefined) this.#end(resp, 'it was declared dead')
+      },
+    })
+  }
+
   /** The leader's reply for this peer. Rejects as `ForwardLink.ask` does. */
-  async ask({ resp }: MovedDetails, session: Session, words: readonly Uint8Array[]): Promise<Reply> {
+  ask({ resp }: MovedDetails, session: Session, { name }: Command, args: Arguments): Promise<Reply> {
     if (resp === undefined) {
-      throw new FahaoError('UNAVAILABLE', 'the leader of this generator serves no RESP; retry')
+      const message = 'the leader of this generator serves no RESP; retry'
+      return Promise.reject(new FahaoError('UNAVAILABLE', message))
     }
-    return new PassedOn(await this.#link(resp, session).ask(words))
+    let request = this.#encoded.get(args)
+    if (request === undefined) {
+      request = requestOf([Buffer.from(name), ...args.parts])
+      this.#encoded.set(args, request)
+    }
+    return this.#link(resp, session).ask(request)
   }
 
   /** Ends all connections. */
   close(): void {
-    for (const link of [...this.#links.values()]) link.close()
+    this.#unfollow?.()
+    for (const address of [...this.#links.keys()]) this.#end(address, 'this node is stopping')
+  }
+
+  #end(address: string, reason: string): void {
+    for (const link of [...(this.#links.get(address)?.values() ?? [])]) link.close(reason)
   }
 
   #link(address: string, session: Session): ForwardLink {
     const { protocol } = session
     const rounds = session instanceof RespSession && session.wideIds !== 'integer'
-    const key = `${address} ${protocol} ${rounds}`
-    const existing = this.#links.get(key)
-    if (existing !== undefined) return existing
+    const kind = rounds ? `rounds ${protocol}` : `exact ${protocol}`
+    let links = this.#links.get(address)
+    if (links === undefined) {
+      links = new Map()
+      this.#links.set(address, links)
+    }
+    const link = links.get(kind) ?? this.#newLink(address, protocol, rounds, () => links.delete(kind))
+    links.set(kind, link)
+    return link
+  }
+
+  #newLink(address: string, protocol: 2 | 3, rounds: boolean, onEnd: () => void): ForwardLink {
     // The leader refuses what such a library would round, as this node does.
     const libraryName = rounds ? `ioredis(${mark})` : mark
-    const link = new ForwardLink({
+    return new ForwardLink({
       ...addressOf(address),
       greetings: [
         ['HELLO', String(protocol)],
@@ -112,11 +183,7 @@ export class RespForwarder {
       ],
       clock: this.#clock,
       timeoutMs: this.#timeoutMs,
-      onEnd: () => {
-        if (this.#links.get(key) === link) this.#links.delete(key)
-      },
+      onEnd,
     })
-    this.#links.set(key, link)
-    return link
   }
 }

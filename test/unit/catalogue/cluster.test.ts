@@ -244,7 +244,9 @@ describe('a cluster', () => {
       if (isInUse) await other.catalogue.open('g')
       const there = await other.catalogue.info('g')
       assert.deepEqual([there.mode, there.leader, there.bound], ['leader', leader.address, here.bound])
-      assert.deepEqual(there.elsewhere, { slot: slotOf('g'), resp: leader.address, http: undefined })
+      const { nodeId: node } = leader.cluster
+      const elsewhere = { node, slot: slotOf('g'), resp: leader.address, http: undefined }
+      assert.deepEqual(there.elsewhere, elsewhere)
       assert.deepEqual([there.lastIssued, there.stats, there.notes], [undefined, undefined, []])
     }
     leader.clusterEngine.always('write', 'unavailable')

@@ -116,7 +116,7 @@ test('ID.INFO tells of a generator that is led elsewhere who leads it, and no mo
     ...known,
     mode: 'leader',
     leader: '10.0.0.1:7379',
-    elsewhere: { slot: 1, resp: '10.0.0.1:7379', http: undefined },
+    elsewhere: { node: 'n1', slot: 1, resp: '10.0.0.1:7379', http: undefined },
     lastIssued: undefined,
     stats: undefined,
   })

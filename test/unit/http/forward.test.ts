@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
-import { createServer, type Server } from 'node:net'
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { Moved } from '../../../src/base/moved.ts'
+import type { ClusterListener } from '../../../src/cluster/options.ts'
+import type { NodeRecord } from '../../../src/cluster/records.ts'
 import type { ClusterView } from '../../../src/commands/context.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import type { CompatName } from '../../../src/node/compat-settings.ts'
@@ -13,15 +16,34 @@ type Options = { readonly compat?: readonly CompatName[]; readonly timeoutMs?: n
 async function start(t: TestContext, { compat = [], timeoutMs = 5000 }: Options = {}) {
   const node = fakeNode()
   const order = node.catalogue.add('order', { kind: 'sequence' })
-  const state = { looks: 0, foundHere: true, leader: '' }
+  const state = {
+    looks: 0,
+    foundHere: true,
+    leader: '',
+    /** Each waits for another leader than one that cannot be reached, and is told who that is. */
+    waits: [] as ((http: string) => void)[],
+    isDead: (_http: string) => {},
+  }
   const cluster = {
-    async leadWithin(_slot: number, _waitMs: number, sentHere: boolean) {
+    async leadWithin(_slot: number, _waitMs: number, sentHere: boolean, unreachable?: string) {
       assert.equal(sentHere, true)
+      if (unreachable !== undefined) return waitForAnother(unreachable)
       state.looks++
       if (state.foundHere) leads()
-      return state.foundHere ? { state: 'here' } : { state: 'elsewhere', node: { http: state.leader } }
+      return state.foundHere ? { state: 'here' } : { state: 'elsewhere', node: nodeAt(state.leader) }
+    },
+    listen({ onDead }: ClusterListener) {
+      state.isDead = (http) => onDead?.({ http } as NodeRecord)
+      return () => {}
     },
   } as unknown as ClusterView
+  async function waitForAnother(unreachable: string) {
+    assert.equal(unreachable, `node at ${state.leader}`)
+    return {
+      state: 'elsewhere',
+      node: nodeAt(await new Promise<string>((resolve) => state.waits.push(resolve))),
+    }
+  }
   const served = {
     ...node,
     config: { ...node.config, callTimeoutMs: timeoutMs },
@@ -38,11 +60,16 @@ async function start(t: TestContext, { compat = [], timeoutMs = 5000 }: Options 
   /** From now on it holds the node at `http` for the leader. */
   function follows(http: string | undefined): void {
     order.dry = true
-    order.failure = new Moved({ slot: 1234, resp: '127.0.0.1:1', http })
+    state.leader = http ?? ''
+    order.failure = new Moved({ node: `node at ${http}`, slot: 1234, resp: '127.0.0.1:1', http })
   }
   const ask = (path: string, init?: RequestInit) => fetch(`http://${address}${path}`, init)
   const post = (path: string, init?: RequestInit) => ask(path, { method: 'POST', ...init })
   return { node, order, address, follows, ask, post, state, server }
+}
+
+function nodeAt(http: string) {
+  return { id: `node at ${http}`, http }
 }
 
 async function pair(t: TestContext, options: Options = {}) {
@@ -124,15 +151,50 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual([leader.state.looks, other.state.looks], [2, 1])
   })
 
-  test('gets a retryable error when the leader cannot be reached, or serves no HTTP', async (t) => {
+  test('waits for another leader while this one cannot be reached, and goes there', async (t) => {
     const { leader, other } = await pair(t)
     await leader.server.close(0)
-    for (const address of [leader.address, undefined]) {
-      other.follows(address)
-      const answer = await other.post('/v1/generators/order/next')
-      assert.equal(answer.status, 503)
-      assert.equal(((await answer.json()) as { code: string }).code, 'UNAVAILABLE')
-    }
+    const next = await start(t)
+    const answer = other.post('/v1/generators/order/next')
+    while (other.state.waits.length === 0) await new Promise(setImmediate)
+    other.state.waits[0]!(next.address)
+    assert.equal(await (await answer).text(), '{"ids":["1"]}\n')
+  })
+
+  test('gets a retryable error when nobody takes over from a leader that cannot be reached', async (t) => {
+    const { leader, other } = await pair(t)
+    await leader.server.close(0)
+    const asked = other.post('/v1/generators/order/next')
+    while (other.state.waits.length === 0) await new Promise(setImmediate)
+    other.state.waits[0]!(leader.address)
+    const answer = await asked
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
+    const { code, detail } = (await answer.json()) as { code: string; detail: string }
+    assert.equal(code, 'CLUSTERDOWN')
+    assert.match(detail, /^the leader at .* cannot be reached .* nobody took over within 2000 ms; retry$/)
+  })
+
+  test('gets a retryable error at once when the leader serves no HTTP', async (t) => {
+    const { other } = await pair(t)
+    other.follows(undefined)
+    const answer = await other.post('/v1/generators/order/next')
+    assert.equal(answer.status, 503)
+    assert.equal(((await answer.json()) as { code: string }).code, 'UNAVAILABLE')
+  })
+
+  test('hears at once that the outcome is unknown when a leader that says nothing is declared dead', async (t) => {
+    const silent = await listening(t)
+    const reached = once(silent, 'connection')
+    const other = await start(t)
+    const leader = `127.0.0.1:${(silent.address() as { port: number }).port}`
+    other.follows(leader)
+    const asked = other.post('/v1/generators/order/next')
+    await once((await reached)[0] as Socket, 'data')
+    other.state.isDead('127.0.0.1:1')
+    other.state.isDead(leader)
+    const { code, detail } = (await (await asked).json()) as { code: string; detail: string }
+    assert.equal(code, 'UNKNOWN')
+    assert.match(detail, /it was declared dead/)
   })
 
   test('waits for a leader that says nothing only so long, and tells that the outcome is unknown', async (t) => {

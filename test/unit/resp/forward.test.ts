@@ -5,6 +5,8 @@ import fc from 'fast-check'
 import { systemClock } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
+import type { ClusterListener } from '../../../src/cluster/options.ts'
+import type { NodeRecord } from '../../../src/cluster/records.ts'
 import {
   type Command,
   Issued,
@@ -13,7 +15,7 @@ import {
   type Reply,
   VerbatimText,
 } from '../../../src/commands/command.ts'
-import type { ClusterView } from '../../../src/commands/context.ts'
+import type { ClusterView, CommandContext, Session } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { clusterCommands, RespForwarder } from '../../../src/resp/forward.ts'
 import { ReplyCutter } from '../../../src/resp/forward-replies.ts'
@@ -30,6 +32,10 @@ class Node {
   /** What a look at the engine changes that to. */
   foundLeader: string | undefined
   looks = 0
+  /** What waits for another leader than one that cannot be reached; `waiting` resolves when something does. */
+  #waits: (() => void)[] = []
+  readonly waiting = Promise.withResolvers<void>()
+  #onDead: (address: string) => void = () => {}
   next = 1n
   readonly asked: string[] = []
   server!: RespServer
@@ -42,21 +48,46 @@ class Node {
     const forwarder = forward ? new RespForwarder(systemClock, timeoutMs) : undefined
     t.after(() => forwarder?.close())
     const table = new CommandTable(this.#commands())
-    const options = { table: clusterCommands(table, this.#cluster(), forwarder) }
+    const find = (name: string) => ({ mode: name === 'strict' ? 'leader' : 'node' })
+    const options = {
+      table: clusterCommands(table, this.#cluster(), forwarder),
+      context: (session: Session) => ({ session, catalogue: { find } }) as unknown as CommandContext,
+    }
     this.server = (await serve(t, options)).server
     return this
   }
 
   #cluster(): ClusterView {
-    const leadWithin = async (_slot: number, _waitMs: number, sentHere: boolean) => {
+    const lead = () =>
+      this.leader === undefined ? { state: 'here' } : { state: 'elsewhere', node: nodeAt(this.leader) }
+    const leadWithin = async (_slot: number, _waitMs: number, sentHere: boolean, unreachable?: string) => {
       assert.equal(sentHere, true)
-      this.looks++
-      this.leader = this.foundLeader
-      return this.leader === undefined
-        ? { state: 'here' }
-        : { state: 'elsewhere', node: { resp: this.leader } }
+      if (unreachable === undefined) {
+        this.looks++
+        this.leader = this.foundLeader
+      } else {
+        assert.equal(unreachable, nodeAt(this.leader!).id)
+        this.waiting.resolve()
+        await new Promise<void>((resolve) => this.#waits.push(resolve))
+      }
+      return lead()
     }
-    return { leadWithin } as unknown as ClusterView
+    const listen = ({ onDead }: ClusterListener) => {
+      this.#onDead = (resp) => onDead?.({ resp } as NodeRecord)
+      return () => {}
+    }
+    return { lead, leadWithin, listen } as unknown as ClusterView
+  }
+
+  /** Ends the wait for another leader: it is this one now, or, undefined, this node. */
+  follow(leader: string | undefined): void {
+    this.leader = leader
+    for (const resolve of this.#waits.splice(0)) resolve()
+  }
+
+  /** The node there is declared dead. */
+  isDead(address: string): void {
+    this.#onDead(address)
   }
 
   #commands(): Command[] {
@@ -73,11 +104,18 @@ class Node {
       handler: (_, args) => {
         const text = args.text(args.length - 1)
         this.asked.push(text)
-        if (this.leader !== undefined) throw new Moved({ slot: 1234, resp: this.leader, http: undefined })
+        if (this.leader !== undefined && text !== 'loose') {
+          const { id, resp } = nodeAt(this.leader)
+          throw new Moved({ node: id, slot: 1234, resp, http: undefined })
+        }
         return answer(text)
       },
     })
     return [
+      {
+        ...keyed('draw', 2, (text) => (text === 'strict' ? new Issued(this.next++) : text)),
+        permission: 'issue',
+      },
       keyed('next', 2, () => new Issued(this.next++)),
       keyed('later', 2, async (text) => text),
       keyed('wide', 2, () => new Issued(wide)),
@@ -118,6 +156,10 @@ class Node {
       },
     ]
   }
+}
+
+function nodeAt(address: string) {
+  return { id: `node at ${address}`, resp: address }
 }
 
 /** One node that leads and one that forwards to it, and a client of the latter. */
@@ -212,18 +254,62 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual(other.asked, ['a'])
   })
 
-  it('gets a retryable error when the leader cannot be reached, and goes through once it can', async (t) => {
+  it('waits for another leader while this one cannot be reached, and goes there', async (t) => {
     const { leader, other, peer } = await pair(t)
-    const address = leader.address
     await leader.server.close(0)
-    assert.match(
-      await peer.line(frame('NEXT', 'a')),
-      /^-UNAVAILABLE the leader at 127\.0\.0\.1:\d+ cannot be reached/,
-    )
     const next = await new Node().start(t, true)
-    assert.notEqual(next.address, address)
-    other.leader = next.address
-    await peer.ask(frame('NEXT', 'a'), ':1\r\n')
+    peer.send(frame('NEXT', 'a') + frame('ECHO', 'k', 'b'))
+    await other.waiting.promise
+    assert.equal(peer.received, '')
+    other.follow(next.address)
+    await peer.expect(':1\r\n$1\r\nb\r\n')
+  })
+
+  it('is answered where it came from if that node is the one that leads then', async (t) => {
+    const { leader, other, peer } = await pair(t)
+    await leader.server.close(0)
+    peer.send(frame('NEXT', 'a'))
+    await other.waiting.promise
+    other.foundLeader = undefined
+    other.next = 7n
+    other.follow(undefined)
+    await peer.expect(':7\r\n')
+  })
+
+  it('gets a retryable error when nobody takes over from a leader that cannot be reached', async (t) => {
+    const { leader, other, peer } = await pair(t)
+    const { address } = leader
+    await leader.server.close(0)
+    peer.send(frame('NEXT', 'a'))
+    await other.waiting.promise
+    other.follow(address)
+    assert.match(
+      await peer.line(''),
+      /^-CLUSTERDOWN the leader at 127\.0\.0\.1:\d+ cannot be reached \(.*\), and nobody took over within 2000 ms; retry\r\n$/,
+    )
+  })
+
+  it('hears at once that the outcome is unknown when a leader that says nothing is declared dead', async (t) => {
+    const { leader, other, peer } = await pair(t)
+    peer.send(frame('NEVER', 'a'))
+    while (leader.asked.length === 0) await new Promise(setImmediate)
+    other.isDead('127.0.0.1:1')
+    other.isDead(leader.address)
+    assert.match(
+      await peer.line(''),
+      /^-UNKNOWN the leader at .* did not answer \(it was declared dead\); retry\r\n$/,
+    )
+    assert.deepEqual(leader.asked, ['a'])
+  })
+
+  it('is sent on without being refused first where it is known that it draws from what is led elsewhere', async (t) => {
+    const { leader, other, peer } = await pair(t)
+    await peer.ask(frame('DRAW', 'strict') + frame('DRAW', 'strict'), ':1\r\n:2\r\n')
+    assert.deepEqual([leader.asked, other.asked], [['strict', 'strict'], []])
+    other.next = 50n
+    await peer.ask(frame('DRAW', 'loose'), '$5\r\nloose\r\n')
+    other.follow(undefined)
+    await peer.ask(frame('DRAW', 'strict'), ':50\r\n')
   })
 
   it('is not sent again when the reply is lost', async (t) => {
