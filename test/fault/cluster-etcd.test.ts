@@ -103,6 +103,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
   }, async (t) => {
     const downMs = secondsOf(leaseMs + 3500, 30_000)
     const cluster = await startCluster(t, onEtcd(etcd))
+    await cluster.untilSettled()
     const loads = await loaded(cluster)
     const journal = loads[0].journal('order')
     const beganUs = nowUs()
@@ -168,7 +169,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
       await pause(300)
       silencesMs.push(silenceMs(loads[0], fromUs))
       for (const proxy of leader.proxies) await (round % 2 === 0 ? proxy.resume() : proxy.restore())
-      await cluster.untilSettled()
+      await cluster.untilComplete()
     }
     t.diagnostic(`longest silence where a leader was cut off: ${figuresOf(silencesMs)} ms`)
     await judgeBoth(t, loads, 'a leader cut off from etcd', silencesMs)

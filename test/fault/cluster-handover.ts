@@ -22,6 +22,7 @@ const asks: readonly FollowingAsk[] = [
 export async function handOvers(t: TestContext, name: string, engine: ClusterEngine, short: number) {
   const rounds = roundsOf(short, 0.5)
   const cluster = await startCluster(t, engine)
+  await cluster.untilSettled()
   await cluster.create('order', 'sequence')
   await cluster.create('stamp', 'timestamp')
   const load = new FollowingLoad(cluster.ports)

@@ -38,10 +38,7 @@ export async function kills(t: TestContext, name: string, engine: ClusterEngine,
     )
     recoveriesMs.push((first.receivedUs - killedUs) / 1000)
     await leader.server.start()
-    await eventually('the node that was killed does not come back', async () => {
-      const { nodes, shards } = await cluster.status(leader)
-      return (nodes.length === 3 && shards.every(({ nobodyForMs }) => nobodyForMs === null)) || undefined
-    })
+    await cluster.untilComplete()
   }
   await load.stop()
   t.diagnostic(

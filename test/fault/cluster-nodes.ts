@@ -50,7 +50,7 @@ type Status = {
   }[]
 }
 
-/** Starts three nodes on an unused place of an engine; resolves when each leads its share. */
+/** Starts three nodes on an unused place of an engine; resolves when all have joined and every shard is led. */
 export async function startCluster(
   t: TestContext,
   engine: ClusterEngine,
@@ -76,7 +76,7 @@ export async function startCluster(
     }),
   )
   const cluster = new TestCluster(nodes, place)
-  await cluster.untilSettled()
+  await cluster.untilComplete()
   return cluster
 }
 
@@ -118,15 +118,28 @@ export class TestCluster {
     })
   }
 
-  /** Every living node knows the others, every shard is led where it should be, and each node leads one. */
-  async untilSettled(alive: readonly ClusterNode[] = this.nodes): Promise<void> {
-    for (const node of alive) {
-      await eventually('the cluster is not settled', async () => {
-        const { nodes, shards } = await this.status(node)
-        const settled = shards.every((shard) => shard.nobodyForMs === null && shard.leader === shard.wanted)
-        return (
-          (settled && nodes.length === alive.length && nodes.every(({ leads }) => leads > 0)) || undefined
-        )
+  /** Every node knows the others, and every shard is led. */
+  async untilComplete(): Promise<void> {
+    await this.#until('the cluster is not complete', ({ shards }) =>
+      shards.every(({ nobodyForMs }) => nobodyForMs === null),
+    )
+  }
+
+  /** What is more, every shard is led where it should be, and each node leads one. */
+  async untilSettled(): Promise<void> {
+    await this.#until(
+      'the cluster is not settled',
+      ({ nodes, shards }) =>
+        shards.every(({ nobodyForMs, leader, wanted }) => nobodyForMs === null && leader === wanted) &&
+        nodes.every(({ leads }) => leads > 0),
+    )
+  }
+
+  async #until(complaint: string, holds: (status: Status) => boolean): Promise<void> {
+    for (const node of this.nodes) {
+      await eventually(complaint, async () => {
+        const status = await this.status(node)
+        return (status.nodes.length === this.nodes.length && holds(status)) || undefined
       })
     }
   }

@@ -81,6 +81,7 @@ describe('a cluster of three nodes', { timeout }, () => {
     const announced = proxies.map(({ port }) => port)
     const cluster = await startCluster(t, engine, { announced, args: () => ['--forward'] })
     for (const [at, port] of cluster.ports.entries()) proxies[at]!.retarget(port)
+    await cluster.untilSettled()
     await cluster.create('order', 'sequence')
     const load = new FollowingLoad(cluster.ports)
     load.start(Array<FollowingAsk>(6).fill({ generator: 'order', command: ['INCR', 'order'], restMs: 1 }))
