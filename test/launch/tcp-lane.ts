@@ -41,7 +41,7 @@ export class Lane {
 
   /** Resets the sink's connection, after everything before it. */
   carryReset(delayMs: number): void {
-    this.#add(0, delayMs, () => this.#sink.resetAndDestroy())
+    this.#add(0, delayMs, () => resetSocket(this.#sink))
   }
 
   /** Holds everything back from now on, or lets it go. */
@@ -77,4 +77,13 @@ export class Lane {
     if (this.#stalled || this.#heldBytes > heldBytesMax || this.#sink.writableNeedDrain) this.#source.pause()
     else this.#source.resume()
   }
+}
+
+/**
+ * Breaks a connection as a crash does. One that is saying goodbye already is just closed: Node never lets go of a
+ * socket that is reset in the middle of it, and then the process cannot end.
+ */
+export function resetSocket(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
 }

@@ -9,7 +9,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { atEnd, type Lifetime } from './lifetime.ts'
 import { freePort } from './places.ts'
-import { Lane } from './tcp-lane.ts'
+import { Lane, resetSocket } from './tcp-lane.ts'
 
 /** What `dropReplyOf` has done so far. */
 export type DroppedReplies = {
@@ -192,6 +192,6 @@ export class TcpProxy {
 }
 
 function reset(link: Link): void {
-  link.client.resetAndDestroy()
-  link.server.resetAndDestroy()
+  resetSocket(link.client)
+  resetSocket(link.server)
 }
