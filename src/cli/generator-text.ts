@@ -60,7 +60,7 @@ export function generatorLines(generator: SentGenerator): string[] {
     ['in hand', stats ? inHandText(stats.inHand, stats.inHandSeconds) : ''],
     ['waits', stats ? grouped(stats.waits) : ''],
   ])
-  return [...lines, ...notes.map((note) => `! ${note}`)]
+  return [...lines, ...notes.map((note) => `note: ${note}`)]
 }
 
 const modes: Readonly<Record<string, string>> = {

@@ -78,7 +78,13 @@ function reasonOf(error: unknown): string {
 function problemOf({ status }: Response, text: string, url: string): Error {
   const { code, detail } = jsonOf(text, url) as { code?: string; detail?: string }
   if (code === undefined || detail === undefined) return stranger(url, `status ${status}`)
-  return new FahaoError(Object.hasOwn(errorRegistry, code) ? (code as ErrorCode) : 'ERR', detail)
+  return new FahaoError(
+    Object.hasOwn(errorRegistry, code) ? (code as ErrorCode) : 'ERR',
+    // The detail may be a bare ECONNREFUSED, which reads as if the server itself were away.
+    code === 'UNAVAILABLE'
+      ? `${detail}; the server runs, but its engine or a leader does not answer it: see ${url.replace(/\/+$/, '')}/readyz`
+      : detail,
+  )
 }
 
 function jsonOf(text: string, url: string): unknown {

@@ -46,7 +46,7 @@ export const settingsSchema = z.object({
     'Basics',
     text('URL'),
     'sqlite:./data/fahao.db',
-    'where bounds are kept: sqlite:FILE, or memory: (which forgets when it stops)',
+    'where bounds are kept: sqlite:FILE, mysql://, postgres:// or etcd:// for many nodes, or memory: (which forgets when it stops)',
   ),
   resp: setting('Basics', orOff(address), '127.0.0.1:7379', 'where Redis clients connect'),
   http: setting('Basics', orOff(address), '127.0.0.1:7380', 'where HTTP is served'),

@@ -48,6 +48,11 @@ test('a problem of the server becomes its error, and its exit code', async (t) =
   const dry = await failing('DRY')
   assert.ok(dry instanceof FahaoError)
   assert.deepEqual([dry.code, dry.message, exitCodeOf(dry)], ['DRY', 'do this', exitCodes.retryable.code])
+  const away = await failing('UNAVAILABLE')
+  assert.match(
+    (away as Error).message,
+    /^do this; the server runs, .*: see http:\/\/127\.0\.0\.1:\d+\/readyz$/,
+  )
   assert.equal(exitCodeOf(await failing('NOGENERATOR')), exitCodes.failed.code)
   assert.equal(exitCodeOf(await failing('OF-A-LATER-VERSION')), exitCodes.failed.code)
 })

@@ -104,7 +104,7 @@ function onRows(dialect: Dialect, { table }: LegacySchema): Dialect {
       if (key === undefined) return
       throw new FahaoError(
         'NOGENERATOR',
-        `there is no row '${key}' in ${table} any more; insert it again, at or above where it stood, or drop the generator`,
+        `there is no row '${key}' in ${table} any more; if it was imported, send its callers to nodes on the new tables; if it was removed by mistake, insert it again, at or above where it stood`,
       )
     },
   }
