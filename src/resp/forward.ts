@@ -79,7 +79,7 @@ const slots = new WeakMap<Arguments, number>()
 
 /**
  * Who leads what a request draws from, where it is known that this is not this node: what the handler would say too,
- * by a refusal, which costs ten times as much as all the rest.
+ * by a refusal, which costs several times as much as sending the request on.
  */
 function leaderElsewhere(
   cluster: ClusterView,
