@@ -102,7 +102,7 @@ export class Cluster {
       observer: this.#observer,
       isDraining: () => this.#draining || this.#closing,
     })
-    this.#looks = new Looks((shard) => this.#handover.read(shard))
+    this.#looks = new Looks(clock, this.#timing.retryMs, (shard) => this.#handover.read(shard))
     this.#feed = new Feed({
       ...needs,
       engine,
@@ -165,17 +165,17 @@ export class Cluster {
   }
 
   /**
-   * Who leads a slot, waiting up to `waitMs` for somebody to. `sentHere`: another node said that this one does.
-   * Then, and when this node is the one that should lead, the engine is asked before the answer is another node:
-   * so two nodes never send a request back and forth. `unreachable`: id of a node that cannot be reached; as long as
-   * that one leads, somebody else to lead is waited for.
+   * Who leads a slot, waiting up to `waitMs` for somebody to. `sentHere`: another node said that this one does. Then,
+   * when this node should lead, and when its lease has lapsed, only the engine's word is good enough for naming another
+   * node: so two never send a request back and forth. While `unreachable`, a node id, leads, somebody else is waited for.
    */
   async leadWithin(slot: number, waitMs: number, sentHere = false, unreachable?: string): Promise<Lead> {
     const shard = this.#shardOf[slot]!
     const untilUs = this.#clock.monoUs() + waitMs * 1000
     let lead = this.#leaderships.look(shard)
-    if (lead.state === 'elsewhere' && (sentHere || this.#balance.wanted(shard) === this.nodeId)) {
-      await within(this.#clock, waitMs, this.#looks.look(shard)).catch(() => {})
+    const mayBeBehind = sentHere || this.#balance.wanted(shard) === this.nodeId || !this.#lease.check()
+    if (lead.state === 'elsewhere' && mayBeBehind) {
+      if (!(await this.#looks.fresh(shard, waitMs))) return { state: 'nobody', shard, forMs: waitMs }
       lead = this.#leaderships.look(shard)
     }
     while (lead.state === 'nobody' || (lead.state === 'elsewhere' && lead.node.id === unreachable)) {

@@ -157,8 +157,9 @@ export class Leaderships {
 
   /** A process that was killed and started again must not send clients to itself until its lease has run out. */
   #isPredecessor({ id, resp, http }: NodeRecord): boolean {
-    const self = this.#view.node(this.#lease().id)?.value
-    if (self === undefined || self.id === id) return false
+    const lease = this.#lease()
+    if (lease.id === id) return false
+    const self = lease.address
     return resp === undefined ? http !== undefined && http === self.http : resp === self.resp
   }
 

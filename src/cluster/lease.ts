@@ -95,6 +95,11 @@ export class Lease {
     return this.check() ? undefined : this.#lapsedUs
   }
 
+  /** How this node is reached. */
+  get address(): Pick<NodeRecord, 'resp' | 'http'> {
+    return this.#options.describe()
+  }
+
   /** Whether the lease has ended for good. */
   get over(): boolean {
     return this.#over

@@ -371,6 +371,32 @@ describe('asking who leads', () => {
     assert.equal(known.state, 'elsewhere')
   })
 
+  it('names another node after a lapse only if the engine says so, and waits while it is away', async () => {
+    const { clock, a, b } = await two()
+    const slot = slotLedBy(b)
+    a.engine.always('any', 'unavailable')
+    await clock.pass(2750)
+    assert.equal(a.cluster.lead(slot).state, 'elsewhere')
+    const late = a.cluster.leadWithin(slot, 300)
+    await clock.pass(400)
+    assert.equal((await late).state, 'nobody')
+    const patient = a.cluster.leadWithin(slot, 5000)
+    await clock.pass(300)
+    a.engine.heal()
+    await clock.pass(300)
+    assert.equal((await patient).state, 'elsewhere')
+  })
+
+  it('never sends to the own address, under which a predecessor is on record, not even before it has joined', async () => {
+    const nodes = new Nodes(1)
+    await nodes.start('a:1')
+    const fresh = nodes.make('a:1')
+    fresh.engine.always('write', 'unavailable')
+    void fresh.cluster.start()
+    await nodes.clock.pass(1000)
+    assert.equal(fresh.cluster.lead(0).state, 'nobody')
+  })
+
   it('wakes who waits when a lease that lapsed is resumed', async () => {
     const { clock, a } = await two()
     const slot = slotLedBy(a)
