@@ -16,7 +16,7 @@ import { isStrict, type Kind } from '../issuing/issuer.ts'
 import type { Catalogue, Generator, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import { GeneratorRecords, noGenerator } from './generator-records.ts'
-import { describeGenerator } from './info.ts'
+import { describeGenerator, unlessAway } from './info.ts'
 import { type IssuerDeps, openIssuer } from './issuers.ts'
 import { Leading } from './leading.ts'
 import { isRow } from './legacy-rows.ts'
@@ -153,9 +153,11 @@ export class EngineCatalogue implements Catalogue {
   }
 
   async info(name: string): Promise<GeneratorInfo> {
-    const found = await this.#records.live(name)
-    if (found === undefined) throw noGenerator(name)
-    return describeGenerator(this.#options, name, found.stored, this.#open.get(name))
+    const open = this.#open.get(name)
+    const live = async () =>
+      (await this.#records.live(name))?.stored ?? Promise.reject<never>(noGenerator(name))
+    const stored = (await unlessAway(live(), open)) ?? open!
+    return describeGenerator(this.#options, name, stored, open)
   }
 
   list(

@@ -1,4 +1,5 @@
 /** What there is to know of a generator, for people and for dashboards; of one that is led elsewhere, only what is sure. */
+import { hasCode } from '../base/errors.ts'
 import type { MovedDetails } from '../base/moved.ts'
 import type { Lead } from '../cluster/leadership.ts'
 import { slotOf } from '../cluster/slots.ts'
@@ -18,20 +19,20 @@ const dateEndUs = 8.64e18
 export async function describeGenerator(
   deps: IssuerDeps,
   name: string,
-  stored: StoredGenerator,
+  stored: Pick<StoredGenerator, 'incarnation' | 'floor' | 'definition'>,
   open: Generator | undefined,
 ): Promise<GeneratorInfo> {
   const { definition } = stored
   const snowflake = definition.kind === 'snowflake'
-  const counter = snowflake ? undefined : await deps.engine.counter(generatorKey(name))
-  const bound = snowflake ? boundOfWorker(deps) : counter!.bound
+  const counter = snowflake ? undefined : await unlessAway(deps.engine.counter(generatorKey(name)), open)
+  const bound = snowflake ? boundOfWorker(deps) : counter?.bound
   const mode = open?.mode ?? (await modeOf(deps, definition.kind))
   const lead = mode === 'leader' ? deps.leads?.cluster.lead(slotOf(name)) : undefined
   // What its leader has in hand is below the bound and not issued: from here nobody can tell how far it is.
   const isKnown = lead === undefined || lead.state === 'here'
   const stats = isKnown ? open?.stats() : undefined
   const nowUs = deps.timeline.nowUs()
-  const endUs = exhaustionUs(definition, bound ?? 0n, stats?.ratePerSecond ?? 0, nowUs)
+  const endUs = exhaustionUs(definition, bound ?? stored.floor, stats?.ratePerSecond ?? 0, nowUs)
   return {
     name,
     definition,
@@ -45,7 +46,11 @@ export async function describeGenerator(
       : undefined,
     stats,
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
-    notes: [...notes(definition, endUs, nowUs, deps), ...leaderless(lead)],
+    notes: [
+      ...notes(definition, endUs, nowUs, deps),
+      ...leaderless(lead),
+      ...(snowflake || bound !== undefined ? [] : ['the engine is away: its bound cannot be told now']),
+    ],
   }
 }
 
@@ -69,13 +74,32 @@ function newest(open: Generator | undefined, mode: Mode, stored: bigint | undefi
   return mode === 'group commit' && stored !== undefined && stored > here ? stored : here
 }
 
-function lastBelow(bound: bigint, { definition, floor }: StoredGenerator): bigint | undefined {
+function lastBelow(
+  bound: bigint,
+  { definition, floor }: Pick<StoredGenerator, 'definition' | 'floor'>,
+): bigint | undefined {
   // The raw count of scrambled ids would tell what scrambling hides.
   if (definition.scramble) return undefined
   const first = firstOf(floor, definition)
   if (bound <= first) return undefined
   const last = firstFrom(bound, definition.increment!, definition.offset!) - BigInt(definition.increment!)
   return last < first ? undefined : last
+}
+
+/**
+ * What the engine answers; undefined while it is away, of a generator in use here: that is when people want to know
+ * how long its ids last.
+ */
+export async function unlessAway<Answer>(
+  answer: Promise<Answer>,
+  open: Generator | undefined,
+): Promise<Answer | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (open === undefined || !hasCode(error, 'UNAVAILABLE')) throw error
+    return undefined
+  }
 }
 
 function boundOfWorker({ worker }: IssuerDeps): bigint | undefined {

@@ -55,6 +55,11 @@ export class OpenGenerator implements Generator {
     return this.#life.incarnation
   }
 
+  /** See `Life`. */
+  get floor(): bigint {
+    return this.#life.floor
+  }
+
   get definition(): Definition {
     return this.#plan.definition
   }

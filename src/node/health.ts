@@ -37,6 +37,8 @@ export function healthOf({ engine, catalogue, stopping, trouble, membership }: H
 function shortestSeconds(catalogue: Catalogue): number | undefined {
   let shortest: number | undefined
   for (const generator of catalogue.inUse()) {
+    // It never has anything in hand, so it says nothing about how long what is in hand lasts.
+    if (generator.mode === 'group commit') continue
     const { inHandSeconds, ratePerSecond, waiting } = generator.stats()
     if (ratePerSecond === 0 && waiting === 0) continue
     if (shortest === undefined || inHandSeconds < shortest) shortest = inHandSeconds

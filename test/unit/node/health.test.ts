@@ -4,7 +4,13 @@ import type { Catalogue } from '../../../src/catalogue/catalogue.ts'
 import type { Engine } from '../../../src/engine/engine.ts'
 import { healthOf } from '../../../src/node/health.ts'
 
-type Figures = { inHand: number; inHandSeconds: number; ratePerSecond: number; waiting: number }
+type Figures = {
+  inHand: number
+  inHandSeconds: number
+  ratePerSecond: number
+  waiting: number
+  mode?: string
+}
 
 const idle = { inHand: 0, inHandSeconds: Number.POSITIVE_INFINITY, ratePerSecond: 0, waiting: 0 }
 const busy = { inHand: 500, inHandSeconds: 50, ratePerSecond: 10, waiting: 0 }
@@ -12,7 +18,9 @@ const dry = { inHand: 0, inHandSeconds: 0, ratePerSecond: 10, waiting: 3 }
 
 function health(state: 'up' | 'down', generators: readonly Figures[], stopping = false, trouble?: string) {
   const engine = { status: () => (state === 'up' ? { state } : { state, reason: 'the disk is gone' }) }
-  const catalogue = { inUse: () => generators.map((figures) => ({ stats: () => figures })) }
+  const catalogue = {
+    inUse: () => generators.map((figures) => ({ mode: figures.mode, stats: () => figures })),
+  }
   return healthOf({
     engine: engine as unknown as Engine,
     catalogue: catalogue as unknown as Catalogue,
@@ -25,6 +33,7 @@ describe('the health of a node', () => {
   it('is ok while the engine is up, whatever is in hand', () => {
     assert.deepEqual(health('up', [dry]), { state: 'ok', reason: undefined, inHandSeconds: 0 })
     assert.equal(health('up', []).inHandSeconds, undefined)
+    assert.equal(health('up', [busy, { ...dry, mode: 'group commit' }]).inHandSeconds, 50)
   })
 
   it('is degraded without the engine as long as some ids are in hand, and says for how long they last', () => {

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { draw, startNode } from './node.ts'
+
+describe('the information about a generator', () => {
+  it('tells of what is in hand while the engine is away, and of nothing that is not in use here', async () => {
+    const { catalogue, engine } = await startNode()
+    await draw(await catalogue.create('user', { kind: 'segment' }))
+    await catalogue.define('idle', { kind: 'segment' })
+    engine.always('any', 'unavailable')
+    const { bound, lastIssued, stats, notes } = await catalogue.info('user')
+    assert.deepEqual(
+      { bound, lastIssued, inHand: stats?.inHand },
+      { bound: undefined, lastIssued: 1n, inHand: 999 },
+    )
+    assert.ok(notes.includes('the engine is away: its bound cannot be told now'))
+    await assert.rejects(catalogue.info('idle'), { code: 'UNAVAILABLE' })
+    engine.heal()
+    await catalogue.drop('user')
+    await assert.rejects(catalogue.info('user'), { code: 'NOGENERATOR' })
+  })
+})
