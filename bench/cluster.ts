@@ -16,8 +16,8 @@ const flags = ['--auto-create', '*=sequence', '--log-level', 'warn']
 const leadingMost = 1.05
 const pipelines = [1, 16, 128] as const
 const firstRequests = { 1: 10_000, 16: 100_000, 128: 300_000 } as const
-/** So many generators for each node. */
-const names = 1000
+/** Generators of each node, where there are many. */
+const many = 1000
 
 /** Nodes, each with a tag of which it leads the slot. */
 type Party = { readonly what: string; readonly nodes: readonly { server: FahaoServer; tag: string }[] }
@@ -39,7 +39,7 @@ async function leading(alone: Party, led: Party, effort: Effort): Promise<Sectio
   const figures: Figure[] = []
   const absolute: Figure[] = []
   for (const pipeline of pipelines) {
-    const rounds = await measureAll([alone, led], effort, pipeline)
+    const rounds = await measureAll([alone, led], effort, pipeline, 1)
     const cpu = (party: Party) => rounds.get(party)!.map(({ cpuUs }) => cpuUs)
     const rate = (party: Party) => rounds.get(party)!.map(({ perSecond }) => perSecond)
     const at = `pipeline ${pipeline}`
@@ -57,14 +57,14 @@ async function leading(alone: Party, led: Party, effort: Effort): Promise<Sectio
       { what: `${at}: leader, CPU per request`, unit: 'µs', ...spreadOf(cpu(led)) },
     )
   }
-  const how = `INCR over ${names} sequences, \`redis-benchmark -c 50\`, about ${effort.seconds} s each, interleaved; ratios round by round, median of ${effort.rounds}. The leader stands on one etcd and leads everything.`
+  const how = `INCR of one sequence, \`redis-benchmark -c 50\`, about ${effort.seconds} s each, interleaved; ratios round by round, median of ${effort.rounds}. The leader stands on one etcd and leads everything.`
   return { name: 'Cluster: what leading costs', how, figures: [...figures, ...absolute] }
 }
 
 async function scaling(parties: readonly Party[], effort: Effort): Promise<Section> {
   const figures: Figure[] = []
   for (const pipeline of [16, 128] as const) {
-    const rounds = await measureAll(parties, effort, pipeline)
+    const rounds = await measureAll(parties, effort, pipeline, many)
     const of = (party: Party, what: keyof Measured) => rounds.get(party)!.map((each) => each[what])
     const at = `pipeline ${pipeline}`
     const one = parties[0]!
@@ -88,31 +88,36 @@ async function scaling(parties: readonly Party[], effort: Effort): Promise<Secti
       figures.push({ what: `${at}: ${party.what}, CPU per id`, unit: 'µs', ...spreadOf(of(party, 'cpuUs')) })
     }
   }
-  const how = `As above, each node asked by a \`redis-benchmark\` of its own for ${names} sequences that it leads, all at once; CPU is that of the nodes. The clients, the nodes and etcd share this machine’s processors, so ids per second tell less than CPU per id.`
+  const how = `As above, each node asked by a \`redis-benchmark\` of its own for ${many} sequences that it leads, all at once; CPU is that of the nodes. The clients, the nodes and etcd share this machine’s processors, so ids per second tell less than CPU per id.`
   return { name: 'Cluster: one, two and three nodes', how, figures }
 }
 
-async function measureAll(parties: readonly Party[], effort: Effort, pipeline: (typeof pipelines)[number]) {
+async function measureAll(
+  parties: readonly Party[],
+  effort: Effort,
+  pipeline: (typeof pipelines)[number],
+  keys: number,
+) {
   const requests = new Map<Party, number>()
   for (const party of parties) {
     // Every name is met with near certainty, so that what is measured creates none.
-    await ask(party, { pipeline: 16, requests: names * 20 })
-    const { perSecond } = await ask(party, { pipeline, requests: firstRequests[pipeline] })
+    await ask(party, { keys, pipeline: 16, requests: keys * 20 })
+    const { perSecond } = await ask(party, { keys, pipeline, requests: firstRequests[pipeline] })
     const each = (perSecond * effort.seconds) / party.nodes.length
     requests.set(party, Math.ceil(each / pipeline) * pipeline)
   }
   return await interleaved(parties, effort.rounds, (party) =>
-    ask(party, { pipeline, requests: requests.get(party)! }),
+    ask(party, { keys, pipeline, requests: requests.get(party)! }),
   )
 }
 
 /** Asks every node at once. */
-async function ask({ nodes }: Party, load: Pick<RedisLoad, 'pipeline' | 'requests'>): Promise<Measured> {
+async function ask({ nodes }: Party, load: RedisLoad): Promise<Measured> {
   const cpuUs = () => nodes.reduce((sum, { server }) => sum + processCpuUs(server.pid), 0)
   const before = cpuUs()
   const rates = await Promise.all(
     nodes.map(({ server, tag }) =>
-      redisBenchmark(server.resp, { ...load, keys: names, command: ['INCR', `{${tag}}__rand_int__`] }),
+      redisBenchmark(server.resp, { ...load, command: ['INCR', `{${tag}}__rand_int__`] }),
     ),
   )
   return {
