@@ -102,7 +102,7 @@ export class Leaderships {
       return sinceUs === undefined ? mine.here : { state: 'nobody', shard, forMs: (nowUs - sinceUs) / 1000 }
     }
     const leader = this.leader(shard)
-    if (leader !== undefined && !this.#isPredecessor(leader))
+    if (leader !== undefined && !this.#isThisProcess(leader))
       return { state: 'elsewhere', shard, node: leader }
     return { state: 'nobody', shard, forMs: (nowUs - (this.#vacantUs[shard] ?? nowUs)) / 1000 }
   }
@@ -155,10 +155,13 @@ export class Leaderships {
     this.wakeAll()
   }
 
-  /** A process that was killed and started again must not send clients to itself until its lease has run out. */
-  #isPredecessor({ id, resp, http }: NodeRecord): boolean {
+  /**
+   * Clients are not sent to where they are: by one that was started again, while its old self is on record; nor by one
+   * that is leaving, and was given a shard in that moment.
+   */
+  #isThisProcess({ id, resp, http }: NodeRecord): boolean {
     const lease = this.#lease()
-    if (lease.id === id) return false
+    if (lease.id === id) return true
     const self = lease.address
     return resp === undefined ? http !== undefined && http === self.http : resp === self.resp
   }

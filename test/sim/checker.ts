@@ -34,6 +34,8 @@ export class Checker {
   readonly #machineOf = new Map<string, string>()
   /** When each node's record was last renewed, in true µs. */
   readonly renewedUs = new Map<string, number>()
+  /** Whether nothing happens now but hand-overs. */
+  onlyPlanned = false
   #calmSinceUs: number | undefined
 
   constructor(world: World, store: MemoryStore, leaseTtlMs: number, shardOf: (generator: string) => number) {
@@ -112,6 +114,20 @@ export class Checker {
         assert.ok(id > largest, `${generator}: ${id} was asked for after the reply ${largest} had come`)
       }
     }
+  }
+
+  /** Whether the record of the generator's shard names this node. */
+  isLedBy(generator: string, node: string): boolean {
+    const stored = this.#store.records.get(shardKey(this.#shardOf(generator)))
+    return stored !== undefined && (JSON.parse(stored.value) as Leadership).holder === node
+  }
+
+  /** A node has redirected a request elsewhere which came when its shard was that node's already. */
+  sentAway({ name }: Machine, generator: string, to: string): void {
+    // News that set out slowly before all was well still come late.
+    const calmUs = this.#world.nowUs - (this.#calmSinceUs ?? this.#world.nowUs)
+    if (calmUs > 2_000_000 || this.onlyPlanned)
+      this.#fail(`${name} sent a request for ${generator}, which it was to lead, to ${to}`)
   }
 
   /** Epoch in the record of the generator's shard at this moment. */

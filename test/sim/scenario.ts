@@ -16,6 +16,9 @@ export type Outcome = {
   readonly bounces: number
 }
 
+/** During these nothing is wrong with the network or the machines. */
+const plannedFaults: ReadonlySet<string> = new Set(['moves', 'drain', 'clean stop'])
+
 type Fault = (simulation: Simulation) => Promise<void>
 
 /** Requests come at random moments; a generator that can issue is asked this often at least, in ms. */
@@ -77,7 +80,9 @@ async function story(simulation: Simulation, faults: string[], rounds: number): 
     checker.trouble(generators)
     const [name, fault] = world.pick(Object.entries(allFaults))
     faults.push(`${name} at ${Math.round(world.nowUs / 1000)}`)
+    checker.onlyPlanned = plannedFaults.has(name)
     await fault(simulation)
+    checker.onlyPlanned = false
     simulation.heal()
     checker.calm()
     await world.pass(options.leaseTtlMs + options.marginMs + 1000 + askedMs + world.between(0, 500))

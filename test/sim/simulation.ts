@@ -204,7 +204,13 @@ export class Simulation {
       world.after(3_000_000, () => end({ down: 'no answer' }))
       world.after(wayUs(), () =>
         process.machine.reach(() => {
-          void process.issuer.ask(generator, false).then((answer) => world.after(wayUs(), () => end(answer)))
+          const wasLed = this.checker.isLedBy(generator, process.cluster.nodeId)
+          void process.issuer.ask(generator, false).then((answer) => {
+            const isLed = this.checker.isLedBy(generator, process.cluster.nodeId)
+            if (wasLed && isLed && 'moved' in answer)
+              this.checker.sentAway(process.machine, generator, answer.moved)
+            world.after(wayUs(), () => end(answer))
+          })
         }),
       )
     })
