@@ -24,20 +24,21 @@ const perNodeAsks: readonly FollowingAsk[] = perNode.flatMap((generator) =>
 )
 
 async function loaded(cluster: TestCluster): Promise<[FollowingLoad, FollowingLoad]> {
+  // Clients have not been there for long enough to show how fast ids go: a step that lasts whatever comes.
   for (const [name, kind] of [
     ['order', 'sequence'],
     ['stamp', 'timestamp'],
     ['user', 'segment'],
     ['event', 'snowflake'],
   ])
-    await cluster.create(name!, kind!)
+    await cluster.create(name!, kind!, ...(kind === 'segment' ? ['STEP', '100000'] : []))
   const loads: [FollowingLoad, FollowingLoad] = [
     new FollowingLoad(cluster.ports),
     new FollowingLoad(cluster.ports),
   ]
   loads[0].start(strictAsks)
   loads[1].start(perNodeAsks)
-  // Until each has in hand what it takes to go on alone.
+  // Until each node has a lead of its own and ids in hand.
   await pause(secondsOf(2000, 5000))
   return loads
 }

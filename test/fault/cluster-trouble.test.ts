@@ -96,7 +96,7 @@ describe('a cluster of three nodes', { timeout }, () => {
       assert.equal(typeof (await atLeader.command('INCR', 'order')), 'bigint')
       assert.ok((nowUs() - fromUs) / 1000 < 1000, 'the leader asks nobody')
       const refused = await elsewhere.command('INCR', 'order')
-      assert.ok(isError(refused, ['UNAVAILABLE', 'UNKNOWN']), JSON.stringify(refused))
+      assert.ok(isError(refused, ['CLUSTERDOWN', 'UNKNOWN']), JSON.stringify(refused))
       await pause(1000)
       for (const proxy of proxies) await (round % 2 === 0 ? proxy.restore() : proxy.resume())
       await eventually('requests are not forwarded again', async () => {
