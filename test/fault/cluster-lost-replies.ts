@@ -46,6 +46,9 @@ const losses: Readonly<Record<string, Loss>> = {
     const others = cluster.nodes.filter((node) => node !== leader)
     await leader.server.kill()
     const dropped = [...drop(others, 'deadBy'), ...drop(others, 'holder')]
+    await eventually('nobody takes over', async () => {
+      return (await cluster.leaderOf('order', others[0])) === leader ? undefined : true
+    })
     await cluster.untilLed('order', others[0])
     await leader.server.start()
     return dropped
