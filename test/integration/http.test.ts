@@ -60,7 +60,9 @@ async function metrics(): Promise<Map<string, number>> {
       continue
     }
     const sample = /^(([a-z_]+)(?:\{\w+="(?:[^"\\]|\\.)*"(?:,\w+="(?:[^"\\]|\\.)*")*\})?) (\S+)$/.exec(line)
-    assert.ok(sample && types.has(sample[2]!), line)
+    assert.ok(sample, line)
+    const family = sample[2]!.replace(/_(?:bucket|sum|count)$/, '')
+    assert.ok(types.has(sample[2]!) || types.has(family), line)
     const value = sample[3] === '+Inf' ? Number.POSITIVE_INFINITY : Number(sample[3])
     assert.ok(!Number.isNaN(value) && !samples.has(sample[1]!), line)
     samples.set(sample[1]!, value)
