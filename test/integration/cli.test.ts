@@ -190,7 +190,11 @@ describe('serve', () => {
       [['--engine', 'memory:', '--http', 'off', '--resp', resp], 2, /EADDRINUSE/],
       [['--engine', 'memory:', '--resp', 'off', '--http', server.http.slice(7)], 2, /EADDRINUSE/],
       [['--resp', 'off', '--http', 'off'], 2, /nothing to serve/],
-      [['--engine', 'oracle://127.0.0.1/ids', '--resp', '127.0.0.1:0', '--http', 'off'], 2, /no engine for 'oracle'/],
+      [
+        ['--engine', 'oracle://127.0.0.1/ids', '--resp', '127.0.0.1:0', '--http', 'off'],
+        2,
+        /no engine for 'oracle'/,
+      ],
       [['--engine', `sqlite:${text}`, '--resp', '127.0.0.1:0', '--http', 'off'], 1, /ENGINE .*text\.db/],
       [
         ['--engine', `sqlite:${join(folder, 'folder.db')}`, '--resp', '127.0.0.1:0', '--http', 'off'],
