@@ -16,9 +16,11 @@ const stopped = new Promise<void>((resolve) => {
 })
 
 try {
-  await start()
+  const nodes = await start()
   await stopped
   console.log('\nstopping')
+  // As a node is stopped in earnest: it gives away what it leads, and needs etcd for that.
+  await Promise.all(nodes.map((node) => node.kill('SIGTERM')))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
@@ -26,7 +28,7 @@ try {
   await scope.end()
 }
 
-async function start(): Promise<void> {
+async function start(): Promise<FahaoServer[]> {
   // Here, so that it is said before anything is started.
   requireProgram('etcd')
   for (const port of ports.flatMap((resp) => [resp, resp + 1])) {
@@ -38,6 +40,7 @@ async function start(): Promise<void> {
   await everyShardLed(nodes)
   say(etcd)
   nodes.forEach(sayEnd)
+  return nodes
 }
 
 async function startNode(etcd: EtcdCluster, resp: number): Promise<FahaoServer> {
@@ -97,5 +100,5 @@ Ctrl-C stops everything`)
 async function sayEnd(node: FahaoServer, index: number): Promise<void> {
   console.log(`node ${index + 1} has process id ${node.pid}: kill -9 ${node.pid}`)
   const exit = await node.exited
-  console.log(`node ${index + 1} has ended (${exit.code ?? exit.signal})`)
+  console.log(`node ${index + 1} has ended (${exit.code === null ? exit.signal : `exit code ${exit.code}`})`)
 }

@@ -11,10 +11,13 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
-import { boundMax, legacyPrefix, type RecordChange, type StoredRecord, type Watch } from '../engine/engine.ts'
+import { slotOf } from '../cluster/slots.ts'
+import { boundMax, type Counter, legacyPrefix, type RecordChange, type Watch } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
+import { AbsentNames } from './absent-names.ts'
 import type { Catalogue, Generator, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
+import { floorOf, refuseFloor } from './floor.ts'
 import { GeneratorRecords, noGenerator } from './generator-records.ts'
 import { describeGenerator, unlessAway } from './info.ts'
 import { type IssuerDeps, openIssuer } from './issuers.ts'
@@ -25,7 +28,14 @@ import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { Openings } from './openings.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
 import { Plans } from './plans.ts'
-import { firstOf, generatorPrefix, type ReadGenerator, readStored, type StoredGenerator } from './stored.ts'
+import {
+  firstOf,
+  generatorKey,
+  generatorPrefix,
+  isGenerators,
+  type ReadGenerator,
+  type StoredGenerator,
+} from './stored.ts'
 
 /** Generators that come into being when they are first asked for. */
 export type AutoCreate = { readonly pattern: string; readonly kind: Kind }
@@ -33,10 +43,6 @@ export type AutoCreate = { readonly pattern: string; readonly kind: Kind }
 /** What a catalogue is made of. */
 export type CatalogueOptions = IssuerDeps & { readonly autoCreate: readonly AutoCreate[] }
 
-/** For how long a name that was not there is not looked up again, in ms; and where many may create it. */
-const absentMs = 1000
-const absentSharedMs = 100
-const absentMax = 10_000
 /** What stands for the version of a generator that is a row: below that of every record which may take its place. */
 const rowVersion = 0n
 
@@ -51,17 +57,16 @@ export class EngineCatalogue implements Catalogue {
   readonly #open = new Map<string, OpenGenerator>()
   /** Names being opened or closed. */
   readonly #pending = new Map<string, Promise<unknown>>()
-  /** Names that were not there a moment ago, until when, in monotonic µs. */
-  readonly #absent = new Map<string, number>()
+  readonly #absent: AbsentNames
   /** The newest versions that the watch has told of names that are being opened. */
   readonly #told = new Map<string, bigint>()
   readonly #watches: Watch[] = []
   readonly #leading: Leading | undefined
-  #absentMs = absentMs
   #closed = false
 
-  private constructor(options: CatalogueOptions) {
+  private constructor(options: CatalogueOptions, shared: boolean) {
     this.#options = options
+    this.#absent = new AbsentNames(options.clock, shared)
     this.#records = new GeneratorRecords(options.engine, options.timeline)
     this.#openings = new Openings(options.clock)
     this.#plans = new Plans({ ...options, onStale: (name) => this.#sealedOut(name) })
@@ -76,9 +81,9 @@ export class EngineCatalogue implements Catalogue {
 
   /** Opens the catalogue and starts to watch. */
   static async open(options: CatalogueOptions): Promise<EngineCatalogue> {
-    const catalogue = new EngineCatalogue(options)
     const { engine } = options
-    if ((await engine.ownership()).state === 'shared') catalogue.#absentMs = absentSharedMs
+    const { state } = await engine.ownership()
+    const catalogue = new EngineCatalogue(options, state === 'shared')
     catalogue.#watches.push(await engine.watch(generatorPrefix, (change) => catalogue.#changed(change)))
     if (engine.legacyTable !== undefined)
       catalogue.#watches.push(await engine.watch(legacyPrefix, (change) => catalogue.#rowChanged(change)))
@@ -199,17 +204,25 @@ export class EngineCatalogue implements Catalogue {
 
   async #lookUp(name: string): Promise<OpenGenerator> {
     if (this.#closed) throw stopping()
-    const { clock } = this.#options
-    if ((this.#absent.get(name) ?? 0) > clock.monoUs()) throw noGenerator(name)
+    if (this.#absent.has(name)) throw noGenerator(name)
     checkName(name)
+    const counter = this.#counterOfLed(name)
     const found = (await this.#records.live(name)) ?? (await this.#autoCreate(name))
     if (found === undefined) {
-      if (this.#absent.size >= absentMax) this.#absent.clear()
-      // From now on, not from when it was asked: those who wait for this answer shall not ask again one by one.
-      this.#absent.set(name, clock.monoUs() + this.#absentMs * 1000)
+      this.#absent.add(name)
       throw noGenerator(name)
     }
-    return this.#openFound(name, found)
+    return this.#openFound(name, found, await counter)
+  }
+
+  /**
+   * Read beside the record and not after it, for what may be led here: it may just have been handed over, and people
+   * wait. Undefined: look yourself.
+   */
+  #counterOfLed(name: string): Promise<Counter | undefined> | undefined {
+    const { engine, leads } = this.#options
+    if (leads?.cluster.here(slotOf(name)) === undefined) return undefined
+    return engine.counter(generatorKey(name)).catch(() => undefined)
   }
 
   async #autoCreate(name: string): Promise<ReadGenerator | undefined> {
@@ -224,10 +237,11 @@ export class EngineCatalogue implements Catalogue {
     }
   }
 
-  async #openFound(name: string, { record, stored }: ReadGenerator): Promise<OpenGenerator> {
+  async #openFound(name: string, found: ReadGenerator, counter?: Counter): Promise<OpenGenerator> {
+    const { record, stored } = found
     const plan = this.#plans.of(stored.definition)
     const life = { name, incarnation: stored.incarnation, floor: firstOf(stored.floor, plan.definition) }
-    const opened = await openIssuer(this.#options, plan, life, stored.key)
+    const opened = await openIssuer(this.#options, plan, life, stored.key, counter)
     const version = isRow(record) ? rowVersion : record.version
     if ((this.#told.get(name) ?? 0n) > version) {
       this.#told.delete(name)
@@ -238,7 +252,7 @@ export class EngineCatalogue implements Catalogue {
       await generator.close(stopping())
       throw stopping()
     }
-    if (!this.#isStillLed(generator)) return this.#openFound(name, { record, stored })
+    if (!this.#isStillLed(generator)) return this.#openFound(name, found)
     this.#open.set(name, generator)
     return generator
   }
@@ -290,7 +304,7 @@ export class EngineCatalogue implements Catalogue {
     if (this.#pending.has(name)) this.#told.set(name, version)
     const open = this.#open.get(name)
     if (open === undefined || version <= open.version) return
-    void this.#closeVersion(name, isLive(record) ? altered(name) : noGenerator(name), open)
+    void this.#closeVersion(name, isGenerators(record) ? altered(name) : noGenerator(name), open)
   }
 
   /** Closes a generator, and what may take its place meanwhile without having been looked up anew. */
@@ -312,33 +326,6 @@ export class EngineCatalogue implements Catalogue {
     if (open?.version !== rowVersion) return
     void this.#close(name, record === undefined ? noGenerator(name) : altered(name), open)
   }
-}
-
-/** Whether a record is a generator's, as far as it can be read. */
-function isLive(record: StoredRecord | undefined): boolean {
-  if (record === undefined) return false
-  try {
-    return readStored(record).state !== 'dropped'
-  } catch {
-    // Opening it again says what is wrong.
-    return true
-  }
-}
-
-function floorOf(floor: bigint | string): bigint {
-  if (typeof floor === 'bigint' && floor >= 0n) return floor
-  if (/^\d{1,19}$/.test(String(floor))) return BigInt(floor)
-  throw new FahaoError('ERR', 'FLOOR must be a whole number')
-}
-
-function refuseFloor(name: string, { definition }: StoredGenerator, floor: bigint): void {
-  const { kind, max } = definition
-  if (max === undefined)
-    throw new FahaoError(
-      'WRONGTYPE',
-      `'${name}' is a ${kind}, which follows the clock; FLOOR is for sequence and segment`,
-    )
-  if (floor > max) throw new FahaoError('ERR', `FLOOR must be a whole number up to max ${max}`)
 }
 
 function altered(name: string): FahaoError {

@@ -5,7 +5,7 @@ import { slotNotServed } from '../base/moved.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Here } from '../cluster/leadership.ts'
 import { slotOf } from '../cluster/slots.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Counter, Engine } from '../engine/engine.ts'
 import { compileFormat, type Format } from '../ids/format.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
 import { ClockHand } from '../issuing/clock-hand.ts'
@@ -111,16 +111,18 @@ export type Opened = {
 /**
  * Opens one generator's issuer, in one mode for as long as it is open. Rejects with NOTOWNER, UNAVAILABLE, ENGINE, and
  * with CLUSTERDOWN where the engine has seen a newer leader than this node knows.
+ * @param counter of what may be led here, if it was read a moment ago.
  */
 export async function openIssuer(
   deps: IssuerDeps,
   plan: Plan,
   life: Life,
   key: string | undefined,
+  counter?: Counter,
 ): Promise<Opened> {
   const { engine } = deps
   const { kind } = plan.definition
-  if (deps.leads !== undefined && isStrict(kind)) return openLed(deps, deps.leads, plan, life)
+  if (deps.leads !== undefined && isStrict(kind)) return openLed(deps, deps.leads, plan, life, counter)
   const mode = await modeOf(deps, kind)
   if (mode === 'local') await refuseUnlessOwner(engine, kind, life.name)
   if (kind === 'snowflake') return { issuer: new Reservoir(plan.stock(life, 0n, key), plan.reservoir), mode }
@@ -132,11 +134,17 @@ export async function openIssuer(
 }
 
 /** Under this node's leadership, or as a standby. The first reserve seals out those who led before. */
-async function openLed({ engine }: IssuerDeps, leads: Leads, plan: Plan, life: Life): Promise<Opened> {
+async function openLed(
+  { engine }: IssuerDeps,
+  leads: Leads,
+  plan: Plan,
+  life: Life,
+  counter: Counter | undefined,
+): Promise<Opened> {
   const slot = slotOf(life.name)
   const here = leads.cluster.here(slot)
   if (here === undefined) return standby(leads, plan, life.name)
-  const { bound, fence } = await engine.counter(generatorKey(life.name))
+  const { bound, fence } = counter ?? (await engine.counter(generatorKey(life.name)))
   // If it is over by now, whoever opened it finds out and looks again.
   if (fence > here.fence && leads.cluster.held(slot) === here) {
     leads.cluster.sealedOut(here)

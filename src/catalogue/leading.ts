@@ -14,7 +14,7 @@ import type { Reservoir } from '../issuing/reservoir.ts'
 import type { Leads } from './leads.ts'
 
 /** A generator in use: what issues for it. */
-type Led = Pick<Reservoir, 'suspend' | 'resume' | 'stop' | 'close' | 'abandon'>
+type Led = Pick<Reservoir, 'suspend' | 'resume' | 'stop' | 'idle' | 'close' | 'abandon'>
 
 /** So many are given back at a time: the write that resigns shall not wait behind thousands. */
 const releasesMax = 16
@@ -84,17 +84,24 @@ export class Leading {
     return [...ofHere.keys()]
   }
 
+  /**
+   * Resolves when the last releases have been sent: the write that resigns goes beside them, not after them. Should
+   * one be overtaken by the successor's first reserve, it is refused.
+   */
   async #giveBack(here: Here, releaseMs: number): Promise<void> {
     const reason = over()
-    const queue = this.#takeOut(here, reason)
+    const stopped = this.#takeOut(here, reason)
     const untilUs = this.#clock.monoUs() + releaseMs * 1000
-    const one = async () => {
-      for (let led = queue.pop(); led !== undefined; led = queue.pop()) {
-        const inTime = this.#clock.monoUs() < untilUs
-        await this.#end(inTime ? led.close(reason) : led.abandon(reason))
-      }
+    await Promise.all(stopped.map((led) => led.idle()))
+    const releases = new Set<Promise<void>>()
+    for (const led of stopped) {
+      if (releases.size === releasesMax) await Promise.race(releases)
+      const inTime = this.#clock.monoUs() < untilUs
+      const release = this.#end(inTime ? led.close(reason) : led.abandon(reason))
+      releases.add(release)
+      const done = () => releases.delete(release)
+      release.then(done, done)
     }
-    await Promise.all(Array.from({ length: releasesMax }, one))
   }
 
   #end(ended: Promise<void>): Promise<void> {

@@ -79,3 +79,14 @@ function readDefinition(stored: Record<string, unknown>): Definition {
   ])
   return Object.fromEntries(entries)
 }
+
+/** Whether a record is a generator's, as far as it can be read. */
+export function isGenerators(record: StoredRecord | undefined): boolean {
+  if (record === undefined) return false
+  try {
+    return readStored(record).state !== 'dropped'
+  } catch {
+    // Opening it again says what is wrong.
+    return true
+  }
+}

@@ -39,7 +39,7 @@ export type HandoverOptions = {
   readonly lease: () => Lease
   readonly leaderships: Leaderships
   /**
-   * Stops issuing before returning; resolves when what could be given back is given back. What takes longer than
+   * Stops issuing before returning; resolves when what can be given back is on its way. What takes longer than
    * `releaseMs` is left behind.
    */
   readonly onLosing: (here: Here) => Promise<void>

@@ -28,7 +28,7 @@ export type ClusterListener = {
   /** This node leads the shard from now on. */
   readonly onWon?: (here: Here) => void
   /**
-   * The shard is being given away: stop issuing before returning, resolve when what could be given back is.
+   * The shard is being given away: stop issuing before returning, resolve when what can be given back is on its way.
    * `releaseMs` is how long that may take; what takes longer is left behind.
    */
   readonly onLosing?: (here: Here, releaseMs: number) => Promise<void>

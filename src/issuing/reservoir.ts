@@ -175,17 +175,22 @@ export class Reservoir implements Issuer {
     while (this.#line !== undefined) this.#settleFirst(reason)
   }
 
+  /** Resolves when nothing is under way that reserves. */
+  idle(): Promise<void> {
+    return this.#refills.idle()
+  }
+
   close(reason: Error): Promise<void> {
     this.stop(reason)
     // A reserve under way may still open a range: it must be in hand before what is in hand is given back.
-    this.#ended ??= this.#refills.idle().then(() => this.#stock.close())
+    this.#ended ??= this.idle().then(() => this.#stock.close())
     return this.#ended
   }
 
   /** Closes and gives nothing back: what is in hand may be somebody else's to continue. */
   abandon(reason: Error): Promise<void> {
     this.stop(reason)
-    this.#ended ??= this.#refills.idle()
+    this.#ended ??= this.idle()
     return this.#ended
   }
 

@@ -203,7 +203,10 @@ for (const kind of kinds) {
         await assert.rejects(openAt(t, wrong), error)
         await assert.rejects(openAt(t, wrong), ({ message }: Error) => !/secret|guessed/.test(message))
       }
-      await refused(url.replace(':secret@', ':guessed@'), { code: 'ENGINE', message: /cannot be used/ })
+      await refused(url.replace(':secret@', ':guessed@'), {
+        code: 'ENGINE',
+        message: /look at the engine's URL: its user/,
+      })
       await refused(url.replace(nameIn(url), 'nowhere'), { code: 'ENGINE', message: /nowhere/ })
       await refused(`${url}?colour=red`, { code: 'CONFIG', message: /no parameter 'colour'.*pool/ })
       assert.doesNotMatch((await openAt(t, url)).engine.location, /secret/)

@@ -77,19 +77,25 @@ async function importRows(stores: Stores, names: readonly string[], options: Imp
     throw new UsageError(
       'the table and the store are not in one database: stop the old nodes, and say so with --old-nodes-stopped',
     )
+  // All that is asked for, or nothing: half a move is a worse place to think in.
+  const blocked = planned.some(({ problem }) => problem !== undefined)
+  const onlyLook = options.dryRun === true || blocked
   const outcomes: Outcome[] = []
-  for (const row of planned) outcomes.push(await outcomeOf(stores, row, options.dryRun === true))
+  for (const row of planned) outcomes.push(await outcomeOf(stores, row, onlyLook))
   if (options.json) printJson(outcomes)
   else print(...lines(outcomes))
   const failed = outcomes.filter((outcome) => outcome.failed).length
-  if (failed > 0)
-    throw new FahaoError(
-      'ERR',
-      `${failed} of ${outcomes.length} rows ${options.dryRun ? 'cannot be' : 'were not'} imported; see above`,
-    )
+  if (failed === 0) return
+  const rows = `${failed} of ${outcomes.length} rows`
+  throw new FahaoError(
+    'ERR',
+    blocked
+      ? `${rows} cannot be imported, so nothing was changed: mend them, or name the rows that shall move`
+      : `${rows} were not imported; see above`,
+  )
 }
 
-async function outcomeOf(stores: Stores, row: PlannedRow, dryRun: boolean): Promise<Outcome> {
+async function outcomeOf(stores: Stores, row: PlannedRow, onlyLook: boolean): Promise<Outcome> {
   const told = {
     name: row.name,
     bound: String(row.row.bound),
@@ -98,7 +104,7 @@ async function outcomeOf(stores: Stores, row: PlannedRow, dryRun: boolean): Prom
   }
   if (row.problem !== undefined) return { ...told, outcome: row.problem, failed: true }
   if (row.todo === 'nothing') return { ...told, outcome: 'imported before', failed: false }
-  if (dryRun)
+  if (onlyLook)
     return { ...told, outcome: row.todo === 'finish' ? 'would go live' : 'would be imported', failed: false }
   try {
     const bound = await moveRow(stores, row)

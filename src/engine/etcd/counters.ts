@@ -67,6 +67,8 @@ const contendedUs = 1_000_000
 /** A counter on which as many have been faster is left alone for a moment: they are many, and etcd is busy. */
 const patience = 30
 const pauseMaxMs = 50
+/** So many that were read are remembered for the reserve that mostly follows. */
+const glimpsesMax = 1000
 
 /** See the invariants at the top of the file. */
 export class Counters {
@@ -74,6 +76,8 @@ export class Counters {
   readonly #clock: Clock
   readonly #timeoutMs: number
   readonly #lines = new Map<string, Line>()
+  /** Counters that were read and not reserved from. */
+  readonly #glimpsed = new Map<string, { readonly counter: Counter; readonly revision: bigint }>()
 
   constructor(store: Store, clock: Clock, timeoutMs: number) {
     this.#store = store
@@ -106,7 +110,9 @@ export class Counters {
     await this.#lines.get(name)?.newest.catch(() => {})
     const { found } = await this.#store.read([range], call)
     const [kv] = found[0]!.kvs
-    return kv ? decodeCounter(name, kv.value) : unused
+    const counter = kv ? decodeCounter(name, kv.value) : unused
+    if (kv !== undefined) this.#glimpse(name, counter, BigInt(kv.modRevision))
+    return counter
   }
 
   /** What this process was given of each counter: no bound may be below it. */
@@ -142,18 +148,32 @@ export class Counters {
     return asked
   }
 
+  /** A read has shown what the next transaction had best compare: so the first reserve of a new leader is one. */
+  #glimpse(name: string, counter: Counter, revision: bigint): void {
+    const line = this.#lines.get(name)
+    if (line === undefined) {
+      if (this.#glimpsed.size >= glimpsesMax) this.#glimpsed.clear()
+      this.#glimpsed.set(name, { counter, revision })
+    } else if (!line.running && revision > line.revision) {
+      line.counter = counter
+      line.revision = revision
+    }
+  }
+
   #line(name: string): Line {
     let line = this.#lines.get(name)
     if (line === undefined) {
       const key = this.#store.keys.counter(name)
+      const { counter, revision } = this.#glimpsed.get(name) ?? { counter: unused, revision: 0n }
+      this.#glimpsed.delete(name)
       line = {
         name,
         key,
         waiting: [],
         newest: Promise.resolve(),
         running: false,
-        counter: unused,
-        revision: 0n,
+        counter,
+        revision,
         lostUs: Number.NEGATIVE_INFINITY,
         held: 0n,
         era: 0n,

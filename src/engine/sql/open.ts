@@ -62,7 +62,12 @@ async function untilThere<Value>(
       if (!(error instanceof FahaoError) || error.code === 'ENGINE') throw error
       const reason = `${location} cannot be used: ${error.message}`
       const isFinal = error instanceof LinkError && error.failure.kind === 'denied'
-      if (isFinal || clock.monoUs() > giveUpAtUs) throw new FahaoError('ENGINE', reason, { cause: error })
+      if (isFinal || clock.monoUs() > giveUpAtUs) {
+        const advice = isFinal
+          ? 'its user, password and database'
+          : 'its host and port, and whether the server runs'
+        throw new FahaoError('ENGINE', `${reason}; look at the engine's URL: ${advice}`, { cause: error })
+      }
       if (!told) onEvent({ level: 'warn', message: `${reason}; trying for up to ${awayMaxMs / 1000} s` })
       told = true
     }

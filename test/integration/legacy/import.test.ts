@@ -159,7 +159,7 @@ for (const server of servers) {
       assert.equal((await fahao(t, ...args, '--old-nodes-stopped')).code, 0)
     })
 
-    test('refuses rows below the ids that are in use, and says by how much', async (t) => {
+    test('refuses rows below the ids that are in use, says by how much, and moves all or none', async (t) => {
       const bench = await legacyBench(t, server, 'leaf')
       await bench.add({ key: 'a', bound: 1000n, step: 20 })
       await bench.add({ key: 'b', bound: 1000n, step: 20 })
@@ -167,6 +167,11 @@ for (const server of servers) {
       const { code, output } = await fahao(t, ...args, '--max-id', 'a=1000', '--max-id', 'b=999')
       assert.equal(code, 1)
       assert.match(output, /ids up to 1000 are in use: raise it by at least 1/)
+      assert.match(output, /1 of 2 rows cannot be imported, so nothing was changed: .*name the rows/)
+      assert.equal(await bench.bound('a'), 1000n)
+      assert.equal(await bench.bound('b'), 1000n)
+      const named = await fahao(t, ...args, 'b', '--max-id', 'b=999')
+      assert.equal(named.code, 0, named.output)
       assert.equal(await bench.bound('a'), 1000n)
       assert.equal(await bench.bound('b'), undefined)
       assert.equal((await fahao(t, ...args, '--max-id', 'nobody=1')).code, 2)

@@ -295,6 +295,36 @@ describe('a cluster', () => {
     assert.ok(leader.engine.count('release') < names.length, 'not all of them at once')
   })
 
+  it('gives the shard away beside the releases, not after them', async () => {
+    const { g, leader, other, clock } = await created('sequence')
+    await draw(g)
+    const held = leader.engine.hold('release')
+    await leader.cluster.move(0, other.cluster.nodeId)
+    while (leader.engine.count('release') === 0) await clock.pass(1)
+    await clock.pass(1)
+    assert.equal(leader.cluster.lead(0).state, 'elsewhere')
+    held.letGo()
+    await settled()
+    assert.deepEqual(
+      await draw(await other.catalogue.open('g')),
+      [2n],
+      'and what comes back in time is issued',
+    )
+  })
+
+  it('reads record and counter at once when a leader is asked for the first time', async () => {
+    const { leader, other, clock } = await created('sequence')
+    await handOver(leader, other, clock)
+    const before = other.engine.count('counter')
+    const held = other.engine.hold('read')
+    const opening = other.catalogue.open('g')
+    await held.arrived
+    assert.equal(other.engine.count('counter'), before + 1)
+    held.letGo()
+    await opening
+    assert.equal(other.engine.count('counter'), before + 1)
+  })
+
   it('leaves behind what cannot be given back in time', async () => {
     const { g, leader, other, clock } = await created('sequence')
     await draw(g)
