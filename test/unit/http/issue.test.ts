@@ -303,3 +303,28 @@ describe('a good request', () => {
     assert.equal(answer.statusCode, 200)
   })
 })
+
+describe('a node that may lose the right to issue', () => {
+  test('looks whether it may after the body has come, in the callback in which it answers', async () => {
+    const node = fakeNode()
+    const order = node.catalogue.add('order', { kind: 'sequence' })
+    order.failure = new FahaoError('CLUSTERDOWN', 'nobody leads')
+    const steps: string[] = []
+    const mayIssue = () => {
+      steps.push('looked')
+      // What the real one does: what is ready is taken back before it returns.
+      order.dry = true
+      return false
+    }
+    const app = buildHttpApp({ node: { ...node, mayIssue }, host: '127.0.0.1' })
+    app.addHook('preValidation', (_request, _reply, done) => {
+      steps.push('body')
+      done()
+    })
+    const answer = await app.inject({ method: 'POST', url: '/v1/generators/order/next', payload: {} })
+    assert.deepEqual(steps, ['body', 'looked'])
+    assert.equal(answer.statusCode, 503)
+    assert.equal(answer.json().code, 'CLUSTERDOWN')
+    assert.equal(order.issued, 0)
+  })
+})
