@@ -41,7 +41,8 @@ describe('membership', () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     await of(store, clock, { cluster: 'ids', shards: '4' }).made
     const first = { cluster: 'ids', shards: '4' }
-    for (const other of [{ cluster: 'other' }, { shards: '8' }, { 'lease-ttl': '5s' }]) {
+    const others: Record<string, string>[] = [{ cluster: 'other' }, { shards: '8' }, { 'lease-ttl': '5s' }]
+    for (const other of others) {
       await assert.rejects(of(store, clock, { ...first, ...other }).made, { code: 'CONFIG' })
     }
   })
