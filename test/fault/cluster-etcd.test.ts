@@ -23,7 +23,7 @@ const perNodeAsks: readonly FollowingAsk[] = perNode.flatMap((generator) =>
   Array<FollowingAsk>(3).fill({ generator, command: ['ID.NEXT', generator], restMs: 2, stays: true }),
 )
 
-async function loaded(cluster: TestCluster): Promise<[FollowingLoad, FollowingLoad]> {
+async function loaded(t: TestContext, cluster: TestCluster): Promise<[FollowingLoad, FollowingLoad]> {
   // Clients have not been there for long enough to show how fast ids go: a step that lasts whatever comes.
   for (const [name, kind] of [
     ['order', 'sequence'],
@@ -33,8 +33,8 @@ async function loaded(cluster: TestCluster): Promise<[FollowingLoad, FollowingLo
   ])
     await cluster.create(name!, kind!, ...(kind === 'segment' ? ['STEP', '100000'] : []))
   const loads: [FollowingLoad, FollowingLoad] = [
-    new FollowingLoad(cluster.ports),
-    new FollowingLoad(cluster.ports),
+    new FollowingLoad(t, cluster.ports),
+    new FollowingLoad(t, cluster.ports),
   ]
   loads[0].start(strictAsks)
   loads[1].start(perNodeAsks)
@@ -74,7 +74,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
   it('goes on while each member is frozen, killed and restarted in turn', { timeout }, async (t) => {
     const awayMs = secondsOf(1500, 6000)
     const cluster = await startCluster(t, onEtcd(etcd))
-    const loads = await loaded(cluster)
+    const loads = await loaded(t, cluster)
     const silencesMs: number[] = []
     const away = async (begin: () => unknown, end: () => unknown) => {
       const fromUs = nowUs()
@@ -105,7 +105,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
     const downMs = secondsOf(leaseMs + 3500, 30_000)
     const cluster = await startCluster(t, onEtcd(etcd))
     await cluster.untilSettled()
-    const loads = await loaded(cluster)
+    const loads = await loaded(t, cluster)
     const journal = loads[0].journal('order')
     const beganUs = nowUs()
     await Promise.all(etcd.members.map((member) => member.kill()))
@@ -134,7 +134,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
 
   it('keeps order while syncs of etcd’s leader are slow', { timeout }, async (t) => {
     const cluster = await startCluster(t, onEtcd(etcd))
-    const loads = await loaded(cluster)
+    const loads = await loaded(t, cluster)
     const leader = await etcd.leader()
     const fromUs = nowUs()
     const strace = await startProcess(t, {
@@ -156,7 +156,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
     timeout,
   }, async (t) => {
     const cluster = await startCluster(t, onEtcd(etcd), { proxied: true })
-    const loads = await loaded(cluster)
+    const loads = await loaded(t, cluster)
     const silencesMs: number[] = []
     for (let round = 0; round < roundsOf(2, 0.05); round++) {
       const leader = await cluster.untilLed('order')

@@ -25,7 +25,7 @@ export async function handOvers(t: TestContext, name: string, engine: ClusterEng
   await cluster.untilSettled()
   await cluster.create('order', 'sequence')
   await cluster.create('stamp', 'timestamp')
-  const load = new FollowingLoad(cluster.ports)
+  const load = new FollowingLoad(t, cluster.ports)
   load.start(asks)
   const library = pullWithLibrary(cluster, load.journal('order'))
   await pause(500)

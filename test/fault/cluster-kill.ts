@@ -23,7 +23,7 @@ export async function kills(t: TestContext, name: string, engine: ClusterEngine,
   // Ranges that last moments: whoever is killed has a reserve under way.
   await cluster.create('order', 'sequence', 'STEP', '200', 'HORIZON', '100ms')
   await cluster.create('stamp', 'timestamp', 'HORIZON', '100ms')
-  const load = new FollowingLoad(cluster.ports)
+  const load = new FollowingLoad(t, cluster.ports)
   load.start(asks)
   const journal = load.journal('order')
   const recoveriesMs: number[] = []

@@ -7,6 +7,7 @@
  *  2. A client's wait begins when it first wanted an id: redirects, refusals and lost connections are part of it.
  */
 import { setTimeout as pause } from 'node:timers/promises'
+import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 import { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
 import type { Journal } from './journal.ts'
@@ -46,8 +47,10 @@ export class FollowingLoad {
   #stopped = false
   readonly #pulling = new Set<Pull>()
 
-  constructor(ports: readonly number[]) {
+  /** Ends with `lifetime` if not before: it follows its nodes wherever they are, and would look for them for ever. */
+  constructor(lifetime: Lifetime, ports: readonly number[]) {
     this.#ports = ports
+    atEnd(lifetime, () => this.stop(0))
   }
 
   get count(): number {

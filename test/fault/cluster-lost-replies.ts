@@ -69,7 +69,7 @@ export async function lostReplies(t: TestContext, name: string, engine: ClusterE
   const cluster = await startCluster(t, engine, { proxied: true })
   for (const generator of names)
     await cluster.create(generator, 'sequence', 'STEP', '200', 'HORIZON', '100ms')
-  const load = new FollowingLoad(cluster.ports)
+  const load = new FollowingLoad(t, cluster.ports)
   load.start(asks)
   const lost = new Map(Object.keys(losses).map((what) => [what, 0]))
   const silencesMs: number[] = []

@@ -50,7 +50,7 @@ describe('a cluster of three nodes', { timeout }, () => {
     await cluster.create('order', 'sequence', 'STEP', '200', 'HORIZON', '100ms')
     await cluster.create('stamp', 'timestamp', 'HORIZON', '100ms')
     await cluster.create('event', 'snowflake')
-    const load = new FollowingLoad(cluster.ports)
+    const load = new FollowingLoad(t, cluster.ports)
     load.start([...strictAsks, ...staying('event')])
     await pause(500)
     const silencesMs: number[] = []
@@ -83,7 +83,7 @@ describe('a cluster of three nodes', { timeout }, () => {
     for (const [at, port] of cluster.ports.entries()) proxies[at]!.retarget(port)
     await cluster.untilSettled()
     await cluster.create('order', 'sequence')
-    const load = new FollowingLoad(cluster.ports)
+    const load = new FollowingLoad(t, cluster.ports)
     load.start(Array<FollowingAsk>(6).fill({ generator: 'order', command: ['INCR', 'order'], restMs: 1 }))
     await pause(500)
     const leader = await cluster.untilLed('order')
@@ -121,7 +121,7 @@ describe('a cluster of three nodes', { timeout }, () => {
       await cluster.create(name, kind, ...small)
     }
     for (const [name, kind] of Object.entries(kinds)) await create(name, kind)
-    const load = new FollowingLoad(cluster.ports)
+    const load = new FollowingLoad(t, cluster.ports)
     load.start([...strictAsks, ...staying('user'), ...staying('event')])
     const clients = await Promise.all(cluster.nodes.map(connectTo))
     // Now by the leader, now by others: each command as a client would send it that follows redirects.

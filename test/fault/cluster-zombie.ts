@@ -41,7 +41,7 @@ export async function zombies(t: TestContext, name: string, engine: ClusterEngin
     callTimeoutMs: 10_000,
     onEvent() {},
   })
-  const load = new FollowingLoad(cluster.ports)
+  const load = new FollowingLoad(t, cluster.ports)
   const recoveriesMs: number[] = []
   try {
     load.start(asks)

@@ -34,7 +34,7 @@ for (const [database, start] of Object.entries(databases)) {
       const client = await nodes[0]!.connect()
       for (const [name, ...options] of generators) await create(client, name, ...options)
       const balancer = await startNginx(t, { http: { backends: nodes.map(({ http }) => http) } })
-      const load = new HttpLoad()
+      const load = new HttpLoad(t)
       const asks = generators.map(([generator]) => ({ generator, count: generator === 'sequence' ? 1 : 10 }))
       load.start(balancer.httpPort, asks, clients)
 

@@ -1,6 +1,7 @@
 /** Clients that pull ids over HTTP through a load balancer, each on a connection of its own, and note what they were told. */
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 import { Journal } from './journal.ts'
 import { nowUs } from './load.ts'
 
@@ -22,6 +23,11 @@ export class HttpLoad {
   #clients = 0
   #running: Promise<void>[] = []
   #stopped = false
+
+  /** Ends with `lifetime` if not before. */
+  constructor(lifetime: Lifetime) {
+    atEnd(lifetime, () => this.stop())
+  }
 
   journal(generator: string): Journal {
     const journal = this.journals.get(generator) ?? new Journal()

@@ -56,7 +56,7 @@ async function runAgainst(
     server.closeAllConnections()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const load = new HttpLoad()
+  const load = new HttpLoad(t)
   load.start((server.address() as AddressInfo).port, [{ generator: 'order', count: 1 }], 1)
   await done
   await load.stop()
