@@ -139,6 +139,8 @@ export interface Engine {
   /**
    * Moves a counter's bound up durably, in one step, and returns the range that this opens:
    * `start = max(bound, floor)`, `bound = end = start + size`. An unknown counter starts at bound 0.
+   * The version grows by one: two reservations whose versions follow one another had nobody in between. Size 0 gives
+   * nothing to hold: a bound that is below it later is no sign of an engine that has forgotten.
    *
    * Rejects with STALE (a newer fence or incarnation has been seen), EXHAUSTED (`end` would pass `max`),
    * REGRESSED (the engine has been found to have forgotten writes: nothing but `advance` writes then, records
@@ -152,11 +154,16 @@ export interface Engine {
    * `bound = from`, if the counter's version is still the reservation's (so that nobody has reserved since)
    * and the fence and the incarnation are not stale. Resolves to whether the bound went down.
    * `reservation` is the caller's newest of this counter; `from` may lie below its start, where the caller
-   * holds everything in between: ranges of several reserves that adjoin are given back in one step.
+   * holds everything in between, and nobody else has changed the counter since the range in which `from` lies was
+   * opened: ranges of several reserves that adjoin, and whose versions follow one another, are given back in one step.
+   * A range that adjoins is not enough: somebody may have raised the floor in between to anywhere below its start,
+   * which the bound does not show and this would undo.
    *
    * Comparing the bound instead would have an ABA: two reserves and a release can bring the same bound back.
    * Whatever the outcome, and before this is called, the range has left the caller's hands. Sent once, never
-   * retried, never while a reserve of the same counter is under way in this process.
+   * retried, never while a reserve of the same holder is under way. Another holder in this process, the next leader
+   * for one, may reserve from the same counter at the same time, and the version decides: if that reserve is carried
+   * out first, this resolves to false; if this is, the reserve begins at `from` or its own floor. Neither is REGRESSED.
    */
   release(
     counter: string,

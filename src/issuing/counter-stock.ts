@@ -6,7 +6,9 @@
  *  2. Every reserve's floor is at least the highest end that this process has held, so that an engine which
  *     forgot does not open a range twice here.
  *  3. A range whose reserve failed or whose outcome is unknown is never in hand (P8).
- *  4. Release takes everything out of hand first, and happens once, at the end, with no reserve under way.
+ *  4. Release takes everything out of hand first, and happens once, at the end, with no reserve from here under way.
+ *  5. Release goes no lower than where the range began before which somebody else was last at the counter: they may
+ *     have raised its floor to anywhere below, also into what is in hand.
  */
 import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Reservation } from '../engine/engine.ts'
@@ -56,6 +58,8 @@ export class CounterStock implements Stock {
   #floor: bigint
   /** The version that the counter has if it has been there since it was last moved from here. */
   #version: bigint | undefined
+  /** From here on, nobody else has been at the counter as long as its version is that one. */
+  #aloneFrom = 0n
   /** The bound as last seen. */
   #bound: bigint
   /** Whether the step has grown since the last refill: an engine that is away is no reason to grow on. */
@@ -164,11 +168,13 @@ export class CounterStock implements Stock {
   async close(): Promise<void> {
     const end = this.#floor
     const version = this.#version
-    const from = this.#hand.untouchedUpTo(end)
+    const untouched = this.#hand.untouchedUpTo(end)
     this.#hand.clear()
     this.low = false
     this.#mark = 0
-    if (version === undefined || from === undefined) return
+    if (version === undefined || untouched === undefined) return
+    const from = untouched > this.#aloneFrom ? untouched : this.#aloneFrom
+    if (from >= end) return
     const size = Number(end - from)
     // A refused or lost release is a gap, which is allowed; trying again is not.
     const gone = await this.#options.engine
@@ -235,7 +241,8 @@ export class CounterStock implements Stock {
     this.#hand.add(reservation)
   }
 
-  #raise({ end, version }: Reservation): void {
+  #raise({ start, end, version }: Reservation): void {
+    if (this.#version === undefined || version !== this.#version + 1n) this.#aloneFrom = start
     // An engine that forgot can end below what is held: that is not on top of this bound.
     this.#version = end < this.#floor ? undefined : version
     if (end > this.#bound) this.#bound = end

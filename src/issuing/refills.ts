@@ -77,7 +77,8 @@ export class Refills {
 
   /** Runs what else reserves, once nothing is under way. Rejects as `task` does, or with what it was stopped for. */
   async alone(task: () => Promise<void>, after: () => void): Promise<void> {
-    await this.idle()
+    // Others wait for the same refill, and one of them may have begun when this one goes on.
+    while (this.#running !== undefined) await this.#running
     if (this.#stopped !== undefined) throw this.#stopped
     const running = task()
     this.#occupy(

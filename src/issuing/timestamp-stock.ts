@@ -4,7 +4,8 @@
  * Invariants
  *  1. Only time below the counter's acknowledged bound is in hand (P2), in whole units of time.
  *  2. Every reserve's floor is at least now and at least the highest end that this process has held.
- *  3. What is in hand is one stretch `[position, end)`: a range that does not adjoin replaces it.
+ *  3. What is in hand is one stretch `[position, end)`: a range that does not adjoin replaces it, and so does one
+ *     before which somebody else was at the counter. They may have raised its floor into what is in hand.
  */
 import { describe, FahaoError } from '../base/errors.ts'
 import type { Engine, Reservation } from '../engine/engine.ts'
@@ -44,6 +45,7 @@ export class TimestampStock implements Stock {
   readonly #capacity: bigint
   /** Beyond this unit the time field is full. */
   readonly #unitMax: number
+  /** Undefined when there is nothing to give back. */
   #newest: Reservation | undefined
   /** Nothing below is issued: earlier incarnations, what others reserved before, where it was moved to. */
   #floorUnit: number
@@ -150,7 +152,8 @@ export class TimestampStock implements Stock {
       floor: BigInt(floorUnit) * this.#capacity,
       ...holderOf(this.#life),
     })
-    if (this.#newest?.end === sealed.end) this.#newest = { ...this.#newest, version: sealed.version }
+    const before = this.#followed(sealed)
+    this.#newest = before?.end === sealed.end ? { ...before, version: sealed.version } : undefined
     this.#floorUnit = Math.max(this.#floorUnit, floorUnit)
     // In hand may stay what lies above the floor; a new start keeps the hand from going below.
     if (floorUnit < this.#hand.end) this.#hand.grant(node, floorUnit, this.#hand.end)
@@ -185,12 +188,17 @@ export class TimestampStock implements Stock {
       max: BigInt(this.#unitMax) * this.#capacity,
       ...holderOf(this.#life),
     })
-    const adjoins = reservation.start === this.#newest?.end && this.#hand.end > 0
+    const adjoins = reservation.start === this.#followed(reservation)?.end && this.#hand.end > 0
     if (!adjoins) this.#start = this.#unitsUp(reservation.start)
     const end = Number(reservation.end / this.#capacity)
     this.#newest = reservation
     this.reserved += Number(reservation.end - reservation.start)
     this.#hand.grant(node, this.#start, end)
+  }
+
+  /** The newest reservation, if nobody else has been at the counter between that and this one. */
+  #followed({ version }: Reservation): Reservation | undefined {
+    return this.#newest !== undefined && version === this.#newest.version + 1n ? this.#newest : undefined
   }
 
   /** The first unit of time that starts at `us`, in Unix µs, or later. */

@@ -10,6 +10,7 @@
  *  4. Who loses against another process tries again at once; who wins lets the others go first for a moment. The
  *     other way round, a process that wins once would go on to win.
  *  5. No range that this process is given starts below what it was given before and has not given back.
+ *  6. A revision is compared in the era only in which it was seen: in a restored etcd, another value may have it.
  */
 import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -24,15 +25,15 @@ import {
   type Taken,
   unused,
 } from './counter-steps.ts'
-import { present } from './state.ts'
+import { present, type State } from './state.ts'
 import type { Change, Store } from './store.ts'
 
 type Answer = Reservation | boolean
 
 type Waiting = {
   readonly step: (counter: Counter) => Taken<Answer>
-  /** What this process holds no more from here on, unless the release is refused. */
-  readonly givesBackTo: bigint | undefined
+  /** What a release gives back, and under which version: this process holds it no more, unless that is refused. */
+  readonly givesBack: GivesBack | undefined
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
   readonly deadlineUs: number
@@ -42,6 +43,11 @@ type Waiting = {
   timer: Timer | undefined
 }
 
+type GivesBack = { readonly from: bigint; readonly version: bigint }
+
+/** A counter as it stood at a revision, 0 if it was not there, in an era. */
+type Seen = { readonly counter: Counter; readonly revision: bigint; readonly era: bigint }
+
 /** What this process knows of a counter. */
 type Line = {
   readonly name: string
@@ -50,9 +56,7 @@ type Line = {
   /** What was asked for last. */
   newest: Promise<unknown>
   running: boolean
-  /** As it stood at a revision; 0: it was not there. */
-  counter: Counter
-  revision: bigint
+  seen: Seen
   /** When this process last lost against another one. */
   lostUs: number
   /** The end of what this process was given and has not given back, and in which era. */
@@ -69,6 +73,8 @@ const patience = 30
 const pauseMaxMs = 50
 /** So many that were read are remembered for the reserve that mostly follows. */
 const glimpsesMax = 1000
+/** Of what was never looked at. */
+const unseen: Seen = Object.freeze({ counter: unused, revision: 0n, era: 0n })
 
 /** See the invariants at the top of the file. */
 export class Counters {
@@ -77,7 +83,7 @@ export class Counters {
   readonly #timeoutMs: number
   readonly #lines = new Map<string, Line>()
   /** Counters that were read and not reserved from. */
-  readonly #glimpsed = new Map<string, { readonly counter: Counter; readonly revision: bigint }>()
+  readonly #glimpsed = new Map<string, Seen>()
 
   constructor(store: Store, clock: Clock, timeoutMs: number) {
     this.#store = store
@@ -99,7 +105,7 @@ export class Counters {
     { fence = 0n, incarnation }: { readonly fence?: bigint; readonly incarnation: bigint },
   ): Promise<boolean> {
     const step = (counter: Counter) => releaseStep(counter, version, from, fence, incarnation)
-    return this.#ask(name, step, from) as Promise<boolean>
+    return this.#ask(name, step, { from, version }) as Promise<boolean>
   }
 
   /** See `Engine.counter`. */
@@ -108,11 +114,11 @@ export class Counters {
     const call = this.#store.newCall(false)
     // What this process has asked for before comes first.
     await this.#lines.get(name)?.newest.catch(() => {})
-    const { found } = await this.#store.read([range], call)
+    const { state, found } = await this.#store.read([range], call)
     const [kv] = found[0]!.kvs
-    const counter = kv ? decodeCounter(name, kv.value) : unused
-    if (kv !== undefined) this.#glimpse(name, counter, BigInt(kv.modRevision))
-    return counter
+    const seen = seenAs(name, kv, state)
+    if (kv !== undefined) this.#glimpse(name, seen)
+    return seen.counter
   }
 
   /** What this process was given of each counter: no bound may be below it. */
@@ -122,13 +128,13 @@ export class Counters {
     )
   }
 
-  #ask(name: string, step: Waiting['step'], givesBackTo: bigint | undefined): Promise<Answer> {
+  #ask(name: string, step: Waiting['step'], givesBack: GivesBack | undefined): Promise<Answer> {
     const line = this.#line(name)
     const asked = new Promise<Answer>((resolve, reject) => {
       const deadlineUs = this.#clock.monoUs() + this.#timeoutMs * 1000
       const waiting: Waiting = {
         step,
-        givesBackTo,
+        givesBack,
         resolve,
         reject,
         deadlineUs,
@@ -149,14 +155,13 @@ export class Counters {
   }
 
   /** A read has shown what the next transaction had best compare: so the first reserve of a new leader is one. */
-  #glimpse(name: string, counter: Counter, revision: bigint): void {
+  #glimpse(name: string, seen: Seen): void {
     const line = this.#lines.get(name)
     if (line === undefined) {
       if (this.#glimpsed.size >= glimpsesMax) this.#glimpsed.clear()
-      this.#glimpsed.set(name, { counter, revision })
-    } else if (!line.running && revision > line.revision) {
-      line.counter = counter
-      line.revision = revision
+      this.#glimpsed.set(name, seen)
+    } else if (!line.running && isLater(seen, line.seen)) {
+      line.seen = seen
     }
   }
 
@@ -164,7 +169,7 @@ export class Counters {
     let line = this.#lines.get(name)
     if (line === undefined) {
       const key = this.#store.keys.counter(name)
-      const { counter, revision } = this.#glimpsed.get(name) ?? { counter: unused, revision: 0n }
+      const seen = this.#glimpsed.get(name) ?? unseen
       this.#glimpsed.delete(name)
       line = {
         name,
@@ -172,8 +177,7 @@ export class Counters {
         waiting: [],
         newest: Promise.resolve(),
         running: false,
-        counter,
-        revision,
+        seen,
         lostUs: Number.NEGATIVE_INFINITY,
         held: 0n,
         era: 0n,
@@ -196,8 +200,7 @@ export class Counters {
           await sleep(this.#clock, Math.min(pauseMaxMs, (systemRandom() * 2 * roundUs) / 1000))
       } catch (error) {
         for (const waiting of batch) {
-          if (waiting.givesBackTo !== undefined && waiting.givesBackTo < line.held)
-            line.held = waiting.givesBackTo
+          this.#letGo(line, waiting.givesBack)
           this.#settle(waiting, error)
         }
       }
@@ -221,10 +224,10 @@ export class Counters {
       }
       // Nobody waits any more.
       if (committed === undefined) return 0
-      const known = line.revision > 0n
       const [found] = committed.found
-      this.#learn(line, found!.kvs[0])
-      if (known) line.lostUs = nowUs
+      line.seen = seenAs(line.name, found!.kvs[0], committed.state)
+      // Who knew nothing to compare has lost against nobody.
+      if (outcome!.revision > 0n) line.lostUs = nowUs
       if (nowUs >= call.deadlineUs) {
         const message = `others kept reserving from counter '${line.name}'; retry`
         throw new FahaoError('UNAVAILABLE', message)
@@ -236,10 +239,12 @@ export class Counters {
   /** What the batch makes of the counter, as far as it is known. */
   #plan(line: Line, batch: readonly Waiting[]): Plan {
     const era = present(this.#store.history.known.state).id
-    let counter = line.counter
+    const seen = line.seen.era === era ? line.seen : unseen
+    const { revision } = seen
+    let { counter } = seen
     if (counter.bound < line.held) {
-      // Bounds have been raised since then, perhaps by less than this process knows of.
-      if (era !== line.era) counter = { ...counter, bound: line.held }
+      // Bounds have been raised since then, perhaps by less than this process knows of; or it has not looked again.
+      if (seen !== line.seen || era !== line.era) counter = { ...counter, bound: line.held }
       else this.#forgotten(line)
     }
     const answers: (Answer | FahaoError)[] = []
@@ -250,37 +255,36 @@ export class Counters {
       answers.push(taken.answer)
     }
     const change: Change = {
-      compare: [unchanged(line.key, line.revision)],
+      compare: [unchanged(line.key, revision)],
       writes: answers.some(changes) ? [{ put: { key: line.key, value: encodeCounter(counter) } }] : [],
       otherwise: [{ key: line.key }],
     }
-    return { change, counter, answers, open, era }
+    return { change, revision, counter, answers, open, era }
   }
 
   #carriedOut(line: Line, batch: readonly Waiting[], plan: Plan, revision: bigint): void {
     const wrote = plan.change.writes.length > 0
-    if (wrote) {
-      line.counter = plan.counter
-      line.revision = revision
-    }
+    if (wrote) line.seen = { counter: plan.counter, revision, era: plan.era }
     plan.open.forEach((waiting, index) => {
       const answer = plan.answers[index]!
-      if (typeof answer === 'object' && 'end' in answer) {
+      // Who was given nothing holds nothing.
+      if (typeof answer === 'object' && 'end' in answer && answer.end > answer.start) {
         line.held = answer.end
         line.era = plan.era
-      } else if (answer === true) line.held = waiting.givesBackTo!
+      } else if (answer === true) line.held = waiting.givesBack!.from
       this.#settle(waiting, answer)
     })
     for (const waiting of batch) waiting.call = undefined
   }
 
-  #learn(line: Line, kv: KeyValue | undefined): void {
-    line.counter = kv ? decodeCounter(line.name, kv.value) : unused
-    line.revision = kv ? BigInt(kv.modRevision) : 0n
+  /** A release may have been carried out, unless somebody has been at the counter since, as far as is known. */
+  #letGo(line: Line, givesBack: GivesBack | undefined): void {
+    if (givesBack === undefined || givesBack.version < line.seen.counter.version) return
+    if (givesBack.from < line.held) line.held = givesBack.from
   }
 
   #forgotten(line: Line): void {
-    const { bound } = line.counter
+    const { bound } = line.seen.counter
     this.#store.doubt(`counter '${line.name}' stands at ${bound}, after ${line.held} was acknowledged`)
   }
 
@@ -304,10 +308,22 @@ export class Counters {
 
 type Plan = {
   readonly change: Change
+  /** Which it compares. */
+  readonly revision: bigint
   readonly counter: Counter
   readonly answers: readonly (Answer | FahaoError)[]
   readonly open: readonly Waiting[]
   readonly era: bigint
+}
+
+function seenAs(name: string, kv: KeyValue | undefined, state: State): Seen {
+  const era = present(state).id
+  if (kv === undefined) return { counter: unused, revision: 0n, era }
+  return { counter: decodeCounter(name, kv.value), revision: BigInt(kv.modRevision), era }
+}
+
+function isLater(one: Seen, other: Seen): boolean {
+  return one.era === other.era ? one.revision > other.revision : one.era > other.era
 }
 
 function changes(answer: Answer | FahaoError): boolean {

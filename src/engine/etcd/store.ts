@@ -34,10 +34,10 @@ export type Change = {
   readonly otherwise: readonly RangeRequest[]
 }
 
-/** Whether a change was carried out, and at which revision; if not, what stood there instead. */
+/** Whether a change was carried out, and at which revision; if not, what stood there instead, and the state then. */
 export type Committed =
   | { readonly done: true; readonly revision: bigint }
-  | { readonly done: false; readonly found: readonly RangeResponse[] }
+  | { readonly done: false; readonly state: State; readonly found: readonly RangeResponse[] }
 
 const remedy = "run 'fahao advance --by N' with more than what can have been issued since"
 const advancingPauseMs = 20
@@ -132,7 +132,7 @@ export class Store {
       const isSame = known?.revision === this.history.known.revision
       this.#look(response.header, known, seenBefore)
       this.#refuse()
-      if (isSame && known?.state.phase === 'open') return { done: false, found }
+      if (isSame && known?.state.phase === 'open') return { done: false, state: known.state, found }
       if (known?.state.phase === 'advancing') await this.#waitForAdvance(known, call)
     }
   }

@@ -5,8 +5,9 @@
  *  1. One statement compares and moves; what is read beside it only says why it did not.
  *  2. A bound goes down only in `release`, only under the version that the reservation made, and only in the lineage
  *     in which it was made.
- *  3. What this process holds is known per counter, and changes only by answers that say that it did. A bound below it
- *     in the same lineage means that the database has forgotten; in a later one it is reserved above.
+ *  3. What this process holds is known per counter. It grows by answers that say that it did, and falls before a
+ *     release is sent. A bound below what is held before and after a look, in the same lineage, means that the database
+ *     has forgotten; in a later one it is reserved above.
  */
 import { FahaoError } from '../../base/errors.ts'
 import { boundMax, type Counter, type Reservation, type ReserveRequest } from '../engine.ts'
@@ -58,7 +59,8 @@ export class OwnCounters implements SqlCounters {
       if (isThere(row!.done_last)) {
         const end = integerOf(row!.done_last) + 1n
         this.#history.wrote(state)
-        this.#hold(name, { end, lineage: state.lineage })
+        // Who was given nothing holds nothing.
+        if (size > 0n) this.#hold(name, { end, lineage: state.lineage })
         return { start: end - size, end, version: integerOf(row!.done_version) }
       }
       await this.#history.check(ask, state, known)
@@ -66,6 +68,8 @@ export class OwnCounters implements SqlCounters {
       if (counter === undefined) this.#dialect.refuseAbsent?.(name)
       const bound = counter?.bound ?? 0n
       if (held.lineage === state.lineage && bound < held.end) {
+        // A release of this process may have overtaken this.
+        if (this.#held.get(name) !== held) continue
         const found = `counter '${name}' stands at ${bound}, after ${held.end} was acknowledged`
         await this.#history.refuse(ask, state, found)
       }

@@ -76,7 +76,8 @@ export class Counters {
     }
     const version = counter.version + 1n
     this.#upsert.run(name, end - 1n, fence, incarnation, version)
-    this.#next.set(name, end)
+    // Who was given nothing holds nothing.
+    if (size > 0n) this.#next.set(name, end)
     const value: Reservation = { start, end, version }
     return { value }
   }
