@@ -176,6 +176,59 @@ export function counterTests(declare: Declare): void {
   )
 
   declare(
+    'versions of reservations follow one another only where nobody else was at the counter in between',
+    async ({ open }) => {
+      const [one, two] = [await open(), await open()]
+      const versionOf = async (engine: Engine, size: bigint, floor = 0n) =>
+        (await engine.reserve('a', { size, floor, ...first })).version
+      const begun = await versionOf(one, 100n)
+      assert.equal(await versionOf(one, 100n), begun + 1n)
+      assert.equal(await versionOf(one, 0n), begun + 2n)
+      // Neither of these moves the bound.
+      await versionOf(two, 0n, 150n)
+      assert.ok((await versionOf(one, 100n)) > begun + 3n)
+      const { end, version, start } = await two.reserve('a', { size: 100n, ...first })
+      await two.release('a', { start, end, version }, start, first)
+      const later = await one.reserve('a', { size: 0n, ...first })
+      assert.ok(later.version > version + 1n)
+      await two.advance(0n)
+      assert.ok((await versionOf(one, 0n)) > later.version + 1n)
+    },
+  )
+
+  declare('whoever was given nothing misses nothing', async ({ open }) => {
+    const [one, two] = [await open(), await open()]
+    const begun = await one.reserve('a', { size: 100n, ...first })
+    assert.equal((await two.reserve('a', { size: 0n, ...first })).end, begun.end)
+    const newest = await one.reserve('a', { size: 100n, ...first })
+    assert.equal(await one.release('a', newest, 40n, first), true)
+    assert.equal((await two.reserve('a', { size: 10n, ...first })).start, 40n)
+  })
+
+  declare(
+    'of a release and a reserve of one process at the same time either comes first, and nothing is missed',
+    async ({ open }) => {
+      const engine = await open()
+      const race = async (counter: string, releaseFirst: boolean) => {
+        const old = await engine.reserve(counter, { size: 100n, ...first })
+        const release = () => engine.release(counter, old, 40n, first)
+        const reserve = () => engine.reserve(counter, { size: 100n, ...first })
+        const calls = releaseFirst ? ([release(), reserve()] as const) : ([reserve(), release()] as const)
+        const outcomes = await Promise.all(calls)
+        const next = outcomes.find((outcome) => typeof outcome === 'object')!
+        const released = outcomes.includes(true)
+        assert.equal(next.start, released ? 40n : 100n)
+        const after = await engine.reserve(counter, { size: 1n, ...first })
+        assertDisjoint([{ start: 0n, end: 40n }, next, after])
+        assert.equal(after.start, next.end)
+        assert.equal(await engine.release(counter, after, next.end, first), true)
+      }
+      for (let round = 0; round < 5; round++)
+        await Promise.all(Array.from({ length: 40 }, (_, each) => race(`${round}/${each}`, each % 2 === 0)))
+    },
+  )
+
+  declare(
     'a release down to 0 leaves a counter that begins again, and knows its versions',
     async ({ open }) => {
       const engine = await open()
