@@ -2,7 +2,8 @@
  * The catalogue over an engine's records.
  *
  * Invariants
- *  1. At most one issuer of a name is open in this process: the next opens when the one before has closed.
+ *  1. At most one issuer of a name is open in this process: the next opens when the one before has closed, or, where a
+ *     leadership has ended, has been stopped; what it gives back may then still be on its way.
  *  2. A generator whose record has changed is closed here as soon as the watch tells, also while it is being
  *     opened, and the counter refuses its reserves from the moment on at which the new incarnation has sealed it.
  *  3. In a cluster, a strict generator is one of this node's only as long as it leads it: when that ends, a standby has
@@ -12,7 +13,7 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
 import { slotOf } from '../cluster/slots.ts'
-import { boundMax, type Counter, legacyPrefix, type RecordChange, type Watch } from '../engine/engine.ts'
+import { boundMax, legacyPrefix, type RecordChange, type Watch } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 import { AbsentNames } from './absent-names.ts'
 import type { Catalogue, Generator, GeneratorInfo } from './catalogue.ts'
@@ -20,7 +21,7 @@ import type { Definition } from './definition.ts'
 import { floorOf, refuseFloor } from './floor.ts'
 import { GeneratorRecords, noGenerator } from './generator-records.ts'
 import { describeGenerator, unlessAway } from './info.ts'
-import { type IssuerDeps, openIssuer } from './issuers.ts'
+import { type IssuerDeps, openIssuer, type SeenCounter } from './issuers.ts'
 import { Leading } from './leading.ts'
 import { isRow } from './legacy-rows.ts'
 import { checkName } from './names.ts'
@@ -206,23 +207,27 @@ export class EngineCatalogue implements Catalogue {
     if (this.#closed) throw stopping()
     if (this.#absent.has(name)) throw noGenerator(name)
     checkName(name)
-    const counter = this.#counterOfLed(name)
+    const seen = this.#counterOfLed(name)
     const found = (await this.#records.live(name)) ?? (await this.#autoCreate(name))
     if (found === undefined) {
       this.#absent.add(name)
       throw noGenerator(name)
     }
-    return this.#openFound(name, found, await counter)
+    return this.#openFound(name, found, await seen)
   }
 
   /**
    * Read beside the record and not after it, for what may be led here: it may just have been handed over, and people
    * wait. Undefined: look yourself.
    */
-  #counterOfLed(name: string): Promise<Counter | undefined> | undefined {
+  #counterOfLed(name: string): Promise<SeenCounter | undefined> | undefined {
     const { engine, leads } = this.#options
-    if (leads?.cluster.here(slotOf(name)) === undefined) return undefined
-    return engine.counter(generatorKey(name)).catch(() => undefined)
+    const here = leads?.cluster.here(slotOf(name))
+    if (here === undefined) return undefined
+    return engine.counter(generatorKey(name)).then(
+      (counter) => ({ here, counter }),
+      () => undefined,
+    )
   }
 
   async #autoCreate(name: string): Promise<ReadGenerator | undefined> {
@@ -237,11 +242,11 @@ export class EngineCatalogue implements Catalogue {
     }
   }
 
-  async #openFound(name: string, found: ReadGenerator, counter?: Counter): Promise<OpenGenerator> {
+  async #openFound(name: string, found: ReadGenerator, seen?: SeenCounter): Promise<OpenGenerator> {
     const { record, stored } = found
     const plan = this.#plans.of(stored.definition)
     const life = { name, incarnation: stored.incarnation, floor: firstOf(stored.floor, plan.definition) }
-    const opened = await openIssuer(this.#options, plan, life, stored.key, counter)
+    const opened = await openIssuer(this.#options, plan, life, stored.key, seen)
     const version = isRow(record) ? rowVersion : record.version
     if ((this.#told.get(name) ?? 0n) > version) {
       this.#told.delete(name)

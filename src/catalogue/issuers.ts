@@ -100,6 +100,9 @@ export function planOf(deps: PlanDeps, definition: Definition, gate: Gate): Plan
   })
 }
 
+/** A counter, and the leadership of this node under which it was read. */
+export type SeenCounter = { readonly here: Here; readonly counter: Counter }
+
 /** One generator's issuer, and how it issues. */
 export type Opened = {
   readonly issuer: Issuer
@@ -111,22 +114,22 @@ export type Opened = {
 /**
  * Opens one generator's issuer, in one mode for as long as it is open. Rejects with NOTOWNER, UNAVAILABLE, ENGINE, and
  * with CLUSTERDOWN where the engine has seen a newer leader than this node knows.
- * @param counter of what may be led here, if it was read a moment ago.
+ * @param seen the counter, if it was read a moment ago.
  */
 export async function openIssuer(
   deps: IssuerDeps,
   plan: Plan,
   life: Life,
   key: string | undefined,
-  counter?: Counter,
+  seen?: SeenCounter,
 ): Promise<Opened> {
   const { engine } = deps
   const { kind } = plan.definition
-  if (deps.leads !== undefined && isStrict(kind)) return openLed(deps, deps.leads, plan, life, counter)
+  if (deps.leads !== undefined && isStrict(kind)) return openLed(deps, deps.leads, plan, life, seen)
   const mode = await modeOf(deps, kind)
   if (mode === 'local') await refuseUnlessOwner(engine, kind, life.name)
   if (kind === 'snowflake') return { issuer: new Reservoir(plan.stock(life, 0n, key), plan.reservoir), mode }
-  const { bound, fence } = await engine.counter(generatorKey(life.name))
+  const { bound, fence } = seen?.counter ?? (await engine.counter(generatorKey(life.name)))
   if (mode === 'group commit') return { issuer: new GroupCommit(bound, life, plan.groupCommit!), mode }
   // What was strict under leaders before has a fence, and every node that shares it now carries the last one.
   const shared = mode === 'node' && fence > 0n ? { ...life, fence } : life
@@ -139,12 +142,12 @@ async function openLed(
   leads: Leads,
   plan: Plan,
   life: Life,
-  counter: Counter | undefined,
+  seen: SeenCounter | undefined,
 ): Promise<Opened> {
   const slot = slotOf(life.name)
   const here = leads.cluster.here(slot)
   if (here === undefined) return standby(leads, plan, life.name)
-  const { bound, fence } = counter ?? (await engine.counter(generatorKey(life.name)))
+  const { bound, fence } = seen?.here === here ? seen.counter : await engine.counter(generatorKey(life.name))
   // If it is over by now, whoever opened it finds out and looks again.
   if (fence > here.fence && leads.cluster.held(slot) === here) {
     leads.cluster.sealedOut(here)

@@ -85,23 +85,23 @@ export class Leading {
   }
 
   /**
-   * Resolves when the last releases have been sent: the write that resigns goes beside them, not after them. Should
-   * one be overtaken by the successor's first reserve, it is refused.
+   * Resolves when the last releases have been sent: the write that resigns goes beside them, not after them. One that
+   * is overtaken by the successor is refused, or comes too late to be used: then it is a gap.
    */
   async #giveBack(here: Here, releaseMs: number): Promise<void> {
     const reason = over()
-    const stopped = this.#takeOut(here, reason)
+    const queue = this.#takeOut(here, reason)
     const untilUs = this.#clock.monoUs() + releaseMs * 1000
-    await Promise.all(stopped.map((led) => led.idle()))
-    const releases = new Set<Promise<void>>()
-    for (const led of stopped) {
-      if (releases.size === releasesMax) await Promise.race(releases)
-      const inTime = this.#clock.monoUs() < untilUs
-      const release = this.#end(inTime ? led.close(reason) : led.abandon(reason))
-      releases.add(release)
-      const done = () => releases.delete(release)
-      release.then(done, done)
+    const lane = async () => {
+      for (let led = queue.pop(); led !== undefined; led = queue.pop()) {
+        // A reserve under way: what it brings is to be given back as well.
+        await led.idle()
+        const inTime = this.#clock.monoUs() < untilUs
+        const release = this.#end(inTime ? led.close(reason) : led.abandon(reason))
+        if (queue.length > 0) await release
+      }
     }
+    await Promise.all(Array.from({ length: releasesMax }, lane))
   }
 
   #end(ended: Promise<void>): Promise<void> {

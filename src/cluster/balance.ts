@@ -5,8 +5,9 @@
  *  1. Every node that knows the same records wants the same leader for each shard: the node that people wish for, or
  *     the assigned one.
  *  2. A free shard is taken by the wanted node at once, by any other that does not drain after `graceMs`.
- *  3. A shard that somebody leads is moved only to a node that renews, and only when the set of nodes has been the
- *     same for `settleMs`; `noticeMs` after it is known when this node drains, or people wish it.
+ *  3. A shard that somebody leads is moved only to a node that renews, and that has been the wanted one for `noticeMs`:
+ *     so that it knows. Where neither people wish it nor this node drains, the set of nodes must also have been the
+ *     same for `settleMs`. Whoever was to have it when it was stopped gets it, as long as that one can lead.
  *  4. At most one change of a shard is under way here, and at most `changesMax` of all.
  */
 import type { Clock, Timer } from '../base/clock.ts'
@@ -44,7 +45,10 @@ export class Balance {
   /** A change that came to nothing is not repeated before this, on the monotonic clock in µs. */
   readonly #restUntilUs: number[]
   #assigned: readonly string[] = []
+  #isCurrent = false
   #places = ''
+  /** The wanted leader of each shard, and since when, on the monotonic clock in µs. */
+  readonly #targets: { to: string; sinceUs: number }[]
   #stableSinceUs = 0
   /** Since when this node's record says that it drains; undefined: it does not. */
   #drainsSinceUs: number | undefined
@@ -55,7 +59,9 @@ export class Balance {
   constructor(options: BalanceOptions) {
     this.#options = options
     this.#clock = options.clock
-    this.#restUntilUs = new Array<number>(options.leaderships.shards).fill(0)
+    const { shards } = options.leaderships
+    this.#restUntilUs = new Array<number>(shards).fill(0)
+    this.#targets = Array.from({ length: shards }, () => ({ to: '', sinceUs: Number.POSITIVE_INFINITY }))
   }
 
   /** Node id of the one that should lead the shard; empty when there is none. */
@@ -67,15 +73,19 @@ export class Balance {
   /** Node id that people wish for, if that node can lead; empty otherwise. */
   wished(shard: number): string {
     const to = this.#options.view.wish(shard)?.value.to ?? ''
-    return to !== '' && this.#options.view.isAlive(to) && !this.#drains(this.#options.view.node(to)!.value)
-      ? to
-      : ''
+    return to !== '' && this.#canLead(to) ? to : ''
   }
 
   /** Node id that the shard is assigned to; empty when there are no nodes. */
   assigned(shard: number): string {
     this.#assign()
     return this.#assigned[shard] ?? ''
+  }
+
+  /** The nodes, or what this one wants, have changed: decides anew. */
+  reassign(): void {
+    this.#isCurrent = false
+    this.soon()
   }
 
   /** Decides in a moment, once, however often it is called. */
@@ -105,6 +115,7 @@ export class Balance {
     this.#due?.cancel()
     let nextUs = Number.POSITIVE_INFINITY
     for (let shard = 0; shard < this.#assigned.length; shard++) {
+      this.#seeTarget(shard)
       if (this.#changes.has(shard)) continue
       const atUs = this.#dueUs(shard)
       if (atUs === undefined) continue
@@ -134,16 +145,21 @@ export class Balance {
   }
 
   #movableUs(shard: number): number {
-    const { timing, view, isDraining } = this.#options
-    if (isDraining()) return (this.#drainsSinceUs ?? Number.POSITIVE_INFINITY) + timing.noticeMs * 1000
-    if (this.wished(shard) !== '') return view.wish(shard)!.seenUs + timing.noticeMs * 1000
-    return this.#stableSinceUs + timing.settleMs * 1000
+    const { timing, isDraining } = this.#options
+    const knownUs = this.#targets[shard]!.sinceUs + timing.noticeMs * 1000
+    if (isDraining())
+      return Math.max(knownUs, (this.#drainsSinceUs ?? Number.POSITIVE_INFINITY) + timing.noticeMs * 1000)
+    if (this.wished(shard) !== '') return knownUs
+    return Math.max(knownUs, this.#stableSinceUs + timing.settleMs * 1000)
   }
 
   #change(shard: number): void {
     const { leaderships, handover, lease, timing, onTrouble } = this.#options
     const giving = leaderships.held(shard) !== undefined
-    const change = giving ? handover.handOver(shard, () => this.#successor(shard)) : handover.take(shard)
+    const planned = this.wanted(shard)
+    const canFollow = () => planned !== lease().id && this.#canLead(planned) && this.#renews(planned)
+    const successor = () => (canFollow() ? planned : this.#successor(shard))
+    const change = giving ? handover.handOver(shard, successor) : handover.take(shard)
     const done = change
       .catch((error: unknown) => {
         // Those that stand by try again in a moment; the lease says if the engine stays away.
@@ -163,6 +179,19 @@ export class Balance {
     const self = this.#options.lease().id
     if (to !== '' && to !== self && this.#renews(to)) return to
     return this.#stopped ? '' : self
+  }
+
+  #canLead(id: string): boolean {
+    const { view } = this.#options
+    return view.isAlive(id) && !this.#drains(view.node(id)!.value)
+  }
+
+  #seeTarget(shard: number): void {
+    const target = this.#targets[shard]!
+    const to = this.wanted(shard)
+    if (to === target.to) return
+    target.to = to
+    target.sinceUs = this.#clock.monoUs()
   }
 
   #heldShards(): number[] {
@@ -185,6 +214,8 @@ export class Balance {
   }
 
   #assign(): void {
+    if (this.#isCurrent) return
+    this.#isCurrent = true
     const { view, leaderships } = this.#options
     const living = [...view.nodes()].map(({ value }) => value).filter(({ id }) => view.isAlive(id))
     const willing = living.filter((node) => !this.#drains(node))

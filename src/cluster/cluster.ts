@@ -15,6 +15,7 @@
  */
 import { type Clock, sleep } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
+import { Asking } from './asking.ts'
 import { Balance } from './balance.ts'
 import type { ClusterEvent } from './events.ts'
 import { Feed } from './feed.ts'
@@ -45,6 +46,7 @@ export class Cluster {
   readonly #handover: Handover
   readonly #balance: Balance
   readonly #looks: Looks
+  readonly #asking: Asking
   readonly #feed: Feed
   readonly #listeners = new Set<ClusterListener>()
   readonly #bell: Bell
@@ -103,6 +105,8 @@ export class Cluster {
       isDraining: () => this.#draining || this.#closing,
     })
     this.#looks = new Looks(clock, this.#timing.retryMs, (shard) => this.#handover.read(shard))
+    const isAbandoned = () => this.#abandoned
+    this.#asking = new Asking({ ...needs, balance: this.#balance, looks: this.#looks, isAbandoned })
     this.#feed = new Feed({
       ...needs,
       engine,
@@ -169,22 +173,8 @@ export class Cluster {
    * when this node should lead, and when its lease has lapsed, only the engine's word is good enough for naming another
    * node: so two never send a request back and forth. While `unreachable`, a node id, leads, somebody else is waited for.
    */
-  async leadWithin(slot: number, waitMs: number, sentHere = false, unreachable?: string): Promise<Lead> {
-    const shard = this.#shardOf[slot]!
-    const untilUs = this.#clock.monoUs() + waitMs * 1000
-    let lead = this.#leaderships.look(shard)
-    const mayBeBehind = sentHere || this.#balance.wanted(shard) === this.nodeId || !this.#lease.check()
-    if (lead.state === 'elsewhere' && mayBeBehind) {
-      if (!(await this.#looks.fresh(shard, waitMs))) return { state: 'nobody', shard, forMs: waitMs }
-      lead = this.#leaderships.look(shard)
-    }
-    while (lead.state === 'nobody' || (lead.state === 'elsewhere' && lead.node.id === unreachable)) {
-      const leftMs = (untilUs - this.#clock.monoUs()) / 1000
-      if (leftMs <= 0 || this.#abandoned) break
-      await within(this.#clock, leftMs, this.#leaderships.changed(shard)).catch(() => {})
-      lead = this.#leaderships.look(shard)
-    }
-    return lead
+  leadWithin(slot: number, waitMs: number, sentHere = false, unreachable?: string): Promise<Lead> {
+    return this.#asking.leadWithin(this.#shardOf[slot]!, waitMs, sentHere, unreachable)
   }
 
   /** Has `listener` told of this node's leaderships from now on. Returns what ends that. */
@@ -210,9 +200,13 @@ export class Cluster {
     this.#feed.hurry()
   }
 
-  /** Gives away every shard and takes none, or, `false`, takes part again. Resolves when the others can know. */
+  /**
+   * Gives away every shard and takes none, or, `false`, takes part again. Resolves when the others can know; rejects
+   * with UNKNOWN after a lease in which the engine has not answered: it stands nonetheless.
+   */
   async drain(draining = true): Promise<void> {
     this.#draining = draining
+    this.#balance.reassign()
     await this.#lease.renew()
     this.#balance.soon()
   }
@@ -232,12 +226,15 @@ export class Cluster {
   async close(): Promise<void> {
     if (this.#closing) return
     this.#closing = true
+    this.#balance.reassign()
     await within(this.#clock, this.#timing.ttlMs, this.#giveAllAway()).catch(() => {})
     this.#abandoned = true
     this.#bell.ring()
     const id = this.nodeId
-    await this.#lease.leave()
+    const left = this.#lease.leave()
+    // The lease is over: nothing is issued between that and the next line.
     this.#leaderships.dropAll()
+    await left
     this.#joined.resolve()
     await this.#feed.stop()
     this.#tell({ type: 'left', node: id })
@@ -296,7 +293,7 @@ export class Cluster {
       this.#joined.resolve()
     }
     this.#leaderships.wakeAll()
-    this.#balance.soon()
+    this.#balance.reassign()
   }
 
   #onDeath(by: string | undefined): void {
@@ -319,9 +316,10 @@ export class Cluster {
     const known = this.#view.node(id)
     if (known === undefined) this.#observer.forget(id)
     else this.#observer.observe([known])
+    if (known !== undefined && id === this.nodeId) this.#lease.notice(known.value)
     this.#leaderships.refreshNode(id)
     if (known?.value.deadBy !== undefined) for (const { onDead } of this.#listeners) onDead?.(known.value)
-    this.#balance.soon()
+    this.#balance.reassign()
   }
 
   #onShard(shard: number): void {

@@ -41,8 +41,6 @@ export type LeadershipListener = {
 
 type Mine = { readonly here: Here; readonly epoch: number; losingUs: number | undefined }
 
-type Signal = { readonly promise: Promise<void>; readonly resolve: () => void }
-
 /** See the invariants at the top of the file. */
 export class Leaderships {
   readonly #clock: Clock
@@ -52,7 +50,8 @@ export class Leaderships {
   readonly #mine: (Mine | undefined)[]
   /** Since when a shard has had no living leader, as far as is known. */
   readonly #vacantUs: (number | undefined)[]
-  readonly #signals = new Map<number, Signal>()
+  /** Those who wait for a change, by shard; each leaves when its own time is over. */
+  readonly #waiters: readonly Set<() => void>[]
 
   constructor(shards: number, clock: Clock, view: View, lease: () => Lease, listener: LeadershipListener) {
     this.#clock = clock
@@ -61,6 +60,7 @@ export class Leaderships {
     this.#listener = listener
     this.#mine = new Array<Mine | undefined>(shards).fill(undefined)
     this.#vacantUs = new Array<number | undefined>(shards).fill(clock.monoUs())
+    this.#waiters = Array.from({ length: shards }, () => new Set<() => void>())
   }
 
   /** How many shards there are. */
@@ -118,16 +118,23 @@ export class Leaderships {
     return this.#vacantUs[shard]
   }
 
-  /** Resolves when who leads the shard may have changed. */
-  changed(shard: number): Promise<void> {
-    const signal: Signal = this.#signals.get(shard) ?? Promise.withResolvers<void>()
-    this.#signals.set(shard, signal)
-    return signal.promise
+  /** Resolves when who leads the shard may have changed, or after `waitMs`. */
+  changed(shard: number, waitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const waiters = this.#waiters[shard]!
+      const wake = () => {
+        timer.cancel()
+        waiters.delete(wake)
+        resolve()
+      }
+      const timer = this.#clock.timer(waitMs, wake)
+      waiters.add(wake)
+    })
   }
 
   /** Wakes whoever waits for any shard. */
   wakeAll(): void {
-    for (const shard of [...this.#signals.keys()]) this.#wake(shard)
+    for (const shard of this.#waiters.keys()) this.#wake(shard)
   }
 
   /** The view of this shard's leadership, or of its holder, has changed. */
@@ -180,8 +187,6 @@ export class Leaderships {
   }
 
   #wake(shard: number): void {
-    const signal = this.#signals.get(shard)
-    this.#signals.delete(shard)
-    signal?.resolve()
+    for (const wake of [...this.#waiters[shard]!]) wake()
   }
 }

@@ -16,7 +16,7 @@
  *  5. Wall time that has run ahead of monotonic time by more than the margin since the renewal was sent means that
  *     the machine was suspended, with its monotonic clock. Nothing counts then but a renewal sent afterwards: a
  *     read alone would not do, for it says nothing about the moment after it.
- *  6. Listeners are told of a lapse before `check()` returns.
+ *  6. Listeners are told of a lapse before `check()` returns, and of the end at once; but for `leave`, whose caller knows.
  */
 import type { Clock, Timer } from '../base/clock.ts'
 import { describe, hasCode } from '../base/errors.ts'
@@ -116,13 +116,27 @@ export class Lease {
     return this.#carriedOut(1)
   }
 
-  /** Renews at once. Resolves when a renewal sent from now on is known to be carried out, or the lease is over. */
+  /**
+   * Renews at once. Resolves when a renewal sent from now on is known to be carried out, or the lease is over; rejects
+   * with UNKNOWN after the time of a lease, and goes on trying.
+   */
   renew(): Promise<void> {
     this.#bell.ring()
-    return this.#carriedOut(this.#beat + 1)
+    return within(this.#clock, this.#timing.ttlMs, this.#carriedOut(this.#beat + 1))
   }
 
-  /** Stops renewing and takes the record away, so that nobody waits for it to grow old. Lead nothing before. */
+  /**
+   * Somebody else's look at the own record has found this. If nothing that was sent from here could have left it so,
+   * the lease is over at once, not only at the next renewal: after an advance another node may lead already.
+   */
+  notice({ beat, deadBy }: NodeRecord): void {
+    if (!this.#over && !this.#isOwn(beat, deadBy)) this.#die(deadBy)
+  }
+
+  /**
+   * Stops renewing and takes the record away, so that nobody waits for it to grow old. The lease is over when this
+   * returns; listeners are not told, so the caller drops its leaderships in the same turn.
+   */
   async leave(): Promise<void> {
     this.#end()
     await this.#running
@@ -178,10 +192,14 @@ export class Lease {
     if (this.#over) return
     if (stored === undefined) return this.#die(undefined)
     const { beat, deadBy } = readNode(stored).value
-    const isOwn = deadBy === undefined && (beat === this.#carried || this.#sent.has(beat))
-    if (isOwn) return this.#carry(beat, stored)
+    if (this.#isOwn(beat, deadBy)) return this.#carry(beat, stored)
     this.#options.learn(stored)
     this.#die(deadBy)
+  }
+
+  /** Whether the record may be as this process has left it. */
+  #isOwn(beat: number, deadBy: string | undefined): boolean {
+    return deadBy === undefined && (beat === this.#carried || this.#sent.has(beat))
   }
 
   /** `beat` stands in the record. */
@@ -229,6 +247,7 @@ export class Lease {
   }
 
   #die(by: string | undefined): void {
+    if (this.#over) return
     this.#end()
     this.#options.onDeath(by)
   }

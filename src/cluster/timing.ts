@@ -22,8 +22,8 @@ export type Timing = {
   /** For how long the set of nodes must have been the same before a shard that somebody leads is moved. */
   readonly settleMs: number
   /**
-   * For how long a wish, or that a node drains, is known before anything is handed over because of it. Longer than
-   * `pollMs`, so that the successor knows too: one that did not would send back whoever is sent to it.
+   * For how long it is known who should lead a shard before it is handed over to that one. Longer than `pollMs`, so
+   * that the successor knows too: one that did not would send back whoever is sent to it.
    */
   readonly noticeMs: number
   /** The longest time that releases may take during a hand-over. */
@@ -38,10 +38,6 @@ export type TimingOptions = {
   readonly leaseTtlMs?: number | undefined
   /** As recorded; where nothing is, a tenth of the lease. */
   readonly marginMs?: number | undefined
-  /** Default: the lease. */
-  readonly settleMs?: number | undefined
-  /** Default 50 ms. */
-  readonly releaseMs?: number | undefined
 }
 
 /** Refuses what cannot work: CONFIG. */
@@ -59,9 +55,9 @@ export function timing(options: TimingOptions): Timing {
     pollMs: ttlMs / 6,
     retryMs: ttlMs / 20,
     graceMs: ttlMs / 3,
-    settleMs: options.settleMs ?? ttlMs,
+    settleMs: ttlMs,
     noticeMs: ttlMs / 5,
-    releaseMs: options.releaseMs ?? 50,
+    releaseMs: 50,
     forgetMs: Math.max(60_000, ttlMs * 20),
   }
 }

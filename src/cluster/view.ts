@@ -83,8 +83,8 @@ export class View {
     return this.#shards.get(this.#shardKeys[shard]!)
   }
 
-  /** Who shall lead the shard, and since when this is known, on the monotonic clock in µs. */
-  wish(shard: number): (Known<Wish> & { readonly seenUs: number }) | undefined {
+  /** Who shall lead the shard, if people wish for anybody. */
+  wish(shard: number): Known<Wish> | undefined {
     return this.#wishes.get(this.#wishKeys[shard]!)
   }
 

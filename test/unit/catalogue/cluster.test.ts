@@ -325,6 +325,45 @@ describe('a cluster', () => {
     assert.equal(other.engine.count('counter'), before + 1)
   })
 
+  it('gives back what is idle though a reserve of another generator takes too long', async () => {
+    const { leader, other, clock } = await created('sequence')
+    const busy = await leader.catalogue.create('busy', { kind: 'sequence' })
+    const names = Array.from({ length: 40 }, (_, at) => `g${at}`)
+    for (const name of names) {
+      await leader.catalogue.create(name, { kind: 'sequence' })
+      await draw(await leader.catalogue.open(name))
+    }
+    const held = leader.engine.hold('reserve')
+    void code(draw(busy))
+    await held.arrived
+    await leader.cluster.move(0, other.cluster.nodeId)
+    while (other.cluster.here(0) === undefined) await clock.pass(1)
+    held.letGo()
+    await settled()
+    for (const name of names)
+      assert.deepEqual(await draw(await other.catalogue.open(name)), [2n], `${name} has lost its tail`)
+  })
+
+  it('issues nothing any more from the moment at which a node takes its record away', async () => {
+    const { g, leader, clock } = await created('sequence', 10_000)
+    await draw(g)
+    // The renewal that tells of the leave comes so late that there is no time left for hand-overs.
+    leader.clusterEngine.always('write', 'unavailable')
+    const closing = leader.cluster.close()
+    await clock.pass(2500)
+    leader.clusterEngine.heal()
+    const held = leader.clusterEngine.hold('remove')
+    let isLeaving = false
+    void held.arrived.then(() => {
+      isLeaving = true
+    })
+    while (!isLeaving) await clock.pass(10)
+    assert.equal(tryNext(g), undefined)
+    held.letGo()
+    await clock.pass(100)
+    await closing
+  })
+
   it('leaves behind what cannot be given back in time', async () => {
     const { g, leader, other, clock } = await created('sequence')
     await draw(g)

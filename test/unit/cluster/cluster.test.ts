@@ -157,10 +157,10 @@ describe('an engine that has forgotten', () => {
   it('ends the leadership of a node that has not noticed, before anybody follows it', async () => {
     const { nodes, clock, a, b } = await two()
     const slot = slotLedBy(a)
-    const here = a.cluster.here(slot)
     const id = a.cluster.nodeId
     await new MemoryEngine(nodes.store).advance(1n, mendShards())
-    assert.notEqual(a.cluster.here(slot), here)
+    await clock.pass(1)
+    assert.equal(a.cluster.here(slot), undefined, 'not even under the epoch that it has been raised to')
     await clock.pass(1200)
     assert.equal(a.cluster.here(slot), undefined)
     assert.notEqual(a.cluster.nodeId, id)
@@ -274,6 +274,46 @@ describe('a shard', () => {
     assert.equal(nodes.store.records.has(wishKey(shard!)), false)
   })
 
+  it('goes to nobody who cannot know yet: also an old wish counts only from when it can be granted', async () => {
+    const { clock, a, b } = await two()
+    const [shard] = a.leads()
+    await a.cluster.move(shard!, b.cluster.nodeId)
+    await clock.pass(10_000)
+    assert.ok(b.leads().includes(shard!))
+    void b.cluster.drain()
+    await clock.pass(10_000)
+    assert.ok(a.leads().includes(shard!))
+    void b.cluster.drain(false)
+    await clock.pass(500)
+    assert.ok(a.leads().includes(shard!), 'the wish is seconds old, but not that b can lead')
+    await clock.pass(300)
+    assert.ok(b.leads().includes(shard!))
+  })
+
+  it('goes to whom it was stopped for, though somebody better came meanwhile', async () => {
+    const { clock, a, b, nodes } = await two()
+    const c = await nodes.start('c:1')
+    await clock.pass(10_000)
+    const [shard] = a.leads()
+    const givenBack = Promise.withResolvers<void>()
+    let isStopped = false
+    a.cluster.listen({
+      onLosing: () => {
+        isStopped = true
+        return givenBack.promise
+      },
+    })
+    await a.cluster.move(shard!, b.cluster.nodeId)
+    while (!isStopped) await clock.pass(1)
+    await a.cluster.move(shard!, c.cluster.nodeId)
+    await clock.pass(20)
+    givenBack.resolve()
+    await clock.pass(20)
+    assert.ok(b.leads().includes(shard!))
+    await clock.pass(1000)
+    assert.ok(c.leads().includes(shard!))
+  })
+
   it('cannot be moved to who is not there, nor to one that drains', async () => {
     const { clock, a, b } = await two()
     await assert.rejects(a.cluster.move(0, 'nobody'), /no living node nobody/)
@@ -330,6 +370,17 @@ describe('leaving', () => {
     void b.cluster.drain(false)
     await clock.pass(leaseMs + 1000)
     assert.deepEqual(shares(a, b), [3, 3])
+  })
+
+  it('says that the others do not know yet when the engine is away, and stands', async () => {
+    const { clock, a, b } = await two()
+    b.engine.always('any', 'unavailable')
+    const drained = assert.rejects(b.cluster.drain(), { code: 'UNKNOWN' })
+    await clock.pass(leaseMs)
+    await drained
+    b.engine.heal()
+    await clock.pass(2000)
+    assert.deepEqual(shares(a, b), [6, 0])
   })
 
   it('keeps shards led where all nodes drain', async () => {

@@ -213,4 +213,21 @@ describe('a lease', () => {
     assert.equal(await engine.read(nodeKey('n1')), undefined)
     assert.equal(held.check(), false)
   })
+
+  it('is over at once when its record is seen as nobody here has left it, and not for what is under way', async () => {
+    const { held, clock, engine, told, record } = await started()
+    held.notice((await record()).value)
+    const write = engine.hold('write')
+    await clock.pass(1000)
+    await write.arrived
+    const { value } = await record()
+    held.notice({ ...value, beat: value.beat + 1 })
+    assert.equal(held.check(), true)
+    held.notice({ ...value, beat: 0 })
+    assert.equal(held.check(), false)
+    assert.deepEqual(told, ['resumed', 'died by undefined'])
+    write.letGo()
+    await settled()
+    assert.deepEqual(told, ['resumed', 'died by undefined'], 'once')
+  })
 })

@@ -1,0 +1,56 @@
+/**
+ * Who leads a shard, for those who can wait for the answer.
+ *
+ * Invariants
+ *  1. Another node is named from this node's view only where that cannot send anybody back and forth: not to who was
+ *     sent here by another node, not while this node should lead by itself, and not after its lease has lapsed. Then
+ *     only what the engine says after the question counts.
+ *  2. Everybody is answered after the time that they gave, and a moment.
+ */
+import type { Clock } from '../base/clock.ts'
+import type { Balance } from './balance.ts'
+import type { Lead, Leaderships } from './leadership.ts'
+import type { Lease } from './lease.ts'
+import type { Looks } from './looks.ts'
+
+/** What is needed to answer. */
+export type AskingOptions = {
+  readonly clock: Clock
+  readonly lease: () => Lease
+  readonly leaderships: Leaderships
+  readonly balance: Balance
+  readonly looks: Looks
+  /** Whether to wait no more: this process is about to end. */
+  readonly isAbandoned: () => boolean
+}
+
+/** See the invariants at the top of the file. */
+export class Asking {
+  readonly #options: AskingOptions
+
+  constructor(options: AskingOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Waits up to `waitMs` for somebody to lead. `sentHere`: another node said that this one does. While `unreachable`,
+   * a node id, leads, somebody else is waited for.
+   */
+  async leadWithin(shard: number, waitMs: number, sentHere: boolean, unreachable?: string): Promise<Lead> {
+    const { clock, lease, leaderships, balance, looks, isAbandoned } = this.#options
+    const untilUs = clock.monoUs() + waitMs * 1000
+    let lead = leaderships.look(shard)
+    const mayBeBehind = sentHere || balance.wanted(shard) === lease().id || !lease().check()
+    if (lead.state === 'elsewhere' && mayBeBehind) {
+      if (!(await looks.fresh(shard, waitMs))) return { state: 'nobody', shard, forMs: waitMs }
+      lead = leaderships.look(shard)
+    }
+    while (lead.state === 'nobody' || (lead.state === 'elsewhere' && lead.node.id === unreachable)) {
+      const leftMs = (untilUs - clock.monoUs()) / 1000
+      if (leftMs <= 0 || isAbandoned()) break
+      await leaderships.changed(shard, leftMs)
+      lead = leaderships.look(shard)
+    }
+    return lead
+  }
+}
