@@ -4,8 +4,11 @@
  * Invariants
  *  1. Requests leave in the order in which they were asked, many at a time; replies come back in that order.
  *  2. No request is sent twice. One whose reply got lost is answered with UNKNOWN: its id, if it drew one, is a gap.
- *  3. Whatever happens every request is answered, `timeoutMs` after it was asked and a sweep later at the latest.
- *  4. Requests of one turn of the event loop leave in one write.
+ *  3. Whatever happens every request is answered, `timeoutMs` after it was asked at the latest.
+ *  4. One that is told so keeps its place until its reply comes, which nobody gets: each reply belongs to the oldest
+ *     place. Those that keep a place are the oldest, `#overdue` of them, and count as waiting.
+ *  5. It ends by itself when nothing has arrived for `timeoutMs` while the oldest place is that old; not sooner.
+ *  6. Requests of one turn of the event loop leave in one write.
  */
 import { connect, type Socket } from 'node:net'
 import type { Clock, Timer } from '../base/clock.ts'
@@ -40,16 +43,21 @@ export class ForwardLink {
   readonly #options: LinkOptions
   readonly #socket: Socket
   readonly #cutter = new ReplyCutter()
+  /** In the order of the requests. The first `#overdue` have been answered already, and hold a place. */
   readonly #waiting: Waiting[] = []
+  #overdue = 0
+  /** When something arrived last. */
+  #heardUs: number
   readonly #unsent = new Output()
   #flushing = false
   #connected = false
   #ended = false
-  #sweep: Timer | undefined
+  #timer: Timer | undefined
 
   constructor(options: LinkOptions) {
     const { host, port, greetings } = options
     this.#options = options
+    this.#heardUs = options.clock.monoUs()
     this.#socket = connect({ host, port, noDelay: true, keepAlive: true })
     this.#socket.on('connect', () => {
       this.#connected = true
@@ -62,7 +70,7 @@ export class ForwardLink {
 
   /**
    * Sends a request; resolves to the reply as it came, an error's too. Rejects with `Unreachable` when it was not sent,
-   * UNKNOWN when it was and the reply is lost, BUSY when too many wait.
+   * UNKNOWN when it was and the reply is lost or late, BUSY when too many wait.
    */
   ask(request: Uint8Array): Promise<PassedOn> {
     if (this.#ended) return Promise.reject(this.#unreachable('the connection has gone'))
@@ -73,7 +81,7 @@ export class ForwardLink {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ sinceUs: this.#options.clock.monoUs(), resolve, reject })
       this.#send(request)
-      if (this.#sweep === undefined) this.#sweepSoon()
+      if (this.#timer === undefined) this.#watch()
     })
   }
 
@@ -103,21 +111,26 @@ export class ForwardLink {
   }
 
   #receive(chunk: Buffer): void {
+    this.#heardUs = this.#options.clock.monoUs()
     try {
-      for (const reply of this.#cutter.push(chunk)) this.#waiting.shift()?.resolve(new PassedOn(reply))
+      for (const reply of this.#cutter.push(chunk)) this.#answerOldest(reply)
     } catch (error) {
       this.#end(describe(error))
     }
   }
 
+  #answerOldest(reply: Buffer): void {
+    const oldest = this.#waiting.shift()
+    if (this.#overdue > 0) this.#overdue--
+    else oldest?.resolve(new PassedOn(reply))
+  }
+
   #end(reason: string): void {
     if (this.#ended) return
     this.#ended = true
-    this.#sweep?.cancel()
+    this.#timer?.cancel()
     this.#socket.destroy()
-    const error = this.#connected
-      ? new FahaoError('UNKNOWN', `the leader at ${this.#address} did not answer (${reason}); retry`)
-      : this.#unreachable(reason)
+    const error = this.#connected ? this.#unknown(reason) : this.#unreachable(reason)
     for (const { reject } of this.#waiting.splice(0)) reject(error)
     this.#options.onEnd()
   }
@@ -126,15 +139,36 @@ export class ForwardLink {
     return new Unreachable(this.#address, reason)
   }
 
-  #sweepSoon(): void {
+  #unknown(reason: string): FahaoError {
+    return new FahaoError('UNKNOWN', `the leader at ${this.#address} did not answer (${reason}); retry`)
+  }
+
+  /** Sets the timer for the next moment at which a request may be overdue, or the link silent for too long. */
+  #watch(): void {
     const { clock, timeoutMs } = this.#options
-    this.#sweep = clock.timer(timeoutMs / 4, () => {
-      this.#sweep = undefined
-      const oldest = this.#waiting[0]
-      if (oldest === undefined) return
-      if (clock.monoUs() - oldest.sinceUs >= timeoutMs * 1000) this.#end(`nothing for ${timeoutMs} ms`)
-      else this.#sweepSoon()
+    const next = this.#waiting[this.#overdue]
+    let sinceUs = next?.sinceUs ?? Number.POSITIVE_INFINITY
+    if (this.#overdue > 0) sinceUs = Math.min(sinceUs, this.#heardUs)
+    if (sinceUs === Number.POSITIVE_INFINITY) return
+    const leftMs = timeoutMs - (clock.monoUs() - sinceUs) / 1000
+    this.#timer = clock.timer(Math.ceil(leftMs), () => {
+      this.#timer = undefined
+      this.#expire()
     })
+  }
+
+  #expire(): void {
+    const { clock, timeoutMs } = this.#options
+    const dueUs = clock.monoUs() - timeoutMs * 1000
+    const oldest = this.#waiting[0]
+    if (oldest !== undefined && oldest.sinceUs <= dueUs && this.#heardUs <= dueUs) {
+      return this.#end(`nothing for ${timeoutMs} ms`)
+    }
+    for (let next = this.#waiting[this.#overdue]; next !== undefined && next.sinceUs <= dueUs; ) {
+      next.reject(this.#unknown(`no reply for ${timeoutMs} ms`))
+      next = this.#waiting[++this.#overdue]
+    }
+    this.#watch()
   }
 }
 

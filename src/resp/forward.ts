@@ -167,7 +167,11 @@ export class RespForwarder {
       links = new Map()
       this.#links.set(address, links)
     }
-    const link = links.get(kind) ?? this.#newLink(address, protocol, rounds, () => links.delete(kind))
+    const onEnd = () => {
+      links.delete(kind)
+      if (links.size === 0) this.#links.delete(address)
+    }
+    const link = links.get(kind) ?? this.#newLink(address, protocol, rounds, onEnd)
     links.set(kind, link)
     return link
   }
