@@ -233,6 +233,34 @@ describe('a timestamp', () => {
     assert.equal((await process.engine.counter('generators/t')).bound, bound)
   })
 
+  it('goes on above a floor that somebody else has raised to what it holds, and gives back nothing below', async () => {
+    const process = await openTimestamp()
+    await process.draw()
+    const { bound } = await process.engine.counter('generators/t')
+    const floor = Number(bound / 4096n)
+    await (await openTimestamp(process)).moveTo(floor)
+    await process.clock.pass(horizonMs / 2)
+    const [last] = await process.draw()
+    assert.ok(process.timeOf(last!) < floor)
+    await settled()
+    assert.ok((await process.engine.counter('generators/t')).bound > bound)
+    const [id] = await process.draw()
+    assert.equal(process.timeOf(id!), floor)
+    await process.close()
+    assert.ok((await process.engine.counter('generators/t')).bound > bound)
+    assert.ok(process.timestamp.released > 0)
+  })
+
+  it('gives nothing back under a move of its own, when somebody else came before it', async () => {
+    const process = await openTimestamp()
+    await process.draw()
+    const { bound } = await process.engine.counter('generators/t')
+    await (await openTimestamp(process)).moveTo(Number(bound / 4096n))
+    await process.moveTo(process.unit() + 5)
+    await process.close()
+    assert.equal((await process.engine.counter('generators/t')).bound, bound)
+  })
+
   it('goes on when somebody has advanced the counter by an odd number', async () => {
     const process = await openTimestamp({
       horizonMs: 0,

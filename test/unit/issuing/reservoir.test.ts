@@ -413,6 +413,24 @@ describe('a reservoir', () => {
     assert.equal((await behind)[0], 15n)
   })
 
+  it('moves once after the other, also when both have waited for the same refill', async () => {
+    const process = await startCounter()
+    await draw(process, 10)
+    const held = process.engine.hold('reserve')
+    const waiting = draw(process, 1)
+    await held.arrived
+    const seal = process.engine.hold('reserve')
+    const moving = [process.reservoir.moveTo(30n), process.reservoir.moveTo(20n)]
+    held.letGo()
+    assert.deepEqual(await waiting, [11n])
+    await seal.arrived
+    await settled()
+    assert.equal(process.engine.count('reserve'), 3)
+    seal.letGo()
+    await Promise.all(moving)
+    assert.deepEqual(await draw(process, 1), [31n])
+  })
+
   it('does not move after it has closed, and closes after it has moved', async () => {
     const process = await startCounter()
     await draw(process, 1)
