@@ -1,0 +1,164 @@
+/** Counters over a store that is restored, and whose answers are lost, at the very moment that matters. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { systemClock } from '../../../../src/base/clock.ts'
+import { FahaoError } from '../../../../src/base/errors.ts'
+import type { KeyValue } from '../../../../src/engine/etcd/api.ts'
+import { encodeCounter } from '../../../../src/engine/etcd/counter-steps.ts'
+import { Counters } from '../../../../src/engine/etcd/counters.ts'
+import type { State } from '../../../../src/engine/etcd/state.ts'
+import type { Change, Committed, Store } from '../../../../src/engine/etcd/store.ts'
+import { settled } from '../../fake-clock.ts'
+import { mine } from './stores.ts'
+
+/** What several processes share: counters at revisions, in an era. */
+class Shared {
+  readonly #kvs = new Map<string, KeyValue>()
+  revision = 7n
+  era = 1n
+  /** Befalls the next commit after it was carried out. */
+  loses = false
+  /** Waited for by the next read, after it has read. */
+  delay: Promise<void> | undefined
+  commits = 0
+
+  get state(): State {
+    return { store: 's', cluster: 'c', phase: 'open', note: '', eras: [{ id: this.era, after: 0n }] }
+  }
+
+  /** Puts a counter there as a restored snapshot and the advance after it have left it. */
+  restore(revision: bigint, bound: bigint): void {
+    this.era++
+    this.revision = revision - 1n
+    this.put(bound)
+  }
+
+  /** Puts a counter there as nobody of us has. */
+  put(bound: bigint): void {
+    const counter = { bound, fence: 0n, incarnation: 1n, version: 2n ** 32n }
+    this.#put(Buffer.from('a'), encodeCounter(counter))
+  }
+
+  /** A process with this store open; it knows of the present era. */
+  open(): Counters {
+    const store = {
+      keys: { counter: (name: string) => Buffer.from(name) },
+      history: { known: this },
+      hindrance: '',
+      newCall: () => ({ deadlineUs: Number.POSITIVE_INFINITY, writes: false, sent: false }),
+      read: (ranges: Parameters<Store['read']>[0]) => this.#read(ranges),
+      commit: (plan: () => Change | undefined) => this.#commit(plan),
+      doubt(reason: string) {
+        throw new FahaoError('REGRESSED', reason)
+      },
+    }
+    return new Counters(store as unknown as Store, systemClock, 1000)
+  }
+
+  async #read([range]: Parameters<Store['read']>[0]) {
+    const { state, revision, delay } = this
+    const found = [this.#at(range!.key)]
+    await delay
+    return { state, revision, found }
+  }
+
+  async #commit(plan: () => Change | undefined): Promise<Committed | undefined> {
+    const change = plan()
+    if (change === undefined) return undefined
+    this.commits++
+    const { key, modRevision } = change.compare[0]!
+    const found = this.#at(key)
+    if (BigInt(found.kvs[0]?.modRevision ?? 0) !== BigInt(modRevision))
+      return { done: false, state: this.state, found: [found] }
+    for (const write of change.writes) if ('put' in write) this.#put(write.put.key, write.put.value)
+    if (this.loses) {
+      this.loses = false
+      throw new FahaoError('UNKNOWN', 'no answer')
+    }
+    return { done: true, revision: this.revision }
+  }
+
+  #at(key: Buffer) {
+    const kv = this.#kvs.get(key.toString())
+    return { header: null, kvs: kv ? [kv] : [], more: false, count: kv ? '1' : '0' }
+  }
+
+  #put(key: Buffer, value: Buffer): void {
+    this.revision++
+    this.#kvs.set(key.toString(), { key, value, createRevision: '1', modRevision: String(this.revision) })
+  }
+}
+
+describe('a counter of a store that was restored and advanced', () => {
+  it('is not taken for the one that was lost, although it stands at the very revision', async () => {
+    const store = new Shared()
+    const [one, other] = [store.open(), store.open()]
+    await one.reserve('a', mine)
+    const { revision } = store
+    assert.equal((await other.reserve('a', mine)).end, 20n)
+    store.restore(revision, 1000n)
+    store.commits = 0
+    assert.equal((await one.reserve('a', mine)).start, 1000n)
+    assert.equal(store.commits, 2)
+    assert.equal((await one.reserve('a', mine)).start, 1010n)
+    assert.equal(store.commits, 3)
+  })
+
+  it('is not taken for one that was only read, either', async () => {
+    const store = new Shared()
+    const [one, other] = [store.open(), store.open()]
+    await other.reserve('a', mine)
+    assert.equal((await one.read('a')).bound, 10n)
+    store.restore(store.revision, 1000n)
+    assert.equal((await one.reserve('a', mine)).start, 1000n)
+  })
+
+  it('is not forgotten over a read of the lost one that comes late', async () => {
+    const store = new Shared()
+    const process = store.open()
+    for (let each = 0; each < 20; each++) await process.reserve('a', mine)
+    const late = Promise.withResolvers<void>()
+    store.delay = late.promise
+    const read = process.read('a')
+    await settled()
+    store.restore(9n, 1000n)
+    assert.equal((await process.reserve('a', mine)).start, 1000n)
+    late.resolve()
+    assert.equal((await read).bound, 200n)
+    store.commits = 0
+    assert.equal((await process.reserve('a', mine)).start, 1010n)
+    assert.equal(store.commits, 1)
+  })
+
+  it('begins above what this process holds, when it was not raised that far', async () => {
+    const store = new Shared()
+    const process = store.open()
+    for (let each = 0; each < 20; each++) await process.reserve('a', mine)
+    store.restore(store.revision, 50n)
+    assert.equal((await process.reserve('a', mine)).start, 200n)
+  })
+})
+
+describe('a release without an answer', () => {
+  const lost = { code: 'UNKNOWN' }
+
+  it('may have been carried out, so that a bound as low as that is no loss', async () => {
+    const store = new Shared()
+    const process = store.open()
+    const { version } = await process.reserve('a', mine)
+    store.loses = true
+    await assert.rejects(process.release('a', version, 4n, mine), lost)
+    assert.equal((await process.reserve('a', mine)).start, 4n)
+  })
+
+  it('cannot have been, when this process has reserved since: a low bound is a loss then', async () => {
+    const store = new Shared()
+    const process = store.open()
+    const { version } = await process.reserve('a', mine)
+    await process.reserve('a', mine)
+    store.loses = true
+    await assert.rejects(process.release('a', version, 4n, mine), lost)
+    store.put(12n)
+    await assert.rejects(process.reserve('a', mine), { code: 'REGRESSED' })
+  })
+})
