@@ -22,8 +22,11 @@ class Shared {
   delay: Promise<void> | undefined
   commits = 0
 
+  /** How many eras those who have it open are behind, until their next commit. */
+  behind = 0n
+
   get state(): State {
-    return { store: 's', cluster: 'c', phase: 'open', note: '', eras: [{ id: this.era, after: 0n }] }
+    return stateIn(this.era)
   }
 
   /** Puts a counter there as a restored snapshot and the advance after it have left it. */
@@ -39,11 +42,18 @@ class Shared {
     this.#put(Buffer.from('a'), encodeCounter(counter))
   }
 
-  /** A process with this store open; it knows of the present era. */
+  /** A process with this store open. */
   open(): Counters {
+    const eraKnown = () => this.era - this.behind
     const store = {
       keys: { counter: (name: string) => Buffer.from(name) },
-      history: { known: this },
+      history: {
+        known: {
+          get state() {
+            return stateIn(eraKnown())
+          },
+        },
+      },
       hindrance: '',
       newCall: () => ({ deadlineUs: Number.POSITIVE_INFINITY, writes: false, sent: false }),
       read: (ranges: Parameters<Store['read']>[0]) => this.#read(ranges),
@@ -63,6 +73,8 @@ class Shared {
   }
 
   async #commit(plan: () => Change | undefined): Promise<Committed | undefined> {
+    if (this.behind > 0n) plan()
+    this.behind = 0n
     const change = plan()
     if (change === undefined) return undefined
     this.commits++
@@ -87,6 +99,10 @@ class Shared {
     this.revision++
     this.#kvs.set(key.toString(), { key, value, createRevision: '1', modRevision: String(this.revision) })
   }
+}
+
+function stateIn(era: bigint): State {
+  return { store: 's', cluster: 'c', phase: 'open', note: '', eras: [{ id: era, after: 0n }] }
 }
 
 describe('a counter of a store that was restored and advanced', () => {
@@ -128,6 +144,16 @@ describe('a counter of a store that was restored and advanced', () => {
     store.commits = 0
     assert.equal((await process.reserve('a', mine)).start, 1010n)
     assert.equal(store.commits, 1)
+  })
+
+  it('is not missed by who has read of it before having heard of the advance', async () => {
+    const store = new Shared()
+    const process = store.open()
+    await process.reserve('a', mine)
+    store.restore(store.revision + 5n, 1000n)
+    store.behind = 1n
+    await process.read('a')
+    assert.equal((await process.reserve('a', mine)).start, 1000n)
   })
 
   it('begins above what this process holds, when it was not raised that far', async () => {
