@@ -1,0 +1,113 @@
+/** A release that overtakes a reserve of the same process on its way: only the order of statements is made here. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { OwnCounters } from '../../../../src/engine/sql/counters.ts'
+import { History, type State } from '../../../../src/engine/sql/history.ts'
+import type { Ask, Row } from '../../../../src/engine/sql/link.ts'
+import type { Dialect, ReleaseArguments, ReserveArguments } from '../../../../src/engine/sql/statements.ts'
+import { FakeClock } from '../../fake-clock.ts'
+
+const mine = { incarnation: 1n }
+const state: State = {
+  lineage: 'one',
+  pulse: 1n,
+  revision: 1n,
+  lastWriteUs: 0,
+  suspect: undefined,
+  server: 's',
+  identity: 's',
+}
+const stateRow: Row = {
+  lineage: 'one',
+  pulse: '1',
+  revision: '1',
+  last_write_us: '0',
+  suspect: null,
+  server: 's',
+  identity: 's',
+}
+
+function setUp() {
+  let last = -1n
+  let version = 0n
+  const row = (done: Row): Row[] => [
+    { ...stateRow, last: `${last}`, fence: '0', incarnation: '1', version: `${version}`, ...done },
+  ]
+  const carryOut: Record<string, () => Row[]> = {}
+  let commands = 0
+  const command = (answer: () => Row[]) => {
+    const text = `${commands++}`
+    carryOut[text] = answer
+    return { text }
+  }
+  const dialect = {
+    reserve: ({ size, held }: ReserveArguments) =>
+      command(() => {
+        if (last < held.end - 1n) return row({})
+        last += size
+        version++
+        return row({ done_last: `${last}`, done_version: `${version}` })
+      }),
+    release: ({ version: expected, from }: ReleaseArguments) =>
+      command(() => {
+        if (version !== expected) return row({})
+        last = from - 1n
+        version++
+        return row({ done_version: `${version}` })
+      }),
+    suspect: () => command(() => []),
+  }
+  const told: string[] = []
+  const history = new History(
+    {
+      clock: new FakeClock(),
+      mark: () => ({ text: 'mark' }),
+      onRegressed: (reason) => told.push(reason),
+      onAdvanced: () => {},
+    },
+    state,
+  )
+  const ask: Ask = async ({ text }) => carryOut[text]?.() ?? []
+  const counters = new OwnCounters(dialect as unknown as Dialect, history)
+  const forget = (bound: bigint) => {
+    last = bound - 1n
+  }
+  return { counters, ask, told, forget }
+}
+
+/** Sends its first statement only when it is let go. */
+function held(ask: Ask): { readonly ask: Ask; readonly letGo: () => void } {
+  const gone = Promise.withResolvers<void>()
+  return {
+    ask: async (command) => {
+      await gone.promise
+      return ask(command)
+    },
+    letGo: gone.resolve,
+  }
+}
+
+describe('a reserve that a release of the same process has overtaken', () => {
+  it('begins where the release went back to, and misses nothing', async () => {
+    const { counters, ask, told } = setUp()
+    const old = await counters.reserve(ask, 'a', { size: 100n, ...mine })
+    const slow = held(ask)
+    const next = counters.reserve(slow.ask, 'a', { size: 10n, ...mine })
+    assert.equal(await counters.release(ask, 'a', old, 40n, mine), true)
+    slow.letGo()
+    assert.deepEqual(await next, { start: 40n, end: 50n, version: 3n })
+    assert.deepEqual(told, [])
+  })
+
+  it('is refused all the same when the bound is below what was given back', async () => {
+    const { counters, ask, told, forget } = setUp()
+    const old = await counters.reserve(ask, 'a', { size: 100n, ...mine })
+    const slow = held(ask)
+    const next = counters.reserve(slow.ask, 'a', { size: 10n, ...mine })
+    await counters.release(ask, 'a', old, 40n, mine)
+    forget(20n)
+    slow.letGo()
+    await assert.rejects(next, { code: 'REGRESSED' })
+    assert.equal(told.length, 1)
+  })
+})
