@@ -5,9 +5,11 @@
  *  1. A request that was sent on is answered here or not at all: it never goes on from here.
  *  2. A request is sent a second time only when the first node said that it does not lead. One whose answer got lost
  *     is told UNKNOWN, and an id that it drew is a gap.
+ *  3. Whatever happens a request is settled `timeoutMs` after it was asked at the latest, wherever it waits.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as sendRequest } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { type Clock, systemClock } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { Moved, type MovedDetails } from '../base/moved.ts'
 import { answerHere, sendToLeader, Unreachable } from '../commands/cluster-hop.ts'
@@ -22,13 +24,21 @@ const requestHeaders = ['accept', 'authorization', 'content-type'] as const
 const answerHeaders = ['cache-control', 'content-type', 'fahao-error', 'location', 'retry-after'] as const
 const socketsMax = 256
 
-/** Has requests that `app`'s handlers refuse as MOVED answered by the leader. Call it before any route is added. */
-export function forwardMoved(app: FastifyInstance, cluster: ClusterView, timeoutMs: number): void {
+/**
+ * Has requests that `app`'s handlers refuse as MOVED answered by the leader, within `timeoutMs` each time one is sent
+ * on. Call it before any route is added.
+ */
+export function forwardMoved(
+  app: FastifyInstance,
+  cluster: ClusterView,
+  timeoutMs: number,
+  clock: Clock = systemClock,
+): void {
   const agent = new Agent({ keepAlive: true, maxSockets: socketsMax })
-  const way: Way = { agent, timeoutMs, underWay: new Map() }
+  const way: Way = { agent, clock, timeoutMs, underWay: new Map() }
   const unfollow = cluster.listen({
     onDead({ http }) {
-      for (const sent of way.underWay.get(http ?? '') ?? []) sent.destroy(new Error('it was declared dead'))
+      for (const end of way.underWay.get(http ?? '') ?? []) end('it was declared dead')
     },
   })
   app.addHook('onClose', async () => {
@@ -68,10 +78,14 @@ function hopping(
 
 type Way = {
   readonly agent: Agent
+  readonly clock: Clock
   readonly timeoutMs: number
-  /** Requests that wait for an answer, by the address of the node that owes it. */
-  readonly underWay: Map<string, Set<ClientRequest>>
+  /** What ends the requests that wait for an answer, by the address of the node that owes it. */
+  readonly underWay: Map<string, Set<End>>
 }
+
+/** Settles a request that has not been answered. */
+type End = (reason: unknown) => void
 
 /** What the leader has answered. */
 class Answer {
@@ -114,40 +128,62 @@ async function sendOn(
   return ask(way, http, request, goneSignal(reply))
 }
 
-function ask(
-  { agent, timeoutMs, underWay }: Way,
-  leader: string,
-  request: FastifyRequest,
-  signal: AbortSignal,
-): Promise<Answer> {
+function ask(way: Way, leader: string, request: FastifyRequest, signal: AbortSignal): Promise<Answer> {
+  const { agent, clock, timeoutMs } = way
   const { host, port } = addressOf(leader)
   const body = bodyOf(request)
   return new Promise((resolve, reject) => {
-    const headers: Record<string, string | number> = {
-      [mark]: '1',
-      'content-length': Buffer.byteLength(body),
-    }
-    for (const name of requestHeaders) {
-      const value = request.headers[name]
-      if (value !== undefined) headers[name] = value
-    }
     const { method, url: path } = request
-    const sent = sendRequest({ agent, host, port, method, path, headers, signal, timeout: timeoutMs })
+    const headers = headersFor(request, body)
+    const sent = sendRequest({ agent, host, port, method, path, headers, signal })
     const connected = watchConnection(sent)
-    const ofLeader = underWay.get(leader) ?? new Set()
-    underWay.set(leader, ofLeader.add(sent))
-    sent.on('close', () => ofLeader.delete(sent))
-    const fail = (error: unknown) => reject(failure(leader, connected(), error))
-    sent.on('timeout', () => sent.destroy(new Error(`nothing for ${timeoutMs} ms`)))
-    sent.on('error', fail)
+    const settle = () => {
+      deadline.cancel()
+      forget()
+    }
+    // While it waits for a connection the agent tells of nothing that happens to it, not even that it was destroyed.
+    const end: End = (reason) => {
+      settle()
+      reject(failure(leader, connected(), reason))
+      sent.destroy()
+    }
+    const forget = remember(way, leader, end)
+    const deadline = clock.timer(timeoutMs, () => {
+      end(sent.socket ? `no answer for ${timeoutMs} ms` : `no connection became free for ${timeoutMs} ms`)
+    })
+    sent.on('error', end)
     sent.on('response', (head) => {
       const chunks: Buffer[] = []
       head.on('data', (chunk: Buffer) => chunks.push(chunk))
-      head.on('end', () => resolve(new Answer(head, Buffer.concat(chunks))))
-      head.on('error', fail)
+      head.on('end', () => {
+        settle()
+        resolve(new Answer(head, Buffer.concat(chunks)))
+      })
+      head.on('error', end)
     })
     sent.end(body)
   })
+}
+
+/** Lists a request among those under way; returns what takes it off again. */
+function remember({ underWay }: Way, leader: string, end: End): () => void {
+  const ofLeader = underWay.get(leader) ?? new Set()
+  underWay.set(leader, ofLeader.add(end))
+  return () => {
+    if (ofLeader.delete(end) && ofLeader.size === 0) underWay.delete(leader)
+  }
+}
+
+function headersFor(request: FastifyRequest, body: string): Record<string, string | number> {
+  const headers: Record<string, string | number> = {
+    [mark]: '1',
+    'content-length': Buffer.byteLength(body),
+  }
+  for (const name of requestHeaders) {
+    const value = request.headers[name]
+    if (value !== undefined) headers[name] = value
+  }
+  return headers
 }
 
 /** Whether the leader may have seen the request. */

@@ -2,10 +2,14 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
+import fastify from 'fastify'
+import { type Clock, systemClock } from '../../../src/base/clock.ts'
+import type { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { ClusterListener } from '../../../src/cluster/options.ts'
 import type { NodeRecord } from '../../../src/cluster/records.ts'
 import type { ClusterView } from '../../../src/commands/context.ts'
+import { forwardMoved } from '../../../src/http/forward.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import type { CompatName } from '../../../src/node/compat-settings.ts'
 import { fakeNode } from './fake-node.ts'
@@ -186,7 +190,7 @@ describe('a request for a generator that is led elsewhere', () => {
     const silent = await listening(t)
     const reached = once(silent, 'connection')
     const other = await start(t)
-    const leader = `127.0.0.1:${(silent.address() as { port: number }).port}`
+    const leader = addressOf(silent)
     other.follows(leader)
     const asked = other.post('/v1/generators/order/next')
     await once((await reached)[0] as Socket, 'data')
@@ -200,12 +204,115 @@ describe('a request for a generator that is led elsewhere', () => {
   test('waits for a leader that says nothing only so long, and tells that the outcome is unknown', async (t) => {
     const silent = await listening(t)
     const other = await start(t, { timeoutMs: 100 })
-    other.follows(`127.0.0.1:${(silent.address() as { port: number }).port}`)
+    other.follows(addressOf(silent))
     const answer = await other.post('/v1/generators/order/next')
     assert.equal(answer.status, 503)
     assert.equal(((await answer.json()) as { code: string }).code, 'UNKNOWN')
   })
 })
+
+describe('the time for an answer', () => {
+  test('runs also while a request waits for a connection; nothing was sent then, and another node may be asked', async (t) => {
+    const silent = await listening(t)
+    const received: string[] = []
+    silent.on('connection', (socket: Socket) => {
+      socket.on('data', (chunk: Buffer) =>
+        received.push(...(/(?<=generators.)\w+/.exec(chunk.toString()) ?? [])),
+      )
+    })
+    const leader = await start(t)
+    const node = await forwarding(t, silent)
+    const held = Array.from({ length: 256 }, () => node.draw('held'))
+    while (received.length < held.length) await new Promise(setImmediate)
+    const queued = node.draw('order')
+    while (node.timers.length <= held.length) await new Promise(setImmediate)
+    assert.deepEqual(node.elsewhere, [])
+    node.timers.at(-1)!()
+    while (node.elsewhere.length === 0) await new Promise(setImmediate)
+    for (const fire of node.timers.slice(0, held.length)) fire()
+    assert.deepEqual(new Set(await Promise.all(held)), new Set(['UNKNOWN']))
+    // The agent goes through its queue in order: what is asked now arrives after what was given up.
+    const last = node.draw('last')
+    while (!received.includes('last')) await new Promise(setImmediate)
+    assert.ok(!received.includes('order'))
+    node.timers.at(-1)!()
+    assert.equal(await last, 'UNKNOWN')
+    node.another.resolve(leader.address)
+    assert.equal(await queued, '{"ids":["1"]}\n')
+    assert.equal(node.elsewhere.length, 1)
+  })
+
+  test('hears at once that a leader was declared dead while it waits for a connection', async (t) => {
+    const silent = await listening(t)
+    const leader = await start(t)
+    const node = await forwarding(t, silent)
+    const held = Array.from({ length: 257 }, () => node.draw('held'))
+    while (node.timers.length < held.length) await new Promise(setImmediate)
+    const last = node.draw('order')
+    while (node.timers.length <= held.length) await new Promise(setImmediate)
+    node.isDead()
+    node.another.resolve(leader.address)
+    assert.match(await last, /"ids"/)
+    await Promise.all(held)
+  })
+
+  test('is not lengthened by an answer that comes in drops', async (t) => {
+    const dripping = await listening(t)
+    dripping.on('connection', (socket: Socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n')
+      const drip = () => {
+        if (socket.destroyed) return
+        socket.write('x')
+        systemClock.timer(10, drip)
+      }
+      socket.once('data', drip)
+    })
+    const other = await start(t, { timeoutMs: 100 })
+    other.follows(addressOf(dripping))
+    const answer = await other.post('/v1/generators/order/next')
+    assert.equal(((await answer.json()) as { code: string }).code, 'UNKNOWN')
+  })
+})
+
+/** A node that holds `silent` for the leader, and waits for `another` where it is not reached. A test fires its timers. */
+async function forwarding(t: TestContext, silent: Server) {
+  const timers: (() => void)[] = []
+  const clock: Clock = {
+    ...systemClock,
+    timer(_, callback) {
+      timers.push(callback)
+      return { cancel() {} }
+    },
+  }
+  const http = addressOf(silent)
+  const elsewhere: string[] = []
+  const another = Promise.withResolvers<string>()
+  let onDead: ClusterListener['onDead']
+  const cluster = {
+    async leadWithin(_slot: number, _waitMs: number, _sentHere: boolean, unreachable: string) {
+      elsewhere.push(unreachable)
+      return { state: 'elsewhere', node: nodeAt(await another.promise) }
+    },
+    listen(listener: ClusterListener) {
+      onDead = listener.onDead
+      return () => {}
+    },
+  } as unknown as ClusterView
+  const app = fastify()
+  forwardMoved(app, cluster, 5000, clock)
+  app.post('/v1/generators/:name/next', () => {
+    throw new Moved({ node: nodeAt(http).id, slot: 1234, resp: undefined, http })
+  })
+  app.setErrorHandler((error: FahaoError, _, reply) => reply.send(error.code))
+  t.after(() => app.close())
+  const draw = async (name: string) =>
+    (await app.inject({ method: 'POST', url: `/v1/generators/${name}/next` })).body
+  return { timers, elsewhere, another, draw, isDead: () => onDead?.({ http } as NodeRecord) }
+}
+
+function addressOf(server: Server): string {
+  return `127.0.0.1:${(server.address() as { port: number }).port}`
+}
 
 /** A server that takes connections and says nothing. */
 async function listening(t: TestContext): Promise<Server> {
