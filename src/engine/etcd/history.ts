@@ -2,7 +2,8 @@
  * Whether the etcd that answers is the one that answered before: none restored from a snapshot, none put in its place.
  *
  * Invariants
- *  1. The highest revision seen is compared with answers to calls that were sent after it was seen.
+ *  1. An answer is compared with what was known when its call was sent. One that comes late, from before an advance that
+ *     has been accepted meanwhile, proves nothing, and changes nothing that is known.
  *  2. What was found wrong stays so until an advance has begun a new era of the store.
  */
 import type { Header } from './api.ts'
@@ -10,6 +11,9 @@ import { present, type State } from './state.ts'
 
 /** A state, and the revision at which it was written: 0 when there is none. */
 export type Known = { readonly state: State; readonly revision: bigint }
+
+/** How far a history had come at a moment, as far as was known then. */
+export type Seen = { readonly era: bigint; readonly revision: bigint }
 
 /** A revision that no key has. */
 const never = -1n
@@ -26,7 +30,7 @@ export class History {
     // While somebody advances it, it may not be written to by who has only just come.
     this.#known = known.state.phase === 'advancing' ? { ...known, revision: never } : known
     this.#seen = 0n
-    this.heed(header, known, 0n)
+    this.heed(header, known, { era: 0n, revision: 0n })
   }
 
   /** The state as this process accepts it. */
@@ -34,9 +38,9 @@ export class History {
     return this.#known
   }
 
-  /** The highest revision so far: note it before a call is sent. */
-  get seen(): bigint {
-    return this.#seen
+  /** How far it has come: note it before a call is sent. */
+  get seen(): Seen {
+    return { era: this.#era, revision: this.#seen }
   }
 
   /** Why nothing may be written, when this history is not the one that it was. */
@@ -45,7 +49,8 @@ export class History {
   }
 
   /** Looks at an answer that carried no state: the state was seen to be unchanged in the same step. */
-  hear(header: Header, seenBefore: bigint): void {
+  hear(header: Header, seenBefore: Seen): void {
+    if (seenBefore.era !== this.#era) return
     this.#wrong ??= this.#contradiction(header, this.#known.state, seenBefore)
     this.#grow(header)
   }
@@ -54,7 +59,7 @@ export class History {
    * Looks at an answer that carried the state; undefined: there is none. Whether somebody else has advanced the store,
    * which this process accepts.
    */
-  heed(header: Header, found: Known | undefined, seenBefore: bigint): boolean {
+  heed(header: Header, found: Known | undefined, seenBefore: Seen): boolean {
     if (found === undefined) {
       this.#wrong ??= 'its state is gone: the keys were removed, or another etcd was put in its place'
       return false
@@ -63,6 +68,7 @@ export class History {
       this.accept(found, header)
       return true
     }
+    if (present(found.state).id < this.#era && seenBefore.era < this.#era) return false
     const wrong = this.#contradiction(header, found.state, seenBefore)
     if (wrong !== undefined) {
       this.#wrong ??= wrong
@@ -88,6 +94,10 @@ export class History {
     this.#wrong ??= reason
   }
 
+  get #era(): bigint {
+    return present(this.#known.state).id
+  }
+
   #grow(header: Header): void {
     const revision = BigInt(header.revision)
     if (this.#wrong === undefined && revision > this.#seen) this.#seen = revision
@@ -98,21 +108,20 @@ export class History {
     if (found.phase !== 'open' || found.cluster !== header.clusterId) return false
     const { state } = this.#known
     const era = present(found).id
-    if (era <= present(state).id) return false
+    if (era <= this.#era) return false
     if (found.store === state.store) return this.#observed === undefined || era > present(this.#observed).id
     return this.#observed?.store === found.store && era > present(this.#observed).id
   }
 
-  #contradiction(header: Header, found: State, seenBefore: bigint): string | undefined {
+  #contradiction(header: Header, found: State, seenBefore: Seen): string | undefined {
     const { state } = this.#known
     if (found.phase === 'suspect') return found.note
     if (found.store !== state.store) return 'another store was put in the place of the one that was here'
     if (found.phase === 'open' && found.cluster !== header.clusterId)
       return `this etcd (cluster ${header.clusterId}) is a copy of the one that was here (cluster ${found.cluster})`
-    if (present(found).id < present(state).id)
-      return 'an older copy was put in place, from before the last advance'
-    if (BigInt(header.revision) < seenBefore)
-      return `an older copy was put in place: it is at revision ${header.revision}, after ${seenBefore} was acknowledged`
+    if (present(found).id < this.#era) return 'an older copy was put in place, from before the last advance'
+    if (BigInt(header.revision) < seenBefore.revision)
+      return `an older copy was put in place: it is at revision ${header.revision}, after ${seenBefore.revision} was acknowledged`
     return undefined
   }
 }

@@ -22,7 +22,7 @@ import {
   unchanged,
 } from './api.ts'
 import type { Call, Cluster } from './cluster.ts'
-import type { History, Known } from './history.ts'
+import type { History, Known, Seen } from './history.ts'
 import type { Keys } from './keys.ts'
 import { decodeState, encodeState, type State } from './state.ts'
 
@@ -183,7 +183,7 @@ export class Store {
     return writes.length > 0 && this.#clock.monoUs() - this.#notedUs >= noteEveryUs
   }
 
-  #carriedOut({ header }: TxnResponse, { writes }: Change, seenBefore: bigint, noted: boolean): Committed {
+  #carriedOut({ header }: TxnResponse, { writes }: Change, seenBefore: Seen, noted: boolean): Committed {
     if (noted) this.#notedUs = this.#clock.monoUs()
     this.history.hear(header, seenBefore)
     this.#heed()
@@ -213,7 +213,7 @@ export class Store {
   }
 
   /** An answer has carried this state. */
-  #look(header: Header, found: Known | undefined, seenBefore: bigint): void {
+  #look(header: Header, found: Known | undefined, seenBefore: Seen): void {
     const advanced = this.history.heed(header, found, seenBefore)
     this.#heed()
     if (advanced) this.#options.onAdvanced?.()
