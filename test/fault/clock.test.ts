@@ -151,7 +151,7 @@ async function restartCampaign(t: TestContext, workerId: string): Promise<void> 
 }
 
 function firstAfterMs(load: Load, generator: string, fromUs: number): number {
-  const first = load.journal(generator).replies.find(({ receivedUs }) => receivedUs > fromUs)!
+  const first = [...load.journal(generator).replies].find(({ receivedUs }) => receivedUs > fromUs)!
   return (first.receivedUs - fromUs) / 1000
 }
 

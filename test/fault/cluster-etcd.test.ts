@@ -121,7 +121,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
     await etcd.start()
     const backUs = nowUs()
     const from = journal.replies.length
-    await eventually('strict ids do not come back', async () => journal.replies[from])
+    await eventually('strict ids do not come back', async () => journal.replies.at(from))
     const backMs = (nowUs() - backUs) / 1000
     t.diagnostic(
       `strict ids for ${((lastUs - beganUs) / 1000).toFixed(0)} ms more, back after ${backMs.toFixed(0)} ms`,

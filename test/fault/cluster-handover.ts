@@ -5,20 +5,23 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Cluster } from 'ioredis'
 import { judge, roundsOf } from './campaign.ts'
 import type { ClusterEngine } from './cluster-engines.ts'
-import { type FollowingAsk, FollowingLoad } from './cluster-load.ts'
+import { type FollowingAsk, FollowingLoad, longestWaitMs } from './cluster-load.ts'
 import { connectTo, eventually, startCluster, type TestCluster } from './cluster-nodes.ts'
 import { figuresOf } from './figures.ts'
 import type { Journal } from './journal.ts'
 import { nowUs } from './load.ts'
+import { startPuller } from './pulled.ts'
 
 const strict = ['order', 'stamp']
-/** One without pause, beside the library's; the others leave the machine time for those that hand over. */
+/** Beside the puller and the library, who do not pause, these leave the machine time for those that hand over. */
 const asks: readonly FollowingAsk[] = [
-  { generator: 'order', command: ['INCR', 'order'] },
   ...Array<FollowingAsk>(3).fill({ generator: 'order', command: ['INCR', 'order'], restMs: 1 }),
   { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 20], restMs: 1 },
   { generator: 'stamp', command: ['ID.NEXT', 'stamp'], restMs: 1 },
 ]
+
+/** From and until, in µs. */
+type Time = readonly [fromUs: number, toUs: number]
 
 /** The campaign: by moves, and every fifth time by demoting the node. */
 export async function handOvers(t: TestContext, name: string, engine: ClusterEngine, short: number) {
@@ -29,33 +32,36 @@ export async function handOvers(t: TestContext, name: string, engine: ClusterEng
   await cluster.create('stamp', 'timestamp')
   const load = new FollowingLoad(t, cluster.ports)
   load.start(asks)
+  const puller = startPuller(t, cluster.ports, load.journal('order'), 'order', 'INCR', 'order')
   const library = pullWithLibrary(cluster, load.journal('order'))
   await pause(500)
-  const waitsMs = { moves: [] as number[], demotions: [] as number[] }
+  const times = { moves: [] as Time[], demotions: [] as Time[] }
   for (let round = 0; round < rounds; round++) {
     const fromUs = nowUs()
     const way = round % 5 === 2 ? 'demotions' : 'moves'
     await (way === 'moves' ? moveOn(cluster) : demote(cluster))
     await pause(150)
-    waitsMs[way].push(load.longestWaitMs(fromUs, nowUs()))
+    times[way].push([fromUs, nowUs()])
   }
-  await Promise.all([load.stop(), library.stop()])
+  const [pulled] = await Promise.all([puller.stop(), load.stop(), library.stop()])
+  const longestMs = ([fromUs, toUs]: Time) => longestWaitMs(pulled.waits, fromUs, toUs)
   const { replies } = load.journal('order')
-  for (const [way, ms] of Object.entries(waitsMs))
-    t.diagnostic(`${name}: longest wait of each of ${ms.length} ${way}: ${figuresOf(ms)} ms`)
+  for (const [way, all] of Object.entries(times))
+    t.diagnostic(`${name}: longest wait in each of ${all.length} ${way}: ${figuresOf(all.map(longestMs))} ms`)
   t.diagnostic(`as servers tell it: ${toldBy(cluster)}`)
   t.diagnostic(`ioredis: longest wait ${library.longestMs().toFixed(0)} ms, ${library.count()} ids`)
-  t.diagnostic(`${load.redirects} redirects, at most ${load.longestChase} in a row`)
-  t.diagnostic(`sequence: ${jumpsIn(load.journal('order'))} gaps in ${replies.length} replies`)
+  const longestChase = Math.max(load.longestChase, pulled.longestChase)
+  t.diagnostic(`${load.redirects + pulled.redirects} redirects, at most ${longestChase} in a row`)
+  t.diagnostic(`sequence: ${load.journal('order').jumps()} gaps in ${replies.length} replies`)
   judge(t, load, strict, { name: `hand-overs on ${name}`, rounds })
-  assert.deepEqual([...load.errorTexts.values()], [], 'errors that raw clients saw')
+  assert.deepEqual([...load.errorTexts.values(), ...pulled.errors], [], 'errors that raw clients saw')
   assert.deepEqual(library.errors, [], 'errors that ioredis saw')
-  assert.equal(load.lostLinks, 0, 'connections that ended')
-  assert.ok(load.longestChase <= 2, `${load.longestChase} redirects in a row`)
+  assert.equal(load.lostLinks + pulled.lostLinks, 0, 'connections that ended')
+  assert.ok(longestChase <= 2, `${longestChase} redirects in a row`)
   // What is in hand comes back at nearly every hand-over; a slow machine may lose the time that it has for one.
-  assert.ok(jumpsIn(load.journal('order')) <= Math.ceil(rounds / 2), 'tails are given back')
+  assert.ok(load.journal('order').jumps() <= Math.ceil(rounds / 2), 'tails are given back')
   // Loose, for machines that tests share: the figures are in the report.
-  const all = [...waitsMs.moves, ...waitsMs.demotions]
+  const all = [...times.moves, ...times.demotions].map(longestMs)
   assert.ok(Math.max(...all) < 2000, `${figuresOf(all)} ms`)
 }
 
@@ -113,12 +119,6 @@ function pullWithLibrary(cluster: TestCluster, journal: Journal) {
       await running
     },
   }
-}
-
-/** How often ids are missing between two that were acknowledged. */
-function jumpsIn(journal: Journal): number {
-  const ids = journal.replies.flatMap((reply) => reply.ids).sort((a, b) => (a < b ? -1 : 1))
-  return ids.filter((id, at) => at > 0 && id > ids[at - 1]! + 1n).length
 }
 
 /** What the logs say of the time in which nobody could issue. */

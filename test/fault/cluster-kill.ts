@@ -34,7 +34,7 @@ export async function kills(t: TestContext, name: string, engine: ClusterEngine,
     await leader.server.kill()
     const from = journal.replies.length
     const first = await eventually('nobody took over', async () =>
-      journal.replies.slice(from).find(({ sentUs }) => sentUs > killedUs),
+      [...journal.replies.since(from)].find(({ sentUs }) => sentUs > killedUs),
     )
     recoveriesMs.push((first.receivedUs - killedUs) / 1000)
     await leader.server.start()

@@ -24,7 +24,7 @@ export type FollowingAsk = Ask & {
 }
 
 /** How long one id took to get, all in all. */
-type Wait = { readonly generator: string; readonly wantedUs: number; readonly receivedUs: number }
+export type Wait = { readonly generator: string; readonly wantedUs: number; readonly receivedUs: number }
 
 const slowUs = 5000
 let clients = 0
@@ -83,14 +83,9 @@ export class FollowingLoad {
     clearTimeout(late)
   }
 
-  /** The longest wait of those that overlap a time, in ms; 0 where none was slow. */
+  /** See the function of this name. */
   longestWaitMs(fromUs: number, toUs: number, generator?: string): number {
-    let longestUs = 0
-    for (const { generator: name, wantedUs, receivedUs } of this.waits) {
-      if (receivedUs < fromUs || wantedUs > toUs || (generator ?? name) !== name) continue
-      longestUs = Math.max(longestUs, receivedUs - wantedUs)
-    }
-    return longestUs / 1000
+    return longestWaitMs(this.waits, fromUs, toUs, generator)
   }
 
   async #run(pull: Pull): Promise<void> {
@@ -198,4 +193,19 @@ class Pull {
     this.#links.set(port, link)
     return link
   }
+}
+
+/** The longest of those waits that overlap a time, in ms; 0 where none was slow. */
+export function longestWaitMs(
+  waits: readonly Wait[],
+  fromUs: number,
+  toUs: number,
+  generator?: string,
+): number {
+  let longestUs = 0
+  for (const { generator: name, wantedUs, receivedUs } of waits) {
+    if (receivedUs < fromUs || wantedUs > toUs || (generator ?? name) !== name) continue
+    longestUs = Math.max(longestUs, receivedUs - wantedUs)
+  }
+  return longestUs / 1000
 }

@@ -143,7 +143,7 @@ describe('a cluster of three nodes', { timeout }, () => {
       await pause(50)
       await create(name, kind)
       const from = load.journal(name).replies.length
-      await eventually(`${name} is not issued again`, async () => load.journal(name).replies[from + 20])
+      await eventually(`${name} is not issued again`, async () => load.journal(name).replies.at(from + 20))
     }
     await load.stop()
     await Promise.all(clients.map((client) => client.close()))

@@ -73,7 +73,7 @@ async function oneStop(cluster: TestCluster, load: FollowingLoad, store: Engine)
   const stoppedUs = nowUs()
   const from = journal.replies.length
   const first = await eventually('nobody took over', async () =>
-    journal.replies.slice(from).find(({ sentUs }) => sentUs > stoppedUs),
+    [...journal.replies.since(from)].find(({ sentUs }) => sentUs > stoppedUs),
   )
   const successor = await cluster.untilLed('order', others[0])
   assert.notEqual(successor, zombie)

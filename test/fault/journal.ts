@@ -3,6 +3,8 @@
  * Times are microseconds of one monotonic clock, that of the process that plays the clients.
  */
 
+import { ReplyLog } from './reply-log.ts'
+
 /** One acknowledged reply: ids in the order of the reply. */
 export type Acknowledged = {
   readonly ids: readonly bigint[]
@@ -16,18 +18,16 @@ export type Acknowledged = {
 
 /** Everything acknowledged for one generator. */
 export class Journal {
-  readonly replies: Acknowledged[] = []
-  #count = 0
+  readonly replies = new ReplyLog()
   #highest = -1n
 
   add(reply: Acknowledged): void {
     this.replies.push(reply)
-    this.#count += reply.ids.length
     for (const id of reply.ids) if (id > this.#highest) this.#highest = id
   }
 
   get count(): number {
-    return this.#count
+    return this.replies.idCount
   }
 
   /** −1 when there is none. */
@@ -37,7 +37,7 @@ export class Journal {
 
   /** Ids that were acknowledged twice. */
   repeated(): bigint[] {
-    const sorted = this.#sorted()
+    const sorted = this.replies.sortedIds()
     const found: bigint[] = []
     for (let at = 1; at < sorted.length; at++) if (sorted[at] === sorted[at - 1]) found.push(sorted[at]!)
     return found
@@ -48,7 +48,7 @@ export class Journal {
    * larger id. Empty is what `sequence` and `timestamp` promise.
    */
   outOfOrder(): string[] {
-    const points = this.replies.flatMap(({ ids, sentUs, receivedUs }) =>
+    const points = [...this.replies].flatMap(({ ids, sentUs, receivedUs }) =>
       ids.map((id) => ({ id, sentUs, receivedUs })),
     )
     points.sort((a, b) => (a.id < b.id ? 1 : -1))
@@ -90,7 +90,7 @@ export class Journal {
 
   /** How long requests took that were sent in this time, the shortest first, in ms. */
   latenciesMs(fromUs: number, toUs: number): number[] {
-    return this.replies
+    return [...this.replies]
       .filter(({ sentUs }) => sentUs >= fromUs && sentUs <= toUs)
       .map(({ sentUs, receivedUs }) => (receivedUs - sentUs) / 1000)
       .sort((a, b) => a - b)
@@ -98,14 +98,13 @@ export class Journal {
 
   /** How many values between the lowest and the highest were never acknowledged. */
   gaps(): bigint {
-    const sorted = this.#sorted()
+    const sorted = this.replies.sortedIds()
     return sorted.length === 0 ? 0n : sorted.at(-1)! - sorted[0]! + 1n - BigInt(sorted.length)
   }
 
-  #sorted(): BigUint64Array {
-    const all = new BigUint64Array(this.#count)
-    let at = 0
-    for (const { ids } of this.replies) for (const id of ids) all[at++] = id
-    return all.sort()
+  /** How often values are missing between two that were acknowledged. */
+  jumps(): number {
+    const sorted = this.replies.sortedIds()
+    return sorted.filter((id, at) => at > 0 && id > sorted[at - 1]! + 1n).length
   }
 }

@@ -56,7 +56,9 @@ describe('two processes on one file', () => {
     }
     assert.deepEqual([...ordered.errorTexts.values(), ...shuffled.errorTexts.values()], [])
     assert.deepEqual(shuffled.journal('shuffled').repeated(), [])
-    const nodes = ordered.journal('snowflake').replies.map(({ ids }) => decode(layouts.twitter, ids[0]!).node)
+    const nodes = [...ordered.journal('snowflake').replies].map(
+      ({ ids }) => decode(layouts.twitter, ids[0]!).node,
+    )
     assert.deepEqual([...new Set(nodes)].sort(), [0, 1], 'each has a worker id of its own')
     judge(t, ordered, [], { name: 'two processes on one file', rounds })
   })
