@@ -2,7 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
-import { readWorker, workerRecords } from '../issuing/worker.ts'
+import { readWorker, workerRecords } from '../issuing/worker-records.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import { generatorKey, type StoredGenerator } from './stored.ts'
 

@@ -1,6 +1,6 @@
 /** What becomes of worker ids' records in a store that has forgotten writes. */
 import type { Mend } from '../engine/engine.ts'
-import { readWorker, workerPrefix } from './worker.ts'
+import { readWorker, workerPrefix } from './worker-records.ts'
 
 /**
  * Longer than a process that still runs on what was forgotten can have time in hand: 1.25 of the default lead, and

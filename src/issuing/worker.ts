@@ -15,29 +15,12 @@
  *     somebody else's is the claim over.
  */
 
-import { describe, FahaoError, hasCode } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
+import { othersKey, readWorker, recordKey, type WorkerRecord, workerRecords } from './worker-records.ts'
 
-/** Where worker ids are recorded. */
-export const workerPrefix = 'workers/'
-/** Stands for all ids without a record, so that an advance closes these as well. */
-const othersKey = `${workerPrefix}others`
 const nobody: WorkerRecord = { owner: '', holder: 'nobody', epoch: 0, boundUs: 0, exclusive: false }
-
-/** A worker id's record. */
-export type WorkerRecord = {
-  /** Node id of the holder, new at each start of a process. */
-  readonly owner: string
-  /** For people: `host:pid` of the holder. */
-  readonly holder: string
-  /** How often the id has been claimed. */
-  readonly epoch: number
-  /** Time below this, in Unix µs, may have been used. */
-  readonly boundUs: number
-  /** The holder was the only process on this store. */
-  readonly exclusive: boolean
-}
 
 /** How a node gets its worker id. */
 export type WorkerOptions = {
@@ -60,7 +43,6 @@ const aheadLeads = 1.25
 /** At least this much time is claimed beyond what is asked for, in µs, so that a saturated node writes rarely. */
 const spareUs = 1_000_000
 const claimTries = 100
-const pageSize = 1000
 const poolMax = 65_536
 
 type Held = { readonly id: number; readonly startUs: number; version: bigint; record: WorkerRecord }
@@ -316,35 +298,6 @@ export class Worker {
   }
 }
 
-function recordKey(id: number): string {
-  return `${workerPrefix}${id}`
-}
-
 function describeLead(us: number): string {
   return `${Math.ceil(us / 1_000_000)} s`
-}
-
-/** The records of all worker ids that were ever claimed. */
-export async function workerRecords(engine: Engine): Promise<StoredRecord[]> {
-  const records: StoredRecord[] = []
-  for (;;) {
-    const after = records.at(-1)?.key
-    const page = await engine.list(workerPrefix, { ...(after !== undefined && { after }), limit: pageSize })
-    records.push(...page)
-    if (page.length < pageSize) return records
-  }
-}
-
-/** What a record of a worker id says; ENGINE when it cannot be read. */
-export function readWorker(stored: StoredRecord): WorkerRecord {
-  try {
-    const record = JSON.parse(stored.value) as WorkerRecord
-    if (!Number.isSafeInteger(record.boundUs)) throw new TypeError('boundUs is no whole number')
-    return record
-  } catch (error) {
-    throw new FahaoError(
-      'ENGINE',
-      `the record ${stored.key} cannot be read (${describe(error)}); restore or remove it`,
-    )
-  }
 }

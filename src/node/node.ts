@@ -45,6 +45,8 @@ export interface FahaoNode {
   readonly server: ServerView
   /** Worker id of this node's snowflakes; undefined until one was needed. */
   readonly workerId: number | undefined
+  /** How many worker ids of the store are taken, at the last look; undefined where that is not known. */
+  workerIdsTaken(): number | undefined
   /** Its part in a cluster; undefined: it stands alone. */
   readonly membership: Membership | undefined
   /** Takes part in the cluster, if there is one, from when on others can reach it. Resolves when it does. */

@@ -11,6 +11,7 @@ import type { Engine, Mend } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import { mendWorkers } from '../issuing/mend-workers.ts'
 import { Worker } from '../issuing/worker.ts'
+import { WorkerCensus } from '../issuing/worker-census.ts'
 import { type Config, settingsText } from './config.ts'
 import { type EngineCall, TimedEngine } from './engine-calls.ts'
 import { Failover } from './failover.ts'
@@ -118,6 +119,7 @@ function wire(
   { clock, engine, timeline, worker, catalogue, runId, failover, listeners, membership }: Parts,
 ): FahaoNode {
   const transports: Transport[] = []
+  const census = new WorkerCensus(engine, timeline)
   let closing: Promise<void> | undefined
   const server: ServerView = {
     version,
@@ -145,6 +147,7 @@ function wire(
     get workerId() {
       return worker.id < 0 ? undefined : worker.id
     },
+    workerIdsTaken: () => census.taken(),
     attach: (transport) => transports.push(transport),
     membership,
     join: async () => membership?.join(),

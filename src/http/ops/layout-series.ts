@@ -1,5 +1,6 @@
-/** How long each layout in use lasts. */
+/** How long each layout in use lasts, and for how many nodes. */
 import type { Generator } from '../../catalogue/catalogue.ts'
+import type { Definition } from '../../catalogue/definition.ts'
 import { timeEndUs } from '../../ids/layout.ts'
 import { formatLayout, parseLayout } from '../../ids/layout-text.ts'
 import { layouts } from '../../ids/presets.ts'
@@ -20,10 +21,23 @@ export type LayoutEnd = {
 
 /** The layouts of these generators, each once. `nowUs`: Unix µs. */
 export function layoutEnds(generators: Iterable<Generator>, nowUs: number): LayoutEnd[] {
-  const texts = new Set<string>()
-  for (const { definition } of generators) if (definition.layout !== undefined) texts.add(definition.layout)
-  return [...texts].map((text) => ({
-    layout: presetNames.get(text) ?? text,
-    seconds: (Number(timeEndUs(parseLayout(text))) - nowUs) / 1_000_000,
+  return layoutsOf(generators, () => true).map(({ name, layout }) => ({
+    layout: name,
+    seconds: (Number(timeEndUs(layout)) - nowUs) / 1_000_000,
   }))
+}
+
+/** How many worker ids fit into each layout of these generators that has some. */
+export function layoutWorkers(generators: Iterable<Generator>): { layout: string; workers: number }[] {
+  return layoutsOf(generators, ({ kind }) => kind === 'snowflake').map(({ name, layout }) => ({
+    layout: name,
+    workers: 2 ** layout.nodeBits,
+  }))
+}
+
+function layoutsOf(generators: Iterable<Generator>, isWanted: (definition: Definition) => boolean) {
+  const texts = new Set<string>()
+  for (const { definition } of generators)
+    if (definition.layout !== undefined && isWanted(definition)) texts.add(definition.layout)
+  return [...texts].map((text) => ({ name: presetNames.get(text) ?? text, layout: parseLayout(text) }))
 }

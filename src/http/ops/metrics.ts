@@ -13,7 +13,7 @@ import type { Generator } from '../../catalogue/catalogue.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import type { Operation } from '../operation.ts'
 import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
-import { layoutEnds } from './layout-series.ts'
+import { layoutEnds, layoutWorkers } from './layout-series.ts'
 
 /** Generators with series of their own, unless told otherwise. */
 const defaultSeriesMax = 200
@@ -92,6 +92,21 @@ export class Metrics {
       'The worker id of this node’s snowflakes; none before the first.',
       [],
       () => (node.workerId === undefined ? [] : [[{}, node.workerId]]),
+    )
+    this.#gauge(
+      'fahao_worker_ids_taken',
+      'Worker ids of the store that are held, or rest after their holder’s end, at the last look; on nodes that have one.',
+      [],
+      () => {
+        const taken = node.workerId === undefined ? undefined : node.workerIdsTaken()
+        return taken === undefined ? [] : [[{}, taken]]
+      },
+    )
+    this.#gauge(
+      'fahao_layout_worker_ids',
+      'How many worker ids a layout of snowflakes in use has room for.',
+      ['layout'],
+      () => layoutWorkers(this.#generators).map(({ layout, workers }) => [{ layout }, workers]),
     )
     const help = 'How long until the time field of a layout in use is full.'
     this.#gauge('fahao_layout_exhaustion_seconds', help, ['layout'], () =>

@@ -249,6 +249,7 @@ export function fakeNode(): FakeNode {
       sessions: () => [],
     },
     workerId: 7,
+    workerIdsTaken: () => undefined as number | undefined,
     regressions: 0,
     onEngineCall: (listener: (call: EngineCall) => void) => void engineListeners.push(listener),
     engineListeners,

@@ -98,6 +98,17 @@ describe('metrics', () => {
     assert.equal(value('fahao_exhaustion_seconds{generator="idle"}'), Number.NaN)
   })
 
+  test('tell how many worker ids are taken, and how many each layout of snowflakes has room for', async () => {
+    const { node, catalogue, scrape } = start()
+    catalogue.add('event', { kind: 'snowflake' })
+    catalogue.add('stamp', { kind: 'timestamp' })
+    node.workerIdsTaken = () => 12
+    const lines = await scrape()
+    assert.ok(lines.includes('fahao_worker_ids_taken 12'))
+    const rooms = lines.filter((line) => line.startsWith('fahao_layout_worker_ids{'))
+    assert.deepEqual(rooms, ['fahao_layout_worker_ids{layout="twitter"} 1024'])
+  })
+
   test('escape names, so that none can forge a line', async () => {
     const { catalogue, scrape } = start()
     catalogue.add('a"}1\\b', { kind: 'segment' })

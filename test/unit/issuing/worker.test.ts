@@ -4,9 +4,11 @@ import { hasCode } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { mendWorkers } from '../../../src/issuing/mend-workers.ts'
-import { readWorker, Worker, workerPrefix, workerRecords } from '../../../src/issuing/worker.ts'
+import { Worker } from '../../../src/issuing/worker.ts'
+import { WorkerCensus } from '../../../src/issuing/worker-census.ts'
+import { readWorker, workerPrefix, workerRecords } from '../../../src/issuing/worker-records.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
-import { FakeClock } from '../fake-clock.ts'
+import { FakeClock, settled } from '../fake-clock.ts'
 
 const second = 1_000_000
 const lead = 600 * second
@@ -326,5 +328,29 @@ describe('a worker id whose writes have no answer', () => {
     const node = start()
     node.store.records.set('workers/0', { key: 'workers/0', value: '{"owner":1}', version: 1n })
     await assert.rejects(node.secure(), /ENGINE|workers\/0 cannot be read/)
+  })
+})
+
+describe('the census of worker ids', () => {
+  it('counts what is held or rests, from a look that the question before has begun', async () => {
+    const first = start()
+    const second = start({ store: first.store, clock: first.clock })
+    const census = new WorkerCensus(first.engine, first.timeline)
+    await first.secure()
+    await second.secure()
+    assert.equal(census.taken(), undefined)
+    await settled()
+    assert.equal(census.taken(), 2)
+    await second.worker.release()
+    assert.equal(census.taken(), 2, 'a look is good for ten seconds')
+    await first.clock.pass(10_001)
+    census.taken()
+    await settled()
+    assert.equal(census.taken(), 1)
+    first.engine.always('any', 'unavailable')
+    await first.clock.pass(10_001)
+    census.taken()
+    await settled()
+    assert.equal(census.taken(), undefined)
   })
 })

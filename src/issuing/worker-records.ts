@@ -1,0 +1,54 @@
+/** The records of worker ids, as they stand in the engine. */
+import { describe, FahaoError } from '../base/errors.ts'
+import type { Engine, StoredRecord } from '../engine/engine.ts'
+
+/** Where worker ids are recorded. */
+export const workerPrefix = 'workers/'
+/** Stands for all ids without a record, so that an advance closes these as well. */
+export const othersKey = `${workerPrefix}others`
+
+/** A worker id's record. */
+export type WorkerRecord = {
+  /** Node id of the holder, new at each start of a process. */
+  readonly owner: string
+  /** For people: `host:pid` of the holder. */
+  readonly holder: string
+  /** How often the id has been claimed. */
+  readonly epoch: number
+  /** Time below this, in Unix µs, may have been used. */
+  readonly boundUs: number
+  /** The holder was the only process on this store. */
+  readonly exclusive: boolean
+}
+
+const pageSize = 1000
+
+/** The record of a worker id. */
+export function recordKey(id: number): string {
+  return `${workerPrefix}${id}`
+}
+
+/** The records of all worker ids that were ever claimed. */
+export async function workerRecords(engine: Engine): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = []
+  for (;;) {
+    const after = records.at(-1)?.key
+    const page = await engine.list(workerPrefix, { ...(after !== undefined && { after }), limit: pageSize })
+    records.push(...page)
+    if (page.length < pageSize) return records
+  }
+}
+
+/** What a record of a worker id says; ENGINE when it cannot be read. */
+export function readWorker(stored: StoredRecord): WorkerRecord {
+  try {
+    const record = JSON.parse(stored.value) as WorkerRecord
+    if (!Number.isSafeInteger(record.boundUs)) throw new TypeError('boundUs is no whole number')
+    return record
+  } catch (error) {
+    throw new FahaoError(
+      'ENGINE',
+      `the record ${stored.key} cannot be read (${describe(error)}); restore or remove it`,
+    )
+  }
+}
