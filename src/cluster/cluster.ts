@@ -1,9 +1,6 @@
 /**
  * Who may issue what: the part that one process takes in a cluster. Everything above asks here, and nowhere else.
  *
- *     const cluster = new Cluster({ engine, clock, cluster: 'ids', shards: 16, … })
- *     await cluster.start()
- *     cluster.listen({ onLosing: async ({ shard }) => giveBack(shard), … })
  *     // in every callback that brought requests, before issuing for any of them:
  *     const here = cluster.here(slot)              // undefined: park, redirect or forward
  *     const lead = await cluster.leadWithin(slot, 2000)
@@ -22,14 +19,16 @@ import { Feed } from './feed.ts'
 import { Handover } from './handover.ts'
 import { type Here, type Lead, Leaderships } from './leadership.ts'
 import { Lease } from './lease.ts'
+import { Listeners } from './listeners.ts'
 import { Looks } from './looks.ts'
 import { Observer } from './observer.ts'
 import type { ClusterListener, ClusterOptions } from './options.ts'
 import { Bell, within } from './pauses.ts'
 import { shardKey, wishKey } from './records.ts'
-import { agreeInTheEnd, agreeOnSettings } from './settings.ts'
+import { Rivals } from './rivals.ts'
+import { agreeInTheEnd } from './settings.ts'
 import { shardTable } from './slots.ts'
-import { type ClusterStatus, nodeTable, shardTableOf } from './status.ts'
+import { type ClusterStatus, tablesOf } from './status.ts'
 import { type Timing, timing } from './timing.ts'
 import { View } from './view.ts'
 import { forgetWishesForTheDead, refuseWish, wish } from './wishes.ts'
@@ -48,8 +47,14 @@ export class Cluster {
   readonly #looks: Looks
   readonly #asking: Asking
   readonly #feed: Feed
-  readonly #listeners = new Set<ClusterListener>()
+  readonly #rivals = new Rivals(() => ({ ...this.#options, id: this.nodeId }))
+  readonly #listeners = new Listeners()
   readonly #bell: Bell
+  readonly #patience = {
+    isOver: () => this.#closing,
+    pause: (delayMs: number) => this.#bell.pause(delayMs),
+    onTrouble: (message: string) => this.#tell({ type: 'trouble', message }),
+  }
   #lease: Lease
   #draining = false
   #closing = false
@@ -66,7 +71,7 @@ export class Cluster {
     this.#timing = timing(options)
     this.#shardOf = shardTable(shards)
     this.#bell = new Bell(clock)
-    const onTrouble = (message: string) => this.#tell({ type: 'trouble', message })
+    const { onTrouble } = this.#patience
     const each = <Value>(make: (shard: number) => Value) =>
       Array.from({ length: shards }, (_, at) => make(at))
     this.#view = new View(
@@ -94,7 +99,7 @@ export class Cluster {
     this.#handover = new Handover({
       ...needs,
       engine,
-      onLosing: (here) => this.#onLosing(here),
+      onLosing: (here) => this.#listeners.onLosing(here, this.#timing.releaseMs),
       isAbandoned: () => this.#abandoned,
       onHandedOver: (handedOver) => this.#tell({ type: 'handedOver', ...handedOver }),
     })
@@ -136,12 +141,13 @@ export class Cluster {
 
   /**
    * Joins. Resolves when this node is one of the cluster's; tries until then, or until it is closed. Rejects with
-   * CONFIG when the installation has other settings.
+   * CONFIG when the installation has other settings, or another node this one's address.
    */
   async start(): Promise<void> {
     await this.#agree()
     if (this.#closing) return
     await this.#feed.start()
+    await this.#rivals.refuse(this.#timing, this.#patience)
     if (this.#closing) return
     void this.#lease.start()
     await this.#joined.promise
@@ -169,9 +175,8 @@ export class Cluster {
   }
 
   /**
-   * Who leads a slot, waiting up to `waitMs` for somebody to. `sentHere`: another node said that this one does. Then,
-   * when this node should lead, and when its lease has lapsed, only the engine's word is good enough for naming another
-   * node: so two never send a request back and forth. While `unreachable`, a node id, leads, somebody else is waited for.
+   * Who leads a slot, waiting up to `waitMs` for somebody to: see `Asking`. `sentHere`: another node said that this one
+   * does. While `unreachable`, a node id, leads, somebody else is waited for.
    */
   leadWithin(slot: number, waitMs: number, sentHere = false, unreachable?: string): Promise<Lead> {
     return this.#asking.leadWithin(this.#shardOf[slot]!, waitMs, sentHere, unreachable)
@@ -179,8 +184,7 @@ export class Cluster {
 
   /** Has `listener` told of this node's leaderships from now on. Returns what ends that. */
   listen(listener: ClusterListener): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   /** A reserve with this leadership's fence was refused as STALE: somebody newer leads. */
@@ -217,8 +221,7 @@ export class Cluster {
       cluster: this.#options.cluster,
       self: this.nodeId,
       leaseLeftMs: this.#lease.leftMs,
-      nodes: nodeTable(this.#view, this.#observer, this.#leaderships, this.nodeId),
-      shards: shardTableOf(this.#view, this.#leaderships, this.#balance),
+      ...tablesOf(this.#view, this.#leaderships, this.#balance, this.#timing, this.nodeId),
     }
   }
 
@@ -250,13 +253,9 @@ export class Cluster {
   }
 
   async #agree(): Promise<void> {
-    const { ttlMs, marginMs, retryMs } = this.#timing
+    const { ttlMs, marginMs } = this.#timing
     const wanted = { ...this.#options, leaseTtlMs: ttlMs, marginMs }
-    await agreeInTheEnd(() => within(this.#clock, ttlMs, agreeOnSettings(wanted.engine, wanted)), {
-      isOver: () => this.#closing,
-      pause: () => this.#bell.pause(retryMs),
-      onTrouble: (message) => this.#tell({ type: 'trouble', message }),
-    })
+    await agreeInTheEnd(wanted.engine, this.#clock, wanted, this.#patience)
   }
 
   #newLease(): Lease {
@@ -272,12 +271,12 @@ export class Cluster {
       onLapse: (reason) => this.#onLapse(reason),
       onResume: (lapsedMs) => this.#onResume(lapsedMs),
       onDeath: (by) => this.#onDeath(by),
-      onTrouble: (message) => this.#tell({ type: 'trouble', message }),
+      onTrouble: this.#patience.onTrouble,
     })
   }
 
   #onLapse(reason: string): void {
-    for (const { onLapse } of this.#listeners) onLapse?.()
+    this.#listeners.onLapse()
     this.#tell({ type: 'lapsed', node: this.nodeId, reason })
     this.#leaderships.wakeAll()
   }
@@ -285,7 +284,7 @@ export class Cluster {
   #onResume(lapsedMs: number): void {
     const node = this.nodeId
     if (this.#joinedAs === node) {
-      for (const { onResume } of this.#listeners) onResume?.()
+      this.#listeners.onResume()
       this.#tell({ type: 'resumed', node, lapsedMs })
     } else {
       this.#joinedAs = node
@@ -302,7 +301,7 @@ export class Cluster {
     this.#tell({ type: 'died', node, by: by ?? '' })
     if (this.#closing) return
     this.#lease = this.#newLease()
-    this.#joinAgain().catch((error) => this.#tell({ type: 'trouble', message: describe(error) }))
+    this.#joinAgain().catch((error) => this.#patience.onTrouble(describe(error)))
   }
 
   /** What the engine has forgotten may include the settings; and who dies over and over must not do so in a loop. */
@@ -314,11 +313,17 @@ export class Cluster {
 
   #onNode(id: string): void {
     const known = this.#view.node(id)
-    if (known === undefined) this.#observer.forget(id)
-    else this.#observer.observe([known])
-    if (known !== undefined && id === this.nodeId) this.#lease.notice(known.value)
+    if (known === undefined) {
+      this.#observer.forget(id)
+      this.#rivals.forget(id)
+    } else {
+      this.#observer.observe([known])
+      if (id === this.nodeId) this.#lease.notice(known.value)
+      const rival = this.#rivals.see(known.value)
+      if (rival !== undefined) this.#patience.onTrouble(rival)
+    }
     this.#leaderships.refreshNode(id)
-    if (known?.value.deadBy !== undefined) for (const { onDead } of this.#listeners) onDead?.(known.value)
+    if (known?.value.deadBy !== undefined) this.#listeners.onDead(known.value)
     this.#balance.reassign()
   }
 
@@ -328,18 +333,13 @@ export class Cluster {
   }
 
   #onWon(here: Here, from: string, vacantMs: number): void {
-    for (const { onWon } of this.#listeners) onWon?.(here)
+    this.#listeners.onWon(here)
     this.#tell({ type: 'won', shard: here.shard, fence: here.fence, from, vacantMs })
   }
 
   #onLost(here: Here, to: string): void {
-    for (const { onLost } of this.#listeners) onLost?.(here)
+    this.#listeners.onLost(here)
     this.#tell({ type: 'lost', shard: here.shard, fence: here.fence, to })
-  }
-
-  async #onLosing(here: Here): Promise<void> {
-    const stops = [...this.#listeners].map(({ onLosing }) => onLosing?.(here, this.#timing.releaseMs))
-    await Promise.all(stops)
   }
 
   #tell(event: ClusterEvent): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
+import type { ClusterEvent } from '../../../src/cluster/events.ts'
 import type { Here } from '../../../src/cluster/leadership.ts'
 import { mendShards } from '../../../src/cluster/mend-shards.ts'
 import { type Leadership, type NodeRecord, nodeKey, shardKey, wishKey } from '../../../src/cluster/records.ts'
@@ -73,6 +74,39 @@ describe('joining a cluster', () => {
     await nodes.clock.pass(1000)
     await started
     assert.deepEqual(shares(node), [2])
+  })
+})
+
+describe('an address that two nodes announce', () => {
+  it('keeps out who comes second, and says who has it', async () => {
+    const { nodes, clock, a, b } = await two()
+    const events: ClusterEvent[] = []
+    const onEvent = (event: ClusterEvent) => events.push(event)
+    await assert.rejects(nodes.start('a:1', { onEvent }), { code: 'CONFIG', message: /has the address/ })
+    assert.ok(events.some((event) => event.type === 'trouble' && event.message.includes(a.cluster.nodeId)))
+    await clock.pass(10_000)
+    assert.deepEqual(shares(a, b), [3, 3])
+  })
+
+  it('may be that of a predecessor, who is silent', async () => {
+    const { nodes, clock, a, b } = await two()
+    b.engine.always('any', 'unavailable')
+    const again = await nodes.start('b:1')
+    await clock.pass(10_000)
+    assert.deepEqual(shares(a, again), [3, 3])
+  })
+
+  it('is told of once by each of two that have joined at the same time', async () => {
+    const nodes = new Nodes(2)
+    const both = [nodes.make('a:1'), nodes.make('a:1')]
+    for (const { cluster } of both) void cluster.start()
+    await nodes.clock.pass(10_000)
+    for (const node of both) {
+      const rivals = told('trouble', node).filter((event) =>
+        JSON.stringify(event).includes('announces a:1 as well'),
+      )
+      assert.equal(rivals.length, 1)
+    }
   })
 })
 
@@ -440,7 +474,8 @@ describe('asking who leads', () => {
 
   it('never sends to the own address, under which a predecessor is on record, not even before it has joined', async () => {
     const nodes = new Nodes(1)
-    await nodes.start('a:1')
+    const before = await nodes.start('a:1')
+    before.engine.always('any', 'unavailable')
     const fresh = nodes.make('a:1')
     fresh.engine.always('write', 'unavailable')
     void fresh.cluster.start()

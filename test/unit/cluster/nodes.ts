@@ -51,8 +51,13 @@ export class Nodes {
   /** A node that has joined. */
   async start(address: string, options: Partial<ClusterOptions> = {}): Promise<Node> {
     const node = this.make(address, options)
-    const started = node.cluster.start()
-    await this.clock.pass(10)
+    let isOver = false
+    const started = node.cluster.start().finally(() => {
+      isOver = true
+    })
+    started.catch(() => {})
+    do await this.clock.pass(10)
+    while (!isOver)
     await started
     return node
   }

@@ -70,15 +70,15 @@ describe('membership', () => {
 
   it('counts how often, and for how long, nobody could issue in hand-overs', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
-    const join = async (resp: string) => {
-      const membership = (await of(store, clock, { cluster: 'ids', shards: '1', resp }).made)!
+    const join = async (resp: string, http: string) => {
+      const membership = (await of(store, clock, { cluster: 'ids', shards: '1', resp, http }).made)!
       const joining = membership.join()
       await clock.pass(1000)
       await joining
       return membership
     }
-    const one = await join('127.0.0.1:7001')
-    const two = await join('127.0.0.1:7002')
+    const one = await join('127.0.0.1:7001', '127.0.0.1:8001')
+    const two = await join('127.0.0.1:7002', '127.0.0.1:8002')
     await clock.pass(10_000)
     const [leader, other] = one.cluster.here(0) === undefined ? [two, one] : [one, two]
     const { count } = leader.handovers
