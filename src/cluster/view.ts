@@ -72,6 +72,12 @@ export class View {
     return this.#nodes.get(nodeKey(id))
   }
 
+  /** For how long the newest version of the node's record has been known here, in ms; undefined: there is none. */
+  silentMs(id: string): number | undefined {
+    const seenUs = this.#nodes.get(nodeKey(id))?.seenUs
+    return seenUs === undefined ? undefined : (this.#clock.monoUs() - seenUs) / 1000
+  }
+
   /** Whether the node has a record that does not say that it is dead. */
   isAlive(id: string): boolean {
     const record = this.node(id)

@@ -1,6 +1,7 @@
 /** CLUSTER: which node leads which slots, as Redis Cluster's libraries ask for it, and handing them over. */
 import { FahaoError } from '../base/errors.ts'
 import { slotCount, slotOf } from '../cluster/slots.ts'
+import { refuseLoneDrain } from '../cluster/status.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Master, masters, type Run } from './cluster-table.ts'
 import { type Command, MapReply, ok, type Reply, VerbatimText } from './command.ts'
@@ -64,7 +65,7 @@ export const clusterCommand: Command = container({
       summary: 'Tells how the cluster is.',
       reply: 'Lines of `field:value`.',
       notes:
-        '`cluster_slots_ok` counts the slots that somebody leads, as far as this node knows, `cluster_slots_fail` the others. `cluster_state` is `fail` only while nobody leads any slot: with some of them led, requests for the others wait, and generators that are in order per node need no leader.',
+        '`cluster_slots_ok` counts the slots that somebody leads, as far as this node knows; `cluster_slots_pfail` those whose leader was not heard of for a lease, has lost its lease, or is handing them over; `cluster_slots_fail` those that have no leader. `cluster_state` is `fail` only while nobody leads any slot: with some of them led, requests for the others wait, and generators that are in order per node need no leader.',
       handler: (context) => new VerbatimText(info(context)),
     },
     {
@@ -219,17 +220,19 @@ function runText({ first, last }: Run): string {
 
 function info(context: CommandContext): string {
   const { self, nodes, shards } = clusterOf(context).status()
-  let led = 0
-  for (const { nobodyForMs, firstSlot, lastSlot } of shards) {
-    if (nobodyForMs === undefined) led += lastSlot - firstSlot + 1
-  }
+  const slotsOf = (some: typeof shards) =>
+    some.reduce((sum, { firstSlot, lastSlot }) => sum + lastSlot - firstSlot + 1, 0)
+  const led = slotsOf(shards.filter(({ nobodyForMs }) => nobodyForMs === undefined))
+  const doubtful = slotsOf(
+    shards.filter(({ leader, nobodyForMs }) => leader !== undefined && nobodyForMs !== undefined),
+  )
   const highest = (of: typeof shards) => Math.max(0, ...of.map(({ epoch }) => epoch))
   const fields = [
     ['cluster_state', led > 0 ? 'ok' : 'fail'],
     ['cluster_slots_assigned', slotCount],
     ['cluster_slots_ok', led],
-    ['cluster_slots_pfail', 0],
-    ['cluster_slots_fail', slotCount - led],
+    ['cluster_slots_pfail', doubtful],
+    ['cluster_slots_fail', slotCount - led - doubtful],
     ['cluster_known_nodes', nodes.length],
     ['cluster_size', new Set(shards.flatMap(({ leader }) => leader?.id ?? [])).size],
     ['cluster_current_epoch', highest(shards)],
@@ -287,12 +290,7 @@ async function failover(context: CommandContext, args: Arguments): Promise<Reply
   if (args.length > 1) throw syntaxError()
   const option = args.length === 0 ? '' : args.token(0)
   if (option !== '' && option !== 'FORCE' && option !== 'TAKEOVER') throw syntaxError()
-  if (option === '' && !cluster.status().nodes.some(({ isSelf, draining }) => !isSelf && !draining)) {
-    throw new FahaoError(
-      'ERR',
-      'no other node could take over; start one, or use CLUSTER FAILOVER FORCE to have it done once there is one',
-    )
-  }
+  if (option === '') refuseLoneDrain(cluster.status())
   await cluster.drain(option !== 'TAKEOVER')
   return ok
 }

@@ -202,7 +202,7 @@ describe('fahao cluster', () => {
   test('status shows the nodes and that all shards are led', async () => {
     const text = await fahao(nodes[1]!, 'status')
     assert.match(text, /^test: 3 nodes, 16 of 16 shards led$/m)
-    for (const { resp } of nodes) assert.match(text, new RegExp(`127\\.0\\.0\\.1:${resp} .* [56]/16 `))
+    for (const { resp } of nodes) assert.match(text, new RegExp(`127\\.0\\.0\\.1:${resp} .* [56]/16: `))
     const json = JSON.parse(await fahao(nodes[1]!, 'status', '--json')) as { shards: unknown[] }
     assert.equal(json.shards.length, 16)
   })

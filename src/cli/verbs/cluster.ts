@@ -1,8 +1,11 @@
 import type { Command } from 'commander'
+import { slotOf } from '../../cluster/slots.ts'
 import { clusterLines, type SentCluster } from '../cluster-text.ts'
 import { UsageError } from '../exit-codes.ts'
-import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
+import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
 import { print, printJson } from '../terminal.ts'
+
+type MoveOptions = ServerOptions & { readonly generator?: true }
 
 /** `fahao cluster` */
 export function addCluster(program: Command): void {
@@ -18,6 +21,8 @@ Examples:
   fahao cluster status
   fahao cluster move 3 10.0.0.2:7379                   shard 3 is led there from now on
   fahao cluster move 3 auto                            and again where it belongs
+  fahao cluster move order 10.0.0.2:7379               the shard that the generator 'order' is in
+  fahao cluster move --generator 2026 10.0.0.2:7379    a generator whose name is all digits
   fahao cluster drain --url http://10.0.0.1:7380       before that machine is taken away
   fahao cluster drain --end --url http://10.0.0.1:7380`,
     )
@@ -30,7 +35,7 @@ function addStatus(cluster: Command): void {
   const command = cluster
     .command('status')
     .summary('nodes, and who leads what')
-    .description('Shows the nodes, how many shards each leads, and what is not as it should be.')
+    .description('Shows the nodes, which shards each leads, and what is not as it should be.')
   addServerOptions(command).action(async (options: ServerOptions) => {
     const status = await read(options)
     if (options.json) printJson(status)
@@ -43,12 +48,14 @@ function addMove(cluster: Command): void {
     .command('move <shard> <node>')
     .summary('have a shard led by a node')
     .description(
-      'Has a shard led by a node for as long as that node lives. The node is its RESP address, or its id or the beginning of it; `auto` lets the assignment decide again.',
+      'Has a shard led by a node for as long as that node lives. The shard is its number, or the name of a generator in it; all digits are a number, also where a generator is called so, unless --generator is given. All generators of the shard move. The node is its RESP address, or its id or the beginning of it; `auto` lets the assignment decide again.',
     )
-  addServerOptions(command).action(async (shard: string, node: string, options: ServerOptions) => {
-    if (!/^\d{1,9}$/.test(shard)) throw new UsageError(`'${shard}' is no number of a shard`)
-    const to = node === 'auto' ? null : nodeNamed(node, await read(options))
-    const body = { shard: Number(shard), to }
+    .option('--generator', 'the first argument is the name of a generator, also where it is all digits')
+  addServerOptions(command).action(async (what: string, node: string, options: MoveOptions) => {
+    const status = await read(options)
+    const shard = await shardNamed(what, status, options)
+    const to = node === 'auto' ? null : nodeNamed(node, status)
+    const body = { shard, to }
     const answer = await ask<typeof body>(options, 'POST', '/v1/cluster/move', { body })
     if (options.json) printJson(answer)
     else print(to === null ? `shard ${shard} goes where it belongs` : `shard ${shard} goes to ${to}`)
@@ -73,6 +80,17 @@ function addDrain(cluster: Command): void {
 
 function read(options: ServerOptions): Promise<SentCluster> {
   return ask<SentCluster>(options, 'GET', '/v1/cluster')
+}
+
+async function shardNamed(text: string, { shards }: SentCluster, options: MoveOptions): Promise<number> {
+  if (!options.generator && /^\d+$/.test(text)) {
+    if (text.length > 9) throw new UsageError(`'${text}' is no number of a shard; is it a --generator?`)
+    return Number(text)
+  }
+  // A name with a slip in it has a slot too.
+  await ask(options, 'GET', generatorPath(text))
+  const slot = slotOf(text)
+  return shards.find(({ firstSlot, lastSlot }) => firstSlot <= slot && slot <= lastSlot)!.shard
 }
 
 function nodeNamed(text: string, { nodes }: SentCluster): string {

@@ -1,8 +1,9 @@
 /** The operations on the cluster: how it is, who leads what, taking a node out. */
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
-import type { ClusterStatus } from '../../cluster/status.ts'
+import { type ClusterStatus, refuseLoneDrain } from '../../cluster/status.ts'
 import type { ClusterView } from '../../commands/context.ts'
+import type { EngineStatus } from '../../engine/engine.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { type Operation, readBody } from '../operation.ts'
 
@@ -12,7 +13,15 @@ const statusShape = z
   .object({
     cluster: z.string(),
     self: nodeId.meta({ description: 'the node that was asked' }),
-    leaseLeftMs: z.number().meta({ description: 'for how long it may lead without another renewal' }),
+    leaseLeftMs: z.number().meta({
+      description: 'for how long it may lead without another renewal; 0: it may not, all else is from before',
+    }),
+    engine: z
+      .object({
+        state: z.enum(['up', 'down']),
+        reason: z.string().nullable().meta({ description: 'why it is down: the last failure' }),
+      })
+      .meta({ description: 'whether the engine answers the node that was asked' }),
     nodes: z.array(
       z.object({
         id: nodeId,
@@ -21,8 +30,8 @@ const statusShape = z
         version: z.string(),
         joined: z.string().meta({ description: 'ISO 8601, by the node’s own clock' }),
         draining: z.boolean(),
-        silentMs: z.number().meta({ description: 'since the node that was asked has seen it renew' }),
-        leads: z.int().meta({ description: 'how many shards' }),
+        silentMs: z.number().meta({ description: 'since the node that was asked saw its newest renewal' }),
+        leads: z.int().meta({ description: 'how many of the shards that somebody leads' }),
       }),
     ),
     shards: z.array(
@@ -30,9 +39,14 @@ const statusShape = z
         shard: z.int(),
         firstSlot: z.int(),
         lastSlot: z.int(),
-        leader: nodeId.nullable().meta({ description: 'the living node that leads it' }),
+        leader: nodeId
+          .nullable()
+          .meta({ description: 'the living node that its record names, whether or not it can issue' }),
         epoch: z.int().meta({ description: 'grows with each new leader' }),
-        nobodyForMs: z.number().nullable().meta({ description: 'null where somebody can issue' }),
+        nobodyForMs: z
+          .number()
+          .nullable()
+          .meta({ description: 'null where somebody can issue: its leader was heard of within a lease' }),
         wanted: nodeId.nullable().meta({ description: 'the node that should lead it' }),
         isWish: z.boolean().meta({ description: 'whether somebody asked for that with move' }),
       }),
@@ -52,15 +66,15 @@ const drainBody = z
   .meta({ id: 'ClusterDrain' })
 
 /** Everything at `/v1/cluster`. */
-export function clusterOperations({ server }: FahaoNode): Operation[] {
+export function clusterOperations({ server, engine }: FahaoNode): Operation[] {
   const cluster = () => {
     if (server.cluster !== undefined) return server.cluster
     throw new FahaoError('ERR', 'this node takes part in no cluster; start it with --cluster NAME')
   }
-  return [status(cluster), move(cluster), drain(cluster)]
+  return [status(cluster, () => engine.status()), move(cluster), drain(cluster)]
 }
 
-function status(cluster: () => ClusterView): Operation {
+function status(cluster: () => ClusterView, engine: () => EngineStatus): Operation {
   return {
     id: 'getCluster',
     method: 'GET',
@@ -71,7 +85,7 @@ function status(cluster: () => ClusterView): Operation {
     errors: ['ERR'],
     example: {},
     async handler() {
-      return statusJson(cluster().status())
+      return statusJson(cluster().status(), engine())
     },
   }
 }
@@ -105,30 +119,30 @@ function drain(cluster: () => ClusterView): Operation {
     path: '/v1/cluster/drain',
     tag: 'cluster',
     summary: 'Has this node hand over everything that it leads and take nothing, or take part again.',
-    notes: 'Ids in order per node are issued here all the same. A restart ends it.',
+    notes:
+      'Ids in order per node are issued here all the same. A restart ends it. Refused where no other node could take over.',
     body: drainBody,
     answers: { 200: { description: 'As it is now.', content: { 'application/json': drainBody } } },
     errors: ['ERR', 'UNAVAILABLE', 'UNKNOWN'],
     example: { body: { draining: true } },
     async handler(request) {
       const { draining } = readBody(drainBody, request)
+      if (draining) refuseLoneDrain(cluster().status())
       await cluster().drain(draining)
       return { draining }
     },
   }
 }
 
-function statusJson({
-  cluster,
-  self,
-  leaseLeftMs,
-  nodes,
-  shards,
-}: ClusterStatus): z.output<typeof statusShape> {
+function statusJson(
+  { cluster, self, leaseLeftMs, nodes, shards }: ClusterStatus,
+  { state, reason }: EngineStatus,
+): z.output<typeof statusShape> {
   return {
     cluster,
     self,
     leaseLeftMs,
+    engine: { state, reason: reason ?? null },
     nodes: nodes.map(({ id, resp, http, version, joinedMs, draining, silentMs, leads }) => {
       const joined = new Date(joinedMs).toISOString()
       return { id, resp: resp ?? null, http: http ?? null, version, joined, draining, silentMs, leads }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
-import { clusterLines, type SentCluster } from '../../../src/cli/cluster-text.ts'
+import { clusterLines, rangesText, type SentCluster } from '../../../src/cli/cluster-text.ts'
 
 const [a, b] = ['a'.repeat(40), 'b'.repeat(40)] as const
 const node = { http: null, version: '1.0.0', draining: false, silentMs: 420, leads: 1 }
@@ -10,6 +10,7 @@ const status: SentCluster = {
   cluster: 'ids',
   self: a,
   leaseLeftMs: 2000,
+  engine: { state: 'up', reason: null },
   nodes: [
     { ...node, id: a, resp: '10.0.0.1:7379' },
     { ...node, id: b, resp: '10.0.0.2:7379', http: '10.0.0.2:7380' },
@@ -28,9 +29,9 @@ test('a cluster in good order is one line and its nodes', () => {
   assert.deepEqual(lines(), [
     'ids: 2 nodes, 2 of 2 shards led',
     '',
-    'NODE      RESP           HTTP           LEADS  HEARD OF  VERSION',
-    'aaaaaaaa  10.0.0.1:7379  -              1/2    0.4s ago  1.0.0    asked',
-    'bbbbbbbb  10.0.0.2:7379  10.0.0.2:7380  1/2    0.4s ago  1.0.0',
+    'NODE      RESP           HTTP           LEADS   HEARD OF  VERSION',
+    'aaaaaaaa  10.0.0.1:7379  -              1/2: 0  0.4s ago  1.0.0    asked',
+    'bbbbbbbb  10.0.0.2:7379  10.0.0.2:7380  1/2: 1  0.4s ago  1.0.0',
   ])
 })
 
@@ -44,11 +45,48 @@ test('what is not as it should be comes after it, line by line', () => {
       { ...second, leader: null, nobodyForMs: 1250, wanted: a },
     ],
   })
-  assert.equal(shown[0], 'ids: 2 nodes, 1 of 2 shards led: 1 without a leader')
-  assert.match(shown[3]!, /asked, its lease has lapsed$/)
-  assert.match(shown[4]!, /draining$/)
-  assert.deepEqual(shown.slice(5), [
+  assert.equal(shown[0], "this node's lease has lapsed; what follows is from before")
+  assert.equal(shown[1], 'ids: 2 nodes, 1 of 2 shards led: 1 without a leader')
+  assert.match(shown[4]!, /asked, its lease has lapsed$/)
+  assert.match(shown[5]!, /draining$/)
+  assert.deepEqual(shown.slice(6), [
     'shard 1 (slots 8192-16383): nobody leads it for 1.3s; 10.0.0.1:7379 should take it',
     'shard 0: goes from 10.0.0.2:7379 to 10.0.0.1:7379, as was asked for',
+    "shard 0: moved to 10.0.0.1:7379 by hand; 'fahao cluster move 0 auto' ends it",
+  ])
+})
+
+test('that the engine is gone is the first line, with its reason', () => {
+  const engine = { state: 'down', reason: 'connection refused' } as const
+  assert.equal(
+    lines({ engine })[0],
+    'the engine does not answer this node (connection refused); what follows is from before',
+  )
+  assert.match(lines({ engine, leaseLeftMs: 0 })[0]!, /refused\), and this node's lease has lapsed; what/)
+  assert.match(lines({ leaseLeftMs: 0, nodes: [] })[0]!, /^this node has not joined yet; what/)
+})
+
+test('the shards that a node leads are told as runs, aligned, and cut off where they are many', () => {
+  assert.equal(rangesText([1, 5, 6, 12, 13, 14]), '1,5-6,12-14')
+  const shards = Array.from({ length: 101 }, (_, at) => ({
+    ...status.shards[0]!,
+    shard: at,
+    leader: at % 2 === 0 && at < 80 ? b : a,
+    wanted: at % 2 === 0 && at < 80 ? b : a,
+    nobodyForMs: at > 80 ? 1 : null,
+  }))
+  const shown = lines({ shards, nodes: [status.nodes[0]!, { ...status.nodes[1]!, leads: 40 }] })
+  assert.match(shown[3]!, / {2} 1\/101: 1,3,5,[0-9,]+,… /)
+  assert.match(shown[4]!, / {2}40\/101: 0,2,4,[0-9,]+,… /)
+  assert.deepEqual(shown.slice(5), [
+    'shards 81-100: nobody leads them, for up to 0.0s; 10.0.0.1:7379 should take them',
+  ])
+})
+
+test('shards on their way by themselves are one line', () => {
+  const [first] = status.shards as [SentCluster['shards'][number]]
+  const shards = [0, 1, 2, 3].map((shard) => ({ ...first, shard, wanted: shard === 1 ? a : b }))
+  assert.deepEqual(lines({ shards }).slice(5), [
+    '3 shards go where they belong, about a lease from now: 0,2-3 to 10.0.0.2:7379',
   ])
 })
