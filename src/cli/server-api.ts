@@ -1,4 +1,5 @@
 /** Asks a running server, over the native HTTP API. */
+import { connect } from 'node:net'
 import { type Command, Option } from 'commander'
 import { describe, type ErrorCode, errorRegistry, FahaoError } from '../base/errors.ts'
 import { Unreachable, UsageError } from './exit-codes.ts'
@@ -14,6 +15,7 @@ export type Ask = {
 
 /** Longer than any sensible issueTimeout; a server that is alive answers within that. */
 const deadlineMs = 60_000
+const probeMs = 1000
 const defaultUrl = 'http://127.0.0.1:7380'
 
 /** Gives `command` --url and --json. */
@@ -51,6 +53,11 @@ export async function ask<Answer>(
     })
     text = await response.text()
   } catch (error) {
+    if (await speaksResp(target)) {
+      throw new Unreachable(
+        `${url} looks like a RESP port; --url wants the HTTP one, such as ${defaultUrl}: see --http of \`fahao serve\``,
+      )
+    }
     throw new Unreachable(
       `no server answers at ${url} (${reasonOf(error)}); start one with \`fahao serve\`, or say where it is with --url`,
     )
@@ -73,6 +80,28 @@ function targetOf(url: string, path: string, query: NonNullable<Ask['query']>): 
 function reasonOf(error: unknown): string {
   const { cause, name } = error as Error & { cause?: { code?: string } }
   return name === 'TimeoutError' ? 'it takes too long' : (cause?.code ?? describe(error))
+}
+
+/** Asked only once HTTP has failed: RESP closes such connections without a word. */
+function speaksResp({ hostname, port, protocol }: URL): Promise<boolean> {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return new Promise((resolve) => {
+    const socket = connect({
+      host,
+      port: Number(port || (protocol === 'https:' ? 443 : 80)),
+      timeout: probeMs,
+    })
+    const settle = (answer: boolean) => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.once('connect', () => socket.write('PING\r\n'))
+    // +PONG, or -NOAUTH and its like.
+    socket.once('data', (reply) => settle(/^(?:\+PONG\r|-[A-Z]+ )/.test(reply.toString('latin1'))))
+    socket.once('timeout', () => settle(false))
+    socket.once('error', () => settle(false))
+    socket.once('close', () => settle(false))
+  })
 }
 
 function problemOf({ status }: Response, text: string, url: string): Error {

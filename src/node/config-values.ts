@@ -85,7 +85,8 @@ export function count(min: number, max: number): ValueType<number> {
 
 /** A duration in ms, written `250ms`, `3s`, `10m`. */
 export function duration(min: string, max: string): ValueType<number> {
-  return { read: measured(parseDurationMs, min, max), show: formatDuration, takes: 'DURATION' }
+  const read = measured(parseDurationMs, min, max)
+  return { read: withUnit(read, min, max), show: formatDuration, takes: 'DURATION' }
 }
 
 /** A size in bytes, written `64KiB`. */
@@ -182,6 +183,29 @@ function measured(parse: (given: string) => number, min: string, max: string): (
     const value = parse(given)
     if (value >= parse(min) && value <= parse(max)) return value
     throw refused(`'${shortened(given)}' is out of range; give ${min} to ${max}`)
+  }
+}
+
+/** A number alone is milliseconds, which is seldom meant where it is refused: names the unit that makes it fit. */
+function withUnit(read: (given: string) => number, min: string, max: string): (given: string) => number {
+  return (given) => {
+    try {
+      return read(given)
+    } catch (error) {
+      const units = /^\d{1,15}$/.test(given) ? ['s', 'm', 'h', 'd'] : []
+      const meant = units.map((unit) => given + unit).find((each) => fits(read, each))
+      if (meant === undefined) throw error
+      throw refused(`'${given}' has no unit; write ${meant}, or another duration from ${min} to ${max}`)
+    }
+  }
+}
+
+function fits(read: (given: string) => unknown, given: string): boolean {
+  try {
+    read(given)
+    return true
+  } catch {
+    return false
   }
 }
 

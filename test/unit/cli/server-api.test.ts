@@ -5,6 +5,9 @@ import { type TestContext, test } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { exitCodeOf, exitCodes, Unreachable, UsageError } from '../../../src/cli/exit-codes.ts'
 import { ask, generatorPath } from '../../../src/cli/server-api.ts'
+import { createCommands } from '../../../src/commands/all.ts'
+import type { CommandContext } from '../../../src/commands/context.ts'
+import { startRespServer } from '../../../src/resp/server.ts'
 import { freePort } from '../../launch/places.ts'
 
 async function serving(
@@ -76,6 +79,29 @@ test('no server, and one that is no fahao, are unreachable, with the way out', a
     const { url } = await serving(t, status, body)
     await assert.rejects(ask({ url }, 'GET', '/'), Unreachable)
   }
+})
+
+test('a RESP port is told apart from a server that is away or broken', async (t) => {
+  const resp = await startRespServer({
+    host: '127.0.0.1',
+    port: 0,
+    table: createCommands(),
+    context: (session) => ({ session }) as CommandContext,
+  })
+  t.after(() => resp.close(0))
+  const url = `http://127.0.0.1:${resp.port}`
+  await assert.rejects(ask({ url }, 'GET', '/'), (error: Error) => {
+    assert.match(error.message, new RegExp(`^${url} looks like a RESP port; --url wants the HTTP one`))
+    return exitCodeOf(error) === exitCodes.unreachable.code
+  })
+  const broken = createServer((request) => request.socket.destroy())
+  await new Promise<void>((resolve) => broken.listen(0, '127.0.0.1', resolve))
+  t.after(() => broken.close())
+  const { port } = broken.address() as AddressInfo
+  await assert.rejects(
+    ask({ url: `http://127.0.0.1:${port}` }, 'GET', '/'),
+    /no server answers .*UND_ERR_SOCKET/,
+  )
 })
 
 test('a URL that is none is a slip of the user', async () => {
