@@ -56,6 +56,8 @@ export class Membership {
       ...announced(config),
       version,
       onEvent: (event) => {
+        // Closed without having joined: a port was taken.
+        if (event.type === 'left' && !this.#joined) return
         this.#count(event)
         onEvent(clusterEventText(event))
       },
