@@ -1,62 +1,105 @@
 /**
  * npm run cluster: an etcd of three members and three nodes on this machine, to look at and to try. Flags go to
- * every node: `npm run cluster -- --lease-ttl 1s`. Ctrl-C ends all of it and removes its data.
+ * every node: `npm run cluster -- --lease-ttl 1s`. CLUSTER_PORT is the first of six ports in a row. Ctrl-C ends all of
+ * it and removes its data.
+ *
+ * Invariants
+ *  1. A signal that asks for the end ends what was started and removes its data, also while it still starts, and
+ *     however often it comes: a terminal signals the whole group, and npm passes that on once more.
+ *  2. Nothing that is started hears the terminal: each leads a session of its own, and is told to stop once, by us.
  */
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { type EtcdCluster, startEtcd } from '../test/launch/etcd.ts'
 import { FahaoServer } from '../test/launch/fahao.ts'
 import { Scope } from '../test/launch/lifetime.ts'
 import { accepts, requireProgram } from '../test/launch/process.ts'
 
-const ports = [7379, 7381, 7383]
-const examples = join(import.meta.dirname, '..', 'examples', 'fahao.yaml')
+const forceAfterMs = 3000
+const repository = join(import.meta.dirname, '..')
+const examples = join(repository, 'examples', 'fahao.yaml')
+const clusterFlags = ['--cluster', 'try', '--forward', ...process.argv.slice(2)]
 const scope = new Scope()
-const stopped = new Promise<void>((resolve) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
-})
+let ending: Promise<void> | undefined
+let stopping = false
+const stopped = stopAsked()
 
 try {
-  const nodes = await start()
+  const ports = portsFrom(process.env.CLUSTER_PORT ?? '7379')
+  const starting = start(ports)
+  await Promise.race([starting, stopped])
   await stopped
-  console.log('\nstopping')
   // As a node is stopped in earnest: it gives away what it leads, and needs etcd for that.
-  await Promise.all(nodes.map((node) => node.kill('SIGTERM')))
+  await Promise.all((await starting).map((node) => node.kill('SIGTERM')))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
 } finally {
-  await scope.end()
+  await end()
 }
 
-async function start(): Promise<FahaoServer[]> {
+/** Resolves at the first signal. Those that follow at once are its echo; a later one forces the end. */
+function stopAsked(): Promise<void> {
+  // Of a terminal that was closed.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  return new Promise((resolve) => {
+    let askedMs: number | undefined
+    const onSignal = () => {
+      if (askedMs === undefined) {
+        askedMs = performance.now()
+        stopping = true
+        console.log('\nstopping')
+        resolve()
+      } else if (performance.now() - askedMs > forceAfterMs) {
+        console.log('ending at once')
+        void end().finally(() => process.exit(1))
+      }
+    }
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
+  })
+}
+
+/** Kills what is left, and removes the data. */
+function end(): Promise<void> {
+  ending ??= scope.end()
+  return ending
+}
+
+function portsFrom(first: string): readonly number[] {
+  const port = /^\d{1,5}$/.test(first) ? Number(first) : 0
+  if (port < 1 || port > 65_530) throw new Error(`CLUSTER_PORT is a number from 1 to 65530, not '${first}'`)
+  return [port, port + 2, port + 4]
+}
+
+/** Once it is to stop, what is half started is waited for, and nothing more is started. */
+async function start(ports: readonly number[]): Promise<readonly FahaoServer[]> {
   // Here, so that it is said before anything is started.
   requireProgram('etcd')
   for (const port of ports.flatMap((resp) => [resp, resp + 1])) {
-    if (await accepts(port)) throw new Error(`port ${port} is taken; stop what listens there`)
+    if (await accepts(port)) {
+      throw new Error(
+        `port ${port} is taken; stop what listens there, or give the first of six with CLUSTER_PORT`,
+      )
+    }
   }
   console.log('starting three members of etcd and three nodes …')
   const etcd = await startEtcd(scope, { members: 3 })
-  const nodes = await Promise.all(ports.map((resp) => startNode(etcd, resp)))
+  if (stopping) return []
+  const engine = etcd.url('cluster')
+  const nodes = await Promise.all(ports.map((resp) => startNode(engine, resp)))
   await everyShardLed(nodes)
-  say(etcd)
-  nodes.forEach(sayEnd)
+  if (!stopping) say(etcd, ports)
+  for (const [index, node] of nodes.entries()) void sayEnd(node, `node ${index + 1}`)
   return nodes
 }
 
-async function startNode(etcd: EtcdCluster, resp: number): Promise<FahaoServer> {
-  const flags = process.argv.slice(2)
-  const options = {
-    engine: etcd.url('cluster'),
-    config: examples,
-    args: ['--cluster', 'try', '--forward', ...flags],
-  }
-  const node = new FahaoServer(scope, options, resp, resp + 1)
+async function startNode(engine: string, resp: number): Promise<FahaoServer> {
+  const node = new FahaoServer(scope, { engine, config: examples, args: clusterFlags }, resp, resp + 1)
   await node.start()
   return node
 }
 
 async function everyShardLed(nodes: readonly FahaoServer[]): Promise<void> {
-  for (;;) {
+  while (!stopping) {
     const views = await Promise.all(nodes.map(viewOf))
     if (views.every((view) => view?.nodes.length === nodes.length && view.shards.every(isInPlace))) return
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -75,17 +118,17 @@ function isInPlace({ leader, wanted }: Shard): boolean {
   return leader !== null && leader === wanted
 }
 
-function say(etcd: EtcdCluster): void {
-  const [first, second] = ports as [number, number, number]
+function say(etcd: EtcdCluster, ports: readonly number[]): void {
+  const [first, second] = ports as [number, number]
   console.log(`
 three nodes are up: RESP on ${ports.join(', ')}, HTTP on ${ports.map((port) => port + 1).join(', ')}
 ids are kept in ${etcd.url('cluster')}
 
-  redis-cli -c -p ${first} incr order                 follows MOVED to the leader
-  redis-cli -p ${second} incr order                    --forward: any node asks the leader
+  redis-cli -p ${second} incr order                    any client, any node: it asks the leader (--forward)
+  redis-cli -c -p ${first} incr order                 a cluster-aware client works too
   curl -X POST http://127.0.0.1:${second + 1}/v1/generators/order/next
   redis-cli --cluster check 127.0.0.1:${first}
-  npx fahao cluster status
+  npx fahao cluster status${urlUnlessDefault(first + 1)}
 
   import { Cluster } from 'ioredis'
   const fahao = new Cluster([${ports.map((port) => `{ host: '127.0.0.1', port: ${port} }`).join(', ')}])
@@ -97,8 +140,24 @@ to see it fail over, end one of the nodes, and go on asking the others:
 Ctrl-C stops everything`)
 }
 
-async function sayEnd(node: FahaoServer, index: number): Promise<void> {
-  console.log(`node ${index + 1} has process id ${node.pid}: kill -9 ${node.pid}`)
+function urlUnlessDefault(http: number): string {
+  return http === 7380 ? '' : ` --url http://127.0.0.1:${http}`
+}
+
+async function sayEnd(node: FahaoServer, name: string): Promise<void> {
+  if (!stopping) console.log(`${name} has process id ${node.pid}: kill -9 ${node.pid}`)
   const exit = await node.exited
-  console.log(`node ${index + 1} has ended (${exit.code === null ? exit.signal : `exit code ${exit.code}`})`)
+  console.log(`${name} has ended (${exit.code === null ? exit.signal : `exit code ${exit.code}`})`)
+  if (!stopping) console.log(`to start it again, from a terminal of its own:\n  ${commandOf(node)}`)
+}
+
+/** What starts the node by hand, in the repository's folder. */
+function commandOf({ engine, resp, http }: FahaoServer): string {
+  const doors = ['--resp', `127.0.0.1:${resp}`, '--http', new URL(http).host]
+  const flags = ['--engine', engine, '--config', relative(repository, examples), ...doors, ...clusterFlags]
+  return ['npx fahao serve', ...flags.map(quoted)].join(' ')
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
