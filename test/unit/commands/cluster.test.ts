@@ -113,6 +113,26 @@ describe('what libraries look for', () => {
     assert.equal(info.cluster_size, '3')
   })
 
+  test('CLUSTER INFO: fail while all leaders are out of hearing, whose slots are possibly failing', async (t) => {
+    const [cluster] = await startNodes(t, addresses.slice(0, 1))
+    const desk = new Desk()
+    const { shards, nodes, ...rest } = cluster!.status()
+    const silent = (count: number) => ({
+      ...rest,
+      nodes,
+      shards: shards.map((shard) => (shard.shard < count ? { ...shard, nobodyForMs: 1 } : shard)),
+    })
+    const info = async (count: number) => {
+      desk.cluster = Object.assign(Object.create(cluster!), { status: () => silent(count) })
+      const { cluster_state, cluster_slots_ok, cluster_slots_pfail, cluster_slots_fail } = fieldsOf(
+        await desk.ask('CLUSTER', 'INFO'),
+      )
+      return [cluster_state, cluster_slots_ok, cluster_slots_pfail, cluster_slots_fail].join(' ')
+    }
+    assert.equal(await info(2), 'ok 12288 4096 0')
+    assert.equal(await info(8), 'fail 0 16384 0')
+  })
+
   test('INFO and HELLO say that it is a cluster, or that it is none', async (t) => {
     const [desk] = await desks(t)
     assert.match(String(await desk!.ask('INFO', 'cluster')), /^cluster_enabled:1\r$/m)
