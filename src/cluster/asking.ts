@@ -5,13 +5,17 @@
  *  1. Another node is named from this node's view only where that cannot send anybody back and forth: not to who was
  *     sent here by another node, not while this node should lead by itself, and not after its lease has lapsed. Then
  *     only what the engine says after the question counts.
- *  2. Everybody is answered after the time that they gave, and a moment.
+ *  2. A leader that has missed a renewal is named only to who has waited for it, or for another one, all the time that
+ *     they gave: most clients give up after a few redirects to a node that does not answer.
+ *  3. Everybody is answered after the time that they gave, and a moment.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Balance } from './balance.ts'
 import type { Lead, Leaderships } from './leadership.ts'
 import type { Lease } from './lease.ts'
 import type { Looks } from './looks.ts'
+import type { Observer } from './observer.ts'
+import type { Timing } from './timing.ts'
 
 /** What is needed to answer. */
 export type AskingOptions = {
@@ -20,6 +24,8 @@ export type AskingOptions = {
   readonly leaderships: Leaderships
   readonly balance: Balance
   readonly looks: Looks
+  readonly observer: Observer
+  readonly timing: Timing
   /** Whether to wait no more: this process is about to end. */
   readonly isAbandoned: () => boolean
 }
@@ -45,12 +51,20 @@ export class Asking {
       if (!(await looks.fresh(shard, waitMs))) return { state: 'nobody', shard, forMs: waitMs }
       lead = leaderships.look(shard)
     }
-    while (lead.state === 'nobody' || (lead.state === 'elsewhere' && lead.node.id === unreachable)) {
+    while (
+      lead.state === 'nobody' ||
+      (lead.state === 'elsewhere' && this.#isAway(lead.node.id, unreachable))
+    ) {
       const leftMs = (untilUs - clock.monoUs()) / 1000
       if (leftMs <= 0 || isAbandoned()) break
       await leaderships.changed(shard, leftMs)
       lead = leaderships.look(shard)
     }
     return lead
+  }
+
+  #isAway(id: string, unreachable: string | undefined): boolean {
+    const { observer, timing } = this.#options
+    return id === unreachable || observer.silentMs(id) > timing.missingMs
   }
 }

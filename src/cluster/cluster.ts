@@ -111,7 +111,8 @@ export class Cluster {
     })
     this.#looks = new Looks(clock, this.#timing.retryMs, (shard) => this.#handover.read(shard))
     const isAbandoned = () => this.#abandoned
-    this.#asking = new Asking({ ...needs, balance: this.#balance, looks: this.#looks, isAbandoned })
+    const [balance, looks, observer] = [this.#balance, this.#looks, this.#observer]
+    this.#asking = new Asking({ ...needs, balance, looks, observer, isAbandoned })
     this.#feed = new Feed({
       ...needs,
       engine,

@@ -13,6 +13,8 @@ export type Timing = {
   readonly marginMs: number
   /** From one renewal to the next. Also the longest wait for one answer of the engine. */
   readonly renewMs: number
+  /** A leader whose renewal is so late may have died: who asks for what it leads waits, instead of being sent there. */
+  readonly missingMs: number
   /** From one full look at all records to the next; watches tell of changes sooner where the engine can. */
   readonly pollMs: number
   /** Pause after a call that failed. */
@@ -52,6 +54,7 @@ export function timing(options: TimingOptions): Timing {
     ttlMs,
     marginMs,
     renewMs: ttlMs / 3,
+    missingMs: (ttlMs / 3) * 1.25,
     pollMs: ttlMs / 6,
     retryMs: ttlMs / 20,
     graceMs: ttlMs / 3,

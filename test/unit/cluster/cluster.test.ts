@@ -437,8 +437,8 @@ describe('asking who leads', () => {
     const patient = a.cluster.leadWithin(slot, 5000)
     await clock.pass(200)
     assert.equal((await late).state, 'nobody')
-    const elsewhere = await patient
-    assert.equal(elsewhere.state, 'elsewhere')
+    await clock.pass(2000)
+    assert.equal((await patient).state, 'here', 'from the dead')
   })
 
   it('is answered from the engine by the node that should lead: it never sends anybody back', async () => {
@@ -481,6 +481,30 @@ describe('asking who leads', () => {
     void fresh.cluster.start()
     await nodes.clock.pass(1000)
     assert.equal(fresh.cluster.lead(0).state, 'nobody')
+  })
+
+  it('does not name a leader that has missed a renewal, but waits for another one', async () => {
+    const { clock, a, b } = await two()
+    const slot = slotLedBy(b)
+    b.engine.always('any', 'unavailable')
+    await clock.pass(2000)
+    const lead = a.cluster.leadWithin(slot, 2000)
+    await clock.pass(2000)
+    assert.equal((await lead).state, 'here')
+  })
+
+  it('names one that was late as soon as it has renewed, and one that stays away in the end', async () => {
+    const { clock, a, b } = await two()
+    const slot = slotLedBy(b)
+    b.engine.always('any', 'unavailable')
+    await clock.pass(2000)
+    const inTheEnd = a.cluster.leadWithin(slot, 100)
+    const soon = a.cluster.leadWithin(slot, 2000)
+    await clock.pass(101)
+    assert.equal((await inTheEnd).state, 'elsewhere')
+    b.engine.heal()
+    await clock.pass(200)
+    assert.equal((await soon).state, 'elsewhere')
   })
 
   it('wakes who waits when a lease that lapsed is resumed', async () => {
