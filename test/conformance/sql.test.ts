@@ -426,6 +426,39 @@ for (const kind of kinds) {
       assert.fail('no answer of a record write was lost')
     })
 
+    test('carries out a write or an advance as a whole or not at all where its client goes away in the middle', async (t) => {
+      const url = await server.newDatabase()
+      const proxy = await startTcpProxy(t, server.port)
+      const { engine: leaving } = await openAt(t, url.replace(`:${server.port}/`, `:${proxy.port}/`))
+      const { engine: staying } = await openAt(t, url)
+      const hex = (text: string) => Buffer.from(text).toString('hex')
+      const has = (word: string) => (chunk: Buffer) => chunk.includes(word) || chunk.includes(hex(word))
+      for (let round = 0; round < 40; round++) {
+        const before = await staying.read('leaving')
+        proxy.dropReplyOf(has('goodbye'))
+        await assert.rejects(leaving.write('leaving', `goodbye ${round}`, before?.version), {
+          code: 'UNKNOWN',
+        })
+        // A version that was used and not counted would be given out again, and refused.
+        const other = await staying.read('staying')
+        assert.notEqual(await staying.write('staying', String(round), other?.version), undefined)
+      }
+      await staying.reserve('order', { size: 10n, ...mine })
+      for (let round = 0; round < 20; round++) {
+        const look = async () => {
+          const [about] = await server.admin('SELECT pulse FROM fahao_about', nameIn(url))
+          const [counter] = await server.admin('SELECT last FROM fahao_counters', nameIn(url))
+          return { pulse: BigInt(String(about!.pulse)), last: BigInt(String(counter!.last)) }
+        }
+        const before = await look()
+        proxy.dropReplyOf(has('GREATEST(pulse'))
+        await leaving.advance(1000n).catch(() => {})
+        const after = await look()
+        const jumped = after.pulse - before.pulse > 2n ** 31n
+        assert.equal(after.last, jumped ? before.last + 1000n : before.last, `round ${round}`)
+      }
+    })
+
     test('answers no call later than its deadline while the network stands still', async (t) => {
       const url = await server.newDatabase()
       const proxy = await startTcpProxy(t, server.port)

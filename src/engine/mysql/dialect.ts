@@ -123,7 +123,10 @@ const doneState = ['lineage', 'pulse', 'revision']
   .map((column) => `IF(@done = 1, s.${column}, NULL) AS done_${column}`)
   .join(', ')
 
-/** Statements of one transaction, of which the last answers. */
+/**
+ * Statements of one transaction, of which the last answers. Where the client goes away in the middle, MariaDB carries out
+ * the rest, and ROW_COUNT() is −1 from then on: so it may say what is answered, and never what is done.
+ */
 function transaction(...statements: string[]): Command {
   return {
     text: ['START TRANSACTION', ...statements, 'COMMIT'].join(';\n'),
@@ -145,22 +148,21 @@ function revision(s: Statements, put: Put, record: RecordArguments): string[] {
     `SELECT s.revision + 1 INTO @next FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)} FOR UPDATE`,
     `UPDATE fahao_records SET value = ${next}, version = @next
       WHERE name = ${name} AND ${replaced} AND @next IS NOT NULL`,
-    'SET @done = ROW_COUNT()',
     ...(expected === undefined
       ? [
           `INSERT INTO fahao_records (name, value, version) SELECT ${name}, ${next}, @next FROM DUAL
-            WHERE @done = 0 AND @next IS NOT NULL
-              AND NOT EXISTS (SELECT 1 FROM fahao_records AS r WHERE r.name = ${name})`,
-          'SET @done = @done + ROW_COUNT()',
+            WHERE @next IS NOT NULL AND NOT EXISTS (SELECT 1 FROM fahao_records AS r WHERE r.name = ${name})`,
         ]
       : []),
+    // Nobody else can have put this version there: the state row is locked.
+    'SET @done = (SELECT COUNT(*) FROM fahao_records AS r WHERE r.version = @next)',
     `UPDATE fahao_about SET revision = @next, last_write_us = ${put(BigInt(nowUs))} WHERE one = 1 AND @done = 1`,
     `SELECT ${s.stateColumns}, ${doneState}, IF(@done = 1, @next, NULL) AS done_version FROM fahao_about AS s WHERE s.one = 1`,
   ]
 }
 
 function advancing(s: Statements, put: Put, advance: AdvanceArguments): string[] {
-  const { gap, held, mended } = advance
+  const { gap, held, lineage, mended } = advance
   const holding = held.map(({ counter, end }) => {
     const last = put(end - 1n)
     return `INSERT INTO fahao_counters (name, last, fence, incarnation, version)
@@ -174,7 +176,7 @@ function advancing(s: Statements, put: Put, advance: AdvanceArguments): string[]
   )
   return [
     s.advance(advance),
-    'SET @done = ROW_COUNT()',
+    `SET @done = (SELECT COUNT(*) FROM fahao_about AS s WHERE s.one = 1 AND s.lineage = ${put(lineage)})`,
     `UPDATE fahao_counters SET last = LEAST(last, ${put(lastMaxBelow(gap))}) + ${put(gap)},
       version = version + ${historyJump} WHERE @done = 1 AND version > 0`,
     'SET @raised = ROW_COUNT()',
