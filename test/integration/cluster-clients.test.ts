@@ -211,8 +211,14 @@ describe('fahao cluster', () => {
     const { shard, leader } = await shardOf('moved')
     const to = nodes[((await indexOf(leader)) + 1) % 3]!
     const { self } = await viewOf(to)
-    await fahao(nodes[0]!, 'move', String(shard), `127.0.0.1:${to.resp}`)
+    const there = `127.0.0.1:${to.resp}`
+    await assert.rejects(fahao(nodes[0]!, 'move', 'not there', there), /no generator|white space/)
+    const owner = await nodes[await indexOf(leader)]!.connect()
+    await owner.command('INCR', 'moved')
+    await owner.close()
+    assert.equal(await fahao(nodes[0]!, 'move', 'moved', there), `shard ${shard} goes to ${self}\n`)
     await until(nodes, (view) => view.shards[shard]!.leader === self)
+    assert.match(await fahao(nodes[0]!, 'status'), new RegExp(`shard ${shard}.*by hand`))
     const client = await to.connect()
     assert.equal(typeof (await client.command('INCR', 'moved')), 'bigint')
     await client.close()
