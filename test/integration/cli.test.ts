@@ -133,7 +133,9 @@ describe('verbs against a server', () => {
 describe('serve', () => {
   test('says in its log how to get the first id, in lines that work', async (t) => {
     const server = await startFahao(t, { args: ['--auto-create', '*=segment'] })
-    const lines = logged(server, /is ready/)?.try as string[]
+    // It answers a moment before it says so.
+    while (logged(server, /is ready/) === undefined) await pause(10)
+    const lines = logged(server, /is ready/)!.try as string[]
     const [create, first] = lines
     for (const line of [create!, first!]) {
       const shell = await startProcess(t, { command: 'sh', args: ['-c', line] })
