@@ -149,7 +149,7 @@ export class Decoder {
   }
 
   /** Takes these bytes for decoded. They were requests of before. */
-  skip(bytes: number): void {
+  consume(bytes: number): void {
     this.#frameStart = this.#start
     this.#reset(this.#start + bytes)
   }

@@ -131,7 +131,7 @@ export class Requests {
   #next(): RecentRequest | undefined {
     const known = this.#recent.all.find(({ bytes }) => this.decoder.countRepeats(bytes, 1) > 0)
     if (known !== undefined) {
-      this.decoder.skip(known.bytes.length)
+      this.decoder.consume(known.bytes.length)
       return known
     }
     const decoded = this.decoder.next()
@@ -196,7 +196,7 @@ export class Requests {
   #again(request: RecentRequest, count: number): Step {
     this.#session.lastCommand = request.resolved.name
     const answered = this.#answerDirectly(request, count)
-    this.decoder.skip((answered || 1) * request.bytes.length)
+    this.decoder.consume((answered || 1) * request.bytes.length)
     return answered > 0 ? 'answered' : this.#run(request.resolved)
   }
 
