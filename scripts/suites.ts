@@ -15,7 +15,9 @@ type TestEvent = ReturnType<typeof run> extends AsyncIterable<infer Event> ? Eve
 type Counts = Map<string, number>
 
 const alone = /^test\/(integration|fault)\//
-const fileTimeoutMs = 10 * 60_000
+/** For a test or a suite that hangs: several times what the longest takes on a slow machine. */
+const sharingTimeoutMs = 3 * 60_000
+const aloneTimeoutMs = 10 * 60_000
 const countLine = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
 
 const { values, positionals } = parseArgs({
@@ -42,12 +44,12 @@ async function* events(all: readonly string[]): AsyncGenerator<TestEvent> {
   const counts: Counts = new Map()
   yield* oneRun(
     all.filter((file) => !alone.test(file)),
-    availableParallelism(),
+    { concurrency: availableParallelism(), timeout: sharingTimeoutMs },
     counts,
   )
   yield* oneRun(
     all.filter((file) => alone.test(file)),
-    1,
+    { concurrency: 1, timeout: aloneTimeoutMs },
     counts,
   )
   for (const [name, count] of counts) {
@@ -59,10 +61,14 @@ async function* events(all: readonly string[]): AsyncGenerator<TestEvent> {
 }
 
 /** One run of node:test without its closing counts, which are added to `counts`. */
-async function* oneRun(some: string[], concurrency: number, counts: Counts): AsyncGenerator<TestEvent> {
+async function* oneRun(
+  some: string[],
+  how: { concurrency: number; timeout: number },
+  counts: Counts,
+): AsyncGenerator<TestEvent> {
   if (some.length === 0) return
   const only = values.name === undefined ? {} : { testNamePatterns: [values.name] }
-  for await (const event of run({ files: some, concurrency, timeout: fileTimeoutMs, ...only })) {
+  for await (const event of run({ files: some, ...how, ...only })) {
     if (event.type === 'test:fail') process.exitCode = 1
     const count = event.type === 'test:diagnostic' ? countLine.exec(event.data.message) : null
     if (count && event.type === 'test:diagnostic' && event.data.nesting === 0) {
