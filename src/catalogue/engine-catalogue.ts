@@ -12,7 +12,7 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
-import { slotOf } from '../cluster/slots.ts'
+import type { Here } from '../cluster/leadership.ts'
 import { boundMax, legacyPrefix, type RecordChange, type Watch } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 import { AbsentNames } from './absent-names.ts'
@@ -21,7 +21,7 @@ import type { Definition } from './definition.ts'
 import { floorOf, refuseFloor } from './floor.ts'
 import { GeneratorRecords, noGenerator } from './generator-records.ts'
 import { describeGenerator, unlessAway } from './info.ts'
-import { type IssuerDeps, openIssuer, type SeenCounter } from './issuers.ts'
+import { counterOfLed, type IssuerDeps, openIssuer, type SeenCounter } from './issuers.ts'
 import { Leading } from './leading.ts'
 import { isRow } from './legacy-rows.ts'
 import { checkName } from './names.ts'
@@ -29,14 +29,7 @@ import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { Openings } from './openings.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
 import { Plans } from './plans.ts'
-import {
-  firstOf,
-  generatorKey,
-  generatorPrefix,
-  isGenerators,
-  type ReadGenerator,
-  type StoredGenerator,
-} from './stored.ts'
+import { firstOf, generatorPrefix, isGenerators, type ReadGenerator, type StoredGenerator } from './stored.ts'
 
 /** Generators that come into being when they are first asked for. */
 export type AutoCreate = { readonly pattern: string; readonly kind: Kind }
@@ -71,7 +64,8 @@ export class EngineCatalogue implements Catalogue {
     this.#records = new GeneratorRecords(options.engine, options.timeline)
     this.#openings = new Openings(options.clock)
     this.#plans = new Plans({ ...options, onStale: (name) => this.#sealedOut(name) })
-    this.#leading = options.leads && new Leading(options.leads, options.clock)
+    this.#leading =
+      options.leads && new Leading(options.leads, options.clock, (name, here) => this.#goOn(name, here))
     this.#shared = {
       leads: options.leads,
       timeline: options.timeline,
@@ -207,27 +201,13 @@ export class EngineCatalogue implements Catalogue {
     if (this.#closed) throw stopping()
     if (this.#absent.has(name)) throw noGenerator(name)
     checkName(name)
-    const seen = this.#counterOfLed(name)
+    const seen = counterOfLed(this.#options, name)
     const found = (await this.#records.live(name)) ?? (await this.#autoCreate(name))
     if (found === undefined) {
       this.#absent.add(name)
       throw noGenerator(name)
     }
     return this.#openFound(name, found, await seen)
-  }
-
-  /**
-   * Read beside the record and not after it, for what may be led here: it may just have been handed over, and people
-   * wait. Undefined: look yourself.
-   */
-  #counterOfLed(name: string): Promise<SeenCounter | undefined> | undefined {
-    const { engine, leads } = this.#options
-    const here = leads?.cluster.here(slotOf(name))
-    if (here === undefined) return undefined
-    return engine.counter(generatorKey(name)).then(
-      (counter) => ({ here, counter }),
-      () => undefined,
-    )
   }
 
   async #autoCreate(name: string): Promise<ReadGenerator | undefined> {
@@ -246,8 +226,9 @@ export class EngineCatalogue implements Catalogue {
     const { record, stored } = found
     const plan = this.#plans.of(stored.definition)
     const life = { name, incarnation: stored.incarnation, floor: firstOf(stored.floor, plan.definition) }
-    const opened = await openIssuer(this.#options, plan, life, stored.key, seen)
     const version = isRow(record) ? rowVersion : record.version
+    const takeTail = (here: Here) => this.#leading!.takeTail(name, version, here)
+    const opened = await openIssuer(this.#options, plan, life, stored.key, { seen, takeTail })
     if ((this.#told.get(name) ?? 0n) > version) {
       this.#told.delete(name)
       return this.#lookUp(name)
@@ -264,12 +245,25 @@ export class EngineCatalogue implements Catalogue {
 
   /** False when a generator was opened under a leadership that is over already. */
   #isStillLed(generator: OpenGenerator): boolean {
-    const { name, under } = generator
+    const { name, version, under } = generator
     if (under === undefined) return true
     const { leads } = this.#options
-    return this.#leading!.add(under.slot, under.here, under.reservoir, () => {
+    const demote = () => {
       if (this.#open.get(name) === generator) this.#open.set(name, generator.demoted(leads!))
-    })
+    }
+    return this.#leading!.add(under.slot, under.here, under.reservoir, { name, version, demote })
+  }
+
+  /**
+   * Goes on with what the leader before has left: in this very turn where a standby knows what the generator is, which
+   * it is told as a leader is, by the watch.
+   */
+  #goOn(name: string, here: Here): void {
+    const standby = this.#closed || this.#pending.has(name) ? undefined : this.#open.get(name)
+    const tail = standby && this.#leading!.takeTail(name, standby.version, here)
+    const generator = tail && standby.promoted(here, tail)
+    if (generator !== undefined && this.#isStillLed(generator)) this.#open.set(name, generator)
+    else this.open(name).catch(() => {})
   }
 
   /** A newer incarnation or leader has been there: what is in hand here is not for use any more. */

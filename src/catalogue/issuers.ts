@@ -5,7 +5,7 @@ import { slotNotServed } from '../base/moved.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Here } from '../cluster/leadership.ts'
 import { slotOf } from '../cluster/slots.ts'
-import type { Counter, Engine } from '../engine/engine.ts'
+import type { Counter, Engine, Reservation } from '../engine/engine.ts'
 import { compileFormat, type Format } from '../ids/format.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
 import { ClockHand } from '../issuing/clock-hand.ts'
@@ -103,6 +103,29 @@ export function planOf(deps: PlanDeps, definition: Definition, gate: Gate): Plan
 /** A counter, and the leadership of this node under which it was read. */
 export type SeenCounter = { readonly here: Here; readonly counter: Counter }
 
+/**
+ * Read beside the record and not after it, for what may be led here: people may wait for it. Undefined: look yourself.
+ */
+export function counterOfLed(
+  { engine, leads }: IssuerDeps,
+  name: string,
+): Promise<SeenCounter | undefined> | undefined {
+  const here = leads?.cluster.here(slotOf(name))
+  if (here === undefined) return undefined
+  return engine.counter(generatorKey(name)).then(
+    (counter) => ({ here, counter }),
+    () => undefined,
+  )
+}
+
+/** What is known of a generator's counter without asking the engine now. */
+export type Known = {
+  /** The counter, if it was read a moment ago. */
+  readonly seen?: SeenCounter | undefined
+  /** What the leader before this leadership has left of it; gone from there then. */
+  readonly takeTail: (here: Here) => Reservation | undefined
+}
+
 /** One generator's issuer, and how it issues. */
 export type Opened = {
   readonly issuer: Issuer
@@ -114,22 +137,21 @@ export type Opened = {
 /**
  * Opens one generator's issuer, in one mode for as long as it is open. Rejects with NOTOWNER, UNAVAILABLE, ENGINE, and
  * with CLUSTERDOWN where the engine has seen a newer leader than this node knows.
- * @param seen the counter, if it was read a moment ago.
  */
 export async function openIssuer(
   deps: IssuerDeps,
   plan: Plan,
   life: Life,
   key: string | undefined,
-  seen?: SeenCounter,
+  known: Known,
 ): Promise<Opened> {
   const { engine } = deps
   const { kind } = plan.definition
-  if (deps.leads !== undefined && isStrict(kind)) return openLed(deps, deps.leads, plan, life, seen)
+  if (deps.leads !== undefined && isStrict(kind)) return openLed(deps, deps.leads, plan, life, known)
   const mode = await modeOf(deps, kind)
   if (mode === 'local') await refuseUnlessOwner(engine, kind, life.name)
   if (kind === 'snowflake') return { issuer: new Reservoir(plan.stock(life, 0n, key), plan.reservoir), mode }
-  const { bound, fence } = seen?.counter ?? (await engine.counter(generatorKey(life.name)))
+  const { bound, fence } = known.seen?.counter ?? (await engine.counter(generatorKey(life.name)))
   if (mode === 'group commit') return { issuer: new GroupCommit(bound, life, plan.groupCommit!), mode }
   // What was strict under leaders before has a fence, and every node that shares it now carries the last one.
   const shared = mode === 'node' && fence > 0n ? { ...life, fence } : life
@@ -142,11 +164,13 @@ async function openLed(
   leads: Leads,
   plan: Plan,
   life: Life,
-  seen: SeenCounter | undefined,
+  { seen, takeTail }: Known,
 ): Promise<Opened> {
   const slot = slotOf(life.name)
   const here = leads.cluster.here(slot)
   if (here === undefined) return standby(leads, plan, life.name)
+  const tail = takeTail(here)
+  if (tail !== undefined) return ledOn(plan, life, here, tail)
   const { bound, fence } = seen?.here === here ? seen.counter : await engine.counter(generatorKey(life.name))
   // If it is over by now, whoever opened it finds out and looks again.
   if (fence > here.fence && leads.cluster.held(slot) === here) {
@@ -156,6 +180,14 @@ async function openLed(
   const stock = plan.stock({ ...life, fence: here.fence }, bound, undefined)
   const reservoir = new Reservoir(stock, plan.reservoir)
   return { issuer: reservoir, mode: 'leader', under: { slot, here, reservoir } }
+}
+
+/** Under this node's leadership, with what the one before has left of it. */
+export function ledOn(plan: Plan, life: Life, here: Here, tail: Reservation): Opened {
+  const stock = plan.stock({ ...life, fence: here.fence }, tail.start, undefined)
+  stock.adopt(tail)
+  const reservoir = new Reservoir(stock, plan.reservoir)
+  return { issuer: reservoir, mode: 'leader', under: { slot: slotOf(life.name), here, reservoir } }
 }
 
 /** What stands for a strict generator where it is not led. */

@@ -4,18 +4,27 @@
  * Invariants
  *  1. When a listener's call returns, nothing is issued any more under the leadership it was called for; nor, after
  *     a lapse, under any, until the lease has been resumed.
- *  2. What is in hand under a leadership that is over is never issued. It is given back only in a hand-over, within
- *     the time that this may take; what is left then is a gap.
+ *  2. What is in hand under a leadership that is over is never issued here. In a hand-over it is left to the successor,
+ *     or given back, within the time that this may take; what remains then is a gap.
+ *  3. What the leader before has left is opened at once: somebody waits for it.
  */
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Here } from '../cluster/leadership.ts'
+import type { Tail } from '../cluster/records.ts'
+import type { Reservation } from '../engine/engine.ts'
 import type { Reservoir } from '../issuing/reservoir.ts'
 import type { Leads } from './leads.ts'
+import { Tails, tailOf } from './tails.ts'
 
 /** A generator in use: what issues for it. */
-type Led = Pick<Reservoir, 'suspend' | 'resume' | 'stop' | 'idle' | 'close' | 'abandon'>
+type Led = Pick<Reservoir, 'suspend' | 'resume' | 'stop' | 'idle' | 'leave' | 'close' | 'abandon'>
 
+/** Which generator that is, and what puts a standby in its place. */
+type Place = { readonly name: string; readonly version: bigint; readonly demote: () => void }
+
+/** The tails of so many generators are left to the successor: the record that names it shall stay small. */
+const tailsMax = 16
 /** So many are given back at a time: the write that resigns shall not wait behind thousands. */
 const releasesMax = 16
 
@@ -23,35 +32,47 @@ const releasesMax = 16
 export class Leading {
   readonly #leads: Leads
   readonly #clock: Clock
-  /** By leadership, with what puts a standby in the place of each. */
-  readonly #led = new Map<Here, Map<Led, () => void>>()
+  readonly #led = new Map<Here, Map<Led, Place>>()
+  /** What has not been gone on with, by leadership. */
+  readonly #tails = new Map<Here, Tails>()
   readonly #closing = new Set<Promise<void>>()
   readonly #stopListening: () => void
 
-  constructor(leads: Leads, clock: Clock) {
+  /** @param open opens what the leader before has left, under a leadership that has just been won. */
+  constructor(leads: Leads, clock: Clock, open: (name: string, here: Here) => void) {
     this.#leads = leads
     this.#clock = clock
     this.#stopListening = leads.cluster.listen({
       onLapse: () => this.#each((led) => led.suspend()),
       onResume: () => this.#each((led) => led.resume()),
+      onWon: (here) => {
+        const tails = new Tails(here.tails)
+        this.#tails.set(here, tails)
+        for (const name of tails.names()) open(name, here)
+      },
       onLost: (here) => {
         const reason = over()
-        for (const led of this.#takeOut(here, reason)) void this.#end(led.abandon(reason))
+        for (const [led] of this.#takeOut(here, reason)) void this.#end(led.abandon(reason))
       },
-      onLosing: (here, releaseMs) => this.#giveBack(here, releaseMs),
+      onLosing: (here, tails, releaseMs) => this.#leave(here, tails, releaseMs),
     })
   }
 
-  /**
-   * Looks after what has just been opened under a leadership. False, and it must be thrown away: that is over
-   * already. `demote` puts a standby in its place.
-   */
-  add(slot: number, here: Here, led: Led, demote: () => void): boolean {
+  /** What was left of a generator whose record has this version, for this leadership. Nobody gets it a second time. */
+  takeTail(name: string, version: bigint, here: Here): Reservation | undefined {
+    return this.#tails.get(here)?.take(name, version)
+  }
+
+  /** Looks after what has just been opened under a leadership. False, and it has been stopped: that is over already. */
+  add(slot: number, here: Here, led: Led, place: Place): boolean {
     const { cluster } = this.#leads
-    if (cluster.held(slot) !== here) return false
-    const ofHere = this.#led.get(here) ?? new Map<Led, () => void>()
+    if (cluster.held(slot) !== here) {
+      void led.abandon(over())
+      return false
+    }
+    const ofHere = this.#led.get(here) ?? new Map<Led, Place>()
     this.#led.set(here, ofHere)
-    ofHere.set(led, demote)
+    ofHere.set(led, place)
     if (!cluster.check()) led.suspend()
     return true
   }
@@ -74,29 +95,37 @@ export class Leading {
   }
 
   /** Stops all of a leadership, and puts standbys in their places. */
-  #takeOut(here: Here, reason: Error): Led[] {
-    const ofHere = this.#led.get(here) ?? new Map<Led, () => void>()
+  #takeOut(here: Here, reason: Error): [Led, Place][] {
+    const ofHere = this.#led.get(here) ?? new Map<Led, Place>()
     this.#led.delete(here)
-    for (const [led, demote] of ofHere) {
+    this.#tails.delete(here)
+    for (const [led, { demote }] of ofHere) {
       demote()
       led.stop(reason)
     }
-    return [...ofHere.keys()]
+    return [...ofHere]
   }
 
   /**
-   * Resolves when the last releases have been sent: the write that resigns goes beside them, not after them. One that
-   * is overtaken by the successor is refused, or comes too late to be used: then it is a gap.
+   * Leaves the tails of as many generators as may be, and gives the others back. Resolves when the last releases have
+   * been sent: the write that resigns goes beside them, not after them. One that is overtaken by the successor is
+   * refused, or comes too late to be used: then it is a gap.
    */
-  async #giveBack(here: Here, releaseMs: number): Promise<void> {
+  async #leave(here: Here, tails: Tail[] | undefined, releaseMs: number): Promise<void> {
     const reason = over()
     const queue = this.#takeOut(here, reason)
     const untilUs = this.#clock.monoUs() + releaseMs * 1000
     const lane = async () => {
-      for (let led = queue.pop(); led !== undefined; led = queue.pop()) {
-        // A reserve under way: what it brings is to be given back as well.
+      for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+        const [led, { name, version }] = next
+        // A reserve under way: what it brings is part of the tail.
         await led.idle()
         const inTime = this.#clock.monoUs() < untilUs
+        if (inTime && tails !== undefined && tails.length < tailsMax) {
+          const tail = led.leave(reason)
+          if (tail !== undefined) tails.push(tailOf(name, version, tail))
+          continue
+        }
         const release = this.#end(inTime ? led.close(reason) : led.abandon(reason))
         if (queue.length > 0) await release
       }

@@ -2,13 +2,15 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { Timeline } from '../base/timeline.ts'
+import type { Here } from '../cluster/leadership.ts'
 import { slotOf } from '../cluster/slots.ts'
+import type { Reservation } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Life } from '../issuing/life.ts'
 import type { Generator, Mode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
-import { type Opened, type Plan, standby } from './issuers.ts'
+import { ledOn, type Opened, type Plan, standby } from './issuers.ts'
 import { type Leads, moved } from './leads.ts'
 
 /** What the generators of one catalogue share. */
@@ -92,6 +94,12 @@ export class OpenGenerator implements Generator {
   /** What stands in its place once this node does not lead it any more. */
   demoted(leads: Leads): OpenGenerator {
     const opened = standby(leads, this.#plan, this.name)
+    return new OpenGenerator(this.#life, this.version, this.#plan, opened, this.#deps)
+  }
+
+  /** What takes its place, that of a standby, once this node leads it and knows what is left of it. */
+  promoted(here: Here, tail: Reservation): OpenGenerator {
+    const opened = ledOn(this.#plan, this.#life, here, tail)
     return new OpenGenerator(this.#life, this.version, this.#plan, opened, this.#deps)
   }
 

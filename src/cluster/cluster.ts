@@ -99,7 +99,7 @@ export class Cluster {
     this.#handover = new Handover({
       ...needs,
       engine,
-      onLosing: (here) => this.#listeners.onLosing(here, this.#timing.releaseMs),
+      onLosing: (here, tails) => this.#listeners.onLosing(here, tails, this.#timing.releaseMs),
       isAbandoned: () => this.#abandoned,
       onHandedOver: (handedOver) => this.#tell({ type: 'handedOver', ...handedOver }),
     })

@@ -9,6 +9,7 @@
  *  3. A holder gives a shard away only after it has stopped issuing, and tries until the record has changed or
  *     its own lease is over. It issues again only if the record names it with a new epoch: a write that is
  *     still on its way then meets another version.
+ *  4. What it leaves goes to whom the record names, in the write that names it: of all attempts one is carried out.
  */
 import { type Clock, sleep } from '../base/clock.ts'
 import { describe, hasCode } from '../base/errors.ts'
@@ -16,7 +17,7 @@ import type { Engine, StoredRecord } from '../engine/engine.ts'
 import type { Here, Leaderships } from './leadership.ts'
 import type { Lease } from './lease.ts'
 import { within } from './pauses.ts'
-import { type Leadership, nodeKey, readNode, shardKey } from './records.ts'
+import { type Leadership, nodeKey, readNode, shardKey, type Tail } from './records.ts'
 import type { Timing } from './timing.ts'
 import type { View } from './view.ts'
 
@@ -38,11 +39,8 @@ export type HandoverOptions = {
   readonly view: View
   readonly lease: () => Lease
   readonly leaderships: Leaderships
-  /**
-   * Stops issuing before returning; resolves when what can be given back is on its way. What takes longer than
-   * `releaseMs` is left behind.
-   */
-  readonly onLosing: (here: Here) => Promise<void>
+  /** See `ClusterListener`. */
+  readonly onLosing: (here: Here, tails: Tail[] | undefined) => Promise<void>
   /** Whether to give up giving away: this process is about to end. */
   readonly isAbandoned: () => boolean
   readonly onHandedOver: (handedOver: HandedOver) => void
@@ -92,13 +90,18 @@ export class Handover {
     const me = lease()
     const here = leaderships.lose(shard)
     if (here === undefined) return
-    await within(clock, timing.releaseMs, onLosing(here)).catch((error: unknown) => {
-      if (!hasCode(error, 'UNKNOWN')) onTrouble(`shard ${shard} could not be released: ${describe(error)}`)
-    })
+    const tails: Tail[] = []
+    await within(clock, timing.releaseMs, onLosing(here, successor() === '' ? undefined : tails)).catch(
+      (error: unknown) => {
+        if (!hasCode(error, 'UNKNOWN')) onTrouble(`shard ${shard} could not be released: ${describe(error)}`)
+      },
+    )
+    // Of what comes later nobody will know.
+    const left = [...tails]
     const releasedUs = clock.monoUs()
     while (leaderships.isLosing(here) && !me.over && !isAbandoned()) {
       try {
-        await this.#resign(shard, me.id, successor())
+        await this.#resign(shard, me.id, successor(), left)
       } catch (error) {
         onTrouble(`shard ${shard} could not be handed over: ${describe(error)}`)
       }
@@ -111,11 +114,14 @@ export class Handover {
     onHandedOver({ shard, to, releaseMs, writeMs: (writtenUs - releasedUs) / 1000 })
   }
 
-  async #resign(shard: number, from: string, to: string): Promise<void> {
+  async #resign(shard: number, from: string, to: string, tails: readonly Tail[]): Promise<void> {
     const { view } = this.#options
     const known = view.shard(shard)!
-    const epoch = known.value.epoch + (to === '' ? 0 : 1)
-    await this.#write(shard, { holder: to, epoch, from }, known.version)
+    const next =
+      to === ''
+        ? { holder: to, epoch: known.value.epoch, from }
+        : { holder: to, epoch: known.value.epoch + 1, from, tails }
+    await this.#write(shard, next, known.version)
     if (view.shard(shard)!.version === known.version) await this.read(shard)
   }
 

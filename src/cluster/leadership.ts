@@ -7,12 +7,14 @@
  *     not hold, `check()` says so.
  *  2. From the moment when a shard is being lost until its record has changed, nothing is issued for it, also
  *     when the write that gives it away has no known outcome.
- *  3. Once the record names somebody else, or the lease is over, the shard is not led here, and listeners have
+ *  3. What a leader left is for the one leadership that its record was written for, and is offered once: the holder is
+ *     one process, which does not lead with an epoch that it has seen before.
+ *  4. Once the record names somebody else, or the lease is over, the shard is not led here, and listeners have
  *     been told before anything else runs.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Lease } from './lease.ts'
-import type { NodeRecord } from './records.ts'
+import type { Leadership, NodeRecord, Tail } from './records.ts'
 import type { View } from './view.ts'
 
 /** A leadership of this node. One object for as long as it lasts: keep it and compare. */
@@ -21,6 +23,8 @@ export type Here = {
   readonly shard: number
   /** What every reserve for the shard's strict generators carries. */
   readonly fence: bigint
+  /** What the leader before left to go on with. */
+  readonly tails: readonly Tail[]
 }
 
 /** Who leads a shard. */
@@ -48,6 +52,8 @@ export class Leaderships {
   readonly #lease: () => Lease
   readonly #listener: LeadershipListener
   readonly #mine: (Mine | undefined)[]
+  /** The highest epoch that this process has led each shard with. */
+  readonly #ledUpTo: number[]
   /** Since when a shard has had no living leader, as far as is known. */
   readonly #vacantUs: (number | undefined)[]
   /** Those who wait for a change, by shard; each leaves when its own time is over. */
@@ -59,6 +65,7 @@ export class Leaderships {
     this.#lease = lease
     this.#listener = listener
     this.#mine = new Array<Mine | undefined>(shards).fill(undefined)
+    this.#ledUpTo = new Array<number>(shards).fill(0)
     this.#vacantUs = new Array<number | undefined>(shards).fill(clock.monoUs())
     this.#waiters = Array.from({ length: shards }, () => new Set<() => void>())
   }
@@ -143,7 +150,7 @@ export class Leaderships {
     const mine = this.#mine[shard]
     const named = record !== undefined && record.holder === this.#lease().id && !this.#lease().over
     if (mine !== undefined && !(named && record.epoch === mine.epoch)) this.#drop(mine, record?.holder ?? '')
-    if (named && this.#mine[shard] === undefined) this.#adopt(shard, record.epoch, record.from)
+    if (named && this.#mine[shard] === undefined) this.#adopt(shard, record)
     if (this.leader(shard) !== undefined) this.#vacantUs[shard] = undefined
     else this.#vacantUs[shard] ??= this.#clock.monoUs()
     this.#wake(shard)
@@ -173,8 +180,15 @@ export class Leaderships {
     return resp === undefined ? http !== undefined && http === self.http : resp === self.resp
   }
 
-  #adopt(shard: number, epoch: number, from: string): void {
-    const here: Here = Object.freeze({ state: 'here', shard, fence: BigInt(epoch) })
+  #adopt(shard: number, { epoch, from, tails = [] }: Leadership): void {
+    const isNew = epoch > this.#ledUpTo[shard]!
+    this.#ledUpTo[shard] = Math.max(epoch, this.#ledUpTo[shard]!)
+    const here: Here = Object.freeze({
+      state: 'here',
+      shard,
+      fence: BigInt(epoch),
+      tails: isNew ? tails : [],
+    })
     const nowUs = this.#clock.monoUs()
     const vacantMs = (nowUs - (this.#vacantUs[shard] ?? nowUs)) / 1000
     this.#mine[shard] = { here, epoch, losingUs: undefined }

@@ -1,7 +1,7 @@
 /** Everybody who is told what becomes of this node's leaderships, as one. */
 import type { Here } from './leadership.ts'
 import type { ClusterListener } from './options.ts'
-import type { NodeRecord } from './records.ts'
+import type { NodeRecord, Tail } from './records.ts'
 
 /** See the top of the file. */
 export class Listeners implements Required<ClusterListener> {
@@ -17,8 +17,8 @@ export class Listeners implements Required<ClusterListener> {
     for (const { onWon } of this.#all) onWon?.(here)
   }
 
-  async onLosing(here: Here, releaseMs: number): Promise<void> {
-    await Promise.all([...this.#all].map(({ onLosing }) => onLosing?.(here, releaseMs)))
+  async onLosing(here: Here, tails: Tail[] | undefined, releaseMs: number): Promise<void> {
+    await Promise.all([...this.#all].map(({ onLosing }) => onLosing?.(here, tails, releaseMs)))
   }
 
   onLost(here: Here): void {

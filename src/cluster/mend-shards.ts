@@ -16,7 +16,8 @@ export function mendShards(): Mend {
   return (stored) => {
     const { key, value } = stored
     if (key.startsWith(shardPrefix)) {
-      const record = readLeadership(stored).value
+      // What was left for the holder may have been issued in what was forgotten.
+      const { tails: _, ...record } = readLeadership(stored).value
       return JSON.stringify({ ...record, epoch: record.epoch + epochJump })
     }
     // No node has ever sent this beat.

@@ -45,6 +45,18 @@ export type NodeRecord = {
   readonly deadBy?: string
 }
 
+/** What a leader that gave its shard away had in hand of one generator: ids that nobody has been given. */
+export type Tail = {
+  /** Name of the generator. */
+  readonly name: string
+  /** Version of its record, decimal as all that follows. */
+  readonly record: string
+  /** See `Reservation`: what is left of the newest one. */
+  readonly start: string
+  readonly end: string
+  readonly version: string
+}
+
 /** Who leads a shard. */
 export type Leadership = {
   /** Node id; empty: nobody. */
@@ -53,6 +65,8 @@ export type Leadership = {
   readonly epoch: number
   /** Who led before; empty at first. */
   readonly from: string
+  /** What it left for the holder, and for nobody else, to go on with; undefined: nothing. */
+  readonly tails?: readonly Tail[]
 }
 
 /** Who shall lead a shard, whatever the assignment says, for as long as that node lives. */
@@ -106,7 +120,8 @@ export function readNode(stored: StoredRecord): Known<NodeRecord> {
 export function readLeadership(stored: StoredRecord): Known<Leadership> {
   return parsed(
     stored,
-    ({ holder, epoch }: Leadership) => typeof holder === 'string' && Number.isSafeInteger(epoch),
+    ({ holder, epoch, tails = [] }: Leadership) =>
+      typeof holder === 'string' && Number.isSafeInteger(epoch) && Array.isArray(tails),
   )
 }
 

@@ -172,6 +172,12 @@ export interface Engine {
     holder: { readonly fence?: bigint; readonly incarnation: bigint },
   ): Promise<boolean>
 
+  /**
+   * What this process has reserved of a counter from `from` on leaves its hands without being released: another process
+   * goes on with it, and may give it back. A bound that falls to `from` is no sign of an engine that has forgotten then.
+   */
+  leave(counter: string, from: bigint): void
+
   /** A counter as the last acknowledged write left it (linearizable); all zero when it was never used. */
   counter(name: string): Promise<Counter>
 

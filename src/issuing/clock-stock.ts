@@ -1,5 +1,6 @@
 /** What the stocks of the kinds that follow the clock have in common: a hand of time, and two marks for its refill. */
 import { describe, FahaoError } from '../base/errors.ts'
+import type { Reservation } from '../engine/engine.ts'
 import type { Layout } from '../ids/layout.ts'
 import type { Run } from '../ids/run.ts'
 import type { ClockHand } from './clock-hand.ts'
@@ -94,6 +95,10 @@ export abstract class ClockStock implements Stock {
     const units = Math.max(0, this.hand.end - this.hand.position)
     return (units * this.layout.unitUs) / 1_000_000
   }
+
+  abstract adopt(tail: Reservation): void
+
+  abstract leave(): Reservation | undefined
 
   abstract close(): Promise<void>
 

@@ -6,8 +6,9 @@
  *  2. Every reserve's floor is at least the highest end that this process has held, so that an engine which
  *     forgot does not open a range twice here.
  *  3. A range whose reserve failed or whose outcome is unknown is never in hand (P8).
- *  4. Release takes everything out of hand first, and happens once, at the end, with no reserve from here under way.
- *  5. Release goes no lower than where the range began before which somebody else was last at the counter: they may
+ *  4. Release takes everything out of hand first, and happens once, at the end, with no reserve from here under way. So
+ *     does leaving it to another holder.
+ *  5. Neither goes lower than where the range began before which somebody else was last at the counter: they may
  *     have raised its floor to anywhere below, also into what is in hand.
  */
 import { describe, FahaoError, hasCode } from '../base/errors.ts'
@@ -165,22 +166,26 @@ export class CounterStock implements Stock {
     this.#hand.dropBelow(floor)
   }
 
+  adopt(tail: Reservation): void {
+    this.#raise(tail)
+    this.#hand.add(tail)
+    this.low = true
+  }
+
+  leave(): Reservation | undefined {
+    const tail = this.#takeOut()
+    if (tail !== undefined) this.#options.engine.leave(this.#counter, tail.start)
+    return tail
+  }
+
   async close(): Promise<void> {
-    const end = this.#floor
-    const version = this.#version
-    const untouched = this.#hand.untouchedUpTo(end)
-    this.#hand.clear()
-    this.low = false
-    this.#mark = 0
-    if (version === undefined || untouched === undefined) return
-    const from = untouched > this.#aloneFrom ? untouched : this.#aloneFrom
-    if (from >= end) return
-    const size = Number(end - from)
+    const tail = this.#takeOut()
+    if (tail === undefined) return
     // A refused or lost release is a gap, which is allowed; trying again is not.
     const gone = await this.#options.engine
-      .release(this.#counter, { start: from, end, version }, from, this.#holder)
+      .release(this.#counter, tail, tail.start, this.#holder)
       .catch(() => false)
-    if (gone) this.released += size
+    if (gone) this.released += Number(tail.end - tail.start)
   }
 
   get #counter(): string {
@@ -189,6 +194,19 @@ export class CounterStock implements Stock {
 
   get #holder(): Holder {
     return holderOf(this.#life)
+  }
+
+  /** Lets go of everything. What of it is on top of the bound, and nobody else can have raised a floor into. */
+  #takeOut(): Reservation | undefined {
+    const end = this.#floor
+    const version = this.#version
+    const untouched = this.#hand.untouchedUpTo(end)
+    this.#hand.clear()
+    this.low = false
+    this.#mark = 0
+    if (version === undefined || untouched === undefined) return undefined
+    const start = untouched > this.#aloneFrom ? untouched : this.#aloneFrom
+    return start < end ? { start, end, version } : undefined
   }
 
   #look(): void {

@@ -13,6 +13,7 @@
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { slotNotServed } from '../base/moved.ts'
+import type { Reservation } from '../engine/engine.ts'
 import { Run, safeHi } from '../ids/run.ts'
 import type { Gate } from './gate.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
@@ -78,6 +79,8 @@ export class Reservoir implements Issuer {
     this.#refills = new Refills(stock.name, options, () => {
       if (this.#line !== undefined || this.#stock.low) this.#refill()
     })
+    // What was adopted does not last, and nobody has said yet that it is ours.
+    if (stock.low) this.#refill()
   }
 
   take(count: number, run: Run): number {
@@ -185,6 +188,14 @@ export class Reservoir implements Issuer {
     // A reserve under way may still open a range: it must be in hand before what is in hand is given back.
     this.#ended ??= this.idle().then(() => this.#stock.close())
     return this.#ended
+  }
+
+  /** Closes, while nothing is under way that reserves. Returns what somebody else can go on with. */
+  leave(reason: Error): Reservation | undefined {
+    this.stop(reason)
+    if (this.#ended !== undefined) return undefined
+    this.#ended = Promise.resolve()
+    return this.#stock.leave()
   }
 
   /** Closes and gives nothing back: what is in hand may be somebody else's to continue. */

@@ -67,13 +67,19 @@ export class SnowflakeStock extends ClockStock {
     )
   }
 
-  close(): Promise<void> {
+  /** Time is the worker id's and not the generator's. */
+  adopt(): void {}
+
+  leave(): undefined {
     const { worker, layout } = this.#options
     if (this.hand.lastIssued() !== undefined)
       worker.used(this.#claim, layout.epochUs + this.hand.untouched * layout.unitUs)
     this.hand.clear()
     this.low = false
-    return Promise.resolve()
+  }
+
+  async close(): Promise<void> {
+    this.leave()
   }
 
   #grant(end: number): void {

@@ -1,6 +1,7 @@
 /** What a reservoir holds and how it gets more: the part in which the kinds differ. */
 import { assert } from '../base/assert.ts'
 import type { FahaoError } from '../base/errors.ts'
+import type { Reservation } from '../engine/engine.ts'
 import { Run } from '../ids/run.ts'
 import type { Ready } from './ready.ts'
 
@@ -68,7 +69,13 @@ export interface Stock {
   readonly reserved: number
   readonly released: number
 
-  /** Lets go of everything in hand, and gives back what is still on top of its bound. Never throws. */
+  /** Takes in hand what another holder has left. Only at first, when nothing else is. */
+  adopt(tail: Reservation): void
+
+  /** Lets go of everything in hand. Returns what of it is on top of its bound still, for another holder to go on with. */
+  leave(): Reservation | undefined
+
+  /** Leaves, and gives that back. Never throws. */
   close(): Promise<void>
 }
 

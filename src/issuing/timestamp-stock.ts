@@ -89,20 +89,41 @@ export class TimestampStock extends ClockStock {
     this.#start = floorUnit
   }
 
+  adopt(tail: Reservation): void {
+    this.#newest = tail
+    this.#start = this.#unitsUp(tail.start)
+    this.hand.grant(this.#options.node, this.#start, Number(tail.end / this.#capacity))
+    this.low = true
+  }
+
+  leave(): Reservation | undefined {
+    const tail = this.#takeOut()
+    if (tail !== undefined) this.#options.engine.leave(this.#counter, tail.start)
+    return tail
+  }
+
   async close(): Promise<void> {
-    const from = BigInt(this.hand.untouched) * this.#capacity
-    const newest = this.#newest
-    this.hand.clear()
-    this.low = false
-    if (newest === undefined || from >= newest.end || from < BigInt(this.#start) * this.#capacity) return
+    const tail = this.#takeOut()
+    if (tail === undefined) return
     const gone = await this.#options.engine
-      .release(this.#counter, newest, from, holderOf(this.life))
+      .release(this.#counter, tail, tail.start, holderOf(this.life))
       .catch(() => false)
-    if (gone) this.released += Number(newest.end - from)
+    if (gone) this.released += Number(tail.end - tail.start)
   }
 
   get #counter(): string {
     return this.#options.counterOf(this.name)
+  }
+
+  /** Lets go of everything. What of it is on top of the bound. */
+  #takeOut(): Reservation | undefined {
+    const start = BigInt(this.hand.untouched) * this.#capacity
+    const newest = this.#newest
+    this.hand.clear()
+    this.low = false
+    if (newest === undefined || start >= newest.end || start < BigInt(this.#start) * this.#capacity)
+      return undefined
+    return { ...newest, start }
   }
 
   async #reserve(fromUnit: number, targetUnit: number): Promise<void> {

@@ -64,6 +64,10 @@ export class TimedEngine implements Engine {
     return this.#timed('release', this.#engine.release(...args))
   }
 
+  leave(counter: string, from: bigint): void {
+    this.#engine.leave(counter, from)
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#timed('counter', this.#engine.counter(name))
   }

@@ -206,6 +206,19 @@ export function counterTests(declare: Declare): void {
   })
 
   declare(
+    'what was left to another process may be given back by that one, and nobody misses it',
+    async ({ open }) => {
+      const [one, two] = [await open(), await open()]
+      const reserved = await one.reserve('a', { size: 100n, ...first })
+      one.leave('a', 40n)
+      assert.equal((await one.counter('a')).bound, 100n)
+      assert.equal(await two.release('a', { ...reserved, start: 40n }, 60n, first), true)
+      assert.equal((await one.reserve('a', { size: 10n, ...first })).start, 60n)
+      assert.equal((await two.reserve('a', { size: 10n, ...first })).start, 70n)
+    },
+  )
+
+  declare(
     'of a release and a reserve of one process at the same time either comes first, and nothing is missed',
     async ({ open }) => {
       const engine = await open()

@@ -132,6 +132,10 @@ export class FaultyEngine implements Engine {
     return this.#through('release', args, () => this.#engine.release(...args))
   }
 
+  leave(counter: string, from: bigint): void {
+    this.#engine.leave(counter, from)
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#through('counter', [name], () => this.#engine.counter(name))
   }

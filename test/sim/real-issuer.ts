@@ -49,6 +49,11 @@ export class RealIssuer {
     const onEvent = () => {}
     const ids = { fixedId: undefined, leadUs: 1e6, owner: machine.name, holder: machine.name, onEvent }
     const fences = new Map<string, bigint>()
+    cluster.listen({
+      onWon: ({ fence, tails }) => {
+        for (const { name } of tails) fences.set(counterOf(name), fence)
+      },
+    })
     const options = {
       engine: noting(engine, fences),
       clock: machine,
@@ -95,7 +100,7 @@ export class RealIssuer {
   }
 }
 
-/** Notes with which fence each counter was last reserved here: what is in hand was. */
+/** Notes with which fence each counter was last reserved here: what is in hand was, or else it was left to that one. */
 function noting(engine: Engine, fences: Map<string, bigint>): Engine {
   const reserve: Engine['reserve'] = async (counter, request) => {
     const reservation = await engine.reserve(counter, request)

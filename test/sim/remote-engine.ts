@@ -65,6 +65,10 @@ export class RemoteEngine implements Engine {
     return this.#write('release', args, () => this.#engine.release(...args))
   }
 
+  leave(counter: string, from: bigint): void {
+    this.#engine.leave(counter, from)
+  }
+
   write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
     return this.#write('write', [key, value, expected], () => this.#engine.write(key, value, expected))
   }

@@ -108,6 +108,12 @@ export class Counters {
     return this.#ask(name, step, { from, version }) as Promise<boolean>
   }
 
+  /** See `Engine.leave`. */
+  leave(name: string, from: bigint): void {
+    const line = this.#lines.get(name)
+    if (line !== undefined && from < line.held) line.held = from
+  }
+
   /** See `Engine.counter`. */
   async read(name: string): Promise<Counter> {
     const range = { key: this.#store.keys.counter(name) }

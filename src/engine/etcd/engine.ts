@@ -161,6 +161,10 @@ export class EtcdEngine implements Engine {
     return this.#call(() => this.#counters.release(counter, version, from, holder))
   }
 
+  leave(counter: string, from: bigint): void {
+    this.#counters.leave(counter, from)
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#call(() => this.#counters.read(name))
   }

@@ -68,6 +68,9 @@ export class MemoryEngine implements Engine {
     })
   }
 
+  /** It forgets nothing that it does not forget whole. */
+  leave(): void {}
+
   release(
     name: string,
     reservation: Reservation,

@@ -6,7 +6,7 @@
  *  2. A bound goes down only in `release`, only under the version that the reservation made, and only in the lineage
  *     in which it was made.
  *  3. What this process holds is known per counter. It grows by answers that say that it did, and falls before a
- *     release is sent. A bound below what is held before and after a look, in the same lineage, means that the database
+ *     release is sent, and when it is left to another process. A bound below what is held before and after a look, in the same lineage, means that the database
  *     has forgotten; in a later one it is reserved above.
  */
 import { FahaoError } from '../../base/errors.ts'
@@ -24,6 +24,8 @@ export interface SqlCounters {
   reserve(ask: Ask, name: string, request: ReserveRequest): Promise<Reservation>
   /** See `Engine.release`. */
   release(ask: Ask, name: string, reservation: Reservation, from: bigint, holder: Holder): Promise<boolean>
+  /** See `Engine.leave`. */
+  leave(name: string, from: bigint): void
   /** See `Engine.counter`. */
   counter(ask: Ask, name: string): Promise<Counter>
   /** What this process holds: an advance raises all bounds at least to it. */
@@ -110,6 +112,11 @@ export class OwnCounters implements SqlCounters {
     }
     this.#history.wrote(state)
     return true
+  }
+
+  leave(name: string, from: bigint): void {
+    const held = this.#held.get(name)
+    if (held !== undefined && from < held.end) this.#held.set(name, { ...held, end: from })
   }
 
   async counter(ask: Ask, name: string): Promise<Counter> {

@@ -102,6 +102,10 @@ export class SqlEngine implements Engine {
     return this.#write((ask) => this.#counters.release(ask, counter, reservation, from, holder))
   }
 
+  leave(counter: string, from: bigint): void {
+    this.#counters.leave(counter, from)
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#read((ask) => this.#counters.counter(ask, name))
   }

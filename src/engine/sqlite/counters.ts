@@ -92,6 +92,12 @@ export class Counters {
     return true
   }
 
+  /** See `Engine.leave`. */
+  leave({ counter: name, from }: Op<'leave'>): void {
+    const held = this.#next.get(name) ?? this.#held.get(name)
+    if (held !== undefined && from < held) this.#next.set(name, from)
+  }
+
   /** Whether the store has forgotten a bound that this process was given: then what the bound is, and was. */
   regression(name: string): string | undefined {
     const held = this.#next.get(name) ?? this.#held.get(name)

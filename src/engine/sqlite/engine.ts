@@ -141,6 +141,10 @@ export class SqliteEngine implements Engine {
     return this.#calls.call(operation) as Promise<boolean>
   }
 
+  leave(counter: string, from: bigint): void {
+    this.#calls.call({ op: 'leave', counter, from }).catch(() => {})
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#calls.call({ op: 'counter', counter: name }) as Promise<Counter>
   }

@@ -152,6 +152,9 @@ export class Session {
       }
       case 'release':
         return this.#change(this.counters.release(operation))
+      case 'leave':
+        this.counters.leave(operation)
+        return { value: undefined }
       case 'counter':
         return { value: this.counters.read(operation.counter) }
       case 'advance':

@@ -295,21 +295,60 @@ describe('a cluster', () => {
     assert.ok(leader.engine.count('release') < names.length, 'not all of them at once')
   })
 
-  it('gives the shard away beside the releases, not after them', async () => {
+  it('leaves what is in hand to the successor, which issues it without asking the engine', async () => {
+    for (const kind of ['sequence', 'timestamp'] as const) {
+      const { g, leader, other, clock } = await created(kind)
+      const [last] = await draw(g)
+      // It has been asked for it before, and knows what it is.
+      await code(draw(await other.catalogue.open('g')))
+      const asked = () => (['read', 'counter', 'reserve'] as const).map((each) => other.engine.count(each))
+      const before = asked()
+      const { bound } = await leader.engine.counter(generatorKey('g'))
+      await leader.cluster.move(0, other.cluster.nodeId)
+      while (other.cluster.here(0) === undefined) await clock.pass(1)
+      const next = tryNext(other.catalogue.find('g')!)
+      assert.deepEqual([asked(), leader.engine.count('release')], [before, 0])
+      assert.ok(kind === 'sequence' ? next === last! + 1n : next! > last!, `${next} after ${last}`)
+      await settled()
+      await other.catalogue.close()
+      const after = await leader.engine.counter(generatorKey('g'))
+      assert.ok(after.bound < bound, 'it is given back by who has it')
+      if (kind === 'sequence') assert.equal(after.bound, next! + 1n)
+    }
+  })
+
+  it('leaves it also to who has never been asked for the generator', async () => {
     const { g, leader, other, clock } = await created('sequence')
     await draw(g)
-    const held = leader.engine.hold('release')
-    await leader.cluster.move(0, other.cluster.nodeId)
-    while (leader.engine.count('release') === 0) await clock.pass(1)
-    await clock.pass(1)
-    assert.equal(leader.cluster.lead(0).state, 'elsewhere')
-    held.letGo()
+    await handOver(leader, other, clock)
     await settled()
-    assert.deepEqual(
-      await draw(await other.catalogue.open('g')),
-      [2n],
-      'and what comes back in time is issued',
-    )
+    assert.equal(tryNext(other.catalogue.find('g')!), 2n)
+  })
+
+  it('leaves nothing of a generator that was altered, which goes on above', async () => {
+    const { g, leader, other, clock } = await created('sequence')
+    await draw(g)
+    await code(draw(await other.catalogue.open('g')))
+    await other.catalogue.alter('g', { horizon: '30s' })
+    await handOver(leader, other, clock)
+    const altered = await other.catalogue.open('g')
+    assert.equal(altered.definition.horizon, 30_000)
+    assert.ok((await draw(altered))[0]! > 1n)
+  })
+
+  it('comes back to who keeps it after all, with what is left', async () => {
+    const { g, leader, other, clock } = await created('sequence')
+    await draw(g)
+    const here = leader.cluster.here(0)!
+    await leader.cluster.move(0, other.cluster.nodeId)
+    leader.clusterEngine.always('write', 'unavailable')
+    while (leader.cluster.lead(0).state === 'here') await clock.pass(1)
+    await other.cluster.drain()
+    await clock.pass(200)
+    leader.clusterEngine.heal()
+    while (leader.cluster.lead(0).state !== 'here') await clock.pass(1)
+    assert.notEqual(leader.cluster.here(0), here)
+    assert.equal(tryNext(leader.catalogue.find('g')!), 2n)
   })
 
   it('reads record and counter at once when a leader is asked for the first time', async () => {
@@ -364,16 +403,23 @@ describe('a cluster', () => {
     await closing
   })
 
-  it('leaves behind what cannot be given back in time', async () => {
-    const { g, leader, other, clock } = await created('sequence')
-    await draw(g)
+  it('gives away beside the releases, not after them, and loses what does not come back in time', async () => {
+    const { leader, other, clock } = await created('sequence')
+    // More than are left to a successor.
+    const names = Array.from({ length: 17 }, (_, at) => `g${at}`)
+    for (const name of names) {
+      await leader.catalogue.create(name, { kind: 'sequence' })
+      await draw(await leader.catalogue.open(name))
+    }
     const held = leader.engine.hold('release')
     await handOver(leader, other, clock)
     await held.arrived
-    const [next] = await draw(await other.catalogue.open('g'))
+    const second = async (name: string) => (await draw(await other.catalogue.open(name)))[0]!
+    const drawn = await Promise.all(names.map(second))
     held.letGo()
     await settled()
-    assert.ok(next! > 2n)
-    assert.ok((await draw(await other.catalogue.open('g')))[0]! > next!)
+    assert.equal(drawn.filter((id) => id === 2n).length, 16)
+    const third = await Promise.all(names.map(second))
+    for (const [at, id] of third.entries()) assert.ok(id > drawn[at]!)
   })
 })

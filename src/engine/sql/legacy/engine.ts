@@ -89,6 +89,11 @@ export class LegacyEngine implements Engine {
     return this.#closing === undefined ? Promise.resolve(false) : Promise.reject(closed())
   }
 
+  /** Rows are led by nobody. */
+  leave(counter: string, from: bigint): void {
+    this.#inner.leave(counter, from)
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#inner.counter(name)
   }

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Tails, tailOf } from '../../../src/catalogue/tails.ts'
+import type { Tail } from '../../../src/cluster/records.ts'
+
+const range = { start: 2n ** 60n, end: 2n ** 60n + 1000n, version: 7n }
+
+/** As the record that names the successor brings them. */
+function brought(...tails: Tail[]): Tails {
+  return new Tails(JSON.parse(JSON.stringify(tails)))
+}
+
+describe('what a leader leaves', () => {
+  it('arrives as it was, whatever its name, and is handed out once', () => {
+    for (const name of ['order', '__proto__', '订单 "1"']) {
+      const tails = brought(tailOf(name, 3n, range))
+      assert.deepEqual(tails.names(), [name])
+      assert.deepEqual(tails.take(name, 3n), range)
+      assert.equal(tails.take(name, 3n), undefined)
+    }
+  })
+
+  it('is nothing for a generator that has been changed, or is another', () => {
+    const tails = brought(tailOf('order', 3n, range))
+    assert.equal(tails.take('order', 4n), undefined)
+    assert.equal(tails.take('other', 3n), undefined)
+    assert.deepEqual(tails.take('order', 3n), range)
+  })
+
+  it('is nothing where it cannot be read', () => {
+    const sound = tailOf('order', 3n, range)
+    for (const broken of [{ start: '-1' }, { end: '1e9' }, { version: '' }, { end: sound.start }]) {
+      assert.equal(brought({ ...sound, ...broken }).take('order', 3n), undefined)
+    }
+  })
+})
