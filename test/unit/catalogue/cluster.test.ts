@@ -304,11 +304,19 @@ describe('a cluster', () => {
       const asked = () => (['read', 'counter', 'reserve'] as const).map((each) => other.engine.count(each))
       const before = asked()
       const { bound } = await leader.engine.counter(generatorKey('g'))
+      const left: [string, bigint][] = []
+      leader.engine.leave = (...args) => void left.push(args)
       await leader.cluster.move(0, other.cluster.nodeId)
       while (other.cluster.here(0) === undefined) await clock.pass(1)
       const next = tryNext(other.catalogue.find('g')!)
       assert.deepEqual([asked(), leader.engine.count('release')], [before, 0])
       assert.ok(kind === 'sequence' ? next === last! + 1n : next! > last!, `${next} after ${last}`)
+      const [[counter, from]] = left as [[string, bigint]]
+      assert.equal(counter, generatorKey('g'))
+      assert.ok(
+        from < bound && (kind === 'timestamp' || from === next),
+        'it does not miss what others give back',
+      )
       await settled()
       await other.catalogue.close()
       const after = await leader.engine.counter(generatorKey('g'))

@@ -4,7 +4,14 @@ import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import type { ClusterEvent } from '../../../src/cluster/events.ts'
 import type { Here } from '../../../src/cluster/leadership.ts'
 import { mendShards } from '../../../src/cluster/mend-shards.ts'
-import { type Leadership, type NodeRecord, nodeKey, shardKey, wishKey } from '../../../src/cluster/records.ts'
+import {
+  type Leadership,
+  type NodeRecord,
+  nodeKey,
+  shardKey,
+  type Tail,
+  wishKey,
+} from '../../../src/cluster/records.ts'
 import { MemoryEngine } from '../../../src/engine/memory/engine.ts'
 import { settled } from '../fake-clock.ts'
 import { type Node, Nodes } from './nodes.ts'
@@ -258,6 +265,61 @@ describe('a shard', () => {
     assert.equal(b.cluster.here(slot)?.fence, epoch + 1n)
     const lead = a.cluster.lead(slot)
     assert.equal(lead.state === 'elsewhere' && lead.node.id, b.cluster.nodeId)
+  })
+
+  it('comes with what is left of it, which is offered once, also by a record that comes back', async () => {
+    const { nodes, clock, a, b } = await two()
+    const slot = slotLedBy(a)
+    const shard = a.cluster.shardOf(slot)
+    const tail: Tail = { name: 'order', record: '1', start: '10', end: '20', version: '3' }
+    a.cluster.listen({ onLosing: async (_, tails) => void tails?.push(tail) })
+    const offered: (readonly Tail[])[] = []
+    b.cluster.listen({ onWon: ({ tails }) => void offered.push(tails) })
+    await a.cluster.move(shard, b.cluster.nodeId)
+    await clock.pass(700)
+    const record = nodes.store.records.get(shardKey(shard))!
+    assert.deepEqual(offered, [[tail]])
+    // Somebody restores what the database was then, and the node finds itself named as it was.
+    await b.cluster.move(shard, a.cluster.nodeId)
+    await clock.pass(700)
+    assert.equal(b.cluster.here(slot), undefined)
+    const { version } = nodes.store.records.get(shardKey(shard))!
+    await new MemoryEngine(nodes.store).write(shardKey(shard), record.value, version)
+    await clock.pass(700)
+    assert.deepEqual(offered, [[tail], []])
+  })
+
+  it('loses what is put aside for a successor too late, or where there is none', async () => {
+    const { nodes, clock, a, b } = await two()
+    const shard = a.leads()[0]!
+    const tail: Tail = { name: 'order', record: '1', start: '10', end: '20', version: '3' }
+    const late = Promise.withResolvers<void>()
+    const toSomebody: boolean[] = []
+    a.cluster.listen({
+      onLosing: async (_, tails) => {
+        toSomebody.push(tails !== undefined)
+        await late.promise
+        tails?.push(tail)
+      },
+    })
+    await a.cluster.move(shard, b.cluster.nodeId)
+    await clock.pass(640)
+    assert.equal(a.cluster.lead(a.cluster.status().shards[shard]!.firstSlot).state, 'nobody')
+    a.engine.always('write', 'unavailable')
+    await clock.pass(50)
+    late.resolve()
+    await clock.pass(10)
+    a.engine.heal()
+    await clock.pass(400)
+    const { holder, tails } = JSON.parse(nodes.store.records.get(shardKey(shard))!.value) as Leadership
+    assert.deepEqual([holder, tails], [b.cluster.nodeId, []])
+    const leaving = b.cluster.close()
+    await clock.pass(2000)
+    await leaving
+    const alone = a.cluster.close()
+    await clock.pass(1000)
+    await alone
+    assert.deepEqual([toSomebody[0], toSomebody.at(-1)], [true, false])
   })
 
   it('is given away though giving back takes too long, or fails', async () => {

@@ -14,6 +14,12 @@ describe('the records of a cluster in a store that has forgotten writes', () => 
     assert.deepEqual(mended(shardKey(3), led), { ...led, epoch: 5 + 2 ** 20 })
   })
 
+  it('leave nobody what may have been issued in what was forgotten', () => {
+    const tails = [{ name: 'order', record: '1', start: '10', end: '20', version: '3' }]
+    const led = { holder: 'n1', epoch: 5, from: 'n2' }
+    assert.deepEqual(mended(shardKey(3), { ...led, tails }), { ...led, epoch: 5 + 2 ** 20 })
+  })
+
   it('tell every node that its record is not the one that it wrote', () => {
     const node = { id: 'n1', resp: 'a:1', beat: 77, joinedMs: 1, draining: true, version: '1' }
     assert.deepEqual(mended(nodeKey('n1'), node), { ...node, beat: 0 })

@@ -1,5 +1,6 @@
 /** A process that issues from one counter of a memory engine, which several may share. */
 import { FahaoError } from '../../../src/base/errors.ts'
+import type { Reservation } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import type { Run } from '../../../src/ids/run.ts'
 import { CounterStock, type CounterStockOptions } from '../../../src/issuing/counter-stock.ts'
@@ -15,7 +16,7 @@ export const counter = 'generators/test'
 
 type Changes = Partial<CounterStockOptions> &
   Partial<ReservoirOptions> &
-  Partial<Life> & { readonly hand?: Hand; readonly bound?: bigint }
+  Partial<Life> & { readonly hand?: Hand; readonly bound?: bigint; readonly tail?: Reservation | undefined }
 
 /** An issuer and everything around it. */
 export type Process = {
@@ -36,7 +37,7 @@ export async function startCounter(
 ): Promise<Process> {
   const engine = new FaultyEngine(new MemoryEngine(store))
   const outcomes: string[] = []
-  const { bound } = await engine.counter(counter)
+  const bound = changes.tail?.start ?? (await engine.counter(counter)).bound
   const life = { name: 'test', incarnation: 1n, floor: 1n, ...changes }
   const stock = new CounterStock(changes.hand ?? new OrderedHand(1, 0n), bound, life, {
     engine,
@@ -50,6 +51,7 @@ export async function startCounter(
     mayReserve: () => Promise.resolve(),
     ...changes,
   })
+  if (changes.tail !== undefined) stock.adopt(changes.tail)
   const reservoir = new Reservoir(stock, {
     clock,
     random: () => 0.5,

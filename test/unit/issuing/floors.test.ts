@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import type { Reservation } from '../../../src/engine/engine.ts'
 import { blockPermutation } from '../../../src/ids/permutation.ts'
 import type { Hand } from '../../../src/issuing/hand.ts'
 import { OrderedHand } from '../../../src/issuing/ordered-hand.ts'
@@ -20,6 +21,7 @@ type Step = { readonly by: 0 | 1 } & (
   | { readonly act: 'draw'; readonly count: number }
   | { readonly act: 'raise'; readonly above: number; readonly answer: 'heard' | 'lost' }
   | { readonly act: 'restart' }
+  | { readonly act: 'pass on' }
 )
 
 const by = fc.constantFrom<(0 | 1)[]>(0, 1)
@@ -35,7 +37,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
         answer: fc.constantFrom<('heard' | 'lost')[]>('heard', 'heard', 'lost'),
       }),
     },
-    { weight: 2, arbitrary: fc.record({ by, act: fc.constant('restart' as const) }) },
+    { weight: 2, arbitrary: fc.record({ by, act: fc.constantFrom('restart' as const, 'pass on' as const) }) },
   ),
   { maxLength: 20 },
 )
@@ -84,7 +86,7 @@ describe('two processes that draw from one counter and raise its floor', () => {
 
 async function keepsFloors(newHand: () => Hand, sequence: readonly Step[]): Promise<void> {
   const first = await startCounter({ hand: newHand(), stepMultiple: 4 })
-  const start = () => startCounter({ hand: newHand(), stepMultiple: 4 }, first)
+  const start = (tail?: Reservation) => startCounter({ hand: newHand(), stepMultiple: 4, tail }, first)
   const processes = [first, await start()]
   const seen = new Set<bigint>()
   let floor = 0n
@@ -93,6 +95,13 @@ async function keepsFloors(newHand: () => Hand, sequence: readonly Step[]): Prom
     if (step.act === 'restart') {
       await process.close()
       processes[step.by] = await start()
+    } else if (step.act === 'pass on') {
+      await process.reservoir.idle()
+      const released = process.engine.count('release')
+      processes[step.by] = await start(process.reservoir.leave(new Error('over')))
+      await process.close()
+      assert.equal(process.engine.count('release'), released)
+      await first.clock.pass(50)
     } else if (step.act === 'draw') {
       const drawing = process.reservoir.draw(step.count + 1)
       await first.clock.pass(50)
