@@ -16,6 +16,12 @@ const flags = ['--auto-create', '*=sequence', '--log-level', 'warn']
 const leadingMost = 1.05
 const pipelines = [1, 16, 128] as const
 const firstRequests = { 1: 10_000, 16: 100_000, 128: 300_000 } as const
+/**
+ * What leading costs is a twentieth at most, and less than what two processes that run the same code differ by: so there are
+ * several of each, and many short rounds.
+ */
+const copies = 2
+const roundsPerRound = 3
 /** Generators of each node, where there are many. */
 const many = 1000
 
@@ -26,21 +32,35 @@ type Measured = { readonly perSecond: number; readonly cpuUs: number }
 /** What leading costs, then how it scales. */
 export async function cluster(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
   const etcd = await startEtcd(lifetime)
-  const alone = { server: await startFahao(lifetime, { args: flags }), tag: 'alone' }
-  const one = await startNodes(lifetime, etcd, 1)
+  const alone: Party[] = []
+  const led: Party[] = []
+  for (let copy = 0; copy < copies; copy++) {
+    const server = await startFahao(lifetime, { args: flags })
+    alone.push({ what: 'standalone on SQLite', nodes: [{ server, tag: 'alone' }] })
+    led.push(await startNodes(lifetime, etcd, 1, copy))
+  }
   // Before there are others, who look at their records now and then.
-  const costs = await leading({ what: 'standalone on SQLite', nodes: [alone] }, one, effort)
-  const parties = [one, await startNodes(lifetime, etcd, 2), await startNodes(lifetime, etcd, 3)]
+  const costs = await leading(alone, led, effort)
+  const parties = [led[0]!, await startNodes(lifetime, etcd, 2), await startNodes(lifetime, etcd, 3)]
   return [costs, await scaling(parties, effort)]
 }
 
-async function leading(alone: Party, led: Party, effort: Effort): Promise<Section> {
+async function leading(
+  alone: readonly Party[],
+  led: readonly Party[],
+  { rounds, seconds, quick }: Effort,
+): Promise<Section> {
+  const effort = { rounds: rounds * roundsPerRound, seconds: seconds / 2, quick }
   const figures: Figure[] = []
   const absolute: Figure[] = []
   for (const pipeline of pipelines) {
-    const rounds = await measureAll([alone, led], effort, pipeline, 1)
-    const cpu = (party: Party) => rounds.get(party)!.map(({ cpuUs }) => cpuUs)
-    const rate = (party: Party) => rounds.get(party)!.map(({ perSecond }) => perSecond)
+    const measured = await measureAll([...alone, ...led], effort, pipeline, 1)
+    const sums = (parties: readonly Party[], what: keyof Measured) =>
+      Array.from({ length: effort.rounds }, (_, round) =>
+        parties.reduce((sum, party) => sum + measured.get(party)![round]![what], 0),
+      )
+    const cpu = (parties: readonly Party[]) => sums(parties, 'cpuUs')
+    const rate = (parties: readonly Party[]) => sums(parties, 'perSecond')
     const at = `pipeline ${pipeline}`
     figures.push(
       {
@@ -52,12 +72,17 @@ async function leading(alone: Party, led: Party, effort: Effort): Promise<Sectio
       { what: `${at}: throughput, the same`, unit: '×', ...ratioOf(rate(led), rate(alone)) },
     )
     absolute.push(
-      { what: `${at}: standalone, CPU per request`, unit: 'µs', ...spreadOf(cpu(alone)) },
-      { what: `${at}: leader, CPU per request`, unit: 'µs', ...spreadOf(cpu(led)) },
+      { what: `${at}: standalone, CPU per request`, unit: 'µs', ...meanSpreadOf(cpu(alone)) },
+      { what: `${at}: leader, CPU per request`, unit: 'µs', ...meanSpreadOf(cpu(led)) },
     )
   }
-  const how = `INCR of one sequence, \`redis-benchmark -c 50\`, about ${effort.seconds} s each, interleaved; ratios round by round, median of ${effort.rounds}. The leader stands on one etcd and leads everything.`
+  const how = `INCR of one sequence, \`redis-benchmark -c 50\`, about ${effort.seconds} s each, interleaved; ${copies} processes of each, ratios of their sums round by round, median of ${effort.rounds}. The leaders stand on one etcd, each in a cluster of its own.`
   return { name: 'Cluster: what leading costs', how, figures: [...figures, ...absolute] }
+}
+
+/** Of one process, where sums of all were measured. */
+function meanSpreadOf(sums: readonly number[]) {
+  return spreadOf(sums.map((sum) => sum / copies))
 }
 
 async function scaling(parties: readonly Party[], effort: Effort): Promise<Section> {
@@ -125,8 +150,8 @@ async function ask({ nodes }: Party, load: RedisLoad): Promise<Measured> {
   }
 }
 
-async function startNodes(lifetime: Lifetime, etcd: EtcdCluster, count: number): Promise<Party> {
-  const engine = etcd.url(`nodes${count}`)
+async function startNodes(lifetime: Lifetime, etcd: EtcdCluster, count: number, copy = 0): Promise<Party> {
+  const engine = etcd.url(`nodes${count}-${copy}`)
   const args = ['--cluster', 'bench', '--shards', `${shards}`, ...flags]
   const servers = await Promise.all(
     Array.from({ length: count }, () => startFahao(lifetime, { engine, args })),

@@ -93,14 +93,15 @@ export class EngineCatalogue implements Catalogue {
     return this.#openNamed(name)
   }
 
-  async #openNamed(name: string): Promise<OpenGenerator> {
+  /** @param mayCreate whether somebody has asked for it, who may have it created. */
+  async #openNamed(name: string, mayCreate = true): Promise<OpenGenerator> {
     for (;;) {
       const open = this.#open.get(name)
       if (open !== undefined) return open
       if (this.#closed) throw stopping()
       const pending = this.#pending.get(name)
       if (pending === undefined)
-        await this.#exclusively(name, () => this.#openings.run(() => this.#lookUp(name)))
+        await this.#exclusively(name, () => this.#openings.run(() => this.#lookUp(name, mayCreate)))
       else await pending.catch(() => {})
       // Whoever waited for this may issue in this very turn.
       this.#options.leads?.cluster.check()
@@ -197,14 +198,14 @@ export class EngineCatalogue implements Catalogue {
     }
   }
 
-  async #lookUp(name: string): Promise<OpenGenerator> {
+  async #lookUp(name: string, mayCreate = true): Promise<OpenGenerator> {
     if (this.#closed) throw stopping()
     if (this.#absent.has(name)) throw noGenerator(name)
     checkName(name)
     const seen = counterOfLed(this.#options, name)
-    const found = (await this.#records.live(name)) ?? (await this.#autoCreate(name))
+    const found = (await this.#records.live(name)) ?? (mayCreate ? await this.#autoCreate(name) : undefined)
     if (found === undefined) {
-      this.#absent.add(name)
+      if (mayCreate) this.#absent.add(name)
       throw noGenerator(name)
     }
     return this.#openFound(name, found, await seen)
@@ -231,6 +232,7 @@ export class EngineCatalogue implements Catalogue {
     const opened = await openIssuer(this.#options, plan, life, stored.key, { seen, takeTail })
     if ((this.#told.get(name) ?? 0n) > version) {
       this.#told.delete(name)
+      if (opened.under !== undefined) this.#leading!.discard(opened.under.reservoir)
       return this.#lookUp(name)
     }
     const generator = new OpenGenerator(life, version, plan, opened, this.#shared)
@@ -260,10 +262,10 @@ export class EngineCatalogue implements Catalogue {
    */
   #goOn(name: string, here: Here): void {
     const standby = this.#closed || this.#pending.has(name) ? undefined : this.#open.get(name)
-    const tail = standby && this.#leading!.takeTail(name, standby.version, here)
-    const generator = tail && standby.promoted(here, tail)
-    if (generator !== undefined && this.#isStillLed(generator)) this.#open.set(name, generator)
-    else this.open(name).catch(() => {})
+    if (standby !== undefined && this.#leading!.hasTail(name, standby.version, here)) {
+      const generator = standby.promoted(here, this.#leading!.takeTail(name, standby.version, here)!)
+      if (this.#isStillLed(generator)) this.#open.set(name, generator)
+    } else this.#openNamed(name, false).catch(() => {})
   }
 
   /** A newer incarnation or leader has been there: what is in hand here is not for use any more. */

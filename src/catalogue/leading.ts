@@ -6,7 +6,7 @@
  *     a lapse, under any, until the lease has been resumed.
  *  2. What is in hand under a leadership that is over is never issued here. In a hand-over it is left to the successor,
  *     or given back, within the time that this may take; what remains then is a gap.
- *  3. What the leader before has left is opened at once: somebody waits for it.
+ *  3. What the leader before has left is opened as soon as it may be: somebody waits for it.
  */
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
@@ -58,7 +58,12 @@ export class Leading {
     })
   }
 
-  /** What was left of a generator whose record has this version, for this leadership. Nobody gets it a second time. */
+  /** Whether something is left of a generator whose record has this version, for this leadership. */
+  hasTail(name: string, version: bigint, here: Here): boolean {
+    return this.#tails.get(here)?.has(name, version) === true
+  }
+
+  /** What that is. Nothing is left from now on: whoever asks is about to issue. */
   takeTail(name: string, version: bigint, here: Here): Reservation | undefined {
     return this.#tails.get(here)?.take(name, version)
   }
@@ -67,7 +72,7 @@ export class Leading {
   add(slot: number, here: Here, led: Led, place: Place): boolean {
     const { cluster } = this.#leads
     if (cluster.held(slot) !== here) {
-      void led.abandon(over())
+      this.discard(led)
       return false
     }
     const ofHere = this.#led.get(here) ?? new Map<Led, Place>()
@@ -75,6 +80,11 @@ export class Leading {
     ofHere.set(led, place)
     if (!cluster.check()) led.suspend()
     return true
+  }
+
+  /** It was opened in vain: nobody has got anything of it. */
+  discard(led: Led): void {
+    void this.#end(led.abandon(over()))
   }
 
   /** It has been closed for another reason. */

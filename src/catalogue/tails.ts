@@ -2,8 +2,9 @@
  * What leaders leave to their successors: how a tail is written down, and who may go on with it.
  *
  * Invariants
- *  1. A tail is handed out once, and only for the record version under which it was reserved: after an alteration, or
- *     under another life of the name, it is a gap.
+ *  1. A tail is handed out to the first under this leadership who is about to issue, and only for the record version under
+ *     which it was reserved: after an alteration, or under another life of the name, it is a gap, and nobody gets it later,
+ *     when ids above it may have been issued.
  *  2. What cannot be read is a gap.
  */
 import type { Tail } from '../cluster/records.ts'
@@ -19,7 +20,7 @@ export class Tails {
   readonly #left: Map<string, Tail>
 
   constructor(tails: readonly Tail[]) {
-    this.#left = new Map(tails.map((tail) => [tail.name, tail]))
+    this.#left = new Map(tails.filter(isSound).map((tail) => [tail.name, tail]))
   }
 
   /** The generators that there are tails of. */
@@ -27,18 +28,21 @@ export class Tails {
     return [...this.#left.keys()]
   }
 
-  /** What was left of a generator whose record has this version; gone from here then. */
+  /** Whether something is left of a generator whose record has this version. */
+  has(name: string, record: bigint): boolean {
+    return this.#left.get(name)?.record === `${record}`
+  }
+
+  /** What was left of a generator whose record has this version. From now on nothing is. */
   take(name: string, record: bigint): Reservation | undefined {
-    const tail = this.#left.get(name)
-    if (tail?.record !== `${record}`) return undefined
+    const tail = this.has(name, record) ? this.#left.get(name)! : undefined
     this.#left.delete(name)
-    return reservationOf(tail)
+    return tail && { start: BigInt(tail.start), end: BigInt(tail.end), version: BigInt(tail.version) }
   }
 }
 
-function reservationOf(tail: Tail): Reservation | undefined {
-  const texts = [tail.start, tail.end, tail.version]
-  if (!texts.every((text) => /^\d{1,19}$/.test(text))) return undefined
-  const [start, end, version] = texts.map(BigInt) as [bigint, bigint, bigint]
-  return start < end ? { start, end, version } : undefined
+function isSound(tail: Tail | null): tail is Tail {
+  if (typeof tail?.name !== 'string') return false
+  const { start, end, version } = tail
+  return [start, end, version].every((text) => /^\d{1,19}$/.test(text)) && BigInt(start) < BigInt(end)
 }

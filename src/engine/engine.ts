@@ -178,6 +178,12 @@ export interface Engine {
    */
   leave(counter: string, from: bigint): void
 
+  /**
+   * What another process has left, up to `end`, is in this process's hands now, as if it had reserved it: a bound below
+   * `end` is a sign of an engine that has forgotten.
+   */
+  adopt(counter: string, end: bigint): void
+
   /** A counter as the last acknowledged write left it (linearizable); all zero when it was never used. */
   counter(name: string): Promise<Counter>
 

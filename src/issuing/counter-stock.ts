@@ -167,6 +167,7 @@ export class CounterStock implements Stock {
   }
 
   adopt(tail: Reservation): void {
+    this.#options.engine.adopt(this.#counter, tail.end)
     this.#raise(tail)
     this.#hand.add(tail)
     this.low = true

@@ -136,10 +136,11 @@ export class Refills {
   #fail(error: Error): void {
     const { clock, random, onRefillOutcome, onStale } = this.#options
     this.failed++
+    // What follows this one under its name is not concerned.
+    if (this.#stopped !== undefined) return
     if (this.failure === undefined) onRefillOutcome?.(this.#name, error)
     this.failure = error
     if (hasCode(error, 'STALE')) onStale?.(this.#name)
-    if (this.#stopped !== undefined) return
     if (!waitingHelps(error)) this.#pauseMs = pauseMaxMs
     const jitter = 0.5 + random() / 2
     this.#pause = clock.timer(this.#pauseMs * jitter, () => {

@@ -79,7 +79,7 @@ export class Reservoir implements Issuer {
     this.#refills = new Refills(stock.name, options, () => {
       if (this.#line !== undefined || this.#stock.low) this.#refill()
     })
-    // What was adopted does not last, and nobody has said yet that it is ours.
+    // How long what was adopted will last nobody has looked at yet.
     if (stock.low) this.#refill()
   }
 

@@ -90,6 +90,7 @@ export class TimestampStock extends ClockStock {
   }
 
   adopt(tail: Reservation): void {
+    this.#options.engine.adopt(this.#counter, tail.end)
     this.#newest = tail
     this.#start = this.#unitsUp(tail.start)
     this.hand.grant(this.#options.node, this.#start, Number(tail.end / this.#capacity))

@@ -68,6 +68,10 @@ export class TimedEngine implements Engine {
     this.#engine.leave(counter, from)
   }
 
+  adopt(counter: string, end: bigint): void {
+    this.#engine.adopt(counter, end)
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#timed('counter', this.#engine.counter(name))
   }

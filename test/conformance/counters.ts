@@ -211,6 +211,7 @@ export function counterTests(declare: Declare): void {
       const [one, two] = [await open(), await open()]
       const reserved = await one.reserve('a', { size: 100n, ...first })
       one.leave('a', 40n)
+      two.adopt('a', 100n)
       assert.equal((await one.counter('a')).bound, 100n)
       assert.equal(await two.release('a', { ...reserved, start: 40n }, 60n, first), true)
       assert.equal((await one.reserve('a', { size: 10n, ...first })).start, 60n)

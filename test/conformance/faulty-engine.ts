@@ -136,6 +136,10 @@ export class FaultyEngine implements Engine {
     this.#engine.leave(counter, from)
   }
 
+  adopt(counter: string, end: bigint): void {
+    this.#engine.adopt(counter, end)
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#through('counter', [name], () => this.#engine.counter(name))
   }

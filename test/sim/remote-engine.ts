@@ -69,6 +69,10 @@ export class RemoteEngine implements Engine {
     this.#engine.leave(counter, from)
   }
 
+  adopt(counter: string, end: bigint): void {
+    this.#engine.adopt(counter, end)
+  }
+
   write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
     return this.#write('write', [key, value, expected], () => this.#engine.write(key, value, expected))
   }

@@ -114,6 +114,15 @@ export class Counters {
     if (line !== undefined && from < line.held) line.held = from
   }
 
+  /** See `Engine.adopt`. What was seen of the counter may be older than what is held of it now. */
+  adopt(name: string, end: bigint): void {
+    const line = this.#line(name)
+    if (end <= line.held) return
+    line.held = end
+    line.era = present(this.#store.history.known.state).id
+    line.seen = unseen
+  }
+
   /** See `Engine.counter`. */
   async read(name: string): Promise<Counter> {
     const range = { key: this.#store.keys.counter(name) }
@@ -249,8 +258,9 @@ export class Counters {
     const { revision } = seen
     let { counter } = seen
     if (counter.bound < line.held) {
-      // Bounds have been raised since then, perhaps by less than this process knows of; or it has not looked again.
-      if (seen !== line.seen || era !== line.era) counter = { ...counter, bound: line.held }
+      // Bounds have been raised since then, perhaps by less than this process knows of; or it has not looked, or not again.
+      if (seen === unseen || seen !== line.seen || era !== line.era)
+        counter = { ...counter, bound: line.held }
       else this.#forgotten(line)
     }
     const answers: (Answer | FahaoError)[] = []

@@ -165,6 +165,10 @@ export class EtcdEngine implements Engine {
     this.#counters.leave(counter, from)
   }
 
+  adopt(counter: string, end: bigint): void {
+    this.#counters.adopt(counter, end)
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#call(() => this.#counters.read(name))
   }

@@ -71,6 +71,8 @@ export class MemoryEngine implements Engine {
   /** It forgets nothing that it does not forget whole. */
   leave(): void {}
 
+  adopt(): void {}
+
   release(
     name: string,
     reservation: Reservation,

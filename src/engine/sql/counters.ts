@@ -5,9 +5,10 @@
  *  1. One statement compares and moves; what is read beside it only says why it did not.
  *  2. A bound goes down only in `release`, only under the version that the reservation made, and only in the lineage
  *     in which it was made.
- *  3. What this process holds is known per counter. It grows by answers that say that it did, and falls before a
- *     release is sent, and when it is left to another process. A bound below what is held before and after a look, in the same lineage, means that the database
- *     has forgotten; in a later one it is reserved above.
+ *  3. What this process holds is known per counter. It grows by answers that say that it did, and by what another process
+ *     has left it; it falls before a release is sent, and when it is left to another process. A bound below what is held
+ *     before and after a look, in the same lineage, means that the database has forgotten; in a later one it is reserved
+ *     above.
  */
 import { FahaoError } from '../../base/errors.ts'
 import { boundMax, type Counter, type Reservation, type ReserveRequest } from '../engine.ts'
@@ -26,6 +27,8 @@ export interface SqlCounters {
   release(ask: Ask, name: string, reservation: Reservation, from: bigint, holder: Holder): Promise<boolean>
   /** See `Engine.leave`. */
   leave(name: string, from: bigint): void
+  /** See `Engine.adopt`. */
+  adopt(name: string, end: bigint): void
   /** See `Engine.counter`. */
   counter(ask: Ask, name: string): Promise<Counter>
   /** What this process holds: an advance raises all bounds at least to it. */
@@ -117,6 +120,10 @@ export class OwnCounters implements SqlCounters {
   leave(name: string, from: bigint): void {
     const held = this.#held.get(name)
     if (held !== undefined && from < held.end) this.#held.set(name, { ...held, end: from })
+  }
+
+  adopt(name: string, end: bigint): void {
+    this.#hold(name, { end, lineage: this.#history.known.lineage })
   }
 
   async counter(ask: Ask, name: string): Promise<Counter> {

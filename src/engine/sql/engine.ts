@@ -106,6 +106,10 @@ export class SqlEngine implements Engine {
     this.#counters.leave(counter, from)
   }
 
+  adopt(counter: string, end: bigint): void {
+    this.#counters.adopt(counter, end)
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#read((ask) => this.#counters.counter(ask, name))
   }

@@ -98,6 +98,12 @@ export class Counters {
     if (held !== undefined && from < held) this.#next.set(name, from)
   }
 
+  /** See `Engine.adopt`. */
+  adopt({ counter: name, end }: Op<'adopt'>): void {
+    const held = this.#next.get(name) ?? this.#held.get(name) ?? 0n
+    if (end > held) this.#next.set(name, end)
+  }
+
   /** Whether the store has forgotten a bound that this process was given: then what the bound is, and was. */
   regression(name: string): string | undefined {
     const held = this.#next.get(name) ?? this.#held.get(name)

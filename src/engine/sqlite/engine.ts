@@ -145,6 +145,10 @@ export class SqliteEngine implements Engine {
     this.#calls.call({ op: 'leave', counter, from }).catch(() => {})
   }
 
+  adopt(counter: string, end: bigint): void {
+    this.#calls.call({ op: 'adopt', counter, end }).catch(() => {})
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#calls.call({ op: 'counter', counter: name }) as Promise<Counter>
   }

@@ -13,6 +13,7 @@ export type Operation =
       readonly incarnation: bigint
     }
   | { readonly op: 'leave'; readonly counter: string; readonly from: bigint }
+  | { readonly op: 'adopt'; readonly counter: string; readonly end: bigint }
   | { readonly op: 'counter'; readonly counter: string }
   /** A batch of its own. `mended`: new values under the present versions; one that is outdated forbids it all. */
   | {

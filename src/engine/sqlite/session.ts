@@ -155,6 +155,9 @@ export class Session {
       case 'leave':
         this.counters.leave(operation)
         return { value: undefined }
+      case 'adopt':
+        this.counters.adopt(operation)
+        return { value: undefined }
       case 'counter':
         return { value: this.counters.read(operation.counter) }
       case 'advance':

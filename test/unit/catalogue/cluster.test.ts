@@ -305,7 +305,9 @@ describe('a cluster', () => {
       const before = asked()
       const { bound } = await leader.engine.counter(generatorKey('g'))
       const left: [string, bigint][] = []
+      const adopted: [string, bigint][] = []
       leader.engine.leave = (...args) => void left.push(args)
+      other.engine.adopt = (...args) => void adopted.push(args)
       await leader.cluster.move(0, other.cluster.nodeId)
       while (other.cluster.here(0) === undefined) await clock.pass(1)
       const next = tryNext(other.catalogue.find('g')!)
@@ -313,6 +315,7 @@ describe('a cluster', () => {
       assert.ok(kind === 'sequence' ? next === last! + 1n : next! > last!, `${next} after ${last}`)
       const [[counter, from]] = left as [[string, bigint]]
       assert.equal(counter, generatorKey('g'))
+      assert.deepEqual(adopted, [[counter, bound]])
       assert.ok(
         from < bound && (kind === 'timestamp' || from === next),
         'it does not miss what others give back',

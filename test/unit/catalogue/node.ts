@@ -3,7 +3,7 @@ import { Timeline } from '../../../src/base/timeline.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { type AutoCreate, EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
 import type { Leads } from '../../../src/catalogue/leads.ts'
-import type { Engine, Ownership, Watch } from '../../../src/engine/engine.ts'
+import type { Engine, Ownership, RecordChange, Watch } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
@@ -35,6 +35,24 @@ export class SharedEngine extends MemoryEngine {
 export class DeafEngine extends SharedEngine {
   override watch(): Promise<Watch> {
     return Promise.resolve({ close() {} })
+  }
+}
+
+/** A shared store whose changes are heard of when `tell` is called, while it is `late`. */
+export class LateEngine extends SharedEngine {
+  late = false
+  readonly #untold: (() => void)[] = []
+
+  override watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
+    return super.watch(prefix, (change) => {
+      if (this.late) this.#untold.push(() => listener(change))
+      else listener(change)
+    })
+  }
+
+  tell(): void {
+    this.late = false
+    for (const each of this.#untold.splice(0)) each()
   }
 }
 

@@ -20,17 +20,23 @@ describe('what a leader leaves', () => {
     }
   })
 
-  it('is nothing for a generator that has been changed, or is another', () => {
-    const tails = brought(tailOf('order', 3n, range))
+  it('is nothing for a generator that has been changed, nor later; and nothing of another', () => {
+    const tails = brought(tailOf('order', 3n, range), tailOf('third', 3n, range))
+    assert.deepEqual([tails.has('order', 4n), tails.has('order', 3n)], [false, true])
     assert.equal(tails.take('order', 4n), undefined)
     assert.equal(tails.take('other', 3n), undefined)
-    assert.deepEqual(tails.take('order', 3n), range)
+    assert.equal(tails.has('order', 3n), false)
+    assert.equal(tails.take('order', 3n), undefined)
+    assert.deepEqual(tails.take('third', 3n), range)
   })
 
   it('is nothing where it cannot be read', () => {
     const sound = tailOf('order', 3n, range)
     for (const broken of [{ start: '-1' }, { end: '1e9' }, { version: '' }, { end: sound.start }]) {
       assert.equal(brought({ ...sound, ...broken }).take('order', 3n), undefined)
+    }
+    for (const broken of [null, 7, {}, { ...sound, name: 1 }, 'order']) {
+      assert.deepEqual(brought(broken as never, sound).names(), ['order'])
     }
   })
 })

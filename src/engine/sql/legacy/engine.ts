@@ -94,6 +94,10 @@ export class LegacyEngine implements Engine {
     this.#inner.leave(counter, from)
   }
 
+  adopt(counter: string, end: bigint): void {
+    this.#inner.adopt(counter, end)
+  }
+
   counter(name: string): Promise<Counter> {
     return this.#inner.counter(name)
   }

@@ -165,6 +165,22 @@ describe('a counter of a store that was restored and advanced', () => {
   })
 })
 
+describe('what another process has left', () => {
+  it('is held, whatever was seen of the counter before', async () => {
+    const store = new Shared()
+    const [process, other, fresh] = [store.open(), store.open(), store.open()]
+    await process.reserve('a', mine)
+    const { end } = await other.reserve('a', mine)
+    for (const each of [process, fresh]) each.adopt('a', end)
+    assert.equal((await process.reserve('a', mine)).start, end)
+    assert.equal((await fresh.reserve('a', mine)).start, end + 10n)
+    const last = await other.reserve('a', mine)
+    for (const each of [process, fresh]) each.adopt('a', last.end)
+    store.put(last.start)
+    for (const each of [process, fresh]) await assert.rejects(each.reserve('a', mine), { code: 'REGRESSED' })
+  })
+})
+
 describe('a release without an answer', () => {
   const lost = { code: 'UNKNOWN' }
 

@@ -87,6 +87,20 @@ function held(ask: Ask): { readonly ask: Ask; readonly letGo: () => void } {
   }
 }
 
+describe('what another process has left', () => {
+  it('is held as what was reserved here, and no more once it is left in turn', async () => {
+    const { counters, ask, forget } = setUp()
+    await counters.reserve(ask, 'a', { size: 100n, ...mine })
+    counters.leave('a', 40n)
+    forget(60n)
+    assert.equal((await counters.reserve(ask, 'a', { size: 10n, ...mine })).start, 60n)
+    counters.adopt('a', 200n)
+    await assert.rejects(counters.reserve(ask, 'a', { size: 10n, ...mine }), { code: 'REGRESSED' })
+    counters.leave('a', 70n)
+    assert.equal((await counters.reserve(ask, 'a', { size: 10n, ...mine })).start, 70n)
+  })
+})
+
 describe('a reserve that a release of the same process has overtaken', () => {
   it('begins where the release went back to, and misses nothing', async () => {
     const { counters, ask, told } = setUp()

@@ -171,6 +171,16 @@ describe('a bound that somebody has lowered by hand', () => {
     assert.equal((await engine.reserve('a', mine)).start, 10n)
   })
 
+  it('is noticed by the process that goes on with what another has left', async (t) => {
+    const { file, open } = setUp(t)
+    const [one, two] = [await open(), await open()]
+    await one.reserve('a', mine)
+    one.leave('a', 3n)
+    two.adopt('a', 10n)
+    sql(file, "UPDATE counters SET last = 4 WHERE name = 'a'")
+    await assert.rejects(two.reserve('a', mine), { code: 'REGRESSED', message: /stands at 5, after 10/ })
+  })
+
   it('is not what a release or another process does', async (t) => {
     const { open } = setUp(t)
     const [one, two] = [await open(), await open()]

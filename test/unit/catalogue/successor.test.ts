@@ -1,0 +1,116 @@
+/** What a successor makes of what it was left, when it hears of changes late, or has been told nonsense. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { generatorKey } from '../../../src/catalogue/stored.ts'
+import { Nodes } from '../cluster/nodes.ts'
+import { settled } from '../fake-clock.ts'
+import { draw, LateEngine, SharedEngine, startNode, tryNext } from './node.ts'
+
+/** Two nodes of one shard, and how to hold back what each hears. */
+async function two() {
+  const nodes = new Nodes(1)
+  const start = async (address: string) => {
+    const { cluster, engine: clusterEngine } = await nodes.start(address)
+    const reached = new LateEngine(nodes.store)
+    const { catalogue, engine, events } = await startNode({
+      store: nodes.store,
+      clock: nodes.clock,
+      leads: { cluster, leaseTtlMs: 3000 },
+      reach: () => reached,
+      autoCreate: [{ pattern: 'auto*', kind: 'sequence' }],
+    })
+    return { cluster, clusterEngine, catalogue, engine, events, reached }
+  }
+  const [one, other] = [await start('a:1'), await start('b:1')]
+  await nodes.clock.pass(10_000)
+  const { clock, store } = nodes
+  return one.cluster.here(0) === undefined
+    ? { clock, store, leader: other, successor: one }
+    : { clock, store, leader: one, successor: other }
+}
+
+type Two = Awaited<ReturnType<typeof two>>
+
+async function handOver({ leader, successor, clock }: Two): Promise<void> {
+  await leader.cluster.move(0, successor.cluster.nodeId)
+  while (successor.cluster.here(0) === undefined) await clock.pass(1)
+  await settled()
+}
+
+describe('a successor', () => {
+  it('does not come back to what was left once it has issued above', async () => {
+    const all = await two()
+    const { leader, successor } = all
+    await leader.catalogue.create('g', { kind: 'sequence' })
+    await draw(await leader.catalogue.open('g'))
+    // It reads the record as it was before the alteration, and gets the answer after the hand-over.
+    const read = successor.engine.read.bind(successor.engine)
+    const answer = Promise.withResolvers<void>()
+    successor.engine.read = async (key) => {
+      Reflect.deleteProperty(successor.engine, 'read')
+      const record = await read(key)
+      await answer.promise
+      return record
+    }
+    successor.reached.late = true
+    const opening = successor.catalogue.open('g')
+    await settled()
+    await leader.catalogue.alter('g', { horizon: '30s' })
+    const [last] = await draw(await leader.catalogue.open('g'))
+    await handOver(all)
+    answer.resolve()
+    const [next] = await draw(await opening)
+    assert.ok(next! > last!)
+    successor.reached.tell()
+    await settled()
+    const altered = await successor.catalogue.open('g')
+    assert.equal(altered.definition.horizon, 30_000)
+    assert.ok((await draw(altered))[0]! > next!)
+  })
+
+  it('creates nothing because something is left of it', async () => {
+    const all = await two()
+    const { leader, successor, clock, store } = all
+    await draw(await leader.catalogue.open('auto'))
+    leader.reached.late = true
+    const third = await startNode({ store, clock, reach: () => new SharedEngine(store) })
+    await third.catalogue.drop('auto')
+    await handOver(all)
+    await clock.pass(500)
+    assert.equal(JSON.parse(store.records.get(generatorKey('auto'))!.value).state, 'dropped')
+    assert.ok((await draw(await successor.catalogue.open('auto')))[0]! > 1n, 'who asks for it has it created')
+  })
+
+  it('sends what it had opened in vain away, without harm to what takes its place', async () => {
+    const all = await two()
+    const { leader, successor, clock, store } = all
+    await leader.catalogue.create('g', { kind: 'sequence' })
+    await draw(await leader.catalogue.open('g'), 700)
+    const held = successor.engine.hold('counter')
+    await handOver(all)
+    await held.arrived
+    const third = await startNode({ store, clock, reach: () => new SharedEngine(store) })
+    await third.catalogue.drop('g')
+    await third.catalogue.create('g', { kind: 'sequence' })
+    held.letGo()
+    await settled()
+    const next = await successor.catalogue.open('g')
+    assert.ok((await draw(next))[0]! > 1000n)
+    await settled()
+    assert.equal(successor.catalogue.find('g'), next)
+    assert.notEqual(tryNext(next), undefined)
+    assert.deepEqual(successor.events, [], 'nothing has failed')
+  })
+
+  it('goes on with what it can read', async () => {
+    const all = await two()
+    const { leader, successor } = all
+    await leader.catalogue.create('g', { kind: 'sequence' })
+    await draw(await leader.catalogue.open('g'))
+    const write = leader.clusterEngine.write.bind(leader.clusterEngine)
+    leader.clusterEngine.write = (key, value, expected) =>
+      write(key, value.replace('"tails":[', '"tails":[null,{"name":7},'), expected)
+    await handOver(all)
+    assert.equal(tryNext(successor.catalogue.find('g')!), 2n)
+  })
+})
