@@ -198,7 +198,7 @@ export class EngineCatalogue implements Catalogue {
     }
   }
 
-  async #lookUp(name: string, mayCreate = true): Promise<OpenGenerator> {
+  async #lookUp(name: string, mayCreate: boolean): Promise<OpenGenerator> {
     if (this.#closed) throw stopping()
     if (this.#absent.has(name)) throw noGenerator(name)
     checkName(name)
@@ -208,7 +208,7 @@ export class EngineCatalogue implements Catalogue {
       if (mayCreate) this.#absent.add(name)
       throw noGenerator(name)
     }
-    return this.#openFound(name, found, await seen)
+    return this.#openFound(name, found, mayCreate, await seen)
   }
 
   async #autoCreate(name: string): Promise<ReadGenerator | undefined> {
@@ -223,7 +223,12 @@ export class EngineCatalogue implements Catalogue {
     }
   }
 
-  async #openFound(name: string, found: ReadGenerator, seen?: SeenCounter): Promise<OpenGenerator> {
+  async #openFound(
+    name: string,
+    found: ReadGenerator,
+    mayCreate: boolean,
+    seen?: SeenCounter,
+  ): Promise<OpenGenerator> {
     const { record, stored } = found
     const plan = this.#plans.of(stored.definition)
     const life = { name, incarnation: stored.incarnation, floor: firstOf(stored.floor, plan.definition) }
@@ -233,14 +238,14 @@ export class EngineCatalogue implements Catalogue {
     if ((this.#told.get(name) ?? 0n) > version) {
       this.#told.delete(name)
       if (opened.under !== undefined) this.#leading!.discard(opened.under.reservoir)
-      return this.#lookUp(name)
+      return this.#lookUp(name, mayCreate)
     }
     const generator = new OpenGenerator(life, version, plan, opened, this.#shared)
     if (this.#closed) {
       await generator.close(stopping())
       throw stopping()
     }
-    if (!this.#isStillLed(generator)) return this.#openFound(name, found)
+    if (!this.#isStillLed(generator)) return this.#openFound(name, found, mayCreate)
     this.#open.set(name, generator)
     return generator
   }

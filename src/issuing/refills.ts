@@ -135,11 +135,12 @@ export class Refills {
   /** Errors that only a person or a reload can mend are tried again, but seldom. */
   #fail(error: Error): void {
     const { clock, random, onRefillOutcome, onStale } = this.#options
+    const isFirst = this.failure === undefined
     this.failed++
+    this.failure = error
     // What follows this one under its name is not concerned.
     if (this.#stopped !== undefined) return
-    if (this.failure === undefined) onRefillOutcome?.(this.#name, error)
-    this.failure = error
+    if (isFirst) onRefillOutcome?.(this.#name, error)
     if (hasCode(error, 'STALE')) onStale?.(this.#name)
     if (!waitingHelps(error)) this.#pauseMs = pauseMaxMs
     const jitter = 0.5 + random() / 2

@@ -12,6 +12,7 @@
  *  7. Where this process may issue only as long as it leads, that is looked at before those who waited are served.
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
+import { hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { Reservation } from '../engine/engine.ts'
 import { Run, safeHi } from '../ids/run.ts'
@@ -195,7 +196,9 @@ export class Reservoir implements Issuer {
     this.stop(reason)
     if (this.#ended !== undefined) return undefined
     this.#ended = Promise.resolve()
-    return this.#stock.leave()
+    const tail = this.#stock.leave()
+    // Of a life that is over, or under a newer leader: nobody shall go on with that.
+    return hasCode(this.#refills.failure, 'STALE') ? undefined : tail
   }
 
   /** Closes and gives nothing back: what is in hand may be somebody else's to continue. */

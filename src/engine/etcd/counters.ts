@@ -9,23 +9,18 @@
  *     has not left, as UNKNOWN if it has.
  *  4. Who loses against another process tries again at once; who wins lets the others go first for a moment. The
  *     other way round, a process that wins once would go on to win.
- *  5. No range that this process is given starts below what it was given before and has not given back.
+ *  5. No range that this process is given starts below what it holds: what it was given or has adopted, and has neither
+ *     given back nor left. What is seen of a counter is from after its latest adoption, or nothing is.
  *  6. A revision is compared in the era only in which it was seen: in a restored etcd, another value may have it.
  */
 import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { Counter, Reservation, ReserveRequest } from '../engine.ts'
-import { type KeyValue, unchanged } from './api.ts'
+import { unchanged } from './api.ts'
 import type { Call } from './cluster.ts'
-import {
-  decodeCounter,
-  encodeCounter,
-  releaseStep,
-  reserveStep,
-  type Taken,
-  unused,
-} from './counter-steps.ts'
-import { present, type State } from './state.ts'
+import { encodeCounter, releaseStep, reserveStep, type Taken } from './counter-steps.ts'
+import { isLater, never, type Seen, seenAs, unseen } from './seen.ts'
+import { present } from './state.ts'
 import type { Change, Store } from './store.ts'
 
 type Answer = Reservation | boolean
@@ -45,9 +40,6 @@ type Waiting = {
 
 type GivesBack = { readonly from: bigint; readonly version: bigint }
 
-/** A counter as it stood at a revision, 0 if it was not there, in an era. */
-type Seen = { readonly counter: Counter; readonly revision: bigint; readonly era: bigint }
-
 /** What this process knows of a counter. */
 type Line = {
   readonly name: string
@@ -59,9 +51,11 @@ type Line = {
   seen: Seen
   /** When this process last lost against another one. */
   lostUs: number
-  /** The end of what this process was given and has not given back, and in which era. */
+  /** The end of what this process holds, and in which era. */
   held: bigint
   era: bigint
+  /** How often something was adopted. */
+  adoptions: number
 }
 
 /** Steps of one transaction; more wait for the next. */
@@ -73,9 +67,6 @@ const patience = 30
 const pauseMaxMs = 50
 /** So many that were read are remembered for the reserve that mostly follows. */
 const glimpsesMax = 1000
-/** Of what was never looked at. */
-const unseen: Seen = Object.freeze({ counter: unused, revision: 0n, era: 0n })
-
 /** See the invariants at the top of the file. */
 export class Counters {
   readonly #store: Store
@@ -121,6 +112,7 @@ export class Counters {
     line.held = end
     line.era = present(this.#store.history.known.state).id
     line.seen = unseen
+    line.adoptions++
   }
 
   /** See `Engine.counter`. */
@@ -129,10 +121,11 @@ export class Counters {
     const call = this.#store.newCall(false)
     // What this process has asked for before comes first.
     await this.#lines.get(name)?.newest.catch(() => {})
+    const adoptions = this.#lines.get(name)?.adoptions ?? 0
     const { state, found } = await this.#store.read([range], call)
     const [kv] = found[0]!.kvs
     const seen = seenAs(name, kv, state)
-    if (kv !== undefined) this.#glimpse(name, seen)
+    if (kv !== undefined && adoptions === (this.#lines.get(name)?.adoptions ?? 0)) this.#glimpse(name, seen)
     return seen.counter
   }
 
@@ -196,6 +189,7 @@ export class Counters {
         lostUs: Number.NEGATIVE_INFINITY,
         held: 0n,
         era: 0n,
+        adoptions: 0,
       }
       this.#lines.set(name, line)
     }
@@ -209,13 +203,14 @@ export class Counters {
       const deadlineUs = Math.max(...batch.map((each) => each.deadlineUs))
       const call: Call = { deadlineUs, writes: true, sent: false }
       for (const waiting of batch) waiting.call = call
+      const { adoptions } = line
       try {
         const roundUs = await this.#carryOut(line, batch, call)
         if (this.#clock.monoUs() - line.lostUs < contendedUs)
           await sleep(this.#clock, Math.min(pauseMaxMs, (systemRandom() * 2 * roundUs) / 1000))
       } catch (error) {
         for (const waiting of batch) {
-          this.#letGo(line, waiting.givesBack)
+          if (line.adoptions === adoptions) this.#letGo(line, waiting.givesBack)
           this.#settle(waiting, error)
         }
       }
@@ -228,19 +223,21 @@ export class Counters {
     for (let tries = 1; ; tries++) {
       const sentUs = this.#clock.monoUs()
       let outcome: Plan | undefined
+      const { adoptions } = line
       const committed = await this.#store.commit(() => {
         outcome = this.#plan(line, batch)
         return outcome.open.length > 0 ? outcome.change : undefined
       }, call)
       const nowUs = this.#clock.monoUs()
+      const isOld = line.adoptions !== adoptions
       if (committed?.done) {
-        this.#carriedOut(line, batch, outcome!, committed.revision)
+        this.#carriedOut(line, batch, outcome!, committed.revision, isOld)
         return nowUs - sentUs
       }
       // Nobody waits any more.
       if (committed === undefined) return 0
       const [found] = committed.found
-      line.seen = seenAs(line.name, found!.kvs[0], committed.state)
+      line.seen = isOld ? unseen : seenAs(line.name, found!.kvs[0], committed.state)
       // Who knew nothing to compare has lost against nobody.
       if (outcome!.revision > 0n) line.lostUs = nowUs
       if (nowUs >= call.deadlineUs) {
@@ -257,10 +254,11 @@ export class Counters {
     const seen = line.seen.era === era ? line.seen : unseen
     const { revision } = seen
     let { counter } = seen
+    // What is held was adopted: nobody may take the place of a counter that is not there.
+    const isLook = line.seen === unseen && line.held > 0n && era === line.era
     if (counter.bound < line.held) {
-      // Bounds have been raised since then, perhaps by less than this process knows of; or it has not looked, or not again.
-      if (seen === unseen || seen !== line.seen || era !== line.era)
-        counter = { ...counter, bound: line.held }
+      // Bounds have been raised since then, perhaps by less than this process knows of; or it has not looked again.
+      if (isLook || seen !== line.seen || era !== line.era) counter = { ...counter, bound: line.held }
       else this.#forgotten(line)
     }
     const answers: (Answer | FahaoError)[] = []
@@ -271,23 +269,24 @@ export class Counters {
       answers.push(taken.answer)
     }
     const change: Change = {
-      compare: [unchanged(line.key, revision)],
+      compare: [unchanged(line.key, isLook ? never : revision)],
       writes: answers.some(changes) ? [{ put: { key: line.key, value: encodeCounter(counter) } }] : [],
       otherwise: [{ key: line.key }],
     }
     return { change, revision, counter, answers, open, era }
   }
 
-  #carriedOut(line: Line, batch: readonly Waiting[], plan: Plan, revision: bigint): void {
+  /** @param isOld whether something was adopted meanwhile. */
+  #carriedOut(line: Line, batch: readonly Waiting[], plan: Plan, revision: bigint, isOld: boolean): void {
     const wrote = plan.change.writes.length > 0
-    if (wrote) line.seen = { counter: plan.counter, revision, era: plan.era }
+    if (isOld) line.seen = unseen
+    else if (wrote) line.seen = { counter: plan.counter, revision, era: plan.era }
     plan.open.forEach((waiting, index) => {
       const answer = plan.answers[index]!
       // Who was given nothing holds nothing.
       if (typeof answer === 'object' && 'end' in answer && answer.end > answer.start) {
-        line.held = answer.end
-        line.era = plan.era
-      } else if (answer === true) line.held = waiting.givesBack!.from
+        if (!isOld || answer.end > line.held) Object.assign(line, { held: answer.end, era: plan.era })
+      } else if (answer === true && !isOld) line.held = waiting.givesBack!.from
       this.#settle(waiting, answer)
     })
     for (const waiting of batch) waiting.call = undefined
@@ -330,16 +329,6 @@ type Plan = {
   readonly answers: readonly (Answer | FahaoError)[]
   readonly open: readonly Waiting[]
   readonly era: bigint
-}
-
-function seenAs(name: string, kv: KeyValue | undefined, state: State): Seen {
-  const era = present(state).id
-  if (kv === undefined) return { counter: unused, revision: 0n, era }
-  return { counter: decodeCounter(name, kv.value), revision: BigInt(kv.modRevision), era }
-}
-
-function isLater(one: Seen, other: Seen): boolean {
-  return one.era === other.era ? one.revision > other.revision : one.era > other.era
 }
 
 function changes(answer: Answer | FahaoError): boolean {

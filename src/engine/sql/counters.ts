@@ -123,7 +123,8 @@ export class OwnCounters implements SqlCounters {
   }
 
   adopt(name: string, end: bigint): void {
-    this.#hold(name, { end, lineage: this.#history.known.lineage })
+    const before = this.#held.get(name) ?? nothing
+    if (end > before.end) this.#held.set(name, { end, lineage: this.#history.known.lineage })
   }
 
   async counter(ask: Ask, name: string): Promise<Counter> {

@@ -4,8 +4,8 @@
  * Invariants
  *  1. A row's version grows with every change, and a row is never deleted.
  *  2. A bound goes down only in `release`, and only under the version that the reservation made.
- *  3. What this process holds (`held`) is known per counter, changes only when a transaction has committed, and
- *     outlives the connection: a bound below it means that the store has forgotten.
+ *  3. What this process holds (`held`) is known per counter, changes only when a transaction has committed or a range has
+ *     passed from or to another process, and outlives the connection: a bound below it means that the store has forgotten.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { boundMax, type Counter, type Reservation } from '../engine.ts'
@@ -15,7 +15,7 @@ import { prepare } from './schema.ts'
 type Row = { last: bigint; fence: bigint; incarnation: bigint; version: bigint }
 type Op<Name> = Extract<Operation, { op: Name }>
 
-/** The highest end that this process was given of each counter and has not released. */
+/** The highest end that this process holds of each counter: was given or has adopted, and has neither released nor left. */
 export type Held = Map<string, bigint>
 
 /**
@@ -94,14 +94,13 @@ export class Counters {
 
   /** See `Engine.leave`. */
   leave({ counter: name, from }: Op<'leave'>): void {
-    const held = this.#next.get(name) ?? this.#held.get(name)
-    if (held !== undefined && from < held) this.#next.set(name, from)
+    for (const known of [this.#held, this.#next]) if (from < (known.get(name) ?? 0n)) known.set(name, from)
   }
 
   /** See `Engine.adopt`. */
   adopt({ counter: name, end }: Op<'adopt'>): void {
-    const held = this.#next.get(name) ?? this.#held.get(name) ?? 0n
-    if (end > held) this.#next.set(name, end)
+    if (end > (this.#held.get(name) ?? 0n)) this.#held.set(name, end)
+    if (end > (this.#next.get(name) ?? end)) this.#next.set(name, end)
   }
 
   /** Whether the store has forgotten a bound that this process was given: then what the bound is, and was. */

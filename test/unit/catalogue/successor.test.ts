@@ -102,6 +102,20 @@ describe('a successor', () => {
     assert.deepEqual(successor.events, [], 'nothing has failed')
   })
 
+  it('creates nothing either when it is dropped while it is opened', async () => {
+    const all = await two()
+    const { leader, successor, clock, store } = all
+    await draw(await leader.catalogue.open('auto'))
+    const held = successor.engine.hold('counter')
+    await handOver(all)
+    await held.arrived
+    const third = await startNode({ store, clock, reach: () => new SharedEngine(store) })
+    await third.catalogue.drop('auto')
+    held.letGo()
+    await clock.pass(500)
+    assert.equal(JSON.parse(store.records.get(generatorKey('auto'))!.value).state, 'dropped')
+  })
+
   it('goes on with what it can read', async () => {
     const all = await two()
     const { leader, successor } = all

@@ -367,6 +367,16 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(await startCounter({}, process), 1), [12n])
   })
 
+  it('leaves nothing of a life that it has been told is over', async () => {
+    const process = await startCounter()
+    await draw(process, 3)
+    await draw(await startCounter({ incarnation: 2n }, process), 1)
+    const refusal = draw(process, 20).catch(() => {})
+    await process.reservoir.idle()
+    assert.equal(process.reservoir.leave(new FahaoError('SHUTDOWN', 'over')), undefined)
+    await refusal
+  })
+
   it('retries nothing after it has closed', async () => {
     const process = await startCounter()
     process.engine.always('any', 'unavailable')

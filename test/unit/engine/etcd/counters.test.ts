@@ -18,6 +18,8 @@ class Shared {
   era = 1n
   /** Befalls the next commit after it was carried out. */
   loses = false
+  /** Waited for by the next commit, after it was carried out. */
+  commitDelay: Promise<void> | undefined
   /** Waited for by the next read, after it has read. */
   delay: Promise<void> | undefined
   commits = 0
@@ -77,6 +79,13 @@ class Shared {
     this.behind = 0n
     const change = plan()
     if (change === undefined) return undefined
+    const { commitDelay } = this
+    const committed = this.#carryOut(change)
+    await commitDelay
+    return committed
+  }
+
+  #carryOut(change: Change): Committed {
     this.commits++
     const { key, modRevision } = change.compare[0]!
     const found = this.#at(key)
@@ -178,6 +187,48 @@ describe('what another process has left', () => {
     for (const each of [process, fresh]) each.adopt('a', last.end)
     store.put(last.start)
     for (const each of [process, fresh]) await assert.rejects(each.reserve('a', mine), { code: 'REGRESSED' })
+  })
+})
+
+describe('an adoption', () => {
+  it('is not missed in an answer from before', async () => {
+    for (const ask of ['reserve', 'read'] as const) {
+      const store = new Shared()
+      const [process, other] = [store.open(), store.open()]
+      await other.reserve('a', mine)
+      const late = Promise.withResolvers<void>()
+      store.delay = store.commitDelay = late.promise
+      const asked = ask === 'read' ? process.read('a') : process.reserve('a', mine)
+      await settled()
+      store.delay = store.commitDelay = undefined
+      const { end } = await other.reserve('a', mine)
+      process.adopt('a', end)
+      late.resolve()
+      await asked
+      assert.ok((await process.reserve('a', mine)).start >= end)
+    }
+  })
+
+  it('stands when a release from before is answered', async () => {
+    const store = new Shared()
+    const [process, other] = [store.open(), store.open()]
+    const { version } = await process.reserve('a', mine)
+    const late = Promise.withResolvers<void>()
+    store.commitDelay = late.promise
+    const released = process.release('a', version, 4n, mine)
+    await settled()
+    store.commitDelay = undefined
+    const { end } = await other.reserve('a', { ...mine, size: 100n })
+    process.adopt('a', end)
+    late.resolve()
+    assert.equal(await released, true)
+    assert.equal(process.held().get('a'), end)
+  })
+
+  it('of what is not there shows that the store has forgotten', async () => {
+    const process = new Shared().open()
+    process.adopt('a', 100n)
+    await assert.rejects(process.reserve('a', mine), { code: 'REGRESSED' })
   })
 })
 

@@ -96,6 +96,8 @@ describe('what another process has left', () => {
     assert.equal((await counters.reserve(ask, 'a', { size: 10n, ...mine })).start, 60n)
     counters.adopt('a', 200n)
     await assert.rejects(counters.reserve(ask, 'a', { size: 10n, ...mine }), { code: 'REGRESSED' })
+    counters.adopt('a', 150n)
+    assert.deepEqual(counters.held(), [{ counter: 'a', end: 200n }])
     counters.leave('a', 70n)
     assert.equal((await counters.reserve(ask, 'a', { size: 10n, ...mine })).start, 70n)
   })
