@@ -22,6 +22,8 @@ export async function startMariaDb(lifetime: Lifetime, options: MariaDbOptions =
     'mariadb-install-db',
     '--no-defaults',
     `--datadir=${join(folder, 'data')}`,
+    // A server that starts takes away the temporary tables that it finds, whosever they are.
+    `--tmpdir=${folder}`,
     ...asRoot(),
     '--auth-root-authentication-method=normal',
     '--skip-test-db',
@@ -121,6 +123,7 @@ export class MariaDb extends DatabaseServer {
   protected command(settings: Settings) {
     const all: Settings = {
       datadir: join(this.#folder, 'data'),
+      tmpdir: this.#folder,
       socket: this.#socket,
       'pid-file': join(this.#folder, 'pid'),
       port: this.port,
