@@ -76,7 +76,7 @@ export class OwnCounters implements SqlCounters {
         // A release of this process may have overtaken this.
         if (this.#held.get(name) !== held) continue
         const found = `counter '${name}' stands at ${bound}, after ${held.end} was acknowledged`
-        await this.#history.refuse(ask, state, found)
+        await this.#history.refuse(ask, state, known, found)
       }
       if (counter === undefined) {
         // Counters without a row are not told apart from those that were never used, before or after this.

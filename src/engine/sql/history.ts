@@ -14,6 +14,7 @@
  *     shows commits to others before they have reached the disk), and is known a second later.
  *  4. Whoever holds something by the old history is told when a new one is believed, also where the loss itself was
  *     noticed by others only.
+ *  5. What was asked before a new history was believed, and answered after that, says nothing against the new one.
  */
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -102,12 +103,12 @@ export class History {
   /** Rejects with REGRESSED if this state is not to be trusted; see `objection`. */
   async check(ask: Ask, state: State, known: Known): Promise<void> {
     const reason = this.objection(state, known)
-    if (reason !== undefined) await this.#refuse(ask, state, reason)
+    if (reason !== undefined) await this.#refuse(ask, state, known, reason)
   }
 
-  /** History was lost, as `found` shows. Rejects with REGRESSED. */
-  refuse(ask: Ask, state: State, found: string): Promise<never> {
-    return this.#refuse(ask, state, describeLoss(found))
+  /** History was lost, as `found` shows; `known` as in `objection`. Rejects with REGRESSED. */
+  refuse(ask: Ask, state: State, known: Known, found: string): Promise<never> {
+    return this.#refuse(ask, state, known, describeLoss(found))
   }
 
   /** A write of this process has met this state, and was carried out. */
@@ -144,7 +145,11 @@ export class History {
   }
 
   /** Marks the lineage, so that all other processes stop as well; this one remembers, whatever becomes of the mark. */
-  async #refuse(ask: Ask, state: State, reason: string): Promise<never> {
+  async #refuse(ask: Ask, state: State, known: Known, reason: string): Promise<never> {
+    if (this.#known.pulse >= known.pulse + historyJump / 2n) {
+      const message = 'the history of the database was advanced while this was on its way; retry'
+      throw new FahaoError('UNAVAILABLE', message)
+    }
     this.#doubt ??= reason
     this.#options.onRegressed(reason)
     if (state.suspect === undefined) await ask(this.#options.mark(reason, state.lineage)).catch(() => {})

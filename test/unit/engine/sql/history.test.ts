@@ -85,6 +85,21 @@ describe('a history', () => {
     assert.match(objection({})!, /another history/)
   })
 
+  it('is not doubted for an answer from before the advance that began it, but for a later one', async () => {
+    const { history, ask, told, marked } = setUp()
+    const lost = { ...begun, suspect: 'as somebody has found' }
+    const { known } = history
+    history.began(advanced)
+    const again = { code: 'UNAVAILABLE', message: /advanced while this was on its way/ }
+    await assert.rejects(history.check(ask, lost, known), again)
+    await assert.rejects(history.refuse(ask, begun, known, 'a bound is lower'), again)
+    assert.deepEqual([told, marked], [[], []])
+    assert.equal(history.objection({ ...begun, ...advanced }, history.known), undefined)
+    // The dump from before the advance is restored.
+    await assert.rejects(history.check(ask, begun, history.known), { code: 'REGRESSED' })
+    assert.equal(told.length, 1)
+  })
+
   it('does not mark again what is marked', async () => {
     const { history, ask, marked } = setUp()
     const state = { ...begun, suspect: 'found before' }
