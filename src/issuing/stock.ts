@@ -75,7 +75,7 @@ export interface Stock {
   /** Lets go of everything in hand. Returns what of it is on top of its bound still, for another holder to go on with. */
   leave(): Reservation | undefined
 
-  /** Leaves, and gives that back. Never throws. */
+  /** Lets go of everything in hand, and gives back what of it is on top of its bound still. Never throws. */
   close(): Promise<void>
 }
 
