@@ -37,6 +37,12 @@ export const systemClock: Clock = Object.freeze({
   },
 })
 
+/** Keeps the process alive until it is cancelled, which no other timer does. */
+export function stayAlive(): Timer {
+  const handle = setInterval(() => {}, delayMaxMs)
+  return { cancel: () => clearInterval(handle) }
+}
+
 /** The machine's pseudo-random numbers. */
 export const systemRandom: Random = Math.random
 

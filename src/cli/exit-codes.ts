@@ -1,5 +1,6 @@
 /** How the program ends, for scripts. */
-import { FahaoError } from '../base/errors.ts'
+import { CommanderError } from 'commander'
+import { describe, FahaoError } from '../base/errors.ts'
 
 /** Exit codes; `docs/reference/cli.md` is checked against their meanings. */
 export const exitCodes = Object.freeze({
@@ -20,11 +21,44 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
+/** A process that this one started has ended as it should not have; it has said why. */
+export class ProcessEnded extends Error {
+  override readonly name = 'ProcessEnded'
+  readonly exitCode: number
+
+  constructor(message: string, exitCode: number | null) {
+    super(message)
+    this.exitCode = exitCode || exitCodes.failed.code
+  }
+}
+
+/** Runs it and says on stderr, as a sentence or as JSON, why it failed. Resolves to the exit code. */
+export async function exitCodeAfter(work: () => Promise<unknown>, json = false): Promise<number> {
+  try {
+    await work()
+    return exitCodes.ok.code
+  } catch (error) {
+    // The parser has printed what it has to say.
+    if (error instanceof CommanderError)
+      return error.exitCode === 0 ? exitCodes.ok.code : exitCodes.usage.code
+    console.error(json ? JSON.stringify(jsonOf(error)) : `fahao: ${describe(error)}`)
+    return exitCodeOf(error)
+  }
+}
+
 /** The exit code that tells of `error`. */
 export function exitCodeOf(error: unknown): number {
+  if (error instanceof ProcessEnded) return error.exitCode
   if (error instanceof Unreachable) return exitCodes.unreachable.code
   if (error instanceof UsageError) return exitCodes.usage.code
   if (!(error instanceof FahaoError)) return exitCodes.failed.code
   if (error.code === 'CONFIG') return exitCodes.usage.code
   return error.retryable ? exitCodes.retryable.code : exitCodes.failed.code
+}
+
+function jsonOf(error: unknown): object {
+  const code = error instanceof FahaoError ? error.code : 'ERR'
+  const retryable = error instanceof FahaoError && error.retryable
+  const message = error instanceof Error ? error.message : String(error)
+  return { code, message, retryable }
 }

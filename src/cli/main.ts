@@ -1,8 +1,7 @@
 /** Reads the command line, runs one verb, and turns whatever it throws into one sentence and an exit code. */
-import { Command, CommanderError } from 'commander'
-import { describe, FahaoError } from '../base/errors.ts'
+import { Command } from 'commander'
 import { version } from '../node/version.ts'
-import { exitCodeOf, exitCodes } from './exit-codes.ts'
+import { exitCodeAfter, exitCodes } from './exit-codes.ts'
 import { addAdvance } from './verbs/advance.ts'
 import { addAdvise } from './verbs/advise.ts'
 import { addAlter } from './verbs/alter.ts'
@@ -26,16 +25,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok.code)
     throw error
   })
-  try {
-    await program().parseAsync(argv)
-    return exitCodes.ok.code
-  } catch (error) {
-    // The parser has printed what it has to say.
-    if (error instanceof CommanderError)
-      return error.exitCode === 0 ? exitCodes.ok.code : exitCodes.usage.code
-    report(error, argv.includes('--json'))
-    return exitCodeOf(error)
-  }
+  return exitCodeAfter(() => program().parseAsync(argv), argv.includes('--json'))
 }
 
 /** Every verb, with its flags and its help. */
@@ -69,14 +59,6 @@ export function program(): Command {
   addAdvise(root)
   root.addHelpText('after', epilogue())
   return root
-}
-
-function report(error: unknown, json: boolean): void {
-  if (!json) return console.error(`fahao: ${describe(error)}`)
-  const code = error instanceof FahaoError ? error.code : 'ERR'
-  const retryable = error instanceof FahaoError && error.retryable
-  const message = error instanceof Error ? error.message : String(error)
-  console.error(JSON.stringify({ code, message, retryable }))
 }
 
 function epilogue(): string {

@@ -29,8 +29,11 @@ import { fields, print } from './terminal.ts'
 
 type Door = { readonly port: number; close(deadlineMs: number): Promise<void> }
 
-/** Serves until a signal says stop; resolves when everything is closed. Rejects when it cannot start. */
-export async function runServer(config: Config): Promise<void> {
+/**
+ * Serves until a signal says stop; resolves when everything is closed. Rejects when it cannot start. `onReady` is
+ * called once it serves.
+ */
+export async function runServer(config: Config, onReady: () => void = () => {}): Promise<void> {
   if (config.resp === undefined && config.http === undefined && config.compatHttp.length === 0) {
     throw new FahaoError(
       'CONFIG',
@@ -64,6 +67,7 @@ export async function runServer(config: Config): Promise<void> {
     }
     await Promise.race([node.join(), stop])
     await sayReady(node, log, { resp: at(config.resp, resp), http: at(config.http, http) })
+    onReady()
     log.info(`${await stop}: stopping`)
   } finally {
     await close(node, doors, log)

@@ -8,6 +8,7 @@ import { type ConfigFile, readConfigFile, refused } from './config-file.ts'
 import { nearest } from './config-nearest.ts'
 import { type Setting, type SettingKey, settings, settingsSchema, variableOf } from './config-schema.ts'
 import { addressText, isLoopback } from './config-values.ts'
+import { refuseProcesses } from './processes.ts'
 
 type Settings = z.output<typeof settingsSchema>
 
@@ -60,6 +61,7 @@ export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {
   const sources = Object.fromEntries(found.map(({ setting, source }) => [setting.key, source])) as Sources
   const config = completed(values as Settings, readGenerators(file))
   refuseOpenDoors(config, sources)
+  refuseProcesses(config, sources)
   return Object.freeze({ config, sources: Object.freeze(sources) })
 }
 

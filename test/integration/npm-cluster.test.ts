@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { atEnd } from '../launch/lifetime.ts'
-import { freePort, temporaryFolder } from '../launch/places.ts'
+import { freePort, freePorts, temporaryFolder } from '../launch/places.ts'
 import { accepts, type RunningProcess, startProcess } from '../launch/process.ts'
 import { processTree } from '../launch/process-tree.ts'
 
@@ -18,7 +18,7 @@ type Trial = { readonly script: RunningProcess; readonly port: number; readonly 
 /** Starts the script in a group of its own, with its data in a folder of its own; resolves when it prints `line`. */
 async function startTrial(t: TestContext, line: RegExp): Promise<Trial> {
   const folder = temporaryFolder(t)
-  const port = await sixFreePorts()
+  const port = await freePorts(6)
   const script = await startProcess(t, {
     command: process.execPath,
     args: ['scripts/cluster.ts', '--lease-ttl', '1s'],
@@ -28,15 +28,6 @@ async function startTrial(t: TestContext, line: RegExp): Promise<Trial> {
     readyWithinMs: 60_000,
   })
   return { script, port, folder }
-}
-
-/** The first of six in a row. */
-async function sixFreePorts(): Promise<number> {
-  for (;;) {
-    const first = await freePort()
-    const taken = await Promise.all([1, 2, 3, 4, 5].map((more) => accepts(first + more)))
-    if (!taken.includes(true)) return first
-  }
 }
 
 /** What the script has started; it is killed with the test, if it is still there. */

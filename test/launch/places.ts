@@ -11,12 +11,19 @@ const lastPort = 32_000
 const given = new Set<number>()
 
 /** A loopback port on which nothing listens, and which this process has not been given before. */
-export async function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
+  return freePorts(1)
+}
+
+/** The first of so many in a row. */
+export async function freePorts(count: number): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
-    const port = firstPort + Math.floor(Math.random() * (lastPort - firstPort))
-    if (given.has(port) || !(await canListen(port))) continue
-    given.add(port)
-    return port
+    const first = firstPort + Math.floor(Math.random() * (lastPort - firstPort))
+    const ports = Array.from({ length: count }, (_, at) => first + at)
+    const free = await Promise.all(ports.map((port) => !given.has(port) && canListen(port)))
+    if (free.includes(false)) continue
+    for (const port of ports) given.add(port)
+    return first
   }
   throw new Error('no free loopback port was found in a hundred tries')
 }

@@ -1,0 +1,102 @@
+/**
+ * One configuration for several processes of one machine, each of which is a node of its own. They differ in their
+ * ports alone: the first process has those that are configured, and each one after it has the next ones.
+ */
+import { FahaoError } from '../base/errors.ts'
+import type { Config, Sources } from './config.ts'
+import { type SettingKey, settings } from './config-schema.ts'
+import type { Address } from './config-values.ts'
+
+/** How far the ports of a process are from those of the one before: RESP and HTTP have adjoining ones by default. */
+export const portStep = 2
+
+const portMax = 65_535
+
+/** The configuration of each process. */
+export function configsOf(config: Config): readonly Config[] {
+  return Array.from({ length: config.processes }, (_, at) => {
+    const moved = (address: Address | undefined) =>
+      address && Object.freeze({ host: address.host, port: address.port + portStep * at })
+    return Object.freeze({
+      ...config,
+      resp: moved(config.resp),
+      http: moved(config.http),
+      announce: moved(config.announce),
+      announceHttp: moved(config.announceHttp),
+      compatHttp: Object.freeze(
+        config.compatHttp.map(({ api, address }) => Object.freeze({ api, address: moved(address)! })),
+      ),
+    })
+  })
+}
+
+/** Throws CONFIG where several processes could not be nodes of one cluster. */
+export function refuseProcesses(config: Config, sources: Sources): void {
+  if (config.processes === 1) return
+  const refused = (key: SettingKey, reason: string) => {
+    const { name } = settings.find((setting) => setting.key === key)!
+    const where = sources[key] === 'default' ? `${name}, which nothing sets` : sources[key]
+    return new FahaoError('CONFIG', `${where}: ${reason}`)
+  }
+  if (config.cluster === undefined) {
+    throw refused(
+      'processes',
+      'each process is a node of a cluster; name it with --cluster, on an engine that nodes share (MySQL, MariaDB, PostgreSQL or etcd)',
+    )
+  }
+  if (config.workerId.by !== 'pool') {
+    throw refused(
+      'workerId',
+      'this gives each process the same worker id; let each claim one of its own with --worker-id pool',
+    )
+  }
+  if (config.nodeIndex !== undefined) {
+    throw refused('nodeIndex', 'this gives each process the same number; start nodes with numbers one by one')
+  }
+  const doors = doorsOf(config)
+  for (const { key, port } of doors) {
+    const last = port + portStep * (config.processes - 1)
+    if (port !== 0 && last <= portMax) continue
+    throw refused(
+      key,
+      `each process has ports ${portStep} above those of the one before, which from ${port} does not work for ${config.processes}; give a port from 1 to ${portMax - (last - port)}`,
+    )
+  }
+  refuseSharedPorts(
+    doors.filter(({ isBound }) => isBound),
+    config.processes,
+    refused,
+  )
+}
+
+type Door = { readonly key: SettingKey; readonly port: number; readonly isBound: boolean }
+
+function doorsOf({ resp, http, announce, announceHttp, compatHttp }: Config): readonly Door[] {
+  const door = (key: SettingKey, address: Address | undefined, isBound: boolean) =>
+    address ? [{ key, port: address.port, isBound }] : []
+  return [
+    ...door('resp', resp, true),
+    ...door('http', http, true),
+    ...compatHttp.flatMap(({ address }) => door('compatHttp', address, true)),
+    ...door('announce', announce, false),
+    ...door('announceHttp', announceHttp, false),
+  ]
+}
+
+/** One process's door may not be another's. Within a process ports may be equal: hosts differ, or listening fails. */
+function refuseSharedPorts(
+  doors: readonly Door[],
+  processes: number,
+  refused: (key: SettingKey, reason: string) => FahaoError,
+): void {
+  for (const low of doors) {
+    for (const high of doors) {
+      const apart = (high.port - low.port) / portStep
+      if (apart <= 0 || apart >= processes || !Number.isInteger(apart)) continue
+      throw refused(
+        high.key,
+        `port ${high.port} is also that of process ${apart + 1}, whose ports are ${portStep} above those of the one before; give one that is no even number of ports away from ${low.port}, or at least ${portStep * processes}`,
+      )
+    }
+  }
+}
