@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { shardTable, slotOf } from '../src/cluster/slots.ts'
 import { type EtcdCluster, startEtcd } from '../test/launch/etcd.ts'
 import { type FahaoServer, startFahao } from '../test/launch/fahao.ts'
-import type { Lifetime } from '../test/launch/lifetime.ts'
+import { type Lifetime, Scope } from '../test/launch/lifetime.ts'
 import { processCpuUs } from './process-cpu.ts'
 import { type RedisLoad, redisBenchmark } from './redis-benchmark.ts'
 import type { Figure, Section } from './report.ts'
@@ -15,113 +15,132 @@ const flags = ['--auto-create', '*=sequence', '--log-level', 'warn']
 /** A clustered node's CPU per request, to one that stands alone. */
 const leadingMost = 1.05
 const pipelines = [1, 16, 128] as const
-const firstRequests = { 1: 10_000, 16: 100_000, 128: 300_000 } as const
+const firstRequests = { 1: 30_000, 16: 200_000, 128: 500_000 } as const
 /**
- * What leading costs is a twentieth at most, and less than what two processes that run the same code differ by: so there are
- * several of each, and many short rounds.
+ * Two processes of one kind differ by a fifth and more, whatever the load: what was compiled when, and where it lies. So
+ * each round is measured on fresh ones, in turns.
  */
-const copies = 2
-const roundsPerRound = 3
+const turns = 4
+/** What leading costs is a small part of that, and needs more rounds. */
+const leadingRoundsPerRound = 4
 /** Generators of each node, where there are many. */
 const many = 1000
 
 /** Nodes, each with a tag of which it leads the slot. */
 type Party = { readonly what: string; readonly nodes: readonly { server: FahaoServer; tag: string }[] }
 type Measured = { readonly perSecond: number; readonly cpuUs: number }
+type Pipeline = (typeof pipelines)[number]
+/** By pipeline, then by party, then by round. */
+type Table = ReadonlyMap<Pipeline, readonly (readonly Measured[])[]>
 
 /** What leading costs, then how it scales. */
 export async function cluster(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
   const etcd = await startEtcd(lifetime)
-  const alone: Party[] = []
-  const led: Party[] = []
-  for (let copy = 0; copy < copies; copy++) {
-    const server = await startFahao(lifetime, { args: flags })
-    alone.push({ what: 'standalone on SQLite', nodes: [{ server, tag: 'alone' }] })
-    led.push(await startNodes(lifetime, etcd, 1, copy))
-  }
-  // Before there are others, who look at their records now and then.
-  const costs = await leading(alone, led, effort)
-  const parties = [led[0]!, await startNodes(lifetime, etcd, 2), await startNodes(lifetime, etcd, 3)]
-  return [costs, await scaling(parties, effort)]
+  return [await leading(etcd, effort), await scaling(etcd, effort)]
 }
 
-async function leading(
-  alone: readonly Party[],
-  led: readonly Party[],
-  { rounds, seconds, quick }: Effort,
-): Promise<Section> {
-  const effort = { rounds: rounds * roundsPerRound, seconds: seconds / 2, quick }
+async function leading(etcd: EtcdCluster, { rounds, seconds, quick }: Effort): Promise<Section> {
+  const effort = { rounds: rounds * leadingRoundsPerRound, seconds: seconds / turns, quick }
+  const table = await onFreshProcesses(effort, pipelines, 1, async (scope, round) => {
+    const server = await startFahao(scope, { args: flags })
+    const alone = { what: 'standalone on SQLite', nodes: [{ server, tag: 'alone' }] }
+    return [alone, await startNodes(scope, etcd, 1, `alone-${round}`)]
+  })
   const figures: Figure[] = []
   const absolute: Figure[] = []
-  for (const pipeline of pipelines) {
-    const measured = await measureAll([...alone, ...led], effort, pipeline, 1)
-    const sums = (parties: readonly Party[], what: keyof Measured) =>
-      Array.from({ length: effort.rounds }, (_, round) =>
-        parties.reduce((sum, party) => sum + measured.get(party)![round]![what], 0),
-      )
-    const cpu = (parties: readonly Party[]) => sums(parties, 'cpuUs')
-    const rate = (parties: readonly Party[]) => sums(parties, 'perSecond')
+  for (const [pipeline, [alone = [], led = []]] of table) {
     const at = `pipeline ${pipeline}`
     figures.push(
       {
         what: `${at}: CPU per request, leader in a cluster to standalone`,
         unit: '×',
         budget: { most: leadingMost },
-        ...ratioOf(cpu(led), cpu(alone)),
+        ...ratioOf(all(led, 'cpuUs'), all(alone, 'cpuUs')),
       },
-      { what: `${at}: throughput, the same`, unit: '×', ...ratioOf(rate(led), rate(alone)) },
+      {
+        what: `${at}: throughput, the same`,
+        unit: '×',
+        ...ratioOf(all(led, 'perSecond'), all(alone, 'perSecond')),
+      },
     )
     absolute.push(
-      { what: `${at}: standalone, CPU per request`, unit: 'µs', ...meanSpreadOf(cpu(alone)) },
-      { what: `${at}: leader, CPU per request`, unit: 'µs', ...meanSpreadOf(cpu(led)) },
+      { what: `${at}: standalone, CPU per request`, unit: 'µs', ...spreadOf(all(alone, 'cpuUs')) },
+      { what: `${at}: leader, CPU per request`, unit: 'µs', ...spreadOf(all(led, 'cpuUs')) },
     )
   }
-  const how = `INCR of one sequence, \`redis-benchmark -c 50\`, about ${effort.seconds} s each, interleaved; ${copies} processes of each, ratios of their sums round by round, median of ${effort.rounds}. The leaders stand on one etcd, each in a cluster of its own.`
+  const how = `INCR of one sequence, \`redis-benchmark -c 50\`; a pair of fresh processes in each round, asked ${turns} times each for about ${effort.seconds} s, in turns; median of ${effort.rounds} pairs. The leader stands on etcd, alone in its cluster.`
   return { name: 'Cluster: what leading costs', how, figures: [...figures, ...absolute] }
 }
 
-/** Of one process, where sums of all were measured. */
-function meanSpreadOf(sums: readonly number[]) {
-  return spreadOf(sums.map((sum) => sum / copies))
-}
-
-async function scaling(parties: readonly Party[], effort: Effort): Promise<Section> {
+async function scaling(etcd: EtcdCluster, effort: Effort): Promise<Section> {
+  const counts = [1, 2, 3]
+  const each = { ...effort, seconds: effort.seconds / 2 }
+  const table = await onFreshProcesses(each, [16, 128], many, async (scope, round) => {
+    const parties = []
+    for (const count of counts) parties.push(await startNodes(scope, etcd, count, `${count}-${round}`))
+    return parties
+  })
   const figures: Figure[] = []
-  for (const pipeline of [16, 128] as const) {
-    const rounds = await measureAll(parties, effort, pipeline, many)
-    const of = (party: Party, what: keyof Measured) => rounds.get(party)!.map((each) => each[what])
+  for (const [pipeline, [one = [], ...more]] of table) {
     const at = `pipeline ${pipeline}`
-    const one = parties[0]!
-    for (const party of parties.slice(1)) {
+    for (const [index, nodes] of more.entries()) {
+      const what = `${counts[index + 1]} nodes to one`
       figures.push(
         {
-          what: `${at}: ids per second, ${party.what} to one`,
+          what: `${at}: ids per second, ${what}`,
           unit: '×',
-          ...ratioOf(of(party, 'perSecond'), of(one, 'perSecond')),
+          ...ratioOf(all(nodes, 'perSecond'), all(one, 'perSecond')),
         },
-        {
-          what: `${at}: CPU per id, ${party.what} to one`,
-          unit: '×',
-          ...ratioOf(of(party, 'cpuUs'), of(one, 'cpuUs')),
-        },
+        { what: `${at}: CPU per id, ${what}`, unit: '×', ...ratioOf(all(nodes, 'cpuUs'), all(one, 'cpuUs')) },
       )
     }
-    for (const party of parties) {
-      const perSecond = of(party, 'perSecond').map((value) => value / 1000)
-      figures.push({ what: `${at}: ${party.what}, ids`, unit: 'k/s', ...spreadOf(perSecond) })
-      figures.push({ what: `${at}: ${party.what}, CPU per id`, unit: 'µs', ...spreadOf(of(party, 'cpuUs')) })
+    for (const [index, nodes] of [one, ...more].entries()) {
+      const what = nameOf(counts[index]!)
+      const perSecond = all(nodes, 'perSecond').map((value) => value / 1000)
+      figures.push({ what: `${at}: ${what}, ids`, unit: 'k/s', ...spreadOf(perSecond) })
+      figures.push({ what: `${at}: ${what}, CPU per id`, unit: 'µs', ...spreadOf(all(nodes, 'cpuUs')) })
     }
   }
-  const how = `As above, each node asked by a \`redis-benchmark\` of its own for ${many} sequences that it leads, all at once; CPU is that of the nodes. The clients, the nodes and etcd share this machine’s processors, so ids per second tell less than CPU per id.`
+  const how = `As above, each node asked by a \`redis-benchmark\` of its own for ${many} sequences that it leads, all at once, ${turns} times for about ${each.seconds} s; fresh processes in each of ${effort.rounds} rounds; CPU is that of the nodes. The clients, the nodes and etcd share this machine’s processors, so ids per second tell less than CPU per id.`
   return { name: 'Cluster: one, two and three nodes', how, figures }
 }
 
-async function measureAll(
-  parties: readonly Party[],
+function all(measured: readonly Measured[], what: keyof Measured): number[] {
+  return measured.map((each) => each[what])
+}
+
+/** Starts the parties anew in each round, and measures each `turns` times, in turns with the others. */
+async function onFreshProcesses(
   effort: Effort,
-  pipeline: (typeof pipelines)[number],
+  pipelines: readonly Pipeline[],
   keys: number,
-) {
+  start: (scope: Scope, round: number) => Promise<Party[]>,
+): Promise<Table> {
+  const table = new Map<Pipeline, Measured[][]>(pipelines.map((pipeline) => [pipeline, []]))
+  for (let round = 0; round < effort.rounds; round++) {
+    const scope = new Scope()
+    try {
+      const parties = await start(scope, round)
+      for (const pipeline of pipelines) {
+        const measured = await measureAll(parties, { ...effort, rounds: turns }, pipeline, keys)
+        for (const [at, party] of parties.entries()) {
+          const columns = table.get(pipeline)!
+          columns[at] = [...(columns[at] ?? []), meanOf(measured.get(party)!)]
+        }
+      }
+    } finally {
+      await scope.end()
+    }
+  }
+  return table
+}
+
+function meanOf(measured: readonly Measured[]): Measured {
+  const mean = (what: keyof Measured) => measured.reduce((sum, each) => sum + each[what], 0) / measured.length
+  return { perSecond: mean('perSecond'), cpuUs: mean('cpuUs') }
+}
+
+async function measureAll(parties: readonly Party[], effort: Effort, pipeline: Pipeline, keys: number) {
   const requests = new Map<Party, number>()
   for (const party of parties) {
     // Every name is met with near certainty, so that what is measured creates none.
@@ -150,15 +169,25 @@ async function ask({ nodes }: Party, load: RedisLoad): Promise<Measured> {
   }
 }
 
-async function startNodes(lifetime: Lifetime, etcd: EtcdCluster, count: number, copy = 0): Promise<Party> {
-  const engine = etcd.url(`nodes${count}-${copy}`)
+/** @param name of the store that they share. */
+async function startNodes(
+  lifetime: Lifetime,
+  etcd: EtcdCluster,
+  count: number,
+  name: string,
+): Promise<Party> {
+  const engine = etcd.url(name)
   const args = ['--cluster', 'bench', '--shards', `${shards}`, ...flags]
   const servers = await Promise.all(
     Array.from({ length: count }, () => startFahao(lifetime, { engine, args })),
   )
   const nodes = []
   for (const server of servers) nodes.push({ server, tag: await tagLedBy(server, count) })
-  return { what: count === 1 ? 'one node' : `${count} nodes`, nodes }
+  return { what: nameOf(count), nodes }
+}
+
+function nameOf(count: number): string {
+  return count === 1 ? 'one node' : `${count} nodes`
 }
 
 type Status = {

@@ -26,8 +26,10 @@ export class ProcessEnded extends Error {
   override readonly name = 'ProcessEnded'
   readonly exitCode: number
 
+  /** @param exitCode its own; null: a signal ended it. */
   constructor(message: string, exitCode: number | null) {
     super(message)
+    // Also where it ended with 0: it should not have ended.
     this.exitCode = exitCode || exitCodes.failed.code
   }
 }

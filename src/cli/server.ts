@@ -24,16 +24,19 @@ import { clusterCommands, RespForwarder } from '../resp/forward.ts'
 import { type RespServer, startRespServer } from '../resp/server.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openLog } from './log.ts'
-import { crashOnBugs, stopAsked } from './signals.ts'
+import { crashOnBugs, stopAsked, stopTimeoutMs } from './signals.ts'
 import { fields, print } from './terminal.ts'
 
 type Door = { readonly port: number; close(deadlineMs: number): Promise<void> }
 
+/** The process that has started this one and others beside it: it says stop too, and is told when this one serves. */
+export type Above = { readonly stop: Promise<string>; readonly onReady: () => void }
+
 /**
- * Serves until a signal says stop; resolves when everything is closed. Rejects when it cannot start. `onReady` is
- * called once it serves.
+ * Serves until a signal, or the process above, says stop; resolves when everything is closed. Rejects when it cannot
+ * start.
  */
-export async function runServer(config: Config, onReady: () => void = () => {}): Promise<void> {
+export async function runServer(config: Config, above?: Above): Promise<void> {
   if (config.resp === undefined && config.http === undefined && config.compatHttp.length === 0) {
     throw new FahaoError(
       'CONFIG',
@@ -50,7 +53,7 @@ export async function runServer(config: Config, onReady: () => void = () => {}):
   crashOnBugs(log)
   const node = await startNode(config, { onEvent: ({ level, message }) => log[level](message) })
   // Until here a signal ends the process by itself, which does no harm: nobody has been served yet.
-  const stop = stopAsked(log)
+  const stop = above ? Promise.race([stopAsked(log), above.stop]) : stopAsked(log)
   const doors: Door[] = []
   try {
     const forwarder = config.forward ? new RespForwarder(systemClock, config.callTimeoutMs) : undefined
@@ -66,8 +69,9 @@ export async function runServer(config: Config, onReady: () => void = () => {}):
       sayCompat(log, api, { ...address, port: door.port })
     }
     await Promise.race([node.join(), stop])
-    await sayReady(node, log, { resp: at(config.resp, resp), http: at(config.http, http) })
-    onReady()
+    const bound = { resp: at(config.resp, resp), http: at(config.http, http) }
+    await sayReady(node, log, bound, process.stdout.isTTY && !above)
+    above?.onReady()
     log.info(`${await stop}: stopping`)
   } finally {
     await close(node, doors, log)
@@ -164,6 +168,7 @@ async function sayReady(
   node: FahaoNode,
   log: Logger,
   doors: { resp: Address | undefined; http: Address | undefined },
+  forPeople: boolean,
 ): Promise<void> {
   for (const name of ['resp', 'http'] as const) {
     const address = doors[name]
@@ -180,7 +185,7 @@ async function sayReady(
     resp: doors.resp && addressText(doors.resp),
     http: doors.http && httpUrl(doors.http),
   }
-  if (!process.stdout.isTTY)
+  if (!forPeople)
     return log.info({ ...facts, try: steps.map(({ line }) => line) }, `fahao ${version} is ready`)
   log.info(`fahao ${version} is ready`)
   const places = [
@@ -192,10 +197,7 @@ async function sayReady(
 
 async function close(node: FahaoNode, doors: readonly Door[], log: Logger): Promise<void> {
   const { shutdownTimeoutMs, callTimeoutMs } = node.config
-  const graceMs = 1000
-  const watchdog = systemClock.timer(shutdownTimeoutMs + callTimeoutMs + graceMs, () => {
-    endWithoutStore(log)
-  })
+  const watchdog = systemClock.timer(stopTimeoutMs(node.config), () => endWithoutStore(log))
   // While clients can still be told who leads instead.
   await node.leave()
   await Promise.all(doors.map((door) => door.close(shutdownTimeoutMs)))

@@ -2,10 +2,13 @@
 import { constants } from 'node:os'
 import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
+import type { Config } from '../node/config.ts'
 import { exitCodes } from './exit-codes.ts'
 
 /** Ctrl-C reaches the whole process group, and npm passes it on once more: within this it is one wish. */
 const echoUs = 500_000
+/** For what takes its time when all that has a deadline is over. */
+const graceMs = 1000
 
 /**
  * Resolves at the first SIGTERM or SIGINT. Another one, later, ends the process at once, after `lastAct`, by that
@@ -25,6 +28,11 @@ export function stopAsked(log: Logger, lastAct: () => void = () => {}): Promise<
     process.on('SIGTERM', onSignal)
     process.on('SIGINT', onSignal)
   })
+}
+
+/** How long a stop may take before the process is ended without: what is open by then is dropped. */
+export function stopTimeoutMs({ shutdownTimeoutMs, callTimeoutMs }: Config): number {
+  return shutdownTimeoutMs + callTimeoutMs + graceMs
 }
 
 /** As if nobody had listened: process.exit would wait for the thread that writes the store, and so for its disk. */

@@ -3,6 +3,7 @@
  * ports alone: the first process has those that are configured, and each one after it has the next ones.
  */
 import { FahaoError } from '../base/errors.ts'
+import { announced } from './announce.ts'
 import type { Config, Sources } from './config.ts'
 import { type SettingKey, settings } from './config-schema.ts'
 import type { Address } from './config-values.ts'
@@ -53,8 +54,8 @@ export function refuseProcesses(config: Config, sources: Sources): void {
   if (config.nodeIndex !== undefined) {
     throw refused('nodeIndex', 'this gives each process the same number; start nodes with numbers one by one')
   }
-  const doors = doorsOf(config)
-  for (const { key, port } of doors) {
+  const [bound, announcements] = [boundBy(config), announcedBy(config)]
+  for (const { key, port } of [...bound, ...announcements]) {
     const last = port + portStep * (config.processes - 1)
     if (port !== 0 && last <= portMax) continue
     throw refused(
@@ -62,28 +63,34 @@ export function refuseProcesses(config: Config, sources: Sources): void {
       `each process has ports ${portStep} above those of the one before, which from ${port} does not work for ${config.processes}; give a port from 1 to ${portMax - (last - port)}`,
     )
   }
-  refuseSharedPorts(
-    doors.filter(({ isBound }) => isBound),
-    config.processes,
-    refused,
-  )
+  refuseSharedPorts(bound, config.processes, refused)
+  refuseSharedPorts(announcements, config.processes, refused)
+  // Before a process is started in vain.
+  announced(config)
 }
 
-type Door = { readonly key: SettingKey; readonly port: number; readonly isBound: boolean }
+type Door = { readonly key: SettingKey; readonly port: number }
 
-function doorsOf({ resp, http, announce, announceHttp, compatHttp }: Config): readonly Door[] {
-  const door = (key: SettingKey, address: Address | undefined, isBound: boolean) =>
-    address ? [{ key, port: address.port, isBound }] : []
+function boundBy({ resp, http, compatHttp }: Config): readonly Door[] {
   return [
-    ...door('resp', resp, true),
-    ...door('http', http, true),
-    ...compatHttp.flatMap(({ address }) => door('compatHttp', address, true)),
-    ...door('announce', announce, false),
-    ...door('announceHttp', announceHttp, false),
+    ...door('resp', resp),
+    ...door('http', http),
+    ...compatHttp.flatMap(({ address }) => door('compatHttp', address)),
   ]
 }
 
-/** One process's door may not be another's. Within a process ports may be equal: hosts differ, or listening fails. */
+function announcedBy({ resp, http, announce, announceHttp }: Config): readonly Door[] {
+  return [
+    ...(announce ? door('announce', announce) : door('resp', resp)),
+    ...(announceHttp ? door('announceHttp', announceHttp) : door('http', http)),
+  ]
+}
+
+function door(key: SettingKey, address: Address | undefined): readonly Door[] {
+  return address ? [{ key, port: address.port }] : []
+}
+
+/** A port of one process may not be one of another's, whatever the hosts: simple, and no port is scarce. */
 function refuseSharedPorts(
   doors: readonly Door[],
   processes: number,

@@ -1,6 +1,8 @@
 /** `serve --processes`: several nodes kept running by one process, and what becomes of them when either falls. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
@@ -15,6 +17,7 @@ import type { View } from './cluster-start.ts'
 
 const entry = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'fahao.js')
 const leaseTtlMs = 1000
+const several = ['--cluster', 'ids', '--processes', '2']
 
 /** One started with `--processes`, and where its nodes are. */
 type Started = {
@@ -47,9 +50,14 @@ describe('serve --processes', () => {
     })
   }
 
-  async function start(t: TestContext, engine = engines(), processes = 2): Promise<Started> {
+  async function start(
+    t: TestContext,
+    engine = engines(),
+    processes = 2,
+    args: readonly string[] = [],
+  ): Promise<Started> {
     const port = await freePorts(2 * processes)
-    const run = await serve(t, port, engine, ['--cluster', 'ids', '--processes', `${processes}`])
+    const run = await serve(t, port, engine, [...several, '--processes', `${processes}`, ...args])
     const started = { run, processes, port }
     await settled(started)
     return started
@@ -85,19 +93,44 @@ describe('serve --processes', () => {
     assert.equal(await newId(await start(t, engine)), first + 1)
   })
 
-  it('starts a node again that was killed, at its ports', async (t) => {
+  it('starts nodes again that were killed, all at once too, at their ports', async (t) => {
     const started = await start(t)
     const first = await newId(started)
-    const [, killed = 0] = processTree(started.run.pid)
-    process.kill(killed, 'SIGKILL')
-    const restarts = /the process of 127\.0\.0\.1:\d+ has ended \(SIGKILL\), and is started again/
-    while (!restarts.test(started.run.output())) await pause(10)
+    for (const pid of nodesOf(t, started)) process.kill(pid, 'SIGKILL')
+    const restarts = /the process of 127\.0\.0\.1:\d+ has ended \(SIGKILL\), and is started again in 1 s/g
+    while (started.run.output().match(restarts)?.length !== 2) await pause(10)
+    assert.deepEqual(nodesOf(t, started), [], 'not at once: one that cannot start must not take a core')
     const second = await newId(started)
     assert.ok(second > first, `${second} after ${first}`)
-    while (processTree(started.run.pid).length < 3) await pause(10)
     await settled(started)
-    const third = await newId(started)
-    assert.ok(third > second, `${third} after ${second}`)
+  })
+
+  it('tries again where the system has no room for another process', async (t) => {
+    const started = await start(t)
+    const { pid } = started.run
+    const limit = (files: number) => execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${files}:4096`])
+    limit(readdirSync(`/proc/${pid}/fd`).length - 2)
+    process.kill(nodesOf(t, started)[0]!, 'SIGKILL')
+    const refusal = /has ended \(.*EMFILE\), and is started again in 2 s/
+    while (!refusal.test(started.run.output())) await pause(10)
+    limit(4096)
+    await settled(started)
+  })
+
+  it('starts nothing any more once it was told to stop', async (t) => {
+    const early = await serve(t, await freePorts(4), engines(), several)
+    while (nodesOf(t, { run: early }).length === 0) await pause(1)
+    process.kill(early.pid, 'SIGTERM')
+    assert.deepEqual(await early.exited, { code: 0, signal: null }, early.output())
+    assert.doesNotMatch(early.output(), /ready/)
+
+    const { run } = await start(t)
+    for (const pid of nodesOf(t, { run })) process.kill(pid, 'SIGKILL')
+    while (nodesOf(t, { run }).length > 0) await pause(1)
+    process.kill(run.pid, 'SIGTERM')
+    const atMs = performance.now()
+    assert.deepEqual(await run.exited, { code: 0, signal: null }, run.output())
+    assert.ok(performance.now() - atMs < 900, 'it does not wait for a start that will not be')
   })
 
   it('ends its nodes where it falls itself, and nothing is lost', async (t) => {
@@ -108,6 +141,22 @@ describe('serve --processes', () => {
     process.kill(started.run.pid, 'SIGKILL')
     while (nodes.some(isAlive)) await pause(10)
     assert.equal(await newId(await start(t, engine)), first + 1)
+  })
+
+  it('lets its nodes stop in peace where it is killed after it told them to', async (t) => {
+    const etcd = await startEtcd(t)
+    const started = await start(t, etcd.url('ids'))
+    const nodes = nodesOf(t, started)
+    // So that the stop takes a while.
+    etcd.members[0]!.freeze()
+    process.kill(started.run.pid, 'SIGTERM')
+    await pause(700)
+    process.kill(started.run.pid, 'SIGKILL')
+    await pause(100)
+    etcd.members[0]!.thaw()
+    while (nodes.some(isAlive)) await pause(10)
+    assert.doesNotMatch(started.run.output(), /ending at once/)
+    assert.equal(started.run.output().match(/"stopped"/g)?.length, 2, started.run.output())
   })
 
   it('does not wait for a node that hangs when it is told to stop a second time', async (t) => {
@@ -122,8 +171,18 @@ describe('serve --processes', () => {
     while (nodes.some(isAlive)) await pause(10)
   })
 
+  it('does not wait for it longer than a stop may take either, and says so', async (t) => {
+    const { run } = await start(t, engines(), 2, ['--shutdown-timeout', '1s', '--call-timeout', '1s'])
+    const nodes = nodesOf(t, { run })
+    process.kill(nodes[0]!, 'SIGSTOP')
+    process.kill(run.pid, 'SIGTERM')
+    assert.deepEqual(await run.exited, { code: 1, signal: null })
+    assert.match(run.output(), /fahao: the process of 127\.0\.0\.1:\d+ ended while it stopped \(SIGKILL\)/)
+    assert.deepEqual(nodes.filter(isAlive), [])
+  })
+
   it('says once what is wrong for all of them, and ends', async (t) => {
-    const run = await serve(t, await freePorts(4), 'memory:', ['--cluster', 'ids', '--processes', '2'])
+    const run = await serve(t, await freePorts(4), 'memory:', several)
     assert.deepEqual(await run.exited, { code: 2, signal: null })
     assert.equal(
       run.output().match(/a cluster needs an engine that its nodes share/g)?.length,
@@ -138,7 +197,7 @@ describe('serve --processes', () => {
     const holder = createServer().listen(port + 2, '127.0.0.1')
     atEnd(t, () => holder.close())
     await once(holder, 'listening')
-    const run = await serve(t, port, engines(), ['--cluster', 'ids', '--processes', '2'])
+    const run = await serve(t, port, engines(), several)
     assert.deepEqual(await run.exited, { code: 2, signal: null }, run.output())
     assert.match(run.output(), /EADDRINUSE/)
     assert.equal(await accepts(port), false)
@@ -150,7 +209,7 @@ function portsOf({ port, processes }: Started): readonly number[] {
 }
 
 /** The processes of its nodes; they are killed with the test, if they are still there. */
-function nodesOf(t: TestContext, { run }: Started): readonly number[] {
+function nodesOf(t: TestContext, { run }: Pick<Started, 'run'>): readonly number[] {
   const nodes = processTree(run.pid).filter((pid) => pid !== run.pid)
   atEnd(t, () => {
     for (const pid of nodes.filter(isAlive)) process.kill(pid, 'SIGKILL')

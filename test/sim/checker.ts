@@ -165,6 +165,8 @@ export class Checker {
     const owner = this.#machineOf.get(id) ?? machine.name
     if (owner !== machine.name) this.#fail(`${machine.name} renewed the record of ${owner}`)
     this.#machineOf.set(id, owner)
+    // Sent by one that was killed since, and late: its lease begins now, and so does the calm.
+    if (machine.isStopped && this.isCalm) this.calm()
     this.renewedUs.set(id, this.#world.nowUs)
   }
 

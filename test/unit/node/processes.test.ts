@@ -62,6 +62,8 @@ describe('several processes are refused', () => {
     [{ 'compat-http': 'leaf=127.0.0.1:65533' }, /--compat-http: .* from 65533 does not work for 3/],
     [{ http: '127.0.0.1:7381' }, /--http: port 7381 is also that of process 2, .*, or at least 6$/],
     [{ http: '127.0.0.1:7375' }, /resp, which nothing sets: port 7379 is also that of process 3/],
+    [{ announce: 'a:100', 'announce-http': 'a:102' }, /--announce-http: port 102 is also that of process 2/],
+    [{ announce: 'a:7378' }, /http, which nothing sets: port 7380 is also that of process 2/],
     [{ 'compat-http': 'leaf=127.0.0.1:7383' }, /--compat-http: port 7383 is also that of process 3/],
   ]
   for (const [given, reason] of cases) {
@@ -75,6 +77,14 @@ describe('several processes are refused', () => {
   test('but not over ports that only look near', () => {
     for (const http of [7378, 7380, 7384, 7373, 7385, 65_531])
       configured({ processes: '3', http: `127.0.0.1:${http}` })
+  })
+
+  test('as one process is that could not be found', () => {
+    const reason = /clients find the nodes of a cluster by their RESP addresses, and resp is off; give it one/
+    assert.throws(() => configured({ processes: '2', resp: 'off' }), reason)
+    const open = { resp: '0.0.0.0:7379', insecure: 'on' }
+    assert.throws(() => configured({ processes: '2', ...open }), /say with --announce HOST:PORT/)
+    configured({ processes: '2', ...open, announce: '10.0.0.1:7379' })
   })
 
   test('with a number that is none', () => {
