@@ -3,8 +3,8 @@
  *
  * Invariants
  *  1. Another node is named from this node's view only where that cannot send anybody back and forth: not to who was
- *     sent here by another node, not while this node should lead by itself, and not after its lease has lapsed. Then
- *     only what the engine says after the question counts.
+ *     sent here by another node, not while this node should lead by itself or should have until a moment ago, and not
+ *     after its lease has lapsed. Then only what the engine says after the question counts.
  *  2. A leader that has missed a renewal is named only to who has waited for it, or for another one, all the time that
  *     they gave: most clients give up after a few redirects to a node that does not answer.
  *  3. Everybody is answered after the time that they gave, and a moment.
@@ -46,7 +46,7 @@ export class Asking {
     const { clock, lease, leaderships, balance, looks, isAbandoned } = this.#options
     const untilUs = clock.monoUs() + waitMs * 1000
     let lead = leaderships.look(shard)
-    const mayBeBehind = sentHere || balance.wanted(shard) === lease().id || !lease().check()
+    const mayBeBehind = sentHere || balance.mayBeGiven(shard) || !lease().check()
     if (lead.state === 'elsewhere' && mayBeBehind) {
       if (!(await looks.fresh(shard, waitMs))) return { state: 'nobody', shard, forMs: waitMs }
       lead = leaderships.look(shard)

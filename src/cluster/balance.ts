@@ -49,6 +49,8 @@ export class Balance {
   #places = ''
   /** The wanted leader of each shard, and since when, on the monotonic clock in µs. */
   readonly #targets: { to: string; sinceUs: number }[]
+  /** When this node ceased to be the wanted leader of each shard, on the monotonic clock in µs. */
+  readonly #wantedHereUs: number[]
   #stableSinceUs = 0
   /** Since when this node's record says that it drains; undefined: it does not. */
   #drainsSinceUs: number | undefined
@@ -61,6 +63,7 @@ export class Balance {
     this.#clock = options.clock
     const { shards } = options.leaderships
     this.#restUntilUs = new Array<number>(shards).fill(0)
+    this.#wantedHereUs = new Array<number>(shards).fill(Number.NEGATIVE_INFINITY)
     this.#targets = Array.from({ length: shards }, () => ({ to: '', sinceUs: Number.POSITIVE_INFINITY }))
   }
 
@@ -68,6 +71,16 @@ export class Balance {
   wanted(shard: number): string {
     const to = this.wished(shard)
     return to === '' ? this.assigned(shard) : to
+  }
+
+  /**
+   * Whether this node may lead the shard without knowing it yet: it should, or it should have until lately. Whoever gave
+   * the shard away had stopped for this node, and finishes what it has begun.
+   */
+  mayBeGiven(shard: number): boolean {
+    const { lease, timing } = this.#options
+    if (this.wanted(shard) === lease().id) return true
+    return this.#clock.monoUs() - this.#wantedHereUs[shard]! < timing.renewMs * 1000
   }
 
   /** Node id that people wish for, if that node can lead; empty otherwise. */
@@ -190,8 +203,10 @@ export class Balance {
     const target = this.#targets[shard]!
     const to = this.wanted(shard)
     if (to === target.to) return
+    const nowUs = this.#clock.monoUs()
+    if (target.to === this.#options.lease().id) this.#wantedHereUs[shard] = nowUs
     target.to = to
-    target.sinceUs = this.#clock.monoUs()
+    target.sinceUs = nowUs
   }
 
   #heldShards(): number[] {

@@ -518,6 +518,23 @@ describe('asking who leads', () => {
     assert.equal(known.state, 'elsewhere')
   })
 
+  it('is so too for a while after that node should have led: whoever stopped for it finishes that', async () => {
+    const { clock, a, b } = await two()
+    const slot = slotLedBy(a)
+    const shard = a.cluster.shardOf(slot)
+    await a.cluster.move(shard, b.cluster.nodeId)
+    await clock.pass(100)
+    await a.cluster.move(shard, a.cluster.nodeId)
+    await clock.pass(500)
+    const reads = () => b.engine.count('read')
+    const before = reads()
+    assert.equal((await b.cluster.leadWithin(slot, 1000)).state, 'elsewhere')
+    assert.equal(reads(), before + 1)
+    await clock.pass(600)
+    assert.equal((await b.cluster.leadWithin(slot, 1000)).state, 'elsewhere')
+    assert.equal(reads(), before + 1, 'longer ago than a hand-over can last')
+  })
+
   it('names another node after a lapse only if the engine says so, and waits while it is away', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(b)
