@@ -15,6 +15,9 @@ const pauseMinMs = 20
 const pauseMaxMs = 1000
 const calmPauseMaxMs = 5000
 
+/** What refills take from their reservoir. */
+type RefillsOptions = Pick<ReservoirOptions, 'clock' | 'random' | 'gate' | 'onRefillOutcome' | 'onStale'>
+
 /** See the invariants at the top of the file. */
 export class Refills {
   /** Refills that succeeded, how long they took, and those that failed. */
@@ -26,7 +29,7 @@ export class Refills {
   /** Why the newest failed; undefined when it did not. */
   failure: Error | undefined
   readonly #name: string
-  readonly #options: ReservoirOptions
+  readonly #options: RefillsOptions
   readonly #again: () => void
   #running: Promise<void> | undefined
   readonly #ticket = new Ticket()
@@ -37,7 +40,7 @@ export class Refills {
   #stopped: Error | undefined
 
   /** @param again called when the pause after a failure is over. */
-  constructor(name: string, options: ReservoirOptions, again: () => void) {
+  constructor(name: string, options: RefillsOptions, again: () => void) {
     this.#name = name
     this.#options = options
     this.#again = again
