@@ -22,7 +22,7 @@ const firstRequests = { 1: 30_000, 16: 200_000, 128: 500_000 } as const
  */
 const turns = 4
 /** What leading costs is a small part of that, and needs more rounds. */
-const leadingRoundsPerRound = 3
+const leadingRoundsPerRound = 5
 /**
  * Before that is measured. A young process collects more garbage, and the more the more code it has loaded: that is what
  * starting costs.
