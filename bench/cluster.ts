@@ -45,7 +45,7 @@ export async function cluster(lifetime: Lifetime, effort: Effort): Promise<Secti
 }
 
 async function leading(etcd: EtcdCluster, { rounds, seconds, quick }: Effort): Promise<Section> {
-  const effort = { rounds: rounds * leadingRoundsPerRound, seconds: seconds / turns, quick }
+  const effort = { rounds: quick ? rounds : rounds * leadingRoundsPerRound, seconds: seconds / turns, quick }
   const table = await onFreshProcesses(effort, pipelines, 1, async (scope, round) => {
     const server = await startFahao(scope, { args: flags })
     const alone = { what: 'standalone on SQLite', nodes: [{ server, tag: 'alone' }] }

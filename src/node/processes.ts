@@ -9,7 +9,7 @@ import { type SettingKey, settings } from './config-schema.ts'
 import type { Address } from './config-values.ts'
 
 /** How far the ports of a process are from those of the one before: RESP and HTTP have adjoining ones by default. */
-export const portStep = 2
+const portStep = 2
 
 const portMax = 65_535
 

@@ -5,10 +5,9 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { atEnd } from '../launch/lifetime.ts'
 import { freePort, freePorts, temporaryFolder } from '../launch/places.ts'
 import { accepts, type RunningProcess, startProcess } from '../launch/process.ts'
-import { processTree } from '../launch/process-tree.ts'
+import { descendants, isAlive, processTree } from '../launch/process-tree.ts'
 
 const repository = join(import.meta.dirname, '..', '..')
 const entry = join(repository, 'dist', 'cli', 'fahao.js')
@@ -28,19 +27,6 @@ async function startTrial(t: TestContext, line: RegExp): Promise<Trial> {
     readyWithinMs: 60_000,
   })
   return { script, port, folder }
-}
-
-/** What the script has started; it is killed with the test, if it is still there. */
-function childrenOf(t: TestContext, { script }: Trial): number[] {
-  const children = processTree(script.pid).filter((pid) => pid !== script.pid)
-  atEnd(t, () => {
-    for (const pid of children.filter(isAlive)) process.kill(pid, 'SIGKILL')
-  })
-  return children
-}
-
-function isAlive(pid: number): boolean {
-  return processTree(pid).length > 0
 }
 
 /** As a terminal does it, and npm once more. */
@@ -66,7 +52,7 @@ async function assertNothingLeft({ script, folder }: Trial, children: readonly n
 test('Ctrl-C ends the trial cluster, heard twice as it is, and its data goes', async (t) => {
   const trial = await startTrial(t, /^node 3 has process id/)
   const { script, port } = trial
-  const children = childrenOf(t, trial)
+  const children = descendants(t, trial.script.pid)
   assert.equal(children.length, 6, 'three members of etcd, three nodes')
 
   await t.test('a RESP port in the place of the HTTP one is told apart', async () => {
@@ -112,7 +98,7 @@ test('Ctrl-C ends the trial cluster, heard twice as it is, and its data goes', a
 test('a terminal that is closed while the trial cluster starts leaves nothing either', async (t) => {
   const trial = await startTrial(t, /^starting three members/)
   while (processTree(trial.script.pid).length < 4) await pause(5)
-  const children = childrenOf(t, trial)
+  const children = descendants(t, trial.script.pid)
   await interrupt(trial, 'SIGHUP')
   await assertNothingLeft(trial, children)
   assert.doesNotMatch(trial.script.output(), /three nodes are up/)

@@ -11,7 +11,7 @@ import { startEtcd } from '../launch/etcd.ts'
 import { atEnd, Scope } from '../launch/lifetime.ts'
 import { freePorts } from '../launch/places.ts'
 import { accepts, type RunningProcess, startProcess } from '../launch/process.ts'
-import { processTree } from '../launch/process-tree.ts'
+import { descendants, isAlive, processTree } from '../launch/process-tree.ts'
 import { RawClient } from '../launch/raw-client.ts'
 import type { View } from './cluster-start.ts'
 
@@ -97,9 +97,13 @@ describe('serve --processes', () => {
   it('starts nodes again that were killed, all at once too, at their ports', async (t) => {
     const started = await start(t)
     const first = await newId(started)
-    for (const pid of nodesOf(t, started)) process.kill(pid, 'SIGKILL')
+    for (const pid of descendants(t, started.run.pid)) process.kill(pid, 'SIGKILL')
     while (started.run.output().match(restarts)?.length !== 2) await pause(10)
-    assert.deepEqual(nodesOf(t, started), [], 'not at once: one that cannot start must not take a core')
+    assert.deepEqual(
+      descendants(t, started.run.pid),
+      [],
+      'not at once: one that cannot start must not take a core',
+    )
     const second = await newId(started)
     assert.ok(second > first, `${second} after ${first}`)
     await settled(started)
@@ -110,7 +114,7 @@ describe('serve --processes', () => {
     const { pid } = started.run
     const limit = (files: number) => execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${files}:4096`])
     limit(readdirSync(`/proc/${pid}/fd`).length - 2)
-    process.kill(nodesOf(t, started)[0]!, 'SIGKILL')
+    process.kill(descendants(t, started.run.pid)[0]!, 'SIGKILL')
     const refusal = /has ended \(.*EMFILE\), and is started again in 2 s/
     while (!refusal.test(started.run.output())) await pause(10)
     limit(4096)
@@ -119,13 +123,13 @@ describe('serve --processes', () => {
 
   it('starts nothing any more once it was told to stop', async (t) => {
     const early = await serve(t, await freePorts(4), engines(), several)
-    while (nodesOf(t, { run: early }).length === 0) await pause(1)
+    while (processTree(early.pid).length < 2) await pause(1)
     process.kill(early.pid, 'SIGTERM')
     assert.deepEqual(await early.exited, { code: 0, signal: null }, early.output())
     assert.doesNotMatch(early.output(), /ready/)
 
     const { run } = await start(t)
-    for (const pid of nodesOf(t, { run })) process.kill(pid, 'SIGKILL')
+    for (const pid of descendants(t, run.pid)) process.kill(pid, 'SIGKILL')
     // Before that it would be a node that was killed while it stopped.
     while (run.output().match(restarts)?.length !== 2) await pause(1)
     process.kill(run.pid, 'SIGTERM')
@@ -137,7 +141,7 @@ describe('serve --processes', () => {
     const engine = engines()
     const started = await start(t, engine)
     const first = await newId(started)
-    const nodes = nodesOf(t, started)
+    const nodes = descendants(t, started.run.pid)
     process.kill(started.run.pid, 'SIGKILL')
     while (nodes.some(isAlive)) await pause(10)
     assert.equal(await newId(await start(t, engine)), first + 1)
@@ -146,7 +150,7 @@ describe('serve --processes', () => {
   it('lets its nodes stop in peace where it is killed after it told them to', async (t) => {
     const etcd = await startEtcd(t)
     const started = await start(t, etcd.url('ids'))
-    const nodes = nodesOf(t, started)
+    const nodes = descendants(t, started.run.pid)
     // So that the stop takes a while.
     etcd.members[0]!.freeze()
     process.kill(started.run.pid, 'SIGTERM')
@@ -161,7 +165,7 @@ describe('serve --processes', () => {
 
   it('does not wait for a node that hangs when it is told to stop a second time', async (t) => {
     const started = await start(t)
-    const nodes = nodesOf(t, started)
+    const nodes = descendants(t, started.run.pid)
     process.kill(nodes[0]!, 'SIGSTOP')
     process.kill(started.run.pid, 'SIGTERM')
     await pause(600)
@@ -173,7 +177,7 @@ describe('serve --processes', () => {
 
   it('does not wait for it longer than a stop may take either, and says so', async (t) => {
     const { run } = await start(t, engines(), 2, ['--shutdown-timeout', '1s', '--call-timeout', '1s'])
-    const nodes = nodesOf(t, { run })
+    const nodes = descendants(t, run.pid)
     process.kill(nodes[0]!, 'SIGSTOP')
     process.kill(run.pid, 'SIGTERM')
     assert.deepEqual(await run.exited, { code: 1, signal: null })
@@ -206,19 +210,6 @@ describe('serve --processes', () => {
 
 function portsOf({ port, processes }: Started): readonly number[] {
   return Array.from({ length: processes }, (_, at) => port + 2 * at)
-}
-
-/** The processes of its nodes; they are killed with the test, if they are still there. */
-function nodesOf(t: TestContext, { run }: Pick<Started, 'run'>): readonly number[] {
-  const nodes = processTree(run.pid).filter((pid) => pid !== run.pid)
-  atEnd(t, () => {
-    for (const pid of nodes.filter(isAlive)) process.kill(pid, 'SIGKILL')
-  })
-  return nodes
-}
-
-function isAlive(pid: number): boolean {
-  return processTree(pid).length > 0
 }
 
 async function viewAt(port: number): Promise<View | undefined> {

@@ -1,6 +1,7 @@
 /** A process and everything that descends from it, in whatever groups and sessions that is: PostgreSQL's backends. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import { atEnd, type Lifetime } from './lifetime.ts'
 
 type Entry = { readonly pid: number; readonly parent: number; readonly state: string }
 
@@ -34,15 +35,25 @@ export function processTree(root: number): number[] {
   return tree(root).map((each) => each.pid)
 }
 
+/** What descends from a process that is not to outlive `lifetime`; what is left of it then is killed. */
+export function descendants(lifetime: Lifetime, root: number): number[] {
+  const pids = processTree(root).filter((pid) => pid !== root)
+  atEnd(lifetime, () => {
+    for (const pid of pids.filter(isAlive)) send(pid, 'SIGKILL')
+  })
+  return pids
+}
+
+/** Whether a process has not ended yet. */
+export function isAlive(pid: number): boolean {
+  return entry(pid).length > 0
+}
+
 function tree(root: number): Entry[] {
   const all = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? entry(Number(name)) : []))
   const found = all.filter((each) => each.pid === root)
   for (const parent of found) found.push(...all.filter((each) => each.parent === parent.pid))
   return found
-}
-
-function isAlive(pid: number): boolean {
-  return entry(pid).length > 0
 }
 
 /** One process, or none when it has ended; a zombie has. */
