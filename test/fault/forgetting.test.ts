@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
-import { startTcpProxy } from '../launch/tcp-proxy.ts'
+import { startTcpProxy, type TcpProxy } from '../launch/tcp-proxy.ts'
 import { create, judge, roundsOf, until } from './campaign.ts'
 import { databaseOf, databases, through } from './databases.ts'
 import { type Ask, Load } from './load.ts'
@@ -45,15 +45,28 @@ function assertNoticed(nodes: readonly FahaoServer[]): void {
   assert.ok(noticed.length > 0, 'a node has told that the database went back')
 }
 
+/** MariaDB restores table by table, and a node that looks half-way finds its worker id forgotten: none does. */
+async function restoreUnseen(proxy: TcpProxy, restore: () => Promise<void>): Promise<void> {
+  proxy.stall()
+  await restore()
+  proxy.resume()
+}
+
 for (const [name, start] of Object.entries(databases)) {
   describe(`three nodes on a ${name} that forgets`, () => {
+    async function startBehindProxy(t: TestContext, ...args: string[]) {
+      const database = await start(t)
+      const proxy = await startTcpProxy(t, database.port)
+      const engine = await database.newDatabase()
+      const nodes = await startNodes(t, through(engine, proxy.port), ...args)
+      return { database, proxy, engine, nodes }
+    }
+
     it('leave a gap, and repeat nothing, where the reply of a commit is lost', {
       timeout: 900_000,
     }, async (t) => {
       const rounds = roundsOf(10)
-      const database = await start(t)
-      const proxy = await startTcpProxy(t, database.port)
-      const nodes = await startNodes(t, through(await database.newDatabase(), proxy.port))
+      const { proxy, nodes } = await startBehindProxy(t)
       const load = new Load()
       const ports = nodes.map(({ resp }) => resp)
       load.start(ports, asks)
@@ -75,9 +88,7 @@ for (const [name, start] of Object.entries(databases)) {
       timeout: 900_000,
     }, async (t) => {
       const rounds = roundsOf(1, 0.05)
-      const database = await start(t)
-      const engine = await database.newDatabase()
-      const nodes = await startNodes(t, engine, '--failover-gap', `${gap}`)
+      const { database, engine, proxy, nodes } = await startBehindProxy(t, '--failover-gap', `${gap}`)
       const load = new Load()
       const ports = nodes.map(({ resp }) => resp)
       for (let round = 0; round < rounds; round++) {
@@ -85,7 +96,7 @@ for (const [name, start] of Object.entries(databases)) {
         await pause(1500)
         const dump = await database.dump(databaseOf(engine))
         await pause(2500)
-        await database.restore(databaseOf(engine), dump)
+        await restoreUnseen(proxy, () => database.restore(databaseOf(engine), dump))
         await untilAllIssue(nodes)
         await pause(1500)
         await load.stop()
@@ -124,16 +135,14 @@ for (const [name, start] of Object.entries(databases)) {
     it('reserve nothing without a gap to skip, until somebody advances by hand', {
       timeout: 900_000,
     }, async (t) => {
-      const database = await start(t)
-      const engine = await database.newDatabase()
-      const nodes = await startNodes(t, engine)
+      const { database, engine, proxy, nodes } = await startBehindProxy(t)
       const load = new Load()
       const ports = nodes.map(({ resp }) => resp)
       load.start(ports, asks)
       await pause(1500)
       const dump = await database.dump(databaseOf(engine))
       await pause(2500)
-      await database.restore(databaseOf(engine), dump)
+      await restoreUnseen(proxy, () => database.restore(databaseOf(engine), dump))
       const client = await nodes[1]!.connect()
       await until(
         () => client.command('ID.NEXT', 'sequence'),
