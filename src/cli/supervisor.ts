@@ -59,6 +59,12 @@ async function startAll([first, ...others]: readonly Place[]): Promise<void> {
   await Promise.all(others.map((place) => place.start()))
 }
 
+/** How long to wait, in ms, after a life of `livedMs` that had been started after a pause of `beforeMs` (0: the first). */
+export function restartPauseMs(beforeMs: number, livedMs: number): number {
+  const longerMs = livedMs > restartMs.longest ? 0 : 2 * beforeMs
+  return Math.min(Math.max(longerMs, restartMs.shortest), restartMs.longest)
+}
+
 /** How a process ended, or what kept it from starting. */
 type Exit = { readonly code: number | null; readonly how: string }
 
@@ -139,9 +145,7 @@ class Place {
   }
 
   #startAgain({ how }: Exit, startedUs: number): void {
-    const livedMs = (systemClock.monoUs() - startedUs) / 1000
-    const longerMs = livedMs > restartMs.longest ? 0 : 2 * this.#pauseMs
-    this.#pauseMs = Math.min(Math.max(longerMs, restartMs.shortest), restartMs.longest)
+    this.#pauseMs = restartPauseMs(this.#pauseMs, (systemClock.monoUs() - startedUs) / 1000)
     this.#log.error(`${this.#name} has ended (${how}), and is started again in ${this.#pauseMs / 1000} s`)
     systemClock.timer(this.#pauseMs, () => void this.start())
   }
