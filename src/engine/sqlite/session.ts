@@ -4,11 +4,12 @@
  * Invariants
  *  1. Every transaction that changed something counts one more commit and carries the time of its write.
  *  2. What fails before COMMIT has changed nothing; what fails in COMMIT may have.
+ *  3. Its log is held open until `forget`: while it is, no other file can be given the number that it is known by.
  */
 import { randomUUID } from 'node:crypto'
-import { rmSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { FahaoError } from '../../base/errors.ts'
+import { describe, FahaoError } from '../../base/errors.ts'
 import type { StoredRecord } from '../engine.ts'
 import { type ConnectionOptions, openDatabase } from './connection.ts'
 import { Counters, type Held, versionJump } from './counters.ts'
@@ -29,6 +30,7 @@ export class Session {
   readonly #file: string
   readonly #inode: string
   readonly #logInode: string
+  #log: number | undefined
   readonly #select: StatementSync
   readonly #stamp: StatementSync
   readonly #own: StatementSync
@@ -57,7 +59,8 @@ export class Session {
     this.#holder = prepare(database, 'SELECT owner FROM state')
     this.#dataVersion = prepare(database, 'PRAGMA data_version')
     this.#state = this.#readState()
-    this.#logInode = inodeOf(`${file}-wal`)
+    this.#log = this.#openLog()
+    this.#logInode = identity(fstatSync(this.#log, { bigint: true }))
   }
 
   /** Where the store stands, as far as the last transaction that was meant for writing saw or left it. */
@@ -127,7 +130,7 @@ export class Session {
 
   /**
    * For a closed session: when another file has taken the name, removes the log that belongs to the one that was
-   * open. SQLite would apply it to whatever it finds beside it.
+   * open. SQLite would apply it to whatever it finds beside it. The log of who came first to the new file stays.
    */
   discardLog(): void {
     const now = inodeOf(this.#file)
@@ -140,6 +143,12 @@ export class Session {
   /** Closes the connection, whatever state it is in. */
   close(): void {
     if (this.#database.isOpen) this.#database.close()
+  }
+
+  /** For a closed session that nobody will ask about its log again. */
+  forget(): void {
+    if (this.#log !== undefined) closeSync(this.#log)
+    this.#log = undefined
   }
 
   /** Carries out one operation. Throws what SQLite throws. */
@@ -221,15 +230,34 @@ export class Session {
     return revision > this.#revision ? revision : this.#revision
   }
 
+  #openLog(): number {
+    try {
+      return openSync(`${this.#file}-wal`, 'r')
+    } catch (error) {
+      this.close()
+      throw new FahaoError(
+        'ENGINE',
+        `the log of ${this.#file} cannot be read: ${describe(error)}; try again`,
+        {
+          cause: error,
+        },
+      )
+    }
+  }
+
   #readState(): State {
     return this.#select.get() as State
   }
 }
 
+function identity({ dev, ino }: { dev: bigint; ino: bigint }): string {
+  return `${dev}:${ino}`
+}
+
 function inodeOf(file: string): string {
   try {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-    return found === undefined ? none : `${found.dev}:${found.ino}`
+    return found === undefined ? none : identity(found)
   } catch (error) {
     // Equal to nothing that was ever open: what is there is opened anew, once it can be looked at.
     return `unreadable: ${(error as NodeJS.ErrnoException).code}`

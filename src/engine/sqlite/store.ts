@@ -105,6 +105,8 @@ export class Store {
   close(): void {
     this.#witness.flush()
     this.#session?.close()
+    this.#session?.forget()
+    this.#former?.forget()
   }
 
   #apply(session: Session, operation: Operation): Outcome {
@@ -168,10 +170,10 @@ export class Store {
     try {
       this.#former?.discardLog()
       session = new Session(file, this.#held, { create: false, busyTimeoutMs })
-      session.renewLog()
       // Its history may look whole, and lack what other processes were given.
       if (this.#former !== undefined && !session.isSameFileAs(this.#former))
         this.#forgotten ??= `${file} is not what it was: it was replaced while it was open; ${remedy}`
+      session.renewLog()
       session.begin(true)
       this.#examine(session)
       session.stamp(nowUs)
@@ -199,7 +201,10 @@ export class Store {
 
   #abandon(session: Session | undefined, reason: string): void {
     this.#failure = reason
-    this.#former = session ?? this.#former
+    if (session !== undefined) {
+      this.#former?.forget()
+      this.#former = session
+    }
     this.#session = undefined
     try {
       session?.rollback()
