@@ -86,8 +86,8 @@ export function lifeTests(declare: Declare): void {
   declare(
     'every call settles while the store does not answer, and afterwards all is well',
     async ({ open, freeze }) => {
-      const engine = await open({ callTimeoutMs: 400 })
-      const before = await engine.reserve('a', { size: 1n, ...mine })
+      const engine = await untilItWorks(() => open({ callTimeoutMs: 400 }))
+      const before = await untilItWorks(() => engine.reserve('a', { size: 1n, ...mine }))
       const thaw = await freeze()
       const calls = Object.entries(everyCall(engine)).filter(([name]) => name !== 'advance')
       const startedMs = performance.now()

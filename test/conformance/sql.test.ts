@@ -463,7 +463,7 @@ for (const kind of kinds) {
     test('answers no call later than its deadline while the network stands still', async (t) => {
       const url = await server.newDatabase()
       const proxy = await startTcpProxy(t, server.port)
-      const options = { callTimeoutMs: 300 }
+      const options = { callTimeoutMs: 1500 }
       const { engine } = await openAt(t, url.replace(`:${server.port}/`, `:${proxy.port}/`), options)
       const ranges = [await reserve(engine)]
       // Now one connection is free, whatever the other one is doing.
@@ -474,7 +474,7 @@ for (const kind of kinds) {
       await until(() => /connect/.test(engine.status().reason ?? ''))
       const startedMs = performance.now()
       await assert.rejects(reserve(engine), { code: 'UNAVAILABLE' })
-      assert.ok(performance.now() - startedMs < 250, 'a call waited although no connection could be made')
+      assert.ok(performance.now() - startedMs < 1000, 'a call waited although no connection could be made')
       proxy.resume()
       ranges.push(await untilItWorks(() => reserve(engine)))
       assertDisjoint(ranges)

@@ -129,7 +129,7 @@ export function watchTests(declare: Declare): void {
 
   declare('more changes at once than any page holds all arrive', async ({ open }) => {
     // Where every write waits for a disk of its own accord, the last one waits long.
-    const [mine, other] = [await open(), await open({ callTimeoutMs: 30_000 })]
+    const [mine, other] = [await open(), await open({ callTimeoutMs: 55_000 })]
     const told = new Told()
     await mine.watch('k/', told.listener)
     const wanted = Array.from({ length: 2500 }, (_, index) => `k/${index}`)

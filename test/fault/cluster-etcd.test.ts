@@ -110,8 +110,10 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
     const beganUs = nowUs()
     await Promise.all(etcd.members.map((member) => member.kill()))
     await pause(downMs)
-    const lastUs = journal.replies.at(-1)!.receivedUs
-    assert.ok((lastUs - beganUs) / 1000 < leaseMs, 'nobody issues past its lease')
+    const { sentUs, receivedUs: lastUs } = journal.replies.at(-1)!
+    // What was issued in time may be read late by a process that has other things to do.
+    const isInTime = (sentUs - beganUs) / 1000 < leaseMs && (lastUs - beganUs) / 1000 < leaseMs + 500
+    assert.ok(isInTime, 'nobody issues past its lease')
     assert.ok((loads[0].errors.get('CLUSTERDOWN') ?? 0) > 0, 'strict requests were refused')
     for (const name of perNode) {
       const silentMs = loads[1].journal(name).silenceMs(beganUs, nowUs())

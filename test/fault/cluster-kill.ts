@@ -48,8 +48,8 @@ export async function kills(t: TestContext, name: string, engine: ClusterEngine,
   judge(t, load, strict, { name: `kill -9 of leaders on ${name}`, rounds, recoveriesMs })
   for (const code of load.errors.keys()) assert.ok(retryable.includes(code), load.errorTexts.get(code))
   const sorted = recoveriesMs.sort((a, b) => a - b)
-  // Where tests share a machine, one in a hundred may be late; half of them may not.
-  assert.ok(sorted[sorted.length >> 1]! <= vacancyMs, figuresOf(recoveriesMs))
+  // Where tests share a machine, one may be late; half of them may not.
+  if (rounds > 1) assert.ok(sorted[sorted.length >> 1]! <= vacancyMs, figuresOf(recoveriesMs))
   assert.ok(sorted.at(-1)! <= vacancyMs * 2, figuresOf(recoveriesMs))
 }
 

@@ -7,11 +7,10 @@ import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
 import { startTcpProxy, type TcpProxy } from '../launch/tcp-proxy.ts'
-import { secondsOf } from './campaign.ts'
 import type { ClusterEngine } from './cluster-engines.ts'
 
-/** The lease, in ms: the default in the long form, a shorter one where CI waits. */
-export const leaseMs = secondsOf(2000, 3000)
+/** The lease, in ms: the default. */
+export const leaseMs = 3000
 /** How long nobody may lead at most: lease, margin and a second. */
 export const vacancyMs = leaseMs * 1.1 + 1000
 

@@ -22,11 +22,11 @@ const asks = kinds.map((generator) => ({ generator, command: ['ID.NEXT', generat
 
 /** A few seconds of ids in hand, and callers who do not wait long. */
 async function startWithLittleInHand(t: TestContext, engine?: string): Promise<FahaoServer> {
-  const args = ['--lead', '2s', '--log-level', 'info']
+  const args = ['--lead', '4s', '--log-level', 'info']
   const server = await startFahao(t, { args, ...(engine && { engine }) })
   const client = await server.connect()
   for (const kind of kinds) {
-    const horizon = kind === 'snowflake' ? [] : ['HORIZON', kind === 'timestamp' ? '2s' : '5s']
+    const horizon = kind === 'snowflake' ? [] : ['HORIZON', kind === 'timestamp' ? '4s' : '5s']
     const step = kind === 'sequence' || kind === 'segment' ? ['STEP', '50'] : []
     await create(client, kind, kind, 'ISSUETIMEOUT', '300ms', ...horizon, ...step)
   }

@@ -93,6 +93,7 @@ for (const [name, start] of Object.entries(databases)) {
       const ports = nodes.map(({ resp }) => resp)
       for (let round = 0; round < rounds; round++) {
         load.start(ports, asks)
+        await untilAllIssue(nodes)
         await pause(1500)
         const dump = await database.dump(databaseOf(engine))
         await pause(2500)
@@ -118,6 +119,7 @@ for (const [name, start] of Object.entries(databases)) {
         nodes.map(({ resp }) => resp),
         asks,
       )
+      await untilAllIssue(nodes)
       await pause(1500)
       await replica.catchUp()
       await replica.stopReplicating()
@@ -139,6 +141,7 @@ for (const [name, start] of Object.entries(databases)) {
       const load = new Load()
       const ports = nodes.map(({ resp }) => resp)
       load.start(ports, asks)
+      await untilAllIssue(nodes)
       await pause(1500)
       const dump = await database.dump(databaseOf(engine))
       await pause(2500)

@@ -12,7 +12,7 @@ import { isCovered } from './stored.ts'
 import { tracedFromStart } from './trace.ts'
 
 const rounds = roundsOf(16)
-const crowdRounds = roundsOf(3, 0.1)
+const crowdRounds = roundsOf(5, 0.1)
 const kinds = ['sequence', 'segment', 'timestamp', 'snowflake'] as const
 const strict = ['sequence', 'timestamp', 'crowd']
 const asks: Ask[] = kinds.flatMap((kind) => [

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startFahao } from '../launch/fahao.ts'
+import { accepts } from '../launch/process.ts'
 import { create, judge, roundsOf } from './campaign.ts'
 import { type Ask, Load, nowUs } from './load.ts'
 import { breakSyncs } from './trace.ts'
@@ -69,6 +70,7 @@ describe('a server that is told to stop', () => {
       await pause(300)
       const fault = await breakSyncs(t, server.pid, 'delay_enter=3000000')
       server.signal('SIGTERM')
+      while (await accepts(server.resp)) await pause(10)
       // Signals that come together are one wish: Ctrl-C reaches a whole group.
       await pause(600)
       assert.equal(server.process.exit(), undefined, 'it still waits for its disk')

@@ -18,12 +18,14 @@ const short = ['HORIZON', '200ms', 'ISSUETIMEOUT', '300ms']
 describe('a store that answers too late', () => {
   it('costs gaps, never an id', { timeout: 1_200_000 }, async (t) => {
     const rounds = roundsOf(2, 0.1)
-    const args = ['--call-timeout', '200ms', '--lead', '1s', '--log-level', 'warn']
+    const args = ['--lead', '1s', '--log-level', 'warn']
     const server = await startFahao(t, { args })
-    const client = await server.connect()
+    let client = await server.connect()
     for (const kind of ['sequence', 'segment']) await create(client, kind, kind, 'STEP', '50', ...short)
     await create(client, 'timestamp', 'timestamp', ...short)
     await create(client, 'snowflake', 'snowflake', 'ISSUETIMEOUT', '300ms')
+    await server.restart({ args: [...args, '--call-timeout', '200ms'] })
+    client = await server.connect()
     const load = new Load()
     const recoveriesMs: number[] = []
     let aboveBound = 0

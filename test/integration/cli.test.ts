@@ -93,7 +93,7 @@ describe('verbs against a server', () => {
     const names = Array.from({ length: 1200 }, (_, at) => `g:${String(at).padStart(4, '0')}`)
     const config = join(temporaryFolder(t), 'many.yaml')
     writeFileSync(config, `generators:\n${names.map((name) => `  '${name}': { kind: segment }\n`).join('')}`)
-    const run = asking(t, await startFahao(t, { config, readyWithinMs: 60_000 }))
+    const run = asking(t, await startFahao(t, { config, readyWithinMs: 300_000 }))
     const all: { generators: { name: string }[] } = JSON.parse((await run('list', '--json')).stdout)
     assert.deepEqual(
       all.generators.map(({ name }) => name),
@@ -253,7 +253,7 @@ describe('a stop', () => {
   }
 
   test('answers what was sent before it, with the engine still open', async (t) => {
-    const server = await startFahao(t)
+    const server = await startFahao(t, { args: ['--shutdown-timeout', '60s'] })
     const client = await server.connect()
     // Each waits for the engine, so that most are still to be done when the signal comes.
     const all = 300

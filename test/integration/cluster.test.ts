@@ -9,8 +9,9 @@ import { startMariaDb } from '../launch/mariadb.ts'
 import { startPostgres } from '../launch/postgres.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
+import { settled } from './cluster-start.ts'
 
-const leaseTtlMs = 1000
+const leaseTtlMs = 3000
 const flags = ['--cluster', 'ids', '--shards', '4', '--lease-ttl', `${leaseTtlMs}ms`]
 
 /** The servers of one cluster, and a client that follows redirects as cluster-aware ones do. */
@@ -28,19 +29,7 @@ class Three {
     this.servers.push(
       ...(await Promise.all([1, 2, 3].map(() => startFahao(this.#lifetime, { engine, args: flags })))),
     )
-    await this.settled(3)
-  }
-
-  /** Resolves when every node sees so many nodes, and each shard led by the one that should. */
-  async settled(nodes: number): Promise<void> {
-    for (;;) {
-      const each = await Promise.all(this.alive.map((server) => this.ask(server.resp, 'CLUSTER', 'INFO')))
-      const known = each.every((text) => String(text).includes(`cluster_known_nodes:${nodes}\r\n`))
-      const led = each.every((text) => String(text).includes('cluster_slots_ok:16384\r\n'))
-      const size = each.every((text) => String(text).includes(`cluster_size:${nodes}\r\n`))
-      if (known && led && size) return
-      await pause(20)
-    }
+    await settled(this.servers)
   }
 
   get alive(): FahaoServer[] {
@@ -144,7 +133,7 @@ function describeCluster(kind: string, engine: (lifetime: Lifetime) => Promise<s
       assert.ok(tookMs < leaseTtlMs * 1.1 + 5000, `the first id came after ${tookMs} ms`)
       await ids.issue(100)
       await leader.start()
-      await three.settled(3)
+      await settled(three.servers)
       await ids.issue(50)
     })
 
@@ -154,7 +143,7 @@ function describeCluster(kind: string, engine: (lifetime: Lifetime) => Promise<s
       await leader.kill('SIGTERM')
       assert.equal(await three.next('order'), BigInt(newest) + 1n)
       await leader.start()
-      await three.settled(3)
+      await settled(three.servers)
     })
 
     it('take changes of a generator on any node', async () => {

@@ -113,7 +113,7 @@ describe('a process with the library', () => {
       const running = await program(t, engine, `await Promise.all([${endless.join(',')}])`)
       await untilLines(running, /^txn /, 20 + 30 * life)
       await running.kill()
-      for (const line of lines(running, /^\w+ \d/)) {
+      for (const line of lines(running, /^(order|user|event|txn) \d/)) {
         const [name, ...ids] = line.split(' ')
         all.set(name!, [...(all.get(name!) ?? []), ...ids])
       }

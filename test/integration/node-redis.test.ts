@@ -1,6 +1,7 @@
 /** node-redis as it comes from the registry, in both protocols. */
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, createClientPool, RESP_TYPES, type RespVersions } from 'redis'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
@@ -179,6 +180,8 @@ for (const RESP of [2, 3] as const) {
       await server.restart()
       assert.equal(await client.incr('order'), id + 1)
       await server.kill()
+      // What was written to a connection that has ended is not sent again.
+      while (client.isReady) await pause(1)
       const waiting = client.incr('order')
       await server.restart()
       assertIncreasing([id + 1, await waiting, await client.incr('order')])

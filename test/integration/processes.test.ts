@@ -16,7 +16,7 @@ import { RawClient } from '../launch/raw-client.ts'
 import type { View } from './cluster-start.ts'
 
 const entry = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'fahao.js')
-const leaseTtlMs = 1000
+const leaseTtlMs = 3000
 const restarts = /the process of 127\.0\.0\.1:\d+ has ended \(SIGKILL\), and is started again in 1 s/g
 const several = ['--cluster', 'ids', '--processes', '2']
 
@@ -122,7 +122,10 @@ describe('serve --processes', () => {
   })
 
   it('starts nothing any more once it was told to stop', async (t) => {
-    const early = await serve(t, await freePorts(4), engines(), several)
+    const etcd = await startEtcd(t)
+    // So that none is ready before it is told.
+    etcd.members[0]!.freeze()
+    const early = await serve(t, await freePorts(4), etcd.url('ids'), several)
     while (processTree(early.pid).length < 2) await pause(1)
     process.kill(early.pid, 'SIGTERM')
     assert.deepEqual(await early.exited, { code: 0, signal: null }, early.output())
@@ -159,8 +162,8 @@ describe('serve --processes', () => {
     await pause(100)
     etcd.members[0]!.thaw()
     while (nodes.some(isAlive)) await pause(10)
+    while (started.run.output().match(/"stopped"/g)?.length !== 2) await pause(10)
     assert.doesNotMatch(started.run.output(), /ending at once/)
-    assert.equal(started.run.output().match(/"stopped"/g)?.length, 2, started.run.output())
   })
 
   it('does not wait for a node that hangs when it is told to stop a second time', async (t) => {
@@ -168,6 +171,7 @@ describe('serve --processes', () => {
     const nodes = descendants(t, started.run.pid)
     process.kill(nodes[0]!, 'SIGSTOP')
     process.kill(started.run.pid, 'SIGTERM')
+    while (!/stopping 2 processes/.test(started.run.output())) await pause(10)
     await pause(600)
     assert.equal(started.run.exit(), undefined, 'it waits for the one that hangs')
     process.kill(started.run.pid, 'SIGTERM')

@@ -40,7 +40,7 @@ export async function startNginx(lifetime: Lifetime, options: NginxOptions): Pro
   const running = await startProcess(lifetime, {
     command: requireProgram('nginx'),
     args: ['-p', folder, '-c', file, '-e', 'stderr'],
-    readyWhen: { port: httpPort },
+    readyWhen: { line: /start worker process \d+$/ },
   })
   return {
     httpPort,

@@ -26,7 +26,7 @@ export async function mix(
   await bench.add({ key: '7', bound: 1000n, step, increment: 2, offset: 1, prefix: 'x' })
   // As many reserves as an old node makes: left to itself, Fahao would take the whole run's ids at once.
   const first = await openFahao({ engine: bench.url, nodeIndex: 1 })
-  await first.alter('7', { stepMax: step })
+  await first.alter('7', { stepMax: step, issueTimeout: '30s' })
   await first.close()
   const issued = new IssuedIds()
   const old = await Promise.all(Array.from({ length: oldNodes }, () => startOldNode(schema, bench.database)))

@@ -42,7 +42,8 @@ const channelOptions = {
   'grpc.enable_http_proxy': 0,
   'grpc.enable_channelz': 0,
   'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 2000,
+  // A fraction of a lease: who waits longer after etcd is back is declared dead by those that waited less.
+  'grpc.max_reconnect_backoff_ms': 500,
   'grpc.max_receive_message_length': -1,
   // etcd closes connections that ping more often than every 5 s.
   'grpc.keepalive_time_ms': 10_000,

@@ -243,8 +243,10 @@ describe('an advance', { timeout }, () => {
     // UNKNOWN when the deadline comes while one more try is under way.
     const waiting = { code: /^(UNAVAILABLE|UNKNOWN)$/ }
     await assert.rejects(engine.reserve('a', mine), waiting)
-    await assert.rejects(old.reserve('a', mine), waiting)
-    await assert.rejects(old.write('k', 'y', record!.version), waiting)
+    await Promise.all([
+      assert.rejects(old.reserve('a', mine), waiting),
+      assert.rejects(old.write('k', 'y', record!.version), waiting),
+    ])
     await until(async () => (await engine.reserve('a', mine).catch(({ code }) => code)) === 'REGRESSED')
     assert.equal(await engine.advance(100n, undefined, { ifRegressed: true }), 2)
     assert.equal((await engine.reserve('a', mine)).start, 110n)

@@ -129,15 +129,15 @@ describe('the list of records', () => {
       INSERT INTO records SELECT printf('k/%06d', i), '', i FROM n`)
     database.exec(`INSERT INTO records VALUES ('a/1', '', 0), ('l/1', '', 0)`)
     const records = new Records(database)
-    const durationMs = (list: () => unknown[], wanted: number) => {
-      const startedMs = performance.now()
+    const cpuMs = (list: () => unknown[], wanted: number) => {
+      const before = process.cpuUsage()
       for (let times = 0; times < 100; times++) assert.equal(list().length, wanted)
-      return performance.now() - startedMs
+      return process.cpuUsage(before).user / 1000
     }
     // A scan of the table takes some 10 ms each time.
-    assert.ok(durationMs(() => records.list('a/'), 1) < 200)
-    assert.ok(durationMs(() => records.list('k/', 'k/050000', 10), 10) < 200)
-    assert.ok(durationMs(() => records.list('l/'), 1) < 200)
+    assert.ok(cpuMs(() => records.list('a/'), 1) < 200)
+    assert.ok(cpuMs(() => records.list('k/', 'k/050000', 10), 10) < 200)
+    assert.ok(cpuMs(() => records.list('l/'), 1) < 200)
     database.close()
   })
 })
