@@ -21,6 +21,7 @@ import type { Position } from './witness.ts'
 type State = Position & { readonly revision: bigint; readonly last_write_us: bigint }
 
 const none = 'none'
+const unreadable = 'unreadable: '
 
 /** See the invariants at the top of the file. */
 export class Session {
@@ -133,11 +134,16 @@ export class Session {
    * open. SQLite would apply it to whatever it finds beside it. The log of who came first to the new file stays.
    */
   discardLog(): void {
-    const now = inodeOf(this.#file)
+    if (this.#log === undefined) return
     const log = `${this.#file}-wal`
-    if (now === this.#inode || now === none || inodeOf(log) !== this.#logInode) return
-    rmSync(log, { force: true })
-    rmSync(`${this.#file}-shm`, { force: true })
+    const [fileNow, logNow] = [inodeOf(this.#file), inodeOf(log)]
+    if (fileNow.startsWith(unreadable) || logNow.startsWith(unreadable)) return
+    if (logNow === this.#logInode) {
+      if (fileNow === this.#inode || fileNow === none) return
+      rmSync(log, { force: true })
+      rmSync(`${this.#file}-shm`, { force: true })
+    }
+    this.forget()
   }
 
   /** Closes the connection, whatever state it is in. */
@@ -145,7 +151,7 @@ export class Session {
     if (this.#database.isOpen) this.#database.close()
   }
 
-  /** For a closed session that nobody will ask about its log again. */
+  /** For a closed session: lets go of its log, also of the space that it takes, and discards nothing any more. */
   forget(): void {
     if (this.#log !== undefined) closeSync(this.#log)
     this.#log = undefined
@@ -260,6 +266,6 @@ function inodeOf(file: string): string {
     return found === undefined ? none : identity(found)
   } catch (error) {
     // Equal to nothing that was ever open: what is there is opened anew, once it can be looked at.
-    return `unreadable: ${(error as NodeJS.ErrnoException).code}`
+    return `${unreadable}${(error as NodeJS.ErrnoException).code}`
   }
 }

@@ -179,6 +179,8 @@ export class Store {
       session.stamp(nowUs)
       session.commit()
       this.#accept(session)
+      this.#former?.forget()
+      this.#former = undefined
       this.#session = session
       return session
     } catch (error) {

@@ -1,6 +1,15 @@
-/** What a session leaves beside a file that has taken the place of its own. */
+/** What becomes of the log of a session that was closed. */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { backupSqlite } from '../../../../src/engine/sqlite/backup.ts'
@@ -20,12 +29,33 @@ function replaced(t: TestContext): { session: Session; log: string } {
   return { session, log: `${file}-wal` }
 }
 
-describe('a session whose file was replaced', () => {
-  it('discards its log, which SQLite would apply to the file that is there now', (t) => {
+/** Files that this process has open and that have no name any more. */
+function nameless(): number {
+  return readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).endsWith('-wal (deleted)')
+    } catch {
+      return false
+    }
+  }).length
+}
+
+describe('a closed session', () => {
+  it('discards its log where its file was replaced: SQLite would apply it to the one that is there now', (t) => {
     const { session, log } = replaced(t)
     assert.ok(existsSync(log))
     session.discardLog()
     assert.ok(!existsSync(log))
+    assert.equal(nameless(), 0)
+  })
+
+  it('holds no space of a log that SQLite has removed', (t) => {
+    const file = join(temporaryFolder(t), 'fahao.db')
+    const session = new Session(file, new Map(), { create: true, busyTimeoutMs: 1000 })
+    session.close()
+    assert.equal(nameless(), 1)
+    session.discardLog()
+    assert.equal(nameless(), 0)
   })
 
   it('leaves the log of who came first, which can be given the number of a log that is gone', (t) => {
