@@ -16,7 +16,7 @@ import { RawClient } from '../launch/raw-client.ts'
 import type { View } from './cluster-start.ts'
 
 const entry = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'fahao.js')
-const leaseTtlMs = 3000
+const leaseTtlMs = 2000
 const restarts = /the process of 127\.0\.0\.1:\d+ has ended \(SIGKILL\), and is started again in 1 s/g
 const several = ['--cluster', 'ids', '--processes', '2']
 
