@@ -241,13 +241,8 @@ export class Session {
       return openSync(`${this.#file}-wal`, 'r')
     } catch (error) {
       this.close()
-      throw new FahaoError(
-        'ENGINE',
-        `the log of ${this.#file} cannot be read: ${describe(error)}; try again`,
-        {
-          cause: error,
-        },
-      )
+      const reason = `the log of ${this.#file} cannot be read: ${describe(error)}; try again`
+      throw new FahaoError('ENGINE', reason, { cause: error })
     }
   }
 
