@@ -49,7 +49,7 @@ export async function kills(t: TestContext, name: string, engine: ClusterEngine,
   for (const code of load.errors.keys()) assert.ok(retryable.includes(code), load.errorTexts.get(code))
   const sorted = recoveriesMs.sort((a, b) => a - b)
   // Where tests share a machine, one may be late; half of them may not.
-  if (rounds > 1) assert.ok(sorted[sorted.length >> 1]! <= vacancyMs, figuresOf(recoveriesMs))
+  assert.ok(sorted[sorted.length >> 1]! <= vacancyMs, figuresOf(recoveriesMs))
   assert.ok(sorted.at(-1)! <= vacancyMs * 2, figuresOf(recoveriesMs))
 }
 

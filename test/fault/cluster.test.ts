@@ -28,7 +28,7 @@ for (const [name, start] of Object.entries(clusterEngines)) {
     )
 
     it('lead on where a leader is killed, above all that it has issued', { timeout }, (t) =>
-      kills(t, name, engine, rounds(3, 1)),
+      kills(t, name, engine, 3),
     )
 
     it('believe nothing of a leader that was stopped past its lease', { timeout }, (t) =>

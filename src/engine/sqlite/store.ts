@@ -34,7 +34,7 @@ export class Store {
   /** Outlives connections. */
   readonly #held: Held = new Map()
   #session: Session | undefined
-  /** The one before, closed. */
+  /** The one before, closed; until the next one works. */
   #former: Session | undefined
   #seen: Position | undefined
   /** Why the last transaction failed. */
