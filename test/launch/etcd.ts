@@ -13,8 +13,13 @@ import { freePort, temporaryFolder } from './places.ts'
 import { type Exit, type RunningProcess, requireProgram, startProcess } from './process.ts'
 import { runProgram } from './program.ts'
 
-/** How many members, and whether clients have to show a certificate. */
-export type EtcdOptions = { readonly members?: 1 | 3; readonly tls?: boolean }
+/** How many members, whether clients have to show a certificate, and how large the database may grow. */
+export type EtcdOptions = {
+  readonly members?: 1 | 3
+  readonly tls?: boolean
+  /** Default: etcd's own, 2 GiB. */
+  readonly quotaBytes?: number
+}
 
 /** Starts a cluster on free loopback ports, with its data in temporary folders; resolves when it serves. */
 export async function startEtcd(lifetime: Lifetime, options: EtcdOptions = {}): Promise<EtcdCluster> {
@@ -24,7 +29,7 @@ export async function startEtcd(lifetime: Lifetime, options: EtcdOptions = {}): 
   const members: EtcdMember[] = []
   for (let index = 0; index < (options.members ?? 1); index++) {
     const ports = { clientPort: await freePort(), peerPort: await freePort(), healthPort: await freePort() }
-    members.push(new EtcdMember(lifetime, `member${index}`, folder, ports, certificates))
+    members.push(new EtcdMember(lifetime, `member${index}`, folder, ports, certificates, options.quotaBytes))
   }
   const cluster = new EtcdCluster(members, folder, certificates)
   await cluster.start()
@@ -111,6 +116,7 @@ export class EtcdMember {
   readonly #lifetime: Lifetime
   readonly #data: string
   readonly #certificates: CertificateFiles | undefined
+  readonly #quotaBytes: number
   #running: RunningProcess | undefined
   #cluster = ''
 
@@ -120,7 +126,9 @@ export class EtcdMember {
     folder: string,
     { clientPort, peerPort, healthPort }: Ports,
     certificates: CertificateFiles | undefined,
+    quotaBytes = 0,
   ) {
+    this.#quotaBytes = quotaBytes
     this.#lifetime = lifetime
     this.name = name
     this.#data = join(folder, name)
@@ -186,6 +194,10 @@ export class EtcdMember {
         `--initial-advertise-peer-urls=${this.peerUrl}`,
         `--initial-cluster=${cluster}`,
         `--listen-metrics-urls=${health}`,
+        // With each write, so that etcd knows at once how large it is.
+        ...(this.#quotaBytes > 0
+          ? [`--quota-backend-bytes=${this.#quotaBytes}`, '--backend-batch-limit=1']
+          : []),
         '--logger=zap',
         '--log-level=warn',
         ...(files

@@ -67,12 +67,13 @@ export class Cluster {
       } catch (error) {
         if (!(error instanceof CallFailure)) throw error
         reason = error.message
-        if (error.outcome === 'lost' && call.sent && call.writes) {
+        const isOpen = error.outcome === 'lost' || error.outcome === 'full'
+        if (isOpen && call.sent && call.writes) {
           this.#leave(member)
           throw this.#failed('UNKNOWN', `${reason}; the write may have been carried out`)
         }
         call.sent = false
-        if (error.outcome === 'denied') throw this.#failed('UNAVAILABLE', reason)
+        if (error.outcome === 'denied' || error.outcome === 'full') throw this.#failed('UNAVAILABLE', reason)
         if (error.outcome === 'token') this.#token = undefined
         else this.#leave(member)
       }

@@ -21,6 +21,8 @@ export type CallOutcome =
   | 'token'
   /** Nothing was changed, and nothing will be. */
   | 'denied'
+  /** The database is full: the write may have been carried out all the same. Asking again does not help. */
+  | 'full'
   /** There was no answer in time, or none that tells. */
   | 'lost'
 
@@ -200,6 +202,8 @@ const unchangedCodes: ReadonlySet<status> = new Set([
   status.UNAUTHENTICATED,
 ])
 const tokenErrors = /invalid auth token|revision of auth store is old/
+/** A member that finds the quota reached while it applies a write has applied it, and says the same words. */
+const full = /database space exceeded/
 /** Raised before anything is proposed, while the cluster is in no state to. */
 const passing = /no leader|too many requests/
 
@@ -212,6 +216,7 @@ export function failureOf(
   const message = `${endpoint}: ${details}`
   if (error === null || !details.startsWith('etcdserver: ')) return new CallFailure('lost', message)
   if (tokenErrors.test(details)) return new CallFailure('token', message)
+  if (full.test(details)) return new CallFailure('full', message)
   if (passing.test(details)) return new CallFailure('refused', message)
   return new CallFailure(unchangedCodes.has(error.code) ? 'denied' : 'lost', message)
 }

@@ -1,0 +1,33 @@
+/** An etcd whose database has reached its quota. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { startEtcd } from '../../../launch/etcd.ts'
+import { openStore } from './stores.ts'
+
+describe('an etcd at its quota', { timeout: 60_000 }, () => {
+  it('has none of the writes that UNAVAILABLE says were not carried out', async (t) => {
+    const cluster = await startEtcd(t, { quotaBytes: 1_000_000 })
+    const engine = await openStore(t, cluster.url('full'), { callTimeoutMs: 20_000 })
+    const value = 'x'.repeat(30_000)
+    const outcomes = new Map<string, string>()
+    const attempt = (key: string) =>
+      engine.write(key, value, undefined).then(
+        () => outcomes.set(key, 'written'),
+        ({ code, message }) => {
+          assert.match(message, /database space exceeded/)
+          outcomes.set(key, code)
+        },
+      )
+    await Promise.all(Array.from({ length: 100 }, (_, number) => attempt(`k${number}`)))
+    const there = new Set((await engine.list('k')).map(({ key }) => key))
+    const keysOf = (code: string) => [...outcomes].filter(([, each]) => each === code).map(([key]) => key)
+    assert.ok(keysOf('written').every((key) => there.has(key)))
+    assert.deepEqual(
+      keysOf('UNAVAILABLE').filter((key) => there.has(key)),
+      [],
+    )
+    // etcd has carried out some of the writes that it refused, as the test means it to.
+    assert.ok(keysOf('UNKNOWN').some((key) => there.has(key)))
+    assert.equal((await engine.counter('a')).version, 0n)
+  })
+})
