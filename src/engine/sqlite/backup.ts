@@ -8,18 +8,8 @@
  *  3. What is restored begins a new lineage: it can be told from every store that was here before.
  */
 import { randomUUID } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { boundMax, type Mend } from '../engine.ts'
@@ -27,6 +17,7 @@ import { explain } from './connection.ts'
 import { Counters, versionJump } from './counters.ts'
 import { DatabaseSync } from './driver.ts'
 import { OwnerLock } from './owner-lock.ts'
+import { realPlace, refuseSecondPath } from './place.ts'
 import { Records } from './records.ts'
 import { checkTables, prepare } from './schema.ts'
 import { Witness } from './witness.ts'
@@ -57,7 +48,7 @@ const busyTimeoutMs = 10_000
  * long as it takes. Throws ENGINE when there is no store, or when `target` exists.
  */
 export function backupSqlite(source: string, target: string): CopySummary {
-  const [from, to] = [resolve(source), resolve(target)]
+  const [from, to] = [placeOfStore(source), resolve(target)]
   if (existsSync(to)) throw new FahaoError('ENGINE', `${to} exists; name a file that does not`)
   const draft = `${to}.${process.pid}`
   try {
@@ -87,7 +78,7 @@ export function restoreSqlite(
 ): CopySummary {
   if (skip < 0n || skip >= boundMax)
     throw new FahaoError('ERR', `a skip of ${skip} cannot be; give one from 0 to ${boundMax - 1n}`)
-  const [from, to] = [resolve(backup), realPlace(target)]
+  const [from, to] = [resolve(backup), placeOfStore(target)]
   const draft = `${to}.${process.pid}`
   const lock = OwnerLock.forRestore(to)
   try {
@@ -172,12 +163,14 @@ function using<Result>(file: string, use: (database: DatabaseSync) => Result): R
   }
 }
 
-/** Where a store is or will be, whichever links lead there. Throws ENGINE when its folder is missing. */
-function realPlace(file: string): string {
+/** The one path of a store that is or will be there. Throws ENGINE when its folder is missing, or it has a second path. */
+function placeOfStore(file: string): string {
   const path = resolve(file)
   if (!existsSync(dirname(path)))
     throw new FahaoError('ENGINE', `there is no folder ${dirname(path)}; make it first`)
-  return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
+  const place = realPlace(path)
+  refuseSecondPath(place)
+  return place
 }
 
 /** A file, or the names in a folder. No process has these open in SQLite, so that no lock goes with the close. */

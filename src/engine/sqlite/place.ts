@@ -1,11 +1,18 @@
-/** Where a store is. */
-import { mkdir, open, realpath, stat } from 'node:fs/promises'
+/**
+ * Where a store is: the one path by which every process opens it.
+ *
+ * SQLite keeps the write-ahead log beside the path by which a file was opened, and so do the owner lock and the
+ * witness. A file that has two paths has two logs: the processes of one path do not see the commits of the other.
+ * A symbolic link is no second path, because it is resolved first; a hard link and a mount of the file by itself are.
+ */
+import { readFileSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { mkdir, open, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { describe, FahaoError } from '../../base/errors.ts'
 
 /**
- * The one path of a store, whichever links lead to it; its folder is made. Rejects with CONFIG when what follows
- * `sqlite:` in the URL is no path, ENGINE when the folder cannot be made.
+ * The one path of a store, with symbolic links resolved; its folder is made. Rejects with CONFIG when what follows
+ * `sqlite:` in the URL is no path, ENGINE when the folder cannot be made or when the file has a second path.
  */
 export async function placeOf(location: string): Promise<string> {
   const hasHost = /^\/\/[^/]/.test(location)
@@ -16,10 +23,10 @@ export async function placeOf(location: string): Promise<string> {
     )
   }
   const file = resolve(location.replace(/^\/\/\//, '/'))
+  let place: string
   try {
     await makeFolder(dirname(file))
-    const folder = await realpath(dirname(file))
-    return await realpath(file).catch(() => join(folder, basename(file)))
+    place = realPlace(file)
   } catch (error) {
     throw new FahaoError(
       'ENGINE',
@@ -27,6 +34,80 @@ export async function placeOf(location: string): Promise<string> {
       { cause: error },
     )
   }
+  refuseSecondPath(place)
+  return place
+}
+
+/**
+ * A path with symbolic links resolved, also where the last one leads to a file that does not exist yet.
+ * Throws what `realpath` throws when the folder is missing.
+ */
+export function realPlace(file: string): string {
+  const path = join(realpathSync(dirname(file)), basename(file))
+  try {
+    return realpathSync(path)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
+    const target = linkTarget(path)
+    return target === undefined ? path : realPlace(resolve(dirname(path), target))
+  }
+}
+
+/** Throws ENGINE when a store's file has, or can have, a second path. @param file with symbolic links resolved. */
+export function refuseSecondPath(file: string): void {
+  const links = linksOf(file)
+  if (links > 1) {
+    throw new FahaoError(
+      'ENGINE',
+      `${file} has ${links} hard links, and each name would have a write-ahead log of its own, so that ids would be repeated; list the names with find / -samefile '${file}' and remove all but one`,
+    )
+  }
+  if (mountPoints(mountTable()).includes(file)) {
+    throw new FahaoError(
+      'ENGINE',
+      `${file} is a mount of a single file: its write-ahead log would stay outside of the mount, so that ids would be repeated; mount the folder, not the file`,
+    )
+  }
+}
+
+/** How many names a file has; 0 when there is none, or nothing that is a file. */
+export function linksOf(file: string): number {
+  let found: Stats | undefined
+  try {
+    found = statSync(file, { throwIfNoEntry: false })
+  } catch {
+    // SQLite says what keeps the file from being opened.
+  }
+  return found?.isFile() ? found.nlink : 0
+}
+
+/** The mount points in a mount table as Linux shows it; proc_pid_mountinfo(5). */
+export function mountPoints(mountinfo: string): string[] {
+  return mountinfo
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .map((path) => path.replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(parseInt(octal, 8))))
+}
+
+/** Only Linux mounts single files. */
+function mountTable(): string {
+  try {
+    return readFileSync('/proc/self/mountinfo', 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
 /** Node's own recursive mkdir never returns where the system denies that a parent exists, as under /proc. */
@@ -34,7 +115,7 @@ async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const code = codeOf(error)
     if (code === 'EEXIST' && (await stat(folder)).isDirectory()) return
     if (code !== 'ENOENT' || dirname(folder) === folder) throw error
     await makeFolder(dirname(folder))

@@ -1,0 +1,109 @@
+/** One store has one path: what would give it a second one, and a second write-ahead log with it, is refused. */
+import assert from 'node:assert/strict'
+import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { systemClock } from '../../../../src/base/clock.ts'
+import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
+import { openSqlite } from '../../../../src/engine/sqlite/engine.ts'
+import { mountPoints, placeOf } from '../../../../src/engine/sqlite/place.ts'
+import { engineOptions } from '../../../conformance/store-under-test.ts'
+import { temporaryFolder } from '../../../launch/places.ts'
+import { runProgram } from '../../../launch/program.ts'
+import { freshFile, mine, openStore, withStore } from './stores.ts'
+
+const hardLinks = { code: 'ENGINE', message: /has 2 hard links.*remove all but one/ }
+
+describe('a store that has a second hard link', () => {
+  it('is opened by neither name, and leaves no file beside them, until one name is removed', async (t) => {
+    const file = freshFile(t)
+    const other = join(temporaryFolder(t), 'other.db')
+    await withStore(file, (engine) => engine.reserve('a', { size: 3n, ...mine }))
+    linkSync(file, other)
+    await assert.rejects(openSqlite(other, engineOptions()), hardLinks)
+    await assert.rejects(openSqlite(file, engineOptions()), hardLinks)
+    assert.deepEqual(readdirSync(join(other, '..')), ['other.db'])
+    rmSync(file)
+    const { engine } = await openStore(t, other)
+    assert.equal((await engine.reserve('a', { size: 1n, ...mine })).start, 3n)
+  })
+
+  it('cannot be opened by the new name while a process has it open by the old one', async (t) => {
+    const file = freshFile(t)
+    const { engine } = await openStore(t, file)
+    await engine.reserve('a', { size: 3n, ...mine })
+    linkSync(file, `${file}.link`)
+    await assert.rejects(openSqlite(`${file}.link`, engineOptions()), hardLinks)
+  })
+
+  it('is neither copied, because the copy would lack the other log, nor replaced', async (t) => {
+    const file = freshFile(t)
+    await withStore(file, (engine) => engine.reserve('a', { size: 3n, ...mine }))
+    backupSqlite(file, `${file}.copy`)
+    linkSync(file, `${file}.link`)
+    assert.throws(() => backupSqlite(`${file}.link`, `${file}.new`), hardLinks)
+    assert.throws(() => restoreSqlite(`${file}.copy`, file, { skip: 0n, clock: systemClock }), hardLinks)
+    assert.equal(existsSync(`${file}.new`), false)
+  })
+})
+
+describe('a store that a symbolic link leads to', () => {
+  it('is the same store before and after its file exists', async (t) => {
+    const folder = temporaryFolder(t)
+    mkdirSync(join(folder, 'disk'))
+    symlinkSync('../disk', join(folder, 'disk', 'here'))
+    symlinkSync(join('disk', 'here', 'fahao.db'), join(folder, 'link.db'))
+    const byLink = await openStore(t, join(folder, 'link.db'))
+    assert.deepEqual(await byLink.engine.ownership(), { state: 'owner' })
+    const byPath = await openStore(t, join(folder, 'disk', 'fahao.db'))
+    assert.equal((await byPath.engine.ownership()).state, 'other')
+    assert.deepEqual(readdirSync(folder).sort(), ['disk', 'link.db'])
+  })
+})
+
+describe('a mount', () => {
+  it('of the file of a store by itself is refused, and one of its folder is not', async (t) => {
+    const folder = temporaryFolder(t)
+    for (const name of ['store', 'by file', 'by folder']) mkdirSync(join(folder, name))
+    await withStore(join(folder, 'store', 'fahao.db'), async () => {})
+    await withStore(join(folder, 'by file', 'fahao.db'), async () => {})
+    const place = pathToFileURL(join(import.meta.dirname, '../../../../src/engine/sqlite/place.ts'))
+    const script = `
+      const { placeOf } = await import('${place}')
+      for (const name of ['by file', 'by folder'])
+        await placeOf(\`\${process.argv[1]}/\${name}/fahao.db\`).then(console.log, (error) => console.log(error.code, error.message))`
+    // In a mount namespace of its own, so that the mounts end with the process. The kernel must allow one.
+    const mounts = `cd "$1" && mount --bind store/fahao.db 'by file/fahao.db' && mount --bind store 'by folder' && exec "$2" --input-type=module -e "$3" "$1"`
+    const namespace = ['unshare', '--mount', '--map-root-user']
+    const printed = await runProgram([
+      ...namespace,
+      'sh',
+      '-c',
+      mounts,
+      '-',
+      folder,
+      process.execPath,
+      script,
+    ])
+    const [byFile, byFolder] = printed.split('\n')
+    assert.match(byFile!, /^ENGINE .*by file\/fahao\.db is a mount of a single file.*mount the folder/)
+    assert.equal(byFolder, join(folder, 'by folder', 'fahao.db'))
+  })
+
+  it('is read from the table of mounts as the kernel writes it', () => {
+    const table = [
+      '24 1 254:0 / / rw,relatime - ext4 /dev/vda rw',
+      '63 24 254:0 /srv/a\\040b/fahao.db /data/a\\040b\\134c/fahao.db rw - ext4 /dev/vda rw',
+      '',
+    ]
+    assert.deepEqual(mountPoints(table.join('\n')), ['/', '/data/a b\\c/fahao.db', ''])
+  })
+})
+
+it('a path below links without end is refused', async (t) => {
+  const folder = temporaryFolder(t)
+  symlinkSync('b.db', join(folder, 'a.db'))
+  symlinkSync('a.db', join(folder, 'b.db'))
+  await assert.rejects(placeOf(join(folder, 'a.db')), { code: 'ENGINE', message: /ELOOP/ })
+})
