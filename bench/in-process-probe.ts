@@ -7,7 +7,7 @@ import { monotonicFactory, ulid } from 'ulid'
 import { v4, v7 } from 'uuid'
 import { layouts, snowflake } from '../src/ids.ts'
 import { openFahao } from '../src/index.ts'
-import { interleaved } from './rounds.ts'
+import { interleaved, spreadOf } from './rounds.ts'
 
 /** One contender in one round. */
 export type Lap = { readonly name: string; readonly ns: number }
@@ -24,7 +24,8 @@ const bigints = await fahao.open('bigints', { kind: 'sequence', ...counter })
 const text = await fahao.open('text', { kind: 'sequence', ...counter })
 const segment = await fahao.open('segment', { kind: 'segment', ...counter })
 const event = await fahao.open('event', { kind: 'snowflake', borrowMax: '1h' })
-for (const generator of [sequence, bigints, text, segment, event]) await generator.next()
+const today = await fahao.open('today', { kind: 'sequence', start: 2n ** 60n, ...counter })
+for (const generator of [sequence, bigints, text, segment, event, today]) await generator.next()
 const ids = snowflake({ layout: layouts.twitter, workerId: 7, borrowMaxMs: 3_600_000 })
 const idsText = snowflake({ layout: layouts.twitter, workerId: 7, borrowMaxMs: 3_600_000 })
 const sapphire = new SapphireSnowflake(0)
@@ -69,6 +70,11 @@ const contenders: Readonly<Record<string, (count: number) => unknown>> = {
   'openFahao: sequence, decimal string': (count) => {
     let last = ''
     for (let index = 0; index < count; index++) last = String(text.tryNextNumber())
+    return last === 'undefined' ? undefined : last
+  },
+  'openFahao: sequence, text of 19 digits': (count) => {
+    let last = ''
+    for (let index = 0; index < count; index++) last = String(today.tryNext())
     return last === 'undefined' ? undefined : last
   },
   '@sapphire/snowflake, bigint (repeats ids beyond 4096 per ms)': (count) => {
@@ -128,8 +134,33 @@ await interleaved(Object.keys(contenders), rounds!, async (name) => {
   })
   laps.push({ name, ns: p50 / batch })
 })
+for (let round = 0; round < rounds!; round++) {
+  laps.push({ name: 'openFahao: segment, while a refill is due', ns: await belowMarkNs(round) })
+}
 await fahao.close()
 console.log(JSON.stringify(laps))
+
+/**
+ * Nanoseconds per id while a refill is due and cannot come back, because the loop never yields: median over batches of
+ * a fresh generator's ids below its mark, which is half of `step`.
+ */
+async function belowMarkNs(round: number): Promise<number> {
+  const step = 4_000_000
+  const generator = await fahao.open(`below-mark-${round}`, { kind: 'segment', step })
+  await generator.next()
+  const loop = (count: number) => {
+    let last: number | undefined
+    for (let index = 0; index < count; index++) last = generator.tryNextNumber()
+    return issued(last)
+  }
+  loop(step * 0.55)
+  const spentNs = Array.from({ length: (step * 0.4) / batch }, () => {
+    const startNs = process.hrtime.bigint()
+    loop(batch)
+    return Number(process.hrtime.bigint() - startNs)
+  })
+  return spreadOf(spentNs).value / batch
+}
 
 function issued<Id>(id: Id | undefined): Id {
   if (id === undefined) throw new Error('ran dry: the figures would be those of an empty hand')

@@ -8,10 +8,13 @@ import { type Effort, spreadOf } from './rounds.ts'
 const snowflake: Budget = { most: 20 }
 const budgets: Readonly<Record<string, Budget>> = {
   'fahao/ids: snowflake, bigint': snowflake,
+  'fahao/ids: snowflake, decimal string': { most: 80 },
   'openFahao: snowflake, tryNext, bigint': snowflake,
   'openFahao: sequence, tryNextNumber': { most: 5 },
   'openFahao: segment, tryNextNumber': { most: 5 },
   'openFahao: sequence, decimal string': { most: 30 },
+  'openFahao: sequence, text of 19 digits': { most: 80 },
+  'openFahao: segment, while a refill is due': { most: 25 },
 }
 
 /** Nanoseconds per id. */

@@ -21,6 +21,12 @@ import type { Ready } from './ready.ts'
 import { lowMark, type RefillNeed, refillSize, stepAfter, stepMaxBinds } from './step.ts'
 import { collectRuns, type Stock } from './stock.ts'
 
+/**
+ * One horizon of ids is at most this many times what this process has issued: the reserve grows with traffic that
+ * lasts, and a short burst costs a counter no more than a few tens of times what it used.
+ */
+const sustainedShare = 16
+
 /** What the stocks of all generators that are defined alike share. */
 export type CounterStockOptions = {
   readonly engine: Engine
@@ -88,7 +94,8 @@ export class CounterStock implements Stock {
   take(count: number, run: Run): number {
     const taken = this.#hand.take(count, run)
     this.#look()
-    this.#hand.prepare(this.#mark)
+    // Once a refill is due, ids below the mark are as ready as those above it.
+    this.#hand.prepare(this.low ? 0 : this.#mark)
     return taken
   }
 
@@ -215,10 +222,11 @@ export class CounterStock implements Stock {
   }
 
   #need(demand: number, contiguous: number, rate: number): RefillNeed {
-    const { horizonSeconds, increment, max, step, stepMax } = this.#options
+    const { increment, max, step, stepMax } = this.#options
+    const horizonSeconds = Math.min(this.#options.horizonSeconds, (sustainedShare * this.issued) / rate)
     return {
       rate,
-      horizonSeconds,
+      horizonSeconds: rate > 0 ? horizonSeconds : this.#options.horizonSeconds,
       inHand: this.#hand.left,
       demand,
       contiguous,

@@ -49,8 +49,9 @@ export type ReservoirOptions = {
 const one = new Run()
 /** How long a refill that helped nobody keeps the next one away, in ms. */
 const uselessMs = 20
-/** How often the rate is looked at while ids are issued, in ms. */
-const lookMs = 10_000
+/** When the rate is looked at while ids are issued: soon after the first ids, then less and less often, in ms. */
+const lookMinMs = 100
+const lookMaxMs = 10_000
 
 /** Issues from a stock. See the invariants at the top of the file. */
 export class Reservoir implements Issuer {
@@ -66,6 +67,7 @@ export class Reservoir implements Issuer {
   #waits = 0
   #wake: Timer | undefined
   #look: Timer | undefined
+  #lookMs = lookMinMs
   /** How many ids had been issued at the last look. */
   #seen = 0
   #suspended = false
@@ -280,10 +282,15 @@ export class Reservoir implements Issuer {
   /** Traffic may have grown since the stock was sized: looks now and then, for as long as ids are issued. */
   #lookAgain(): void {
     const { issued } = this.#stock
-    if (this.#look !== undefined || issued === this.#seen) return
+    if (this.#look !== undefined) return
+    if (issued === this.#seen && this.#lookMs === lookMaxMs) {
+      this.#lookMs = lookMinMs
+      return
+    }
     this.#seen = issued
-    this.#look = this.#options.clock.timer(lookMs, () => {
+    this.#look = this.#options.clock.timer(this.#lookMs, () => {
       this.#look = undefined
+      this.#lookMs = Math.min(lookMaxMs, this.#lookMs * 2)
       this.#stock.observe(this.observeRate())
       if (this.#stock.low) this.#refill()
       this.#lookAgain()

@@ -51,6 +51,21 @@ describe('a reservoir under fire', () => {
     })
   }
 
+  it('fails no caller when its engine stops for 5 s, 0.3 s after the first of 1,000 ids a second', async () => {
+    const process = await startCounter(defaults)
+    await load(process, 1000, 0.3)
+    process.engine.always('any', 'unavailable')
+    const { failed } = await load(process, 1000, 5)
+    assert.equal(failed, 0)
+  })
+
+  it('reserves for a burst no more than a few tens of times what the burst used', async () => {
+    const process = await startCounter(defaults)
+    await load(process, 100_000, 2.5)
+    await process.clock.pass(60_000)
+    assert.ok(process.reservoir.stats().reserved < 40 * 250_000)
+  })
+
   it('has the horizon in hand 20 s after a surge, however much was in hand before it', async () => {
     const process = await startCounter(defaults)
     await load(process, 100, 120)
