@@ -10,6 +10,8 @@
  *  4. Requests that wait stay below `queuedBytesMax` + one chunk: beyond it nothing is read.
  *  5. Whether this node may issue is looked at after the requests of a callback are in memory, and before they start.
  *  6. Once it has said that it closes, it carries nothing out.
+ *  7. An error that no request is answered with costs this connection, and neither another one nor the process:
+ *     each callback of the socket, of a promise and of a timer runs in `#contain`.
  */
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
@@ -78,18 +80,18 @@ export class Connection {
       close: () => this.#askClose(),
     })
     this.#requests = new Requests(this.session, host)
-    socket.on('data', (chunk: Buffer) => this.#receive(chunk))
-    socket.on('drain', () => this.#unblock())
+    socket.on('data', (chunk: Buffer) => this.#contain(() => this.#receive(chunk)))
+    socket.on('drain', () => this.#contain(() => this.#unblock()))
     socket.on('end', () => this.finish())
     // What follows an error is `close`.
     socket.on('error', () => {})
-    socket.on('close', () => this.#gone())
+    socket.on('close', () => this.#contain(() => this.#gone()))
   }
 
   /** Answers what has been received, then closes. */
   finish(): void {
     this.#finishing = true
-    if (!this.#working && !this.#waiting && this.#blockedBytes === 0) this.#close()
+    if (!this.#working && !this.#waiting && this.#blockedBytes === 0) this.#contain(() => this.#close())
   }
 
   /** Ends it at once. */
@@ -105,6 +107,19 @@ export class Connection {
     if (user === '' && nowUs - startedMonoUs > strangerTimeoutMs * 1000) return true
     if (idleTimeoutMs === 0 || this.#waiting || this.#blockedBytes > 0) return false
     return nowUs - lastCommandMonoUs > idleTimeoutMs * 1000
+  }
+
+  /** Carries out what a callback is for: what it throws ends this connection. */
+  #contain(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      // What the reply under way has left in the output must not reach another peer.
+      this.#host.output.length = 0
+      this.#working = false
+      this.drop()
+      this.#host.onError(error, this.session)
+    }
   }
 
   #receive(chunk: Buffer): void {
@@ -173,7 +188,7 @@ export class Connection {
     if (awaited !== this.#awaited[0] || this.#resuming) return
     this.#resuming = true
     // Those that wait together are mostly answered together.
-    queueMicrotask(() => this.#resume())
+    queueMicrotask(() => this.#contain(() => this.#resume()))
   }
 
   #resume(): void {
@@ -209,7 +224,7 @@ export class Connection {
   /** Lets the writes of this turn go. */
   uncork(): void {
     this.#corked = false
-    this.#socket.uncork()
+    this.#contain(() => this.#socket.uncork())
   }
 
   #block(): void {

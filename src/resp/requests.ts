@@ -32,7 +32,7 @@ export type RequestHost = {
   readonly totals: { commands: number }
   context(session: Session): CommandContext
   /** Told of what a handler threw that is no FahaoError. */
-  onError(error: unknown, session: Session): void
+  onError(error: unknown, session?: Session): void
 }
 
 /**
@@ -87,7 +87,7 @@ export class Requests {
     const request = this.#next()
     if (request === undefined) return undefined
     const { command, args } = request.resolved
-    if (this.#user === '' || !command.overlaps?.(this.#context, args)) {
+    if (this.#user === '' || !this.#overlaps(request.resolved)) {
       this.#held = () => this.#answerFirst(request)
       return undefined
     }
@@ -237,7 +237,8 @@ export class Requests {
     return 1
   }
 
-  #run({ command, args }: Resolved): Step {
+  #run(request: Resolved): Step {
+    const { command, args } = request
     this.#host.totals.commands++
     try {
       if (this.#user === '' && !command.flags.includes('no_auth')) {
@@ -245,7 +246,7 @@ export class Requests {
       }
       const reply = command.handler!(this.#context, args)
       if (reply instanceof Promise) {
-        this.overlapping = command.overlaps?.(this.#context, args) ?? false
+        this.overlapping = this.#overlaps(request)
         return reply
       }
       this.answer(reply)
@@ -253,6 +254,16 @@ export class Requests {
       this.fail(error)
     }
     return 'answered'
+  }
+
+  /** Never throws: what is wrong with the arguments is for the handler to say, in the turn of the request. */
+  #overlaps({ command, args }: Resolved): boolean {
+    try {
+      return command.overlaps?.(this.#context, args) ?? false
+    } catch (error) {
+      if (!(error instanceof FahaoError)) this.#host.onError(error, this.#session)
+      return false
+    }
   }
 
   #writeError(error: unknown): void {

@@ -155,7 +155,13 @@ export class RespServer {
       user: this.#options.user ?? 'default',
       roundingGuard: this.#options.roundingGuard ?? true,
     }
-    this.#connections.add(new Connection(socket, facts, this.#host))
+    try {
+      this.#connections.add(new Connection(socket, facts, this.#host))
+    } catch (error) {
+      socket.on('error', () => {})
+      socket.destroy()
+      this.#host.onError(error)
+    }
   }
 
   #reject(socket: Socket): void {

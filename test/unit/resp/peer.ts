@@ -102,12 +102,15 @@ export function commandsOf(world: World): readonly Command[] {
       }),
     },
     {
-      ...sub('draw', 2, (_, args) => {
+      ...sub('draw', 2, async (_, args) => {
         world.ran.push(`draw ${args.text(0)}`)
         if (args.text(0) === 'fails') throw new FahaoError('DRY', 'nothing in hand')
         return new Promise((resolve) => world.waits.push(resolve))
       }),
-      overlaps: () => true,
+      overlaps(_, args) {
+        if (args.text(0) === 'bug') throw new TypeError('a bug that looks ahead')
+        return true
+      },
     },
     sub('fail', 1, () => {
       throw new FahaoError('DRY', 'nothing in hand')
