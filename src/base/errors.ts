@@ -138,9 +138,9 @@ const kinds = {
     status: 400,
     retryable: false,
     meaning:
-      'The answer would be rounded by this client: a JavaScript number holds integers up to 2^53−1 only.',
+      'The answer may be rounded by this client: a JavaScript number holds integers up to 2^53−1 only, and the client has not named a library that reads larger ones.',
     remedy:
-      'Use ID.NEXT, which replies strings, nextText or next in the library, or set rounding-guard to off.',
+      'Use ID.NEXT, which replies strings, or nextText or next in the library; for clients that read 64-bit integers send CLIENT SETINFO LIB-NAME, or set rounding-guard to known.',
   },
   LIMIT: {
     status: 413,

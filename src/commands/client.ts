@@ -76,7 +76,7 @@ export const clientCommand: Command = container({
       summary: 'Tells which library is speaking. Libraries send this by themselves.',
       reply: '`OK`.',
       notes:
-        'A library that would round integers past 2^53−1 is recognised by this name and gets `UNSAFE` instead of a rounded id.',
+        'Ids past 2^53−1 are integers for a library that is known to read them exactly, RESP3 big numbers for one that is known to read those, and `UNSAFE` for any other: see `rounding-guard`.',
       arguments: [
         {
           name: 'attr',

@@ -24,8 +24,8 @@ export interface Session {
   /** 2 or 3; replies after a change are in the new protocol. */
   protocol: 2 | 3
   /**
-   * Whether this peer gets every integer exactly. False: it names itself as a library that would round integers
-   * past 2^53−1, in a protocol where it cannot be helped, so that such an id is refused (UNSAFE) before it is drawn.
+   * Whether this peer reads every integer exactly. False: it may round integers past 2^53−1, and its protocol has no
+   * other form for them, so that such an id is refused (UNSAFE) before it is drawn.
    */
   readonly exact: boolean
   /** Whose permissions apply. */

@@ -33,7 +33,7 @@ export async function drawOne({ session }: CommandContext, generator: Generator)
 
 /**
  * `count` ids as integers for this peer. UNSAFE, and nothing is used up, when one of them would reach a client
- * that rounds it: distinct ids would become duplicates in the caller's hands.
+ * that may round it: distinct ids would become equal in the caller.
  */
 export async function drawIntegers(
   { session }: CommandContext,
@@ -55,7 +55,7 @@ export async function drawIntegers(
 function rounded({ name }: Generator): FahaoError {
   return new FahaoError(
     'UNSAFE',
-    `'${name}' issues ids past 2^53-1, which this client would round; use ID.NEXT ${name}, which replies a string`,
+    `'${name}' issues ids past 2^53-1, and this client has not shown that it reads such integers exactly; use ID.NEXT ${name}, which replies a string, or see rounding-guard in the server documentation`,
   )
 }
 

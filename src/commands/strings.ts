@@ -21,7 +21,7 @@ export const stringCommands: readonly Command[] = [
     summary: 'Issues the next id of a generator.',
     reply: 'An integer: the id. On a generator with a format, the raw id.',
     notes:
-      'An unknown generator is an error, unless `--auto-create` matches its name. To a client that would round the integer (JavaScript, past 2^53−1) the answer is `UNSAFE`, and no id is used up: use `ID.NEXT`.',
+      'An unknown generator is an error, unless `--auto-create` matches its name. An id past 2^53−1 is an integer only for a library that is known to read it exactly, by the name that it sends in `CLIENT SETINFO`; a RESP3 big number for one that is known to read those; and for any other client `UNSAFE`, which uses up no id: use `ID.NEXT`.',
     arguments: [key],
     handler: (context, args) => increment(context, args.text(0)),
     direct: ({ catalogue }, args) => catalogue.find(args.text(0)),

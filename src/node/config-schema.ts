@@ -14,7 +14,6 @@ import {
   count,
   duration,
   oneOf,
-  onOff,
   optional,
   orOff,
   size,
@@ -156,9 +155,9 @@ export const settingsSchema = z.object({
   incrbyMax: setting('Requests', whole(1n, 10n ** 18n), '1000000000000', 'largest step of INCRBY'),
   roundingGuard: setting(
     'Requests',
-    onOff,
-    'on',
-    'refuse integers above 2^53−1 to clients that would round them',
+    oneOf(['strict', 'known', 'off'], { on: 'strict', true: 'strict', false: 'off' }),
+    'strict',
+    'which clients get no integers above 2^53−1: strict: all but the libraries known to read them; known: the libraries known to round them; off: none',
   ),
 
   respInlineMaxBytes: setting('RESP', size('1KiB', '1MiB'), '64KiB', 'longest line of an inline command'),

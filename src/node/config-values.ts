@@ -41,11 +41,14 @@ export function text(takes: string): ValueType<string> {
   }
 }
 
-/** One of a few words. */
-export function oneOf<const Word extends string>(words: readonly Word[]): ValueType<Word> {
+/** One of a few words. `others` are read as well, and mean one of them. */
+export function oneOf<const Word extends string>(
+  words: readonly Word[],
+  others: Readonly<Record<string, NoInfer<Word>>> = {},
+): ValueType<Word> {
   return {
     read(given) {
-      const word = words.find((each) => each === given)
+      const word = Object.hasOwn(others, given) ? others[given] : words.find((each) => each === given)
       if (word === undefined) throw refused(`'${shortened(given)}' is none of ${words.join(', ')}`)
       return word
     },

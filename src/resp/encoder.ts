@@ -10,8 +10,9 @@ import {
   SimpleString,
   VerbatimText,
 } from '../commands/command.ts'
+import type { Run } from '../ids/run.ts'
 import type { Output } from './output.ts'
-import { readExactlyMax, type WideIds } from './rounding.ts'
+import { firstReadsExactly, readExactlyMax, readsExactly, type WideIds } from './rounding.ts'
 
 /** How a peer wants its replies. */
 export type Encoding = {
@@ -44,11 +45,21 @@ export function encodeError(output: Output, code: string, message: string): void
   output.oneLine('-', `${code} ${message}`)
 }
 
-/** What a client that would round an id is told instead. */
-export function unsafeInteger(): FahaoError {
+/** Writes a reply for each id of a run, which is empty afterwards; UNSAFE for one that this peer may round. */
+export function encodeRun(output: Output, run: Run, wideIds: WideIds): void {
+  if (wideIds === 'integer' || readsExactly(run)) return output.run(run)
+  for (; run.count > 0; run.advance()) {
+    if (firstReadsExactly(run)) output.line(':', run.number)
+    else if (wideIds === 'big-number') output.bigNumber(run)
+    else encodeError(output, 'UNSAFE', unsafeInteger().message)
+  }
+}
+
+/** What is sent instead of an id to a client that may round it. */
+function unsafeInteger(): FahaoError {
   return new FahaoError(
     'UNSAFE',
-    'the id is past 2^53-1 and this client would round it; use ID.NEXT, which replies a string',
+    'the id is past 2^53-1 and this client has not shown that it reads such integers exactly; use ID.NEXT, which replies a string',
   )
 }
 

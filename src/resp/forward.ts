@@ -15,10 +15,15 @@ import type { ClusterView, CommandContext, Session } from '../commands/context.t
 import { refusals } from '../commands/refused.ts'
 import { CommandTable } from '../commands/table.ts'
 import { ForwardLink, requestOf } from './forward-link.ts'
+import { forwardMark as mark, type WideIds } from './rounding.ts'
 import { RespSession } from './session.ts'
 
-/** What a connection between nodes says of itself: its requests were forwarded. */
-const mark = 'fahao-forward'
+/** Names under which the leader sends large ids in the form that this node has chosen for the client. */
+const libraryNames: Readonly<Record<WideIds, string>> = {
+  integer: mark,
+  'big-number': `ioredis(${mark})`,
+  refused: `iovalkey(${mark})`,
+}
 
 /** The commands, for a node in a cluster. Without `forwarder` a request for elsewhere is refused: MOVED. */
 export function clusterCommands(
@@ -160,8 +165,8 @@ export class RespForwarder {
 
   #link(address: string, session: Session): ForwardLink {
     const { protocol } = session
-    const rounds = session instanceof RespSession && session.wideIds !== 'integer'
-    const kind = rounds ? `rounds ${protocol}` : `exact ${protocol}`
+    const wideIds = session instanceof RespSession ? session.wideIds : 'integer'
+    const kind = `${wideIds} ${protocol}`
     let links = this.#links.get(address)
     if (links === undefined) {
       links = new Map()
@@ -171,19 +176,17 @@ export class RespForwarder {
       links.delete(kind)
       if (links.size === 0) this.#links.delete(address)
     }
-    const link = links.get(kind) ?? this.#newLink(address, protocol, rounds, onEnd)
+    const link = links.get(kind) ?? this.#newLink(address, protocol, wideIds, onEnd)
     links.set(kind, link)
     return link
   }
 
-  #newLink(address: string, protocol: 2 | 3, rounds: boolean, onEnd: () => void): ForwardLink {
-    // The leader refuses what such a library would round, as this node does.
-    const libraryName = rounds ? `ioredis(${mark})` : mark
+  #newLink(address: string, protocol: 2 | 3, wideIds: WideIds, onEnd: () => void): ForwardLink {
     return new ForwardLink({
       ...addressOf(address),
       greetings: [
         ['HELLO', String(protocol)],
-        ['CLIENT', 'SETINFO', 'LIB-NAME', libraryName],
+        ['CLIENT', 'SETINFO', 'LIB-NAME', libraryNames[wideIds]],
       ],
       clock: this.#clock,
       timeoutMs: this.#timeoutMs,

@@ -14,11 +14,10 @@ import type { CommandContext, Session } from '../commands/context.ts'
 import type { CommandTable, Resolved } from '../commands/table.ts'
 import { Run } from '../ids/run.ts'
 import { type Decoded, Decoder, type DecoderLimits } from './decoder.ts'
-import { encode, encodeError, unsafeInteger } from './encoder.ts'
+import { encode, encodeError, encodeRun } from './encoder.ts'
 import { isHttp } from './inline.ts'
 import { type KnownRequests, knownBytesMax, type RecentRequest, RecentRequests } from './known.ts'
 import type { Output } from './output.ts'
-import { readsExactly } from './rounding.ts'
 import type { RespSession } from './session.ts'
 
 /** What the requests of all connections share. */
@@ -221,20 +220,12 @@ export class Requests {
   }
 
   #take(direct: Direct, count: number): number {
-    const { output } = this.#host
     const { wideIds } = this.#session
-    if (wideIds === 'integer') {
-      const taken = direct.take(count, run)
-      if (taken > 0) output.run(run)
-      return taken
-    }
-    // Whether an id can be sent depends on the id: one at a time.
+    // The handler refuses a generator past the line, and uses up no id.
     if (wideIds === 'refused' && !direct.nextIsSafe()) return 0
-    if (direct.take(1, run) === 0) return 0
-    if (readsExactly(run)) output.run(run)
-    else if (wideIds === 'big-number') output.bigNumber(run)
-    else throw unsafeInteger()
-    return 1
+    const taken = direct.take(count, run)
+    if (taken > 0) encodeRun(this.#host.output, run, wideIds)
+    return taken
   }
 
   #run(request: Resolved): Step {

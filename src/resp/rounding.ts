@@ -1,33 +1,92 @@
 /**
- * Libraries whose integers are JavaScript numbers. Past 2^53−1 they round without a word, and two ids become
- * one in the caller's hands. So an id of that size goes to them as a RESP3 big number, which they read exactly
- * (node-redis 6 as a bigint, ioredis 6 as a string), and in RESP2 not at all.
+ * JavaScript libraries hold integers as doubles. Past 2^53−1 they round without an error, and distinct ids become
+ * equal in the caller. So an id of that size leaves as an integer only for a client that has shown that it reads such
+ * integers exactly, and as a RESP3 big number only for one that is known to read those exactly. Any other client gets
+ * the error UNSAFE: a reply of another type would be 0 to a C program that reads `reply->integer` without a check.
  *
- * Both read an integer digit by digit as `number * 10 + byte - 48`, which passes through a value 48 larger, so
- * that odd integers are wrong from 2^53−47 on already. The line is drawn at 2^53−64.
+ * node-redis and ioredis read an integer digit by digit as `number * 10 + byte - 48`, which passes through a value 48
+ * larger, so that odd integers are wrong from 2^53−47 on already. The line is drawn at 2^53−64.
  */
-import { type Run, safeHi, two32 } from '../ids/run.ts'
+import type { Run } from '../ids/run.ts'
 
 const marginIds = 64
 
-/** The largest id that these libraries surely read exactly. */
+/** The largest id that every client reads exactly. */
 export const readExactlyMax = 2n ** 53n - BigInt(marginIds) - 1n
+
+const readExactlyMaxNumber = Number(readExactlyMax)
 
 /** How an id past `readExactlyMax` reaches a client: as any integer, as a RESP3 big number, or not at all. */
 export type WideIds = 'integer' | 'big-number' | 'refused'
 
-/** The names that such libraries give themselves, in lower case. */
-const roundingLibraries: ReadonlySet<string> = new Set(['node-redis', 'ioredis'])
+/**
+ * Which clients are guarded: `strict`: all but those that name a library known to be exact; `known`: those alone that
+ * name a library known to round; `off`: none.
+ */
+export type RoundingGuard = 'strict' | 'known' | 'off'
+
+/** What a connection between nodes says of itself: its requests were forwarded. */
+export const forwardMark = 'fahao-forward'
+
+/**
+ * Libraries that round, by the name that they send in CLIENT SETINFO, in lower case; and whether they read a RESP3 big
+ * number exactly.
+ */
+const roundingLibraries: ReadonlyMap<string, boolean> = new Map([
+  ['node-redis', true],
+  ['ioredis', true],
+  ['glidejs', true],
+  ['iovalkey', false],
+])
+
+/** Libraries of languages whose integers have 64 bits or more, and that read integer replies into them. */
+const exactLibraries: ReadonlySet<string> = new Set([
+  forwardMark,
+  'redis-cli',
+  'valkey-cli',
+  'hiredis',
+  'hiredis-py',
+  'libvalkey',
+  'redis-py',
+  'valkey-py',
+  'glidepy',
+  'glidego',
+  'glidejava',
+  'go-redis',
+  'rueidis',
+  'valkey-go',
+  'redigo',
+  'radix',
+  'jedis',
+  'valkey-java',
+  'lettuce',
+  'redisson',
+  'redis-rs',
+  'fred',
+  'se.redis',
+  'phpredis',
+  'predis',
+  'redis-rb',
+  'redis-client',
+])
 
 /** What a client that named its library like this can be sent. */
-export function wideIdsFor(libraryName: string, protocol: 2 | 3): WideIds {
-  // Libraries append what the application tells them: `node-redis(my-app)`.
-  const library = libraryName.split('(', 1)[0]!.toLowerCase()
-  if (!roundingLibraries.has(library)) return 'integer'
-  return protocol === 3 ? 'big-number' : 'refused'
+export function wideIdsFor(libraryName: string, protocol: 2 | 3, guard: RoundingGuard): WideIds {
+  if (guard === 'off') return 'integer'
+  // Libraries append what the application or the platform tells them: `node-redis(my-app)`, `go-redis(,go1.26)`.
+  const library = libraryName.split(/[(,_]/, 1)[0]!.toLowerCase()
+  const exact = guard === 'strict' ? exactLibraries.has(library) : !roundingLibraries.has(library)
+  if (exact) return 'integer'
+  return protocol === 3 && roundingLibraries.get(library) ? 'big-number' : 'refused'
 }
 
 /** Whether the first id of the run is at most `readExactlyMax`. */
+export function firstReadsExactly(run: Run): boolean {
+  return run.number <= readExactlyMaxNumber
+}
+
+/** Whether every id of the run is at most `readExactlyMax`. */
 export function readsExactly(run: Run): boolean {
-  return run.hi < safeHi - 1 || (run.hi === safeHi - 1 && run.lo < two32 - marginIds)
+  // NaN past 2^53−1, which compares as false; a product that is not exact is far above the line.
+  return run.number + run.stride * (run.count - 1) <= readExactlyMaxNumber
 }

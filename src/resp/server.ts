@@ -8,6 +8,7 @@ import { Connection, type ConnectionHost, type Totals } from './connection.ts'
 import { KnownRequests } from './known.ts'
 import { defaultLimits, type RespLimits } from './limits.ts'
 import { Output } from './output.ts'
+import type { RoundingGuard } from './rounding.ts'
 
 /** How to serve. */
 export type RespServerOptions = {
@@ -20,8 +21,8 @@ export type RespServerOptions = {
   readonly limits?: Partial<RespLimits>
   /** Who a connection is before it authenticates; empty: nobody, and AUTH comes first. Default `default`. */
   readonly user?: string
-  /** Whether ids past 2^53−1 are kept from clients that would round them. Default true. */
-  readonly roundingGuard?: boolean
+  /** From which clients ids past 2^53−1 are kept. Default `strict`. */
+  readonly roundingGuard?: RoundingGuard
   readonly clock?: Clock
   /** Called before requests are carried out, in every callback: see `FahaoNode.mayIssue`. */
   readonly mayIssue?: (() => boolean) | undefined
@@ -153,7 +154,7 @@ export class RespServer {
       localAddress: hostAndPort(localAddress, localPort),
       startedMonoUs: this.#host.clock.monoUs(),
       user: this.#options.user ?? 'default',
-      roundingGuard: this.#options.roundingGuard ?? true,
+      roundingGuard: this.#options.roundingGuard ?? 'strict',
     }
     try {
       this.#connections.add(new Connection(socket, facts, this.#host))

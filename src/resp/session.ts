@@ -1,6 +1,6 @@
 /** A connection, as commands see and change it. */
 import type { Session } from '../commands/context.ts'
-import { type WideIds, wideIdsFor } from './rounding.ts'
+import { type RoundingGuard, type WideIds, wideIdsFor } from './rounding.ts'
 
 /** What a session needs of its connection. */
 export type SessionHost = {
@@ -18,8 +18,8 @@ export type SessionFacts = {
   readonly startedMonoUs: number
   /** Who it is before it authenticates; empty: nobody. */
   readonly user: string
-  /** Whether ids are kept from clients that would round them. */
-  readonly roundingGuard: boolean
+  /** From which clients ids past 2^53−1 are kept. */
+  readonly roundingGuard: RoundingGuard
 }
 
 /** See `Session`. */
@@ -35,8 +35,8 @@ export class RespSession implements Session {
   user: string
   #libraryName = ''
   #protocol: 2 | 3 = 2
-  #wideIds: WideIds = 'integer'
-  readonly #roundingGuard: boolean
+  #wideIds: WideIds
+  readonly #roundingGuard: RoundingGuard
   readonly #host: SessionHost
   #gone = false
   /** Made when somebody asks: it is dear, and most commands do not wait. */
@@ -50,6 +50,7 @@ export class RespSession implements Session {
     this.lastCommandMonoUs = facts.startedMonoUs
     this.user = facts.user
     this.#roundingGuard = facts.roundingGuard
+    this.#wideIds = this.#chosen()
     this.#host = host
   }
 
@@ -59,7 +60,7 @@ export class RespSession implements Session {
 
   set libraryName(name: string) {
     this.#libraryName = name
-    this.#choose()
+    this.#wideIds = this.#chosen()
   }
 
   get protocol(): 2 | 3 {
@@ -68,7 +69,7 @@ export class RespSession implements Session {
 
   set protocol(protocol: 2 | 3) {
     this.#protocol = protocol
-    this.#choose()
+    this.#wideIds = this.#chosen()
   }
 
   /** How ids past 2^53−1 reach this peer. */
@@ -102,7 +103,7 @@ export class RespSession implements Session {
     this.#controller?.abort()
   }
 
-  #choose(): void {
-    this.#wideIds = this.#roundingGuard ? wideIdsFor(this.#libraryName, this.#protocol) : 'integer'
+  #chosen(): WideIds {
+    return wideIdsFor(this.#libraryName, this.#protocol, this.#roundingGuard)
   }
 }

@@ -80,7 +80,7 @@ describe('serve --processes', () => {
     const workers = await Promise.all(
       portsOf(started).map(async (port) => {
         await ask(t, port, 'ID.CREATE', 'event', 'KIND', 'snowflake').catch(() => {})
-        await ask(t, port, 'INCR', 'event')
+        await ask(t, port, 'ID.NEXT', 'event')
         return /worker_id:(\d+)/.exec(String(await ask(t, port, 'INFO')))![1]
       }),
     )

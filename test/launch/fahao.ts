@@ -140,6 +140,8 @@ export class FahaoServer {
         '--http',
         `127.0.0.1:${this.#httpPort}`,
       ],
+      // RawClient, redis-cli and redis-benchmark do not name themselves, and read integers exactly.
+      ...['--rounding-guard', 'known'],
       ...(this.#options.config ? ['--config', this.#options.config] : []),
       ...(this.#options.args ?? []),
     ]

@@ -22,8 +22,8 @@ Over RESP2 and RESP3, for any Redis client and for \`redis-cli\`. Command names,
 case; names of generators are compared byte by byte.
 
 - **Ids are integers where Redis has integers** (\`INCR\`, \`INCRBY\`) and strings elsewhere (\`ID.NEXT\`, \`GET\`). JavaScript
-  clients round integers past 2^53−1; to those the answer is \`UNSAFE\` before an id is used up. \`ID.NEXT\` is exact for
-  every client.
+  clients round integers past 2^53−1: a client that names no library known to be exact gets \`UNSAFE\` instead, before an id
+  is used up. \`ID.NEXT\` is exact for every client.
 - **An error uses up no id.** Errors begin with a published word: see [errors](errors.md). Malformed requests are answered
   in the words of Redis.
 - **needs** says which permission a user has to have: \`issue\` ids, \`read\`, \`manage\` generators, or \`admin\` of the server.

@@ -87,12 +87,12 @@ test('what is refused gets its exact error and uses up no id', async () => {
   ])
 })
 
-test('a client that would round the id is refused before one is used up', async () => {
+test('a client that may round the id is refused before one is used up', async () => {
   const desk = new Desk()
   desk.catalogue.make('big', { kind: 'sequence', start: past53 })
   const edge = desk.catalogue.make('edge', { kind: 'sequence', start: 2n ** 53n - 2n })
   const unsafe = (name: string) =>
-    `UNSAFE '${name}' issues ids past 2^53-1, which this client would round; use ID.NEXT ${name}, which replies a string`
+    `UNSAFE '${name}' issues ids past 2^53-1, and this client has not shown that it reads such integers exactly; use ID.NEXT ${name}, which replies a string, or see rounding-guard in the server documentation`
   desk.session.exact = false
   await desk.refuses([
     [['INCR', 'big'], unsafe('big')],

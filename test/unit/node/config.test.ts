@@ -161,7 +161,7 @@ describe('a refused value', () => {
     ['count-max', '0', /from 1 to/],
     ['incrby-max', '1e12', /no whole number/],
     ['incrby-max', '1000000000000000001', /from 1 to/],
-    ['rounding-guard', 'perhaps', /neither on nor off/],
+    ['rounding-guard', 'perhaps', /'perhaps' is none of strict, known, off/],
     ['resp-bulk-max', '1', /out of range; give 1KiB/],
     ['resp-bulk-max', '64KB', /not a size such as/],
     ['auto-create', 'order', /write PATTERN=KIND/],

@@ -30,7 +30,7 @@ export class Counter implements Direct {
   }
 
   nextIsSafe(): boolean {
-    return this.left > 0 && this.next < 2n ** 53n
+    return this.next < 2n ** 53n
   }
 }
 
@@ -211,10 +211,10 @@ export class Peer {
     this.received = this.received.slice(text.length)
   }
 
-  /** Sends, and returns the one line that comes back. */
-  async line(text: string): Promise<string> {
+  /** Sends, and returns the `count` lines that come back. */
+  async line(text: string, count = 1): Promise<string> {
     this.send(text)
-    while (!this.received.endsWith('\r\n')) await once(this.socket, 'data')
+    while (this.received.split('\r\n').length <= count) await once(this.socket, 'data')
     const line = this.received
     this.received = ''
     return line

@@ -4,18 +4,31 @@ import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { createCommands } from '../../../src/commands/all.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
-import { wideIdsFor } from '../../../src/resp/rounding.ts'
+import { type RoundingGuard, wideIdsFor } from '../../../src/resp/rounding.ts'
 import { commandsOf, frame, Peer, serve, World } from './peer.ts'
 
 const wide = 2n ** 53n
 
 describe('which ids a library is sent', () => {
-  it('goes by its name, whatever the application adds to it', () => {
-    assert.equal(wideIdsFor('', 2), 'integer')
-    assert.equal(wideIdsFor('redis-py', 2), 'integer')
-    assert.equal(wideIdsFor('ioredis', 2), 'refused')
-    assert.equal(wideIdsFor('node-redis(my app)', 2), 'refused')
-    assert.equal(wideIdsFor('node-redis', 3), 'big-number')
+  const names = [
+    '',
+    'unheard-of',
+    'redis-py',
+    'go-redis(,go1.26)',
+    'Lettuce',
+    'node-redis(my app)',
+    'GlideJS',
+  ]
+  const forms = (guard: RoundingGuard, protocol: 2 | 3) =>
+    names.map((name) => wideIdsFor(name, protocol, guard))
+
+  it('is integers only where its name is known to stand for exact ones', () => {
+    const [refused, integer, big] = ['refused', 'integer', 'big-number']
+    assert.deepEqual(forms('strict', 2), [refused, refused, integer, integer, integer, refused, refused])
+    assert.deepEqual(forms('strict', 3), [refused, refused, integer, integer, integer, big, big])
+    assert.deepEqual(forms('known', 2), [integer, integer, integer, integer, integer, refused, refused])
+    assert.deepEqual(forms('known', 3), [integer, integer, integer, integer, integer, big, big])
+    assert.deepEqual(forms('off', 2), Array(7).fill(integer))
   })
 
   it('is never one that it would round, and a refusal uses none up', async (test) => {
@@ -24,27 +37,44 @@ describe('which ids a library is sent', () => {
     counter.next = wide - 66n
     const peer = await Peer.to(server)
     const refusal = /^-UNSAFE .*ID\.NEXT.*\r\n$/
-    await peer.ask(
-      frame('LIBRARY', 'ioredis') + frame('INCR', 'a').repeat(2),
-      '+OK\r\n:9007199254740926\r\n:9007199254740927\r\n',
-    )
+    await peer.ask(frame('INCR', 'a').repeat(2), ':9007199254740926\r\n:9007199254740927\r\n')
     // Issuers look out for 2^53; these few below it are lost to the margin.
     for (let index = 0; index < 64; index++) assert.match(await peer.line(frame('INCR', 'a')), refusal)
     assert.equal(counter.next, wide)
     assert.match(await peer.line(frame('INCR', 'a')), refusal)
     assert.equal(counter.next, wide)
     await peer.ask(
-      frame('HELLO', '3') + frame('INCR', 'a').repeat(2),
-      '_\r\n(9007199254740992\r\n(9007199254740993\r\n',
+      frame('LIBRARY', 'ioredis') + frame('HELLO', '3') + frame('INCR', 'a').repeat(2),
+      '+OK\r\n_\r\n(9007199254740992\r\n(9007199254740993\r\n',
     )
     await peer.ask(frame('LIBRARY', 'jedis') + frame('INCR', 'a'), '+OK\r\n:9007199254740994\r\n')
   })
 
-  it('is any when the guard is off', async (test) => {
-    const { server, world } = await serve(test, { roundingGuard: false })
-    world.counter('a').next = wide
+  it('is any when the guard is off, and for a nameless client when only known libraries are guarded', async (test) => {
+    for (const roundingGuard of ['off', 'known'] as const) {
+      const { server, world } = await serve(test, { roundingGuard })
+      world.counter('a').next = wide
+      const peer = await Peer.to(server)
+      await peer.ask(frame('INCR', 'a'), ':9007199254740992\r\n')
+      const reply = await peer.line(frame('LIBRARY', 'ioredis') + frame('INCR', 'a'), 2)
+      assert.match(reply, roundingGuard === 'off' ? /:9007199254740993/ : /-UNSAFE/)
+    }
+  })
+
+  it('comes in runs as long as the ids are small, to a client without a name', async (test) => {
+    const { server, world } = await serve(test)
+    const counter = world.counter('a')
+    counter.next = wide - 1064n
     const peer = await Peer.to(server)
-    await peer.ask(frame('LIBRARY', 'ioredis') + frame('INCR', 'a'), '+OK\r\n:9007199254740992\r\n')
+    const first = Number(counter.next)
+    const integers = Array.from({ length: 1000 }, (_, at) => `:${first + at}\r\n`).join('')
+    await peer.ask(frame('INCR', 'a').repeat(1000), integers)
+    assert.ok(counter.takes < 10, `${counter.takes} takes`)
+    // A run across the line ends with an error for each id past it.
+    counter.next = wide - 66n
+    await peer.ask(frame('PING'), '+OK\r\n')
+    const replies = await peer.line(frame('INCR', 'a').repeat(3), 3)
+    assert.match(replies, /^:9007199254740926\r\n:9007199254740927\r\n-UNSAFE .*\r\n$/)
   })
 })
 
