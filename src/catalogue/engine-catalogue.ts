@@ -29,7 +29,7 @@ import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { Openings } from './openings.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
 import { Plans } from './plans.ts'
-import { firstOf, generatorPrefix, isGenerators, type ReadGenerator, type StoredGenerator } from './stored.ts'
+import { generatorPrefix, isGenerators, lifeOf, type ReadGenerator, type StoredGenerator } from './stored.ts'
 
 /** Generators that come into being when they are first asked for. */
 export type AutoCreate = { readonly pattern: string; readonly kind: Kind }
@@ -231,7 +231,7 @@ export class EngineCatalogue implements Catalogue {
   ): Promise<OpenGenerator> {
     const { record, stored } = found
     const plan = this.#plans.of(stored.definition)
-    const life = { name, incarnation: stored.incarnation, floor: firstOf(stored.floor, plan.definition) }
+    const life = lifeOf(name, stored)
     const version = isRow(record) ? rowVersion : record.version
     const takeTail = (here: Here) => this.#leading!.takeTail(name, version, here)
     const opened = await openIssuer(this.#options, plan, life, stored.key, { seen, takeTail })

@@ -17,6 +17,7 @@ import { checkName } from './names.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './options.ts'
 import { newKey } from './permutation-key.ts'
 import {
+  counterAfter,
   generatorKey,
   generatorPrefix,
   type ReadGenerator,
@@ -58,9 +59,15 @@ export class GeneratorRecords {
       const row = await this.#rows.live(name)
       const definition = this.#rows.define(name, options, row)
       if (row !== undefined && differences(definition, row.stored.definition).length === 0) return row
+      const incarnation = (before?.stored.incarnation ?? 0n) + 1n
       const stored: StoredGenerator = {
         state: 'live',
-        incarnation: (before?.stored.incarnation ?? 0n) + 1n,
+        incarnation,
+        // A row is its own counter.
+        counter:
+          before === undefined || row !== undefined
+            ? undefined
+            : counterAfter(name, before.stored, definition, incarnation),
         floor: before === undefined ? 0n : await this.#floorAfterDrop(name, before.stored, definition),
         definition,
         key: newKey(definition),

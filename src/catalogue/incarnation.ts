@@ -2,9 +2,10 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
+import { firstFrom } from '../issuing/progression.ts'
 import { readWorker, workerRecords } from '../issuing/worker-records.ts'
 import { type Definition, layoutOf } from './definition.ts'
-import { generatorKey, type StoredGenerator } from './stored.ts'
+import { counterOf, type StoredGenerator } from './stored.ts'
 
 const farAheadUs = 24 * 3_600_000_000
 
@@ -33,14 +34,10 @@ export async function floorAfter(
 }
 
 /** The largest id that can have been issued, by this incarnation or an earlier one; −1 when none was. */
-async function highestId(
-  engine: Engine,
-  name: string,
-  { definition, floor }: StoredGenerator,
-  nowUs: number,
-): Promise<bigint> {
+async function highestId(engine: Engine, name: string, old: StoredGenerator, nowUs: number): Promise<bigint> {
+  const { definition, floor } = old
   if (definition.kind === 'snowflake') return highestSnowflake(engine, definition, floor, nowUs)
-  const { bound } = await engine.counter(generatorKey(name))
+  const { bound } = await engine.counter(counterOf(name, old))
   if (definition.kind === 'timestamp') {
     const layout = layoutOf(definition)
     const unit = ((bound - 1n) >> BigInt(layout.sequenceBits)) + 1n
@@ -88,20 +85,22 @@ function aboveInCounter(highest: bigint, next: Definition): bigint {
       'ids have been issued under this name, and scrambled ones could repeat them; use another name',
     )
   }
-  if (next.max !== undefined && highest >= next.max) {
+  const first = firstFrom(highest + 1n, next.increment!, next.offset!)
+  if (first > next.max!) {
     throw new FahaoError(
       'ERR',
       `ids up to ${highest} may have been issued under this name, which leaves none below max ${next.max}; use another name`,
     )
   }
-  return highest + 1n
+  return first
 }
 
 function aboveInTime(highest: bigint, next: Definition, nowUs: number): bigint {
   const layout = layoutOf(next)
   const unit = (highest >> BigInt(layout.timeShift)) + 1n
   const startUs = BigInt(layout.epochUs) + unit * BigInt(layout.unitUs)
-  if (!timeIsTop(layout) || startUs > BigInt(nowUs + farAheadUs)) {
+  const isFull = unit >> BigInt(layout.timeBits) > 0n
+  if (!timeIsTop(layout) || isFull || startUs > BigInt(nowUs + farAheadUs)) {
     throw new FahaoError(
       'ERR',
       `ids up to ${highest} may have been issued under this name, which the new layout would reach only far in the future; use another name`,

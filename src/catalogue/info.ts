@@ -9,7 +9,7 @@ import type { Generator, GeneratorInfo, Mode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import { type IssuerDeps, modeOf } from './issuers.ts'
 import { detailsOf } from './leads.ts'
-import { firstOf, generatorKey, type StoredGenerator } from './stored.ts'
+import { counterOf, firstOf, type StoredGenerator } from './stored.ts'
 
 const yearUs = 365.25 * 86_400_000_000
 /** JavaScript's dates end here. */
@@ -19,12 +19,12 @@ const dateEndUs = 8.64e18
 export async function describeGenerator(
   deps: IssuerDeps,
   name: string,
-  stored: Pick<StoredGenerator, 'incarnation' | 'floor' | 'definition'>,
+  stored: Pick<StoredGenerator, 'incarnation' | 'counter' | 'floor' | 'definition'>,
   open: Generator | undefined,
 ): Promise<GeneratorInfo> {
   const { definition } = stored
   const snowflake = definition.kind === 'snowflake'
-  const counter = snowflake ? undefined : await unlessAway(deps.engine.counter(generatorKey(name)), open)
+  const counter = snowflake ? undefined : await unlessAway(deps.engine.counter(counterOf(name, stored)), open)
   const bound = snowflake ? boundOfWorker(deps) : counter?.bound
   const mode = open?.mode ?? (await modeOf(deps, definition.kind))
   const lead = mode === 'leader' ? deps.leads?.cluster.lead(slotOf(name)) : undefined

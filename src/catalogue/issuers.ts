@@ -101,10 +101,11 @@ export function planOf(deps: PlanDeps, definition: Definition, gate: Gate): Plan
 }
 
 /** A counter, and the leadership of this node under which it was read. */
-export type SeenCounter = { readonly here: Here; readonly counter: Counter }
+export type SeenCounter = { readonly name: string; readonly here: Here; readonly counter: Counter }
 
 /**
  * Read beside the record and not after it, for what may be led here: people may wait for it. Undefined: look yourself.
+ * The record may name another counter, which is rare; then this one was read in vain.
  */
 export function counterOfLed(
   { engine, leads }: IssuerDeps,
@@ -112,8 +113,9 @@ export function counterOfLed(
 ): Promise<SeenCounter | undefined> | undefined {
   const here = leads?.cluster.here(slotOf(name))
   if (here === undefined) return undefined
-  return engine.counter(generatorKey(name)).then(
-    (counter) => ({ here, counter }),
+  const key = generatorKey(name)
+  return engine.counter(key).then(
+    (counter) => ({ name: key, here, counter }),
     () => undefined,
   )
 }
@@ -143,15 +145,17 @@ export async function openIssuer(
   plan: Plan,
   life: Life,
   key: string | undefined,
-  known: Known,
+  { seen: read, takeTail }: Known,
 ): Promise<Opened> {
   const { engine } = deps
+  const seen = read?.name === life.counter ? read : undefined
   const { kind } = plan.definition
-  if (deps.leads !== undefined && isStrict(kind)) return openLed(deps, deps.leads, plan, life, known)
+  if (deps.leads !== undefined && isStrict(kind))
+    return openLed(deps, deps.leads, plan, life, { seen, takeTail })
   const mode = await modeOf(deps, kind)
   if (mode === 'local') await refuseUnlessOwner(engine, kind, life.name)
   if (kind === 'snowflake') return { issuer: new Reservoir(plan.stock(life, 0n, key), plan.reservoir), mode }
-  const { bound, fence } = known.seen?.counter ?? (await engine.counter(generatorKey(life.name)))
+  const { bound, fence } = seen?.counter ?? (await engine.counter(life.counter))
   if (mode === 'group commit') return { issuer: new GroupCommit(bound, life, plan.groupCommit!), mode }
   // What was strict under leaders before has a fence, and every node that shares it now carries the last one.
   const shared = mode === 'node' && fence > 0n ? { ...life, fence } : life
@@ -171,7 +175,7 @@ async function openLed(
   if (here === undefined) return standby(leads, plan, life.name)
   const tail = takeTail(here)
   if (tail !== undefined) return ledOn(plan, life, here, tail)
-  const { bound, fence } = seen?.here === here ? seen.counter : await engine.counter(generatorKey(life.name))
+  const { bound, fence } = seen?.here === here ? seen.counter : await engine.counter(life.counter)
   // If it is over by now, whoever opened it finds out and looks again.
   if (fence > here.fence && leads.cluster.held(slot) === here) {
     leads.cluster.sealedOut(here)
@@ -213,7 +217,6 @@ function stockMaker(deps: IssuerDeps, definition: Definition): MakeStock {
 function counterStock(deps: IssuerDeps, definition: Definition): MakeStock {
   const options: CounterStockOptions = {
     engine: deps.engine,
-    counterOf: generatorKey,
     max: definition.max!,
     increment: definition.increment!,
     step: definition.step!,
@@ -255,7 +258,6 @@ function groupCommit(
   return {
     ...reservoir,
     engine: deps.engine,
-    counterOf: generatorKey,
     max: definition.max!,
     increment: definition.increment!,
     offset: definition.offset!,
@@ -266,7 +268,6 @@ function timestampStock(deps: IssuerDeps, definition: Definition): MakeStock {
   const hand = clockHand(deps, definition)
   const options: TimestampStockOptions = {
     engine: deps.engine,
-    counterOf: generatorKey,
     layout: layoutOf(definition),
     node: definition.node!,
     horizonUs: horizonMs(deps, definition) * 1000,

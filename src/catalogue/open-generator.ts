@@ -58,6 +58,11 @@ export class OpenGenerator implements Generator {
   }
 
   /** See `Life`. */
+  get counter(): string {
+    return this.#life.counter
+  }
+
+  /** See `Life`. */
   get floor(): bigint {
     return this.#life.floor
   }

@@ -4,6 +4,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
+import type { Life } from '../issuing/life.ts'
 import type { Definition } from './definition.ts'
 
 /** Records of generators, and their counters, start with this. */
@@ -14,6 +15,8 @@ export type StoredGenerator = {
   /** `altering`: about to go on as `next`; see succession.ts. */
   readonly state: 'live' | 'altering' | 'dropped'
   readonly incarnation: bigint
+  /** Where its bound is kept; undefined: in the counter that is named as the record. Read it with `counterOf`. */
+  readonly counter?: string | undefined
   /** Raw values, or units of time, below this belong to earlier incarnations. */
   readonly floor: bigint
   readonly definition: Definition
@@ -29,9 +32,33 @@ export type ReadGenerator = { readonly record: StoredRecord; readonly stored: St
 /** Integers that JSON would round. */
 const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max'])
 
-/** The record's key, and the counter's name. */
+/** The record's key, and the name of the first incarnation's counter. */
 export function generatorKey(name: string): string {
   return generatorPrefix + name
+}
+
+/** The name of an incarnation's counter; a snowflake leaves it as it is. */
+export function counterOf(name: string, { counter }: Pick<StoredGenerator, 'counter'>): string {
+  return counter ?? generatorKey(name)
+}
+
+/**
+ * The counter of an incarnation with `next` that follows `old`: the same where both count alike, else one of its own.
+ * A bound never falls, so one counter cannot hold an id now and a count of time later.
+ */
+export function counterAfter(
+  name: string,
+  old: Pick<StoredGenerator, 'counter' | 'definition'>,
+  next: Definition,
+  incarnation: bigint,
+): string | undefined {
+  if (next.kind === 'snowflake' || scaleOf(old.definition) === scaleOf(next)) return old.counter
+  return `counters/${incarnation}/${name}`
+}
+
+/** What one step of a definition's counter is; of a snowflake, whose counter may be from before, it is not known. */
+function scaleOf({ kind, layout }: Definition): string {
+  return kind === 'timestamp' ? layout! : kind === 'snowflake' ? 'none' : 'ids'
 }
 
 /** The value of a record. */
@@ -49,6 +76,12 @@ export function firstOf(floor: bigint, { start }: Definition): bigint {
   return start === undefined || floor > start ? floor : start
 }
 
+/** Who issues under this record. */
+export function lifeOf(name: string, stored: StoredGenerator): Life {
+  const { incarnation, floor, definition } = stored
+  return { name, counter: counterOf(name, stored), incarnation, floor: firstOf(floor, definition) }
+}
+
 function bigAsText(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value
 }
@@ -56,10 +89,11 @@ function bigAsText(_key: string, value: unknown): unknown {
 /** A record's generator; ENGINE when it cannot be read. */
 export function readStored(record: StoredRecord): StoredGenerator {
   try {
-    const { state, incarnation, floor, definition, key, next } = JSON.parse(record.value)
+    const { state, incarnation, counter, floor, definition, key, next } = JSON.parse(record.value)
     return {
       state,
       incarnation: BigInt(incarnation),
+      counter,
       floor: BigInt(floor),
       definition: readDefinition(definition),
       key,

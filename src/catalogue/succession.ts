@@ -15,6 +15,8 @@ import type { Definition } from './definition.ts'
 import { floorAfter } from './incarnation.ts'
 import { newKey } from './permutation-key.ts'
 import {
+  counterAfter,
+  counterOf,
   generatorKey,
   type ReadGenerator,
   type StoredGenerator,
@@ -53,7 +55,9 @@ async function successor(
   const definition = next!
   try {
     const floor = await floorAfter(engine, name, stored, definition, nowUs)
-    return { state: 'live', incarnation: old.incarnation, floor, definition, key: newKey(definition) }
+    const { incarnation } = old
+    const counter = counterAfter(name, old, definition, incarnation)
+    return { state: 'live', incarnation, counter, floor, definition, key: newKey(definition) }
   } catch (error) {
     if (!hasCode(error, 'ERR')) throw error
     // What was issued in the last moment leaves no room for it: the old life goes on where it was, in another.
@@ -78,7 +82,7 @@ export function refuseReverted(name: string, begun: StoredGenerator, after: Stor
 export async function seal(engine: Engine, name: string, stored: StoredGenerator, floor = 0n): Promise<void> {
   if (stored.definition.kind === 'snowflake') return
   const { incarnation } = stored
-  const counter = generatorKey(name)
+  const counter = counterOf(name, stored)
   const request = { size: 0n, floor, max: boundMax, incarnation }
   let fence = 0n
   for (let tries = 0; ; tries++) {

@@ -30,8 +30,6 @@ const sustainedShare = 16
 /** What the stocks of all generators that are defined alike share. */
 export type CounterStockOptions = {
   readonly engine: Engine
-  /** The engine's counter of a generator. */
-  readonly counterOf: (name: string) => string
   /** The largest id. */
   readonly max: bigint
   /** Distance between ids. */
@@ -197,7 +195,7 @@ export class CounterStock implements Stock {
   }
 
   get #counter(): string {
-    return this.#options.counterOf(this.name)
+    return this.#life.counter
   }
 
   get #holder(): Holder {

@@ -26,8 +26,6 @@ import type { ReservoirOptions } from './reservoir.ts'
 /** What those share that are defined alike. */
 export type GroupCommitOptions = ReservoirOptions & {
   readonly engine: Engine
-  /** The engine's counter of a generator. */
-  readonly counterOf: (name: string) => string
   /** The largest id. */
   readonly max: bigint
   /** Ids are ≡ `offset` (mod `increment`). */
@@ -268,7 +266,7 @@ export class GroupCommit implements Issuer {
   }
 
   get #counter(): string {
-    return this.#options.counterOf(this.#life.name)
+    return this.#life.counter
   }
 
   #whyDry(): FahaoError {

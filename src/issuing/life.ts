@@ -4,6 +4,8 @@
 export type Life = {
   /** The generator's name. */
   readonly name: string
+  /** Its counter in the engine. */
+  readonly counter: string
   readonly incarnation: bigint
   /** Raw values, or units of time, below this are not issued: they belong to earlier incarnations. */
   readonly floor: bigint

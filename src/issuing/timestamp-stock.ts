@@ -17,8 +17,6 @@ import { holderOf, type Life } from './life.ts'
 /** What the stocks of all generators that are defined alike share. */
 export type TimestampStockOptions = {
   readonly engine: Engine
-  /** The engine's counter of a generator. */
-  readonly counterOf: (name: string) => string
   readonly layout: Layout
   /** The node field of every id. */
   readonly node: number
@@ -113,7 +111,7 @@ export class TimestampStock extends ClockStock {
   }
 
   get #counter(): string {
-    return this.#options.counterOf(this.name)
+    return this.life.counter
   }
 
   /** Lets go of everything. What of it is on top of the bound. */

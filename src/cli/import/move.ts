@@ -8,7 +8,13 @@
  */
 import { FahaoError, hasCode } from '../../base/errors.ts'
 import { newKey } from '../../catalogue/permutation-key.ts'
-import { generatorKey, readStored, type StoredGenerator, writeStored } from '../../catalogue/stored.ts'
+import {
+  counterOf,
+  generatorKey,
+  readStored,
+  type StoredGenerator,
+  writeStored,
+} from '../../catalogue/stored.ts'
 import type { Engine, StoredRecord } from '../../engine/engine.ts'
 import type { LegacyTable, LegacyToken } from '../../engine/sql/legacy/table.ts'
 import type { PlannedRow } from './plan.ts'
@@ -30,7 +36,7 @@ export async function moveRow(options: MoveOptions, planned: PlannedRow): Promis
   await writeTokens(target, planned.tokens)
   if (planned.todo === 'finish') return goLive(target, planned, row.bound)
   if (together) return moveTogether(options, planned)
-  await raise(target, name, row.bound)
+  await raise(target, generatorKey(name), row.bound)
   // Only as it was planned: whoever has changed it meanwhile is an old node that still runs.
   await table.takeOut(name, row.bound)
   if ((await table.row(name)) !== undefined) throw movedOn(name)
@@ -77,19 +83,19 @@ async function next(
   if (before?.state === 'live')
     throw new FahaoError('EXISTS', `generator '${name}' has been created by others; nothing was changed`)
   const incarnation = (before?.incarnation ?? 0n) + 1n
-  const floor = await raise(target, name, bound, incarnation)
+  const counter = before?.counter
+  const floor = await raise(target, counterOf(name, { counter }), bound, incarnation)
   return {
     record,
-    stored: { state: 'live', incarnation, floor, definition: definition!, key: newKey(definition!) },
+    stored: { state: 'live', incarnation, counter, floor, definition: definition!, key: newKey(definition!) },
   }
 }
 
 /** Raises the counter to the row's bound, or leaves it where it is above. */
-async function raise(target: Engine, name: string, bound: bigint, incarnation = 1n): Promise<bigint> {
-  const key = generatorKey(name)
-  const seen = (await target.counter(key)).incarnation
+async function raise(target: Engine, counter: string, bound: bigint, incarnation = 1n): Promise<bigint> {
+  const seen = (await target.counter(counter)).incarnation
   const own = incarnation > seen ? incarnation : seen
-  return (await target.reserve(key, { size: 0n, floor: bound, incarnation: own })).end
+  return (await target.reserve(counter, { size: 0n, floor: bound, incarnation: own })).end
 }
 
 async function writeTokens(target: Engine, tokens: readonly LegacyToken[]): Promise<void> {

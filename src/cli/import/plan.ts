@@ -8,7 +8,7 @@ import { describe } from '../../base/errors.ts'
 import { type Definition, define } from '../../catalogue/definition.ts'
 import { checkName } from '../../catalogue/names.ts'
 import { parseOptions } from '../../catalogue/options.ts'
-import { generatorKey, readStored } from '../../catalogue/stored.ts'
+import { counterOf, generatorKey, readStored, type StoredGenerator } from '../../catalogue/stored.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { isKey, movedKey } from '../../engine/sql/legacy/schemas.ts'
 import type { LegacyRow, LegacyTable, LegacyToken } from '../../engine/sql/legacy/table.ts'
@@ -68,12 +68,16 @@ async function planRow(
   }
   const whole = { ...bare, definition }
   const record = await target.read(generatorKey(name))
-  const state = record && readStored(record).state
+  const stored = record && readStored(record)
   if (!row.inService) {
     const todo = record === undefined ? 'finish' : 'nothing'
-    return { ...whole, todo, problem: state === 'live' ? await behind(target, row) : undefined }
+    return {
+      ...whole,
+      todo,
+      problem: stored?.state === 'live' ? await behind(target, row, stored) : undefined,
+    }
   }
-  const problem = problemOf(table, row, state === 'live', maxIds.get(name))
+  const problem = problemOf(table, row, stored?.state === 'live', maxIds.get(name))
   return { ...whole, todo: problem === undefined ? 'import' : 'nothing', problem }
 }
 
@@ -94,8 +98,12 @@ function problemOf(
 }
 
 /** A generator that was imported can stand below its row only if its store has forgotten. */
-async function behind(target: Engine, { key, bound }: LegacyRow): Promise<string | undefined> {
-  const now = (await target.counter(generatorKey(key))).bound
+async function behind(
+  target: Engine,
+  { key, bound }: LegacyRow,
+  stored: StoredGenerator,
+): Promise<string | undefined> {
+  const now = (await target.counter(counterOf(key, stored))).bound
   if (now >= bound) return undefined
   return `it was imported at ${bound}, and stands at ${now} now: has an old copy been put in place? Raise its floor`
 }

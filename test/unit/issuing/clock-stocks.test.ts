@@ -52,10 +52,9 @@ function open(kind: 'timestamp' | 'snowflake', options: Options, bound = 0n) {
     borrowMaxUs: 10_000_000,
     sequenceStart: 'zero',
   })
-  const life = { name: 't', incarnation: 1n, floor: BigInt(floorUnit) }
+  const life = { name: 't', counter: 'generators/t', incarnation: 1n, floor: BigInt(floorUnit) }
   const timestamp = new TimestampStock(hand, bound, life, {
     engine,
-    counterOf: (name) => `generators/${name}`,
     layout,
     node: 0,
     horizonUs,
@@ -350,7 +349,7 @@ describe('a snowflake', () => {
         borrowMaxUs: 0,
         sequenceStart: 'zero',
       })
-      const life = { name: 't', incarnation: 2n, floor: BigInt(floorUnit) }
+      const life = { name: 't', counter: 'generators/t', incarnation: 2n, floor: BigInt(floorUnit) }
       const stock = new SnowflakeStock(hand, life, {
         worker: process.worker,
         layout: process.parsed,

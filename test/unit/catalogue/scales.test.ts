@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { hasCode } from '../../../src/base/errors.ts'
+import { type Definition, layoutOf } from '../../../src/catalogue/definition.ts'
+import type { GeneratorInput } from '../../../src/catalogue/options.ts'
+import { FakeClock } from '../fake-clock.ts'
+import { draw, type Node, startNode } from './node.ts'
+
+const twitterEpoch = '2010-11-04T01:42:54.657Z'
+const dayUs = 86_400_000_000
+const layout = (time: number, node: number, sequence: number, unit = 'ms', epoch = twitterEpoch) =>
+  `time:${time},node:${node},sequence:${sequence};unit=${unit};epoch=${epoch}`
+const layouts = [
+  layout(41, 10, 12),
+  layout(41, 10, 10),
+  layout(42, 10, 11),
+  layout(41, 12, 10),
+  layout(41, 9, 13),
+  layout(41, 1, 21),
+  layout(39, 10, 14, '10ms'),
+  layout(32, 10, 21, 's', '2020-01-01T00:00:00Z'),
+  layout(53, 4, 6, 'us'),
+]
+const plain = { increment: 1, offset: 0, within: 'ordered' } as const
+const counters: GeneratorInput[] = [
+  { kind: 'sequence', step: 10, ...plain },
+  { kind: 'sequence', step: 10, ...plain, increment: 7, offset: 3 },
+  { kind: 'segment', step: 10, ...plain },
+  { kind: 'segment', step: 10, ...plain, increment: 2, offset: 1 },
+  { kind: 'segment', step: 10, ...plain, within: 'shuffled' },
+]
+const definitions: GeneratorInput[] = [
+  ...counters,
+  ...layouts.map((each) => ({ kind: 'timestamp' as const, layout: each })),
+  ...layouts.map((each) => ({ kind: 'snowflake' as const, layout: each })),
+]
+const ways = ['altered', 'dropped and created'] as const
+
+/** Where `id` stands in time, as a definition reads it; 0 for a counter, which has room for it at once. */
+function startUs(definition: Definition, id: bigint): number {
+  if (definition.layout === undefined) return 0
+  const { epochUs, timeShift, unitUs } = layoutOf(definition)
+  return epochUs + Number(id >> BigInt(timeShift)) * unitUs
+}
+
+/** One generator that goes from definition to definition. */
+class Lives {
+  readonly #node: Node
+  #newest = -1n
+
+  constructor(node: Node) {
+    this.#node = node
+  }
+
+  async create(input: GeneratorInput): Promise<Definition> {
+    return (await this.#node.catalogue.create('g', input)).definition
+  }
+
+  /** Ids that are above all before, and, where they tell a time, of this day or the next. */
+  async issue(): Promise<void> {
+    const generator = await this.#node.catalogue.open('g')
+    const drawing = draw(generator, 5)
+    await this.#node.clock.pass(1)
+    const ids = await drawing
+    assert.ok(ids.every((id) => id > this.#newest))
+    assert.equal(new Set(ids).size, 5)
+    for (const id of ids) {
+      assert.ok(startUs(generator.definition, id) < this.#node.clock.wall + 1.1 * dayUs)
+      if (id > this.#newest) this.#newest = id
+    }
+  }
+
+  /** Whether ids of the next definition are above all before without being dated ahead. */
+  hasRoomFor(definition: Definition): boolean {
+    return startUs(definition, this.#newest) < this.#node.clock.wall + dayUs / 2
+  }
+
+  /** Resolves to whether it was done. */
+  async become(next: GeneratorInput, back: GeneratorInput, way: (typeof ways)[number]): Promise<boolean> {
+    const { catalogue } = this.#node
+    if (way === 'dropped and created') await catalogue.drop('g')
+    try {
+      if (way === 'dropped and created') await catalogue.create('g', next)
+      else {
+        const leavesCounter = back.layout === undefined && next.layout !== undefined
+        if (leavesCounter) await catalogue.alter('g', plain)
+        await catalogue.alter('g', next)
+      }
+      return true
+    } catch (error) {
+      assert.ok(hasCode(error, 'ERR') && /far in the future; use another name/.test(error.message))
+      if (way === 'dropped and created') await catalogue.create('g', back)
+      return false
+    }
+  }
+}
+
+describe('a generator that becomes another and what it was before', () => {
+  for (const way of ways) {
+    for (const first of definitions) {
+      it(`goes on above all its ids, or stays what it is: ${JSON.stringify(first)}, ${way}`, async () => {
+        for (const second of definitions) {
+          if (first === second) continue
+          const node = await startNode({ clock: new FakeClock() })
+          const wanted = (await node.catalogue.create('wanted', second)).definition
+          const lives = new Lives(node)
+          const original = await lives.create(first)
+          await lives.issue()
+          const same = original.kind === 'snowflake' && wanted.kind === 'snowflake'
+          const accepts = lives.hasRoomFor(wanted) || (same && original.layout === wanted.layout)
+          assert.equal(await lives.become(second, first, way), accepts, JSON.stringify(second))
+          await lives.issue()
+          if (!accepts) continue
+          const returns = lives.hasRoomFor(original)
+          assert.equal(await lives.become(first, second, way), returns, `back from ${JSON.stringify(second)}`)
+          await lives.issue()
+        }
+      })
+    }
+  }
+})
