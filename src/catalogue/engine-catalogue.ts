@@ -79,10 +79,16 @@ export class EngineCatalogue implements Catalogue {
     const { engine } = options
     const { state } = await engine.ownership()
     const catalogue = new EngineCatalogue(options, state === 'shared')
-    catalogue.#watches.push(await engine.watch(generatorPrefix, (change) => catalogue.#changed(change)))
-    if (engine.legacyTable !== undefined)
-      catalogue.#watches.push(await engine.watch(legacyPrefix, (change) => catalogue.#rowChanged(change)))
-    return catalogue
+    try {
+      catalogue.#watches.push(await engine.watch(generatorPrefix, (change) => catalogue.#changed(change)))
+      if (engine.legacyTable !== undefined)
+        catalogue.#watches.push(await engine.watch(legacyPrefix, (change) => catalogue.#rowChanged(change)))
+      return catalogue
+    } catch (error) {
+      // It listens to the cluster already: the next one to be opened would go on with the same leftover ranges.
+      await catalogue.close()
+      throw error
+    }
   }
 
   find(name: string): Generator | undefined {

@@ -1,21 +1,29 @@
 /** What a successor makes of what it was left, when it hears of changes late, or has been told nonsense. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { FahaoError } from '../../../src/base/errors.ts'
 import { generatorKey } from '../../../src/catalogue/stored.ts'
 import { Nodes } from '../cluster/nodes.ts'
 import { settled } from '../fake-clock.ts'
 import { draw, LateEngine, SharedEngine, startNode, tryNext } from './node.ts'
 
-/** Two nodes of one shard, and how to hold back what each hears. */
-async function two() {
+/** A store on which no watch begins. */
+class UnwatchedEngine extends SharedEngine {
+  override watch(): Promise<never> {
+    return Promise.reject(new FahaoError('UNAVAILABLE', 'no answer'))
+  }
+}
+
+/** Two nodes of one shard, and how to hold back what each hears. `inVain`: their catalogues open at the second try. */
+async function two({ inVain = false } = {}) {
   const nodes = new Nodes(1)
   const start = async (address: string) => {
     const { cluster, engine: clusterEngine } = await nodes.start(address)
     const reached = new LateEngine(nodes.store)
+    const options = { store: nodes.store, clock: nodes.clock, leads: { cluster, leaseTtlMs: 3000 } }
+    if (inVain) await assert.rejects(startNode({ ...options, reach: (store) => new UnwatchedEngine(store) }))
     const { catalogue, engine, events } = await startNode({
-      store: nodes.store,
-      clock: nodes.clock,
-      leads: { cluster, leaseTtlMs: 3000 },
+      ...options,
       reach: () => reached,
       autoCreate: [{ pattern: 'auto*', kind: 'sequence' }],
     })
@@ -66,6 +74,21 @@ describe('a successor', () => {
     const altered = await successor.catalogue.open('g')
     assert.equal(altered.definition.horizon, 30_000)
     assert.ok((await draw(altered))[0]! > next!)
+  })
+
+  it('alone goes on with what was left, also where its catalogue was opened in vain before', async () => {
+    const all = await two({ inVain: true })
+    const { leader, successor } = all
+    await leader.catalogue.create('g', { kind: 'sequence' })
+    await draw(await leader.catalogue.open('g'), 5)
+    await successor.catalogue.open('g')
+    await handOver(all)
+    const [id] = await draw(await successor.catalogue.open('g'))
+    // It changes nothing, but closes what is open.
+    await successor.catalogue.alter('g', { kind: 'sequence' })
+    await handOver({ ...all, leader: successor, successor: leader })
+    const [next] = await draw(await leader.catalogue.open('g'))
+    assert.deepEqual([id, next! > id!], [6n, true])
   })
 
   it('creates nothing because something is left of it', async () => {
