@@ -54,7 +54,7 @@ export class Lease {
   readonly #clock: Clock
   readonly #timing: Timing
   readonly #bell: Bell
-  /** Renewals that may have been carried out, by beat. */
+  /** Renewals that may still open something when they turn out to have been carried out, by beat: those of one ttl. */
   readonly #sent = new Map<number, Sent>()
   #beat = 0
   /** The last one that is known to have been carried out. */
@@ -162,7 +162,7 @@ export class Lease {
         this.#options.onTrouble(`the lease could not be renewed: ${describe(error)}`)
       }
       if (this.#over) return
-      const done = !this.#sent.has(beat)
+      const done = this.#carried >= beat
       const passedMs = (this.#clock.monoUs() - startedUs) / 1000
       await this.#bell.pause(done ? Math.max(0, renewMs - passedMs) : retryMs)
     }
@@ -173,6 +173,9 @@ export class Lease {
     const value = JSON.stringify({ id: this.id, ...this.#options.describe(), beat } satisfies NodeRecord)
     const monoUs = this.#clock.monoUs()
     this.#beat = beat
+    for (const [older, sent] of this.#sent) {
+      if (monoUs - sent.monoUs > this.#timing.ttlMs * 1000) this.#sent.delete(older)
+    }
     this.#sent.set(beat, { monoUs, aheadUs: this.#clock.wallUs() - monoUs })
     let stored: StoredRecord | undefined
     try {
@@ -199,7 +202,7 @@ export class Lease {
 
   /** Whether the record may be as this process has left it. */
   #isOwn(beat: number, deadBy: string | undefined): boolean {
-    return deadBy === undefined && (beat === this.#carried || this.#sent.has(beat))
+    return deadBy === undefined && beat >= this.#carried && beat <= this.#beat
   }
 
   /** `beat` stands in the record. */
@@ -208,8 +211,8 @@ export class Lease {
     this.#carried = beat
     this.#options.learn(stored)
     const sent = this.#sent.get(beat)
-    // A beat that has been carried out before opens nothing new.
-    if (sent === undefined) return
+    // A beat that was known already, or was sent more than a ttl ago, opens nothing new.
+    if (sent === undefined) return this.#tell(beat)
     for (const older of this.#sent.keys()) if (older <= beat) this.#sent.delete(older)
     this.#deadlineUs = sent.monoUs + (this.#timing.ttlMs - this.#timing.marginMs) * 1000
     this.#aheadUs = sent.aheadUs

@@ -72,15 +72,18 @@ export class Observer {
     return (this.#watched.get(id)?.silentUs ?? 0) / 1000
   }
 
-  /** How long from the last observation until some living node may be declared dead, in ms. */
+  /**
+   * How long from the last observation until another living node may be declared dead, in ms. A node that may be
+   * already does not count: this node may not judge now, or the engine has refused, and neither changes within ms.
+   */
   nextMs(nodes: Iterable<Known<NodeRecord>>): number {
     let nextUs = this.#limitUs
     for (const { value } of nodes) {
       const watched = this.#watched.get(value.id)
       if (watched === undefined || value.deadBy !== undefined || value.id === this.#options.self()) continue
-      nextUs = Math.min(nextUs, this.#limitUs - watched.silentUs)
+      if (watched.silentUs < this.#limitUs) nextUs = Math.min(nextUs, this.#limitUs - watched.silentUs)
     }
-    return Math.max(0, nextUs / 1000)
+    return nextUs / 1000
   }
 
   /** Declares dead whoever has been silent for too long. Resolves when all of them have been tried. */

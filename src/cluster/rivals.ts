@@ -1,9 +1,11 @@
 /**
  * Other nodes that say that they are reached where this one is. One that is silent is this process's own past, and will
- * be declared dead; one that renews is a mistake in somebody's configuration, and clients would be sent to either.
+ * be declared dead; one that renews is a mistake in a configuration, and clients would be sent to either.
  *
  * Invariants
- *  1. Only a beat that has moved since this process first saw it counts: what merely stands on record proves nothing.
+ *  1. Only a beat that has moved twice since this process first saw it counts. A record that stands still proves
+ *     nothing, and a killed predecessor can leave one renewal behind that the engine carries out later: every further
+ *     one names a version that this one has replaced.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { NodeRecord } from './records.ts'
@@ -12,8 +14,8 @@ import type { Timing } from './timing.ts'
 /** See the top of the file. */
 export class Rivals {
   readonly #self: () => Pick<NodeRecord, 'id' | 'resp' | 'http'>
-  /** The beat at which each was first seen. */
-  readonly #beats = new Map<string, number>()
+  /** The last beat seen of each, and how often it has moved. */
+  readonly #beats = new Map<string, { beat: number; moves: number }>()
   readonly #told = new Set<string>()
 
   constructor(self: () => Pick<NodeRecord, 'id' | 'resp' | 'http'>) {
@@ -29,8 +31,9 @@ export class Rivals {
       return undefined
     }
     const before = this.#beats.get(id)
-    if (before === undefined) this.#beats.set(id, beat)
-    if (before === undefined || before === beat || this.#told.has(id)) return undefined
+    const moves = before === undefined ? 0 : before.moves + (before.beat === beat ? 0 : 1)
+    this.#beats.set(id, { beat, moves })
+    if (moves < 2 || this.#told.has(id)) return undefined
     this.#told.add(id)
     return `node ${id} announces ${address} as well, and is alive; give each node an address of its own (--announce, --announce-http)`
   }
@@ -41,17 +44,23 @@ export class Rivals {
     this.#told.delete(id)
   }
 
-  /** Waits until those on record have had the time to renew. Rejects with CONFIG when one does. */
+  /** Waits until those on record have had the time to renew, twice where one has once. Rejects with CONFIG when one does. */
   async refuse(
     timing: Timing,
     { pause, isOver }: { pause: (delayMs: number) => Promise<void>; isOver: () => boolean },
   ): Promise<void> {
-    for (let waitedMs = 0; this.#beats.size > 0 && waitedMs < 1.5 * timing.renewMs && !isOver(); ) {
+    for (let waitedMs = 0; waitedMs < this.#renewals() * timing.renewMs && !isOver(); ) {
       await pause(timing.pollMs / 2)
       waitedMs += timing.pollMs / 2
       if (this.#told.size > 0)
         throw new FahaoError('CONFIG', 'another node has the address that this one announces; see the log')
     }
+  }
+
+  /** How many intervals between renewals have to pass before all on record have shown whether they renew. */
+  #renewals(): number {
+    const most = Math.max(-1, ...[...this.#beats.values()].map(({ moves }) => moves))
+    return most < 0 ? 0 : 1.5 * (most + 1)
   }
 
   /** The address of this node that another one has too. */

@@ -103,6 +103,20 @@ describe('an address that two nodes announce', () => {
     assert.deepEqual(shares(a, again), [3, 3])
   })
 
+  it('may be that of a predecessor whose last renewal is carried out after its death', async () => {
+    const { nodes, clock, b } = await two()
+    const renewal = b.engine.hold('write')
+    await clock.pass(1000)
+    await renewal.arrived
+    b.engine.always('any', 'unavailable')
+    const joining = nodes.make('b:1')
+    const joined = joining.cluster.start()
+    await clock.pass(500)
+    renewal.letGo()
+    await clock.pass(3000)
+    await joined
+  })
+
   it('is told of once by each of two that have joined at the same time', async () => {
     const nodes = new Nodes(2)
     const both = [nodes.make('a:1'), nodes.make('a:1')]
@@ -114,6 +128,22 @@ describe('an address that two nodes announce', () => {
       )
       assert.equal(rivals.length, 1)
     }
+  })
+})
+
+describe('a cluster whose engine reads and does not write', () => {
+  it('reads its records no more often than one whose engine does both', async () => {
+    const { clock, a, b } = await two()
+    await clock.pass(3000)
+    const readsOf = async (ms: number) => {
+      const before = a.engine.count('list')
+      await clock.pass(ms)
+      return a.engine.count('list') - before
+    }
+    const usual = await readsOf(10_000)
+    for (const { engine } of [a, b]) engine.always('write', 'unavailable')
+    await clock.pass(4000)
+    assert.ok((await readsOf(10_000)) <= usual + 2)
   })
 })
 
