@@ -8,9 +8,13 @@ import { readSettings, type SettingsRecord, settingsKey } from './records.ts'
 import { shardsMax } from './slots.ts'
 import { type TimingOptions, timing } from './timing.ts'
 
-/** What a node was started with; a lease that is not given is what it is elsewhere. */
-export type WantedSettings = Pick<SettingsRecord, 'cluster' | 'shards'> &
-  Pick<TimingOptions, 'leaseTtlMs' | 'marginMs'>
+/** What a node was started with; what is not given is what it is on the other nodes. */
+export type WantedSettings = Pick<SettingsRecord, 'cluster'> & {
+  readonly shards?: number | undefined
+} & Pick<TimingOptions, 'leaseTtlMs' | 'marginMs'>
+
+/** How many shards an installation has whose first node was not told. */
+const shardsDefault = 16
 
 /** The settings of the cluster that this engine holds; undefined: the installation is no cluster. */
 export async function clusterSettings(engine: Engine): Promise<SettingsRecord | undefined> {
@@ -23,7 +27,7 @@ export async function clusterSettings(engine: Engine): Promise<SettingsRecord | 
  * Rejects with CONFIG, naming both values, where they differ; otherwise as the engine does, and may then be repeated.
  */
 export async function agreeOnSettings(engine: Engine, wanted: WantedSettings): Promise<SettingsRecord> {
-  const { cluster, shards } = wanted
+  const { cluster, shards = shardsDefault } = wanted
   if (!Number.isSafeInteger(shards) || shards < 1 || shards > shardsMax)
     throw new FahaoError('CONFIG', `--shards must be from 1 to ${shardsMax}, not ${shards}`)
   const { ttlMs, marginMs } = timing(wanted)
@@ -39,7 +43,7 @@ export async function agreeOnSettings(engine: Engine, wanted: WantedSettings): P
   if (settings === undefined)
     throw new FahaoError('UNAVAILABLE', 'the settings of the cluster could not be written; retry')
   refuse('--cluster', 'the cluster', settings.cluster, cluster)
-  refuse('--shards', 'the number of shards', settings.shards, shards)
+  refuse('--shards', 'the number of shards', settings.shards, wanted.shards)
   refuse('--lease-ttl', 'the lease', settings.leaseTtlMs, wanted.leaseTtlMs, formatDuration)
   if (wanted.marginMs !== undefined && wanted.marginMs !== settings.marginMs)
     throw new FahaoError(

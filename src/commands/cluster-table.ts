@@ -5,8 +5,10 @@
  * parks requests until it does. Libraries refuse a table with holes, or send such requests to no one in particular;
  * what is truly led is what CLUSTER INFO counts.
  */
+
+import { slotOf } from '../cluster/slots.ts'
 import type { NodeStatus, ShardStatus } from '../cluster/status.ts'
-import type { ClusterView } from './context.ts'
+import type { ClusterView, CommandContext } from './context.ts'
 
 /** A node as Redis Cluster describes a master. */
 export type Master = {
@@ -46,6 +48,19 @@ export function masters(cluster: ClusterView, ownAddress: string): Master[] {
       runs: joined(own),
     }
   })
+}
+
+/**
+ * Whether CLUSTER SLOTS names this node for the slot of a name, as a function of the name: a command that counts or
+ * lists names answers for those, as a node of a Redis Cluster does. Without a cluster: every name.
+ */
+export function isServedHere({ server, session }: CommandContext): (name: string) => boolean {
+  if (server.cluster === undefined) return () => true
+  const runs = masters(server.cluster, session.localAddress).find(({ isSelf }) => isSelf)?.runs ?? []
+  return (name) => {
+    const slot = slotOf(name)
+    return runs.some(({ first, last }) => first <= slot && slot <= last)
+  }
 }
 
 /** Before this node has joined, nobody else is known, and clients that got here are told to stay. */

@@ -2,6 +2,7 @@
 import { checkName } from '../catalogue/names.ts'
 import type { Arguments } from './arguments.ts'
 import { checkOneSlot } from './cluster.ts'
+import { isServedHere } from './cluster-table.ts'
 import { type Command, type Reply, SimpleString } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { patternAt } from './patterns.ts'
@@ -11,6 +12,8 @@ import { everyGenerator } from './walk.ts'
 const key = { name: 'key', type: 'key' } as const
 const keys = { ...key, multiple: true } as const
 const reading = { permission: 'read', group: 'generic' } as const
+const ownSlots =
+  'In a cluster only names whose slots CLUSTER SLOTS gives to this node count, as in Redis Cluster; ID.LIST has all.'
 const none = Object.freeze(new SimpleString('none'))
 const string = Object.freeze(new SimpleString('string'))
 
@@ -53,7 +56,7 @@ export function genericCommands(): readonly Command[] {
       keys: [0, 0, 0],
       summary: 'Names the generators that match a pattern.',
       reply: 'An array of names in byte order.',
-      notes: 'Reads every name; use SCAN or ID.LIST where there are many.',
+      notes: `Reads every name; use SCAN or ID.LIST where there are many. ${ownSlots}`,
       arguments: [{ name: 'pattern', type: 'pattern' }],
       handler: namesMatching,
     },
@@ -65,8 +68,7 @@ export function genericCommands(): readonly Command[] {
       keys: [0, 0, 0],
       summary: 'Names the generators a page at a time.',
       reply: 'An array: the cursor to go on with, `0` at the end; and an array of names.',
-      notes:
-        'Names come in byte order; one that is there from start to end comes exactly once. COUNT is how many names a call looks at (default 10, at most 1000). A cursor works on any node and after a restart; it becomes invalid only when it is old and the name it stands at has been dropped.',
+      notes: `Names come in byte order; one that is there from start to end comes exactly once. COUNT is how many names a call looks at (default 10, at most 1000). A cursor works after a restart; it becomes invalid only when it is old and the name it stands at has been dropped. ${ownSlots}`,
       arguments: [
         { name: 'cursor', type: 'integer' },
         { name: 'pattern', type: 'pattern', token: 'MATCH', optional: true },
@@ -84,7 +86,7 @@ export function genericCommands(): readonly Command[] {
       keys: [0, 0, 0],
       summary: 'Counts the generators.',
       reply: 'An integer.',
-      notes: 'Reads every name.',
+      notes: `Reads every name. ${ownSlots}`,
       handler: countNames,
     },
   ]
@@ -143,13 +145,15 @@ async function dropEach(context: CommandContext, args: Arguments): Promise<Reply
 async function namesMatching(context: CommandContext, args: Arguments): Promise<Reply> {
   const matches = patternAt(args, 0)
   const found: string[] = []
-  for await (const { name } of everyGenerator(context)) if (matches(name)) found.push(name)
+  const isOwn = isServedHere(context)
+  for await (const { name } of everyGenerator(context)) if (matches(name) && isOwn(name)) found.push(name)
   return found
 }
 
 async function countNames(context: CommandContext): Promise<Reply> {
   let count = 0
-  for await (const _ of everyGenerator(context)) count++
+  const isOwn = isServedHere(context)
+  for await (const { name } of everyGenerator(context)) if (isOwn(name)) count++
   return count
 }
 

@@ -12,6 +12,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
+import { isServedHere } from './cluster-table.ts'
 import type { Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { patternAt } from './patterns.ts'
@@ -33,7 +34,8 @@ export class Scan {
     const after = BigInt(cursor) === 0n ? undefined : await this.#nameOf(cursor, context)
     const page = await context.catalogue.list({ limit: count, ...(after === undefined ? {} : { after }) })
     const next = page.length < count ? '0' : this.#remember(page.at(-1)!.name)
-    return [next, page.map(({ name }) => name).filter(matches)]
+    const isOwn = isServedHere(context)
+    return [next, page.map(({ name }) => name).filter((name) => matches(name) && isOwn(name))]
   }
 
   #remember(name: string): string {

@@ -82,9 +82,9 @@ export const settingsSchema = z.object({
   ),
   shards: setting(
     'Cluster',
-    count(1, shardsMax),
-    '16',
-    'into how many parts leadership is split; the same on every node, and fixed by the first one',
+    optional(count(1, shardsMax)),
+    '',
+    'into how many parts leadership is split; fixed by the first node: 16 where nothing is given',
   ),
   leaseTtlMs: setting(
     'Cluster',

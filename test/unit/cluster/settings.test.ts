@@ -28,10 +28,15 @@ describe('the settings of a cluster', () => {
     assert.deepEqual(await clusterSettings(engine), agreed)
   })
 
-  it('are taken over by a node that was not given a lease', async () => {
+  it('are taken over by a node that was given neither a number of shards nor a lease', async () => {
     const engine = empty()
-    await agreeOnSettings(engine, { ...ids, leaseTtlMs: 5000, marginMs: 700 })
-    assert.deepEqual(await agreeOnSettings(engine, ids), { ...ids, leaseTtlMs: 5000, marginMs: 700 })
+    const first = { cluster: 'ids', shards: 4, leaseTtlMs: 5000, marginMs: 700 }
+    await agreeOnSettings(engine, first)
+    assert.deepEqual(await agreeOnSettings(engine, { cluster: 'ids' }), first)
+  })
+
+  it('have 16 shards where the first node was not given a number', async () => {
+    assert.equal((await agreeOnSettings(empty(), { cluster: 'ids' })).shards, 16)
   })
 
   it('refuse a node with another lease or margin, naming both', async () => {

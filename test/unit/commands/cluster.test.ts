@@ -196,6 +196,20 @@ describe('slots of names', () => {
     assert.equal(await desk!.error('CLUSTER', 'COUNTKEYSINSLOT', '16384'), 'ERR Invalid slot')
   })
 
+  test('a node counts and lists the names of its own slots, as in Redis Cluster; ID.LIST has all', async (t) => {
+    const all = await desks(t)
+    const names = Array.from({ length: 60 }, (_, index) => `name-${index}`).sort()
+    for (const desk of all) for (const name of names) await desk.ask('ID.CREATE', name, 'KIND', 'sequence')
+    const listed = await Promise.all(all.map((desk) => desk.ask('KEYS', '*')))
+    assert.ok(listed.every((some) => (some as string[]).length > 0))
+    assert.deepEqual((listed as string[][]).flat().sort(), names)
+    for (const [index, desk] of all.entries()) {
+      assert.equal(await desk.ask('DBSIZE'), (listed[index] as string[]).length)
+      assert.deepEqual(await desk.ask('SCAN', '0', 'COUNT', '1000'), ['0', listed[index]])
+      assert.equal(((await desk.ask('ID.LIST')) as unknown[]).length, names.length)
+    }
+  })
+
   test('a command over several of them is refused in a cluster, and only there', async (t) => {
     const [desk] = await desks(t, addresses.slice(0, 1))
     for (const name of ['{s}a', '{s}b', 'c']) await desk!.ask('ID.CREATE', name, 'KIND', 'sequence')
