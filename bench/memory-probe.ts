@@ -1,4 +1,5 @@
 /** Prints memory as JSON: `node --expose-gc bench/memory-probe.ts use|keep|define|open ENGINE KIND COUNT` */
+import { systemClock } from '../src/base/clock.ts'
 import { GeneratorRecords } from '../src/catalogue/generator-records.ts'
 import { parseOptions } from '../src/catalogue/options.ts'
 import { generatorKey } from '../src/catalogue/stored.ts'
@@ -44,7 +45,7 @@ function use({ catalogue }: FahaoNode): Promise<InUse> {
 }
 
 function keep({ engine, timeline }: FahaoNode): Promise<InUse> {
-  const records = new GeneratorRecords(engine, timeline)
+  const records = new GeneratorRecords({ engine, timeline, clock: systemClock })
   const options = parseOptions({ kind })
   return growth(async (name) => {
     await records.create(name, options)
@@ -66,7 +67,7 @@ async function growth(task: (name: string) => Promise<void>): Promise<InUse> {
 
 async function define({ engine, timeline }: FahaoNode): Promise<Defined> {
   const fromMs = performance.now()
-  const records = new GeneratorRecords(engine, timeline)
+  const records = new GeneratorRecords({ engine, timeline, clock: systemClock })
   const options = parseOptions({ kind })
   await each((index) => records.create(nameOf(index), options))
   return { seconds: (performance.now() - fromMs) / 1000 }

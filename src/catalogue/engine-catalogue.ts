@@ -61,7 +61,7 @@ export class EngineCatalogue implements Catalogue {
   private constructor(options: CatalogueOptions, shared: boolean) {
     this.#options = options
     this.#absent = new AbsentNames(options.clock, shared)
-    this.#records = new GeneratorRecords(options.engine, options.timeline)
+    this.#records = new GeneratorRecords(options)
     this.#openings = new Openings(options.clock)
     this.#plans = new Plans({ ...options, onStale: (name) => this.#sealedOut(name) })
     this.#leading =

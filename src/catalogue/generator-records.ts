@@ -25,17 +25,20 @@ import {
   type StoredGenerator,
   writeStored,
 } from './stored.ts'
-import { altering, completed, refuseReverted, seal } from './succession.ts'
+import { altering, completed, othersToHear, refuseReverted, type SuccessionDeps, seal } from './succession.ts'
 
 const changeTries = 20
 
 /** See the invariants at the top of the file. */
 export class GeneratorRecords {
+  readonly #deps: SuccessionDeps
   readonly #engine: Engine
   readonly #timeline: Timeline
   readonly #rows: LegacyRows
 
-  constructor(engine: Engine, timeline: Timeline) {
+  constructor(deps: SuccessionDeps) {
+    const { engine, timeline } = deps
+    this.#deps = deps
     this.#engine = engine
     this.#timeline = timeline
     this.#rows = new LegacyRows(engine, timeline)
@@ -152,7 +155,7 @@ export class GeneratorRecords {
   }
 
   async #complete(name: string, begun: ReadGenerator): Promise<ReadGenerator | undefined> {
-    const after = await completed(this.#engine, name, begun, this.#timeline.nowUs())
+    const after = await completed(this.#deps, name, begun)
     return after ?? this.#read(name)
   }
 
@@ -201,6 +204,7 @@ export class GeneratorRecords {
   /** Seals first: who dropped it may have died before, and its reserves could pass the floor. */
   async #floorAfterDrop(name: string, dropped: StoredGenerator, next: Definition): Promise<bigint> {
     await seal(this.#engine, name, dropped)
+    await othersToHear(this.#deps, dropped.definition, next)
     return this.#floorAfter(name, dropped, next)
   }
 

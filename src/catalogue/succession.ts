@@ -6,11 +6,16 @@
  *  1. The first write leaves the record `altering`, with the incarnation of the next life: from then on counters that
  *     were sealed refuse the old one, and snowflakes that look at the record use no more time of it.
  *  2. The floor of the next life is reckoned after that, and stands in the second write.
- *  3. Whoever reads an `altering` record completes it before anything else, so that a crash between the two writes
+ *  3. Between the two, where ids were in order per node and become strict, lies the time in which every node that
+ *     reaches the engine hears of the first and stops: no such node issues an id of the old life after one of the next.
+ *  4. Whoever reads an `altering` record completes it before anything else, so that a crash between the two writes
  *     holds up nobody; and only one of those who complete it succeeds.
  */
+import { type Clock, sleep, stayAlive } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
+import type { Timeline } from '../base/timeline.ts'
 import { boundMax, type Engine } from '../engine/engine.ts'
+import { isStrict } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
 import { floorAfter } from './incarnation.ts'
 import { newKey } from './permutation-key.ts'
@@ -32,17 +37,36 @@ export function altering(before: StoredGenerator, next: Definition): StoredGener
   return { ...before, state: 'altering', incarnation: before.incarnation + 1n, next }
 }
 
-/** Completes what `altering` began. Undefined: somebody else was faster. `nowUs`: Unix µs. */
+/** What the succession of one life by another takes from its process. */
+export type SuccessionDeps = { readonly engine: Engine; readonly clock: Clock; readonly timeline: Timeline }
+
+/** Completes what `altering` began. Undefined: another process was faster. */
 export async function completed(
-  engine: Engine,
+  deps: SuccessionDeps,
   name: string,
   { record, stored }: ReadGenerator,
-  nowUs: number,
 ): Promise<ReadGenerator | undefined> {
+  const { engine, timeline } = deps
   await seal(engine, name, stored)
-  const after = await successor(engine, name, stored, nowUs)
+  await othersToHear(deps, stored.definition, stored.next!)
+  const after = await successor(engine, name, stored, timeline.nowUs())
   const written = await engine.write(generatorKey(name), writeStored(after), record.version)
   return written && { record: written, stored: after }
+}
+
+/**
+ * Resolves once every node that reaches the engine has heard that a life is over, where the next must not issue before:
+ * nodes have ids in hand that lie below it, and go on with them until they hear.
+ */
+export async function othersToHear(
+  { engine, clock }: SuccessionDeps,
+  old: Definition,
+  next: Definition,
+): Promise<void> {
+  if (isStrict(old.kind) || !isStrict(next.kind) || engine.newsMs === 0) return
+  const alive = stayAlive()
+  await sleep(clock, engine.newsMs)
+  alive.cancel()
 }
 
 async function successor(

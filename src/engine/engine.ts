@@ -137,6 +137,12 @@ export interface Engine {
   readonly lastWriteUs: number | undefined
 
   /**
+   * Within this many ms after a change of a record was acknowledged, the watches of every process that reaches the
+   * engine have told of it; 0 where no other process is there. A process that is cut off, or stands still, hears later.
+   */
+  readonly newsMs: number
+
+  /**
    * Moves a counter's bound up durably, in one step, and returns the range that this opens:
    * `start = max(bound, floor)`, `bound = end = start + size`. An unknown counter starts at bound 0.
    * The version grows by one: two reservations whose versions follow one another had nobody in between. Size 0 gives

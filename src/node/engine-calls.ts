@@ -41,6 +41,7 @@ export class TimedEngine implements Engine {
   readonly location: string
   readonly legacyTable?: string
   readonly lastWriteUs: number | undefined
+  readonly newsMs: number
   readonly #engine: Engine
   readonly #clock: Clock
   readonly #onCall: (call: EngineCall) => void
@@ -51,6 +52,7 @@ export class TimedEngine implements Engine {
     this.location = engine.location
     if (engine.legacyTable !== undefined) this.legacyTable = engine.legacyTable
     this.lastWriteUs = engine.lastWriteUs
+    this.newsMs = engine.newsMs
     this.#engine = engine
     this.#clock = clock
     this.#onCall = onCall

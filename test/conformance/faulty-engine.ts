@@ -57,6 +57,7 @@ export class FaultyEngine implements Engine {
   readonly name: string
   readonly location: string
   readonly lastWriteUs: number | undefined
+  readonly newsMs: number
   /** Every call so far, as it came. */
   readonly calls: { readonly method: Method; readonly args: readonly unknown[] }[] = []
   readonly #engine: Engine
@@ -69,6 +70,7 @@ export class FaultyEngine implements Engine {
     this.name = engine.name
     this.location = engine.location
     this.lastWriteUs = engine.lastWriteUs
+    this.newsMs = engine.newsMs
   }
 
   /** The next call of `method` meets `fault`; several of these befall several calls, in this order. */

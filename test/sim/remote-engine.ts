@@ -43,6 +43,7 @@ export class RemoteEngine implements Engine {
   readonly name = 'remote'
   readonly location = 'remote:'
   readonly lastWriteUs = undefined
+  readonly newsMs = 0
   readonly #world: World
   readonly #machine: Machine
   readonly #engine: Engine

@@ -113,6 +113,8 @@ export class EtcdEngine implements Engine {
   readonly name = 'etcd'
   readonly location: string
   readonly lastWriteUs: number | undefined
+  /** Changes are pushed. */
+  readonly newsMs = 1000
   readonly #options: EngineOptions
   readonly #cluster: Cluster
   readonly #store: Store

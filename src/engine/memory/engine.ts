@@ -42,6 +42,7 @@ export class MemoryEngine implements Engine {
   readonly name = 'memory'
   readonly location = 'memory:'
   readonly lastWriteUs = undefined
+  readonly newsMs: number = 0
   readonly #store: MemoryStore
   readonly #watchers = new Set<Watcher>()
   #closed = false

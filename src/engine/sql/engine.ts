@@ -26,7 +26,7 @@ import type { CallOptions, Links } from './links.ts'
 import { Pulse } from './pulse.ts'
 import { Records } from './records.ts'
 import type { Dialect } from './statements.ts'
-import { type Changes, Watches } from './watches.ts'
+import { type Changes, newsMs, Watches } from './watches.ts'
 
 const advanceTries = 20
 
@@ -44,6 +44,7 @@ export class SqlEngine implements Engine {
   readonly name: string
   readonly location: string
   readonly lastWriteUs: number | undefined
+  readonly newsMs = newsMs
   readonly #options: EngineOptions
   readonly #dialect: Dialect
   readonly #links: Links

@@ -27,6 +27,8 @@ export type Changes = {
 type Watcher = { readonly prefix: string; readonly listener: (change: RecordChange) => void }
 
 const pollMs = 250
+/** A few polls, each with a statement that is not quick. See `Engine.newsMs`. */
+export const newsMs = 4 * pollMs
 
 /** See the invariants at the top of the file. */
 export class Watches {

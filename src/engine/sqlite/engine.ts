@@ -25,7 +25,7 @@ import { Calls } from './calls.ts'
 import { OwnerLock } from './owner-lock.ts'
 import { placeOf } from './place.ts'
 import type { Advanced, Reply, Request, WorkerInput } from './protocol.ts'
-import { Watches } from './watches.ts'
+import { newsMs, Watches } from './watches.ts'
 
 /**
  * Opens the store in a file, which is made when there is none, with its folder.
@@ -59,6 +59,7 @@ export class SqliteEngine implements Engine {
   readonly name = 'sqlite'
   readonly location: string
   readonly lastWriteUs: number | undefined
+  readonly newsMs = newsMs
   readonly #options: EngineOptions
   readonly #timeline: Timeline
   readonly #worker: Worker

@@ -15,6 +15,8 @@ import type { Advanced, Changes, Operation, RecordState, Removal, Value } from '
 type Watcher = { readonly prefix: string; readonly listener: (change: RecordChange) => void }
 
 const pollMs = 250
+/** A few polls, each behind a slow write. See `Engine.newsMs`. */
+export const newsMs = 4 * pollMs
 
 /** See the invariants at the top of the file. */
 export class Watches {

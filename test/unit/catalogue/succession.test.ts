@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
-import { DeafEngine, draw, startNode } from './node.ts'
+import { DeafEngine, draw, LateEngine, startNode, tryNext } from './node.ts'
 
 /** As `twitter`, with other fields below the same time: ids of one moment overlap. */
 const narrow = 'time:41,node:8,sequence:14;unit=ms;epoch=2010-11-04T01:42:54.657Z'
@@ -16,7 +16,52 @@ async function twoNodes() {
   return { store, clock, one, two }
 }
 
+/** A store whose watches poll: a change is heard of within a second. */
+class PolledEngine extends LateEngine {
+  override readonly newsMs = 1000
+}
+
 describe('an alteration', () => {
+  for (const way of ['altered', 'dropped and created'] as const) {
+    for (const [from, to] of [
+      ['segment', 'sequence'],
+      ['snowflake', 'sequence'],
+    ] as const) {
+      it(`to strict order is done once every node has stopped issuing: ${from}, ${way} as ${to}`, async () => {
+        const [store, clock] = [new MemoryStore(), new FakeClock()]
+        const reached = new PolledEngine(store)
+        const one = await startNode({ store, clock, reach: (other) => new PolledEngine(other) })
+        const two = await startNode({ store, clock, reach: () => reached })
+        await one.catalogue.create('g', { kind: from })
+        const old = await two.catalogue.open('g')
+        const ids = await draw(old)
+        reached.late = true
+        const become = async () => {
+          if (way === 'altered') return one.catalogue.alter('g', { kind: to })
+          await one.catalogue.drop('g')
+          return one.catalogue.create('g', { kind: to })
+        }
+        let done = false
+        const becoming = become().finally(() => {
+          done = true
+        })
+        await clock.pass(900)
+        // It has not heard yet, and has ids in hand.
+        ids.push(tryNext(old)!)
+        assert.equal(done, false)
+        reached.tell()
+        await clock.pass(200)
+        const strict = await becoming
+        assert.equal(tryNext(old), undefined)
+        ids.push(...(await draw(strict)), ...(await draw(await two.catalogue.open('g'))))
+        assert.deepEqual(
+          ids,
+          ids.toSorted((a, b) => Number(a - b)),
+        )
+      })
+    }
+  }
+
   it('of a layout starts above what a node has that claims its first time in that moment', async () => {
     const { clock, one, two } = await twoNodes()
     await one.catalogue.create('event', { kind: 'snowflake' })

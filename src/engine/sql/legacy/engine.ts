@@ -65,6 +65,10 @@ export class LegacyEngine implements Engine {
     return this.#inner.lastWriteUs
   }
 
+  get newsMs(): number {
+    return this.#inner.newsMs
+  }
+
   async reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
     const key = rowOf(counter)
     if (key === undefined) return this.#inner.reserve(counter, request)
