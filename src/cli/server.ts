@@ -126,6 +126,8 @@ function httpOptions(node: FahaoNode, log: Logger): Omit<HttpServerOptions, 'hos
       headerMaxBytes: config.httpHeaderMaxBytes,
       requestTimeoutMs: config.httpRequestTimeoutMs,
       connectionsMax: config.httpConnectionsMax,
+      unreadTimeoutMs: config.httpUnreadTimeoutMs,
+      unreadTotalBytesMax: config.httpUnreadTotalMaxBytes,
     },
     seriesMax: config.metricsSeriesMax,
     traffic: noTraffic(),

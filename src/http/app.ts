@@ -1,8 +1,10 @@
 /** The HTTP side of a node as a Fastify app: everything but the socket. */
 import { createServer, type ServerOptions } from 'node:http'
 import fastify, { type FastifyInstance } from 'fastify'
+import { type Clock, systemClock } from '../base/clock.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { FahaoNode } from '../node/node.ts'
+import { Backlog } from './backlog.ts'
 import { makeGuard } from './browser-safety.ts'
 import { answerFailuresAsSpring, mountCompatApis } from './compat/mount.ts'
 import { docsOperation } from './console/docs-page.ts'
@@ -19,7 +21,7 @@ import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
 import { countTraffic, type HttpTraffic, noTraffic } from './traffic.ts'
-import { answerUnreadable } from './unreadable.ts'
+import { answerLate, answerUnreadable, isLate } from './unreadable.ts'
 
 /** Limits of the HTTP side. */
 export type HttpLimits = {
@@ -31,6 +33,10 @@ export type HttpLimits = {
   readonly requestTimeoutMs: number
   /** Connections at a time; those beyond are closed at once. */
   readonly connectionsMax: number
+  /** How long a client may leave an answer unread before it is dropped. */
+  readonly unreadTimeoutMs: number
+  /** What is held for clients that do not read, all together, in bytes; beyond it one of them is dropped. */
+  readonly unreadTotalBytesMax: number
 }
 
 /** The limits unless told otherwise. */
@@ -39,6 +45,8 @@ export const defaultLimits: HttpLimits = Object.freeze({
   headerMaxBytes: 16_384,
   requestTimeoutMs: 10_000,
   connectionsMax: 10_000,
+  unreadTimeoutMs: 30_000,
+  unreadTotalBytesMax: 268_435_456,
 })
 
 /** What the HTTP side is made of. */
@@ -60,6 +68,7 @@ export type HttpOptions = {
   readonly compatOnly?: boolean
   /** Where to count; servers that are given the same are counted as one. */
   readonly traffic?: HttpTraffic
+  readonly clock?: Clock
 }
 
 /** Longest name, each of its bytes percent-encoded. */
@@ -67,14 +76,17 @@ const parameterCharactersMax = 3 * 256
 
 /** Builds the app. It listens nowhere: `startHttpServer` does, and tests call `inject`. */
 export function buildHttpApp(options: HttpOptions): FastifyInstance {
-  const { node, log } = options
+  const { node, log, clock = systemClock } = options
   const limits = { ...defaultLimits, ...options.limits }
+  const backlog = new Backlog(limits, clock, answerLate)
   const app = fastify({
     bodyLimit: limits.bodyMaxBytes,
     routerOptions: { maxParamLength: parameterCharactersMax },
     return503OnClosing: false,
-    clientErrorHandler: answerUnreadable,
-    serverFactory: (handler) => createServer(serverOptions(limits), handler),
+    clientErrorHandler: (error, socket) => {
+      if (!isLate(error) || !backlog.excuses(socket)) answerUnreadable(error, socket)
+    },
+    serverFactory: (handler) => createServer(serverOptions(limits, backlog), backlog.inTurn(handler)),
     frameworkErrors: (error, request, reply) => sendProblem(error, request, reply, log),
   })
   const guard = makeGuard(options.host, options.names)
@@ -145,8 +157,9 @@ function readJsonOnly(app: FastifyInstance): void {
   })
 }
 
-function serverOptions(limits: HttpLimits): ServerOptions {
+function serverOptions(limits: HttpLimits, backlog: Backlog): ServerOptions {
   return {
+    ServerResponse: backlog.responses(),
     maxHeaderSize: limits.headerMaxBytes,
     requestTimeout: limits.requestTimeoutMs,
     headersTimeout: limits.requestTimeoutMs,

@@ -19,7 +19,6 @@ export type HttpServerOptions = HttpOptions & {
   readonly port: number
   /** The setting that chose the address, for messages. Default: http. */
   readonly setting?: string
-  readonly clock?: Clock
 }
 
 /** A running HTTP server. */

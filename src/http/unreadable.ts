@@ -2,6 +2,18 @@
 import type { Socket } from 'node:net'
 import { HttpRefusal, problemOf, problemType } from './problem.ts'
 
+const lateCode = 'ERR_HTTP_REQUEST_TIMEOUT'
+
+/** Whether this is about a request that took too long to arrive. */
+export function isLate({ code }: NodeJS.ErrnoException): boolean {
+  return code === lateCode
+}
+
+/** Answers a request that took too long to arrive. */
+export function answerLate(socket: Socket): void {
+  answerUnreadable(Object.assign(new Error('late'), { code: lateCode }), socket)
+}
+
 /** Answers what Node cannot read as HTTP, as far as there is anybody to read it. */
 export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
@@ -16,11 +28,12 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-function refusalOf({ code }: NodeJS.ErrnoException): HttpRefusal {
+function refusalOf(error: NodeJS.ErrnoException): HttpRefusal {
+  const { code } = error
   if (code === 'HPE_HEADER_OVERFLOW') {
     return new HttpRefusal(431, 'the headers are larger than http-header-max; send less')
   }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+  if (isLate(error)) {
     return new HttpRefusal(408, 'the request took longer than http-request-timeout to arrive')
   }
   return new HttpRefusal(400, 'this is no HTTP; Redis clients have a port of their own')

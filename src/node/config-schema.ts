@@ -205,6 +205,18 @@ export const settingsSchema = z.object({
     '10s',
     'how long a client may take to send a request',
   ),
+  httpUnreadTimeoutMs: setting(
+    'HTTP',
+    duration('1s', '1h'),
+    '30s',
+    'how long a client may leave an answer unread before it is dropped',
+  ),
+  httpUnreadTotalMaxBytes: setting(
+    'HTTP',
+    size('1MiB', '64GiB'),
+    '256MiB',
+    'what is held for clients that do not read their answers, all together; above this one of them is dropped',
+  ),
   compat: setting(
     'HTTP',
     compatApis,

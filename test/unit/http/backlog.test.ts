@@ -1,0 +1,182 @@
+/** Clients that pipeline requests over HTTP and do not read the answers, or read them slowly. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { describe, type TestContext, test } from 'node:test'
+import type { HttpLimits } from '../../../src/http/app.ts'
+import { startHttpServer } from '../../../src/http/server.ts'
+import { noTraffic } from '../../../src/http/traffic.ts'
+import { fakeNode } from './fake-node.ts'
+
+const batch = 100_000
+const batches = 20
+
+async function serve(t: TestContext, limits: Partial<HttpLimits> = {}) {
+  const traffic = noTraffic()
+  const fake = fakeNode()
+  const node = { ...fake, server: { ...fake.server, countMax: batch } }
+  const order = node.catalogue.add('order', { kind: 'sequence' })
+  const server = await startHttpServer({ node, host: '127.0.0.1', port: 0, limits, traffic })
+  t.after(() => server.close(0))
+  const open = (): Socket => {
+    const socket = connect(server.port, '127.0.0.1')
+    socket.on('error', () => {})
+    t.after(() => socket.destroy())
+    return socket
+  }
+  const next = async (): Promise<string> => {
+    const url = `http://127.0.0.1:${server.port}/v1/generators/order/next`
+    const { ids } = (await (await fetch(url, { method: 'POST' })).json()) as { ids: [string] }
+    return ids[0]
+  }
+  return { order, open, next, traffic }
+}
+
+function post(count: number, name = 'order'): string {
+  return `POST /v1/generators/${name}/next?count=${count} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n`
+}
+
+/** Resolves when `value` has stayed the same for a while. */
+async function settled(value: () => number): Promise<number> {
+  for (let before = value(); ; before = value()) {
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    if (value() === before) return before
+  }
+}
+
+/** The ids of the answers, in order, until there are `wanted`. */
+async function readIds(socket: Socket, wanted: number): Promise<string[]> {
+  const ids: string[] = []
+  let text = ''
+  for await (const piece of socket.iterator({ destroyOnReturn: false })) {
+    text += (piece as Buffer).toString('latin1')
+    let end = 0
+    for (const match of text.matchAll(/"(\d+)"/g)) {
+      ids.push(match[1]!)
+      end = match.index + match[0].length
+    }
+    text = text.slice(end)
+    if (ids.length >= wanted) break
+  }
+  return ids
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('clients that do not read', () => {
+  test('have one request each carried out beyond what the kernel holds, and others are answered', async (t) => {
+    const { order, open, next } = await serve(t)
+    const clients = Array.from({ length: 4 }, open)
+    for (const client of clients) client.pause().write(post(batch).repeat(batches))
+    const issued = await settled(() => order.issued)
+    assert.ok(issued < (clients.length * batches * batch) / 2, `${issued} ids were issued`)
+    assert.equal(await next(), String(issued + 1))
+  })
+
+  test('are dropped when they go on like that', async (t) => {
+    const { order, open, next, traffic } = await serve(t, { unreadTimeoutMs: 100 })
+    const client = open()
+    client.pause().write(post(batch).repeat(batches))
+    while (order.issued === 0) await turn()
+    while (traffic.connections > 0) await turn()
+    assert.ok(order.issued < (batches * batch) / 2)
+    assert.equal(await next(), String(order.issued))
+  })
+
+  test('are dropped when all of them together hold too much: first the one that has waited longest', async (t) => {
+    const { order, open, next, traffic } = await serve(t, { unreadTotalBytesMax: 2_000_000 })
+    const first = open()
+    first.pause().write(post(batch).repeat(batches))
+    await settled(() => order.issued)
+    assert.equal(traffic.connections, 1)
+    const second = open()
+    second.pause().write(post(batch).repeat(batches))
+    await settled(() => order.issued)
+    assert.equal(traffic.connections, 1)
+    const issued = order.issued
+    const [firstIds, secondIds] = [readIds(first, batches * batch), readIds(second, batches * batch)]
+    assert.equal((await secondIds).length, batches * batch)
+    assert.ok((await firstIds.catch(() => [])).length < (batches * batch) / 2)
+    assert.ok(order.issued > issued)
+    assert.equal(await next(), String(order.issued))
+  })
+
+  test('cannot make the server keep more requests than it has read at once', async (t) => {
+    const { order, open } = await serve(t)
+    order.dry = true
+    const client = open()
+    let sent = 0
+    const write = () => {
+      while (client.write(post(1).repeat(500))) sent += 500
+    }
+    client.on('drain', write)
+    write()
+    await settled(() => client.bytesWritten - client.writableLength)
+    // The kernel holds some megabytes; the rest stays with the client.
+    assert.ok(client.writableLength > 0, `${sent} requests were taken`)
+    assert.equal(order.stats().waiting, 1)
+  })
+})
+
+describe('a client that pipelines', () => {
+  test('and reads slowly gets every answer, in order', async (t) => {
+    const { order, open } = await serve(t)
+    const client = open().pause()
+    const count = 20_000
+    const requests = 40
+    client.write(post(count).repeat(requests))
+    await settled(() => order.issued)
+    assert.ok(order.issued < count * requests)
+    const ids = await readIds(client, count * requests)
+    assert.equal(
+      ids.findIndex((id, index) => id !== String(index + 1)),
+      -1,
+    )
+  })
+
+  test('more requests than fit into one chunk gets all its answers', async (t) => {
+    const { open } = await serve(t)
+    const client = open()
+    client.write(post(1).repeat(5000))
+    assert.equal((await readIds(client, 5000)).at(-1), '5000')
+  })
+
+  test('and closes its connection has no more of its requests carried out', async (t) => {
+    const { order, open, next } = await serve(t)
+    order.dry = true
+    const client = open()
+    client.write(post(1).repeat(10))
+    while (order.stats().waiting === 0) await turn()
+    client.destroy()
+    while (order.aborted === 0) await turn()
+    order.wet()
+    assert.equal(await next(), '1')
+  })
+
+  test('has the time for a request that was cut in two begin anew when the answers before it are read', async (t) => {
+    const { order, open } = await serve(t, { requestTimeoutMs: 200 })
+    order.dry = true
+    const client = open()
+    client.write(post(1).repeat(2) + post(1).slice(0, 40))
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    order.wet()
+    assert.deepEqual(await readIds(client, 2), ['1', '2'])
+    client.write(post(1).slice(40))
+    assert.deepEqual(await readIds(client, 1), ['3'])
+  })
+
+  test('is told when the rest of such a request does not come', async (t) => {
+    const { order, open } = await serve(t, { requestTimeoutMs: 200 })
+    order.dry = true
+    const client = open().setEncoding('latin1')
+    let text = ''
+    client.on('data', (piece) => {
+      text += piece
+    })
+    client.write(post(1).repeat(2) + post(1).slice(0, 40))
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    order.wet()
+    await once(client, 'close')
+    assert.deepEqual(text.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 408'])
+  })
+})
