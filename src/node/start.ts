@@ -25,6 +25,10 @@ import { proposeWorkerId, thisMachine } from './worker-id.ts'
 export type NodeDeps = {
   readonly clock?: Clock
   readonly random?: Random
+  /** Opens the engine; default: the one that the configured URL names. */
+  readonly open?: typeof openEngine
+  /** 40 hexadecimal digits, new at each call. */
+  readonly newId?: () => string
   /** Told what a log should say. */
   readonly onEvent?: (event: NodeEvent) => void
 }
@@ -33,11 +37,12 @@ export type NodeDeps = {
 export async function startNode(config: Config, deps: NodeDeps = {}): Promise<FahaoNode> {
   const clock = deps.clock ?? systemClock
   const random = deps.random ?? systemRandom
+  const newId = deps.newId ?? (() => randomHex(20))
   const onEvent = deps.onEvent ?? (() => {})
   const fixedId = proposeWorkerId(config.workerId, thisMachine())
   const failover = new Failover({ clock, random, gap: config.failoverGap, onEvent })
   const listeners: ((call: EngineCall) => void)[] = []
-  const opened = await openEngine(config.engine, {
+  const opened = await (deps.open ?? openEngine)(config.engine, {
     clock,
     callTimeoutMs: config.callTimeoutMs,
     unsafe: config.unsafeEngine,
@@ -55,7 +60,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       lastWriteUs: engine.lastWriteUs,
       onStep: (step) => onEvent(stepEvent(step)),
     })
-    const runId = randomHex(20)
+    const runId = newId()
     const worker = new Worker({
       engine,
       timeline,
@@ -65,7 +70,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       holder: `${hostname()}:${process.pid}`,
       onEvent: (message, level) => onEvent({ level, message }),
     })
-    const membership = await Membership.of({ config, engine, clock, newNodeId: () => randomHex(20), onEvent })
+    const membership = await Membership.of({ config, engine, clock, newNodeId: newId, onEvent })
     const { nodeIndex } = config
     const catalogue = await EngineCatalogue.open({
       engine,

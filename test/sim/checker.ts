@@ -1,186 +1,242 @@
 /**
- * Judges a simulation by what must hold whatever happens. Knows true time and the inside of the engine, and nothing of
- * the cluster's code.
+ * Judges a simulation by what clients and operators were told, and when. Knows nothing else: no clock but the true one,
+ * no record, no counter.
+ *
+ *  1. No id of a generator is in two replies, whatever its kinds and incarnations were.
+ *  2. While a generator is strict, an id that was asked for after a reply had come is larger than all in that reply. It
+ *     is strict from the moment on at which an operator was told so, until another one may have changed that.
+ *  3. The node on which a generator was changed issues above all that anybody had been told before it was asked to.
+ *  4. What is asked for in one range comes in one range.
  */
-import assert from 'node:assert/strict'
-import { type Leadership, type NodeRecord, shardKey } from '../../src/cluster/records.ts'
-import type { MemoryStore } from '../../src/engine/memory/engine.ts'
-import { counterOf } from './issuer.ts'
-import type { Machine } from './machine.ts'
+import { AssertionError } from 'node:assert/strict'
+import { type Run, two32 } from '../../src/ids/run.ts'
+import type { Kind } from '../../src/issuing/issuer.ts'
+import type { Now } from './program.ts'
 import type { World } from './world.ts'
 
-type Newest = { id: bigint; fence: bigint; atUs: number; machine: string }
-type Reply = { readonly sentUs: number; readonly receivedUs: number; readonly id: bigint }
+/** One reply to a client. */
+export type Reply = {
+  readonly sentUs: number
+  readonly by: string
+  readonly runs: readonly Run[]
+  readonly count: number
+  readonly contiguous: boolean
+  /** By a machine that had been paused and could not know: nothing is expected of its order. */
+  readonly isUnaware: boolean
+}
+
+/** What an operator has asked for, until it is told what became of it. */
+export type Change = {
+  readonly sentUs: number
+  readonly before: Kind | undefined
+  readonly strictly: boolean
+}
+
+/** What is known of one generator. */
+type Known = {
+  readonly ids: Set<number | bigint>
+  /** When replies had come, and the largest id that had been received by then. */
+  received: number[]
+  largest: bigint[]
+  /** Since when it is strict. */
+  strictUs: number | undefined
+  /** Its kind, as operators were told; undefined: not known, or there is none. */
+  kind: Kind | undefined
+  /** The life in which operators have seen it last. */
+  incarnation: bigint
+  /** Changes that are under way. */
+  changes: number
+  /** A change has been sent of which nobody knows what has become. */
+  isUnclear: boolean
+  /** Where it was changed last: by which node, when it was done, and above what its ids are. */
+  since: { readonly by: string; readonly doneUs: number; readonly above: bigint } | undefined
+}
 
 /** See the top of the file. */
 export class Checker {
-  issued = 0
-  answered = 0
-  /** Leaders that changed in all, and those refused because a newer one had been there. */
-  changes = 0
-  /** Longest time in which a shard's generators issued nothing although nothing was wrong, in ms. */
-  longestGapMs = 0
-  /** The first thing found wrong. Kept, not thrown: whoever is judged might catch it. */
+  /** Ids that clients were given. */
+  ids = 0
+  replies = 0
+  /** The first thing found wrong. Kept, not thrown: whatever is judged might catch it. */
   wrong: Error | undefined
+  /** The generator that it is about. */
+  suspect: string | undefined
   readonly #world: World
-  readonly #store: MemoryStore
-  readonly #leaseTtlMs: number
-  readonly #shardOf: (generator: string) => number
-  readonly #newest = new Map<string, Newest>()
-  readonly #replies = new Map<string, Reply[]>()
-  readonly #leaderships = new Map<string, Leadership>()
-  readonly #fences = new Map<string, bigint>()
-  /** Node ids of each machine's program, as they wrote them. */
-  readonly #machineOf = new Map<string, string>()
-  /** When each node's record was last renewed, in true µs. */
-  readonly renewedUs = new Map<string, number>()
-  /** Whether nothing happens now but hand-overs. */
-  onlyPlanned = false
-  #calmSinceUs: number | undefined
+  readonly #known = new Map<string, Known>()
 
-  constructor(world: World, store: MemoryStore, leaseTtlMs: number, shardOf: (generator: string) => number) {
-    this.#leaseTtlMs = leaseTtlMs
-    this.#shardOf = shardOf
+  constructor(world: World) {
     this.#world = world
-    this.#store = store
   }
 
-  /** An id is issued just now. */
-  issue(machine: Machine, generator: string, id: bigint, fence: bigint): void {
-    this.issued++
-    const bound = this.#store.counters.get(counterOf(generator))?.bound ?? 0n
-    const before = this.#newest.get(generator)
-    // Called for every id: the sentences are made only when they are needed.
-    if (machine.isStopped) this.#fail(`${machine.name} issued ${id} of ${generator} while it was stopped`)
-    if (id >= bound) this.#fail(`${machine.name} issued ${id} of ${generator}, whose bound is ${bound}`)
-    const epoch = this.#epochOf(generator)
-    if (BigInt(epoch) !== fence)
-      this.#fail(
-        `${machine.name} issued ${id} of ${generator} with fence ${fence} while the record says ${epoch}`,
-      )
-    if (before !== undefined && (fence < before.fence || id <= before.id)) {
-      const what = fence < before.fence ? 'two leaders at once' : 'out of order, or twice'
-      this.#fail(
-        `${what}: ${machine.name} issued ${id} of ${generator} with fence ${fence} ${this.#world.nowUs - before.atUs} µs after ${before.machine} ${before.id} with fence ${before.fence}`,
-      )
-    }
-    if (this.#calmSinceUs !== undefined) this.#gap(generator)
-    this.#newest.set(generator, { id, fence, atUs: this.#world.nowUs, machine: machine.name })
+  /** The generator is strict and always was. */
+  strict(generator: string): void {
+    this.#of(generator).strictUs = 0
   }
 
-  /** A client has its id. */
-  reply(generator: string, sentUs: number, receivedUs: number, id: bigint): void {
-    this.answered++
-    const replies = this.#replies.get(generator) ?? []
-    replies.push({ sentUs, receivedUs, id })
-    this.#replies.set(generator, replies)
-  }
-
-  /** The engine has carried out a write. */
-  witness(machine: Machine, method: string, args: readonly unknown[]): void {
-    if (method === 'reserve') return this.#reserved(args[0] as string, args[1] as { fence?: bigint })
-    const [key, value] = args as [string, string]
-    if (method !== 'write') return
-    if (key.startsWith('cluster/nodes/')) this.#node(machine, JSON.parse(value) as NodeRecord)
-    if (key.startsWith('cluster/shards/')) this.#shard(machine, key, JSON.parse(value) as Leadership)
-  }
-
-  /** Whether nothing is wrong now. */
-  get isCalm(): boolean {
-    return this.#calmSinceUs !== undefined
-  }
-
-  /** Nothing is wrong from now on; by then every generator must have issued again. */
-  calm(): void {
-    this.#calmSinceUs = this.#world.nowUs
-  }
-
-  /** Something is about to go wrong. Every generator must have issued lately. */
-  trouble(generators: readonly string[]): void {
-    if (this.#calmSinceUs !== undefined) for (const generator of generators) this.#gap(generator)
-    this.#calmSinceUs = undefined
-  }
-
-  /** At the end: acknowledged ids are distinct, and each is larger than those whose reply came before it was asked for. */
-  finish(): void {
-    for (const [generator, replies] of this.#replies) {
-      assert.equal(new Set(replies.map(({ id }) => id)).size, replies.length, `${generator} repeats an id`)
-      const byReceipt = replies.toSorted((a, b) => a.receivedUs - b.receivedUs)
-      let largest = -1n
-      let at = 0
-      for (const { sentUs, id } of replies.toSorted((a, b) => a.sentUs - b.sentUs)) {
-        for (; byReceipt[at]!.receivedUs < sentUs; at++)
-          if (byReceipt[at]!.id > largest) largest = byReceipt[at]!.id
-        assert.ok(id > largest, `${generator}: ${id} was asked for after the reply ${largest} had come`)
+  /** A client has its ids, just now. */
+  reply(generator: string, reply: Reply): void {
+    const known = this.#of(generator)
+    const { runs, contiguous, count } = reply
+    this.replies++
+    if (contiguous && !isRange(runs, count))
+      this.#fail(generator, `a range of ${count} came as ${text(runs)}`)
+    const least = this.#least(known, reply)
+    let largest = known.largest.at(-1) ?? -1n
+    for (const run of runs) {
+      for (let at = 0; at < run.count; at++) {
+        const id = keyOf(run, at)
+        if (known.ids.has(id)) this.#fail(generator, `${run.at(at)} was issued twice, now by ${reply.by}`)
+        known.ids.add(id)
+        this.ids++
       }
+      const first = run.first
+      if (first <= least) this.#fail(generator, this.#disorder(first, least, reply))
+      const last = run.at(run.count - 1)
+      if (last > largest) largest = last
     }
+    this.#receive(known, largest)
   }
 
-  /** Whether the record of the generator's shard names this node. */
-  isLedBy(generator: string, node: string): boolean {
-    const stored = this.#store.records.get(shardKey(this.#shardOf(generator)))
-    return stored !== undefined && (JSON.parse(stored.value) as Leadership).holder === node
+  /** An operator asks for something that may change the generator's kind or incarnation. */
+  change(generator: string, kinds: { readonly strictly: boolean }): Change {
+    const known = this.#of(generator)
+    known.changes++
+    known.since = undefined
+    const strictly = kinds.strictly && known.strictUs !== undefined
+    if (!strictly) known.strictUs = undefined
+    return { sentUs: this.#world.nowUs, before: known.kind, strictly }
   }
 
-  /** A node has redirected a request elsewhere which came when its shard was that node's already. */
-  sentAway({ name }: Machine, generator: string, to: string): void {
-    // News that set out slowly before all was well still come late.
-    const calmUs = this.#world.nowUs - (this.#calmSinceUs ?? this.#world.nowUs)
-    if (calmUs > 2_000_000 || this.onlyPlanned)
-      this.#fail(`${name} sent a request for ${generator}, which it was to lead, to ${to}`)
-  }
-
-  /** Epoch in the record of the generator's shard at this moment. */
-  #epochOf(generator: string): number {
-    const stored = this.#store.records.get(shardKey(this.#shardOf(generator)))
-    return stored === undefined ? 0 : (JSON.parse(stored.value) as Leadership).epoch
-  }
-
-  #fail(message: string): void {
-    this.wrong ??= new assert.AssertionError({ message })
-  }
-
-  #gap(generator: string): void {
-    const sinceUs = Math.max(this.#calmSinceUs!, this.#newest.get(generator)?.atUs ?? 0)
-    const gapMs = (this.#world.nowUs - sinceUs) / 1000
-    if (gapMs > this.longestGapMs) this.longestGapMs = gapMs
-  }
-
-  #reserved(counter: string, { fence = 0n }: { fence?: bigint }): void {
-    const before = this.#fences.get(counter) ?? 0n
-    assert.ok(
-      fence >= before,
-      `a reserve of ${counter} with fence ${fence} was let in after one with ${before}`,
-    )
-    this.#fences.set(counter, fence)
-  }
-
-  #node(machine: Machine, { id, deadBy }: NodeRecord): void {
-    if (deadBy !== undefined) {
-      const silentMs = (this.#world.nowUs - this.renewedUs.get(id)!) / 1000
-      if (silentMs < this.#leaseTtlMs)
-        this.#fail(`${machine.name} declared ${id} dead ${silentMs} ms after it was renewed`)
+  /**
+   * The operator is told what became of it: `by` this node, the generator is of this `kind` now, undefined: dropped.
+   * 'refused': nothing has changed. 'unclear': anything.
+   */
+  changed(generator: string, change: Change, by: string, done: Now | 'refused' | 'unclear'): void {
+    const known = this.#of(generator)
+    known.changes--
+    if (done === 'refused') {
+      if (isStrict(change.before) && !known.isUnclear && known.changes === 0)
+        known.strictUs ??= this.#world.nowUs
       return
     }
-    const owner = this.#machineOf.get(id) ?? machine.name
-    if (owner !== machine.name) this.#fail(`${machine.name} renewed the record of ${owner}`)
-    this.#machineOf.set(id, owner)
-    // Sent by one that was killed since, and late: its lease begins now, and so does the calm.
-    if (machine.isStopped && this.isCalm) this.calm()
-    this.renewedUs.set(id, this.#world.nowUs)
+    if (done === 'unclear') {
+      known.isUnclear ||= !change.strictly
+      known.kind = undefined
+      return
+    }
+    const isRenewed = done.incarnation > known.incarnation
+    known.kind = done.kind
+    known.incarnation = done.incarnation
+    if (known.changes > 0 || known.isUnclear) return
+    if (isStrict(done.kind)) known.strictUs ??= this.#world.nowUs
+    const above = this.#largestBefore(known, change.sentUs)
+    // Worker ids keep snowflakes of one layout apart, whichever incarnation issues them.
+    if (isRenewed && (change.before !== 'snowflake' || done.kind !== 'snowflake'))
+      known.since = { by, doneUs: this.#world.nowUs, above }
   }
 
-  #shard(machine: Machine, key: string, next: Leadership): void {
-    const before = this.#leaderships.get(key)
-    this.#leaderships.set(key, next)
-    if (before === undefined || (before.holder === next.holder && before.epoch === next.epoch)) return
-    this.changes++
-    const what = `${key} from ${JSON.stringify(before)} to ${JSON.stringify(next)} by ${machine.name}`
-    if (next.epoch < before.epoch || (next.epoch === before.epoch && next.holder !== ''))
-      this.#fail(`the epoch did not grow: ${what}`)
-    if (before.holder === '' || this.#machineOf.get(before.holder) === machine.name) return
-    const stored = this.#store.records.get(`cluster/nodes/${before.holder}`)
-    const record = stored && (JSON.parse(stored.value) as NodeRecord)
-    if (record !== undefined && record.deadBy === undefined) this.#fail(`taken from the living: ${what}`)
+  /** All is well for long enough that nothing is on its way any more, and the generator is found to be of this kind. */
+  found(generator: string, { kind, incarnation }: Now): void {
+    const known = this.#of(generator)
+    if (known.changes > 0) return
+    known.isUnclear = false
+    known.kind = kind
+    known.incarnation = incarnation
+    known.strictUs = isStrict(kind) ? (known.strictUs ?? this.#world.nowUs) : undefined
   }
+
+  /** The largest id that anybody was given, or that it was moved to. */
+  largest(generator: string): bigint {
+    return this.#of(generator).largest.at(-1) ?? 0n
+  }
+
+  /** An operator was told that the next id is above this one, which was issued or will never be. */
+  moved(generator: string, newest: bigint): void {
+    const known = this.#of(generator)
+    if (known.strictUs === undefined) return
+    const largest = known.largest.at(-1) ?? -1n
+    this.#receive(known, newest > largest ? newest : largest)
+  }
+
+  /** The store has forgotten a change of the generator: its ids are still distinct, and that is all. */
+  forgot(generator: string): void {
+    const known = this.#of(generator)
+    known.strictUs = undefined
+    known.since = undefined
+    known.kind = undefined
+    known.isUnclear = true
+    known.received = []
+    known.largest = []
+  }
+
+  #of(generator: string): Known {
+    const known = this.#known.get(generator)
+    if (known !== undefined) return known
+    const fresh: Known = {
+      ids: new Set(),
+      received: [],
+      largest: [],
+      strictUs: undefined,
+      kind: undefined,
+      incarnation: 0n,
+      changes: 0,
+      isUnclear: false,
+      since: undefined,
+    }
+    this.#known.set(generator, fresh)
+    return fresh
+  }
+
+  /** What all ids of this reply must be larger than. */
+  #least(known: Known, { sentUs, by, isUnaware }: Reply): bigint {
+    const { strictUs, since } = known
+    if (isUnaware) return -1n
+    if (strictUs !== undefined && sentUs >= strictUs) return this.#largestBefore(known, sentUs)
+    return since !== undefined && since.by === by && sentUs >= since.doneUs ? since.above : -1n
+  }
+
+  /** The largest id that somebody had been given before this moment. */
+  #largestBefore({ received, largest }: Known, us: number): bigint {
+    let from = 0
+    let to = received.length
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if (received[middle]! < us) from = middle + 1
+      else to = middle
+    }
+    return from === 0 ? -1n : largest[from - 1]!
+  }
+
+  #receive({ received, largest }: Known, id: bigint): void {
+    received.push(this.#world.nowUs)
+    largest.push(id)
+  }
+
+  #disorder(id: bigint, least: bigint, { by, sentUs }: Reply): string {
+    return `${by} issued ${id}, asked for at ${(sentUs / 1000).toFixed(1)} ms, after ${least} had been received`
+  }
+
+  #fail(generator: string, what: string): void {
+    if (this.wrong !== undefined) return
+    this.suspect = generator
+    this.wrong = new AssertionError({ message: `${generator}: ${what}` })
+  }
+}
+
+function isStrict(kind: Kind | undefined): boolean {
+  return kind === 'sequence' || kind === 'timestamp'
+}
+
+function isRange(runs: readonly Run[], count: number): boolean {
+  const [run, ...more] = runs
+  return run !== undefined && more.length === 0 && run.count === count && (count === 1 || run.stride === 1)
+}
+
+/** An id as a number where that is exact: sets of those are faster. */
+function keyOf(run: Run, at: number): number | bigint {
+  return run.hi < 0x10_0000 ? run.hi * two32 + run.lo + at * run.stride : run.at(at)
+}
+
+function text(runs: readonly Run[]): string {
+  return runs.map((run) => `${run.first} to ${run.at(run.count - 1)}`).join(', ')
 }

@@ -3,35 +3,50 @@
  *
  * Stopped (SIGSTOP): its clocks go on, nothing reaches the program until it goes on; then all of it does, in any order.
  * Suspended: the same, and its monotonic clock stands still meanwhile; its wall clock does not.
+ * Paused (a virtual machine): the same, and both of its clocks stand still.
  */
 import type { Clock, Timer } from '../../src/base/clock.ts'
 import type { World } from './world.ts'
 
+/** How a machine does not run. */
+export type Standstill = 'stopped' | 'suspended' | 'paused'
+
+/** How far clocks of machines run apart. */
+export type Clocks = {
+  /** Monotonic clocks: a machine's runs too slow or too fast by this fraction at most. */
+  readonly driftMax: number
+  /** Wall clocks: a machine's is off by this at most, in ms. */
+  readonly skewMaxMs: number
+}
+
 /** See the top of the file. */
 export class Machine implements Clock {
   readonly name: string
+  /** Whether it has been paused, and no renewal was answered since: it cannot know that others may have taken over. */
+  isUnaware = false
   readonly #world: World
   /** Monotonic µs per true µs. */
   readonly #rate: number
   readonly #monoStartUs: number
   #wallOffsetUs: number
   #lostUs = 0
-  #suspendedAtUs: number | undefined
-  #stopped = false
+  #standstill: { readonly how: Standstill; readonly sinceUs: number } | undefined
   #gone = false
   #inbox: (() => void)[] = []
 
-  constructor(world: World, name: string, driftMax: number) {
+  constructor(world: World, name: string, { driftMax, skewMaxMs }: Clocks) {
     this.#world = world
     this.name = name
-    this.#rate = world.between(1 - driftMax, 1 + driftMax)
+    const most = world.chance(0.5)
+    this.#rate = most ? world.pick([1 - driftMax, 1 + driftMax]) : world.between(1 - driftMax, 1 + driftMax)
     this.#monoStartUs = world.between(0, 1e9)
-    this.#wallOffsetUs = 1.78e15 + world.between(-1e9, 1e9)
+    this.#wallOffsetUs = 1.78e15 + world.between(-1, 1) * skewMaxMs * 1000
   }
 
   monoUs(): number {
-    const trueUs = (this.#suspendedAtUs ?? this.#world.nowUs) - this.#lostUs
-    return this.#monoStartUs + trueUs * this.#rate
+    const { how, sinceUs } = this.#standstill ?? {}
+    const isStill = sinceUs !== undefined && how !== 'stopped'
+    return this.#monoStartUs + ((isStill ? sinceUs : this.#world.nowUs) - this.#lostUs) * this.#rate
   }
 
   wallUs(): number {
@@ -41,19 +56,18 @@ export class Machine implements Clock {
   timer(delayMs: number, callback: () => void): Timer {
     let cancelled = false
     const dueUs = this.monoUs() + delayMs * 1000
-    const wait = () => {
-      const leftUs = dueUs - this.monoUs()
-      // What is lost to a suspension is made up for afterwards.
-      this.#world.after(Math.max(leftUs / this.#rate, 0), () => {
-        if (cancelled) return false
-        this.reach(() => {
-          if (cancelled) return
-          if (this.monoUs() >= dueUs - 1) callback()
-          else wait()
-        })
-        return true
-      })
+    const reached = () => {
+      if (cancelled) return
+      // What is lost to a standstill is made up for afterwards.
+      if (this.monoUs() >= dueUs - 1) callback()
+      else wait()
     }
+    const due = () => {
+      if (cancelled || this.#gone) return false
+      this.reach(reached)
+      return true
+    }
+    const wait = () => this.#world.after(Math.max((dueUs - this.monoUs()) / this.#rate, 0), due)
     wait()
     return {
       cancel: () => {
@@ -65,26 +79,30 @@ export class Machine implements Clock {
   /** Runs something in this machine's program, now or when it goes on; never if it is gone. */
   reach(run: () => void): void {
     if (this.#gone) return
-    if (this.#stopped) this.#inbox.push(run)
+    if (this.#standstill !== undefined) this.#inbox.push(run)
     else run()
   }
 
   /** Whether its program does not run. */
   get isStopped(): boolean {
-    return this.#stopped || this.#gone
+    return this.#standstill !== undefined || this.#gone
   }
 
-  /** SIGSTOP, or, `suspended`, the whole machine. */
-  stop(suspended = false): void {
-    this.#stopped = true
-    if (suspended) this.#suspendedAtUs ??= this.#world.nowUs
+  /** It stands still until it goes on. */
+  stop(how: Standstill = 'stopped'): void {
+    this.#standstill ??= { how, sinceUs: this.#world.nowUs }
   }
 
   /** SIGCONT, or the machine wakes up. */
   goOn(): void {
-    if (this.#suspendedAtUs !== undefined) this.#lostUs += this.#world.nowUs - this.#suspendedAtUs
-    this.#suspendedAtUs = undefined
-    this.#stopped = false
+    const { how, sinceUs = 0 } = this.#standstill ?? {}
+    const lostUs = this.#world.nowUs - sinceUs
+    if (how === 'suspended' || how === 'paused') this.#lostUs += lostUs
+    if (how === 'paused') {
+      this.#wallOffsetUs -= lostUs * this.#rate
+      this.isUnaware = true
+    }
+    this.#standstill = undefined
     const inbox = this.#inbox
     this.#inbox = []
     for (const run of inbox) this.#world.after(this.#world.between(0, 2000), () => this.reach(run))

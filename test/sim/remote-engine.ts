@@ -1,8 +1,16 @@
-/** The engine as one machine reaches it: over a network that delays, loses and cuts. */
+/**
+ * The engine as one machine reaches it: over a network that delays, loses and cuts, to a store that may forget.
+ *
+ * Invariants
+ *  1. A write whose answer is lost rejects with UNKNOWN, and is carried out once at most; all else rejects with UNAVAILABLE.
+ *  2. Every write carries what this machine knows of the store; one that the store has forgotten rejects with REGRESSED.
+ *  3. Every reserve begins at or above what this machine holds.
+ */
 import { FahaoError } from '../../src/base/errors.ts'
 import type {
   Counter,
   Engine,
+  EngineOptions,
   EngineStatus,
   Ownership,
   RecordChange,
@@ -12,6 +20,7 @@ import type {
   Watch,
 } from '../../src/engine/engine.ts'
 import type { Machine } from './machine.ts'
+import type { Seen, SharedStore } from './store.ts'
 import type { World } from './world.ts'
 
 /** The way between a machine and the engine; changed as the simulation goes on. */
@@ -23,125 +32,243 @@ export type Link = {
   delayMaxMs: number
   /** What answers and news take longer than that, in ms. */
   answerMs: number
+  /** What news alone take longer at most, in ms. */
+  newsMs: number
   /** Probabilities that a call gets lost, that its answer does, and that it is carried out after it was given up. */
   loseRequest: number
   loseReply: number
   late: number
 }
 
-/** Sees every write that the engine carries out, in its order. */
+/** Told of what a machine's engine learns. */
+export type RemoteHooks = Partial<Pick<EngineOptions, 'onRegressed' | 'onAdvanced'>> & {
+  /** A reserve was answered. */
+  readonly onReserved?: (counter: string, fence: bigint) => void
+}
+
+/** What a machine's engine takes from the simulation. */
+export type RemoteOptions = RemoteHooks & {
+  readonly world: World
+  readonly machine: Machine
+  readonly store: SharedStore
+  readonly link: Link
+  /** Sees every write that the engine carries out, in its order. */
+  readonly witness: Witness
+  readonly ownership: Ownership['state']
+  /** See `Engine.newsMs`. */
+  readonly newsWithinMs: number
+  /** How often it looks whether the store has gone back, in ms; undefined: only when it writes. */
+  readonly lookMs?: number | undefined
+}
+
+/** Sees a write that the engine has carried out. */
 export type Witness = (
   machine: Machine,
   method: 'reserve' | 'write' | 'remove',
   args: readonly unknown[],
 ) => void
 
+type Method = 'reserve' | 'release' | 'write' | 'remove' | 'advance'
+type Held = { readonly end: bigint; readonly lineage: number }
+
 const callTimeoutMs = 2000
+const forgotten = 'the store has gone back'
 
 /** See the top of the file. */
 export class RemoteEngine implements Engine {
   readonly name = 'remote'
   readonly location = 'remote:'
   readonly lastWriteUs = undefined
-  readonly newsMs = 0
-  readonly #world: World
-  readonly #machine: Machine
-  readonly #engine: Engine
-  readonly #link: Link
-  readonly #witness: Witness
+  /** Within what time news are here, where nothing is wrong. */
+  readonly newsMs: number
+  readonly #options: RemoteOptions
+  #known: Seen
+  readonly #held = new Map<string, Held>()
+  #closed = false
 
-  constructor(world: World, machine: Machine, engine: Engine, link: Link, witness: Witness) {
-    this.#world = world
-    this.#machine = machine
-    this.#engine = engine
-    this.#link = link
-    this.#witness = witness
+  constructor(options: RemoteOptions) {
+    this.#options = options
+    this.newsMs = options.newsWithinMs
+    const { lineage, writes } = options.store
+    this.#known = { lineage, writes }
+    if (options.lookMs !== undefined) this.#look(options.lookMs)
   }
 
-  reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
-    return this.#write('reserve', [counter, request], () => this.#engine.reserve(counter, request))
+  async reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
+    const { engine } = this.#options.store
+    const held = this.#held.get(counter)?.end ?? 0n
+    const floor = held > (request.floor ?? 0n) ? held : (request.floor ?? 0n)
+    let lineage = 0
+    const reservation = await this.#write('reserve', [counter, request], () => {
+      lineage = this.#options.store.lineage
+      return engine.reserve(counter, { ...request, floor })
+    })
+    const before = this.#held.get(counter)
+    const isLater = before === undefined || lineage > before.lineage || reservation.end > before.end
+    if (request.size > 0n && isLater) this.#held.set(counter, { end: reservation.end, lineage })
+    this.#options.onReserved?.(counter, request.fence ?? 0n)
+    return reservation
   }
 
   release(...args: Parameters<Engine['release']>): Promise<boolean> {
-    return this.#write('release', args, () => this.#engine.release(...args))
-  }
-
-  leave(counter: string, from: bigint): void {
-    this.#engine.leave(counter, from)
-  }
-
-  adopt(counter: string, end: bigint): void {
-    this.#engine.adopt(counter, end)
-  }
-
-  write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
-    return this.#write('write', [key, value, expected], () => this.#engine.write(key, value, expected))
-  }
-
-  remove(key: string, expected: bigint): Promise<boolean> {
-    return this.#write('remove', [key, expected], () => this.#engine.remove(key, expected))
-  }
-
-  counter(name: string): Promise<Counter> {
-    return this.#call(false, () => this.#engine.counter(name))
-  }
-
-  read(key: string): Promise<StoredRecord | undefined> {
-    return this.#call(false, () => this.#engine.read(key))
-  }
-
-  list(...args: Parameters<Engine['list']>): Promise<StoredRecord[]> {
-    return this.#call(false, () => this.#engine.list(...args))
-  }
-
-  async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    const news: RecordChange[] = []
-    const deliver = () => {
-      if (this.#link.cut) return this.#world.after(100_000, deliver)
-      const change = news.shift()
-      if (change !== undefined) this.#machine.reach(() => listener(change))
-    }
-    return this.#call(false, () =>
-      this.#engine.watch(prefix, (change) => {
-        news.push(change)
-        this.#world.after(this.#delayUs() + this.#link.answerMs * 1000, deliver)
-      }),
+    const [counter, { end }, from] = args
+    const { store } = this.#options
+    const held = this.#held.get(counter)
+    const lineage = held?.lineage ?? this.#known.lineage
+    if (held?.end === end) this.#held.set(counter, { end: from, lineage })
+    return this.#write('release', args, () =>
+      store.lineage === lineage ? store.engine.release(...args) : Promise.resolve(false),
     )
   }
 
-  advance(): Promise<number> {
-    return Promise.reject(new FahaoError('ERR', 'not simulated'))
+  leave(counter: string, from: bigint): void {
+    const held = this.#held.get(counter)
+    if (held !== undefined && from < held.end) this.#held.set(counter, { ...held, end: from })
+  }
+
+  adopt(counter: string, end: bigint): void {
+    const { lineage } = this.#known
+    if (end > (this.#held.get(counter)?.end ?? 0n)) this.#held.set(counter, { end, lineage })
+  }
+
+  write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
+    const { engine } = this.#options.store
+    return this.#write('write', [key, value, expected], () => engine.write(key, value, expected))
+  }
+
+  remove(key: string, expected: bigint): Promise<boolean> {
+    return this.#write('remove', [key, expected], () => this.#options.store.engine.remove(key, expected))
+  }
+
+  counter(name: string): Promise<Counter> {
+    return this.#call(false, () => this.#options.store.engine.counter(name))
+  }
+
+  read(key: string): Promise<StoredRecord | undefined> {
+    return this.#call(false, () => this.#options.store.engine.read(key))
+  }
+
+  list(...args: Parameters<Engine['list']>): Promise<StoredRecord[]> {
+    return this.#call(false, () => this.#options.store.engine.list(...args))
+  }
+
+  async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
+    const { world, machine, link, store } = this.#options
+    const news: RecordChange[] = []
+    let isOpen = false
+    const deliver = () => {
+      if (link.cut) return world.after(100_000, deliver)
+      const change = news.shift()
+      if (change !== undefined && isOpen) machine.reach(() => isOpen && listener(change))
+    }
+    const watch = await this.#call(false, () =>
+      store.engine.watch(prefix, (change) => {
+        news.push(change)
+        const lateMs = link.answerMs + (link.newsMs > 0 ? world.between(0, link.newsMs) : 0)
+        world.after(this.#delayUs() + lateMs * 1000, deliver)
+      }),
+    )
+    isOpen = true
+    return {
+      close: () => {
+        isOpen = false
+        watch.close()
+      },
+    }
+  }
+
+  async advance(...[gap, mend, options]: Parameters<Engine['advance']>): Promise<number> {
+    const { store } = this.#options
+    let begun: Seen | undefined
+    const raised = await this.#call(true, async () => {
+      if (options?.ifRegressed && store.isSound(this.#known)) return 0
+      const count = await store.engine.advance(gap, mend)
+      for (const [name, { end }] of this.#held) {
+        const counter = store.counters.get(name)
+        if (counter !== undefined && counter.bound < end) store.counters.set(name, { ...counter, bound: end })
+      }
+      store.began()
+      begun = { lineage: store.lineage, writes: store.writes }
+      return count
+    })
+    if (begun !== undefined && begun.lineage > this.#known.lineage) this.#known = begun
+    return raised
   }
 
   ownership(): Promise<Ownership> {
-    return Promise.resolve({ state: 'shared' })
+    const state = this.#options.ownership
+    return Promise.resolve(state === 'other' ? { state, holder: 'another machine' } : { state })
   }
 
   status(): EngineStatus {
     return { state: 'up' }
   }
 
+  /** The store is everybody's and stays open. */
   close(): Promise<void> {
-    return this.#engine.close()
+    this.#closed = true
+    return Promise.resolve()
   }
 
-  #write<Value>(
-    method: 'reserve' | 'release' | 'write' | 'remove',
-    args: readonly unknown[],
-    call: () => Promise<Value>,
-  ): Promise<Value> {
-    return this.#call(true, async () => {
-      const value = await call()
-      const done = value !== undefined && value !== false
-      if (done && method !== 'release') this.#witness(this.#machine, method, args)
+  async #write<Value>(method: Method, args: readonly unknown[], call: () => Promise<Value>): Promise<Value> {
+    const { machine, store, witness } = this.#options
+    const known = this.#known
+    let now: Seen | undefined
+    try {
+      const value = await this.#call(true, async () => {
+        if (!store.isSound(known)) {
+          store.isSuspect = true
+          throw new FahaoError('REGRESSED', forgotten)
+        }
+        const done = await call()
+        store.writes++
+        now = { lineage: store.lineage, writes: store.writes }
+        const changed = done !== undefined && done !== false
+        if (changed && (method === 'reserve' || method === 'write' || method === 'remove'))
+          witness(machine, method, args)
+        return done
+      })
+      if (now !== undefined) this.#learn(now)
       return value
+    } catch (error) {
+      if (!(error instanceof FahaoError) || error.code !== 'REGRESSED') throw error
+      if (this.#known.lineage > known.lineage) throw new FahaoError('UNAVAILABLE', 'advanced meanwhile')
+      this.#options.onRegressed?.(error.message)
+      throw error
+    }
+  }
+
+  #learn(now: Seen): void {
+    const { lineage, writes } = this.#known
+    if (now.lineage < lineage || (now.lineage === lineage && now.writes <= writes)) return
+    this.#known = now
+    if (now.lineage > lineage) this.#options.onAdvanced?.()
+  }
+
+  /** Asks for the state of the store now and then, as engines without pushed watches do. */
+  #look(everyMs: number): void {
+    const { machine, store } = this.#options
+    machine.timer(everyMs, async () => {
+      if (this.#closed) return
+      const known = this.#known
+      try {
+        const { isSound, ...now } = await this.#call(false, async () => {
+          const { lineage, writes } = store
+          return { lineage, writes, isSound: store.isSound(known) }
+        })
+        if (isSound) this.#learn(now)
+        else if (this.#known.lineage === known.lineage) this.#options.onRegressed?.(forgotten)
+      } catch {
+        // Asked again.
+      }
+      this.#look(everyMs)
     })
   }
 
   #call<Value>(changes: boolean, call: () => Promise<Value>): Promise<Value> {
     const { promise, resolve, reject } = Promise.withResolvers<Value>()
-    const world = this.#world
-    const answer = (settle: () => void) => this.#machine.reach(settle)
+    const { world, machine, link } = this.#options
+    const answer = (settle: () => void) => machine.reach(settle)
     const giveUp = () => {
       const code = changes ? 'UNKNOWN' : 'UNAVAILABLE'
       answer(() => reject(new FahaoError(code, 'no answer')))
@@ -150,7 +277,7 @@ export class RemoteEngine implements Engine {
     const tooLateMs = world.chance(0.5) ? callTimeoutMs : world.between(1, 200)
     if (fate !== 'none') world.after(tooLateMs * 1000, giveUp)
     const arrive = () => {
-      if (this.#link.cut) return fate === 'none' && world.after(callTimeoutMs * 1000, giveUp)
+      if (link.cut) return fate === 'none' && world.after(callTimeoutMs * 1000, giveUp)
       call().then(
         (value) => fate === 'none' && this.#back(() => answer(() => resolve(value)), giveUp),
         (error) => fate === 'none' && this.#back(() => answer(() => reject(error)), giveUp),
@@ -163,21 +290,25 @@ export class RemoteEngine implements Engine {
   }
 
   #back(answer: () => void, giveUp: () => void): void {
-    this.#world.after(this.#delayUs() + this.#link.answerMs * 1000, () => {
-      if (this.#link.cut) this.#world.after(callTimeoutMs * 1000, giveUp)
+    const { world, link } = this.#options
+    world.after(this.#delayUs() + link.answerMs * 1000, () => {
+      if (link.cut) world.after(callTimeoutMs * 1000, giveUp)
       else answer()
     })
   }
 
   #fate(): 'none' | 'lose-request' | 'lose-reply' | 'late' {
-    const { loseRequest, loseReply, late } = this.#link
-    const dice = this.#world.random()
+    const { world, link } = this.#options
+    const { loseRequest, loseReply, late } = link
+    if (loseRequest + loseReply + late === 0) return 'none'
+    const dice = world.random()
     if (dice < loseRequest) return 'lose-request'
     if (dice < loseRequest + loseReply) return 'lose-reply'
     return dice < loseRequest + loseReply + late ? 'late' : 'none'
   }
 
   #delayUs(): number {
-    return this.#world.between(this.#link.delayMinMs, this.#link.delayMaxMs) * 1000
+    const { world, link } = this.#options
+    return world.between(link.delayMinMs, link.delayMaxMs) * 1000
   }
 }

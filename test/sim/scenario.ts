@@ -1,6 +1,9 @@
-/** What befalls a cluster in one simulation: drawn from the seed, fault after fault, with calm in between. */
+/** What a simulation of one seed is made of, how it goes, and how it is told when something is wrong. */
 import assert from 'node:assert/strict'
-import { type Process, Simulation, type SimulationOptions } from './simulation.ts'
+import { Clients } from './clients.ts'
+import { clockFaults, clusterFaults, commonFaults, type Fault, plannedFaults, startAll } from './faults.ts'
+import { nodeScenarios } from './node-scenarios.ts'
+import { Simulation, type SimulationOptions } from './simulation.ts'
 import { World } from './world.ts'
 
 /** How a simulation went. */
@@ -11,258 +14,139 @@ export type Outcome = {
   readonly answered: number
   readonly changes: number
   readonly longestGapMs: number
-  readonly gapMaxMs: number
   readonly errors: number
   readonly bounces: number
 }
 
-/** During these nothing is wrong with the network or the machines. */
-const plannedFaults: ReadonlySet<string> = new Set(['moves', 'drain', 'clean stop'])
+/** A run of a simulation, as its story is told. */
+export type Run = { readonly simulation: Simulation; readonly clients: Clients; readonly faults: string[] }
 
-type Fault = (simulation: Simulation) => Promise<void>
+/** A kind of installation, and what befalls it. */
+export type Scenario = {
+  readonly options: (world: World) => SimulationOptions
+  readonly story: (run: Run) => Promise<void>
+}
 
+const rounds = 3
 /** Requests come at random moments; a generator that can issue is asked this often at least, in ms. */
 const askedMs = 1000
 /** What servers issue by rests so long, at most, after a reserve that failed while somebody waited. */
 const refillPauseMs = 1000
+const notesShown = 120
 
-/** Runs the simulation of one seed, `real`: with what servers issue by. Rejects with what went wrong. */
-export async function simulate(seed: number, rounds: number, real = false): Promise<Outcome> {
-  const world = new World(seed)
-  const simulation = new Simulation(world, { ...draw(world), real })
+const leaderFaults = { ...commonFaults, ...clockFaults, ...clusterFaults }
+
+/** Every kind of installation, by name. */
+export const scenarios: Readonly<Record<string, Scenario>> = {
+  /** The cluster alone: leaders by the least that issues. */
+  leaders: {
+    options: (world) => ({ ...leaderOptions(world), program: 'least' }),
+    story: (run) => leaders(run, leaderFaults),
+  },
+  /** The catalogue and the issuers of servers on top of it. */
+  servers: {
+    options: (world) => ({ ...leaderOptions(world), program: 'catalogue' }),
+    story: (run) => leaders(run, leaderFaults),
+  },
+  ...nodeScenarios,
+}
+
+/** Runs the simulation of one seed. Rejects with what went wrong; `noted`: and with what led to it. */
+export async function simulate(name: string, seed: number, noted = false): Promise<Outcome> {
+  const scenario = scenarios[name]
+  if (scenario === undefined) throw new Error(`no scenario '${name}'; there are ${Object.keys(scenarios)}`)
+  const world = new World(seed, noted)
+  const options = scenario.options(world)
+  const simulation = new Simulation(world, options)
+  const clients = new Clients(simulation)
   const faults: string[] = []
   try {
-    await world.tell(story(simulation, faults, rounds), () => simulation.checker.wrong)
-    const { leaseTtlMs, marginMs } = simulation.options
-    const gapMaxMs = leaseTtlMs + marginMs + 1000 + askedMs + (real ? refillPauseMs : 0)
-    const { issued, answered, changes, longestGapMs } = simulation.checker
-    assert.ok(
-      longestGapMs <= gapMaxMs,
-      `a generator issued nothing for ${longestGapMs} ms, at most ${gapMaxMs}`,
-    )
-    const { errors, bounces } = simulation
-    return { seed, faults, issued, answered, changes, longestGapMs, gapMaxMs, errors, bounces }
+    await world.tell(scenario.story({ simulation, clients, faults }), () => simulation.wrong)
   } catch (error) {
-    const told = simulation.events
-      .slice(-40)
-      .map(({ atMs, machine, event }) => `${atMs.toFixed(1)} ${machine} ${JSON.stringify(event, plain)}`)
-    throw new Error(
-      `seed ${seed}, at ${(world.nowUs / 1000).toFixed(1)} ms, after ${faults.join(', ')}: ${(error as Error).message}\n${JSON.stringify(simulation.options)}\n${told.join('\n')}`,
-      { cause: error },
-    )
+    const where = `${name}, seed ${seed}, at ${(world.nowUs / 1000).toFixed(1)} ms, after ${faults.join(', ')}`
+    const told = [`${where}: ${(error as Error).message}`, ...(noted ? notesOf(simulation) : [])]
+    throw new Error(told.join('\n'), { cause: error })
+  }
+  const { changes, longestGapMs, issued } = simulation.witness
+  const { errors, bounces } = clients
+  return {
+    seed,
+    faults,
+    issued,
+    answered: simulation.checker.replies,
+    changes,
+    longestGapMs,
+    errors,
+    bounces,
   }
 }
 
-function plain(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? String(value) : value
+/** What happened last, and what happened to the generator that something is wrong with. */
+function notesOf({ world, checker, options, generators }: Simulation): string[] {
+  const others = generators.filter((name) => checker.suspect !== undefined && name !== checker.suspect)
+  const isAbout = (note: string, name: string) => note.includes(` ${name}: `)
+  const notes = world.notes!.filter((note) => !others.some((name) => isAbout(note, name)))
+  const plain = (_key: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
+  return [JSON.stringify(options, plain), ...notes.slice(-notesShown)]
 }
 
-function draw(world: World): Omit<SimulationOptions, 'real'> {
+function leaderOptions(world: World): Omit<SimulationOptions, 'program'> {
   const slow = world.chance(0.3)
+  const leaseTtlMs = 3000
+  const marginMs = world.pick([60, 100, 300])
   return {
     machines: world.chance(0.2) ? 2 : 3,
     shards: world.pick([1, 2, 3, 5]),
+    owned: false,
     clients: 4,
-    leaseTtlMs: 3000,
-    marginMs: world.pick([60, 100, 300]),
-    driftMax: 0.005,
+    countMax: 10,
+    leaseTtlMs,
+    marginMs,
+    // As much as the margins allow for, now and then.
+    driftMax: world.chance(0.5) ? 0.005 : (0.9 * marginMs) / leaseTtlMs,
+    skewMaxMs: 1_000_000,
     delayMinMs: slow ? 1 : 0.2,
     delayMaxMs: slow ? 60 : 3,
+    newsMs: 0,
+    leadMs: 1000,
+    failoverGap: undefined,
   }
 }
 
-async function story(simulation: Simulation, faults: string[], rounds: number): Promise<void> {
-  const { world, checker, options, generators } = simulation
-  await Promise.all(simulation.freePlaces.map((place) => simulation.start(place)))
-  simulation.ask()
+/** Faults with calm in between, in which every generator has to issue. */
+async function leaders(run: Run, possible: Readonly<Record<string, Fault>>): Promise<void> {
+  const { simulation, clients, faults } = run
+  const { world, witness, options, generators, checker } = simulation
+  const { leaseTtlMs, marginMs, driftMax, program } = options
+  for (let each = 0; each < options.shards + 2; each++) generators.push(`g${each}`)
+  for (const generator of generators) checker.strict(generator)
+  const strict = [...generators]
+  if (program === 'catalogue') generators.push('s0', 's1')
+  await startAll(simulation)
+  clients.begin()
   await world.pass(world.between(500, 5000))
   for (let round = 0; round < rounds; round++) {
-    checker.trouble(generators)
-    const [name, fault] = world.pick(Object.entries(allFaults))
+    witness.trouble(strict)
+    const [name, fault] = world.pick(Object.entries(possible))
     faults.push(`${name} at ${Math.round(world.nowUs / 1000)}`)
-    checker.onlyPlanned = plannedFaults.has(name)
+    world.note(() => `fault: ${name}`)
+    witness.onlyPlanned = plannedFaults.has(name)
     await fault(simulation)
-    checker.onlyPlanned = false
+    witness.onlyPlanned = false
     simulation.heal()
-    checker.calm()
-    await world.pass(options.leaseTtlMs + options.marginMs + 1000 + askedMs + world.between(0, 500))
-    checker.trouble(generators)
-    for (const place of simulation.freePlaces) await simulation.start(place)
+    world.note(() => 'all is well')
+    witness.calm()
+    await world.pass(leaseTtlMs + marginMs + 1000 + askedMs + world.between(0, 500))
+    witness.trouble(strict)
+    await startAll(simulation)
     await world.pass(world.between(0, 4000))
   }
-  simulation.finish()
-}
-
-/** What can happen. Each leaves behind at least one process that runs. */
-export const allFaults: Readonly<Record<string, Fault>> = {
-  async kill(simulation) {
-    simulation.kill(one(simulation))
-  },
-
-  async 'kill and start'(simulation) {
-    simulation.kill(one(simulation))
-    await simulation.world.pass(simulation.world.between(0, 500))
-    await Promise.all(simulation.freePlaces.map((place) => simulation.start(place)))
-  },
-
-  async stop(simulation) {
-    one(simulation).machine.stop()
-    await around(simulation)
-  },
-
-  async suspend(simulation) {
-    one(simulation).machine.stop(true)
-    await around(simulation)
-  },
-
-  async 'stop two'(simulation) {
-    const { world } = simulation
-    for (const { machine } of simulation.processes.slice(0, 2)) machine.stop(world.chance(0.3))
-    await around(simulation)
-  },
-
-  async cut(simulation) {
-    one(simulation).link.cut = true
-    await around(simulation)
-  },
-
-  async 'slow answers, then cut'(simulation) {
-    const { world } = simulation
-    const { link, cluster } = one(simulation)
-    link.answerMs = world.between(300, 950)
-    await world.pass(world.between(2000, 5000))
-    // Just after the answer to a renewal has come: the most that it can believe to have left.
-    let leftMs = cluster.status().leaseLeftMs
-    for (let waits = 0; waits < 500; waits++) {
-      await world.pass(5)
-      const nowMs = cluster.status().leaseLeftMs
-      if (nowMs > leftMs) break
-      leftMs = nowMs
-    }
-    link.cut = true
-    await world.pass(5000)
-  },
-
-  async 'back while being declared dead'(simulation) {
-    const { world, options, checker } = simulation
-    const { machine, link, cluster } = one(simulation)
-    const answerMs = world.between(40, 120)
-    for (const other of simulation.processes) if (other.link !== link) other.link.answerMs = answerMs
-    await world.pass(1000)
-    machine.stop()
-    await world.pass(50)
-    // The last look of those who wait for it has been carried out, and its answer is on the way.
-    const silentMs = (world.nowUs - checker.renewedUs.get(cluster.nodeId)!) / 1000
-    const deadlineMs = options.leaseTtlMs + options.marginMs - silentMs
-    await world.pass(deadlineMs + world.between(-20, answerMs))
-    machine.goOn()
-    await world.pass(2000)
-  },
-
-  async 'moves with slow answers'(simulation) {
-    const { world } = simulation
-    const { link } = one(simulation)
-    link.answerMs = world.between(100, 900)
-    for (let move = 0; move < 4; move++) {
-      wish(simulation)
-      await world.pass(world.between(200, 1500))
-    }
-  },
-
-  async 'slow, then stop'(simulation) {
-    const { link, machine } = one(simulation)
-    Object.assign(link, { delayMinMs: 200, delayMaxMs: 700 })
-    await simulation.world.pass(simulation.world.between(2000, 6000))
-    machine.stop()
-    await around(simulation)
-  },
-
-  async lossy(simulation) {
-    const { world } = simulation
-    for (const { link } of simulation.processes) lossy(simulation, link)
-    await world.pass(world.between(1000, 9000))
-    if (world.chance(0.5)) simulation.kill(one(simulation))
-  },
-
-  async 'lossy moves'(simulation) {
-    const { world } = simulation
-    for (const { link } of simulation.processes) lossy(simulation, link)
-    for (let move = 0; move < 4; move++) {
-      wish(simulation)
-      await world.pass(world.between(200, 2000))
-    }
-  },
-
-  async 'engine away'(simulation) {
-    for (const { link } of simulation.processes) link.cut = true
-    await around(simulation)
-  },
-
-  async 'clean stop'(simulation) {
-    const process = one(simulation)
-    await within(simulation, simulation.stop(process))
-  },
-
-  async 'clean stop of a node that was cut off'(simulation) {
-    const process = one(simulation)
-    process.link.cut = true
-    await simulation.world.pass(simulation.world.between(0, 4000))
-    await within(simulation, simulation.stop(process))
-  },
-
-  async moves(simulation) {
-    for (let move = 0; move < 4; move++) {
-      wish(simulation)
-      await simulation.world.pass(simulation.world.between(0, 1000))
-    }
-  },
-
-  async drain(simulation) {
-    const { cluster, machine } = one(simulation)
-    machine.reach(() => void cluster.drain())
-    await simulation.world.pass(simulation.world.between(0, 2000))
-    machine.reach(() => void cluster.drain(false))
-  },
-
-  async 'clock set'(simulation) {
-    const { world } = simulation
-    for (let jump = 0; jump < 3; jump++) {
-      one(simulation).machine.setWall(world.pick([-3_600_000, -1000, 400, 10_000, 86_400_000]))
-      await world.pass(world.between(0, 1500))
-    }
-  },
-
-  async 'stop and clock set back'(simulation) {
-    const { machine } = one(simulation)
-    machine.stop()
-    await around(simulation)
-    machine.setWall(-60_000)
-  },
-}
-
-function one(simulation: Simulation): Process {
-  return simulation.world.pick(simulation.processes)
-}
-
-function lossy({ world }: Simulation, link: Process['link']): void {
-  link.loseRequest = world.between(0, 0.2)
-  link.loseReply = world.between(0, 0.4)
-  link.late = world.between(0, 0.2)
-}
-
-/** Lets pass what makes it interesting: often about as long as a lease takes to lapse. */
-async function around({ world, options }: Simulation): Promise<void> {
-  const leaseMs = options.leaseTtlMs + options.marginMs
-  await world.pass(world.chance(0.6) ? leaseMs + world.between(-1200, 600) : world.between(100, 9000))
-}
-
-function wish({ world, processes, options }: Simulation): void {
-  const from = world.pick(processes)
-  const to = world.pick(processes).cluster.nodeId
-  const shard = Math.floor(world.random() * options.shards)
-  from.machine.reach(() => void from.cluster.move(shard, world.chance(0.8) ? to : undefined).catch(() => {}))
-}
-
-async function within({ world }: Simulation, done: Promise<void>): Promise<void> {
-  await Promise.race([done, world.pass(20_000).then(() => assert.fail('it never stopped'))])
+  simulation.isOver = true
+  const waitMs = (leaseTtlMs + marginMs) * (1 + 2 * driftMax)
+  const gapMaxMs = waitMs + 1000 + askedMs + (program === 'catalogue' ? refillPauseMs : 0)
+  const { longestGapMs } = witness
+  assert.ok(
+    longestGapMs <= gapMaxMs,
+    `a generator issued nothing for ${longestGapMs} ms, at most ${gapMaxMs}`,
+  )
 }

@@ -1,76 +1,88 @@
-/** A whole cluster in one process: machines, an engine behind a bad network, clients, and what befalls them. */
+/** A whole installation in one process: machines, an engine behind a bad network, clients, operators, and what befalls them. */
 import { Cluster } from '../../src/cluster/cluster.ts'
-import type { ClusterEvent } from '../../src/cluster/events.ts'
+import { settingsKey } from '../../src/cluster/records.ts'
 import { shardTable, slotOf } from '../../src/cluster/slots.ts'
-import { MemoryEngine, MemoryStore } from '../../src/engine/memory/engine.ts'
+import { CatalogueProgram } from './catalogue-program.ts'
 import { Checker } from './checker.ts'
-import { type Answer, Issuer, type OnIssue } from './issuer.ts'
-import { Machine } from './machine.ts'
-import { RealIssuer } from './real-issuer.ts'
-import { type Link, RemoteEngine } from './remote-engine.ts'
+import { Issuer } from './least-program.ts'
+import { type Clocks, Machine } from './machine.ts'
+import { NodeProgram } from './node-program.ts'
+import type { OnIssue, Program } from './program.ts'
+import { type Link, RemoteEngine, type RemoteHooks } from './remote-engine.ts'
+import { SharedStore } from './store.ts'
+import { Witness } from './witness.ts'
 import type { World } from './world.ts'
 
 /** What a simulation consists of. */
-export type SimulationOptions = {
+export type SimulationOptions = Clocks & {
+  /** What runs on the machines: the least that leads, the catalogue of servers, or whole nodes. */
+  readonly program: 'least' | 'catalogue' | 'node'
   readonly machines: number
+  /** 0: no cluster. */
   readonly shards: number
+  /** Without a cluster: whether one machine has the store for itself. */
+  readonly owned: boolean
   readonly clients: number
+  /** How many ids clients ask for at once, at most. */
+  readonly countMax: number
   readonly leaseTtlMs: number
-  /** Whether ids are issued by what servers run. */
-  readonly real: boolean
   readonly marginMs: number
-  /** How far monotonic clocks run apart at most, as a fraction. */
-  readonly driftMax: number
   /** Ways between machines and the engine, when nothing is wrong, in ms. */
   readonly delayMinMs: number
   readonly delayMaxMs: number
+  /** How late news of records are at most, in ms. */
+  readonly newsMs: number
+  /** For how long snowflakes reserve time ahead, in ms. */
+  readonly leadMs: number
+  /** Undefined: the store forgets nothing. 0: an operator raises bounds. */
+  readonly failoverGap: bigint | undefined
 }
 
 /** One process on its machine. */
 export type Process = {
   readonly machine: Machine
   readonly link: Link
-  readonly cluster: Cluster
-  readonly issuer: Pick<Issuer, 'ask'>
+  readonly program: Pick<Program, 'ask' | 'close'> & Partial<Program>
   readonly address: string
-  /** Ends the requests that it has not answered: their connections break. */
-  readonly pending: Set<() => void>
+  /** Requests that it has not answered, until when, and what ends them. */
+  readonly pending: Set<{ readonly untilUs: number; readonly fail: (code: string) => void }>
 }
 
-/** A redirect that a client was given. */
-type Redirect = { readonly from: string; readonly to: string }
+const port = 7379
+const lookMs = 400
 
 /** See the top of the file. */
 export class Simulation {
   readonly world: World
   readonly options: SimulationOptions
-  readonly store = new MemoryStore()
+  readonly store = new SharedStore()
   readonly checker: Checker
-  readonly generators: readonly string[]
-  /** What every process has said, newest last. */
-  readonly events: { readonly machine: string; readonly atMs: number; readonly event: ClusterEvent }[] = []
-  /** Requests that were sent from A to B to A to B although nothing was wrong. */
-  bounces = 0
-  /** Errors that clients saw. */
-  errors = 0
-  /** Longest time from a request to its id in ms, since it was last set to 0. */
-  slowestMs = 0
+  readonly witness: Witness
+  /** The generators that clients ask for. */
+  readonly generators: string[] = []
+  /** Set when clients and operators shall stop. */
+  isOver = false
   readonly #places: (Process | undefined)[]
+  #processes: readonly Process[] = []
   #ids = 0
-  #over = false
 
   constructor(world: World, options: SimulationOptions) {
     this.world = world
     this.options = options
-    const shards = shardTable(options.shards)
-    this.checker = new Checker(world, this.store, options.leaseTtlMs, (name) => shards[slotOf(name)]!)
-    this.#places = new Array<Process | undefined>(options.machines).fill(undefined)
-    this.generators = Array.from({ length: options.shards + 2 }, (_, at) => `g${at}`)
+    const { shards, machines, leaseTtlMs, marginMs, program } = options
+    const table = shardTable(Math.max(1, shards))
+    this.checker = new Checker(world)
+    this.witness = new Witness(world, this.store, leaseTtlMs, (name) => table[slotOf(name)]!)
+    this.#places = new Array<Process | undefined>(machines).fill(undefined)
+    if (program === 'node' && shards > 0) {
+      const value = JSON.stringify({ cluster: 'simulated', shards, leaseTtlMs, marginMs })
+      void this.store.engine.write(settingsKey, value, undefined)
+    }
   }
 
   /** The processes that run, stopped ones too. */
   get processes(): readonly Process[] {
-    return this.#places.filter((place) => place !== undefined)
+    return this.#processes
   }
 
   /** Places where no process runs. */
@@ -78,141 +90,130 @@ export class Simulation {
     return [...this.#places.keys()].filter((at) => this.#places[at] === undefined)
   }
 
+  /** What is found wrong by now. */
+  get wrong(): Error | undefined {
+    return this.checker.wrong ?? this.witness.wrong
+  }
+
   /** Starts a process. Resolves when it has joined. */
-  async start(place: number): Promise<Process> {
+  async start(place: number, trouble: Partial<Link> = {}): Promise<void> {
     const { world, options } = this
-    const machine = new Machine(world, `m${place}.${++this.#ids}`, options.driftMax)
-    const link: Link = { cut: false, ...this.#delays() }
-    const engine = new RemoteEngine(world, machine, new MemoryEngine(this.store), link, (...seen) =>
-      this.checker.witness(...seen),
-    )
-    const address = `10.0.0.${place}:7379`
-    const cluster = new Cluster({
-      engine,
-      clock: machine,
-      newNodeId: () => `n${++this.#ids}`,
-      cluster: 'simulated',
-      shards: options.shards,
-      resp: address,
-      version: '0',
-      leaseTtlMs: options.leaseTtlMs,
-      marginMs: options.marginMs,
-      onEvent: (event) => this.events.push({ machine: machine.name, atMs: world.nowUs / 1000, event }),
-    })
-    const onIssue: OnIssue = (...issue) => this.checker.issue(machine, ...issue)
-    const { real, leaseTtlMs } = options
-    const issuer = real
-      ? await RealIssuer.open(world, machine, cluster, engine, leaseTtlMs, onIssue)
-      : new Issuer(cluster, engine, onIssue)
-    const process = { machine, link, cluster, issuer, address, pending: new Set<() => void>() }
-    this.#places[place] = process
+    const machine = new Machine(world, `m${place}.${++this.#ids}`, options)
+    const link: Link = { ...this.#calmLink(), ...trouble }
+    const address = `10.0.0.${place}:${port}`
+    world.note(() => `${machine.name} is started`)
+    const onIssue: OnIssue = (...issue) => this.witness.issue(machine, ...issue)
+    const enter = (program: Process['program']) => {
+      const process = { machine, link, program, address, pending: new Set() } satisfies Process
+      this.#places[place] = process
+      this.#processes = this.#places.filter((each) => each !== undefined)
+    }
+    if (options.program === 'node') return this.#startNode(place, machine, link, onIssue, enter)
+    const fences = new Map<string, bigint>()
+    const engine = this.#engine(machine, link, { onReserved: (counter, fence) => fences.set(counter, fence) })
+    const cluster = this.#cluster(machine, engine, address)
+    const { leaseTtlMs } = options
+    const kindOf = (name: string) => (name.startsWith('s') ? 'segment' : 'sequence')
+    const program =
+      options.program === 'least'
+        ? new Issuer(cluster, engine, onIssue)
+        : await CatalogueProgram.open({
+            world,
+            machine,
+            cluster,
+            engine,
+            fences,
+            leaseTtlMs,
+            kindOf,
+            onIssue,
+          })
+    enter({ cluster, ask: (request) => program.ask(request), close: () => cluster.close() })
     await cluster.start()
-    return process
   }
 
   /** kill -9. */
   kill(process: Process): void {
+    this.world.note(() => `${process.machine.name} is killed`)
     process.machine.kill()
-    for (const end of process.pending) end()
+    for (const { fail } of process.pending) fail('LOST')
     this.#places[this.#places.indexOf(process)] = undefined
+    this.#processes = this.#places.filter((each) => each !== undefined)
   }
 
   /** A clean stop. */
   async stop(process: Process): Promise<void> {
-    await process.cluster.close()
+    await process.program.close()
     this.kill(process)
   }
 
   /** Takes every fault away. */
   heal(): void {
     for (const { machine, link } of this.processes) {
-      Object.assign(link, { cut: false, ...this.#delays() })
+      Object.assign(link, this.#calmLink())
       if (machine.isStopped) machine.goOn()
     }
   }
 
-  /** Lets clients ask until `finish`. */
-  ask(): void {
-    for (let each = 0; each < this.options.clients; each++) void this.#client()
+  async #startNode(
+    place: number,
+    machine: Machine,
+    link: Link,
+    onIssue: OnIssue,
+    enter: (program: NodeProgram) => void,
+  ): Promise<void> {
+    const { shards, leaseTtlMs, leadMs, failoverGap = 0n } = this.options
+    const node = await NodeProgram.start({
+      world: this.world,
+      machine,
+      address: { host: `10.0.0.${place}`, port },
+      open: ({ onRegressed, onAdvanced }) => this.#engine(machine, link, { onRegressed, onAdvanced }),
+      newId: () => `n${++this.#ids}`,
+      cluster: shards > 0 ? { shards, leaseTtlMs } : undefined,
+      leadMs,
+      failoverGap,
+      onIssue,
+      onEvent: (message) => this.world.note(() => `${machine.name}: ${message}`),
+    })
+    enter(node)
   }
 
-  /** Ends the clients and judges what they have seen. */
-  finish(): void {
-    this.#over = true
-    this.checker.finish()
-  }
-
-  #delays(): Omit<Link, 'cut'> {
-    const { delayMinMs, delayMaxMs } = this.options
-    return { delayMinMs, delayMaxMs, answerMs: 0, loseRequest: 0, loseReply: 0, late: 0 }
-  }
-
-  async #client(): Promise<void> {
-    const { world } = this
-    const slots = new Map<number, string>()
-    while (!this.#over) {
-      await world.pass(world.between(1, 80))
-      const generator = world.pick(this.generators)
-      const sentUs = world.nowUs
-      const answer = await this.#request(generator, slots)
-      if ('id' in answer) {
-        this.slowestMs = Math.max(this.slowestMs, (world.nowUs - sentUs) / 1000)
-        this.checker.reply(generator, sentUs, world.nowUs, answer.id)
-      } else {
-        this.errors++
-      }
-    }
-  }
-
-  /** One request, redirects followed as cluster-aware clients do. */
-  async #request(generator: string, slots: Map<number, string>): Promise<Answer> {
-    const slot = slotOf(generator)
-    let last: Redirect | undefined
-    let returns = 0
-    for (let hops = 0; hops < 6; hops++) {
-      const addresses = this.processes.map(({ address }) => address)
-      // Some have no memory of who leads, as behind a load balancer; all of them would stay with an old leader.
-      const known = hops > 0 || this.world.chance(0.6) ? slots.get(slot) : undefined
-      const address = known ?? this.world.pick(addresses)
-      const answer = await this.#send(address, generator)
-      if (!('moved' in answer)) {
-        if ('down' in answer) slots.delete(slot)
-        return answer
-      }
-      const back = last?.from === answer.moved && last.to === address
-      returns = back ? returns + 1 : 0
-      if (returns === 2 && this.checker.isCalm) this.bounces++
-      last = { from: address, to: answer.moved }
-      slots.set(slot, answer.moved)
-    }
-    slots.delete(slot)
-    return { down: 'redirected too often' }
-  }
-
-  #send(address: string | undefined, generator: string): Promise<Answer> {
-    const { world } = this
-    const process = this.processes.find((each) => each.address === address)
-    if (process === undefined) return world.pass(1).then(() => ({ down: 'connection refused' }))
-    const wayUs = () => (world.chance(0.02) ? world.between(1000, 400_000) : world.between(100, 2000))
-    return new Promise((resolve) => {
-      const end = (answer: Answer) => {
-        process.pending.delete(breaks)
-        resolve(answer)
-      }
-      const breaks = () => end({ down: 'connection lost' })
-      process.pending.add(breaks)
-      world.after(3_000_000, () => end({ down: 'no answer' }))
-      world.after(wayUs(), () =>
-        process.machine.reach(() => {
-          const wasLed = this.checker.isLedBy(generator, process.cluster.nodeId)
-          void process.issuer.ask(generator, false).then((answer) => {
-            const isLed = this.checker.isLedBy(generator, process.cluster.nodeId)
-            if (wasLed && isLed && 'moved' in answer)
-              this.checker.sentAway(process.machine, generator, answer.moved)
-            world.after(wayUs(), () => end(answer))
-          })
-        }),
-      )
+  #engine(machine: Machine, link: Link, hooks: RemoteHooks): RemoteEngine {
+    const { world, store, options, witness } = this
+    return new RemoteEngine({
+      world,
+      machine,
+      store,
+      link,
+      witness: (...seen) => witness.witness(...seen),
+      ownership: options.owned ? 'owner' : 'shared',
+      newsWithinMs: 2 * (options.newsMs + options.delayMaxMs),
+      lookMs: options.failoverGap === undefined ? undefined : lookMs,
+      ...hooks,
     })
   }
+
+  #cluster(machine: Machine, engine: RemoteEngine, resp: string): Cluster {
+    const { shards, leaseTtlMs, marginMs } = this.options
+    return new Cluster({
+      engine,
+      clock: machine,
+      newNodeId: () => `n${++this.#ids}`,
+      cluster: 'simulated',
+      shards,
+      resp,
+      version: '0',
+      leaseTtlMs,
+      marginMs,
+      onEvent: (event) => this.world.note(() => `${machine.name}: ${JSON.stringify(event, plain)}`),
+    })
+  }
+
+  #calmLink(): Link {
+    const { delayMinMs, delayMaxMs, newsMs } = this.options
+    return { cut: false, delayMinMs, delayMaxMs, newsMs, answerMs: 0, loseRequest: 0, loseReply: 0, late: 0 }
+  }
+}
+
+function plain(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
 }

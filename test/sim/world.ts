@@ -8,10 +8,13 @@ export class World {
   readonly seed: number
   #state: number
   #order = 0
+  /** What happened, for people; undefined: nobody will read it. */
+  readonly notes: string[] | undefined
   readonly #heap: Event[] = []
 
-  constructor(seed: number) {
+  constructor(seed: number, noted = false) {
     this.seed = seed
+    this.notes = noted ? [] : undefined
     this.#state = Math.imul(seed + 1, 0x9e3779b1)
   }
 
@@ -38,6 +41,11 @@ export class World {
     return values[Math.floor(this.random() * values.length)]!
   }
 
+  /** Writes down what happens now, if anybody will read it. */
+  note(what: () => string): void {
+    this.notes?.push(`${(this.nowUs / 1000).toFixed(1).padStart(9)} ms  ${what()}`)
+  }
+
   /** Runs `run` after `delayUs` of true time. If it returns false, it has set nothing off. */
   after(delayUs: number, run: () => unknown): void {
     this.#push({ us: this.nowUs + Math.max(0, delayUs), order: this.#order++, run })
@@ -51,25 +59,37 @@ export class World {
   /** Lets everything happen that happens before `story` is told. Rejects as it does, or with what is found wrong. */
   async tell(story: Promise<void>, wrong: () => Error | undefined): Promise<void> {
     let over = false
-    story.then(
-      () => {
-        over = true
-      },
-      () => {
-        over = true
-      },
-    )
-    await settled()
-    while (!over) {
-      const next = this.#pop()
-      if (next === undefined) throw new Error('nothing happens any more, and the story is not over')
-      this.nowUs = next.us
-      if (next.run() === false) continue
-      await settled()
-      const error = wrong()
-      if (error !== undefined) throw error
+    const end = () => {
+      over = true
     }
+    story.then(end, end)
+    await new Promise<void>((resolve, reject) => {
+      const step = () => {
+        try {
+          const error = wrong()
+          if (error !== undefined) throw error
+          if (over) return resolve()
+          this.#happen()
+        } catch (error) {
+          return reject(error)
+        }
+        queueMicrotask(next)
+      }
+      // A tick comes after all promises: when everything that needs no time has happened.
+      const next = () => process.nextTick(step)
+      next()
+    })
     await story
+  }
+
+  /** The next event, and those before it that set nothing off. */
+  #happen(): void {
+    for (;;) {
+      const event = this.#pop()
+      if (event === undefined) throw new Error('nothing happens any more, and the story is not over')
+      this.nowUs = event.us
+      if (event.run() !== false) return
+    }
   }
 
   #push(event: Event): void {
@@ -101,14 +121,6 @@ export class World {
     heap[at] = last
     return first
   }
-}
-
-/**
- * Resolves when everything that needs no time has happened: ticks come after all promises, and nothing here waits for
- * the machine that runs it.
- */
-function settled(): Promise<void> {
-  return new Promise((resolve) => process.nextTick(resolve))
 }
 
 function earlier(a: Event, b: Event): boolean {

@@ -7,15 +7,8 @@ import type { Cluster } from '../../src/cluster/cluster.ts'
 import type { Here } from '../../src/cluster/leadership.ts'
 import { slotOf } from '../../src/cluster/slots.ts'
 import type { Engine, Reservation } from '../../src/engine/engine.ts'
-
-/** What a client hears. */
-export type Answer =
-  | { readonly id: bigint }
-  | { readonly moved: string }
-  | { readonly down: string; readonly forMs?: number }
-
-/** Told of each id in the moment when it is issued. */
-export type OnIssue = (generator: string, id: bigint, fence: bigint) => void
+import { Run } from '../../src/ids/run.ts'
+import { type Answer, counterOf, type OnIssue, type Program, type Request } from './program.ts'
 
 /** What is in hand of a generator, under one leadership. */
 type Stock = {
@@ -29,13 +22,8 @@ type Stock = {
 const step = 20n
 const parkMs = 2000
 
-/** Counter of a generator. */
-export function counterOf(generator: string): string {
-  return `generators/${generator}`
-}
-
 /** See the top of the file. */
-export class Issuer {
+export class Issuer implements Pick<Program, 'ask'> {
   readonly #cluster: Cluster
   readonly #engine: Engine
   readonly #onIssue: OnIssue
@@ -52,33 +40,33 @@ export class Issuer {
   }
 
   /** Answers a request, as a server does in the callback that brought it. */
-  async ask(generator: string, sentHere: boolean): Promise<Answer> {
+  async ask({ generator, count }: Request): Promise<Answer> {
     const slot = slotOf(generator)
     if (this.#cluster.check()) {
       const here = this.#cluster.held(slot)
-      const id = here && this.#issue(generator, here)
-      if (id !== undefined) return { id }
+      const run = here && this.#issue(generator, count, here)
+      if (run !== undefined) return { runs: [run] }
     }
     for (let tries = 0; tries < 8; tries++) {
-      const lead = await this.#cluster.leadWithin(slot, parkMs, sentHere)
-      if (lead.state === 'nobody') return { down: 'nobody leads', forMs: lead.forMs }
+      const lead = await this.#cluster.leadWithin(slot, parkMs)
+      if (lead.state === 'nobody') return { down: `nobody leads for ${lead.forMs} ms`, code: 'CLUSTERDOWN' }
       if (lead.state === 'elsewhere') return { moved: lead.node.resp! }
       try {
-        const id = await this.#issueOrRefill(generator, slot)
-        if (id !== undefined) return { id }
+        const run = await this.#issueOrRefill(generator, count, slot)
+        if (run !== undefined) return { runs: [run] }
       } catch (error) {
         if (hasCode(error, 'STALE')) this.#cluster.sealedOut(lead)
-        else return { down: String(error) }
+        else return { down: String(error), code: 'UNAVAILABLE' }
       }
     }
-    return { down: 'dry' }
+    return { down: 'dry', code: 'DRY' }
   }
 
-  async #issueOrRefill(generator: string, slot: number): Promise<bigint | undefined> {
+  async #issueOrRefill(generator: string, count: number, slot: number): Promise<Run | undefined> {
     const here = this.#cluster.here(slot)
     if (here === undefined) return undefined
-    const id = this.#issue(generator, here)
-    if (id !== undefined) return id
+    const run = this.#issue(generator, count, here)
+    if (run !== undefined) return run
     const stock = this.#stock(generator, here)
     stock.refill ??= this.#refill(generator, stock).finally(() => {
       stock.refill = undefined
@@ -86,15 +74,19 @@ export class Issuer {
     await stock.refill
     // Awake again: the lease may have lapsed, the shard may be gone.
     const still = this.#cluster.here(slot)
-    return still && this.#issue(generator, still)
+    return still && this.#issue(generator, count, still)
   }
 
-  #issue(generator: string, here: Here): bigint | undefined {
+  /** As many as are in hand, `count` at most. */
+  #issue(generator: string, count: number, here: Here): Run | undefined {
     const stock = this.#stock(generator, here)
-    if (stock.next >= stock.end) return undefined
-    const id = stock.next++
-    this.#onIssue(generator, id, here.fence)
-    return id
+    const left = Number(stock.end - stock.next)
+    if (left === 0) return undefined
+    const run = new Run()
+    run.set(stock.next, Math.min(count, left), 1)
+    stock.next += BigInt(run.count)
+    this.#onIssue(generator, [run], { kind: 'sequence', fence: here.fence })
+    return run
   }
 
   #stock(generator: string, here: Here): Stock {

@@ -1,0 +1,40 @@
+/** What the catalogue's callers make of what it says: as servers draw ids, and as they tell errors to clients. */
+import { describe, FahaoError } from '../../src/base/errors.ts'
+import { Moved } from '../../src/base/moved.ts'
+import type { Catalogue, Generator } from '../../src/catalogue/catalogue.ts'
+import { Run } from '../../src/ids/run.ts'
+import type { Request } from './program.ts'
+
+/** Ids as a server draws them: from what is in hand, or else waiting for more. Fewer than are asked for may be in hand. */
+export function drawn(
+  catalogue: Catalogue,
+  { generator: name, count, contiguous = false }: Request,
+):
+  | { readonly generator: Generator; readonly runs: readonly Run[] }
+  | Promise<{ readonly generator: Generator; readonly runs: readonly Run[] }> {
+  const generator = catalogue.find(name)
+  const run = new Run()
+  if (generator !== undefined && !contiguous && generator.take(count, run) > 0)
+    return { generator, runs: [run] }
+  return waited(catalogue, name, count, contiguous)
+}
+
+async function waited(catalogue: Catalogue, name: string, count: number, contiguous: boolean) {
+  const generator = await catalogue.open(name)
+  const runs = await generator.draw(count, contiguous ? { contiguous } : {})
+  // What it was may have been altered while this waited.
+  return { generator: catalogue.find(name) ?? generator, runs }
+}
+
+/** What a client hears of what `work` says. */
+export async function answered<Value>(
+  work: () => Promise<Value>,
+): Promise<Value | { readonly moved: string } | { readonly down: string; readonly code: string }> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Moved) return { moved: error.details.resp! }
+    if (error instanceof FahaoError) return { down: describe(error), code: error.code }
+    throw error
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * The catalogue and the issuers that servers run, beside a cluster that the simulation has made. A catalogue that cannot
+ * be opened is opened again beside the same cluster. Generators come into being when they are first asked for.
+ */
+import { hasCode } from '../../src/base/errors.ts'
+import { Timeline } from '../../src/base/timeline.ts'
+import { EngineCatalogue } from '../../src/catalogue/engine-catalogue.ts'
+import type { Cluster } from '../../src/cluster/cluster.ts'
+import type { Engine } from '../../src/engine/engine.ts'
+import type { Kind } from '../../src/issuing/issuer.ts'
+import { Worker } from '../../src/issuing/worker.ts'
+import { answered, drawn } from './answers.ts'
+import type { Machine } from './machine.ts'
+import { type Answer, counterOf, type OnIssue, type Request } from './program.ts'
+import type { World } from './world.ts'
+
+/** What a program is made of. */
+export type CatalogueProgramOptions = {
+  readonly world: World
+  readonly machine: Machine
+  readonly cluster: Cluster
+  readonly engine: Engine
+  /** With which fence each counter was last reserved here. */
+  readonly fences: Map<string, bigint>
+  readonly leaseTtlMs: number
+  readonly kindOf: (generator: string) => Kind
+  readonly onIssue: OnIssue
+}
+
+/** See the top of the file. */
+export class CatalogueProgram {
+  readonly cluster: Cluster
+  readonly #catalogue: EngineCatalogue
+  readonly #onIssue: OnIssue
+  readonly #fences: ReadonlyMap<string, bigint>
+
+  private constructor(
+    cluster: Cluster,
+    catalogue: EngineCatalogue,
+    fences: ReadonlyMap<string, bigint>,
+    onIssue: OnIssue,
+  ) {
+    this.cluster = cluster
+    this.#catalogue = catalogue
+    this.#fences = fences
+    this.#onIssue = onIssue
+  }
+
+  /** Opens it, however often the engine has to be asked. */
+  static async open(options: CatalogueProgramOptions): Promise<CatalogueProgram> {
+    const { world, machine, cluster, engine, fences, leaseTtlMs, kindOf, onIssue } = options
+    const timeline = new Timeline(machine)
+    const onEvent = () => {}
+    const ids = { fixedId: undefined, leadUs: 1e6, owner: machine.name, holder: machine.name, onEvent }
+    // What is in hand was reserved with that one, or left to it.
+    cluster.listen({
+      onWon: ({ fence, tails }) => {
+        for (const { name } of tails) fences.set(counterOf(name), fence)
+      },
+    })
+    const parts = {
+      engine,
+      clock: machine,
+      random: world.random,
+      timeline,
+      worker: new Worker({ engine, timeline, ...ids }),
+      waitersMax: 1000,
+      leads: { cluster, leaseTtlMs },
+      autoCreate: [
+        { pattern: 'g*', kind: kindOf('g') },
+        { pattern: 's*', kind: kindOf('s') },
+      ],
+      nodeIndex: undefined,
+      onEvent,
+    }
+    for (;;) {
+      try {
+        return new CatalogueProgram(cluster, await EngineCatalogue.open(parts), fences, onIssue)
+      } catch (error) {
+        if (!hasCode(error, 'UNAVAILABLE')) throw error
+      }
+    }
+  }
+
+  /** See `Program`. */
+  ask(request: Request): Promise<Answer> {
+    this.cluster.check()
+    return answered(async () => {
+      const { generator, runs } = await drawn(this.#catalogue, request)
+      const { name, kind } = generator
+      const fence = kind === 'sequence' ? (this.#fences.get(counterOf(name)) ?? 0n) : undefined
+      this.#onIssue(name, runs, { kind, ...(fence !== undefined && { fence }) })
+      return { runs }
+    })
+  }
+}

@@ -1,0 +1,156 @@
+/** Clients of a simulation: each asks for ids again and again, and follows redirects as cluster-aware clients do. */
+import { slotOf } from '../../src/cluster/slots.ts'
+import type { Answer, Request } from './program.ts'
+import type { Process, Simulation } from './simulation.ts'
+
+/** A redirect that a client was given. */
+type Redirect = { readonly from: string; readonly to: string }
+
+/** An answer, and the machine that gave it. */
+type From<Value> = { readonly answer: Value; readonly by: string; readonly isUnaware: boolean }
+
+const patienceUs = 3_000_000
+/** How often requests are looked for that nobody has answered. */
+const lookUs = 200_000
+const hopsMax = 6
+
+/** See the top of the file. */
+export class Clients {
+  /** Requests that were sent from A to B to A to B although nothing was wrong. */
+  bounces = 0
+  /** Errors that clients saw. */
+  errors = 0
+  /** Requests from most of which clients have had ids. */
+  asked = 0
+  readonly #simulation: Simulation
+
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation
+  }
+
+  /** Lets clients ask until the simulation is over. */
+  begin(): void {
+    for (let each = 0; each < this.#simulation.options.clients; each++) void this.#client()
+    this.#giveUp()
+  }
+
+  /** Has one process answer one request, redirects not followed. */
+  send<Value extends object>(
+    address: string | undefined,
+    act: (process: Process) => Promise<Value>,
+    waitUs = patienceUs,
+  ): Promise<From<Value | { readonly down: string; readonly code: string }>> {
+    const { world, processes } = this.#simulation
+    const process = processes.find((each) => each.address === address)
+    const failed = (code: string) => ({ answer: { down: code, code }, by: '', isUnaware: false })
+    if (process === undefined) return world.pass(1).then(() => failed('REFUSED'))
+    const { machine, pending } = process
+    const wayUs = () => (world.chance(0.02) ? world.between(1000, 400_000) : world.between(100, 2000))
+    return new Promise((resolve) => {
+      const end = (answer: From<Value | { readonly down: string; readonly code: string }>) => {
+        pending.delete(request)
+        resolve(answer)
+      }
+      const request = { untilUs: world.nowUs + waitUs, fail: (code: string) => end(failed(code)) }
+      pending.add(request)
+      world.after(wayUs(), () =>
+        machine.reach(() => {
+          void act(process).then((answer) => {
+            const { isUnaware } = machine
+            world.after(wayUs(), () => end({ answer, by: machine.name, isUnaware }))
+          })
+        }),
+      )
+    })
+  }
+
+  /** One request, redirects followed. */
+  async request(request: Request, slots: Map<number, string>): Promise<From<Answer>> {
+    const { world, witness, processes } = this.#simulation
+    const slot = slotOf(request.generator)
+    let last: Redirect | undefined
+    let returns = 0
+    for (let hops = 0; hops < hopsMax; hops++) {
+      // Some have no memory of where to ask, as behind a load balancer; all of them would stay with an old leader.
+      const known = hops > 0 || world.chance(0.6) ? slots.get(slot) : undefined
+      const address = known ?? world.pick(processes)?.address
+      const found = await this.send(address, (process) => this.#ask(process, request))
+      const { answer } = found
+      if (!('moved' in answer)) {
+        if ('down' in answer) slots.delete(slot)
+        return { ...found, answer }
+      }
+      const back = last?.from === answer.moved && last.to === address
+      returns = back ? returns + 1 : 0
+      if (returns === 2 && witness.isCalm) this.bounces++
+      last = { from: address!, to: answer.moved }
+      slots.set(slot, answer.moved)
+    }
+    slots.delete(slot)
+    return { answer: { down: 'redirected too often', code: 'MOVED' }, by: '', isUnaware: false }
+  }
+
+  /** Asks once, and has the answer judged. */
+  async once(request: Request, slots: Map<number, string>): Promise<boolean> {
+    const { world, checker } = this.#simulation
+    const sentUs = world.nowUs
+    this.asked++
+    const { answer, by, isUnaware } = await this.request(request, slots)
+    const { generator, count, contiguous = false } = request
+    if (!('runs' in answer)) {
+      this.errors++
+      return false
+    }
+    const { runs } = answer
+    world.note(() => `${generator}: ${by} gave ${runs.map(textOf).join(', ')}, asked for at ${ms(sentUs)}`)
+    checker.reply(generator, { sentUs, by, runs, count, contiguous, isUnaware })
+    return true
+  }
+
+  /** Nobody waits for ever. */
+  #giveUp(): boolean {
+    const { world, processes } = this.#simulation
+    let isAny = false
+    for (const { pending } of processes) {
+      for (const { untilUs, fail } of pending) {
+        if (untilUs > world.nowUs) continue
+        isAny = true
+        fail('TIMEOUT')
+      }
+    }
+    world.after(lookUs, () => this.#giveUp())
+    return isAny
+  }
+
+  async #client(): Promise<void> {
+    const { world, generators, options } = this.#simulation
+    const slots = new Map<number, string>()
+    while (!this.#simulation.isOver) {
+      await world.pass(world.between(1, 80))
+      const generator = world.pick(generators)
+      if (generator === undefined) continue
+      const count = world.chance(0.5) ? 1 : Math.ceil(world.between(0, options.countMax))
+      const contiguous = options.program !== 'least' && count > 1 && world.chance(0.2)
+      await this.once({ generator, count, ...(contiguous && { contiguous }) }, slots)
+    }
+  }
+
+  async #ask({ machine, program }: Process, request: Request): Promise<Answer> {
+    const { witness } = this.#simulation
+    const { cluster } = program
+    if (cluster === undefined) return program.ask(request)
+    const wasLed = witness.isLedBy(request.generator, cluster.nodeId)
+    const answer = await program.ask(request)
+    const isSentAway = wasLed && 'moved' in answer && witness.isLedBy(request.generator, cluster.nodeId)
+    if (isSentAway) witness.sentAway(machine, request.generator, answer.moved)
+    return answer
+  }
+}
+
+function textOf(run: { readonly first: bigint; readonly count: number; readonly stride: number }): string {
+  return run.count === 1 ? `${run.first}` : `${run.first} + ${run.count - 1} × ${run.stride}`
+}
+
+function ms(us: number): string {
+  return (us / 1000).toFixed(1)
+}

@@ -1,0 +1,123 @@
+/** A whole node, as a server runs it. One that cannot be started is started again, as a supervisor would. */
+import { FahaoError } from '../../src/base/errors.ts'
+import type { EngineOptions } from '../../src/engine/engine.ts'
+import { loadConfig } from '../../src/node/config.ts'
+import type { FahaoNode } from '../../src/node/node.ts'
+import { startNode } from '../../src/node/start.ts'
+import { answered, drawn } from './answers.ts'
+import type { Machine } from './machine.ts'
+import type { Answer, Done, Now, OnIssue, Order, Program, Request } from './program.ts'
+import type { RemoteEngine } from './remote-engine.ts'
+import type { World } from './world.ts'
+
+/** What a node is started with. */
+export type NodeProgramOptions = {
+  readonly world: World
+  readonly machine: Machine
+  readonly address: { readonly host: string; readonly port: number }
+  readonly open: (options: EngineOptions) => RemoteEngine
+  readonly newId: () => string
+  /** Undefined: it stands alone. */
+  readonly cluster: { readonly shards: number; readonly leaseTtlMs: number } | undefined
+  readonly leadMs: number
+  /** By how much the node raises bounds by itself; 0: an operator does. */
+  readonly failoverGap: bigint
+  readonly onIssue: OnIssue
+  readonly onEvent: (message: string) => void
+}
+
+const { config: defaults } = loadConfig()
+const startPauseMs = 300
+
+/** See the top of the file. */
+export class NodeProgram implements Program {
+  readonly #node: FahaoNode
+  readonly #onIssue: OnIssue
+
+  private constructor(node: FahaoNode, onIssue: OnIssue) {
+    this.#node = node
+    this.#onIssue = onIssue
+  }
+
+  /** Resolves when the node has joined, if there is a cluster. */
+  static async start(options: NodeProgramOptions): Promise<NodeProgram> {
+    const { world, machine, address, open, newId, cluster, leadMs, failoverGap, onIssue, onEvent } = options
+    const config = {
+      ...defaults,
+      leadMs,
+      failoverGap,
+      resp: address,
+      http: undefined,
+      ...(cluster && { cluster: 'simulated', shards: cluster.shards, leaseTtlMs: cluster.leaseTtlMs }),
+    }
+    const deps = {
+      clock: machine,
+      random: world.random,
+      newId,
+      open: async (_url: string, engineOptions: EngineOptions) => open(engineOptions),
+      onEvent: ({ message }: { message: string }) => onEvent(message),
+    }
+    for (;;) {
+      try {
+        const node = await startNode(config, deps)
+        await node.join()
+        return new NodeProgram(node, onIssue)
+      } catch (error) {
+        if (!(error instanceof FahaoError) || error.code === 'CONFIG') throw error
+        onEvent(`cannot be started: ${error.message}`)
+      }
+      await new Promise<void>((resolve) => machine.timer(startPauseMs, resolve))
+    }
+  }
+
+  get cluster(): Program['cluster'] {
+    return this.#node.membership?.cluster
+  }
+
+  ask(request: Request): Promise<Answer> {
+    this.#node.mayIssue?.()
+    return answered(async () => {
+      const { generator, runs } = await drawn(this.#node.catalogue, request)
+      const { name, kind, definition } = generator
+      this.#onIssue(name, runs, { kind, layout: definition.layout })
+      return { runs }
+    })
+  }
+
+  obey(order: Order): Promise<Done> {
+    this.#node.mayIssue?.()
+    return answered(async () => {
+      const { kind, incarnation } = await this.#obey(order)
+      return { kind, incarnation }
+    })
+  }
+
+  advance(gap: bigint): Promise<number> {
+    return this.#node.advance(gap)
+  }
+
+  close(): Promise<void> {
+    return this.#node.close()
+  }
+
+  async #obey(order: Order): Promise<Now> {
+    const { catalogue } = this.#node
+    const { generator } = order
+    if (order.do === 'drop') {
+      await catalogue.drop(generator)
+      return { kind: undefined, incarnation: 0n }
+    }
+    if (order.do === 'info') {
+      const { definition, incarnation } = await catalogue.info(generator)
+      return { kind: definition.kind, incarnation }
+    }
+    if (order.do === 'set') {
+      const opened = await catalogue.open(generator)
+      if (opened.kind === 'sequence') await opened.moveTo(order.newest)
+      return opened
+    }
+    const { options } = order
+    if (order.do === 'alter') return catalogue.alter(generator, options)
+    return catalogue.create(generator, { kind: 'sequence', ...options })
+  }
+}

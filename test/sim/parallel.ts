@@ -1,0 +1,42 @@
+/** Seeds in processes of their own, on all cores. */
+import { fork } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import type { Seeds, Tally } from './seeds.ts'
+
+/** Fewer are not worth a second process. */
+const aloneMax = 20
+
+/** Runs them, `from` this folder: another copy of this one, for another copy of what it tests. */
+export async function runInParallel(seeds: Seeds, from = import.meta.dirname): Promise<Tally> {
+  const parts = seeds.count <= aloneMax ? 1 : availableParallelism()
+  const tallies = await Promise.all(
+    Array.from({ length: parts }, (_, part) =>
+      inProcess(from, {
+        ...seeds,
+        first: seeds.first + part,
+        count: Math.ceil((seeds.count - part) / parts),
+        stride: parts,
+      }),
+    ),
+  )
+  const sum = (of: (tally: Tally) => number) => tallies.reduce((total, tally) => total + of(tally), 0)
+  return {
+    seeds: sum((tally) => tally.seeds),
+    violations: tallies.flatMap((tally) => tally.violations),
+    cpuSeconds: sum((tally) => tally.cpuSeconds),
+    ids: sum((tally) => tally.ids),
+    replies: sum((tally) => tally.replies),
+    longestGapMs: Math.max(...tallies.map((tally) => tally.longestGapMs)),
+  }
+}
+
+/** What a program that was killed in the middle of something waits for must not keep this process alive. */
+function inProcess(from: string, seeds: Seeds): Promise<Tally> {
+  return new Promise((resolve, reject) => {
+    const child = fork(join(from, 'seeds-process.ts'), [JSON.stringify(seeds)])
+    child.once('message', (tally) => resolve(tally as Tally))
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`a process of the simulation ended with ${code}`)))
+  })
+}

@@ -1,0 +1,68 @@
+/** What runs on a machine of the simulation, as clients see it: three of them, from the least that leads to what servers run. */
+import type { Cluster } from '../../src/cluster/cluster.ts'
+import type { Run } from '../../src/ids/run.ts'
+import type { Kind } from '../../src/issuing/issuer.ts'
+
+/** How many ids are asked for, of which generator. */
+export type Request = {
+  readonly generator: string
+  readonly count: number
+  /** All in one run whose ids follow one another. */
+  readonly contiguous?: boolean
+}
+
+/** What a client hears. */
+export type Answer =
+  | { readonly runs: readonly Run[] }
+  /** Another node leads the generator: ask there. */
+  | { readonly moved: string }
+  | { readonly down: string; readonly code: string }
+
+/** What an operator wants. */
+export type Order =
+  | { readonly do: 'create'; readonly generator: string; readonly options: Options }
+  | { readonly do: 'alter'; readonly generator: string; readonly options: Options }
+  | { readonly do: 'drop'; readonly generator: string }
+  | { readonly do: 'info'; readonly generator: string }
+  | { readonly do: 'set'; readonly generator: string; readonly newest: bigint }
+
+/** Options of generators, as the simulation uses them. */
+export type Options = {
+  readonly kind?: Kind
+  readonly increment?: number
+  readonly step?: number
+  readonly layout?: string
+  readonly horizon?: string
+  readonly floor?: bigint
+}
+
+/** What an operator hears: which kind it is now, undefined where there is none, and in which of its lives. */
+export type Now = { readonly kind: Kind | undefined; readonly incarnation: bigint }
+
+/** What becomes of an order. */
+export type Done = Now | { readonly moved: string } | { readonly down: string; readonly code: string }
+
+/** See the top of the file. */
+export interface Program {
+  /** Its part in a cluster; undefined: it stands alone. */
+  readonly cluster: Cluster | undefined
+  /** Answers a request, as a server does in the callback that brought it. */
+  ask(request: Request): Promise<Answer>
+  /** Carries out an operator's order. */
+  obey(order: Order): Promise<Done>
+  /** See `FahaoNode.advance`. */
+  advance(gap: bigint): Promise<number>
+  /** A clean stop. */
+  close(): Promise<void>
+}
+
+/** How ids were issued, as far as the program knows. */
+export type Issued = { readonly kind: Kind; readonly layout?: string | undefined; readonly fence?: bigint }
+
+/** Told of ids in the moment when they are issued. */
+export type OnIssue = (generator: string, runs: readonly Run[], how: Issued) => void
+
+/** Counter of a generator. */
+export function counterOf(generator: string): string {
+  return `generators/${generator}`
+}
