@@ -41,7 +41,8 @@ const counterOptions = [
   'scramble',
 ] as const
 const clockOptions = ['layout', 'epoch', 'node', 'sequenceStart', 'borrowMax'] as const
-const reservedOptions = ['horizon'] as const
+/** Options that say which ids there are, or in which order they come. */
+const promises = ['increment', 'max', 'within', 'scramble'] as const
 
 /** What cannot change within an incarnation. */
 export const fixedOptions = Object.freeze([
@@ -60,17 +61,31 @@ const int63Max = 2n ** 63n - 1n
 /** Completes and checks options; ERR says which do not go together, and why. `nowUs`: Unix µs. */
 export function define(options: GeneratorOptions, nowUs: number): Definition {
   const { kind } = options
-  const counter = kind === 'sequence' || kind === 'segment'
-  const notTaken = counter ? clockOptions : counterOptions
-  refuseGiven(options, notTaken, `a ${kind} is made of ${counter ? 'a counter' : 'the clock'}`)
-  if (kind === 'snowflake') {
-    refuseGiven(options, reservedOptions, 'the lead of snowflakes is a setting of the node, --lead')
-    refuseGiven(options, ['node'], 'the node of a snowflake is the worker id of each node, --worker-id')
-  }
+  for (const [names, why] of notTaken(kind)) refuseGiven(options, names, why)
+  const counter = isCounter(kind)
   const common = { kind, issueTimeout: options.issueTimeout ?? 2000, ...checkedFormat(options) }
   return Object.freeze(
     counter ? { ...common, ...counterPart(options) } : { ...common, ...clockPart(options, nowUs) },
   )
+}
+
+/**
+ * What a definition hands on when its kind changes: every option that the next kind takes. ERR where a property that ids
+ * have had so far would be lost without a word.
+ */
+export function handedOn(before: Definition, kind: Kind): Omit<Definition, 'kind'> {
+  const lost = new Set(notTaken(kind).flatMap(([names]) => names as readonly string[]))
+  const { kind: _, format, ...options } = before
+  const usual = isCounter(before.kind)
+    ? counterPart({ kind: before.kind, ...(format !== undefined && { format }) })
+    : {}
+  const missed = promises.find((name) => lost.has(name) && before[name] !== usual[name])
+  if (missed !== undefined) {
+    const [is, shall] = [before, usual].map((each) => optionText(missed, each[missed]))
+    throw refused(`a ${kind} cannot keep ${missed} ${is}; alter ${missed} to ${shall} first`)
+  }
+  const kept = Object.entries({ ...options, format }).filter(([name]) => !lost.has(name))
+  return Object.fromEntries(kept) as Omit<Definition, 'kind'>
 }
 
 /** The layout of a clock kind. */
@@ -165,6 +180,22 @@ function checkedFormat(options: GeneratorOptions): { format?: string } {
 /** The largest id that a format can write. */
 function idMaxOf(template: string): bigint {
   return compileFormat(template, { nodeWidth: 1 }).maxId
+}
+
+function isCounter(kind: Kind): boolean {
+  return kind === 'sequence' || kind === 'segment'
+}
+
+/** The options that a kind does not take, and why. */
+function notTaken(kind: Kind): [names: readonly (keyof GeneratorOptions)[], why: string][] {
+  if (isCounter(kind)) return [[clockOptions, `a ${kind} is made of a counter`]]
+  const ofCounters: ReturnType<typeof notTaken> = [[counterOptions, `a ${kind} is made of the clock`]]
+  if (kind === 'timestamp') return ofCounters
+  return [
+    ...ofCounters,
+    [['horizon'], 'the lead of snowflakes is a setting of the node, --lead'],
+    [['node'], 'the node of a snowflake is the worker id of each node, --worker-id'],
+  ]
 }
 
 function refuseGiven(

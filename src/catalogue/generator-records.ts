@@ -10,7 +10,7 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
-import { type Definition, define, differences, fixedOptions } from './definition.ts'
+import { type Definition, define, differences, fixedOptions, handedOn } from './definition.ts'
 import { floorAfter } from './incarnation.ts'
 import { isRow, LegacyRows, rowStays } from './legacy-rows.ts'
 import { checkName } from './names.ts'
@@ -184,9 +184,7 @@ export class GeneratorRecords {
     changes: Partial<GeneratorInput>,
   ): Promise<StoredGenerator> {
     const row = await this.#rows.live(name)
-    const { increment, offset } = before.definition
-    const kept = row === undefined ? changes : { increment, offset, ...changes }
-    const definition = redefine(before.definition, kept, this.#timeline.nowUs())
+    const definition = redefine(before.definition, changes, this.#timeline.nowUs())
     if (row !== undefined) this.#rows.check(name, definition, row)
     const rescrambled = definition.scramble || before.definition.scramble
     if (fixedOptions.every((option) => definition[option] === before.definition[option])) {
@@ -232,10 +230,11 @@ function contended(name: string): FahaoError {
   )
 }
 
-/** A definition with changes laid over it; another kind starts from that kind's defaults. */
+/** A definition with changes laid over it; what is not named stays, also under another kind. */
 function redefine(before: Definition, changes: Partial<GeneratorInput>, nowUs: number): Definition {
-  const kept = changes.kind === undefined || changes.kind === before.kind ? before : { kind: before.kind }
-  return define(parseOptions({ ...kept, ...changes }), nowUs)
+  const { kind = before.kind } = parseOptions({ kind: before.kind, ...changes })
+  const kept = kind === before.kind ? before : handedOn(before, kind)
+  return define(parseOptions({ ...kept, ...changes, kind }), nowUs)
 }
 
 /** What was asked for must be what is there; what was not asked for may be anything. */
