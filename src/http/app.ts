@@ -86,11 +86,19 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     clientErrorHandler: (error, socket) => {
       if (!isLate(error) || !backlog.excuses(socket)) answerUnreadable(error, socket)
     },
-    serverFactory: (handler) => createServer(serverOptions(limits, backlog), backlog.inTurn(handler)),
+    serverFactory: (handler) => {
+      const inTurn = backlog.inTurn(handler)
+      // RFC 9110, 10.1.1: an expectation that is not known may be ignored. Node would answer by itself.
+      return createServer(serverOptions(limits, backlog), inTurn).on('checkExpectation', inTurn)
+    },
     frameworkErrors: (error, request, reply) => sendProblem(error, request, reply, log),
   })
   const guard = makeGuard(options.host, options.names)
-  app.addHook('onRequest', (request, _, done) => done(guard(request)))
+  app.addHook('onRequest', (request, reply, done) => {
+    // No answer may be given twice, by whatever route, now or later: a cache would repeat ids.
+    reply.header('cache-control', 'no-store')
+    done(guard(request))
+  })
   const { mayIssue } = node
   // After the body has come, in the callback in which it is answered.
   if (mayIssue !== undefined) {
@@ -163,6 +171,8 @@ function serverOptions(limits: HttpLimits, backlog: Backlog): ServerOptions {
     maxHeaderSize: limits.headerMaxBytes,
     requestTimeout: limits.requestTimeoutMs,
     headersTimeout: limits.requestTimeoutMs,
+    // The guard looks at it, and answers as everything here does.
+    requireHostHeader: false,
     connectionsCheckingInterval: Math.min(1000, limits.requestTimeoutMs),
     // Longer than the minute for which proxies usually keep a connection: who closes first loses no request.
     keepAliveTimeout: 72_000,

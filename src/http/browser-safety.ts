@@ -24,6 +24,7 @@ export function makeGuard(host: string, names: readonly string[] = []): Guard {
   let known: string | undefined
   return (request) => {
     const { host } = request.headers
+    if (host === undefined && request.raw.httpVersion === '1.1') return noHost()
     if (host !== known) {
       if (!anyName && !isOwn(host, own)) return foreignHost(host)
       known = host
@@ -63,6 +64,11 @@ function isSameOrigin(origin: string, host: string | undefined): boolean {
   const { protocol } = new URL(origin)
   // Written with a scheme's default port or without it, a host is the same.
   return URL.canParse(`${protocol}//${host}`) && new URL(`${protocol}//${host}`).origin === origin
+}
+
+/** RFC 9112, 3.2. */
+function noHost(): HttpRefusal {
+  return new HttpRefusal(400, 'a request of HTTP/1.1 needs a Host header')
 }
 
 function foreignHost(host: string | undefined): HttpRefusal {

@@ -18,6 +18,7 @@ export function sendProblem(
   if (problem.status === 500) log?.error({ err: error, path: request.url }, 'an HTTP request failed')
   if (error instanceof HttpRefusal) reply.headers(error.headers)
   if (problem.status === 503 && problem.retryable) reply.header('retry-after', String(retryAfterSeconds))
+  // Also for what Fastify refuses before any hook has run.
   return reply
     .code(problem.status)
     .header('cache-control', 'no-store')

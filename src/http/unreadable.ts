@@ -23,6 +23,7 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
     `HTTP/1.1 ${problem.status} ${problem.title}`,
     `content-type: ${problemType}`,
     `content-length: ${Buffer.byteLength(body)}`,
+    'cache-control: no-store',
     'connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)

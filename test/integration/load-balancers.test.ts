@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startFahao } from '../launch/fahao.ts'
+import { startNginx } from '../launch/nginx.ts'
 import { freePort, temporaryFolder } from '../launch/places.ts'
 import { requireProgram, startProcess } from '../launch/process.ts'
 
@@ -36,6 +37,39 @@ test('the example of nginx asks each node in turn, and another one where a node 
   await other.kill('SIGTERM')
   const late = await idsOf(() => ask(`${base}/v1/generators/user/next`), 10)
   assert.equal(new Set([...users, ...late]).size, 20)
+})
+
+test('a cache that keeps whatever it may gives each caller ids of its own', async (t) => {
+  const paths = [
+    '/api/segment/get/user',
+    '/api/snowflake/get/any',
+    '/id-builder/increase-seq-id?code=user',
+    '/id-builder/increase-seq-id-str?code=user',
+    '/tinyid/id/nextId?bizType=user&token=open',
+    '/tinyid/id/nextIdSimple?bizType=user&token=open&batchSize=3',
+    '/tinyid/id/nextSegmentIdSimple?bizType=user&token=open',
+  ]
+  const node = await startFahao(t, {
+    args: [...quiet, '--compat', 'leaf,tinyid,idbuilder', '--tinyid-tokens', 'open=user'],
+  })
+  const { httpPort } = await startNginx(t, { http: { backends: [node.http] }, cache: true })
+  const base = `http://127.0.0.1:${httpPort}`
+  // Before there is such a generator: a failure must not be kept either.
+  for (const path of paths.slice(0, 1)) assert.equal((await ask(base + path, 'GET')).status, 500)
+  const client = await node.connect()
+  await client.command('ID.CREATE', 'user', 'KIND', 'segment', 'STEP', '1000')
+  for (const [path, method] of [
+    ...paths.map((path) => [path, 'GET'] as const),
+    ['/v1/generators/user/next', 'POST'] as const,
+  ]) {
+    const answers = [await ask(base + path, method), await ask(base + path, method)]
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200],
+      path,
+    )
+    assert.notEqual(answers[0]!.body, answers[1]!.body, path)
+  }
 })
 
 async function startExample(t: TestContext, nodes: readonly string[]): Promise<string> {

@@ -12,7 +12,11 @@ import { freePort, temporaryFolder } from './places.ts'
 import { type RunningProcess, requireProgram, startProcess } from './process.ts'
 
 /** Base URLs of the nodes' HTTP ports. Debian's nginx passes no plain TCP on: that takes a module of its own. */
-export type NginxOptions = { readonly http: { readonly backends: readonly string[] } }
+export type NginxOptions = {
+  readonly http: { readonly backends: readonly string[] }
+  /** Keeps every answer for an hour that does not forbid it, whatever its status. */
+  readonly cache?: boolean
+}
 
 /** A load balancer under test. */
 export type Nginx = {
@@ -33,7 +37,7 @@ export async function startNginx(lifetime: Lifetime, options: NginxOptions): Pro
   const httpPort = await freePort()
   const file = join(folder, 'nginx.conf')
   const configure = (backends: readonly string[]) => {
-    writeFileSync(`${file}.new`, configuration(folder, httpPort, backends))
+    writeFileSync(`${file}.new`, configuration(folder, httpPort, backends, options.cache === true))
     renameSync(`${file}.new`, file)
   }
   configure(options.http.backends)
@@ -68,7 +72,12 @@ function complaints(running: RunningProcess): number {
   return running.output().split('[emerg]').length
 }
 
-function configuration(folder: string, httpPort: number, backends: readonly string[]): string {
+function configuration(
+  folder: string,
+  httpPort: number,
+  backends: readonly string[],
+  cache: boolean,
+): string {
   const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   return `
 daemon off;
@@ -89,7 +98,9 @@ http {
     keepalive 256;
     keepalive_requests 1000000;
   }
+  ${cache ? `proxy_cache_path ${join(folder, 'cache')} keys_zone=kept:1m;` : ''}
   server {
+    ${cache ? 'proxy_cache kept; proxy_cache_valid any 1h; proxy_cache_methods GET HEAD POST;' : ''}
     listen 127.0.0.1:${httpPort} backlog=4096;
     keepalive_requests 1000000;
     proxy_http_version 1.1;

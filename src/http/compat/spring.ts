@@ -53,7 +53,6 @@ export function sendSpringFailure(
   if (cause instanceof FahaoError) reply.header('fahao-error', asHeader(describe(cause)))
   return reply
     .code(failure.status)
-    .header('cache-control', 'no-store')
     .header('content-type', contentTypes.json)
     .send(bodyOf(failure, path, Math.floor(nowUs / 1000)))
 }

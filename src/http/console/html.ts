@@ -69,7 +69,6 @@ if (navigator.clipboard) for (const pre of document.querySelectorAll('pre')) {
 /** Headers of every page: nothing may be loaded, and nobody may frame it. */
 export const pageHeaders = Object.freeze({
   'content-type': 'text/html; charset=utf-8',
-  'cache-control': 'no-store',
   'content-security-policy': `default-src 'none'; style-src '${hash(style)}'; script-src '${hash(script)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',

@@ -31,7 +31,7 @@ export function healthOperations(node: FahaoNode): Operation[] {
       errors: [],
       example: {},
       async handler(_, reply) {
-        return reply.header('cache-control', 'no-store').send(healthJson(node))
+        return reply.send(healthJson(node))
       },
     },
     {
@@ -49,10 +49,7 @@ export function healthOperations(node: FahaoNode): Operation[] {
       async handler(_, reply) {
         const health = healthJson(node)
         const ready = health.state === 'ok' || health.state === 'degraded'
-        return reply
-          .code(ready ? 200 : 503)
-          .header('cache-control', 'no-store')
-          .send(health)
+        return reply.code(ready ? 200 : 503).send(health)
       },
     },
   ]

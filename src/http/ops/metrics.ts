@@ -249,7 +249,7 @@ export function metricsOperation(metrics: Metrics): Operation {
     errors: [],
     example: {},
     async handler(_, reply) {
-      reply.header('content-type', metrics.contentType).header('cache-control', 'no-store')
+      reply.header('content-type', metrics.contentType)
       return metrics.render()
     },
   }
