@@ -1,9 +1,7 @@
 /** What becomes of a cluster's records in a store that has forgotten writes. */
+import { epochJump, mendEach } from '../engine/advance.ts'
 import type { Mend } from '../engine/engine.ts'
 import { nodePrefix, readLeadership, readNode, shardPrefix, wishPrefix } from './records.ts'
-
-/** More than leaders can have changed in what was forgotten. */
-const epochJump = 2 ** 20
 
 /**
  * Makes every leadership begin anew, above whatever epoch was forgotten, and every node that was there before find out
@@ -13,7 +11,7 @@ const epochJump = 2 ** 20
  * runs out: if the record named nobody, another would begin at once. So what is lost is the length of a lease, once.
  */
 export function mendShards(): Mend {
-  return (stored) => {
+  return mendEach((stored) => {
     const { key, value } = stored
     if (key.startsWith(shardPrefix)) {
       // What was left for the holder may have been issued in what was forgotten.
@@ -24,5 +22,5 @@ export function mendShards(): Mend {
     if (key.startsWith(nodePrefix)) return JSON.stringify({ ...readNode(stored).value, beat: 0 })
     // Whoever has seen a later version of it, which is forgotten, sees this one again.
     return key.startsWith(wishPrefix) ? value : undefined
-  }
+  })
 }

@@ -74,8 +74,29 @@ export type StoredRecord = {
   readonly version: bigint
 }
 
-/** What a record's value shall be; undefined: as it is. */
-export type Mend = (record: StoredRecord) => string | undefined
+/** Where the counter that a record stands for has to stand after an advance. */
+export type MendedCounter = {
+  /** The least bound that it may have had: it is raised from here, or from where it stands if that is higher. */
+  readonly from: bigint
+  /** By how much; not less than the gap of the advance. */
+  readonly gap: bigint
+  /** Reserves of earlier incarnations are refused from then on. */
+  readonly incarnation: bigint
+}
+
+/** What an advance makes of records, and of the counters that they stand for. */
+export type Mended = {
+  /** The new values of records, by their keys. */
+  readonly records: ReadonlyMap<string, string>
+  /** Counters by their names, also those that the store does not have. */
+  readonly counters: ReadonlyMap<string, MendedCounter>
+}
+
+/**
+ * What becomes of all records of a store that has forgotten, and of the counters that they stand for. Pure: it is asked
+ * again when a record has changed meanwhile.
+ */
+export type Mend = (records: readonly StoredRecord[]) => Mended
 
 /** When to advance; default: whatever the engine's state. */
 export type AdvanceOptions = { readonly ifRegressed?: boolean }
@@ -195,12 +216,17 @@ export interface Engine {
 
   /**
    * Raises the bound of every counter by `gap`, durably, at most to `boundMax`, and accepts the engine's present
-   * state as the truth: the way out of REGRESSED. Reservations made before can no longer be released, and
-   * versions go on above all that may have been given out in what was forgotten. Resolves to how many counters
-   * were raised. Counters that came into being in what was forgotten are not known, and begin at 0 again.
+   * state as the truth: the way out of REGRESSED. No bound is left below what this process holds, and the gap.
+   * Reservations made before can no longer be released, and versions go on above all that may have been given out
+   * in what was forgotten. Resolves to how many counters were raised.
    *
-   * `mend` sees every record and says what its value shall be, in the same step: for records which, like bounds,
-   * promise something that may have been forgotten. Rejects with CONFLICT when others keep changing them.
+   * `mend` sees all records, and says in the same step which of them change, for records which, like bounds, promise
+   * something that may have been forgotten; and where the counters that they stand for have to stand. The first
+   * reserve of a counter may have been forgotten and the record of its generator not: such a counter is made. Of a
+   * counter that neither the store nor `mend` knows nothing can be said: it begins at 0. Rejects with CONFLICT when
+   * others keep changing the records.
+   *
+   * Takes longer than other calls where there are many counters: its deadline is `advanceTimeoutMs` (advance.ts).
    *
    * With `ifRegressed`, changes nothing and resolves to 0 unless the engine is found to have forgotten writes in this
    * very step: of many nodes that advance at once for the same reason, one raises.

@@ -5,11 +5,9 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import { type ClockStep, Timeline } from '../base/timeline.ts'
 import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
-import { mendShards } from '../cluster/mend-shards.ts'
 import type { InfoSection, ServerView, Session } from '../commands/context.ts'
-import type { Engine, Mend } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
-import { mendWorkers } from '../issuing/mend-workers.ts'
 import { Worker } from '../issuing/worker.ts'
 import { WorkerCensus } from '../issuing/worker-census.ts'
 import { type Config, settingsText } from './config.ts'
@@ -17,6 +15,7 @@ import { type EngineCall, TimedEngine } from './engine-calls.ts'
 import { Failover } from './failover.ts'
 import { healthOf } from './health.ts'
 import { Membership } from './membership.ts'
+import { mendsOf } from './mends.ts'
 import type { FahaoNode, NodeEvent, Transport } from './node.ts'
 import { version } from './version.ts'
 import { proposeWorkerId, thisMachine } from './worker-id.ts'
@@ -92,7 +91,8 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       confirmWorker: async () => {
         if (!(await worker.confirm())) await catalogue.reopenAll()
       },
-      advance: (gap) => engine.advance(gap, mends(timeline, config), { ifRegressed: true }),
+      advance: (gap) =>
+        engine.advance(gap, mendsOf(timeline.nowUs(), gap, worker.leadUs), { ifRegressed: true }),
       reload: async () => {
         // Its bound has been moved: a clean stop can give the id back only under the record's present version.
         await worker.confirm()
@@ -166,7 +166,7 @@ function wire(
     onEngineCall: (listener) => listeners.push(listener),
     ownership: () => engine.ownership(),
     async advance(gap) {
-      const raised = await engine.advance(gap, mends(timeline, config))
+      const raised = await engine.advance(gap, mendsOf(timeline.nowUs(), gap, worker.leadUs))
       await catalogue.reopenAll()
       return raised
     },
@@ -182,12 +182,6 @@ function wire(
       return closing
     },
   }
-}
-
-/** Records that promise something which may have been forgotten. */
-function mends(timeline: Timeline, { leadMs }: Config): Mend {
-  const [workers, shards] = [mendWorkers(timeline.nowUs(), leadMs * 1000), mendShards()]
-  return (record) => workers(record) ?? shards(record)
 }
 
 /** Asks by a write that changes nothing: no record ever has version 0. */

@@ -341,52 +341,6 @@ export function counterTests(declare: Declare): void {
     assert.equal((await engine.counter('a')).bound, theirs.end)
   })
 
-  declare(
-    'advance raises every counter, at most to the end, and outdates every reservation',
-    async ({ open }) => {
-      const engine = await open()
-      const a = await engine.reserve('a', { size: 10n, fence: 2n, incarnation: 3n })
-      const b = await engine.reserve('b', { size: 1n, floor: boundMax - 5n, ...first })
-      await engine.reserve('c', { size: 0n, ...first })
-      assert.equal(await engine.advance(1000n), 3)
-      assert.equal((await engine.counter('a')).bound, 1010n)
-      assert.equal((await engine.counter('b')).bound, boundMax)
-      assert.equal((await engine.counter('c')).bound, 1000n)
-      assert.deepEqual([(await engine.counter('a')).fence, (await engine.counter('a')).incarnation], [2n, 3n])
-      assert.equal(await engine.release('a', a, 0n, { fence: 2n, incarnation: 3n }), false)
-      assert.equal(await engine.release('b', b, 0n, first), false)
-      assert.equal(await engine.advance(0n), 3)
-    },
-  )
-
-  declare('advance mends records in the same step, and tells watches of them', async ({ open }) => {
-    const [engine, other] = [await open(), await open()]
-    const kept = await engine.write('kept', 'x', undefined)
-    const old = await engine.write('old', 'x', undefined)
-    const told: string[] = []
-    await engine.watch('', ({ record }) => told.push(record?.value ?? ''))
-    await engine.advance(1n, ({ key, value }) => (key === 'old' ? `${value}y` : undefined))
-    const mended = await other.read('old')
-    assert.equal(mended?.value, 'xy')
-    assert.ok(mended.version > old!.version)
-    assert.deepEqual(await other.read('kept'), kept)
-    assert.equal(await engine.write('old', 'z', old!.version), undefined)
-    assert.ok(told.includes('xy'))
-  })
-
-  declare(
-    'an advance that is meant for a store that has forgotten leaves a sound one alone',
-    async ({ open }) => {
-      const engine = await open()
-      const reserved = await engine.reserve('a', { size: 10n, ...first })
-      await engine.write('k', 'as it was', undefined)
-      assert.equal(await engine.advance(1000n, () => 'mended', { ifRegressed: true }), 0)
-      assert.equal((await engine.counter('a')).bound, 10n)
-      assert.equal((await engine.read('k'))?.value, 'as it was')
-      assert.equal(await engine.release('a', reserved, 4n, first), true)
-    },
-  )
-
   declare('a batch of calls is answered call by call, refusals among them', async ({ open }) => {
     const engine = await open()
     await engine.reserve('a', { size: 10n, incarnation: 2n })

@@ -311,6 +311,7 @@ test('a backup is taken from a running server, and restored above everything it 
   const server = await startFahao(t)
   const run = asking(t, server)
   await run('create', 'order', '--kind', 'sequence')
+  await run('create', 'invoice', '--kind', 'sequence')
   assert.deepEqual(ended(await run('next', 'order')), [0, '1'])
   const copy = join(temporaryFolder(t), 'copy.db')
   const engine = ['--engine', server.engine]
@@ -321,6 +322,7 @@ test('a backup is taken from a running server, and restored above everything it 
   const inUse = await run('restore', copy, '--skip', '1000000', ...engine)
   assert.equal(inUse.code, 1)
   await run('next', 'order', '--count', '50000')
+  assert.deepEqual(ended(await run('next', 'invoice')), [0, '1'])
   await server.kill()
   assert.equal((await run('restore', copy, ...engine)).code, 2)
   const restored = await run('restore', copy, '--skip', '1000000', ...engine)
@@ -328,5 +330,7 @@ test('a backup is taken from a running server, and restored above everything it 
   await server.restart()
   const next = BigInt((await run('next', 'order')).stdout)
   assert.ok(next > 1_000_000n, String(next))
+  const first = BigInt((await run('next', 'invoice')).stdout)
+  assert.ok(first > 1_000_000n, String(first))
   assert.equal((await run('backup', `${copy}2`, '--engine', 'memory:')).code, 2)
 })

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
-import { mendWorkers } from '../../issuing/mend-workers.ts'
+import { mendsOf } from '../../node/mends.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { copyLines, storeFile } from '../copies.ts'
 import { UsageError } from '../exit-codes.ts'
@@ -26,7 +26,8 @@ Example:
   fahao restore fahao-2026-11-21.db --skip 100000000   a day at 1,000 ids per second, and some more`,
     )
     .action(async (file: string, options: { skip: string; json?: true }) => {
-      const store = storeFile(configOf(command).config)
+      const { config } = configOf(command)
+      const store = storeFile(config)
       const { restoreSqlite } = await import('../../engine/sqlite/backup.ts')
       const skip = wholeSkip(options.skip)
       // As `serve` does: a store is restored where its folder is gone, too.
@@ -34,7 +35,7 @@ Example:
       const summary = restoreSqlite(file, store, {
         skip,
         clock: systemClock,
-        mend: mendWorkers(systemClock.wallUs()),
+        mend: mendsOf(systemClock.wallUs(), skip, config.leadMs * 1000),
       })
       if (options.json) printJson(summary)
       else print(...copyLines(summary), `every bound was raised by ${grouped(skip)}`)

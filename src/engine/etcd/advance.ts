@@ -10,22 +10,33 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import type { Mend } from '../engine.ts'
+import { named, raised } from '../advance.ts'
+import type { Counter, Mend, Mended } from '../engine.ts'
 import { endOf, type Header, type RangeRequest, type RequestOp } from './api.ts'
-import { advanced, decodeCounter, encodeCounter, unused } from './counter-steps.ts'
+import { decodeCounter, encodeCounter, unused } from './counter-steps.ts'
 import type { Known } from './history.ts'
 import { next, type Records } from './records.ts'
 import { present, type State } from './state.ts'
 import type { Store } from './store.ts'
 
-/** A transaction takes 128 steps and 1.5 MiB. */
-const countersMax = 100
-const mendedMax = 20
+/** A transaction takes 128 steps and 1.5 MiB; a record takes up to 32 KiB. */
+const stepsMax = 100
+const bytesMax = 1_000_000
 const tries = 5
 const pauseMs = 50
 
 /** The state as it stood when nobody else was advancing. */
 type Turn = { readonly header: Header; readonly state: Known | undefined }
+
+type Put = Extract<RequestOp, { put: unknown }>
+
+/** What an advance makes of counters. */
+type Raise = {
+  readonly gap: bigint
+  readonly mended: Mended['counters']
+  /** What no bound may be below. */
+  readonly held: ReadonlyMap<string, bigint>
+}
 
 /** Advances one store. */
 export class Advance {
@@ -46,7 +57,7 @@ export class Advance {
   /** See `Engine.advance`. `held`: what no bound may be below. Undefined: there was no need to. */
   async run(
     gap: bigint,
-    mend: Mend | undefined,
+    mend: Mend,
     held: ReadonlyMap<string, bigint>,
     ifRegressed: boolean,
   ): Promise<number | undefined> {
@@ -54,14 +65,15 @@ export class Advance {
       const begun = await this.#begin(ifRegressed)
       if (begun === 'sound') return undefined
       if (begun === undefined) continue
-      const mended = mend === undefined ? begun : await this.#mend(begun, mend)
+      const { records, counters } = mend(await this.#records.list('', undefined))
+      const mended = await this.#putAll(begun, this.#recordWrites(records))
       if (mended === undefined) continue
-      const raised = await this.#raise(mended, gap, held)
-      if (raised === undefined) continue
-      const done = await this.#change(raised.known, { ...raised.known.state, phase: 'open', note: '' }, [])
+      const raise = await this.#raise(mended, { gap, mended: counters, held })
+      if (raise === undefined) continue
+      const done = await this.#change(raise.known, { ...raise.known.state, phase: 'open', note: '' }, [])
       if (done === undefined) continue
       this.#store.accept(done.known, done.header)
-      return raised.count
+      return raise.count
     }
     throw new FahaoError('CONFLICT', 'others kept advancing this store at the same time; retry')
   }
@@ -100,59 +112,52 @@ export class Advance {
     }
   }
 
-  async #mend(begun: Known, mend: Mend): Promise<Known | undefined> {
-    let known: Known | undefined = begun
-    let writes: RequestOp[] = []
-    for (const record of await this.#records.list('', undefined)) {
-      const value = mend(record)
-      if (value === undefined) continue
-      const key = this.#store.keys.record(record.key)
-      writes.push({ put: { key, value: Buffer.from(value) } })
-      if (writes.length < mendedMax) continue
-      known = (await this.#change(known, known.state, writes))?.known
-      if (known === undefined) return undefined
-      writes = []
-    }
-    return writes.length === 0 ? known : (await this.#change(known, known.state, writes))?.known
+  #recordWrites(records: Mended['records']): Put[] {
+    return [...records].map(([key, value]) => ({
+      put: { key: this.#store.keys.record(key), value: Buffer.from(value) },
+    }))
   }
 
-  async #raise(begun: Known, gap: bigint, held: ReadonlyMap<string, bigint>) {
+  /** Writes in transactions that etcd takes. Undefined: somebody else was faster. */
+  async #putAll(begun: Known, writes: readonly Put[]): Promise<Known | undefined> {
+    let known: Known | undefined = begun
+    for (const part of parts(writes)) {
+      known = (await this.#change(known, known.state, part))?.known
+      if (known === undefined) return undefined
+    }
+    return known
+  }
+
+  async #raise(begun: Known, raise: Raise) {
     const { keys } = this.#store
-    const missing = new Map(held)
+    const missing = new Set(named(raise.mended, raise.held))
     const rangeEnd = endOf(keys.counters)
     let known: Known | undefined = begun
-    let count = 0
+    let count = missing.size
     for (let from: Buffer | undefined = keys.counters; from !== undefined; ) {
-      const range: RangeRequest = { key: from, rangeEnd, limit: String(countersMax) }
+      const range: RangeRequest = { key: from, rangeEnd, limit: String(stepsMax) }
       const { found } = await this.#store.look([range], this.#store.newCall(false))
       const { kvs, more } = found[0]!
       const writes = kvs.map(({ key, value }) => {
         const name = keys.counterOf(key)
-        const counter = advanced(decodeCounter(name, value), gap, missing.get(name) ?? 0n)
-        missing.delete(name)
-        return { put: { key, value: encodeCounter(counter) } }
+        if (!missing.delete(name)) count++
+        return this.#raised(name, decodeCounter(name, value), raise)
       })
-      if (writes.length > 0) known = (await this.#change(known, known.state, writes))?.known
+      known = await this.#putAll(known, writes)
       if (known === undefined) return undefined
-      count += kvs.length
       const last = kvs.at(-1)
       from = more && last !== undefined ? next(last.key) : undefined
     }
-    return this.#bringBack(known, missing, gap, count)
+    known = await this.#putAll(
+      known,
+      [...missing].map((name) => this.#raised(name, unused, raise)),
+    )
+    return known && { known, count }
   }
 
-  /** Counters that this process was given ranges of, and that are not there any more. */
-  async #bringBack(begun: Known, missing: ReadonlyMap<string, bigint>, gap: bigint, count: number) {
-    const writes = [...missing].map(([name, held]) => {
-      const value = encodeCounter(advanced({ ...unused, bound: held }, gap, held))
-      return { put: { key: this.#store.keys.counter(name), value } }
-    })
-    let known: Known | undefined = begun
-    for (let at = 0; at < writes.length; at += countersMax) {
-      known = (await this.#change(known, known.state, writes.slice(at, at + countersMax)))?.known
-      if (known === undefined) return undefined
-    }
-    return { known, count: count + writes.length }
+  #raised(name: string, counter: Counter, { gap, mended, held }: Raise): Put {
+    const value = encodeCounter(raised(counter, gap, mended.get(name), held.get(name)))
+    return { put: { key: this.#store.keys.counter(name), value } }
   }
 
   #change({ revision }: Known, state: State, writes: readonly RequestOp[]) {
@@ -162,4 +167,22 @@ export class Advance {
 
 function max(a: bigint, b: bigint): bigint {
   return a > b ? a : b
+}
+
+/** The writes, as many together as one transaction takes. */
+function parts(writes: readonly Put[]): Put[][] {
+  const all: Put[][] = []
+  let bytes = 0
+  for (const write of writes) {
+    const size = write.put.key.length + write.put.value.length
+    const part = all.at(-1)
+    if (part === undefined || part.length === stepsMax || bytes + size > bytesMax) {
+      all.push([write])
+      bytes = size
+    } else {
+      part.push(write)
+      bytes += size
+    }
+  }
+  return all
 }

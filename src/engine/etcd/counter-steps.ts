@@ -8,9 +8,6 @@ export type Taken<Answer> = { readonly counter: Counter; readonly answer: Answer
 /** A counter that was never used. */
 export const unused: Counter = Object.freeze({ bound: 0n, fence: 0n, incarnation: 0n, version: 0n })
 
-/** How far an advance moves versions on: above all that were given out in what was forgotten. */
-const versionJump = 2n ** 32n
-
 /** See `Engine.reserve`. */
 export function reserveStep(name: string, counter: Counter, request: ReserveRequest): Taken<Reservation> {
   const { size, floor = 0n, max = boundMax, fence = 0n, incarnation } = request
@@ -37,13 +34,6 @@ export function releaseStep(
   if (counter.version !== version || fence < counter.fence || incarnation < counter.incarnation)
     return { counter, answer: false }
   return { counter: { ...counter, bound: from, version: version + 1n }, answer: true }
-}
-
-/** A counter after an advance; not below `held`. */
-export function advanced(counter: Counter, gap: bigint, held: bigint): Counter {
-  const raised = counter.bound + gap > held ? counter.bound + gap : held
-  const bound = raised > boundMax ? boundMax : raised
-  return { ...counter, bound, version: counter.version + versionJump }
 }
 
 /** A counter as its key holds it. */

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
+import { mendNothing } from '../advance.ts'
 import {
   type AdvanceOptions,
   boundMax,
@@ -9,7 +10,6 @@ import {
   type Engine,
   type EngineOptions,
   type EngineStatus,
-  type Mend,
   type Ownership,
   type RecordChange,
   type Reservation,
@@ -175,7 +175,7 @@ export class EtcdEngine implements Engine {
     return this.#call(() => this.#counters.read(name))
   }
 
-  advance(gap: bigint, mend?: Mend, { ifRegressed = false }: AdvanceOptions = {}): Promise<number> {
+  advance(gap: bigint, mend = mendNothing, { ifRegressed = false }: AdvanceOptions = {}): Promise<number> {
     assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
     return this.#call(async () => {
       const raised = await this.#advance.run(gap, mend, this.#counters.held(), ifRegressed)

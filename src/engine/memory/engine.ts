@@ -1,5 +1,6 @@
 /** The engine without a memory beyond the process: for tests, and for those who want exactly that. */
 import { FahaoError } from '../../base/errors.ts'
+import { mendNothing, raised } from '../advance.ts'
 import {
   type AdvanceOptions,
   boundMax,
@@ -95,25 +96,19 @@ export class MemoryEngine implements Engine {
 
   advance(
     gap: bigint,
-    mend: Mend = () => undefined,
+    mend: Mend = mendNothing,
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
     return this.#step(() => {
       // It forgets nothing as long as it lives.
       if (ifRegressed) return 0
-      for (const record of this.#store.records.values()) {
-        const value = mend(record)
-        if (value !== undefined) this.#put(record.key, value)
-      }
-      for (const [name, counter] of this.#store.counters) {
-        const bound = counter.bound + gap
-        this.#store.counters.set(name, {
-          ...counter,
-          bound: bound > boundMax ? boundMax : bound,
-          version: counter.version + 1n,
-        })
-      }
-      return this.#store.counters.size
+      const { counters, records } = this.#store
+      const mended = mend([...records.values()])
+      for (const [key, value] of mended.records) this.#put(key, value)
+      const names = new Set([...counters.keys(), ...mended.counters.keys()])
+      for (const name of names)
+        counters.set(name, raised(counters.get(name) ?? unused, gap, mended.counters.get(name), undefined))
+      return names.size
     })
   }
 

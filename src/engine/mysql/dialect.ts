@@ -3,6 +3,7 @@
  * packet with a whole transaction, in which a SELECT after the change sees the row that the change has locked. In one
  * packet, a paused client never holds a lock. All values are numbers or hexadecimal bytes: nothing needs quotes.
  */
+import type { StoredRecord } from '../engine.ts'
 import { historyJump } from '../sql/history.ts'
 import { type Command, optionalTextOf, type Row, textOf } from '../sql/link.ts'
 import {
@@ -13,10 +14,18 @@ import {
   type MakeStatements,
   ownStatements,
   type Put,
+  type Raise,
   type RecordArguments,
   type Statements,
   schemaVersion,
 } from '../sql/statements.ts'
+
+/** A quarter of what the most frugal server takes in one packet. */
+const packetMax = 256 * 1024
+/** Rows of another system's table that one statement names. */
+const rowsMax = 500
+
+const single = (text: string): Command => ({ text })
 
 /** For people who make the tables by hand; docs/operating/databases.md has the same. Text is bytes of UTF-8. */
 export const mysqlTables = `
@@ -52,7 +61,6 @@ export function mysqlDialect(
   const put: Put = (value) =>
     typeof value === 'bigint' ? String(value) : `x'${Buffer.from(value).toString('hex')}'`
   const s = make(put, identity)
-  const single = (text: string): Command => ({ text })
 
   return {
     name: 'mysql',
@@ -114,7 +122,7 @@ export function mysqlDialect(
     list: (range) => single(s.list(range)),
     since: (revision, limit) => single(s.since(revision, limit)),
     revise: (record) => transaction(...revision(s, put, record)),
-    advance: (advance) => transaction(...advancing(s, put, advance)),
+    advance: (advance) => advancing(s, put, advance),
   }
 }
 
@@ -161,30 +169,72 @@ function revision(s: Statements, put: Put, record: RecordArguments): string[] {
   ]
 }
 
-function advancing(s: Statements, put: Put, advance: AdvanceArguments): string[] {
-  const { gap, held, lineage, mended } = advance
-  const holding = held.map(({ counter, end }) => {
-    const last = put(end - 1n)
-    return `INSERT INTO fahao_counters (name, last, fence, incarnation, version)
-      SELECT ${put(counter)}, ${last}, 0, 0, ${historyJump} FROM DUAL WHERE @done = 1
-      ON DUPLICATE KEY UPDATE last = GREATEST(last, ${last}), version = GREATEST(version, ${historyJump})`
-  })
-  const mending = mended.map(
-    ({ key, value }, place) => `UPDATE fahao_records SET value = ${put(value)},
-      version = (SELECT s.revision FROM fahao_about AS s WHERE s.one = 1) - ${place}
-      WHERE name = ${put(key)} AND @done = 1`,
-  )
-  return [
-    s.advance(advance),
-    `SET @done = (SELECT COUNT(*) FROM fahao_about AS s WHERE s.one = 1 AND s.lineage = ${put(lineage)})`,
-    `UPDATE fahao_counters SET last = LEAST(last, ${put(lastMaxBelow(gap))}) + ${put(gap)},
-      version = version + ${historyJump} WHERE @done = 1 AND version > 0`,
-    'SET @raised = ROW_COUNT()',
-    ...holding,
-    ...mending,
-    `SELECT ${s.stateColumns}, ${doneState}, IF(@done = 1, @raised, NULL) AS raised
-      FROM fahao_about AS s WHERE s.one = 1`,
+/**
+ * A transaction of one packet, whatever it changes: statements that name many rows go ahead, each in a packet of its own
+ * that puts it into a variable of the session. A packet may be no longer than `max_allowed_packet`.
+ */
+function advancing(s: Statements, put: Put, advance: AdvanceArguments): Command[] {
+  const { gap, lineage, mended } = advance
+  const rows = s.raiseRows(advance, '@done = 1', rowsMax)
+  // The last of them is the one that raises all rows, and tells how many there are.
+  const texts = [...mending(mended, put), ...raising(s.ownRaises(advance), put), ...rows]
+  const prepared = texts.map((text, place) => ({ text, variable: `@advance${place}` }))
+  const carryOut = ({ variable }: { readonly variable: string }) => [
+    `SET @advance = IF(@done = 1, ${variable}, 'DO 0'), ${variable} = NULL`,
+    'PREPARE advance FROM @advance',
+    'EXECUTE advance',
+    'SET @rows = ROW_COUNT()',
+    'DEALLOCATE PREPARE advance',
   ]
+  return [
+    ...prepared.map(({ text, variable }) => single(`SET ${variable} = '${text.replaceAll("'", "''")}'`)),
+    transaction(
+      s.advance(advance),
+      `SET @done = (SELECT COUNT(*) FROM fahao_about AS s WHERE s.one = 1 AND s.lineage = ${put(lineage)})`,
+      ...prepared.flatMap(carryOut),
+      `UPDATE fahao_counters SET last = LEAST(last, ${put(lastMaxBelow(gap))}) + ${put(gap)},
+        version = version + ${historyJump} WHERE @done = 1 AND version > 0`,
+      `SET @raised = ROW_COUNT()${rows.length === 0 ? '' : ' + @rows'}`,
+      `SELECT ${s.stateColumns}, ${doneState}, IF(@done = 1, @raised, NULL) AS raised
+        FROM fahao_about AS s WHERE s.one = 1`,
+    ),
+  ]
+}
+
+/** Statements that make counters stand where they are raised from by the gap. */
+function raising(raises: readonly Raise[], put: Put): string[] {
+  const byExtra = Map.groupBy(raises, ({ extra }) => extra)
+  return [...byExtra].flatMap(([extra, group]) => {
+    const rows = group.map(
+      ({ counter, last, incarnation }) => `(${put(counter)}, ${put(last)}, 0, ${put(incarnation)}, 1)`,
+    )
+    const further = `LEAST(last, ${put(lastMaxBelow(extra))}) + ${put(extra)}`
+    return packed(rows).map(
+      (values) => `INSERT INTO fahao_counters (name, last, fence, incarnation, version) VALUES ${values}
+        ON DUPLICATE KEY UPDATE last = GREATEST(${further}, VALUES(last)),
+          incarnation = GREATEST(incarnation, VALUES(incarnation)), version = GREATEST(version, 1)`,
+    )
+  })
+}
+
+/** Statements that put records in the place of those of their names. */
+function mending(mended: readonly StoredRecord[], put: Put): string[] {
+  const rows = mended.map(({ key, value, version }) => `(${put(key)}, ${put(value)}, ${put(version)})`)
+  return packed(rows).map(
+    (values) => `INSERT INTO fahao_records (name, value, version) VALUES ${values}
+      ON DUPLICATE KEY UPDATE value = VALUES(value), version = VALUES(version)`,
+  )
+}
+
+/** Rows of VALUES, as many together as a packet takes. */
+function packed(rows: readonly string[]): string[] {
+  const packets: string[] = []
+  for (const row of rows) {
+    const packet = packets.at(-1)
+    if (packet === undefined || packet.length + row.length > packetMax) packets.push(row)
+    else packets[packets.length - 1] = `${packet}, ${row}`
+  }
+  return packets
 }
 
 function objectionsTo(row: Row, table: string): string[] {

@@ -116,7 +116,7 @@ export function postgresDialect(make: MakeStatements = ownStatements): Dialect {
     list: (range) => command((s) => s.list(range)),
     since: (revision, limit) => command((s) => s.since(revision, limit)),
     revise: (record) => command((s, put) => revision(s, put, record), true),
-    advance: (advance) => command((s, put) => advancing(s, put, advance), true),
+    advance: (advance) => [command((s, put) => advancing(s, put, advance), true)],
   }
 }
 
@@ -151,31 +151,50 @@ function revision(s: Statements, put: Put, record: RecordArguments): string {
 }
 
 function advancing(s: Statements, put: Put, advance: AdvanceArguments): string {
-  const { gap, held, mended } = advance
-  const heldRows = put(
-    JSON.stringify(held.map(({ counter, end }) => ({ name: counter, last: `${end - 1n}` }))),
-  )
-  const mendedRows = put(JSON.stringify(mended.map(({ key, value }, place) => ({ name: key, value, place }))))
+  const { gap, mended } = advance
+  const raises = s.ownRaises(advance).map(({ counter, extra, last, incarnation }) => {
+    // Where the counter is raised by more than the gap: the highest from which that is still below the end.
+    const lastMax = lastMaxBelow(extra)
+    return texts({ name: counter, extra, last, lastMax, incarnation })
+  })
+  const records = mended.map(({ key, value, version }) => texts({ name: key, value, version }))
+  const [rows] = s.raiseRows(advance, 'EXISTS (SELECT 1 FROM next)', Number.POSITIVE_INFINITY)
+  const further =
+    'GREATEST(LEAST(c.last, COALESCE(x.lastmax, c.last)) + COALESCE(x.extra, 0), COALESCE(x.last, -1))'
+  const byGap = (last: string) => `LEAST(${last}, ${put(lastMaxBelow(gap))}) + ${put(gap)}`
   return `WITH next AS (${s.advance(advance)} RETURNING s.lineage, s.revision, s.pulse),
-    held AS (SELECT name, last FROM json_to_recordset(${heldRows}::json) AS h (name text, last bigint)),
+    named AS (SELECT name, extra, last, "lastMax" AS lastmax, incarnation
+      FROM json_to_recordset(${put(JSON.stringify(raises))}::json)
+        AS n (name text, extra bigint, last bigint, "lastMax" bigint, incarnation bigint)),
     raised AS (
-      UPDATE fahao_counters AS c SET version = version + ${historyJump},
-        last = GREATEST(LEAST(last, ${put(lastMaxBelow(gap))}) + ${put(gap)},
-          COALESCE((SELECT h.last FROM held AS h WHERE h.name = c.name), -1))
-      FROM next WHERE c.version > 0 RETURNING 1
+      UPDATE fahao_counters AS c SET version = c.version + ${historyJump}, last = ${byGap(further)},
+        incarnation = GREATEST(c.incarnation, COALESCE(x.incarnation, 0))
+      FROM next, (SELECT o.name, n.extra, n.last, n.lastmax, n.incarnation
+        FROM fahao_counters AS o LEFT JOIN named AS n ON n.name = o.name) AS x
+      WHERE c.name = x.name AND c.version > 0 RETURNING 1
     ), added AS (
       INSERT INTO fahao_counters (name, last, fence, incarnation, version)
-      SELECT h.name, h.last, 0, 0, ${historyJump} FROM held AS h, next
-      WHERE NOT EXISTS (SELECT 1 FROM fahao_counters AS c WHERE c.name = h.name AND c.version > 0)
-      ON CONFLICT (name) DO UPDATE SET last = excluded.last, version = excluded.version
+      SELECT n.name, ${byGap('n.last')}, 0, n.incarnation, ${historyJump} FROM named AS n, next
+      WHERE NOT EXISTS (SELECT 1 FROM fahao_counters AS c WHERE c.name = n.name AND c.version > 0)
+      ON CONFLICT (name) DO UPDATE SET last = GREATEST(fahao_counters.last, excluded.last),
+        incarnation = GREATEST(fahao_counters.incarnation, excluded.incarnation),
+        version = fahao_counters.version + excluded.version
+      RETURNING 1
     ), mended AS (
-      UPDATE fahao_records AS r SET value = m.value, version = next.revision - m.place
-      FROM next, json_to_recordset(${mendedRows}::json) AS m (name text, value text, place bigint)
+      UPDATE fahao_records AS r SET value = m.value, version = m.version
+      FROM next, json_to_recordset(${put(JSON.stringify(records))}::json)
+        AS m (name text, value text, version bigint)
       WHERE r.name = m.name
-    )
-    SELECT ${s.stateColumns}, ${doneState('next')},
-      CASE WHEN next.pulse IS NULL THEN NULL ELSE (SELECT count(*) FROM raised) END AS raised
+    )${rows === undefined ? '' : `, foreign_rows AS (${rows} RETURNING 1)`}
+    SELECT ${s.stateColumns}, ${doneState('next')}, CASE WHEN next.pulse IS NULL THEN NULL ELSE
+      (SELECT count(*) FROM raised) + (SELECT count(*) FROM added)
+        ${rows === undefined ? '' : '+ (SELECT count(*) FROM foreign_rows)'} END AS raised
     FROM fahao_about AS s LEFT JOIN next ON true WHERE s.one = 1`
+}
+
+/** Integers as text: JSON would round them. */
+function texts(row: Readonly<Record<string, string | bigint>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value)]))
 }
 
 /** What a change of the state has made of it. */

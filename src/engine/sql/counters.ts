@@ -32,7 +32,7 @@ export interface SqlCounters {
   /** See `Engine.counter`. */
   counter(ask: Ask, name: string): Promise<Counter>
   /** What this process holds: an advance raises all bounds at least to it. */
-  held(): { readonly counter: string; readonly end: bigint }[]
+  held(): ReadonlyMap<string, bigint>
 }
 
 type Held = { readonly end: bigint; readonly lineage: string }
@@ -133,8 +133,8 @@ export class OwnCounters implements SqlCounters {
     return counter === undefined || counter.version === 0n ? unused : counter
   }
 
-  held(): { readonly counter: string; readonly end: bigint }[] {
-    return [...this.#held].map(([counter, { end }]) => ({ counter, end }))
+  held(): ReadonlyMap<string, bigint> {
+    return new Map([...this.#held].map(([counter, { end }]) => [counter, end]))
   }
 
   /** Answers come in any order. */

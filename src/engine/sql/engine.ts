@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
+import { advanceTimeoutMs, mendNothing } from '../advance.ts'
 import {
   type AdvanceOptions,
   boundMax,
@@ -20,12 +21,12 @@ import {
 } from '../engine.ts'
 import { type Holder, OwnCounters, type SqlCounters } from './counters.ts'
 import type { Health } from './health.ts'
-import { doneStateOf, History, type State, stateOf } from './history.ts'
-import type { Ask } from './link.ts'
+import { doneStateOf, History, historyJump, type State, stateOf } from './history.ts'
+import type { Ask, Command, Row } from './link.ts'
 import type { CallOptions, Links } from './links.ts'
 import { Pulse } from './pulse.ts'
 import { Records } from './records.ts'
-import type { Dialect } from './statements.ts'
+import { type Dialect, raisesOf } from './statements.ts'
 import { type Changes, newsMs, Watches } from './watches.ts'
 
 const advanceTries = 20
@@ -115,10 +116,15 @@ export class SqlEngine implements Engine {
     return this.#read((ask) => this.#counters.counter(ask, name))
   }
 
-  async advance(gap: bigint, mend?: Mend, { ifRegressed = false }: AdvanceOptions = {}): Promise<number> {
+  async advance(
+    gap: bigint,
+    mend = mendNothing,
+    { ifRegressed = false }: AdvanceOptions = {},
+  ): Promise<number> {
     assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
+    const timeoutMs = advanceTimeoutMs(this.#options.callTimeoutMs)
     for (let tries = 0; tries < advanceTries; tries++) {
-      const raised = await this.#write((ask) => this.#advance(ask, gap, mend, ifRegressed))
+      const raised = await this.#write((ask) => this.#advance(ask, gap, mend, ifRegressed), { timeoutMs })
       if (raised !== undefined) return raised
     }
     throw new FahaoError('CONFLICT', 'others kept changing the records that an advance has to mend; retry')
@@ -195,7 +201,8 @@ export class SqlEngine implements Engine {
     try {
       const value = await this.#links.run(work, options)
       this.#health.worked('write', true)
-      if (options === undefined) this.#pulse.wrote()
+      const isBeat = options?.probe === true || options?.last === true
+      if (!isBeat) this.#pulse.wrote()
       return value
     } catch (error) {
       if (!this.#closing) this.#health.failed('write', error)
@@ -237,33 +244,36 @@ export class SqlEngine implements Engine {
   }
 
   /** How many were raised; undefined if somebody changed something meanwhile. */
-  async #advance(
-    ask: Ask,
-    gap: bigint,
-    mend: Mend | undefined,
-    ifRegressed: boolean,
-  ): Promise<number | undefined> {
+  async #advance(ask: Ask, gap: bigint, mend: Mend, ifRegressed: boolean): Promise<number | undefined> {
     const { known } = this.#history
     const at = await this.#state(ask)
     if (ifRegressed && this.#history.objection(at, known) === undefined) return 0
-    const records = mend === undefined ? [] : await this.#records.all(ask)
-    const mended = records.flatMap((record) => {
-      const value = mend?.(record)
-      return value === undefined ? [] : [{ key: record.key, value }]
-    })
+    const { records, counters } = mend(await this.#records.all(ask))
+    const revision = at.revision > known.revision ? at.revision : known.revision
+    const newest = revision + historyJump + BigInt(records.size)
+    const mended = [...records].map(([key, value], place) => ({
+      key,
+      value,
+      version: newest - BigInt(place),
+    }))
     const nowUs = this.#timeline.nowUs()
-    const held = this.#counters.held()
-    const advance = { gap, known, ifRegressed, at, lineage: randomUUID(), nowUs, held, mended }
-    const [row] = await ask(this.#dialect.advance(advance))
+    const raises = raisesOf(gap, counters, this.#counters.held())
+    const advance = { gap, known, ifRegressed, at, lineage: randomUUID(), nowUs, raises, mended }
+    const [row] = await inOrder(ask, this.#dialect.advance(advance))
     const begun = doneStateOf(row)
     if (begun === undefined) return undefined
     this.#history.began(begun)
-    mended.forEach(({ key, value }, place) => {
-      this.#watches.wrote({ key, value, version: begun.revision - BigInt(place) })
-    })
+    for (const record of mended) this.#watches.wrote(record)
     const raised = Number(row!.raised)
     const message = `raised ${raised} counters by ${gap} and accepted the database as it is`
     this.#options.onEvent({ level: 'warn', message })
     return raised
   }
+}
+
+/** The answer to the last of several commands. */
+async function inOrder(ask: Ask, commands: readonly Command[]): Promise<readonly Row[]> {
+  let rows: readonly Row[] = []
+  for (const command of commands) rows = await ask(command)
+  return rows
 }

@@ -30,6 +30,8 @@ export type CallOptions = {
   readonly probe?: boolean
   /** Is made by an engine that is closing. */
   readonly last?: boolean
+  /** Its deadline, where that is another than that of most calls. */
+  readonly timeoutMs?: number
 }
 
 type Call = {
@@ -60,12 +62,14 @@ export class Links {
    */
   run<Value>(
     work: (ask: Ask) => Promise<Value>,
-    { probe = false, last = false }: CallOptions = {},
+    { probe = false, last = false, timeoutMs = this.#options.timeoutMs }: CallOptions = {},
   ): Promise<Value> {
     if (this.#ended && !last) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
     this.#underWay++
     return new Promise<Value>((resolve, reject) => {
-      const attempt = new Attempt(this.#options, (link, usable) => this.#takeBack(link, usable))
+      const attempt = new Attempt({ ...this.#options, timeoutMs }, (link, usable) =>
+        this.#takeBack(link, usable),
+      )
       const call: Call = {
         probe,
         reject: (error) => settle(() => reject(error)),
@@ -83,7 +87,7 @@ export class Links {
         how()
         this.#finish()
       }
-      const timer = this.#options.clock.timer(this.#options.timeoutMs, () => {
+      const timer = this.#options.clock.timer(timeoutMs, () => {
         this.#queue.delete(call)
         settle(() => reject(attempt.giveUp()))
       })

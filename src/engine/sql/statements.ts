@@ -7,7 +7,8 @@
  * Each write asks in its own statement whether the history is sound; asked before, a restored dump or an advance
  * could slip in between.
  */
-import { boundMax, type ReserveRequest } from '../engine.ts'
+import { least, named } from '../advance.ts'
+import { boundMax, type Mended, type ReserveRequest, type StoredRecord } from '../engine.ts'
 import { historyJump, type Known } from './history.ts'
 import type { Command, Row } from './link.ts'
 
@@ -55,8 +56,33 @@ export type AdvanceArguments = {
   readonly at: Known
   readonly lineage: string
   readonly nowUs: number
-  readonly held: readonly { readonly counter: string; readonly end: bigint }[]
-  readonly mended: readonly { readonly key: string; readonly value: string }[]
+  /** Counters that are raised further than by the gap, or have to be made. */
+  readonly raises: readonly Raise[]
+  /** Records as they shall be. */
+  readonly mended: readonly StoredRecord[]
+}
+
+/** What an advance does to a counter before all are raised by the gap: `last` becomes at least `last` + `extra`. */
+export type Raise = {
+  readonly counter: string
+  readonly extra: bigint
+  /** And at least this, also where there was no counter. */
+  readonly last: bigint
+  readonly incarnation: bigint
+}
+
+/** Which counters are raised further than by the gap, or made, because of what records and this process say of them. */
+export function raisesOf(
+  gap: bigint,
+  mended: Mended['counters'],
+  held: ReadonlyMap<string, bigint>,
+): Raise[] {
+  return named(mended, held).map((counter) => {
+    const of = mended.get(counter)
+    const extra = smaller((of?.gap ?? gap) - gap, boundMax - 1n)
+    const last = smaller(least(of, held.get(counter)) - 1n + extra, boundMax - 1n)
+    return { counter, extra, last, incarnation: of?.incarnation ?? 0n }
+  })
 }
 
 /** What a kind of database has of its own. */
@@ -98,8 +124,11 @@ export interface Dialect {
   since(revision: bigint, limit: number): Command
   /** One row: the state, and if it was carried out `done_version` and `done_…` of the state. */
   revise(write: RecordArguments): Command
-  /** One row: the state, and if it was carried out `raised` and `done_…` of the state. */
-  advance(advance: AdvanceArguments): Command
+  /**
+   * To be asked in this order on one connection. The last alone changes the store, and answers one row: the state, and
+   * if it was carried out `raised` and `done_…` of the state.
+   */
+  advance(advance: AdvanceArguments): readonly Command[]
 }
 
 /** Statements with their places filled in. */
@@ -199,6 +228,19 @@ export class Statements {
       ORDER BY version LIMIT ${limit}`
   }
 
+  /**
+   * Raises the rows of another system's table in an advance, for each of which `done` must hold; none where there is no
+   * such table. `rowsMax`: how many counters one statement may name.
+   */
+  raiseRows(_advance: AdvanceArguments, _done: string, _rowsMax: number): string[] {
+    return []
+  }
+
+  /** Which counters of an advance are no rows of another system's table. */
+  ownRaises({ raises }: AdvanceArguments): readonly Raise[] {
+    return raises
+  }
+
   /** What an advance makes of the state row `s`. It counts above all that this process has seen, too. */
   advance({ known, ifRegressed, at, lineage, nowUs, mended }: AdvanceArguments): string {
     const put = this.#put
@@ -223,4 +265,8 @@ export const counterColumns = 'c.last, c.fence, c.incarnation, c.version'
 /** The most that a `last` may be, so that the gap still fits above it. */
 export function lastMaxBelow(gap: bigint): bigint {
   return boundMax - 1n - gap
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b
 }

@@ -12,9 +12,10 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSyn
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
+import { mendNothing, versionJump } from '../advance.ts'
 import { boundMax, type Mend } from '../engine.ts'
 import { explain } from './connection.ts'
-import { Counters, versionJump } from './counters.ts'
+import { Counters } from './counters.ts'
 import { DatabaseSync } from './driver.ts'
 import { OwnerLock } from './owner-lock.ts'
 import { realPlace, refuseSecondPath } from './place.ts'
@@ -111,24 +112,18 @@ function copy(from: string, draft: string): void {
 }
 
 /** Raises every bound and begins a new lineage. */
-function renew(
-  file: string,
-  skip: bigint,
-  mend: Mend = () => undefined,
-): { lineage: string; commits: bigint } {
+function renew(file: string, skip: bigint, mend: Mend = mendNothing): { lineage: string; commits: bigint } {
   return using(file, (database) => {
     const lineage = randomUUID()
     database.exec('BEGIN IMMEDIATE')
-    new Counters(database, new Map()).advance(skip)
+    const mended = mend(new Records(database).list(''))
+    new Counters(database, new Map()).advance(skip, mended.counters)
     prepare(
       database,
       'UPDATE state SET lineage = ?, commits = commits + 1, revision = revision + ?, owner = NULL',
     ).run(lineage, versionJump)
     const setValue = database.prepare('UPDATE records SET value = ? WHERE key = ?')
-    for (const record of new Records(database).list('')) {
-      const value = mend(record)
-      if (value !== undefined) setValue.run(value, record.key)
-    }
+    for (const [key, value] of mended.records) setValue.run(value, key)
     database.exec('COMMIT')
     const { commits } = prepare(database, 'SELECT commits FROM state').get()!
     return { lineage, commits: commits as bigint }

@@ -8,7 +8,8 @@
  *     passed from or to another process, and outlives the connection: a bound below it means that the store has forgotten.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { boundMax, type Counter, type Reservation } from '../engine.ts'
+import { named, raised, versionJump } from '../advance.ts'
+import { boundMax, type Counter, type Mended, type Reservation } from '../engine.ts'
 import type { Operation, Outcome } from './protocol.ts'
 import { prepare } from './schema.ts'
 
@@ -17,12 +18,6 @@ type Op<Name> = Extract<Operation, { op: Name }>
 
 /** The highest end that this process holds of each counter: was given or has adopted, and has neither released nor left. */
 export type Held = Map<string, bigint>
-
-/**
- * Added to versions where history is cut: what was acknowledged in a lost one can then meet no version of the
- * new one, however many of them were lost.
- */
-export const versionJump = 2n ** 32n
 
 const unused: Counter = Object.freeze({ bound: 0n, fence: 0n, incarnation: 0n, version: 0n })
 
@@ -111,11 +106,16 @@ export class Counters {
     return bound < held ? `counter '${name}' stands at ${bound}, after ${held} was acknowledged` : undefined
   }
 
-  /** Raises every bound by `gap`, and none stays below what this process holds. Returns how many there are. */
-  advance(gap: bigint): number {
+  /** See `Engine.advance`. Returns how many were raised. */
+  advance(gap: bigint, mended: Mended['counters']): number {
+    const counters = new Map(named(mended, this.#held).map((name) => [name, this.read(name)]))
     const { changes } = this.#raiseAll.run(boundMax - 1n - gap, gap, versionJump)
-    this.raiseToHeld()
-    return Number(changes)
+    for (const [name, counter] of counters) {
+      const after = raised(counter, gap, mended.get(name), this.#held.get(name))
+      this.#upsert.run(name, after.bound - 1n, after.fence, after.incarnation, after.version)
+    }
+    const made = [...counters.values()].filter(({ version }) => version === 0n).length
+    return Number(changes) + made
   }
 
   /** Puts every bound that the store has forgotten back where this process knows it to have been. */

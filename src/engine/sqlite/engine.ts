@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
+import { mendNothing } from '../advance.ts'
 import {
   type AdvanceOptions,
   boundMax,
@@ -13,7 +14,6 @@ import {
   type Engine,
   type EngineOptions,
   type EngineStatus,
-  type Mend,
   type Ownership,
   type RecordChange,
   type Reservation,
@@ -154,14 +154,21 @@ export class SqliteEngine implements Engine {
     return this.#calls.call({ op: 'counter', counter: name }) as Promise<Counter>
   }
 
-  async advance(gap: bigint, mend?: Mend, { ifRegressed = false }: AdvanceOptions = {}): Promise<number> {
+  async advance(
+    gap: bigint,
+    mend = mendNothing,
+    { ifRegressed = false }: AdvanceOptions = {},
+  ): Promise<number> {
     assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
     for (let tries = 0; tries < advanceTries; tries++) {
-      const mended =
-        mend === undefined ? [] : (await this.list('')).flatMap((record) => mendedBy(mend, record))
-      const advanced = (await this.#calls.call({ op: 'advance', gap, mended, ifRegressed })) as
-        | Advanced
-        | undefined
+      const records = await this.list('')
+      const { records: values, counters } = mend(records)
+      const mended = records.flatMap((record) => {
+        const value = values.get(record.key)
+        return value === undefined ? [] : [{ ...record, value }]
+      })
+      const advance = { op: 'advance', gap, mended, counters, ifRegressed } as const
+      const advanced = (await this.#calls.call(advance)) as Advanced | undefined
       if (advanced === undefined) continue
       if (ifRegressed && advanced.raised === 0) return 0
       this.#tell('warn', `raised ${advanced.raised} counters by ${gap} and accepted the store as it is`)
@@ -270,11 +277,6 @@ export class SqliteEngine implements Engine {
   #tell(level: 'info' | 'warn' | 'error', message: string): void {
     this.#options.onEvent({ level, message })
   }
-}
-
-function mendedBy(mend: Mend, record: StoredRecord): StoredRecord[] {
-  const value = mend(record)
-  return value === undefined ? [] : [{ ...record, value }]
 }
 
 /** The worker's file runs as it is and as it was built. */

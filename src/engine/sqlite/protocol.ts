@@ -1,5 +1,5 @@
 /** What travels between the engine and its worker thread. */
-import type { Counter, Reservation, ReserveRequest, StoredRecord } from '../engine.ts'
+import type { Counter, Mended, Reservation, ReserveRequest, StoredRecord } from '../engine.ts'
 
 /** One operation of a batch. */
 export type Operation =
@@ -20,6 +20,7 @@ export type Operation =
       readonly op: 'advance'
       readonly gap: bigint
       readonly mended: readonly StoredRecord[]
+      readonly counters: Mended['counters']
       readonly ifRegressed: boolean
     }
   | { readonly op: 'read'; readonly key: string }

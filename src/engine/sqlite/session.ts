@@ -10,9 +10,10 @@ import { randomUUID } from 'node:crypto'
 import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { describe, FahaoError } from '../../base/errors.ts'
+import { versionJump } from '../advance.ts'
 import type { StoredRecord } from '../engine.ts'
 import { type ConnectionOptions, openDatabase } from './connection.ts'
-import { Counters, type Held, versionJump } from './counters.ts'
+import { Counters, type Held } from './counters.ts'
 import type { Changes, Operation, Outcome, Removal } from './protocol.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
@@ -176,7 +177,7 @@ export class Session {
       case 'counter':
         return { value: this.counters.read(operation.counter) }
       case 'advance':
-        return this.#advance(operation.gap, operation.mended)
+        return this.#advance(operation)
       case 'read':
         return { value: this.#records.read(operation.key) }
       case 'list':
@@ -197,10 +198,10 @@ export class Session {
     }
   }
 
-  #advance(gap: bigint, mended: readonly StoredRecord[]): Outcome {
+  #advance({ gap, mended, counters }: Extract<Operation, { op: 'advance' }>): Outcome {
     const isOutdated = ({ key, version }: StoredRecord) => this.#records.read(key)?.version !== version
     if (mended.some(isOutdated)) return { value: undefined }
-    const raised = this.counters.advance(gap)
+    const raised = this.counters.advance(gap, counters)
     this.#lineage = randomUUID()
     this.#revision += versionJump
     this.#changed = true

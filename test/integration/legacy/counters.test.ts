@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import fc from 'fast-check'
-import type { Range } from '../../../src/engine/engine.ts'
+import type { MendedCounter, Range } from '../../../src/engine/engine.ts'
 import { assertDisjoint } from '../../conformance/counters.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { atEnd } from '../../launch/lifetime.ts'
@@ -21,6 +21,12 @@ const boundColumns: Readonly<Record<Schema, string>> = {
   leaf: 'max_id',
   idbuilder: 'current_threshold',
   tinyid: 'max_id',
+}
+
+/** What records say that have no row. */
+function many(count: number): [string, MendedCounter][] {
+  const standing = { from: 7n, gap: 100n, incarnation: 2n }
+  return Array.from({ length: count }, (_, at) => [`generators/${1000 + at}`, standing])
 }
 
 /** The old service's own statement, for a range of `size`; the values that the old node owns then, half open. */
@@ -191,6 +197,26 @@ for (const server of servers) {
         assert.equal(await bound('8'), 105n)
         const after = await engine.reserve(counter, { size: 1n, ...mine })
         assert.ok(after.start >= range.end + 100n)
+      })
+
+      test('is left alone by an advance for a store that has forgotten while the store is sound', async (t) => {
+        const { add, open, bound } = await legacyBench(t, server, schema)
+        await add({ key: '7', bound: 1000n, step: 50 })
+        const engine = await open()
+        for (let tries = 0; tries < 2; tries++)
+          assert.equal(await engine.advance(100n, undefined, { ifRegressed: true }), 0)
+        assert.equal(await bound('7'), 1000n)
+      })
+
+      test('is raised from where a record over it may have stood, by as many ids as the gap', async (t) => {
+        const { add, open, bound } = await legacyBench(t, server, schema)
+        await add({ key: '7', bound: 1000n, step: 50 })
+        await add({ key: '8', bound: 5n, step: 50 })
+        const engine = await open()
+        const from = { from: 5000n, gap: 100n, incarnation: 2n }
+        const counters = new Map([[counter, from], ...many(600)])
+        assert.equal(await engine.advance(100n, () => ({ records: new Map(), counters })), 2)
+        assert.deepEqual([await bound('7'), await bound('8')], [5100n, 105n])
       })
 
       test('that is not there is not made; one that went says so until it is back', async (t) => {

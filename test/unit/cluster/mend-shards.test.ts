@@ -4,7 +4,7 @@ import { mendShards } from '../../../src/cluster/mend-shards.ts'
 import { nodeKey, settingsKey, shardKey, wishKey } from '../../../src/cluster/records.ts'
 
 function mended(key: string, value: object): object | undefined {
-  const text = mendShards()({ key, value: JSON.stringify(value), version: 7n })
+  const text = mendShards()([{ key, value: JSON.stringify(value), version: 7n }]).records.get(key)
   return text === undefined ? undefined : JSON.parse(text)
 }
 

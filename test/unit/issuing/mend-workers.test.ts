@@ -11,7 +11,8 @@ function mended(
   value: object,
   leadUs?: number,
 ): { boundUs: number; exclusive: boolean } | undefined {
-  const text = mendWorkers(nowUs, leadUs)({ key, value: JSON.stringify(value), version: 1n })
+  const stored = { key, value: JSON.stringify(value), version: 1n }
+  const text = mendWorkers(nowUs, leadUs)([stored]).records.get(key)
   return text === undefined ? undefined : JSON.parse(text)
 }
 

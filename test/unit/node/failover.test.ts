@@ -187,12 +187,13 @@ describe('nodes on a store that an older copy takes the place of', () => {
       for (const node of nodes) await node.close()
       rmSync(folder, { recursive: true })
     })
-    const ids = new Set<bigint>()
+    const ids = new Set<string>()
     const issue = async (node: FahaoNode, name: string, count: number) => {
       for (const run of await (await node.catalogue.open(name)).draw(count)) {
         for (let at = 0; at < run.count; at++) {
-          assert.ok(!ids.has(run.at(at)), `${name} repeats ${run.at(at)}`)
-          ids.add(run.at(at))
+          const id = `${name} ${run.at(at)}`
+          assert.ok(!ids.has(id), `${id} is issued again`)
+          ids.add(id)
         }
       }
     }
@@ -230,6 +231,28 @@ describe('nodes on a store that an older copy takes the place of', () => {
       for (const name of ['seg', 'snow']) await eventually(() => issue(node, name, 2000))
     }
     assert.equal(nodes[0]!.health().state, 'ok')
+  })
+
+  it('repeat nothing of a generator that was used for the first time in what is lost, by a process that has gone', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'fahao-failover-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'fahao.db')
+    const flags = { engine: `sqlite:${file}`, 'failover-gap': '100000' }
+    const withNode = async (task: (node: FahaoNode) => Promise<unknown>) => {
+      const node = await startNode(loadConfig({ flags }).config)
+      await task(node)
+      await node.close()
+    }
+    const ids: bigint[] = []
+    const issue = async ({ catalogue }: FahaoNode) => {
+      for (const run of await (await catalogue.open('unused')).draw(5)) ids.push(run.first)
+    }
+    await withNode(({ catalogue }) => catalogue.create('unused', { kind: 'segment', start: 1000n }))
+    copyFileSync(file, `${file}.copy`)
+    await withNode(issue)
+    copyFileSync(`${file}.copy`, file)
+    await withNode((node) => eventually(() => issue(node)))
+    assert.deepEqual(ids, [1000n, 101_000n])
   })
 
   it('wait for somebody to ask any one of them, and then both go on', async (t) => {

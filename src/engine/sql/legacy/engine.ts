@@ -47,8 +47,6 @@ export class LegacyEngine implements Engine {
   readonly #table: LegacyTable
   readonly #records: RowRecords
   readonly #closeTable: () => Promise<void>
-  /** The highest end of each row that this process was given. */
-  readonly #held = new Map<string, bigint>()
   #closing: Promise<void> | undefined
 
   constructor({ inner, table, clock, closeTable }: LegacyParts) {
@@ -80,9 +78,7 @@ export class LegacyEngine implements Engine {
     const sealing = request.size === 0n && (request.floor ?? 0n) === 0n
     // There is nothing on a row to seal.
     if (sealing) return nothingOf(await this.#inner.counter(counter))
-    const range = await this.#inner.reserve(counter, { ...request, max: this.#maxOf(request) })
-    if (range.end > (this.#held.get(key) ?? 0n)) this.#held.set(key, range.end)
-    return range
+    return this.#inner.reserve(counter, { ...request, max: this.#maxOf(request) })
   }
 
   release(
@@ -106,10 +102,9 @@ export class LegacyEngine implements Engine {
     return this.#inner.counter(name)
   }
 
-  /** Rows first: should the rest fail, they have a gap more, and the history is still in doubt. */
-  async advance(...args: Parameters<Engine['advance']>): Promise<number> {
-    const rows = await this.#table.raise(args[0], this.#held)
-    return rows + (await this.#inner.advance(...args))
+  /** The rows are raised in the same transaction as all else, by the statements. */
+  advance(...args: Parameters<Engine['advance']>): Promise<number> {
+    return this.#inner.advance(...args)
   }
 
   async read(key: string): Promise<StoredRecord | undefined> {

@@ -20,6 +20,8 @@ export type LegacySchema = {
   readonly shift: bigint
   /** The column that the bound is in. */
   readonly boundColumn: string
+  /** How far apart the ids of a row are: an expression over its columns, at least 1. */
+  readonly increment: string
   /** What the old service's statement sets beside the bound. */
   readonly alsoSets: readonly string[]
   /** The columns, apart from the name and the bound, that say how ids are made. */
@@ -60,6 +62,7 @@ const leaf: LegacySchema = {
   stored: 'max_id',
   shift: 0n,
   boundColumn: 'max_id',
+  increment: '1',
   alsoSets: [],
   ruleColumns: ['step'],
   options: (row) => ({ ...base, step: numberOf(row.step) }),
@@ -74,6 +77,7 @@ const idbuilder: LegacySchema = {
   stored: 'COALESCE(current_threshold, init_num, 0)',
   shift: 0n,
   boundColumn: 'current_threshold',
+  increment: '1',
   alsoSets: ['version = version + 1'],
   ruleColumns: ['step', 'is_seq', 'biz_code'],
   options: (row) => {
@@ -96,6 +100,7 @@ const tinyid: LegacySchema = {
   stored: 'max_id',
   shift: 1n,
   boundColumn: 'max_id',
+  increment: 'GREATEST(COALESCE(delta, 1), 1)',
   alsoSets: ['version = version + 1', 'update_time = now()'],
   ruleColumns: ['step', 'delta', 'remainder'],
   options: (row) => {

@@ -2,8 +2,14 @@
  * The statements on counters where some of them are rows of an old service's table: each has the effect of the old
  * service's own statement, and asks in itself, as all writes do, whether the history is sound.
  */
-import { type Put, type ReserveArguments, Statements } from '../statements.ts'
-import type { LegacySchema } from './schemas.ts'
+import {
+  type AdvanceArguments,
+  type Put,
+  type Raise,
+  type ReserveArguments,
+  Statements,
+} from '../statements.ts'
+import { type LegacySchema, storedMax } from './schemas.ts'
 import type { LegacyTable } from './table.ts'
 
 /** Counters of generators have this in front of the generator's name, which is the row's. */
@@ -40,6 +46,36 @@ export class LegacyStatements extends Statements {
       WHERE ${this.#table.is(key)} AND GREATEST(${last}, ${below}) <= ${put(room < -2n ? -2n : room)}
         AND EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)}
           AND (${last} >= ${put(held.end - 1n)} OR s.lineage <> ${put(held.lineage)}))`
+  }
+
+  override ownRaises({ raises }: AdvanceArguments): readonly Raise[] {
+    return raises.filter(({ counter }) => rowOf(counter) === undefined)
+  }
+
+  /** Rows of which more is known than what they say, and then all by the gap. */
+  override raiseRows({ gap, raises }: AdvanceArguments, done: string, rowsMax: number): string[] {
+    const put = this.#put
+    const { table, boundColumn, stored, shift, increment, alsoSets } = this.#table.schema
+    const known = raises.flatMap(({ counter, extra, last }) => {
+      const key = rowOf(counter)
+      const least = last - extra + 1n - shift
+      return key === undefined || least <= 0n ? [] : [{ is: this.#table.is(key), least }]
+    })
+    const from = (rows: typeof known) =>
+      rows.length === 0
+        ? stored
+        : `CASE ${rows.map(({ is, least }) => `WHEN ${is} THEN GREATEST(${stored}, ${put(least)})`).join(' ')} ELSE ${stored} END`
+    const update = (value: string, where: string) =>
+      `UPDATE ${table} SET ${[`${boundColumn} = ${value}`, ...alsoSets].join(', ')} WHERE ${where}`
+    const by = gap === 0n ? '0' : `${put(gap)} * LEAST(${increment}, ${put(storedMax / gap)})`
+    const all = (rows: typeof known) =>
+      update(`LEAST(${from(rows)}, ${put(storedMax)} - ${by}) + ${by}`, done)
+    if (known.length <= rowsMax) return [all(known)]
+    const parts = Array.from({ length: Math.ceil(known.length / rowsMax) }, (_, part) =>
+      known.slice(part * rowsMax, (part + 1) * rowsMax),
+    )
+    const named = (rows: typeof known) => `(${rows.map(({ is }) => is).join(' OR ')})`
+    return [...parts.map((rows) => update(from(rows), `${named(rows)} AND ${done}`)), all([])]
   }
 
   override returned(counter: string): string {

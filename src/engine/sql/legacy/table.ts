@@ -11,7 +11,6 @@ import {
   type LegacyOptions,
   type LegacySchema,
   movedKey,
-  storedMax,
 } from './schemas.ts'
 
 /** A row as it is now. */
@@ -99,23 +98,6 @@ export class LegacyTable {
         WHERE ${this.is(key)} AND ${stored} = ${bound - shift}`,
       writes: true,
     })
-  }
-
-  /**
-   * Raises every row by `gap`, and those that are `held` to what is held of them, as far as the column goes.
-   * Resolves to how many rows there are.
-   */
-  async raise(gap: bigint, held: ReadonlyMap<string, bigint>): Promise<number> {
-    const { table, boundColumn, stored, shift, alsoSets } = this.schema
-    const raised = `CASE WHEN ${stored} > ${storedMax - gap} THEN ${storedMax} ELSE ${stored} + ${gap} END`
-    const set = (value: string) => [`${boundColumn} = ${value}`, ...alsoSets].join(', ')
-    await this.#ask({ text: `UPDATE ${table} SET ${set(raised)}`, writes: true })
-    for (const [key, end] of held) {
-      const last = `${end - shift + gap > storedMax ? storedMax : end - shift + gap}`
-      const text = `UPDATE ${table} SET ${set(last)} WHERE ${this.is(key)} AND ${stored} < ${last}`
-      await this.#ask({ text, writes: true })
-    }
-    return (await this.rows()).length
   }
 
   /**

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
+import { mendEach } from '../../../../src/engine/advance.ts'
 import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
 import { freshFile, mine, openStore, sqlite, withStore } from './stores.ts'
 
@@ -61,11 +62,14 @@ describe('an advance', () => {
     copyFileSync(`${file}.copy`, file)
     const { engine } = await openStore(t, file)
     let looks = 0
-    const advance = engine.advance(1000n, () => {
-      if (looks++ > 0) throw new Error('given up')
-      sqlite(file, 'UPDATE records SET version = version + 1')
-      return 'y'
-    })
+    const advance = engine.advance(
+      1000n,
+      mendEach(() => {
+        if (looks++ > 0) throw new Error('given up')
+        sqlite(file, 'UPDATE records SET version = version + 1')
+        return 'y'
+      }),
+    )
     await assert.rejects(advance, { message: 'given up' })
     await assert.rejects(engine.reserve('a', { size: 1n, ...mine }), { code: 'REGRESSED' })
   })
@@ -104,7 +108,7 @@ describe('an advance', () => {
     await assert.rejects(engine.reserve('a', { size: 1n, ...mine }), { code: 'REGRESSED' })
     const advances = [1, 2, 3].map(() => engine.advance(100n, undefined, { ifRegressed: true }))
     assert.deepEqual((await Promise.all(advances)).sort(), [0, 0, 1])
-    assert.equal((await engine.counter('a')).bound, 106n)
+    assert.equal((await engine.counter('a')).bound, 110n)
   })
 
   it('waits out changes of the records that it mends, and applies once', async (t) => {
@@ -113,11 +117,12 @@ describe('an advance', () => {
     await engine.reserve('a', { size: 10n, ...mine })
     const { version } = (await other.write('r', 'before', undefined))!
     const writes: Promise<unknown>[] = []
-    await engine.advance(5n, ({ value }) => {
+    const mend = mendEach(({ value }) => {
       // This look is outdated by the time of the advance, for sure: the write waits before it in the same queue.
       if (writes.length === 0) writes.push(engine.write('r', 'meanwhile', version))
       return `${value} mended`
     })
+    await engine.advance(5n, mend)
     await Promise.all(writes)
     assert.equal((await other.read('r'))?.value, 'meanwhile mended')
     assert.equal((await other.counter('a')).bound, 15n)
@@ -135,7 +140,7 @@ describe('a restore', () => {
     restoreSqlite(`${file}.copy`, file, {
       skip: 0n,
       clock: systemClock,
-      mend: ({ key, value }) => (key.startsWith('workers/') ? `${value}00` : undefined),
+      mend: mendEach(({ key, value }) => (key.startsWith('workers/') ? `${value}00` : undefined)),
     })
     await withStore(file, async (engine) => {
       assert.deepEqual(

@@ -1,0 +1,66 @@
+/**
+ * What becomes of generators in a store that has forgotten writes.
+ *
+ * Invariants
+ *  1. Every counter that a record stands for is raised from the least bound that it may have had: also one that the store
+ *     does not have, because the first reserve of it was forgotten.
+ *  2. A gap is counted in ids. A counter of raw values of which every tenth is an id moves ten times as far.
+ *  3. Every incarnation, of the record and of its counter, lies above all that were forgotten. A process that goes on by
+ *     a forgotten one is refused, and nobody else is refused because of it.
+ */
+import { epochJump } from '../engine/advance.ts'
+import type { Mend, MendedCounter, StoredRecord } from '../engine/engine.ts'
+import { forgottenUsMin } from '../issuing/mend-workers.ts'
+import { type Definition, layoutOf } from './definition.ts'
+import {
+  firstOf,
+  generatorKey,
+  generatorPrefix,
+  readStored,
+  type StoredGenerator,
+  writeStored,
+} from './stored.ts'
+
+/** See the top of the file. `nowUs`: Unix µs; `gap`: more ids than any generator can have issued in what is lost. */
+export function mendGenerators(nowUs: number, gap: bigint): Mend {
+  return (all) => {
+    const records = new Map<string, string>()
+    const counters = new Map<string, MendedCounter>()
+    for (const record of all) {
+      const stored = readable(record)
+      if (stored === undefined) continue
+      const incarnation = stored.incarnation + BigInt(epochJump)
+      records.set(record.key, writeStored({ ...stored, incarnation }))
+      const { definition, next } = stored
+      if (definition.kind === 'snowflake') continue
+      const name = generatorKey(record.key.slice(generatorPrefix.length))
+      const increment = BigInt(Math.max(definition.increment ?? 1, next?.increment ?? 1))
+      counters.set(name, { from: leastBound(stored, nowUs), gap: gap * increment, incarnation })
+    }
+    return { records, counters }
+  }
+}
+
+/** A record that cannot be read opens no generator: what is wrong with it is told there. */
+function readable(record: StoredRecord): StoredGenerator | undefined {
+  if (!record.key.startsWith(generatorPrefix)) return undefined
+  try {
+    return readStored(record)
+  } catch {
+    return undefined
+  }
+}
+
+/** Everything that the counter has reserved lies above this, or below this and the gap. */
+function leastBound({ definition, floor }: StoredGenerator, nowUs: number): bigint {
+  return definition.kind === 'timestamp' ? leastTime(definition, floor, nowUs) : firstOf(floor, definition)
+}
+
+/** A timestamp moves with the clock, whether or not ids are issued: it is in time reserved that something can be lost. */
+function leastTime(definition: Definition, floor: bigint, nowUs: number): bigint {
+  const { epochUs, unitUs, sequenceBits, timeBits } = layoutOf(definition)
+  const reserved = BigInt(Math.max(0, Math.ceil((nowUs + forgottenUsMin - epochUs) / unitUs)))
+  const unit = floor > reserved ? floor : reserved
+  const end = 2n ** BigInt(timeBits)
+  return (unit > end ? end : unit) << BigInt(sequenceBits)
+}

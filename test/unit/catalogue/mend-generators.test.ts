@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { mendGenerators } from '../../../src/catalogue/mend-generators.ts'
+import { readStored, type StoredGenerator, writeStored } from '../../../src/catalogue/stored.ts'
+import { parseLayout } from '../../../src/ids/layout-text.ts'
+import { draw, startNode } from './node.ts'
+
+const jump = 2n ** 20n
+const nowUs = Date.UTC(2026, 5, 1) * 1000
+const minuteUs = 60_000_000
+
+/** What becomes of the generators of a store in an advance by 100 ids. */
+async function mended(change: (node: Awaited<ReturnType<typeof startNode>>) => Promise<unknown>) {
+  const node = await startNode()
+  await change(node)
+  const { records, counters } = mendGenerators(nowUs, 100n)(await node.engine.list(''))
+  await node.stop()
+  const stored = (name: string): StoredGenerator => {
+    const key = `generators/${name}`
+    return readStored({ key, value: records.get(key)!, version: 1n })
+  }
+  return { records, counter: (name: string) => counters.get(`generators/${name}`), stored }
+}
+
+describe('generators in a store that has forgotten writes', () => {
+  it('have a counter, used or not, from where their ids begin', async () => {
+    const { counter } = await mended(async ({ catalogue }) => {
+      await catalogue.define('plain', { kind: 'segment' })
+      await catalogue.define('late', { kind: 'sequence', start: 1_000_000n })
+    })
+    assert.deepEqual(counter('plain'), { from: 1n, gap: 100n, incarnation: jump + 1n })
+    assert.deepEqual(counter('late'), { from: 1_000_000n, gap: 100n, incarnation: jump + 1n })
+  })
+
+  it('move by as many ids as the gap, where only every tenth value is one', async () => {
+    const { counter } = await mended(({ catalogue }) =>
+      catalogue.define('tenth', { kind: 'segment', increment: 10 }),
+    )
+    assert.equal(counter('tenth')?.gap, 1000n)
+  })
+
+  it('move by the larger increment while one takes the place of the other', async () => {
+    const node = await startNode()
+    await node.catalogue.define('x', { kind: 'segment', increment: 2 })
+    const [record] = await node.engine.list('generators/')
+    const stored = readStored(record!)
+    const next = { ...stored.definition, increment: 5 }
+    const value = writeStored({ ...stored, state: 'altering', next })
+    const { counters } = mendGenerators(nowUs, 100n)([{ ...record!, value }])
+    assert.equal(counters.get('generators/x')?.gap, 500n)
+    await node.stop()
+  })
+
+  it('that follow the clock have no time left that anybody can have reserved', async () => {
+    const { counter } = await mended(({ catalogue }) => catalogue.define('t', { kind: 'timestamp' }))
+    const layout = parseLayout('twitter')
+    const reservedMs = BigInt((nowUs + 15 * minuteUs - layout.epochUs) / 1000)
+    assert.deepEqual(counter('t'), { from: reservedMs << 12n, gap: 100n, incarnation: jump + 1n })
+  })
+
+  it('begin lives that are above all that were forgotten, dropped ones too', async () => {
+    const { counter, stored } = await mended(async ({ catalogue }) => {
+      await catalogue.define('gone', { kind: 'segment', start: 500n })
+      await catalogue.drop('gone')
+      await catalogue.define('flake', { kind: 'snowflake' })
+    })
+    assert.equal(stored('gone').state, 'dropped')
+    assert.equal(stored('gone').incarnation, jump + 2n)
+    assert.equal(counter('gone')?.from, 500n)
+    assert.equal(stored('flake').incarnation, jump + 1n)
+    assert.equal(counter('flake'), undefined)
+  })
+
+  it('leave out a record that cannot be read, and all that is no generator', async () => {
+    const value = 'no generator'
+    const records = [
+      { key: 'generators/x', value, version: 1n },
+      { key: 'workers/0', value: '{}', version: 2n },
+    ]
+    const { records: changed, counters } = mendGenerators(nowUs, 100n)(records)
+    assert.deepEqual([changed.size, counters.size], [0, 0])
+  })
+})
+
+describe('a generator that was altered in what was forgotten', () => {
+  it('issues again at once, although its counter was in use by the forgotten life', async () => {
+    const node = await startNode()
+    await draw(await node.catalogue.create('x', { kind: 'segment' }))
+    // Another process that goes on by the life which is forgotten.
+    await node.engine.reserve('generators/x', { size: 10n, incarnation: 2n })
+    await node.engine.advance(100n, mendGenerators(nowUs, 100n))
+    await node.catalogue.reopenAll()
+    await assert.rejects(node.engine.reserve('generators/x', { size: 1n, incarnation: 2n }), {
+      code: 'STALE',
+    })
+    assert.ok(Number(await draw(await node.catalogue.open('x'))) > 100)
+    await node.stop()
+  })
+})
