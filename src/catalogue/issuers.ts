@@ -196,8 +196,7 @@ export function ledOn(plan: Plan, life: Life, here: Here, tail: Reservation): Op
 
 /** What stands for a strict generator where it is not led. */
 export function standby(leads: Leads, plan: Plan, name: string): Opened {
-  const { issueTimeoutMs, waitersMax } = plan.reservoir
-  const issuer = new Standby({ leads, name, slot: slotOf(name), issueTimeoutMs, waitersMax })
+  const issuer = new Standby({ leads, name, slot: slotOf(name), waitersMax: plan.reservoir.waitersMax })
   return { issuer, mode: 'leader' }
 }
 

@@ -125,7 +125,7 @@ export class OpenGenerator implements Generator {
     const { leads } = this.#deps
     if (this.mode !== 'leader' || leads === undefined) return this
     const slot = slotOf(this.name)
-    const lead = await leads.cluster.leadWithin(slot, this.#plan.reservoir.issueTimeoutMs)
+    const lead = await leads.cluster.leadWithin(slot)
     if (lead.state === 'elsewhere') throw moved(slot, lead)
     if (lead.state === 'nobody') throw slotNotServed()
     if (lead === this.under?.here) return this

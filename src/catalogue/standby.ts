@@ -19,8 +19,7 @@ export type StandbyOptions = {
   readonly name: string
   /** Of the name. */
   readonly slot: number
-  /** How long a caller waits at most, in ms, and how many may. */
-  readonly issueTimeoutMs: number
+  /** How many callers may wait. */
   readonly waitersMax: number
 }
 
@@ -89,13 +88,13 @@ export class Standby implements Issuer {
 
   /** Rejects with MOVED, CLUSTERDOWN or BUSY, or with STALE once this node leads. */
   async #refuse(signal?: AbortSignal): Promise<never> {
-    const { leads, name, slot, issueTimeoutMs, waitersMax } = this.#options
+    const { leads, name, slot, waitersMax } = this.#options
     if (this.#closed !== undefined) throw this.#closed
     if (this.#waiting >= waitersMax)
       throw new FahaoError('BUSY', `${this.#waiting} requests wait for a leader already; retry with a pause`)
     this.#waiting++
     if (leads.cluster.lead(slot).state === 'nobody') this.#waits++
-    const lead = await leads.cluster.leadWithin(slot, issueTimeoutMs)
+    const lead = await leads.cluster.leadWithin(slot)
     this.#waiting--
     if (signal?.aborted) throw aborted()
     if (this.#closed !== undefined) throw this.#closed

@@ -39,11 +39,17 @@ export class Asking {
   }
 
   /**
-   * Waits up to `waitMs` for somebody to lead. `sentHere`: another node said that this one does. While `unreachable`,
+   * Waits up to `waitMs`, by default for a take-over, for somebody to lead. `sentHere`: another node said that this one does. While `unreachable`,
    * a node id, leads, somebody else is waited for.
    */
-  async leadWithin(shard: number, waitMs: number, sentHere: boolean, unreachable?: string): Promise<Lead> {
-    const { clock, lease, leaderships, balance, looks, isAbandoned } = this.#options
+  async leadWithin(
+    shard: number,
+    given: number | undefined,
+    sentHere: boolean,
+    unreachable?: string,
+  ): Promise<Lead> {
+    const { clock, lease, leaderships, balance, looks, timing, isAbandoned } = this.#options
+    const waitMs = given ?? timing.leaderWaitMs
     const untilUs = clock.monoUs() + waitMs * 1000
     let lead = leaderships.look(shard)
     const mayBeBehind = sentHere || balance.mayBeGiven(shard) || !lease().check()

@@ -3,7 +3,7 @@
  *
  *     // in every callback that brought requests, before issuing for any of them:
  *     const here = cluster.here(slot)              // undefined: park, redirect or forward
- *     const lead = await cluster.leadWithin(slot, 2000)
+ *     const lead = await cluster.leadWithin(slot)
  *
  * Invariants
  *  1. `here(slot)` answers only while the lease's deadline has not passed, which it looks up each time.
@@ -176,10 +176,10 @@ export class Cluster {
   }
 
   /**
-   * Who leads a slot, waiting up to `waitMs` for somebody to: see `Asking`. `sentHere`: another node said that this one
+   * Who leads a slot, after a wait for somebody to lead: see `Asking`. `sentHere`: another node said that this one
    * does. While `unreachable`, a node id, leads, somebody else is waited for.
    */
-  leadWithin(slot: number, waitMs: number, sentHere = false, unreachable?: string): Promise<Lead> {
+  leadWithin(slot: number, waitMs?: number, sentHere = false, unreachable?: string): Promise<Lead> {
     return this.#asking.leadWithin(this.#shardOf[slot]!, waitMs, sentHere, unreachable)
   }
 

@@ -30,6 +30,11 @@ export type Timing = {
   readonly noticeMs: number
   /** The longest time that releases may take during a hand-over. */
   readonly releaseMs: number
+  /**
+   * How long a request waits for a leader. A leader that ends without notice is declared dead and succeeded within
+   * this time, as long as the engine answers.
+   */
+  readonly leaderWaitMs: number
   /** After this, a record which says that a node is dead is removed. */
   readonly forgetMs: number
 }
@@ -40,7 +45,12 @@ export type TimingOptions = {
   readonly leaseTtlMs?: number | undefined
   /** As recorded; where nothing is, a tenth of the lease. */
   readonly marginMs?: number | undefined
+  /** Where nothing is given, as long as a take-over lasts, and at most 10 s. */
+  readonly leaderWaitMs?: number | undefined
 }
+
+/** Few clients wait longer for an answer. */
+const leaderWaitMaxMs = 10_000
 
 /** Refuses what cannot work: CONFIG. */
 export function timing(options: TimingOptions): Timing {
@@ -50,17 +60,19 @@ export function timing(options: TimingOptions): Timing {
     throw new FahaoError('CONFIG', `a lease of ${ttlMs} ms is too short; give --lease-ttl at least 100ms`)
   if (!(marginMs >= 0 && marginMs <= ttlMs / 3))
     throw new FahaoError('CONFIG', `a margin of ${marginMs} ms must be at most a third of the lease`)
+  const [pollMs, graceMs] = [ttlMs / 6, ttlMs / 3]
   return {
     ttlMs,
     marginMs,
     renewMs: ttlMs / 3,
     missingMs: (ttlMs / 3) * 1.25,
-    pollMs: ttlMs / 6,
+    pollMs,
     retryMs: ttlMs / 20,
-    graceMs: ttlMs / 3,
+    graceMs,
     settleMs: ttlMs,
     noticeMs: ttlMs / 5,
     releaseMs: 50,
+    leaderWaitMs: options.leaderWaitMs ?? Math.min(ttlMs + marginMs + pollMs + graceMs, leaderWaitMaxMs),
     forgetMs: Math.max(60_000, ttlMs * 20),
   }
 }

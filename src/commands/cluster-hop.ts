@@ -1,14 +1,11 @@
 /**
  * Sending a request on to its leader, as both transports do it: one hop, and once more if the leader could not be
- * reached or the leadership has passed on to a third node meanwhile.
+ * reached, its answer got lost and the request may be repeated, or the leadership has passed on to a third node.
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { type MovedDetails, slotNotServed } from '../base/moved.ts'
 import { detailsOf } from '../catalogue/leads.ts'
 import type { ClusterView } from './context.ts'
-
-/** How long a request that nobody can answer yet waits for that, in ms. */
-const waitMs = 2000
 
 /** Nothing was sent: there is no connection to the leader. */
 export class Unreachable extends FahaoError {
@@ -23,8 +20,18 @@ export class Unreachable extends FahaoError {
   }
 }
 
+/** It was sent, and the connection or the leader ended before the answer: it may have been carried out. */
+export class AnswerLost extends FahaoError {
+  /** @param leader its address. */
+  constructor(leader: string, reason: string) {
+    super('UNKNOWN', `the leader at ${leader} did not answer (${reason}); retry`)
+  }
+}
+
 /** How a request gets to its leader, and how its answer is read. */
 export type Way<Answer> = {
+  /** Whether it only draws ids: one whose answer got lost is repeated then, and its first ids are a gap. */
+  readonly onlyDraws: boolean
   /** Rejects with `Unreachable` where nothing was sent. */
   readonly send: (details: MovedDetails) => Promise<Answer>
   readonly isNotLed: (answer: Answer) => boolean
@@ -40,7 +47,7 @@ export async function answerHere<Answer>(
   { slot }: MovedDetails,
   again: () => Answer | Promise<Answer>,
 ): Promise<Answer> {
-  const lead = await cluster.leadWithin(slot, waitMs, true)
+  const lead = await cluster.leadWithin(slot, undefined, true)
   if (lead.state !== 'here') throw slotNotServed()
   try {
     return await again()
@@ -52,7 +59,8 @@ export async function answerHere<Answer>(
 /**
  * Sends a request on to its leader. Where that one has just handed over to somebody else (it says CLUSTERDOWN, and has
  * done nothing), this node looks again, and sends it once more, or answers by itself. So it does where the leader cannot
- * be reached, after waiting for another one: CLUSTERDOWN where none comes.
+ * be reached, after waiting for another one: CLUSTERDOWN where none comes. So it does, too, where the answer got lost and
+ * the request only draws ids.
  */
 export function sendToLeader<Answer>(
   cluster: ClusterView,
@@ -62,8 +70,9 @@ export function sendToLeader<Answer>(
   return way.send(details).then(
     (answer) => (way.isNotLed(answer) ? sendAgain(cluster, details, way, answer) : answer),
     (error) => {
-      if (!(error instanceof Unreachable)) throw error
-      return waitForAnother(cluster, details, way, error)
+      if (error instanceof Unreachable) return waitForAnother(cluster, details, way, error)
+      if (error instanceof AnswerLost && way.onlyDraws) return repeat(cluster, details, way, error)
+      throw error
     },
   )
 }
@@ -74,10 +83,23 @@ async function sendAgain<Answer>(
   way: Way<Answer>,
   first: Answer,
 ): Promise<Answer> {
-  const lead = await cluster.leadWithin(details.slot, waitMs, true)
+  const lead = await cluster.leadWithin(details.slot, undefined, true)
   if (lead.state === 'nobody') return first
   if (lead.state === 'here') return answerHere(cluster, details, way.answerHere)
   return way.send(detailsOf(details.slot, lead))
+}
+
+/** The leader may have ended, or the connection alone: whichever leads is asked, and one that is not reached waited for. */
+async function repeat<Answer>(
+  cluster: ClusterView,
+  { slot }: MovedDetails,
+  way: Way<Answer>,
+  lost: AnswerLost,
+): Promise<Answer> {
+  const lead = await cluster.leadWithin(slot, undefined, true)
+  if (lead.state === 'nobody') throw lost
+  if (lead.state === 'here') return way.answerHere()
+  return sendToLeader(cluster, detailsOf(slot, lead), { ...way, onlyDraws: false })
 }
 
 async function waitForAnother<Answer>(
@@ -86,9 +108,9 @@ async function waitForAnother<Answer>(
   way: Way<Answer>,
   { what }: Unreachable,
 ): Promise<Answer> {
-  const lead = await cluster.leadWithin(details.slot, waitMs, true, details.node)
+  const lead = await cluster.leadWithin(details.slot, undefined, true, details.node)
   if (lead.state === 'here') return answerHere(cluster, details, way.answerHere)
   if (lead.state === 'elsewhere' && lead.node.id !== details.node)
     return way.send(detailsOf(details.slot, lead))
-  throw new FahaoError('CLUSTERDOWN', `${what}, and nobody took over within ${waitMs} ms; retry`)
+  throw new FahaoError('CLUSTERDOWN', `${what}, and no other node took over in time; retry`)
 }

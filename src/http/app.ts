@@ -151,8 +151,9 @@ function operationsOf(node: FahaoNode, metrics: Metrics): Operation[] {
   return operations
 }
 
-function mount(app: FastifyInstance, { method, path, handler }: Operation): void {
-  app.route({ method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), handler })
+function mount(app: FastifyInstance, { method, path, tag, handler }: Operation): void {
+  const onlyDraws = tag === 'ids' && method === 'POST'
+  app.route({ method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), handler, config: { onlyDraws } })
 }
 
 /** Bodies are JSON and nothing else; an empty one is none. */

@@ -3,19 +3,26 @@
  *
  * Invariants
  *  1. A request that was sent on is answered here or not at all: it never goes on from here.
- *  2. A request is sent a second time only when the first node said that it does not lead. One whose answer got lost
- *     is told UNKNOWN, and an id that it drew is a gap.
- *  3. Whatever happens a request is settled `timeoutMs` after it was asked at the latest, wherever it waits.
+ *  2. A request is sent a second time only when the first node said that it does not lead, or when its answer got lost
+ *     and it only draws ids, which are a gap then. Any other one whose answer got lost is told UNKNOWN.
+ *  3. Whatever happens a request is settled `timeoutMs` after it was sent at the latest, wherever it waits.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as sendRequest } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { Moved, type MovedDetails } from '../base/moved.ts'
-import { answerHere, sendToLeader, Unreachable } from '../commands/cluster-hop.ts'
+import { AnswerLost, answerHere, sendToLeader, Unreachable } from '../commands/cluster-hop.ts'
 import { addressOf } from '../commands/cluster-table.ts'
 import type { ClusterView } from '../commands/context.ts'
 import { goneSignal } from './gone-signal.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the route does nothing but draw ids. */
+    onlyDraws?: boolean
+  }
+}
 
 /** Says that another node has sent the request on. */
 const mark = 'fahao-forwarded'
@@ -47,12 +54,14 @@ export function forwardMoved(
   })
   app.addHook('onRoute', (route) => {
     const handler = route.handler
+    const onlyDraws = route.config?.onlyDraws === true
     const hop = (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
       if (!(error instanceof Moved)) throw error
       if (request.headers[mark] !== undefined) {
         return answerHere(cluster, error.details, () => handler.call(app, request, reply))
       }
       return sendToLeader<unknown>(cluster, error.details, {
+        onlyDraws,
         send: (details) => sendOn(way, details, request, reply),
         isNotLed: (answer) => answer instanceof Answer && answer.isNotLed,
         answerHere: () => handler.call(app, request, reply),
@@ -144,12 +153,15 @@ function ask(way: Way, leader: string, request: FastifyRequest, signal: AbortSig
     // While it waits for a connection the agent tells of nothing that happens to it, not even that it was destroyed.
     const end: End = (reason) => {
       settle()
-      reject(failure(leader, connected(), reason))
+      reject(reason instanceof FahaoError ? reason : failure(leader, connected(), reason))
       sent.destroy()
     }
     const forget = remember(way, leader, end)
     const deadline = clock.timer(timeoutMs, () => {
-      end(sent.socket ? `no answer for ${timeoutMs} ms` : `no connection became free for ${timeoutMs} ms`)
+      const reason = sent.socket
+        ? `no answer for ${timeoutMs} ms`
+        : `no connection became free for ${timeoutMs} ms`
+      end(connected() ? late(leader, reason) : reason)
     })
     sent.on('error', end)
     sent.on('response', (head) => {
@@ -199,11 +211,14 @@ function watchConnection(sent: ClientRequest): () => boolean {
   return () => connected
 }
 
+/** The leader may still be about to answer: another try would wait behind this one. */
+function late(leader: string, reason: string): FahaoError {
+  return new FahaoError('UNKNOWN', `the leader at ${leader} did not answer (${reason}); retry`)
+}
+
 function failure(leader: string, connected: boolean, error: unknown): FahaoError {
   const reason = describe(error)
-  return connected
-    ? new FahaoError('UNKNOWN', `the leader at ${leader} did not answer (${reason}); retry`)
-    : new Unreachable(leader, reason)
+  return connected ? new AnswerLost(leader, reason) : new Unreachable(leader, reason)
 }
 
 /** The body as it was read here: the leader reads the same. */

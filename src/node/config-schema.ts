@@ -92,6 +92,12 @@ export const settingsSchema = z.object({
     '',
     'how long a node may be silent before others take over what it leads; fixed by the first node: 3s where nothing is given',
   ),
+  leaderWaitMs: setting(
+    'Cluster',
+    optional(duration('0s', '10m')),
+    '',
+    'how long a request waits for a leader before CLUSTERDOWN; default: as long as a take-over lasts (4.8s with a lease of 3s), at most 10s',
+  ),
   announce: setting(
     'Cluster',
     optional(address),

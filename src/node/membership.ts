@@ -53,6 +53,7 @@ export class Membership {
       clock,
       newNodeId,
       ...settings,
+      leaderWaitMs: config.leaderWaitMs,
       ...announced(config),
       version,
       onEvent: (event) => {

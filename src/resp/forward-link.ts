@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. Requests leave in the order in which they were asked, many at a time; replies come back in that order.
- *  2. No request is sent twice. One whose reply got lost is answered with UNKNOWN: its id, if it drew one, is a gap.
+ *  2. No request is sent twice. One whose reply got lost with the connection is answered with `AnswerLost`.
  *  3. Whatever happens every request is answered, `timeoutMs` after it was asked at the latest.
  *  4. One that is told so keeps its place until its reply comes, which nobody gets: each reply belongs to the oldest
  *     place. Those that keep a place are the oldest, `#overdue` of them, and count as waiting.
@@ -13,7 +13,7 @@
 import { connect, type Socket } from 'node:net'
 import type { Clock, Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
-import { Unreachable } from '../commands/cluster-hop.ts'
+import { AnswerLost, Unreachable } from '../commands/cluster-hop.ts'
 import { PassedOn } from '../commands/command.ts'
 import { ReplyCutter } from './forward-replies.ts'
 import { Output } from './output.ts'
@@ -70,7 +70,7 @@ export class ForwardLink {
 
   /**
    * Sends a request; resolves to the reply as it came, an error's too. Rejects with `Unreachable` when it was not sent,
-   * UNKNOWN when it was and the reply is lost or late, BUSY when too many wait.
+   * `AnswerLost` when it was and the connection ended, UNKNOWN when the reply is late, BUSY when too many wait.
    */
   ask(request: Uint8Array): Promise<PassedOn> {
     if (this.#ended) return Promise.reject(this.#unreachable('the connection has gone'))
@@ -125,12 +125,12 @@ export class ForwardLink {
     else oldest?.resolve(new PassedOn(reply))
   }
 
-  #end(reason: string): void {
+  #end(reason: string, lost: FahaoError = new AnswerLost(this.#address, reason)): void {
     if (this.#ended) return
     this.#ended = true
     this.#timer?.cancel()
     this.#socket.destroy()
-    const error = this.#connected ? this.#unknown(reason) : this.#unreachable(reason)
+    const error = this.#connected ? lost : this.#unreachable(reason)
     for (const { reject } of this.#waiting.splice(0)) reject(error)
     this.#options.onEnd()
   }
@@ -162,7 +162,8 @@ export class ForwardLink {
     const dueUs = clock.monoUs() - timeoutMs * 1000
     const oldest = this.#waiting[0]
     if (oldest !== undefined && oldest.sinceUs <= dueUs && this.#heardUs <= dueUs) {
-      return this.#end(`nothing for ${timeoutMs} ms`)
+      const reason = `nothing for ${timeoutMs} ms`
+      return this.#end(reason, this.#unknown(reason))
     }
     for (let next = this.#waiting[this.#overdue]; next !== undefined && next.sinceUs <= dueUs; ) {
       next.reject(this.#unknown(`no reply for ${timeoutMs} ms`))

@@ -53,6 +53,7 @@ function hopping(command: Command, cluster: ClusterView, forwarder: RespForwarde
     args: Arguments,
   ): Promise<Reply> =>
     sendToLeader<Reply>(cluster, details, {
+      onlyDraws: command.permission === 'issue',
       send: (leader) => to.ask(leader, context.session, command, args),
       isNotLed,
       answerHere: () => handler!(context, args),
@@ -123,6 +124,7 @@ export class RespForwarder {
   /** Of requests that come again and again, what goes over the wire. */
   readonly #encoded = new WeakMap<Arguments, Uint8Array>()
   #unfollow: (() => void) | undefined
+  #closed = false
 
   /** @param timeoutMs how long a reply may take. */
   constructor(clock: Clock, timeoutMs: number) {
@@ -141,6 +143,7 @@ export class RespForwarder {
 
   /** The leader's reply for this peer. Rejects as `ForwardLink.ask` does. */
   ask({ resp }: MovedDetails, session: Session, { name }: Command, args: Arguments): Promise<Reply> {
+    if (this.#closed) return Promise.reject(new FahaoError('SHUTDOWN', 'this node is stopping; retry'))
     if (resp === undefined) {
       const message = 'the leader of this generator serves no RESP; retry'
       return Promise.reject(new FahaoError('UNAVAILABLE', message))
@@ -153,8 +156,9 @@ export class RespForwarder {
     return this.#link(resp, session).ask(request)
   }
 
-  /** Ends all connections. */
+  /** Ends all connections, and opens none any more. */
   close(): void {
+    this.#closed = true
     this.#unfollow?.()
     for (const address of [...this.#links.keys()]) this.#end(address, 'this node is stopping')
   }

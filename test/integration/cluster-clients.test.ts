@@ -236,6 +236,47 @@ describe('fahao cluster', () => {
   })
 })
 
+test('a caller of a node that forwards sees no error when a leader is killed', async () => {
+  const led = await Promise.all(
+    names.map(async (name) => ({ name, at: await indexOf((await shardOf(name)).leader) })),
+  )
+  const { name } = led.find(({ at }) => at === 0)!
+  const client = await forwarding.connect()
+  const texts = await forwarding.connect()
+  const callers: (() => Promise<unknown>)[] = [
+    () => client.command('INCR', name),
+    () => texts.command('ID.NEXT', name),
+    async () => (await fetch(`${forwarding.http}/v1/generators/${name}/next`, { method: 'POST' })).status,
+  ]
+  const answers = callers.map((): unknown[] => [])
+  let over = false
+  const loops = callers.map(async (call, at) => {
+    while (!over) answers[at]!.push(await call())
+  })
+  const answered = async (count: (at: number) => number) => {
+    while (answers.some((got, at) => got.length < count(at))) await new Promise(setImmediate)
+  }
+  await answered(() => 20)
+  await nodes[0]!.kill()
+  const atKill = answers.map(({ length }) => length)
+  // The request under way may have been answered before the kill; the one after it was not.
+  await answered((at) => atKill[at]! + 2)
+  over = true
+  await Promise.all(loops)
+  const [integers, ids, statuses] = answers as [unknown[], unknown[], unknown[]]
+  assert.deepEqual(
+    integers.filter((id) => typeof id !== 'bigint'),
+    [],
+  )
+  assert.deepEqual(
+    ids.filter((id) => typeof id !== 'string'),
+    [],
+  )
+  assert.deepEqual(new Set(statuses), new Set([200]))
+  await nodes[0]!.restart()
+  await settled(nodes)
+})
+
 test('what a killed node led is led again, and ids go on above', async (t) => {
   const client = ioredis(t)
   const before = await client.incr('lone')

@@ -70,6 +70,7 @@ function mount(
     method: [...methods],
     url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
     handler,
+    config: { onlyDraws: issues },
     ...(issues && { onRequest: (request, _, done) => done(refuseForeignPage(request)) }),
     ...(failure && {
       errorHandler: (error, request, reply) => fail(failure(error) ?? error, request, reply),

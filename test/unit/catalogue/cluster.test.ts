@@ -91,13 +91,14 @@ for (const kind of strict) {
       await parked
     })
 
-    it('tells who waits that nobody leads once they have waited for as long as for ids', async () => {
+    it('tells a caller that waits that no node leads once it has waited for as long as a take-over lasts', async () => {
       const { g, leader, other, clock } = await created(kind)
       await draw(g)
       for (const { clusterEngine } of [leader, other]) clusterEngine.always('any', 'unavailable')
       await clock.pass(2800)
       const parked = [code(draw(g)), code(g.here()), code(draw(g, 5))]
-      await clock.pass(2001)
+      // A lease of 3 s, its margin, a look at the records, and the time that a free shard is left to its node.
+      await clock.pass(4801)
       assert.deepEqual(await Promise.all(parked), ['CLUSTERDOWN', 'CLUSTERDOWN', 'CLUSTERDOWN'])
     })
 
@@ -164,11 +165,11 @@ for (const kind of strict) {
       assert.equal(leader.cluster.check(), false)
       held.letGo()
       await clock.pass(101)
-      assert.equal(await asked, 'CLUSTERDOWN')
       const g = leader.catalogue.find('g')!
       assert.equal(tryNext(g), undefined)
       leader.clusterEngine.heal()
       await clock.pass(500)
+      assert.equal(await asked, 'answered')
       assert.equal((await draw(g)).length, 1)
     })
 

@@ -39,6 +39,8 @@ class Node {
   readonly waiting = Promise.withResolvers<void>()
   #onDead: (address: string) => void = () => {}
   next = 1n
+  /** Whether draws get no answer here. */
+  hangs = false
   readonly asked: string[] = []
   server!: RespServer
 
@@ -116,6 +118,10 @@ class Node {
     return [
       {
         ...keyed('draw', 2, (text) => (text === 'strict' ? new Issued(this.next++) : text)),
+        permission: 'issue',
+      },
+      {
+        ...keyed('hang', 2, () => (this.hangs ? new Promise<Reply>(() => {}) : new Issued(this.next++))),
         permission: 'issue',
       },
       keyed('next', 2, () => new Issued(this.next++)),
@@ -286,7 +292,7 @@ describe('a request for a generator that is led elsewhere', () => {
     other.follow(vacant)
     assert.match(
       await peer.line(''),
-      /^-CLUSTERDOWN the leader at 127\.0\.0\.1:\d+ cannot be reached \(.*\), and nobody took over within 2000 ms; retry\r\n$/,
+      /^-CLUSTERDOWN the leader at 127\.0\.0\.1:\d+ cannot be reached \(.*\), and no other node took over in time; retry\r\n$/,
     )
   })
 
@@ -320,6 +326,32 @@ describe('a request for a generator that is led elsewhere', () => {
     while (!leader.asked.includes('a') || leader.asked.length < 2) await new Promise(setImmediate)
     await leader.server.close(0)
     assert.match(await peer.line(''), /^-UNKNOWN the leader at .* did not answer .*retry\r\n$/)
+    assert.deepEqual(leader.asked, ['a', 'a'])
+  })
+
+  it('is repeated at the next leader when the reply is lost and it only draws', async (t) => {
+    const { leader, other, peer } = await pair(t)
+    const next = await new Node().start(t, true)
+    next.next = 9n
+    leader.hangs = true
+    peer.send(frame('HANG', 'a') + frame('HANG', 'b') + frame('PING'))
+    while (leader.asked.length < 2) await new Promise(setImmediate)
+    other.foundLeader = next.address
+    other.isDead(leader.address)
+    await peer.expect(':9\r\n:10\r\n+OK\r\n')
+    assert.deepEqual(next.asked, ['a', 'b'])
+  })
+
+  it('is repeated once only, and then hears that the outcome is unknown', async (t) => {
+    const { leader, other, peer } = await pair(t)
+    leader.hangs = true
+    peer.send(frame('HANG', 'a'))
+    while (leader.asked.length === 0) await new Promise(setImmediate)
+    other.foundLeader = leader.address
+    other.isDead(leader.address)
+    while (leader.asked.length === 1) await new Promise(setImmediate)
+    other.isDead(leader.address)
+    assert.match(await peer.line(''), /^-UNKNOWN .*declared dead/)
     assert.deepEqual(leader.asked, ['a', 'a'])
   })
 
