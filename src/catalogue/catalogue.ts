@@ -33,6 +33,8 @@ export interface Generator {
   stats(): IssuerStats
   /** Puts the format around an id; decimal where there is none. */
   text(id: bigint): string
+  /** What puts the format around ids that are issued now, however late it is called; undefined where there is none. */
+  writer(): ((id: bigint) => string) | undefined
   /** The id in a text that `text` made; ERR when it is none. */
   parse(text: string): bigint
   /**

@@ -150,10 +150,15 @@ export class OpenGenerator implements Generator {
   }
 
   text(id: bigint): string {
+    return this.writer()?.(id) ?? String(id)
+  }
+
+  writer(): ((id: bigint) => string) | undefined {
     const { format } = this.#plan
-    if (format === undefined) return String(id)
+    if (format === undefined) return undefined
     const unixUs = format.needsTime ? this.#deps.timeline.burstUs() : undefined
-    return format.format(id, { node: this.#deps.node, unixUs })
+    const values = { node: this.#deps.node, unixUs }
+    return (id) => format.format(id, values)
   }
 
   parse(text: string): bigint {

@@ -22,6 +22,7 @@ export type Reply =
   | SetReply
   | VerbatimText
   | Issued
+  | IssuedTexts
   | PassedOn
   | readonly Reply[]
 
@@ -65,6 +66,22 @@ export class Issued {
   readonly id: bigint
   constructor(id: bigint) {
     this.id = id
+  }
+}
+
+/**
+ * Ids as an array of strings. They become text only as they are sent: an answer of thousands takes several turns of the
+ * event loop, and no memory but for its runs.
+ */
+export class IssuedTexts {
+  readonly runs: readonly Run[]
+  readonly count: number
+  /** The text of an id; undefined: its decimal digits. */
+  readonly text: ((id: bigint) => string) | undefined
+  constructor(runs: readonly Run[], text: ((id: bigint) => string) | undefined) {
+    this.runs = runs
+    this.count = runs.reduce((sum, run) => sum + run.count, 0)
+    this.text = text
   }
 }
 
@@ -143,6 +160,8 @@ export type Command = {
    * transport may then answer this frame, and the same frame again, straight from it.
    */
   readonly direct?: (context: CommandContext, args: Arguments) => Direct | undefined
+  /** How many ids these arguments ask for, where that may be many: work that the transport spreads. Throws as `handler`. */
+  readonly ids?: (args: Arguments) => bigint
   /**
    * Whether these arguments only draw ids and have a short answer, so that the handler may start while others of
    * the same connection of which that is true wait for theirs: ids are drawn in the order in which handlers start.

@@ -1,13 +1,12 @@
 /** The ID family: issuing ids as text and in ranges, and taking them apart. */
 import { FahaoError } from '../base/errors.ts'
-import type { Generator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
 import { decode } from '../ids/encoding.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { Run, rangesOf } from '../ids/run.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type Command, MapReply, type Reply } from './command.ts'
+import { type Command, IssuedTexts, MapReply, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { checkedCount, drawOne, drawsAtOnce, existing } from './drawing.ts'
 
@@ -28,6 +27,7 @@ export const issuingCommands: readonly Command[] = [
     notes: 'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`.',
     arguments: [name, { name: 'count', type: 'integer', token: 'COUNT', optional: true }],
     handler: next,
+    ids: (args) => (args.length === 1 ? 1n : wantedCount(args)),
     // With COUNT the answer may be long.
     overlaps: (context, args) => args.length === 1 && drawsAtOnce(context, args),
   },
@@ -75,8 +75,12 @@ export const issuingCommands: readonly Command[] = [
 function next(context: CommandContext, args: Arguments): Reply | Promise<Reply> {
   const generatorName = args.text(0)
   if (args.length === 1) return nextInHand(context, generatorName) ?? nextDrawn(context, generatorName)
+  return nextMany(context, generatorName, checkedCount(wantedCount(args), context.server.countMax, 'COUNT'))
+}
+
+function wantedCount(args: Arguments): bigint {
   if (args.length !== 3 || args.token(1) !== 'COUNT') throw syntaxError()
-  return nextMany(context, generatorName, checkedCount(args.integer(2), context.server.countMax, 'COUNT'))
+  return args.integer(2)
 }
 
 /** Without a promise, so that the replies of a pipeline leave together. */
@@ -93,11 +97,7 @@ async function nextDrawn(context: CommandContext, generatorName: string): Promis
 async function nextMany(context: CommandContext, generatorName: string, count: number): Promise<Reply> {
   const generator = context.catalogue.find(generatorName) ?? (await context.catalogue.open(generatorName))
   const runs = await generator.draw(count, { signal: context.session.signal })
-  return runs.flatMap((drawn) => texts(generator, drawn))
-}
-
-function texts(generator: Generator, run: Run): string[] {
-  return Array.from({ length: run.count }, (_, index) => generator.text(run.at(index)))
+  return new IssuedTexts(runs, generator.writer())
 }
 
 async function range(context: CommandContext, args: Arguments): Promise<Reply> {

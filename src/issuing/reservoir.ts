@@ -9,7 +9,8 @@
  *  4. A failed refill is repeated after a pause as long as ids are wanted; what it may have reserved is a gap.
  *  5. After `stop` nothing is issued, and neither is between `suspend` and `resume`: who comes then waits.
  *  6. A caller is refused only if what is in hand does not content it.
- *  7. Where this process may issue only as long as it leads, that is looked at before those who waited are served.
+ *  7. When many wait, or for many runs, they are served over several turns of the event loop.
+ *  8. Where this process may issue only as long as it leads, that is looked at before those who waited are served.
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { hasCode } from '../base/errors.ts'
@@ -49,6 +50,8 @@ export type ReservoirOptions = {
 const one = new Run()
 /** How long a refill that helped nobody keeps the next one away, in ms. */
 const uselessMs = 20
+/** How many runs of ids those who wait are given before others get their turn. */
+const servedMax = 4096
 /** When the rate is looked at while ids are issued: soon after the first ids, then less and less often, in ms. */
 const lookMinMs = 100
 const lookMaxMs = 10_000
@@ -240,14 +243,24 @@ export class Reservoir implements Issuer {
     this.#serve()
   }
 
-  /** Serves the line from what is in hand, in order, as far as it goes; then, with an error, tells the others. */
-  #serve(error?: Error): void {
-    if (this.#line === undefined || !this.#mayIssue()) return
+  /**
+   * Serves the line from what is in hand, in order, as far as it goes; then, with an error, tells the others. False: it
+   * goes on in a later turn.
+   */
+  #serve(error?: Error): boolean {
+    if (this.#line === undefined || !this.#mayIssue()) return true
+    let served = 0
     for (let waiter = this.#line?.first(); waiter !== undefined; waiter = this.#line?.first()) {
+      if (served >= servedMax) {
+        this.#wakeIn(0)
+        return false
+      }
       const outcome = this.#collect(waiter) ?? error
-      if (outcome === undefined) return
+      if (outcome === undefined) return true
+      served += outcome instanceof Error ? 1 : outcome.length
       this.#settleFirst(outcome)
     }
+    return true
   }
 
   #settleFirst(outcome: Run[] | Error): void {
@@ -300,14 +313,19 @@ export class Reservoir implements Issuer {
   /** @param helped whom the refill that has just ended was to help, if anybody. */
   #goOn(helped?: Waiter): void {
     if (this.#closed !== undefined) return
-    this.#serve(this.#refills.refusal)
+    const served = this.#serve(this.#refills.refusal)
     this.#lookAgain()
+    if (!served) return
     const first = this.#line?.first()
     if (first === undefined || this.#refills.pausing) return
     // Whom a refill did not help, another one at once would not help either, and might spin.
     const waitMs = this.#stock.waitMs() ?? (first === helped ? uselessMs : undefined)
-    if (waitMs === undefined) return this.#refill()
+    if (waitMs === undefined) this.#refill()
+    else this.#wakeIn(waitMs)
+  }
+
+  #wakeIn(delayMs: number): void {
     this.#wake?.cancel()
-    this.#wake = this.#options.clock.timer(waitMs, () => this.#goOn())
+    this.#wake = this.#options.clock.timer(delayMs, () => this.#goOn())
   }
 }

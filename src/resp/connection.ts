@@ -5,13 +5,14 @@
  *  1. Replies leave in the order of the requests. While a command waits, nothing after it starts; except that up to
  *     `overlapMax` commands that only draw ids, one after the other, start in order and wait together.
  *  2. The shared output is empty whenever no connection is at work, and holds one connection's replies only.
- *  3. Unread replies stay below `unreadBytesMax` + `flushBytes` + one reply, or `overlapMax` short ones: beyond it no
- *     command is carried out.
- *  4. Requests that wait stay below `queuedBytesMax` + one chunk: beyond it nothing is read.
+ *  3. Unread replies stay below `unreadBytesMax` + `flushBytes` + one reply (of many ids: a part of it), or
+ *     `overlapMax` short ones: beyond it no command is carried out, and no reply goes on.
+ *  4. Requests that wait, for a reply or for a turn of the event loop, stay below `queuedBytesMax` + one chunk: beyond it nothing is read.
  *  5. Whether this node may issue is looked at after the requests of a callback are in memory, and before they start.
  *  6. Once it has said that it closes, it carries nothing out.
  *  7. An error that no request is answered with costs this connection, and neither another one nor the process:
  *     each callback of the socket, of a promise and of a timer runs in `#contain`.
+ *  8. One that has produced its share of replies goes on in a later turn of the event loop.
  */
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
@@ -19,6 +20,7 @@ import type { Reply } from '../commands/command.ts'
 import type { RespLimits } from './limits.ts'
 import { type RequestHost, Requests } from './requests.ts'
 import { RespSession, type SessionFacts } from './session.ts'
+import { shareBytes, type Taker } from './turns.ts'
 
 /** What the connections of a server share. */
 export type ConnectionHost = RequestHost & {
@@ -49,7 +51,7 @@ const overlapMax = 256
 type Awaited = { write: (() => void) | undefined }
 
 /** See the invariants at the top of the file. */
-export class Connection {
+export class Connection implements Taker {
   readonly session: RespSession
   readonly #socket: Socket
   readonly #host: ConnectionHost
@@ -59,6 +61,8 @@ export class Connection {
   /** Replies that handlers have promised, in the order of the requests. */
   readonly #awaited: Awaited[] = []
   #resuming = false
+  /** Goes on in a later turn. */
+  #queued = false
   /** Bytes that were unread when it became too much; 0: not blocked. */
   #blockedBytes = 0
   #reading = true
@@ -91,7 +95,13 @@ export class Connection {
   /** Answers what has been received, then closes. */
   finish(): void {
     this.#finishing = true
-    if (!this.#working && !this.#waiting && this.#blockedBytes === 0) this.#contain(() => this.#close())
+    if (!this.#busy && this.#blockedBytes === 0) this.#contain(() => this.#close())
+  }
+
+  /** Goes on in its turn. */
+  takeTurn(): void {
+    this.#queued = false
+    if (!this.#closed && !this.#socket.destroyed) this.#contain(() => this.#serveNow())
   }
 
   /** Ends it at once. */
@@ -105,7 +115,7 @@ export class Connection {
     const { user, startedMonoUs, lastCommandMonoUs } = this.session
     if (nowUs > this.#deadlineUs) return true
     if (user === '' && nowUs - startedMonoUs > strangerTimeoutMs * 1000) return true
-    if (idleTimeoutMs === 0 || this.#waiting || this.#blockedBytes > 0) return false
+    if (idleTimeoutMs === 0 || this.#busy || this.#blockedBytes > 0) return false
     return nowUs - lastCommandMonoUs > idleTimeoutMs * 1000
   }
 
@@ -130,19 +140,42 @@ export class Connection {
     this.#serve()
   }
 
-  /** Carries out what has been received, until it is done or something has to be waited for. */
+  /** Carries out what has been received, now or in its turn. */
   #serve(): void {
-    const { output, mayIssue } = this.#host
+    if (this.#queued || this.#host.turns.over) this.#leaveForLater(!this.#requests.replying)
+    else this.#serveNow()
+  }
+
+  /** Goes on until everything is done, its share is used up or something has to be waited for. */
+  #serveNow(): void {
+    const { output, mayIssue, turns } = this.#host
     mayIssue?.()
     this.#working = true
-    while (!this.#closeAsked && this.#blockedBytes === 0 && this.#step()) {
+    const { spent } = turns
+    let more = true
+    while (more && turns.spent - spent < shareBytes && this.#mayGoOn) {
+      more = this.#step()
       if (output.length > flushBytes) this.#flush()
     }
     this.#flush()
     this.#working = false
+    if (more && this.#mayGoOn) return this.#leaveForLater(false)
     if (this.#waiting) return this.#adjustReading()
+    if (this.#blockedBytes > 0 && this.#requests.replying) return this.#adjustReading()
     if (this.#closeAsked || (this.#finishing && this.#blockedBytes === 0)) return this.#close()
     if (!this.#reading) this.#adjustReading()
+  }
+
+  /** Once it shall close, only the reply under way goes on. */
+  get #mayGoOn(): boolean {
+    return this.#blockedBytes === 0 && (!this.#closeAsked || this.#requests.replying)
+  }
+
+  #leaveForLater(fresh: boolean): void {
+    this.#flush()
+    if (!this.#queued) this.#host.turns.wait(this, fresh)
+    this.#queued = true
+    this.#adjustReading()
   }
 
   /** Carries out the next request, or several that are alike. False when there is none. */
@@ -174,6 +207,11 @@ export class Connection {
     return this.#awaited.length > 0
   }
 
+  /** Has something under way. */
+  get #busy(): boolean {
+    return this.#working || this.#waiting || this.#queued || this.#requests.replying
+  }
+
   #wait(reply: Promise<Reply>): void {
     const awaited: Awaited = { write: undefined }
     this.#awaited.push(awaited)
@@ -203,9 +241,10 @@ export class Connection {
   }
 
   #flush(): void {
-    const { output, limits, totals } = this.#host
+    const { output, limits, totals, turns } = this.#host
     if (output.length === 0) return
     totals.bytesOut += output.length
+    turns.spend(output.length)
     if (this.#waiting) this.#cork()
     const replies = output.take()
     if (typeof replies === 'string') this.#socket.write(replies, 'latin1')
@@ -247,7 +286,8 @@ export class Connection {
   }
 
   #adjustReading(): void {
-    const tooMuch = this.#waiting && this.#requests.decoder.pendingBytes > this.#host.limits.queuedBytesMax
+    const behind = this.#waiting || this.#queued
+    const tooMuch = behind && this.#requests.decoder.pendingBytes > this.#host.limits.queuedBytesMax
     const wanted = this.#closed || (this.#blockedBytes === 0 && !tooMuch)
     if (wanted === this.#reading) return
     this.#reading = wanted
@@ -257,7 +297,7 @@ export class Connection {
 
   #askClose(): void {
     this.#closeAsked = true
-    if (!this.#working && !this.#waiting) this.#close()
+    if (!this.#busy) this.#close()
   }
 
   /**

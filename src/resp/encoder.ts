@@ -3,6 +3,7 @@ import { unreachable } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
 import {
   Issued,
+  IssuedTexts,
   MapReply,
   PassedOn,
   type Reply,
@@ -11,6 +12,7 @@ import {
   VerbatimText,
 } from '../commands/command.ts'
 import type { Run } from '../ids/run.ts'
+import { TextsUnderWay } from './issued-texts.ts'
 import type { Output } from './output.ts'
 import { firstReadsExactly, readExactlyMax, readsExactly, type WideIds } from './rounding.ts'
 
@@ -28,6 +30,7 @@ export function encode(output: Output, reply: Reply, encoding: Encoding): void {
   if (reply === null) return output.ascii(three ? '_\r\n' : '$-1\r\n')
   if (typeof reply === 'boolean') return output.ascii(booleanText(reply, three))
   if (reply instanceof Issued) return encodeIssued(output, reply.id, encoding.wideIds)
+  if (reply instanceof IssuedTexts) return encodeTexts(output, reply)
   if (reply instanceof PassedOn) return output.encoded(reply.encoded)
   if (reply instanceof SimpleString) return output.oneLine('+', reply.text)
   if (reply instanceof Uint8Array) return output.bytes('$', reply)
@@ -67,6 +70,11 @@ function encodeIssued(output: Output, id: bigint, wideIds: WideIds): void {
   if (id <= readExactlyMax || wideIds === 'integer') return output.line(':', id)
   if (wideIds === 'refused') throw unsafeInteger()
   output.line('(', id)
+}
+
+function encodeTexts(output: Output, reply: IssuedTexts): void {
+  const texts = new TextsUnderWay(output, reply)
+  while (!texts.done) texts.writePart(output)
 }
 
 function encodeItems(output: Output, introducer: string, items: readonly Reply[], encoding: Encoding): void {

@@ -22,6 +22,8 @@ const keepBytesMax = 1_048_576
 const textBytesMax = 16_384
 /** `:`, 20 digits, CR LF, and room for a carry. */
 const lineBytesMax = 24
+/** The same behind `$19` and its line end. */
+const textBytesRoom = 32
 
 /** See the invariants at the top of the file. */
 export class Output {
@@ -105,6 +107,27 @@ export class Output {
       lineBytes += grown
     }
     this.length = end + 2
+  }
+
+  /** `count` ids of the run from `index` on, each as a bulk string. Counted on in place, as `run` does. */
+  texts(run: Run, index: number, count: number): void {
+    this.#reserve(count * textBytesRoom)
+    const buffer = this.#buffer
+    let before = -1
+    let digits = 0
+    for (let at = index; at < index + count; at++) {
+      const start = this.length
+      const bytes = start - before
+      for (let from = before; before >= 0 && from < start; from++) buffer[from + bytes] = buffer[from]!
+      if (before < 0 || this.#add(start + digits, start + bytes - 2, run.stride) > 0) {
+        const text = String(run.at(at))
+        this.text('$', text)
+        digits = this.length - start - text.length - 2
+      } else {
+        this.length = start + bytes
+      }
+      before = start
+    }
   }
 
   /** The first id of the run as a RESP3 big number. */

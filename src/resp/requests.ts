@@ -5,20 +5,23 @@
  *  1. Each request gets one reply, after those before it.
  *  2. A request of a peer that must authenticate first runs only if its command is marked `no_auth`.
  *  3. What a request that was seen before means is remembered for one user only.
- *  4. A reply that fails half way leaves no byte behind.
+ *  4. A reply that fails half way leaves no byte behind; one of ids that has left in part ends the connection.
  *  5. Requests start in the order in which they came.
+ *  6. A reply of many ids is written a part in each step, and no other reply before it is whole.
  */
 import { FahaoError } from '../base/errors.ts'
-import type { Direct, Reply } from '../commands/command.ts'
+import { type Direct, IssuedTexts, type Reply } from '../commands/command.ts'
 import type { CommandContext, Session } from '../commands/context.ts'
 import type { CommandTable, Resolved } from '../commands/table.ts'
 import { Run } from '../ids/run.ts'
 import { type Decoded, Decoder, type DecoderLimits } from './decoder.ts'
 import { encode, encodeError, encodeRun } from './encoder.ts'
 import { isHttp } from './inline.ts'
+import { TextsUnderWay } from './issued-texts.ts'
 import { type KnownRequests, knownBytesMax, type RecentRequest, RecentRequests } from './known.ts'
 import type { Output } from './output.ts'
 import type { RespSession } from './session.ts'
+import { shareBytes, type Turns } from './turns.ts'
 
 /** What the requests of all connections share. */
 export type RequestHost = {
@@ -28,6 +31,7 @@ export type RequestHost = {
   readonly userLimits: DecoderLimits
   readonly strangerLimits: DecoderLimits
   readonly output: Output
+  readonly turns: Turns
   readonly totals: { commands: number }
   context(session: Session): CommandContext
   /** Told of what a handler threw that is no FahaoError. */
@@ -40,6 +44,8 @@ export type RequestHost = {
  */
 export type Step = 'answered' | 'more' | 'broken' | 'http' | Promise<Reply>
 
+/** What it takes to draw an id of many at most: replies of so many bytes take as long. */
+const drawnBytes = 8
 /** Filled and emptied within one call. */
 const run = new Run()
 
@@ -54,6 +60,8 @@ export class Requests {
   readonly #recent = new RecentRequests()
   /** What has been read and may not start while those before it wait. */
   #held: (() => Step) | undefined
+  /** A reply of which a part is written. */
+  #unfinished: TextsUnderWay | undefined
   /** Whom #recent and the decoder's limits are for. Empty: nobody yet. */
   #user: string
 
@@ -65,8 +73,14 @@ export class Requests {
     this.decoder = new Decoder(this.#limits())
   }
 
-  /** Answers the next request, or several that are alike. */
+  /** Whether the reply written last is not whole: `step` goes on with it. */
+  get replying(): boolean {
+    return this.#unfinished !== undefined
+  }
+
+  /** Answers the next request, or several that are alike; or goes on with the reply to the one before. */
   step(): Step {
+    if (this.#unfinished !== undefined) return this.#reply(this.#unfinished)
     if (this.#held !== undefined) return this.#letGo(this.#held)
     const { all } = this.#recent
     for (let index = 0; index < all.length; index++) {
@@ -97,10 +111,12 @@ export class Requests {
 
   /** Writes what a command answered. */
   answer(reply: Reply): void {
+    this.#complete()
     const { output } = this.#host
     const before = output.length
     try {
-      encode(output, reply, this.#session)
+      if (reply instanceof IssuedTexts) this.#begin(reply)
+      else encode(output, reply, this.#session)
     } catch (error) {
       output.length = before
       this.#writeError(error)
@@ -110,6 +126,7 @@ export class Requests {
 
   /** Writes why a command failed. */
   fail(error: unknown): void {
+    this.#complete()
     this.#writeError(error)
     this.#checkUser()
   }
@@ -117,8 +134,30 @@ export class Requests {
   /** Lets go of everything. */
   clear(): void {
     this.#held = undefined
+    this.#unfinished = undefined
     this.decoder.clear()
     this.#recent.clear()
+  }
+
+  #begin(reply: IssuedTexts): void {
+    const { output, turns } = this.#host
+    const texts = new TextsUnderWay(output, reply)
+    if (turns.over) this.#unfinished = texts
+    else this.#reply(texts)
+  }
+
+  /** Writes the next part of a reply. */
+  #reply(texts: TextsUnderWay): 'answered' {
+    const { output, turns } = this.#host
+    this.#unfinished = undefined
+    turns.spend(texts.writePart(output))
+    if (!texts.done) this.#unfinished = texts
+    return 'answered'
+  }
+
+  /** Writes all that is left of the reply under way. */
+  #complete(): void {
+    while (this.#unfinished !== undefined) this.#reply(this.#unfinished)
   }
 
   #letGo(held: () => Step): Step {
@@ -235,6 +274,7 @@ export class Requests {
       if (this.#user === '' && !command.flags.includes('no_auth')) {
         throw new FahaoError('NOAUTH', 'Authentication required.')
       }
+      this.#announce(request)
       const reply = command.handler!(this.#context, args)
       if (reply instanceof Promise) {
         this.overlapping = this.#overlaps(request)
@@ -245,6 +285,12 @@ export class Requests {
       this.fail(error)
     }
     return 'answered'
+  }
+
+  /** Counts what a command is about to draw, in advance, so that few of them start in one turn. */
+  #announce({ command, args }: Resolved): void {
+    const ids = command.ids?.(args) ?? 0n
+    if (ids > 1n) this.#host.turns.spend(Math.min(Number(ids) * drawnBytes, shareBytes))
   }
 
   /** Never throws: what is wrong with the arguments is for the handler to say, in the turn of the request. */

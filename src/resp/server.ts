@@ -9,6 +9,7 @@ import { KnownRequests } from './known.ts'
 import { defaultLimits, type RespLimits } from './limits.ts'
 import { Output } from './output.ts'
 import type { RoundingGuard } from './rounding.ts'
+import { Turns } from './turns.ts'
 
 /** How to serve. */
 export type RespServerOptions = {
@@ -194,6 +195,7 @@ export class RespServer {
         stranger: true,
       },
       output: new Output(),
+      turns: new Turns(),
       totals: this.#totals,
       onError: (error, session) => onError?.(error, session),
       uncorkSoon: (connection) => {

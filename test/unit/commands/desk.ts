@@ -5,7 +5,14 @@ import { FahaoError } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import type { Reply } from '../../../src/commands/command.ts'
-import { Issued, MapReply, SetReply, SimpleString, VerbatimText } from '../../../src/commands/command.ts'
+import {
+  Issued,
+  IssuedTexts,
+  MapReply,
+  SetReply,
+  SimpleString,
+  VerbatimText,
+} from '../../../src/commands/command.ts'
 import type { ClusterView, InfoSection, ServerView, Session } from '../../../src/commands/context.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
 
@@ -111,6 +118,10 @@ export class Desk {
 
 function plain(reply: Reply): unknown {
   if (reply instanceof Issued) return reply.id
+  if (reply instanceof IssuedTexts) {
+    const { runs, text = String } = reply
+    return runs.flatMap((run) => Array.from({ length: run.count }, (_, index) => text(run.at(index))))
+  }
   if (reply instanceof SimpleString || reply instanceof VerbatimText) return reply.text
   if (reply instanceof MapReply) {
     return Object.fromEntries(reply.entries.map(([name, value]) => [String(plain(name)), plain(value)]))

@@ -96,6 +96,10 @@ export class FakeGenerator implements Generator {
     }
   }
 
+  writer() {
+    return this.definition.format === undefined ? undefined : (id: bigint) => this.text(id)
+  }
+
   text(id: bigint): string {
     return (this.definition.format ?? '{id}').replace('{id}', String(id))
   }

@@ -99,6 +99,10 @@ export class FakeGenerator implements Generator {
     return { ...noStats, issued: this.issued, waiting: this.#waiting.size, ...this.figures }
   }
 
+  writer() {
+    return this.definition.format === undefined ? undefined : (id: bigint) => this.text(id)
+  }
+
   text(id: bigint): string {
     const { format } = this.definition
     return format === undefined ? String(id) : compileFormat(format).format(id)

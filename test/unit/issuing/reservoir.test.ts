@@ -50,6 +50,23 @@ describe('a reservoir', () => {
     assert.deepEqual(takeAll(process, 1), [11n])
   })
 
+  it('serves many callers over several turns of the event loop, in the order of arrival', async () => {
+    const process = await startCounter({ step: 20_000, waitersMax: 20_000 })
+    const held = process.engine.hold('reserve')
+    const callers = 10_000
+    const ids: bigint[] = []
+    const drawn = Array.from({ length: callers }, () => draw(process, 1).then(([id]) => ids.push(id!)))
+    await held.arrived
+    held.letGo()
+    await settled()
+    assert.ok(ids.length < callers, `${ids.length} callers were served at once`)
+    while (ids.length < callers) {
+      await process.clock.pass(1)
+    }
+    await Promise.all(drawn)
+    assert.deepEqual(ids, count(1, callers + 1))
+  })
+
   it('serves in the order of arrival, and lets nobody overtake', async () => {
     const process = await startCounter()
     const held = process.engine.hold('reserve')

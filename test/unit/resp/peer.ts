@@ -2,10 +2,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { type Command, type Direct, Issued, ok } from '../../../src/commands/command.ts'
+import { type Command, type Direct, Issued, IssuedTexts, ok } from '../../../src/commands/command.ts'
 import type { CommandContext } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
-import type { Run } from '../../../src/ids/run.ts'
+import { Run } from '../../../src/ids/run.ts'
 import { type RespServer, type RespServerOptions, startRespServer } from '../../../src/resp/server.ts'
 
 /** Counts, at most `runMax` at a time, and only while `left` lasts. */
@@ -112,6 +112,12 @@ export function commandsOf(world: World): readonly Command[] {
         return true
       },
     },
+    sub('many', -2, async (_, args) => {
+      const run = new Run()
+      run.set(BigInt(args.text(0)), Number(args.text(1)), 1)
+      const text = args.length === 3 ? (id: bigint) => `${args.text(2)}${id}` : undefined
+      return new IssuedTexts([run], text)
+    }),
     sub('fail', 1, () => {
       throw new FahaoError('DRY', 'nothing in hand')
     }),

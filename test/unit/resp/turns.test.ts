@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { IssuedTexts } from '../../../src/commands/command.ts'
+import { Run } from '../../../src/ids/run.ts'
+import { encode } from '../../../src/resp/encoder.ts'
+import { Output } from '../../../src/resp/output.ts'
+import { type Taker, Turns } from '../../../src/resp/turns.ts'
+import { frame, Peer, serve } from './peer.ts'
+
+function runOf(first: bigint, count: number, stride = 1): Run {
+  const run = new Run()
+  run.set(first, count, stride)
+  return run
+}
+
+function encoded(reply: IssuedTexts): string {
+  const output = new Output()
+  encode(output, reply, { protocol: 2, wideIds: 'integer' })
+  return output.take().toString('latin1')
+}
+
+/** The reply to MANY. */
+function many(first: number, count: number, prefix = ''): string {
+  const texts = Array.from({ length: count }, (_, index) => `${prefix}${first + index}`)
+  return `*${count}\r\n${texts.map((text) => `$${text.length}\r\n${text}\r\n`).join('')}`
+}
+
+describe('a reply of many ids', () => {
+  it('is the array of their texts, whatever digits change on the way', () => {
+    const runs = [
+      runOf(0n, 1200),
+      runOf(999_999_990n, 30),
+      runOf(9_999_999_999n, 3),
+      runOf(2n ** 63n - 3000n, 1000, 3),
+      runOf(7n, 1),
+      runOf(95n, 5, 999_999_999),
+    ]
+    const texts = runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => String(run.at(at))))
+    const expected = `*${texts.length}\r\n${texts.map((text) => `$${text.length}\r\n${text}\r\n`).join('')}`
+    assert.equal(encoded(new IssuedTexts(runs, undefined)), expected)
+    assert.equal(encoded(new IssuedTexts(runs, String)), expected)
+  })
+
+  it('lets other connections pass, and comes whole and in order', async (test) => {
+    const { server } = await serve(test)
+    const large = await Peer.to(server)
+    const other = await Peer.to(server)
+    const count = 200_000
+    large.send(frame('MANY', '1', String(count)) + frame('PING') + frame('MANY', '5', '3', 'no-'))
+    while (large.received === '') await new Promise((resolve) => setImmediate(resolve))
+    await other.ask(frame('PING'), '+OK\r\n')
+    assert.ok(large.received.length < many(1, count).length, 'the large reply is still under way')
+    await large.expect(`${many(1, count)}+OK\r\n${many(5, 3, 'no-')}`)
+  })
+
+  it('is not written on while its peer does not read, nor anything behind it', async (test) => {
+    const { server, world } = await serve(test, { limits: { unreadBytesMax: 100_000 } })
+    const peer = await Peer.to(server)
+    peer.socket.pause()
+    peer.send(frame('MANY', '1', '1000000') + frame('INCR', 'a'))
+    const [session] = [...server.sessions()]
+    while (session!.unreadBytes < 100_000) await new Promise((resolve) => setImmediate(resolve))
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+    assert.ok(session!.unreadBytes < 300_000, `${session!.unreadBytes} bytes are unread`)
+    assert.deepEqual(world.ran, [])
+    peer.socket.resume()
+    await peer.expect(`${many(1, 1_000_000)}:1\r\n`)
+  })
+
+  it('is completed before a connection closes that was told to', async (test) => {
+    const { server } = await serve(test)
+    const peer = await Peer.to(server)
+    peer.send(frame('MANY', '1', '100000'))
+    const [session] = [...server.sessions()]
+    while (peer.received === '') await new Promise((resolve) => setImmediate(resolve))
+    session!.close()
+    assert.equal(await peer.closed, many(1, 100_000))
+  })
+
+  it('is completed before the server stops', async (test) => {
+    const { server } = await serve(test)
+    const peer = await Peer.to(server)
+    peer.send(frame('MANY', '1', '100000', 'x') + frame('PING'))
+    while (peer.received === '') await new Promise((resolve) => setImmediate(resolve))
+    await server.close(10_000)
+    assert.equal(await peer.closed, `${many(1, 100_000, 'x')}+OK\r\n`)
+  })
+})
+
+describe('turns of the event loop', () => {
+  it('let those go first that have had no share, and one of the others in each turn', async () => {
+    const turns = new Turns()
+    const taken: string[] = []
+    const taker = (name: string, times: number, bytes: number): Taker => ({
+      takeTurn() {
+        taken.push(name)
+        turns.spend(bytes)
+        if (--times > 0) turns.wait(this, false)
+      },
+    })
+    turns.wait(taker('a', 3, 100_000), false)
+    turns.wait(taker('b', 2, 100_000), false)
+    turns.wait(taker('light', 1, 10), true)
+    turns.wait(taker('c', 1, 200_000), true)
+    turns.wait(taker('d', 1, 10), true)
+    while (taken.length < 8) await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(taken.join(' '), 'light c a d b a b a')
+  })
+})
