@@ -20,9 +20,10 @@ describe('connections', () => {
   })
 
   it('that are silent are closed when idle time is limited, but not while a command waits', async (test) => {
-    const { server, world } = await serve(test, { limits: { idleTimeoutMs: 60 } })
+    const { server, world } = await serve(test, { limits: { idleTimeoutMs: 300 } })
     const waiting = await Peer.to(server)
     waiting.send(frame('WAIT'))
+    while (world.waits.length === 0) await new Promise((resolve) => setImmediate(resolve))
     const idle = await Peer.to(server)
     assert.equal(await idle.closed, '')
     await world.release('still here')
