@@ -1,23 +1,34 @@
 /** What becomes of worker ids' records in a store that has forgotten writes. */
-import { mendEach } from '../engine/advance.ts'
+import { epochJump } from '../engine/advance.ts'
 import type { Mend } from '../engine/engine.ts'
-import { readWorker, workerPrefix } from './worker-records.ts'
+import { aheadLeads, readWorker, workerPrefix } from './worker-records.ts'
 
 /**
  * Longer than a process that still runs on what was forgotten can have time in hand: 1.25 of the default lead, and
  * some. Below this, a claim could begin inside of what such a process issues.
  */
 export const forgottenUsMin = 15 * 60_000_000
+/** And longer than that in leads, where they are longer than the default. */
+const forgottenLeads = 1.5
 
 /**
- * Moves every worker id's bound above what can have been used of it, whoever held it when the writes were
- * forgotten. `leadUs`: the lead of this installation's nodes.
+ * Ends every claim, since each may be one that another node had taken over, and moves all bounds to one moment above
+ * all that can have been reserved. Nothing depends on the clock of the node that advances alone, or on its lead: the
+ * latest clock and the longest lead of which records tell decide. `leadUs`: of the node that advances.
  */
 export function mendWorkers(nowUs: number, leadUs = 0): Mend {
-  return mendEach((stored) => {
-    if (!stored.key.startsWith(workerPrefix)) return undefined
-    const record = readWorker(stored)
-    const boundUs = Math.max(record.boundUs, Math.ceil(nowUs + Math.max(forgottenUsMin, leadUs * 1.5)))
-    return JSON.stringify({ ...record, boundUs, exclusive: false })
-  })
+  return (all) => {
+    const workers = all
+      .filter(({ key }) => key.startsWith(workerPrefix))
+      .map((stored) => ({ key: stored.key, record: readWorker(stored) }))
+    const longestUs = workers.reduce((longest, { record }) => Math.max(longest, record.leadUs ?? 0), leadUs)
+    const clocksUs = workers.map(({ record }) => record.boundUs - (record.leadUs ?? longestUs) * aheadLeads)
+    const latestUs = clocksUs.reduce((a, b) => Math.max(a, b), nowUs)
+    const boundUs = Math.ceil(latestUs + Math.max(forgottenUsMin, longestUs * forgottenLeads))
+    const ended = workers.map(({ key, record }): [string, string] => {
+      const mended = { ...record, epoch: record.epoch + epochJump, boundUs, exclusive: false }
+      return [key, JSON.stringify(mended)]
+    })
+    return { records: new Map(ended), counters: new Map() }
+  }
 }

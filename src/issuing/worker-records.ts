@@ -4,7 +4,7 @@ import type { Engine, StoredRecord } from '../engine/engine.ts'
 
 /** Where worker ids are recorded. */
 export const workerPrefix = 'workers/'
-/** Stands for all ids without a record, so that an advance closes these as well. */
+/** Stands for all ids without a record, so that an advance bounds these as well. */
 export const othersKey = `${workerPrefix}others`
 
 /** A worker id's record. */
@@ -19,7 +19,12 @@ export type WorkerRecord = {
   readonly boundUs: number
   /** The holder was the only process on this store. */
   readonly exclusive: boolean
+  /** For how long the holder reserves ahead, in µs. Records of older versions do not say. */
+  readonly leadUs?: number
 }
+
+/** A holder extends its bound to so many leads ahead of its clock. */
+export const aheadLeads = 1.25
 
 const pageSize = 1000
 

@@ -9,8 +9,10 @@
  *  3. A claim replaces the very version that was judged free: its bound had passed, or the version was watched
  *     unchanged for longer than a live holder would leave it.
  *  4. Nothing above a bound is used before an extension of it has been acknowledged, or read.
- *  5. Where others may hold what a store has forgotten, an id without a record is free only when an advance is
- *     long past; and what this process held under a claim that was forgotten it does not claim again until then.
+ *  5. No claim outlives an advance. What was forgotten may be that another node has taken an id over, so the holder on
+ *     record cannot know how far it is still its own. An advance raises the epoch of every claim: the next write of each
+ *     holder fails, and it claims anew. It raises every bound, and one that stands for all ids without a record, above
+ *     all time that can have been reserved by then: so what is claimed after it begins above that (2), at once.
  *  6. After an unknown or refused write the record is read before anything is built on it (P8); only when it is
  *     somebody else's is the claim over.
  */
@@ -18,7 +20,14 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
-import { othersKey, readWorker, recordKey, type WorkerRecord, workerRecords } from './worker-records.ts'
+import {
+  aheadLeads,
+  othersKey,
+  readWorker,
+  recordKey,
+  type WorkerRecord,
+  workerRecords,
+} from './worker-records.ts'
 
 const nobody: WorkerRecord = { owner: '', holder: 'nobody', epoch: 0, boundUs: 0, exclusive: false }
 
@@ -38,12 +47,13 @@ export type WorkerOptions = {
   readonly onEvent: (message: string, level: 'info' | 'warn') => void
 }
 
-/** Extensions go this many leads ahead. */
-const aheadLeads = 1.25
 /** At least this much time is claimed beyond what is asked for, in µs, so that a saturated node writes rarely. */
 const spareUs = 1_000_000
 const claimTries = 100
 const poolMax = 65_536
+
+/** An id that may be claimed, its record, and the time from which on nobody has used it, in Unix µs. */
+type Free = { readonly id: number; readonly stored: StoredRecord | undefined; readonly fromUs: number }
 
 type Held = { readonly id: number; readonly startUs: number; version: bigint; record: WorkerRecord }
 
@@ -203,21 +213,27 @@ export class Worker {
     this.#held = undefined
     this.#usedUs = 0
     this.#lost.set(held.id, held.record.boundUs)
-    const who = stored ? readWorker(stored).holder : 'nobody: its record was removed'
-    this.#options.onEvent(`worker id ${held.id} is no longer this node's; it is now held by ${who}`, 'warn')
+    const record = stored && readWorker(stored)
+    const who = record?.holder ?? 'nobody: its record was removed'
+    this.#options.onEvent(
+      record?.owner === this.#options.owner
+        ? `the claim of worker id ${held.id} ended with an advance; it is claimed anew`
+        : `worker id ${held.id} is no longer this node's; it is now held by ${who}`,
+      'warn',
+    )
   }
 
   async #acquire(untilUs: number): Promise<void> {
     const { fixedId } = this.#options
     const { state } = await this.#options.engine.ownership()
     const exclusive = state === 'owner'
-    if (state === 'shared' && fixedId === undefined) {
-      await this.#options.engine.write(othersKey, JSON.stringify(nobody), undefined)
-    }
+    const othersUs = await this.#boundOfOthers()
     for (let tries = 0; tries < claimTries; tries++) {
       const free =
-        fixedId === undefined ? await this.#freeInPool() : await this.#fixedWhenFree(fixedId, exclusive)
-      if (await this.#claimId(free.id, free.stored, exclusive, untilUs)) return
+        fixedId === undefined
+          ? await this.#freeInPool(othersUs)
+          : await this.#fixedWhenFree(fixedId, exclusive, othersUs)
+      if (await this.#claimId(free, exclusive, untilUs)) return
     }
     throw new FahaoError(
       'CONFLICT',
@@ -225,17 +241,21 @@ export class Worker {
     )
   }
 
-  async #claimId(
-    id: number,
-    stored: StoredRecord | undefined,
-    exclusive: boolean,
-    untilUs: number,
-  ): Promise<boolean> {
-    const { owner, holder, timeline } = this.#options
-    const before = stored && readWorker(stored)
-    const startUs = Math.max(timeline.nowUs(), before?.boundUs ?? 0, this.#lost.get(id) ?? 0)
+  /** Below it, an id without a record may have been used; 0 unless the store has forgotten. In Unix µs. */
+  async #boundOfOthers(): Promise<number> {
+    const { engine } = this.#options
+    const stored = await engine.read(othersKey)
+    if (stored !== undefined) return readWorker(stored).boundUs
+    await engine.write(othersKey, JSON.stringify(nobody), undefined)
+    return 0
+  }
+
+  async #claimId({ id, stored, fromUs }: Free, exclusive: boolean, untilUs: number): Promise<boolean> {
+    const { owner, holder, timeline, leadUs } = this.#options
+    const epoch = (stored === undefined ? 0 : readWorker(stored).epoch) + 1
+    const startUs = Math.max(timeline.nowUs(), fromUs, this.#lost.get(id) ?? 0)
     const boundUs = this.#target(Math.max(untilUs, startUs))
-    const record = { owner, holder, epoch: (before?.epoch ?? 0) + 1, boundUs, exclusive }
+    const record = { owner, holder, epoch, boundUs, exclusive, leadUs }
     const written = await this.#write(id, record, stored?.version)
     if (written === undefined) return false
     this.#held = { id, startUs, version: written.version, record }
@@ -246,47 +266,50 @@ export class Worker {
     return true
   }
 
-  /** The lowest id that nobody holds: without a record, or with a bound that has passed. */
-  async #freeInPool(): Promise<{ id: number; stored: StoredRecord | undefined }> {
+  /**
+   * The lowest id that nobody holds: without a record, or with a bound that has passed. For a while after an advance there
+   * may be none: then the id that this process had before, or one without a record, ahead of the clock.
+   */
+  async #freeInPool(othersUs: number): Promise<Free> {
     const records = new Map<string, StoredRecord>()
     for (const stored of await workerRecords(this.#options.engine)) records.set(stored.key, stored)
     const nowUs = this.#options.timeline.nowUs()
-    const others = records.get(othersKey)
+    let mine: Free | undefined
+    let untouched: Free | undefined
     for (let id = 0; id < poolMax; id++) {
       const stored = records.get(recordKey(id))
-      const last = stored ?? others
-      const boundUs = Math.max(last === undefined ? 0 : readWorker(last).boundUs, this.#lost.get(id) ?? 0)
-      if (boundUs <= nowUs) return { id, stored }
+      const record = stored && readWorker(stored)
+      const fromUs = record?.boundUs ?? othersUs
+      const free = { id, stored, fromUs }
+      if (Math.max(fromUs, this.#lost.get(id) ?? 0) <= nowUs) return free
+      if (record?.owner === this.#options.owner && this.#lost.has(id)) mine ??= free
+      if (record === undefined && othersUs > nowUs) untouched ??= free
     }
-    const closedUs = others === undefined ? 0 : readWorker(others).boundUs - nowUs
+    const ahead = mine ?? untouched
+    if (ahead !== undefined) return ahead
     throw new FahaoError(
       'EXHAUSTED',
-      closedUs > 0
-        ? `no worker id is known to be free: the engine has forgotten writes, and may have forgotten claims; those without a record are closed for ${describeLead(closedUs)} more`
-        : `all ${poolMax} worker ids are held; wait for ${describeLead(this.#options.leadUs)} or stop nodes`,
+      `all ${poolMax} worker ids are held; wait for ${describeLead(this.#options.leadUs)} or stop nodes`,
     )
   }
 
   /** A fixed id once it is free; until then WORKERID says who holds it. */
-  async #fixedWhenFree(
-    id: number,
-    exclusive: boolean,
-  ): Promise<{ id: number; stored: StoredRecord | undefined }> {
+  async #fixedWhenFree(id: number, exclusive: boolean, othersUs: number): Promise<Free> {
     const stored = await this.#options.engine.read(recordKey(id))
     const record = stored && readWorker(stored)
+    const free = { id, stored, fromUs: record?.boundUs ?? othersUs }
     const { timeline, leadUs } = this.#options
-    if (stored === undefined || record === undefined || record.boundUs <= timeline.nowUs())
-      return { id, stored }
+    if (stored === undefined || record === undefined || record.boundUs <= timeline.nowUs()) return free
     // A claim of our own whose answer was lost: what it covers is skipped.
-    if (record.owner === this.#options.owner) return { id, stored }
+    if (record.owner === this.#options.owner) return free
     // Its holder owned the store, and now this process does: it is gone.
-    if (exclusive && record.exclusive) return { id, stored }
+    if (exclusive && record.exclusive) return free
     const monoUs = timeline.monoUs()
     const watched = this.#watched
     if (watched === undefined || watched.version !== stored.version) {
       this.#watched = { version: stored.version, sinceUs: monoUs, startedUs: watched?.startedUs ?? monoUs }
     } else if (monoUs - watched.sinceUs > leadUs * aheadLeads) {
-      return { id, stored }
+      return free
     }
     const alive = this.#watched!.sinceUs > this.#watched!.startedUs
     throw new FahaoError(

@@ -94,7 +94,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       advance: (gap) =>
         engine.advance(gap, mendsOf(timeline.nowUs(), gap, worker.leadUs), { ifRegressed: true }),
       reload: async () => {
-        // Its bound has been moved: a clean stop can give the id back only under the record's present version.
+        // Its claim has ended with the advance.
         await worker.confirm()
         await catalogue.reopenAll()
         await createConfigured(catalogue, config, onEvent)

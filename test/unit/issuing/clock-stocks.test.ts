@@ -311,8 +311,9 @@ describe('a snowflake', () => {
   it('writes nothing while idle, and a few times in an hour of use', async () => {
     const process = openSnowflake()
     await process.draw()
+    const begun = process.engine.count('write')
     await process.clock.pass(3600_000)
-    assert.equal(process.engine.count('write'), 1)
+    assert.equal(process.engine.count('write'), begun)
     for (let second = 0; second < 3600; second++) {
       await process.clock.pass(1000)
       await process.draw()

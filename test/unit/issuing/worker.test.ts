@@ -6,7 +6,7 @@ import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { mendWorkers } from '../../../src/issuing/mend-workers.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
 import { WorkerCensus } from '../../../src/issuing/worker-census.ts'
-import { readWorker, workerPrefix, workerRecords } from '../../../src/issuing/worker-records.ts'
+import { othersKey, readWorker, workerPrefix, workerRecords } from '../../../src/issuing/worker-records.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
@@ -29,6 +29,11 @@ function start({
   store?: MemoryStore
   clock?: FakeClock
 } = {}) {
+  // There as soon as any node has claimed an id.
+  if (!store.records.has(othersKey)) {
+    const value = JSON.stringify({ owner: '', holder: '', epoch: 0, boundUs: 0, exclusive: false })
+    store.records.set(othersKey, { key: othersKey, value, version: ++store.revision })
+  }
   const engine = new FaultyEngine(new MemoryEngine(store))
   const timeline = new Timeline(clock)
   const events: string[] = []
@@ -60,16 +65,43 @@ function forgetLater({ records }: MemoryStore): () => void {
 }
 
 describe('a worker id whose claim the store may have forgotten', () => {
-  it('stays this node’s where the record is still there, also after its bound was moved', async () => {
+  it('stays this node’s while its record is as it was', async () => {
     const node = start()
     await node.secure()
     assert.equal(await node.worker.confirm(), true)
-    await node.engine.advance(0n, mendWorkers(node.clock.wall))
-    assert.equal(await node.worker.confirm(), true)
-    await node.secure()
     assert.deepEqual([node.worker.id, node.worker.claim], [0, 1])
-    await node.worker.release()
-    assert.ok((await node.record(0))!.boundUs <= node.clock.wall)
+  })
+
+  it('is claimed anew after an advance, above all that another node can have reserved of it', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const [owner, taker] = [start({ store, clock }), start({ store, clock })]
+    await owner.secure()
+    // Idle for so long that the id is free for others.
+    await clock.pass(13 * 60_000)
+    const forget = forgetLater(store)
+    await taker.secure()
+    assert.equal(taker.worker.id, 0)
+    forget()
+    await owner.engine.advance(0n, mendWorkers(clock.wall, lead))
+    await owner.secure()
+    assert.deepEqual([owner.worker.id, owner.worker.claim], [0, 2])
+    assert.ok(owner.worker.unusedUs >= taker.worker.boundUs)
+    assert.match(owner.events.join(), /the claim of worker id 0 ended with an advance/)
+    // What it still has in hand lies below; then it takes another.
+    assert.equal(await taker.worker.confirm(), false)
+    await taker.secure()
+    assert.equal(taker.worker.id, 1)
+  })
+
+  it('is given up by a holder that has noticed nothing, when that extends it', async () => {
+    const node = start()
+    await node.secure()
+    const { boundUs } = node.worker
+    await node.engine.advance(0n, mendWorkers(node.clock.wall))
+    await node.worker.secure(boundUs + second)
+    assert.equal(node.worker.claim, 2)
+    assert.ok(node.worker.unusedUs >= node.clock.wall + 15 * 60 * second)
   })
 
   it('is given up where it is gone, and not claimed again while its time may have been used', async () => {
@@ -89,28 +121,59 @@ describe('a worker id whose claim the store may have forgotten', () => {
     assert.equal(node.engine.calls.length, 0)
   })
 
-  it('is claimed by nobody else on a shared engine until what may have been forgotten is past', async () => {
+  it('begins above what may have been forgotten where it has no record, in the pool and fixed', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
-    const node = () => {
-      const started = start({ store, clock })
-      started.engine.ownership = () => Promise.resolve({ state: 'shared' })
-      return started
-    }
-    const [kept, forgotten, later] = [node(), node(), node()]
+    const [kept, forgotten, fixed] = [
+      start({ store, clock }),
+      start({ store, clock }),
+      start({ store, clock, fixedId: 7 }),
+    ]
     await kept.secure()
     const forget = forgetLater(store)
     await forgotten.secure()
+    await fixed.secure()
     forget()
     await kept.engine.advance(0n, mendWorkers(clock.wall))
-    await assert.rejects(later.secure(), /EXHAUSTED|may have forgotten claims; .* closed for 900 s more/)
-    assert.equal(await kept.worker.confirm(), true)
-    await clock.pass(10 * 60_000)
-    await kept.secure()
-    await clock.pass(5 * 60_000)
+    const [later, again] = [start({ store, clock }), start({ store, clock, fixedId: 7 })]
     await later.secure()
     assert.equal(later.worker.id, 1)
-    assert.ok(later.worker.unusedUs > forgotten.worker.boundUs)
+    assert.ok(later.worker.unusedUs >= forgotten.worker.boundUs)
+    await again.secure()
+    assert.ok(again.worker.unusedUs >= fixed.worker.boundUs)
+    // Once that is past, they are claimed at the present time again.
+    await clock.pass(16 * 60_000)
+    const late = start({ store, clock })
+    await late.secure()
+    assert.equal(late.worker.unusedUs, clock.wall)
+  })
+
+  it('begins above the time of a node with a longer lead, or a clock ahead, than the one that advances', async () => {
+    for (const [leadMinutes, aheadMinutes] of [
+      [60, 0],
+      [10, 40],
+    ] as const) {
+      const store = new MemoryStore()
+      const clock = new FakeClock()
+      const other = new FakeClock(clock.wall + aheadMinutes * 60 * second)
+      const cut = start({ store, clock: other, leadUs: leadMinutes * 60 * second })
+      await cut.secure()
+      const forget = forgetLater(store)
+      await Promise.all([clock.pass(8 * 60_000), other.pass(8 * 60_000)])
+      await cut.worker.secure(cut.timeline.nowUs() + 10 * 60 * second)
+      forget()
+      const near = start({ store, clock })
+      await near.engine.advance(0n, mendWorkers(clock.wall, lead))
+      const wanted = {
+        store,
+        clock: new FakeClock(clock.wall + 90 * 60 * second),
+        fixedId: 0,
+        leadUs: 10 * second,
+      }
+      const later = start(wanted)
+      await later.secure().catch(() => later.clock.pass(13_000).then(later.secure))
+      assert.ok(later.worker.unusedUs >= cut.worker.boundUs, `${leadMinutes} ${aheadMinutes}`)
+    }
   })
 })
 
@@ -219,7 +282,7 @@ describe('a worker id from the pool', () => {
     for (let id = 0; id < 65_536; id++)
       node.store.records.set(`${workerPrefix}${id}`, { key: `${workerPrefix}${id}`, value, version: 1n })
     await assert.rejects(node.secure(), bad('EXHAUSTED'))
-    assert.equal((await workerRecords(node.engine)).length, 65_536)
+    assert.equal((await workerRecords(node.engine)).length, 65_537)
   })
 })
 
