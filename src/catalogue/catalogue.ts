@@ -4,6 +4,7 @@ import type { MovedDetails } from '../base/moved.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
+import type { MoveOptions } from './floor.ts'
 import type { GeneratorInput } from './options.ts'
 
 /**
@@ -44,9 +45,9 @@ export interface Generator {
   here(): Promise<Generator>
   /**
    * Moves a strict generator so that its next id is the first above `newest`; ERR when ids above it may have
-   * been issued. Durable when it resolves.
+   * been issued, or when it gives up more than a sensible move does, unless forced. Durable when it resolves.
    */
-  moveTo(newest: bigint): Promise<void>
+  moveTo(newest: bigint, options?: MoveOptions): Promise<void>
 }
 
 /** What ID.INFO and HTTP show of a generator, in use or not. */
@@ -70,6 +71,9 @@ export type GeneratorInfo = {
   readonly notes: readonly string[]
 }
 
+/** What an alteration changes. */
+export type Changes = Partial<GeneratorInput> & MoveOptions & { readonly floor?: bigint | string }
+
 /** Which generators exist. Names are 1–256 bytes of UTF-8 without white space and control characters. */
 export interface Catalogue {
   /** The generator, if it is in use here already. */
@@ -89,12 +93,10 @@ export interface Catalogue {
 
   /**
    * Changes options. Tunable ones take effect at once; a fixed one starts a new incarnation above every raw
-   * id of the old one. `floor` (segment and sequence): ranges reserved from now on start at or above it.
+   * id of the old one. `floor` (segment and sequence): ranges reserved from now on start at or above it; `force`: also
+   * where that gives up more than a sensible move does.
    */
-  alter(
-    name: string,
-    changes: Partial<GeneratorInput> & { readonly floor?: bigint | string },
-  ): Promise<Generator>
+  alter(name: string, changes: Changes): Promise<Generator>
 
   /** Drops it; its bound is remembered. Resolves to whether there was one. */
   drop(name: string): Promise<boolean>

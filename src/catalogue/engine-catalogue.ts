@@ -16,7 +16,7 @@ import type { Here } from '../cluster/leadership.ts'
 import { boundMax, legacyPrefix, type RecordChange, type Watch } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 import { AbsentNames } from './absent-names.ts'
-import type { Catalogue, Generator, GeneratorInfo } from './catalogue.ts'
+import type { Catalogue, Changes, Generator, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import { floorOf, refuseFloor } from './floor.ts'
 import { GeneratorRecords, noGenerator } from './generator-records.ts'
@@ -134,17 +134,14 @@ export class EngineCatalogue implements Catalogue {
     if (open?.version === rowVersion && !isRow(record)) await this.#close(name, altered(name), open)
   }
 
-  async alter(
-    name: string,
-    changes: Partial<GeneratorInput> & { readonly floor?: bigint | string },
-  ): Promise<Generator> {
-    const { floor, ...changed } = changes
+  async alter(name: string, changes: Changes): Promise<Generator> {
+    const { floor, force = false, ...changed } = changes
     const wanted = floor === undefined ? undefined : floorOf(floor)
     const { stored } = await this.#records.alter(name, changed)
     if (wanted !== undefined) refuseFloor(name, stored, wanted)
     // A range in hand is given back only while its version is the newest: before the bound is raised.
     await this.#close(name, altered(name))
-    if (wanted !== undefined) await this.#raiseFloor(name, stored, wanted)
+    if (wanted !== undefined) await this.#raiseFloor(name, stored, wanted, force)
     return this.open(name)
   }
 
@@ -291,9 +288,9 @@ export class EngineCatalogue implements Catalogue {
     return this.#openNamed(stale.name)
   }
 
-  async #raiseFloor(name: string, stored: StoredGenerator, floor: bigint): Promise<void> {
-    if (isStrict(stored.definition.kind)) return (await this.open(name)).moveTo(floor - 1n)
-    await this.#records.raise(name, stored, floor)
+  async #raiseFloor(name: string, stored: StoredGenerator, floor: bigint, force: boolean): Promise<void> {
+    if (isStrict(stored.definition.kind)) return (await this.open(name)).moveTo(floor - 1n, { force })
+    await this.#records.raise(name, stored, floor, force)
     // Somebody may have opened it, and reserved below the floor, in the meantime.
     await this.#close(name, altered(name))
   }

@@ -11,6 +11,7 @@ import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type Definition, define, differences, fixedOptions, handedOn } from './definition.ts'
+import { refuseJump } from './floor.ts'
 import { floorAfter } from './incarnation.ts'
 import { isRow, LegacyRows, rowStays } from './legacy-rows.ts'
 import { checkName } from './names.ts'
@@ -18,6 +19,8 @@ import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } 
 import { newKey } from './permutation-key.ts'
 import {
   counterAfter,
+  counterOf,
+  firstOf,
   generatorKey,
   generatorPrefix,
   type ReadGenerator,
@@ -106,9 +109,14 @@ export class GeneratorRecords {
     await seal(this.#engine, name, stored)
   }
 
-  /** See `seal` in succession.ts. */
-  raise(name: string, stored: StoredGenerator, floor: bigint): Promise<void> {
-    return seal(this.#engine, name, stored, floor)
+  /** Raises the bound of a counter. See `seal` in succession.ts, and `refuseJump`. */
+  async raise(name: string, stored: StoredGenerator, floor: bigint, force: boolean): Promise<void> {
+    if (!force) {
+      const { bound } = await this.#engine.counter(counterOf(name, stored))
+      const first = firstOf(stored.floor, stored.definition)
+      refuseJump(name, (bound > first ? bound : first) - 1n, floor - 1n, stored.definition.max!)
+    }
+    await seal(this.#engine, name, stored, floor)
   }
 
   /** Live generators in byte order of their names, after `after`, at most `limit`; rows among them. */

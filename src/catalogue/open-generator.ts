@@ -10,6 +10,7 @@ import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.t
 import type { Life } from '../issuing/life.ts'
 import type { Generator, Mode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
+import { type MoveOptions, refuseJump } from './floor.ts'
 import { ledOn, type Opened, type Plan, standby } from './issuers.ts'
 import { type Leads, moved } from './leads.ts'
 
@@ -169,19 +170,19 @@ export class OpenGenerator implements Generator {
     return BigInt(text)
   }
 
-  moveTo(newest: bigint): Promise<void> {
-    if (this.#deps.leads === undefined) return this.#moveTo(newest)
+  moveTo(newest: bigint, options: MoveOptions = {}): Promise<void> {
+    if (this.#deps.leads === undefined) return this.#moveTo(newest, options)
     return this.#following(async (generator) => {
       if (generator.kind !== this.kind)
         throw new FahaoError(
           'CONFLICT',
           `generator '${this.name}' was just changed by others; look at it again`,
         )
-      await (await generator.#ifHere()).#moveTo(newest)
+      await (await generator.#ifHere()).#moveTo(newest, options)
     })
   }
 
-  async #moveTo(newest: bigint): Promise<void> {
+  async #moveTo(newest: bigint, { force = false }: MoveOptions): Promise<void> {
     const last = this.lastIssued()
     if (last !== undefined && newest < last) {
       throw new FahaoError(
@@ -198,6 +199,7 @@ export class OpenGenerator implements Generator {
     }
     if (max !== undefined && newest > max)
       throw new FahaoError('ERR', `${newest} is above max ${max} of generator '${this.name}'`)
+    if (max !== undefined && !force) refuseJump(this.name, last ?? this.#life.floor - 1n, newest, max)
     await this.#issuer.moveTo(newest)
   }
 

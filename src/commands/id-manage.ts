@@ -62,11 +62,12 @@ export const managingCommands: readonly Command[] = [
     summary: 'Changes options of a generator.',
     reply: '`OK`.',
     notes:
-      'Tunable options hold at once. A change of KIND, INCREMENT, OFFSET, WITHIN, SCRAMBLE, LAYOUT or NODE starts a new incarnation above every id of the old one. `FLOOR n`: ranges reserved from now on start at n or above (`sequence` and `segment`); there is no way down.',
+      'Tunable options hold at once. A change of KIND, INCREMENT, OFFSET, WITHIN, SCRAMBLE, LAYOUT or NODE starts a new incarnation above every id of the old one. `FLOOR n`: ranges reserved from now on start at n or above (`sequence` and `segment`); there is no way down. `FORCE`: also where that gives up more than 2^40 ids, or more than half of what is left below MAX.',
     arguments: [
       name,
       { ...options, optional: false },
       { name: 'floor', type: 'integer', token: 'FLOOR', optional: true },
+      { name: 'force', type: 'pure-token', token: 'FORCE', optional: true },
     ],
     async handler({ catalogue }, args) {
       await catalogue.alter(args.text(0), readOptions(args, 1, true))

@@ -4,13 +4,21 @@ import { type GeneratorInput, optionName, optionNames } from '../catalogue/optio
 import type { Arguments } from './arguments.ts'
 
 /** Options that were given, each once. */
-export type GivenOptions = Partial<GeneratorInput> & { readonly floor?: string }
+export type GivenOptions = Partial<GeneratorInput> & { readonly floor?: string; readonly force?: boolean }
 
-/** Reads pairs of option and value from `from` on. ERR names what is unknown, given twice or without a value. */
+/**
+ * Reads pairs of option and value from `from` on, and FORCE, which has none. ERR names what is unknown, given twice or without
+ * a value.
+ */
 export function readOptions(args: Arguments, from: number, alsoFloor = false): GivenOptions {
   const given = new Map<string, unknown>()
   for (let index = from; index < args.length; index += 2) {
     const word = args.text(index)
+    if (alsoFloor && word.toLowerCase() === 'force') {
+      given.set('force', true)
+      index--
+      continue
+    }
     const name = alsoFloor && word.toLowerCase() === 'floor' ? 'floor' : optionName(word)
     if (name === undefined) throw unknownOption(word, alsoFloor)
     if (index + 1 >= args.length) throw new FahaoError('ERR', `option ${word.toUpperCase()} has no value`)

@@ -1,6 +1,7 @@
 /** SET and SETNX: a sequence made, or moved forward, to go on above a number. For migrations and restores. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
+import { refuseJump } from '../catalogue/floor.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, ok, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
@@ -27,7 +28,7 @@ export const setCommands: readonly Command[] = [
     summary: 'Creates a sequence, or moves one forward, so that its next id is the first above a number.',
     reply: '`OK`; nil when NX or XX kept it from doing anything.',
     notes:
-      'After `SET key n` the next `INCR` gives n + increment. A lower n than what was issued is an error that tells the present value. On a `segment` use `ID.ALTER key FLOOR n`; kinds made of the clock cannot be set.',
+      'After `SET key n` the next `INCR` gives n + increment. A lower n than what was issued is an error that tells the present value. On a `segment` use `ID.ALTER key FLOOR n`; kinds made of the clock cannot be set. A move that gives up more than 2^40 ids, or more than half of what is left below MAX, is refused without FORCE: there is no way back.',
     arguments: [
       key,
       value,
@@ -40,11 +41,12 @@ export const setCommands: readonly Command[] = [
           { name: 'xx', type: 'pure-token', token: 'XX' },
         ],
       },
+      { name: 'force', type: 'pure-token', token: 'FORCE', optional: true },
     ],
     async handler({ catalogue }, args) {
       const newest = newestAt(args)
-      const condition = conditionOf(args)
-      return (await set(catalogue, args.text(0), newest, condition)) ? ok : null
+      const options = optionsOf(args)
+      return (await set(catalogue, args.text(0), newest, options)) ? ok : null
     },
   },
   {
@@ -59,10 +61,10 @@ export const setCommands: readonly Command[] = [
   },
 ]
 
-type Condition = 'NX' | 'XX' | undefined
+type SetOptions = { readonly condition?: 'NX' | 'XX'; readonly force?: boolean }
 
 async function setIfAbsent({ catalogue }: CommandContext, args: Arguments): Promise<Reply> {
-  return (await set(catalogue, args.text(0), newestAt(args), 'NX')) ? 1 : 0
+  return (await set(catalogue, args.text(0), newestAt(args), { condition: 'NX' })) ? 1 : 0
 }
 
 function newestAt(args: Arguments): bigint {
@@ -71,34 +73,38 @@ function newestAt(args: Arguments): bigint {
   return newest
 }
 
-function conditionOf(args: Arguments): Condition {
-  let condition: Condition
+function optionsOf(args: Arguments): SetOptions {
+  let options: SetOptions = {}
   for (let index = 2; index < args.length; index++) {
     const token = args.token(index)
     const why = impossible.get(token)
     if (why !== undefined) throw new FahaoError('ERR', `syntax error: SET takes no ${token} here, ${why}`)
-    if ((token !== 'NX' && token !== 'XX') || condition !== undefined) throw syntaxError()
-    condition = token
+    if (token === 'FORCE' && options.force === undefined) options = { ...options, force: true }
+    else if ((token === 'NX' || token === 'XX') && options.condition === undefined)
+      options = { ...options, condition: token }
+    else throw syntaxError()
   }
-  return condition
+  return options
 }
 
 /** Whether anything was done. */
-async function set(catalogue: Catalogue, name: string, newest: bigint, condition: Condition) {
+async function set(catalogue: Catalogue, name: string, newest: bigint, options: SetOptions) {
+  const { condition, force = false } = options
   if (!(await catalogue.exists(name))) {
     if (condition === 'XX') return false
-    if (await created(catalogue, name, newest)) return true
+    if (await created(catalogue, name, newest, force)) return true
   }
   if (condition === 'NX') return false
   const generator = await existing(catalogue, name)
   refuseKind(generator, newest)
-  await generator.moveTo(newest)
+  await generator.moveTo(newest, { force })
   return true
 }
 
-/** False when somebody else was faster. */
-async function created(catalogue: Catalogue, name: string, newest: bigint): Promise<boolean> {
+/** False when another client was faster. */
+async function created(catalogue: Catalogue, name: string, newest: bigint, force: boolean): Promise<boolean> {
   if (newest === idMax) throw new FahaoError('ERR', 'increment or decrement would overflow')
+  if (!force) refuseJump(name, 0n, newest, idMax)
   try {
     await catalogue.create(name, { kind: 'sequence', start: newest + 1n })
     return true

@@ -173,7 +173,7 @@ describe('bad input on the RESP port', () => {
     const client = await server.connect()
     t.after(() => client.close())
     const last = 2n ** 63n - 1n
-    assert.equal(await client.command('SET', 'full', last - 1n), 'OK')
+    assert.equal(await client.command('SET', 'full', last - 1n, 'FORCE'), 'OK')
     assert.equal(await client.command('INCR', 'full'), last)
     for (const command of [
       ['INCR', 'full'],

@@ -12,14 +12,15 @@ export function addAdvance(program: Command): void {
     )
   addServerOptions(command)
     .requiredOption('--by <N>', 'more ids than any generator can have issued since the state that came back')
+    .option('--force', 'also by more than 2^40, which every counter gives up')
     .addHelpText(
       'after',
       `
 Example:
   fahao advance --by 10000000   at 1,000 ids per second, enough for more than two hours`,
     )
-    .action(async (options: ServerOptions & { by: string }) => {
-      const body = { by: options.by }
+    .action(async (options: ServerOptions & { by: string; force?: true }) => {
+      const body = { by: options.by, ...(options.force && { force: true }) }
       const answer = await ask<{ counters: number }>(options, 'POST', '/v1/engine/advance', { body })
       if (options.json) printJson(answer)
       else print(`raised ${answer.counters} counters by ${options.by}`)

@@ -19,6 +19,9 @@ export function addAlter(program: Command): void {
         'Generator:',
       ),
     )
+    .addOption(
+      new Option('--force', 'with --floor: also where it gives up very many ids').helpGroup('Generator:'),
+    )
     .addHelpText(
       'after',
       `
@@ -26,9 +29,10 @@ Examples:
   fahao alter order --step 5000       reserve at least 5,000 at a time
   fahao alter order --floor 1000000   go on at 1,000,000 or above`,
     )
-    .action(async (name: string, options: ServerOptions & { floor?: string }) => {
-      const { floor } = options
-      const body = { ...givenGeneratorOptions(command), ...(floor === undefined ? {} : { floor }) }
+    .action(async (name: string, options: ServerOptions & { floor?: string; force?: true }) => {
+      const { floor, force } = options
+      const moved = floor === undefined ? {} : { floor, ...(force && { force }) }
+      const body = { ...givenGeneratorOptions(command), ...moved }
       if (Object.keys(body).length === 0)
         throw new UsageError('nothing to change; name an option: --step 5000')
       const generator = await ask<SentGenerator>(options, 'PATCH', generatorPath(name), { body })

@@ -1,5 +1,7 @@
 /** `POST /v1/engine/advance`: the way out of REGRESSED. */
 import { z } from 'zod'
+import { FahaoError } from '../../base/errors.ts'
+import { jumpMax } from '../../catalogue/floor.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { type Operation, readBody } from '../operation.ts'
 
@@ -14,6 +16,10 @@ const body = z
         pattern: '^[1-9]\\d{0,18}$',
       })
       .transform(BigInt),
+    force: z
+      .boolean('must be true or false')
+      .optional()
+      .meta({ description: 'also by more than 2^40, which every counter gives up' }),
   })
   .meta({ id: 'Advance' })
 
@@ -36,7 +42,13 @@ export function advanceOperation(node: FahaoNode): Operation {
     errors: ['ERR', 'CONFLICT', 'EXHAUSTED', 'NOTOWNER', 'UNAVAILABLE', 'UNKNOWN', 'LIMIT'],
     example: { body: { by: '1000000' } },
     async handler(request) {
-      return { counters: await node.advance(readBody(body, request).by) }
+      const { by, force = false } = readBody(body, request)
+      if (by > jumpMax && !force)
+        throw new FahaoError(
+          'ERR',
+          `every counter would give up ${by} ids for good, more than 2^40; if that is meant, repeat it with force`,
+        )
+      return { counters: await node.advance(by) }
     },
   }
 }

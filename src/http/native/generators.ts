@@ -18,6 +18,9 @@ const changes = generatorOptions
     floor: generatorOptions.shape.start.meta({
       description: 'sequence and segment: ranges reserved from now on start at or above it',
     }),
+    force: z.boolean('must be true or false').optional().meta({
+      description: 'with floor: also where it gives up more than 2^40 ids, or half of what is left',
+    }),
   })
   .meta({ id: 'GeneratorChanges' })
 

@@ -232,6 +232,33 @@ describe('raising the floor', () => {
   })
 })
 
+describe('a move that is likely to be a mistake', () => {
+  for (const kind of ['sequence', 'segment'] as const) {
+    it(`is refused unless it is forced: ${kind}`, async () => {
+      const { catalogue } = await startNode()
+      await catalogue.create('g', { kind, step: 10 })
+      await draw(await catalogue.open('g'), 5)
+      const mistaken = /^to move 'g' from \d+ to \d+ gives up \d+ of its \d+ ids for good; .* FORCE$/
+      for (const floor of [Date.now(), 2n ** 61n, 2n ** 63n - 1n])
+        await assert.rejects(catalogue.alter('g', { floor: `${floor}` }), { code: 'ERR', message: mistaken })
+      assert.ok((await draw(await catalogue.open('g')))[0]! < 100n)
+      await catalogue.alter('g', { floor: 10n ** 12n })
+      assert.deepEqual(await draw(await catalogue.open('g')), [10n ** 12n])
+      await catalogue.alter('g', { floor: 2n ** 61n, force: true })
+      assert.deepEqual(await draw(await catalogue.open('g')), [2n ** 61n])
+    })
+
+    it(`is one that gives up most of what is left below max: ${kind}`, async () => {
+      const { catalogue } = await startNode()
+      await catalogue.create('g', { kind, step: 1, max: 1000 })
+      await assert.rejects(catalogue.alter('g', { floor: 600n }), /gives up 599 of its 1000 ids/)
+      await catalogue.alter('g', { floor: 400n })
+      await catalogue.alter('g', { floor: 600n })
+      assert.deepEqual(await draw(await catalogue.open('g')), [600n])
+    })
+  }
+})
+
 describe('moving a strict generator', () => {
   it('goes on above what it is told, and never back', async () => {
     const node = await startNode()

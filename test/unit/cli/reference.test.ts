@@ -15,7 +15,9 @@ const settingFlags = new Set(settings.map(({ name }) => `--${name}`))
 /** Options that the page shows elsewhere and links to. */
 function isElsewhere(command: Command, { long, helpGroupHeading }: Option): boolean {
   if (['serve', 'config'].includes(command.name())) return settingFlags.has(long!)
-  return command.name() === 'alter' && helpGroupHeading === 'Generator:' && long !== '--floor'
+  return (
+    command.name() === 'alter' && helpGroupHeading === 'Generator:' && !['--floor', '--force'].includes(long!)
+  )
 }
 
 describe('the reference of the command line', () => {

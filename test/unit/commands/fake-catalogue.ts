@@ -3,8 +3,9 @@
  * counts here is `drawn`: the proof that a refused request used up no id.
  */
 import { FahaoError } from '../../../src/base/errors.ts'
-import type { Catalogue, Generator, GeneratorInfo } from '../../../src/catalogue/catalogue.ts'
+import type { Catalogue, Changes, Generator, GeneratorInfo } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, definitionText } from '../../../src/catalogue/definition.ts'
+import type { MoveOptions } from '../../../src/catalogue/floor.ts'
 import { type GeneratorInput, parseOptions } from '../../../src/catalogue/options.ts'
 import type { Run } from '../../../src/ids/run.ts'
 import { Run as IdRun } from '../../../src/ids/run.ts'
@@ -28,6 +29,8 @@ export class FakeGenerator implements Generator {
   lastDraw: DrawOptions = {}
   next: bigint
   floor = 0n
+  /** Whether the newest move was to go through whatever it gives up. */
+  forced = false
   #last: bigint | undefined
 
   constructor(name: string, definition: Definition) {
@@ -117,7 +120,8 @@ export class FakeGenerator implements Generator {
     return this
   }
 
-  async moveTo(newest: bigint): Promise<void> {
+  async moveTo(newest: bigint, { force = false }: MoveOptions = {}): Promise<void> {
+    this.forced = force
     if (newest < (this.#last ?? 0n)) throw new FahaoError('ERR', 'ids above it may have been issued')
     this.#last = newest
     this.next = newest + BigInt(this.definition.increment ?? 1)
@@ -171,15 +175,13 @@ export class FakeCatalogue implements Catalogue {
     throw new FahaoError('EXISTS', `'${name}' exists with another definition`)
   }
 
-  async alter(
-    name: string,
-    { floor, ...changes }: Partial<GeneratorInput> & { readonly floor?: bigint | string },
-  ): Promise<FakeGenerator> {
+  async alter(name: string, { floor, force = false, ...changes }: Changes): Promise<FakeGenerator> {
     const known = this.find(name)
     if (known === undefined) throw unknown(name)
     const kept = Object.fromEntries(definitionText(known.definition)) as unknown as GeneratorInput
     const altered = this.make(name, { ...kept, ...changes })
     if (floor !== undefined) altered.floor = BigInt(floor)
+    altered.forced = force
     return altered
   }
 

@@ -45,7 +45,11 @@ test('ID.ALTER changes options, and FLOOR with them', async () => {
   await desk.ask('ID.CREATE', 'user', 'KIND', 'segment')
   assert.equal(await desk.ask('ID.ALTER', 'user', 'STEP', '70', 'FLOOR', '5000'), 'OK')
   const user = desk.catalogue.find('user')!
-  assert.deepEqual([user.definition.step, user.floor], [70, 5000n])
+  assert.deepEqual([user.definition.step, user.floor, user.forced], [70, 5000n, false])
+  assert.equal(await desk.ask('ID.ALTER', 'user', 'FLOOR', '6000', 'FORCE'), 'OK')
+  assert.equal(await desk.ask('ID.ALTER', 'user', 'force', 'FLOOR', '7000'), 'OK')
+  const moved = desk.catalogue.find('user')!
+  assert.deepEqual([moved.floor, moved.forced], [7000n, true])
 })
 
 test('ID.DROP tells whether there was one', async () => {

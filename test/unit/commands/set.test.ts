@@ -43,6 +43,21 @@ test('when somebody else creates it first, SET moves it and NX leaves it', async
   assert.equal(await desk.ask('INCR', 'b'), 51n)
 })
 
+test('SET passes FORCE on, and creates nothing far away without it', async () => {
+  const desk = new Desk()
+  const far = '9223372036854775806'
+  const mistaken = /^ERR to move 'order' from 0 to 9223372036854775806 gives up .* repeat it with FORCE$/
+  assert.match(await desk.error('SET', 'order', far), mistaken)
+  assert.match(await desk.error('SETNX', 'order', far), mistaken)
+  assert.equal(await desk.catalogue.exists('order'), false)
+  assert.equal(await desk.ask('SET', 'order', far, 'NX', 'FORCE'), 'OK')
+  assert.equal(await desk.ask('SET', 'ticket', '5'), 'OK')
+  assert.equal(await desk.ask('SET', 'ticket', '9', 'force', 'XX'), 'OK')
+  assert.equal(desk.catalogue.find('ticket')!.forced, true)
+  assert.equal(await desk.ask('SET', 'ticket', '10'), 'OK')
+  assert.equal(desk.catalogue.find('ticket')!.forced, false)
+})
+
 test('what cannot be set gets its exact error, and nothing is created or moved', async () => {
   const desk = new Desk()
   desk.catalogue.make('order', { kind: 'sequence', start: 100n })
@@ -70,6 +85,7 @@ test('what cannot be set gets its exact error, and nothing is created or moved',
     ],
     [['SET', 'new', '1', 'NX', 'XX'], 'ERR syntax error'],
     [['SET', 'new', '1', 'later'], 'ERR syntax error'],
+    [['SET', 'new', '1', 'FORCE', 'FORCE'], 'ERR syntax error'],
     [['SET', 'new'], "ERR wrong number of arguments for 'set' command"],
     [
       ['SET', 'user', '500'],

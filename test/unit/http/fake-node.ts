@@ -37,6 +37,8 @@ export class FakeGenerator implements Generator {
   contiguous = true
   /** The next id. */
   next: bigint
+  /** Whether the newest move was to go through whatever it gives up. */
+  forced = false
   /** While true, `take` has nothing and `draw` waits for `wet` or its signal. */
   dry = false
   /** What `draw` rejects with, if set. */
@@ -179,10 +181,11 @@ export class FakeCatalogue implements Catalogue {
 
   async alter(name: string, changes: Parameters<Catalogue['alter']>[1]): Promise<FakeGenerator> {
     const generator = this.#existing(name)
-    const { floor, ...options } = changes
+    const { floor, force = false, ...options } = changes
     const known = Object.entries(generator.definition).filter(([, value]) => value !== undefined)
     generator.definition = define(parseOptions({ ...Object.fromEntries(known), ...options }), nowUs)
     if (floor !== undefined) generator.next = BigInt(floor)
+    generator.forced = force
     return generator
   }
 

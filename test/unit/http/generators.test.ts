@@ -65,7 +65,12 @@ describe('a generator over HTTP', () => {
     catalogue.add('order', { kind: 'segment' })
     const answer = await send('PATCH', order, { step: 5000, floor: '9007199254740993' })
     assert.deepEqual([answer.statusCode, answer.json().definition.step], [200, 5000])
-    assert.equal(catalogue.find('order')?.next, 9007199254740993n)
+    assert.deepEqual(
+      [catalogue.find('order')?.next, catalogue.find('order')?.forced],
+      [9007199254740993n, false],
+    )
+    await send('PATCH', order, { floor: '9223372036854775807', force: true })
+    assert.equal(catalogue.find('order')?.forced, true)
   })
 
   test('is dropped by DELETE, once', async () => {
@@ -252,7 +257,7 @@ describe('advance', () => {
   test('raises every counter by as many as it is told', async () => {
     const { node, send, catalogue } = start()
     catalogue.add('order', { kind: 'sequence' })
-    const answer = await send('POST', '/v1/engine/advance', { by: '1000000000000000000' })
+    const answer = await send('POST', '/v1/engine/advance', { by: '1000000000000000000', force: true })
     assert.deepEqual([answer.statusCode, answer.json()], [200, { counters: 1 }])
     assert.deepEqual(node.advancedBy, [10n ** 18n])
   })
@@ -264,6 +269,7 @@ describe('advance', () => {
     { by: '0' },
     { by: '-1' },
     { by: '1000000000000000001' },
+    { by: `${2n ** 40n + 1n}` },
   ]) {
     test(`refuses ${JSON.stringify(body)}`, async () => {
       const { node, send } = start()
