@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, http, process, memory, engine,
- * database, cluster. It starts whatever it compares with,
+ * database, cluster, legacy. It starts whatever it compares with,
  * and ends it. Exits with 1 when a budget is not met, so that a release can ask it.
  */
 import { writeFileSync } from 'node:fs'
@@ -14,6 +14,7 @@ import { database } from './database.ts'
 import { engine } from './engine.ts'
 import { http } from './http.ts'
 import { inProcess } from './in-process.ts'
+import { legacy } from './legacy.ts'
 import { aboutThisRun } from './machine.ts'
 import { memory } from './memory.ts'
 import { markdownOf, type Report, type Section, sectionLines, verdict } from './report.ts'
@@ -28,6 +29,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   engine,
   database,
   cluster,
+  legacy,
 }
 
 const { values, positionals } = parseArgs({

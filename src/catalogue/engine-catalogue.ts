@@ -10,7 +10,7 @@
  *     taken its place before anything else runs.
  *  4. Memory grows with the generators in use, not with those defined.
  */
-import { FahaoError, hasCode } from '../base/errors.ts'
+import { hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
 import type { Here } from '../cluster/leadership.ts'
 import { boundMax, legacyPrefix, type RecordChange, type Watch } from '../engine/engine.ts'
@@ -19,7 +19,7 @@ import { AbsentNames } from './absent-names.ts'
 import type { Catalogue, Changes, Generator, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import { floorOf, refuseFloor } from './floor.ts'
-import { GeneratorRecords, noGenerator } from './generator-records.ts'
+import { altered, GeneratorRecords, noGenerator, stopping } from './generator-records.ts'
 import { describeGenerator, unlessAway } from './info.ts'
 import { counterOfLed, type IssuerDeps, openIssuer, type SeenCounter } from './issuers.ts'
 import { Leading } from './leading.ts'
@@ -333,14 +333,10 @@ export class EngineCatalogue implements Catalogue {
     if (this.#pending.has(name)) this.#told.set(name, boundMax)
     const open = this.#open.get(name)
     if (open?.version !== rowVersion) return
-    void this.#close(name, record === undefined ? noGenerator(name) : altered(name), open)
+    // Ranges of rows cannot be given back: what is in hand stays there wherever it can.
+    const said = record && this.#records.definitionOfRow(record)
+    const resized = said && open.resized(said, this.#plans)
+    if (resized !== undefined) this.#open.set(name, resized)
+    else void this.#close(name, record === undefined ? noGenerator(name) : altered(name), open)
   }
-}
-
-function altered(name: string): FahaoError {
-  return new FahaoError('STALE', `generator '${name}' has just been altered; retry`)
-}
-
-function stopping(): FahaoError {
-  return new FahaoError('SHUTDOWN', 'this node is stopping; retry on another, or here in a moment')
 }

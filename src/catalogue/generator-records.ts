@@ -7,9 +7,10 @@
  *     the floor of the new incarnation lies above every id of the old one.
  *  3. A change of what is fixed goes through `altering`; nobody is shown a record in this state.
  */
+import { compareBytes } from '../base/byte-order.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { type Definition, define, differences, fixedOptions, handedOn } from './definition.ts'
 import { refuseJump } from './floor.ts'
 import { floorAfter } from './incarnation.ts'
@@ -119,6 +120,11 @@ export class GeneratorRecords {
     await seal(this.#engine, name, stored, floor)
   }
 
+  /** What a row says; undefined when it cannot be used. */
+  definitionOfRow(record: StoredRecord): Definition | undefined {
+    return this.#rows.definitionIfAny(record)
+  }
+
   /** Live generators in byte order of their names, after `after`, at most `limit`; rows among them. */
   async list(after: string | undefined, limit: number): Promise<{ name: string; definition: Definition }[]> {
     const found: { name: string; definition: Definition }[] = []
@@ -219,10 +225,6 @@ export class GeneratorRecords {
   }
 }
 
-function compareBytes(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b))
-}
-
 /** The answer to a name that nobody has created, with the way to do it. */
 export function noGenerator(name: string): FahaoError {
   return new FahaoError(
@@ -269,4 +271,14 @@ function refuseDifferent(
 function textOf(definition: Definition, option: keyof Definition): string {
   const value = definition[option]
   return value === undefined ? 'not set' : optionText(option, value)
+}
+
+/** What callers are told who hold a generator that is another by now. */
+export function altered(name: string): FahaoError {
+  return new FahaoError('STALE', `generator '${name}' has just been altered; retry`)
+}
+
+/** What callers are told while the node stops. */
+export function stopping(): FahaoError {
+  return new FahaoError('SHUTDOWN', 'this node is stopping; retry on another, or here in a moment')
 }

@@ -134,6 +134,8 @@ export type Opened = {
   readonly mode: Mode
   /** The leadership of this node under which it issues, and what does; undefined: under none. */
   readonly under?: { readonly slot: number; readonly here: Here; readonly reservoir: Reservoir }
+  /** See `Stock.resize`. */
+  readonly resize?: Reservoir['resize']
 }
 
 /**
@@ -159,7 +161,8 @@ export async function openIssuer(
   if (mode === 'group commit') return { issuer: new GroupCommit(bound, life, plan.groupCommit!), mode }
   // What was strict under leaders before has a fence, and every node that shares it now carries the last one.
   const shared = mode === 'node' && fence > 0n ? { ...life, fence } : life
-  return { issuer: new Reservoir(plan.stock(shared, bound, key), plan.reservoir), mode }
+  const reservoir = new Reservoir(plan.stock(shared, bound, key), plan.reservoir)
+  return { issuer: reservoir, mode, resize: (sizes) => reservoir.resize(sizes) }
 }
 
 /** Under this node's leadership, or as a standby. The first reserve seals out those who led before. */

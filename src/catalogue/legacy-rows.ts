@@ -11,6 +11,12 @@ import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } 
 import { newKey } from './permutation-key.ts'
 import type { ReadGenerator, StoredGenerator } from './stored.ts'
 
+/**
+ * The largest refill on a row, unless the row's step is larger: Leaf's own limit. Ids of such tables are often short, and
+ * old nodes count on by the same row.
+ */
+const stepMaxOfRows = 1_000_000
+
 /** See the top of the file. */
 export class LegacyRows {
   readonly #engine: Engine
@@ -36,9 +42,14 @@ export class LegacyRows {
   ): Promise<{ name: string; definition: Definition | undefined }[]> {
     if (this.#engine.legacyTable === undefined) return []
     const page = { limit, ...(after === undefined ? {} : { after: legacyPrefix + after }) }
-    return (await this.#engine.list(legacyPrefix, page)).map((record) => ({
-      name: record.key.slice(legacyPrefix.length),
-      definition: this.#definitionIfAny(record),
+    const records = await this.#engine.list(legacyPrefix, page)
+    // Most rows of a table say the same.
+    const known = new Map<string, Definition | undefined>()
+    for (const record of records)
+      if (!known.has(record.value)) known.set(record.value, this.definitionIfAny(record))
+    return records.map(({ key, value }) => ({
+      name: key.slice(legacyPrefix.length),
+      definition: known.get(value),
     }))
   }
 
@@ -77,7 +88,8 @@ export class LegacyRows {
     }
   }
 
-  #definitionIfAny(record: StoredRecord): Definition | undefined {
+  /** What a row says; undefined when it cannot be used. */
+  definitionIfAny(record: StoredRecord): Definition | undefined {
     try {
       return this.#storedOf(record).definition
     } catch {
@@ -88,8 +100,10 @@ export class LegacyRows {
 
   #storedOf(record: StoredRecord): StoredGenerator {
     try {
-      const options: GeneratorInput = JSON.parse(record.value)
-      const definition = define(parseOptions(options), this.#timeline.nowUs())
+      const row: GeneratorInput = JSON.parse(record.value)
+      const options = parseOptions(row)
+      const { step, stepMax = Math.max(stepMaxOfRows, Number(step ?? 0)) } = options
+      const definition = define({ ...options, stepMax }, this.#timeline.nowUs())
       // A key decides only in which order this process issues the ranges that it alone has.
       return { state: 'live', incarnation: 1n, floor: 0n, definition, key: newKey(definition) }
     } catch (cause) {

@@ -13,6 +13,7 @@ import type { Definition } from './definition.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
 import { ledOn, type Opened, type Plan, standby } from './issuers.ts'
 import { type Leads, moved } from './leads.ts'
+import { writeDefinition } from './stored.ts'
 
 /** What the generators of one catalogue share. */
 export type OpenGeneratorDeps = {
@@ -38,6 +39,7 @@ export class OpenGenerator implements Generator {
   readonly #life: Life
   readonly #plan: Plan
   readonly #issuer: Issuer
+  readonly #opened: Opened
   readonly #deps: OpenGeneratorDeps
 
   constructor(life: Life, version: bigint, plan: Plan, opened: Opened, deps: OpenGeneratorDeps) {
@@ -45,6 +47,7 @@ export class OpenGenerator implements Generator {
     this.#life = life
     this.#plan = plan
     this.#issuer = opened.issuer
+    this.#opened = opened
     this.mode = opened.mode
     this.under = opened.under
     this.#deps = deps
@@ -107,6 +110,19 @@ export class OpenGenerator implements Generator {
   promoted(here: Here, tail: Reservation): OpenGenerator {
     const opened = ledOn(this.#plan, this.#life, here, tail)
     return new OpenGenerator(this.#life, this.version, this.#plan, opened, this.#deps)
+  }
+
+  /**
+   * What takes its place, with everything in hand, when it is defined so; undefined where more than the sizes of refills
+   * differs.
+   */
+  resized(definition: Definition, plans: { of(definition: Definition): Plan }): OpenGenerator | undefined {
+    const { step, stepMax } = definition
+    const sameBut = writeDefinition({ ...this.definition, step, stepMax })
+    if (sameBut !== writeDefinition(definition) || this.#opened.resize === undefined) return undefined
+    if (step !== this.definition.step || stepMax !== this.definition.stepMax)
+      this.#opened.resize({ step: step!, stepMax: stepMax! })
+    return new OpenGenerator(this.#life, this.version, plans.of(definition), this.#opened, this.#deps)
   }
 
   /** Altered, won or lost while a caller waited: nothing was used up, so it goes on with what is there now. */

@@ -67,6 +67,9 @@ export abstract class ClockStock implements Stock {
   /** Time in hand lasts whatever the rate, and the marks tell when rate uses it up sooner. */
   observe(): void {}
 
+  /** Time is reserved for so long, not in sizes. */
+  resize(): void {}
+
   ranDry(): void {}
 
   waitMs(): number | undefined {

@@ -18,7 +18,7 @@ import type { Hand } from './hand.ts'
 import { exhausted } from './issuer.ts'
 import { type Holder, holderOf, type Life } from './life.ts'
 import type { Ready } from './ready.ts'
-import { lowMark, type RefillNeed, refillSize, stepAfter, stepMaxBinds } from './step.ts'
+import { lowMark, type RefillNeed, type RefillSizes, refillSize, stepAfter, stepMaxBinds } from './step.ts'
 import { collectRuns, type Stock } from './stock.ts'
 
 /**
@@ -28,15 +28,12 @@ import { collectRuns, type Stock } from './stock.ts'
 const sustainedShare = 16
 
 /** What the stocks of all generators that are defined alike share. */
-export type CounterStockOptions = {
+export type CounterStockOptions = RefillSizes & {
   readonly engine: Engine
   /** The largest id. */
   readonly max: bigint
   /** Distance between ids. */
   readonly increment: number
-  /** Smallest and largest refill, in ids. */
-  readonly step: number
-  readonly stepMax: number
   /** For how long ids should last without the engine, in seconds. */
   readonly horizonSeconds: number
   /** Refills are a multiple of this many ids. */
@@ -55,6 +52,7 @@ export class CounterStock implements Stock {
   readonly #hand: Hand
   readonly #life: Life
   readonly #options: CounterStockOptions
+  #sizes: RefillSizes
   /** The least that a refill reserves now, in ids. */
   #step: number
   /** A refill starts when fewer ids are in hand. */
@@ -76,6 +74,7 @@ export class CounterStock implements Stock {
     this.#hand = hand
     this.#life = life
     this.#options = options
+    this.#sizes = options
     this.#step = options.step
     this.#bound = bound > life.floor ? bound : life.floor
     this.#floor = this.#bound
@@ -131,11 +130,16 @@ export class CounterStock implements Stock {
     this.#look()
   }
 
+  resize({ step, stepMax }: RefillSizes): void {
+    this.#sizes = { step, stepMax }
+    this.#step = step
+  }
+
   ranDry(): void {
     // The very first ids are always waited for.
     if (this.reserved === 0 || this.#grown) return
     this.#grown = true
-    this.#step = Math.min(this.#options.stepMax, this.#step * 2)
+    this.#step = Math.min(this.#sizes.stepMax, this.#step * 2)
   }
 
   waitMs(): undefined {
@@ -220,7 +224,8 @@ export class CounterStock implements Stock {
   }
 
   #need(demand: number, contiguous: number, rate: number): RefillNeed {
-    const { increment, max, step, stepMax } = this.#options
+    const { increment, max } = this.#options
+    const { step, stepMax } = this.#sizes
     const horizonSeconds = Math.min(this.#options.horizonSeconds, (sustainedShare * this.issued) / rate)
     return {
       rate,

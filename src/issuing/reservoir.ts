@@ -23,6 +23,7 @@ import { aborted, Line, type Waiter, type Wish } from './line.ts'
 import { Meter } from './meter.ts'
 import type { Ready } from './ready.ts'
 import { Refills } from './refills.ts'
+import type { RefillSizes } from './step.ts'
 import type { Stock } from './stock.ts'
 
 /** What the reservoirs of all generators that are defined alike share: limits of waiting, above all. */
@@ -158,6 +159,11 @@ export class Reservoir implements Issuer {
       () => this.#stock.moveTo(newest),
       () => this.#goOn(),
     )
+  }
+
+  /** See `Stock.resize`. */
+  resize(sizes: RefillSizes): void {
+    this.#stock.resize(sizes)
   }
 
   /** Issues nothing until `resume`. What is in hand stays there, and who comes waits in line. */

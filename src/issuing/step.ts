@@ -19,6 +19,9 @@ export type RefillNeed = {
   readonly stepMax: number
 }
 
+/** The smallest and the largest refill of a counter, in ids. */
+export type RefillSizes = { readonly step: number; readonly stepMax: number }
+
 /** No refill is larger: beyond 2^53 a double would miscount what is in hand. */
 const refillMax = 2 ** 50
 

@@ -4,6 +4,7 @@ import type { FahaoError } from '../base/errors.ts'
 import type { Reservation } from '../engine/engine.ts'
 import { Run } from '../ids/run.ts'
 import type { Ready } from './ready.ts'
+import type { RefillSizes } from './step.ts'
 
 /** The ids in hand of one generator, and the way to more. Driven by its reservoir, never by two at once. */
 export interface Stock {
@@ -46,6 +47,9 @@ export interface Stock {
 
   /** Sets `low` when what is in hand would not last at this rate, in ids per second, for as long as it should. */
   observe(ratePerSecond: number): void
+
+  /** Refills are of other sizes from now on. What is in hand stays there. */
+  resize(sizes: RefillSizes): void
 
   /** Callers had to wait: ask for more next time. */
   ranDry(): void

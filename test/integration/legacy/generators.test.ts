@@ -88,6 +88,46 @@ for (const server of servers) {
     )
   })
 
+  test(`a row keeps what is in hand when the table is looked at, and when its step changes ${on}`, async (t) => {
+    const bench = await legacyBench(t, server, 'leaf')
+    const fahao = await open(t, bench)
+    const watching = await bench.open()
+    const told = new Set<string>()
+    await watching.watch('legacy/', ({ key }) => told.add(key))
+    for (const key of ['same', 'other']) await bench.add({ key, bound: 100n, step: 50 })
+    const [same, other] = [await fahao.open('same'), await fahao.open('other')]
+    for (const each of [same, other]) assert.deepEqual(await each.nextBatch(2), [100n, 101n])
+    await bench.database.send("UPDATE leaf_alloc SET step = 500 WHERE biz_tag = 'other'")
+    await until(() => told.size === 2)
+    // Every node looks at the table by itself, this one as often.
+    await new Promise((looked) => setTimeout(looked, 3200))
+    assert.equal(await (await fahao.open('same')).next(), 102n)
+    assert.equal(await (await fahao.open('other')).next(), 102n)
+    assert.equal(await other.next(), 103n)
+    await other.nextBatch(40)
+    await until(async () => (await bench.bound('other'))! >= 650n)
+    assert.equal(await bench.bound('same'), 150n)
+  })
+
+  test(`rows are listed in byte order over many pages ${on}`, async (t) => {
+    const bench = await legacyBench(t, server, 'leaf')
+    const names = Array.from({ length: 11_000 }, (_, index) => `${index % 2 ? 'tag' : 'Zone'}-${index}-é`)
+    for (let from = 0; from < names.length; from += 1000) {
+      const rows = names.slice(from, from + 1000).map((name) => `('${name}', 1, 10)`)
+      await bench.database.send(`INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ${rows.join(', ')}`)
+    }
+    const engine = await bench.open()
+    const listed: string[] = []
+    for (let after: string | undefined; ; ) {
+      const page = await engine.list('legacy/', { limit: 1000, ...(after !== undefined && { after }) })
+      listed.push(...page.map(({ key }) => key.slice('legacy/'.length)))
+      after = page.at(-1)?.key
+      if (page.length < 1000) break
+    }
+    const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
+    assert.deepEqual(listed, names.sort(byBytes))
+  })
+
   test(`a row that makes no sense is told of by name, and hides no other ${on}`, async (t) => {
     const bench = await legacyBench(t, server, 'tinyid')
     await bench.add({ key: 'bad', bound: 10n, step: 5, increment: 2, offset: 7 })

@@ -9,6 +9,7 @@
  *  3. Rows keep neither fence nor incarnation. A fence is refused; incarnations are not compared, so what ends a
  *     life here is the catalogue's watch alone.
  */
+import { compareBytes } from '../../../base/byte-order.ts'
 import type { Clock } from '../../../base/clock.ts'
 import { FahaoError } from '../../../base/errors.ts'
 import {
@@ -116,14 +117,11 @@ export class LegacyEngine implements Engine {
 
   async list(prefix: string, page: Parameters<Engine['list']>[1] = {}): Promise<StoredRecord[]> {
     const own = await this.#inner.list(prefix, page)
-    const after = page.after === undefined ? undefined : Buffer.from(page.after)
-    const rows = await this.#records.list(prefix)
+    const rows = await this.#records.list(prefix, page.after, page.limit)
     if (rows.length === 0) return own
     const known = new Set(own.map(({ key }) => key))
-    const more = rows.filter(
-      ({ key }) => !known.has(key) && (after === undefined || Buffer.compare(Buffer.from(key), after) > 0),
-    )
-    return [...own, ...more].sort(inByteOrder).slice(0, page.limit)
+    const more = rows.filter(({ key }) => !known.has(key))
+    return [...own, ...more].sort((a, b) => compareBytes(a.key, b.key)).slice(0, page.limit)
   }
 
   async write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
@@ -192,10 +190,6 @@ export class LegacyEngine implements Engine {
 
 function nothingOf({ bound, version }: Counter): Reservation {
   return { start: bound, end: bound, version }
-}
-
-function inByteOrder(a: StoredRecord, b: StoredRecord): number {
-  return Buffer.compare(Buffer.from(a.key), Buffer.from(b.key))
 }
 
 function closed(): FahaoError {

@@ -6,6 +6,11 @@ export type Flavour = {
   readonly text: (value: string) => string
   /** A condition that a column of text has exactly these bytes; whatever the column's collation takes for equal. */
   readonly sameText: (column: string, value: string) => string
+  /** A column as what is ordered by the bytes of its text, and a text to compare with it. */
+  readonly bytesOf: (column: string) => string
+  readonly bytes: (value: string) => string
+  /** A hash of some columns, from 0 to 2^32 − 1. */
+  readonly hash: (columns: readonly string[]) => string
 }
 
 const hex = (value: string) => Buffer.from(value).toString('hex')
@@ -15,6 +20,10 @@ export const mysqlFlavour: Flavour = {
   text: (value) => `_utf8mb4 x'${hex(value)}'`,
   sameText: (column, value) =>
     `${column} = _utf8mb4 x'${hex(value)}' AND CAST(CONVERT(${column} USING utf8mb4) AS BINARY) = x'${hex(value)}'`,
+  bytesOf: (column) => `CAST(CONVERT(${column} USING utf8mb4) AS BINARY)`,
+  bytes: (value) => `x'${hex(value)}'`,
+  hash: (columns) =>
+    `CRC32(CONCAT_WS(',', ${columns.map((column) => `COALESCE(CONVERT(${column} USING utf8mb4), '-')`).join(', ')}))`,
 }
 
 /** PostgreSQL. */
@@ -22,6 +31,10 @@ export const postgresFlavour: Flavour = {
   text: (value) => postgresText(value),
   sameText: (column, value) =>
     `${column} = ${postgresText(value)} AND ${column}::text COLLATE "C" = ${postgresText(value)}`,
+  bytesOf: (column) => `${column}::text COLLATE "C"`,
+  bytes: (value) => postgresText(value),
+  hash: (columns) =>
+    `('x' || substr(md5(concat_ws(',', ${columns.map((column) => `COALESCE(${column}::text, '-')`).join(', ')})), 1, 8))::bit(32)::bigint`,
 }
 
 function postgresText(value: string): string {

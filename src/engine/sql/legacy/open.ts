@@ -52,7 +52,7 @@ export async function openLegacy(
   let inner: Awaited<ReturnType<typeof openSql>> | undefined
   try {
     inner = await openSql({ access, driver: kind.driver, dialect }, options)
-    await table.rows()
+    await table.fingerprint()
   } catch (error) {
     await inner?.close()
     await close()
@@ -71,7 +71,7 @@ export async function openTable(
     throw new FahaoError('CONFIG', `the URL names no table of an old service; add ?schema=${knownSchemas()}`)
   const opened = tableOf(driver, flavour, schema, options)
   try {
-    await opened.table.rows()
+    await opened.table.fingerprint()
   } catch (error) {
     await opened.close()
     throw error

@@ -1,13 +1,17 @@
 /**
  * What an old service's table shows as records: `legacy/NAME` for each row, and for tinyid
- * `tinyid-tokens/TOKEN/NAME` for each token. Found by reading the whole table, which is small, every few seconds as
- * long as somebody watches.
+ * `tinyid-tokens/TOKEN/NAME` for each token. The database is asked for a fingerprint of what rows say, and the table is
+ * read only when that has changed: a page at a time, so that a large table keeps the event loop free.
  *
  * Invariants
  *  1. A record's version changes whenever its value is seen to have changed, grows, and says nothing to any other
  *     process. A bound that moves changes no value.
- *  2. A watch compares with what it has told, never with what a read has found meanwhile: no change is lost.
+ *  2. The snapshot is what watches were told, or was there when they began: no change is lost. A row that was read by
+ *     itself meanwhile keeps its version in the next snapshot.
+ *  3. Looking at the table takes at most a hundredth of the time.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { compareBytes } from '../../../base/byte-order.ts'
 import type { Clock, Timer } from '../../../base/clock.ts'
 import { legacyPrefix, type RecordChange, type StoredRecord, type Watch } from '../../engine.ts'
 import { isKey } from './schemas.ts'
@@ -16,23 +20,36 @@ import type { LegacyTable } from './table.ts'
 type Listener = (change: RecordChange) => void
 type Watcher = { readonly prefix: string; readonly listener: Listener }
 
+/** The table as it was when its fingerprint was this. `keys` are in byte order. */
+type Snapshot = {
+  readonly fingerprint: string
+  readonly keys: readonly string[]
+  readonly records: ReadonlyMap<string, StoredRecord>
+}
+
 /** Records of tokens start with this. */
 const tokenPrefix = 'tinyid-tokens/'
-const pollMs = 3000
+const pollMinMs = 3000
+const pollMaxMs = 60_000
+/** From one look to the next passes this many times what the look took. */
+const pollShare = 100
+/** Records made in one turn of the event loop. */
+const turnSize = 500
 /** Longer names of records are none. */
 const keyBytesMax = 300
 
-/** See the top of the file. */
+/** See the invariants at the top of the file. */
 export class RowRecords {
   readonly #table: LegacyTable
   readonly #clock: Clock
   readonly #watchers = new Set<Watcher>()
-  readonly #seen = new Map<string, StoredRecord>()
+  #snapshot: Snapshot | undefined
+  /** Rows that were read by themselves and are not in the snapshot as they were then. */
+  readonly #ahead = new Map<string, StoredRecord>()
   #revision = 0n
-  /** What watches were told of last; undefined while nobody watches. */
-  #told: ReadonlyMap<string, StoredRecord> | undefined
   #timer: Timer | undefined
-  #polling: Promise<void> | undefined
+  #pollMs = pollMinMs
+  #looking: Promise<Snapshot> | undefined
 
   constructor(table: LegacyTable, clock: Clock) {
     this.#table = table
@@ -51,24 +68,34 @@ export class RowRecords {
 
   /** A record, or undefined when no row and no token says so. */
   async read(key: string): Promise<StoredRecord | undefined> {
-    if (key.startsWith(legacyPrefix)) {
-      const row = await this.#table.row(key.slice(legacyPrefix.length))
-      return row && this.#record(key, JSON.stringify(row.options))
-    }
-    return this.concerns(key) ? (await this.#all()).get(key) : undefined
+    if (!key.startsWith(legacyPrefix))
+      return this.concerns(key) ? (await this.#look()).records.get(key) : undefined
+    const row = await this.#table.row(key.slice(legacyPrefix.length))
+    if (row === undefined) return undefined
+    const record = this.#record(key, JSON.stringify(row.options))
+    if (this.#snapshot?.records.get(key) !== record) this.#ahead.set(key, record)
+    return record
   }
 
-  /** All records under `prefix`, in no order. */
-  async list(prefix: string): Promise<StoredRecord[]> {
+  /** Records under `prefix` in byte order, from `after` (exclusive). The pages after the first are of one snapshot. */
+  async list(prefix: string, after: string | undefined, limit = Number.POSITIVE_INFINITY) {
     if (!this.concerns(prefix)) return []
-    return [...(await this.#all()).values()].filter(({ key }) => key.startsWith(prefix))
+    const snapshot = after === undefined ? undefined : this.#snapshot
+    const { keys, records } = snapshot ?? (await this.#look())
+    const found: StoredRecord[] = []
+    const from = after === undefined || after < prefix ? prefix : after
+    for (let at = placeOf(keys, from); at < keys.length && found.length < limit; at++) {
+      const key = keys[at]!
+      if (!key.startsWith(prefix)) break
+      if (key !== after) found.push(records.get(key)!)
+    }
+    return found
   }
 
   /** Tells of changes made after this has resolved. */
   async watch(prefix: string, listener: Listener): Promise<Watch> {
     const watcher = { prefix, listener }
-    // Those who watch already must hear of what is found now.
-    await this.#poll()
+    await this.#look()
     this.#watchers.add(watcher)
     this.#schedule()
     return { close: () => this.#remove(watcher) }
@@ -83,25 +110,10 @@ export class RowRecords {
     return this.#table.schema.tokens === undefined ? [legacyPrefix] : [legacyPrefix, tokenPrefix]
   }
 
-  async #all(): Promise<Map<string, StoredRecord>> {
-    const [rows, tokens] = await Promise.all([this.#table.rows(), this.#table.tokens()])
-    const values = new Map<string, string>()
-    for (const { key, inService, options } of rows)
-      if (inService && isKey(this.#table.schema, key)) values.set(legacyPrefix + key, JSON.stringify(options))
-    for (const { token, key } of tokens) values.set(`${tokenPrefix}${token}/${key}`, '{}')
-    const records = new Map<string, StoredRecord>()
-    for (const [key, value] of values)
-      if (Buffer.byteLength(key) <= keyBytesMax) records.set(key, this.#record(key, value))
-    for (const key of this.#seen.keys()) if (!records.has(key)) this.#seen.delete(key)
-    return records
-  }
-
   #record(key: string, value: string): StoredRecord {
-    const before = this.#seen.get(key)
-    if (before?.value === value) return before
-    const record = { key, value, version: ++this.#revision }
-    this.#seen.set(key, record)
-    return record
+    for (const before of [this.#ahead.get(key), this.#snapshot?.records.get(key)])
+      if (before?.value === value) return before
+    return { key, value, version: ++this.#revision }
   }
 
   #remove(watcher: Watcher): void {
@@ -109,39 +121,65 @@ export class RowRecords {
     if (this.#watchers.size > 0) return
     this.#timer?.cancel()
     this.#timer = undefined
-    this.#told = undefined
   }
 
   #schedule(): void {
-    this.#timer ??= this.#clock.timer(pollMs, () => {
+    this.#timer ??= this.#clock.timer(this.#pollMs, () => {
       this.#timer = undefined
-      // Whatever hinders it shows where ids are reserved; the next poll finds what this one has missed.
-      this.#poll()
+      // Whatever hinders it shows where ids are reserved; the next look finds what this one has missed.
+      this.#look()
         .catch(() => {})
         .finally(() => this.#watchers.size > 0 && this.#schedule())
     })
   }
 
-  /** One at a time, so that what is told last is what was found last. */
-  async #poll(): Promise<void> {
-    while (this.#polling !== undefined) await this.#polling.catch(() => {})
-    this.#polling = this.#look()
+  /** The table as it is now; who asks while a look is under way shares the next one. */
+  async #look(): Promise<Snapshot> {
+    while (this.#looking !== undefined) await this.#looking.catch(() => {})
+    this.#looking = this.#current()
     try {
-      await this.#polling
+      return await this.#looking
     } finally {
-      this.#polling = undefined
+      this.#looking = undefined
     }
   }
 
-  async #look(): Promise<void> {
-    const now = await this.#all()
-    const before = this.#told
-    this.#told = now
-    if (before === undefined) return
-    for (const [key, record] of now) {
-      if (before.get(key)?.value !== record.value) this.#tell({ key, record })
+  async #current(): Promise<Snapshot> {
+    const startedUs = this.#clock.monoUs()
+    const fingerprint = await this.#table.fingerprint()
+    if (this.#snapshot?.fingerprint !== fingerprint) await this.#readAll(fingerprint)
+    const tookMs = (this.#clock.monoUs() - startedUs) / 1000
+    this.#pollMs = Math.min(pollMaxMs, Math.max(pollMinMs, tookMs * pollShare))
+    return this.#snapshot!
+  }
+
+  /** Reads the table anew, and tells what has changed. */
+  async #readAll(fingerprint: string): Promise<void> {
+    const before = this.#snapshot?.records
+    const records = new Map<string, StoredRecord>()
+    const changed: StoredRecord[] = []
+    /** Most rows say the same: one text for all of them. */
+    const texts = new Map<string, string>()
+    const add = (key: string, value: string) => {
+      if (Buffer.byteLength(key) > keyBytesMax) return
+      const text = texts.get(value) ?? value
+      texts.set(text, text)
+      const record = this.#record(key, text)
+      if (before?.get(key) !== record) changed.push(record)
+      records.set(key, record)
     }
-    for (const key of before.keys()) if (!now.has(key)) this.#tell({ key, record: undefined })
+    for await (const rows of this.#table.pages()) {
+      for (const [index, { key, inService, options }] of rows.entries()) {
+        if (index % turnSize === turnSize - 1) await nextTurn()
+        if (inService && isKey(this.#table.schema, key)) add(legacyPrefix + key, JSON.stringify(options))
+      }
+    }
+    const tokens = (await this.#table.tokens()).map(({ token, key }) => `${tokenPrefix}${token}/${key}`)
+    for (const key of tokens.sort(compareBytes)) add(key, '{}')
+    this.#snapshot = { fingerprint, keys: [...records.keys()], records }
+    this.#ahead.clear()
+    for (const record of changed) this.#tell({ key: record.key, record })
+    for (const key of before?.keys() ?? []) if (!records.has(key)) this.#tell({ key, record: undefined })
   }
 
   #tell(change: RecordChange): void {
@@ -150,4 +188,16 @@ export class RowRecords {
       queueMicrotask(() => this.#watchers.has(watcher) && watcher.listener(change))
     }
   }
+}
+
+/** Where the first of the keys, which are in byte order, stands that is not before `from`. */
+function placeOf(keys: readonly string[], from: string): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (compareBytes(keys[middle]!, from) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
 }
