@@ -10,7 +10,6 @@
  *     itself meanwhile keeps its version in the next snapshot.
  *  3. Looking at the table takes at most a hundredth of the time.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { compareBytes } from '../../../base/byte-order.ts'
 import type { Clock, Timer } from '../../../base/clock.ts'
 import { legacyPrefix, type RecordChange, type StoredRecord, type Watch } from '../../engine.ts'
@@ -170,7 +169,7 @@ export class RowRecords {
     }
     for await (const rows of this.#table.pages()) {
       for (const [index, { key, inService, options }] of rows.entries()) {
-        if (index % turnSize === turnSize - 1) await nextTurn()
+        if (index % turnSize === turnSize - 1) await new Promise(setImmediate)
         if (inService && isKey(this.#table.schema, key)) add(legacyPrefix + key, JSON.stringify(options))
       }
     }
