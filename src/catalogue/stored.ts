@@ -53,6 +53,11 @@ export function counterAfter(
   incarnation: bigint,
 ): string | undefined {
   if (next.kind === 'snowflake' || scaleOf(old.definition) === scaleOf(next)) return old.counter
+  return counterAnew(name, incarnation)
+}
+
+/** A counter that no incarnation before had. */
+export function counterAnew(name: string, incarnation: bigint): string {
   return `counters/${incarnation}/${name}`
 }
 

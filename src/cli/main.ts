@@ -14,6 +14,7 @@ import { addDrop } from './verbs/drop.ts'
 import { addImport } from './verbs/import.ts'
 import { addInfo } from './verbs/info.ts'
 import { addList } from './verbs/list.ts'
+import { addLower } from './verbs/lower.ts'
 import { addNext } from './verbs/next.ts'
 import { addRestore } from './verbs/restore.ts'
 import { addServe } from './verbs/serve.ts'
@@ -45,6 +46,7 @@ export function program(): Command {
   addBackup(root)
   addRestore(root)
   addImport(root)
+  addLower(root)
   root.commandsGroup('Asking a server:')
   addNext(root)
   addCreate(root)

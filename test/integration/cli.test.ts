@@ -334,3 +334,28 @@ test('a backup is taken from a running server, and restored above everything it 
   assert.ok(first > 1_000_000n, String(first))
   assert.equal((await run('backup', `${copy}2`, '--engine', 'memory:')).code, 2)
 })
+
+test('a bound that is too high is lowered once no server runs, and only by force', async (t) => {
+  const server = await startFahao(t)
+  const run = asking(t, server)
+  const engine = ['--engine', server.engine]
+  await run('create', 'order', '--kind', 'sequence')
+  assertSentence(
+    (await run('alter', 'order', '--floor', '9223372036854775806')).stderr,
+    /repeat it with FORCE/,
+  )
+  assert.equal((await run('alter', 'order', '--floor', '9223372036854775806', '--force')).code, 0)
+  assert.deepEqual(ended(await run('next', 'order')), [0, '9223372036854775806'])
+  assertSentence((await run('lower', 'order', '--to', '50', ...engine)).stderr, /stop all its servers first/)
+  await server.kill()
+  const asked = await run('lower', 'order', '--to', '50', ...engine)
+  assert.equal(asked.code, 1)
+  assertSentence(
+    asked.stderr,
+    /ids from 50 to 92233720368547758\d\d may have been issued.*nothing was changed/,
+  )
+  assert.equal((await run('lower', 'order', '--to', '50', '--force', ...engine)).code, 0)
+  assert.equal((await run('lower', 'order', '--to', '1', '--engine', 'sqlite:none.db')).code, 2)
+  await server.restart()
+  assert.deepEqual(ended(await run('next', 'order')), [0, '50'])
+})

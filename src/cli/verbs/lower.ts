@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { systemClock } from '../../base/clock.ts'
+import { FahaoError } from '../../base/errors.ts'
+import { lower, planLowering } from '../../catalogue/lowering.ts'
+import { openEngine } from '../../engine/open.ts'
+import { addConfigOptions, configOf } from '../config-options.ts'
+import { UsageError } from '../exit-codes.ts'
+import { print, printJson } from '../terminal.ts'
+
+type LowerOptions = { readonly to: string; readonly force?: true; readonly json?: true }
+
+/** `fahao lower` */
+export function addLower(program: Command): void {
+  const command = program
+    .command('lower <name>')
+    .summary('move a counter back, after a mistake')
+    .description(
+      'Moves a sequence or segment back to a smaller id, in the store of --engine. Stop all its servers first. Ids from there up to where it stood may have been issued, and are then issued a second time: without --force it says which these are, and changes nothing.',
+    )
+    .requiredOption('--to <ID>', 'the next id: above every id that is in use')
+    .option('--force', 'no server runs, and no id from there on is in use')
+    .option('--json', 'print JSON, for scripts')
+  addConfigOptions(command, ['engine'])
+    .addHelpText(
+      'after',
+      `
+Example:
+  fahao lower order --to 1000001 --force   SELECT max(id) FROM orders gave 1000000`,
+    )
+    .action(async (name: string, options: LowerOptions) => {
+      const { config } = configOf(command)
+      const to = wholeId(options.to)
+      const file = /^sqlite:(.+)$/.exec(config.engine)?.[1]
+      // To open it would make an empty one.
+      if (file !== undefined && !existsSync(file)) throw new UsageError(`there is no store at ${file}`)
+      const engine = await openEngine(config.engine, {
+        clock: systemClock,
+        callTimeoutMs: config.callTimeoutMs,
+        unsafe: config.unsafeEngine,
+        onEvent: ({ level, message }) => console.error(`${level}: ${message}`),
+      })
+      try {
+        const plan = await planLowering(engine, name, to)
+        const again = `ids from ${to} to ${plan.from - 1n} may have been issued, and can be issued a second time`
+        if (!options.force)
+          throw new FahaoError(
+            'ERR',
+            `'${name}' stands at ${plan.from}: ${again}; nothing was changed: stop all servers, make sure that none of these ids is in use, and repeat it with --force`,
+          )
+        await lower(engine, plan)
+        if (options.json) printJson({ name, from: String(plan.from), to: String(to) })
+        else print(`'${name}' goes on at ${to}; ${again}`)
+      } finally {
+        await engine.close()
+      }
+    })
+}
+
+function wholeId(text: string): bigint {
+  if (/^\d{1,19}$/.test(text)) return BigInt(text)
+  throw new UsageError(`--to '${text}' is no id`)
+}
