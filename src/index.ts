@@ -11,7 +11,7 @@ import { FahaoError, hasCode } from './base/errors.ts'
 import type { Catalogue, Generator } from './catalogue/catalogue.ts'
 import type { GeneratorInput } from './catalogue/options.ts'
 import { type IdRange, Run, rangesOf } from './ids/run.ts'
-import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
+import { type DrawOptions, type IssuerStats, isStrict, type Kind } from './issuing/issuer.ts'
 import { loadConfig } from './node/config.ts'
 import type { FahaoNode } from './node/node.ts'
 import { startNode } from './node/start.ts'
@@ -77,12 +77,12 @@ export class Fahao {
     const { catalogue } = this.#node
     const generator =
       options === undefined ? await catalogue.open(name) : await catalogue.create(name, options)
-    return new FahaoGenerator(catalogue, generator)
+    return new FahaoGenerator(this.#node, generator)
   }
 
   /** Changes options. What is fixed starts a new incarnation, above every id of the old one. */
   async alter(name: string, changes: Partial<GeneratorInput>): Promise<FahaoGenerator> {
-    return new FahaoGenerator(this.#node.catalogue, await this.#node.catalogue.alter(name, changes))
+    return new FahaoGenerator(this.#node, await this.#node.catalogue.alter(name, changes))
   }
 
   /** Drops a generator; its name remembers what was issued. Resolves to whether there was one. */
@@ -104,13 +104,15 @@ export class Fahao {
 export class FahaoGenerator {
   readonly name: string
   readonly #catalogue: Catalogue
+  readonly #mayIssue: (() => boolean) | undefined
   readonly #run = new Run()
   #generator: Generator
 
   /** @internal Use `Fahao.open`. */
-  constructor(catalogue: Catalogue, generator: Generator) {
+  constructor({ catalogue, mayIssue }: FahaoNode, generator: Generator) {
     this.name = generator.name
     this.#catalogue = catalogue
+    this.#mayIssue = mayIssue
     this.#generator = generator
   }
 
@@ -121,12 +123,14 @@ export class FahaoGenerator {
 
   /** The next id, if one is in hand; never waits. Undefined: ask `next`. */
   tryNext(): bigint | undefined {
+    if (this.#mayIssue !== undefined && isStrict(this.#generator.kind)) this.#mayIssue()
     if (this.#generator.take(1, this.#run) > 0 || this.#takeFromSuccessor()) return this.#run.first
     return undefined
   }
 
   /** The next id as a number, if one is in hand and at most 2^53−1; never waits, and uses up nothing otherwise. */
   tryNextNumber(): number | undefined {
+    if (this.#mayIssue !== undefined && isStrict(this.#generator.kind)) this.#mayIssue()
     let number = this.#generator.takeNumber()
     if (number >= 0) return number
     this.#follow()

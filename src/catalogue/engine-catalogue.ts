@@ -11,11 +11,11 @@
  *  4. Memory grows with the generators in use, not with those defined.
  */
 import { hasCode } from '../base/errors.ts'
-import { globMatches } from '../base/glob.ts'
 import type { Here } from '../cluster/leadership.ts'
 import { boundMax, legacyPrefix, type RecordChange, type Watch } from '../engine/engine.ts'
-import { isStrict, type Kind } from '../issuing/issuer.ts'
+import { isStrict } from '../issuing/issuer.ts'
 import { AbsentNames } from './absent-names.ts'
+import { type AutoCreate, autoCreate } from './auto-create.ts'
 import type { Catalogue, Changes, Generator, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import { floorOf, refuseFloor } from './floor.ts'
@@ -28,11 +28,9 @@ import { checkName } from './names.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { Openings } from './openings.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
+import { mayIssueStrict } from './ownership.ts'
 import { Plans } from './plans.ts'
 import { generatorPrefix, isGenerators, lifeOf, type ReadGenerator, type StoredGenerator } from './stored.ts'
-
-/** Generators that come into being when they are first asked for. */
-export type AutoCreate = { readonly pattern: string; readonly kind: Kind }
 
 /** What a catalogue is made of. */
 export type CatalogueOptions = IssuerDeps & { readonly autoCreate: readonly AutoCreate[] }
@@ -110,7 +108,7 @@ export class EngineCatalogue implements Catalogue {
         await this.#exclusively(name, () => this.#openings.run(() => this.#lookUp(name, mayCreate)))
       else await pending.catch(() => {})
       // Whoever waited for this may issue in this very turn.
-      this.#options.leads?.cluster.check()
+      mayIssueStrict(this.#options)
     }
   }
 
@@ -179,6 +177,15 @@ export class EngineCatalogue implements Catalogue {
     await Promise.all([...this.#open.keys()].map((name) => this.#close(name, altered(name))))
   }
 
+  /** Stops, before it returns, what is issued here because this process owned the store. */
+  disown(): void {
+    for (const [name, open] of this.#open) {
+      if (open.mode !== 'local') continue
+      void open.close(altered(name))
+      void this.#close(name, altered(name), open)
+    }
+  }
+
   /** Stops and releases every generator. */
   async close(): Promise<void> {
     this.#closed = true
@@ -206,24 +213,13 @@ export class EngineCatalogue implements Catalogue {
     if (this.#absent.has(name)) throw noGenerator(name)
     checkName(name)
     const seen = counterOfLed(this.#options, name)
-    const found = (await this.#records.live(name)) ?? (mayCreate ? await this.#autoCreate(name) : undefined)
+    const rules = mayCreate ? this.#options.autoCreate : []
+    const found = (await this.#records.live(name)) ?? (await autoCreate(this.#records, rules, name))
     if (found === undefined) {
       if (mayCreate) this.#absent.add(name)
       throw noGenerator(name)
     }
     return this.#openFound(name, found, mayCreate, await seen)
-  }
-
-  async #autoCreate(name: string): Promise<ReadGenerator | undefined> {
-    const kind = this.#options.autoCreate.find(({ pattern }) => globMatches(pattern, name))?.kind
-    if (kind === undefined) return undefined
-    try {
-      return await this.#records.create(name, parseOptions({ kind }))
-    } catch (error) {
-      // Somebody else has just created it as something else: then that is what it is.
-      if (hasCode(error, 'EXISTS')) return this.#records.live(name)
-      throw error
-    }
   }
 
   async #openFound(
@@ -253,9 +249,13 @@ export class EngineCatalogue implements Catalogue {
     return generator
   }
 
-  /** False when a generator was opened under a leadership that is over already. */
+  /** False when a generator was opened under a leadership, or an ownership of the store, that is over already. */
   #isStillLed(generator: OpenGenerator): boolean {
     const { name, version, under } = generator
+    if (generator.mode === 'local' && !mayIssueStrict(this.#options)) {
+      void generator.close(altered(name))
+      return false
+    }
     if (under === undefined) return true
     const { leads } = this.#options
     const demote = () => {

@@ -7,8 +7,9 @@ import { timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../issuing/progression.ts'
 import type { Generator, GeneratorInfo, Mode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
-import { type IssuerDeps, modeOf } from './issuers.ts'
+import type { IssuerDeps } from './issuers.ts'
 import { detailsOf } from './leads.ts'
+import { modeOf } from './ownership.ts'
 import { counterOf, firstOf, type StoredGenerator } from './stored.ts'
 
 const yearUs = 365.25 * 86_400_000_000

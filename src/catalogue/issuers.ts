@@ -13,7 +13,7 @@ import { CounterStock, type CounterStockOptions } from '../issuing/counter-stock
 import type { Gate } from '../issuing/gate.ts'
 import { GroupCommit, type GroupCommitOptions } from '../issuing/group-commit.ts'
 import type { Hand } from '../issuing/hand.ts'
-import { type Issuer, isStrict, type Kind } from '../issuing/issuer.ts'
+import { type Issuer, isStrict } from '../issuing/issuer.ts'
 import type { Life } from '../issuing/life.ts'
 import { OrderedHand } from '../issuing/ordered-hand.ts'
 import { Reservoir, type ReservoirOptions } from '../issuing/reservoir.ts'
@@ -26,6 +26,7 @@ import type { Worker } from '../issuing/worker.ts'
 import type { Mode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import type { Leads } from './leads.ts'
+import { mayIssueStrict, mayReserve, modeOf, refuseUnlessOwner } from './ownership.ts'
 import { Standby } from './standby.ts'
 import { generatorKey, readStored } from './stored.ts'
 
@@ -76,7 +77,6 @@ const shuffleBlock = 1024
  * @param gate through which the refills of all generators go.
  */
 export function planOf(deps: PlanDeps, definition: Definition, gate: Gate): Plan {
-  const leads = isStrict(definition.kind) ? deps.leads : undefined
   const reservoir: ReservoirOptions = {
     clock: deps.clock,
     random: deps.random,
@@ -89,7 +89,7 @@ export function planOf(deps: PlanDeps, definition: Definition, gate: Gate): Plan
         message: `refill of '${name}' ${error === undefined ? 'works again' : `failed: ${error.message}`}`,
       }),
     onStale: deps.onStale,
-    mayIssue: leads && (() => leads.cluster.check()),
+    mayIssue: isStrict(definition.kind) ? () => mayIssueStrict(deps) : undefined,
   }
   return Object.freeze({
     definition: Object.freeze(definition),
@@ -203,14 +203,6 @@ export function standby(leads: Leads, plan: Plan, name: string): Opened {
   return { issuer, mode: 'leader' }
 }
 
-/** How a generator of this kind issues here, if it does. */
-export async function modeOf({ engine, leads }: IssuerDeps, kind: Kind): Promise<Mode> {
-  if (!isStrict(kind)) return 'node'
-  if (leads !== undefined) return 'leader'
-  const { state } = await engine.ownership()
-  return kind === 'sequence' && state === 'shared' ? 'group commit' : 'local'
-}
-
 function stockMaker(deps: IssuerDeps, definition: Definition): MakeStock {
   if (definition.kind === 'snowflake') return snowflakeStock(deps, definition)
   return definition.kind === 'timestamp' ? timestampStock(deps, definition) : counterStock(deps, definition)
@@ -225,7 +217,7 @@ function counterStock(deps: IssuerDeps, definition: Definition): MakeStock {
     stepMax: definition.stepMax!,
     horizonSeconds: horizonMs(deps, definition) / 1000,
     stepMultiple: definition.within === 'shuffled' ? shuffleBlock : 1,
-    mayReserve: mayReserve(deps, definition),
+    mayReserve: mayReserve(deps, definition.kind),
     onStepMax: (name) =>
       deps.onEvent({
         level: 'warn',
@@ -273,7 +265,7 @@ function timestampStock(deps: IssuerDeps, definition: Definition): MakeStock {
     layout: layoutOf(definition),
     node: definition.node!,
     horizonUs: horizonMs(deps, definition) * 1000,
-    mayReserve: mayReserve(deps, definition),
+    mayReserve: mayReserve(deps, definition.kind),
   }
   return (life, bound) => new TimestampStock(hand(), bound, life, options)
 }
@@ -317,22 +309,6 @@ function horizonMs({ leads }: IssuerDeps, { kind, horizon }: Definition): number
   if (leads === undefined || !isStrict(kind)) return horizon!
   const mostMs = kind === 'timestamp' ? ledTimestampMs : ledSequenceMs
   return Math.min(horizon!, Math.max(mostMs, 2 * leads.leaseTtlMs))
-}
-
-function mayReserve(deps: IssuerDeps, definition: Definition): (name: string) => Promise<void> {
-  if (!isStrict(definition.kind) || deps.leads !== undefined) return () => Promise.resolve()
-  return (name) => refuseUnlessOwner(deps.engine, definition.kind, name)
-}
-
-async function refuseUnlessOwner(engine: Engine, kind: Kind, name: string): Promise<void> {
-  const ownership = await engine.ownership()
-  if (ownership.state === 'owner') return
-  throw new FahaoError(
-    'NOTOWNER',
-    ownership.state === 'other'
-      ? `generator '${name}' is strict and the store is owned by ${ownership.holder}; ask that process, or use segment or snowflake here`
-      : `generator '${name}' is a ${kind}, which needs a store that one process owns: many may share ${engine.location}; use sequence for strict order, or snowflake for ids that tell when`,
-  )
 }
 
 /** What a counter does for the other kinds: refuses an incarnation that has had its day. */

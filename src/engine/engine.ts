@@ -115,7 +115,7 @@ export interface Watch {
 
 /** Who serves strict kinds on this engine without a cluster. */
 export type Ownership =
-  /** This process alone uses the store, or holds its owner lock for as long as it lives. */
+  /** This process alone uses the store, or owns it: for as long as it lives, or where it can end, as `owns` says. */
   | { readonly state: 'owner' }
   /** Another process holds it. `holder` says who, as far as known. */
   | { readonly state: 'other'; readonly holder: string }
@@ -266,6 +266,13 @@ export interface Engine {
    */
   ownership(): Promise<Ownership>
 
+  /**
+   * Only where an ownership can end while its process lives. Whether this process is the owner at this moment, without
+   * asking the store: to be asked in every callback that brings requests, before it issues strict kinds. When it is
+   * false, `onDisowned` has been called. Never waits.
+   */
+  readonly owns?: () => boolean
+
   /** How it does now, without asking it. */
   status(): EngineStatus
 
@@ -292,6 +299,8 @@ export type EngineOptions = {
    * often, also of an advance of its own.
    */
   readonly onAdvanced?: () => void
+  /** Told when this process owns the store no longer: nothing of a strict kind may be issued once this has returned. */
+  readonly onDisowned?: () => void
   /** Opens servers whose settings may lose acknowledged writes in a crash; default: ENGINE, with what to set. */
   readonly unsafe?: boolean
 }

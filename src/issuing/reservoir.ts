@@ -10,7 +10,8 @@
  *  5. After `stop` nothing is issued, and neither is between `suspend` and `resume`: who comes then waits.
  *  6. A caller is refused only if what is in hand does not content it.
  *  7. When many wait, or for many runs, they are served over several turns of the event loop.
- *  8. Where this process may issue only as long as it leads, that is looked at before those who waited are served.
+ *  8. Where this process may issue only as long as it leads, or owns the store, that is looked at before those who
+ *     waited are served.
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { hasCode } from '../base/errors.ts'
@@ -41,7 +42,7 @@ export type ReservoirOptions = {
   /** Told when the engine refuses a reserve of a generator because a newer incarnation or leader has been there. */
   readonly onStale?: ((name: string) => void) | undefined
   /**
-   * Whether this process may issue now; if not, it has suspended what may not when this returns. Asked before those
+   * Whether this process may issue now; if not, it has suspended or stopped what may not when this returns. Asked before those
    * who waited are served: whoever calls `take` has asked in the same callback. Undefined: it always may.
    */
   readonly mayIssue?: (() => boolean) | undefined
@@ -101,10 +102,11 @@ export class Reservoir implements Issuer {
   }
 
   draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
+    const mayIssue = this.#line === undefined && this.#mayIssue()
     if (this.#closed !== undefined) return Promise.reject(this.#closed)
     if (options.signal?.aborted) return Promise.reject(aborted())
     const wish = { count, contiguous: options.contiguous === true, safe: options.safe === true }
-    if (this.#line === undefined && this.#mayIssue()) {
+    if (mayIssue) {
       const outcome = this.#collect(wish)
       if (this.#stock.low) this.#refill()
       if (outcome instanceof Error) return Promise.reject(outcome)

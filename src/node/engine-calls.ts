@@ -42,6 +42,7 @@ export class TimedEngine implements Engine {
   readonly legacyTable?: string
   readonly lastWriteUs: number | undefined
   readonly newsMs: number
+  readonly owns?: () => boolean
   readonly #engine: Engine
   readonly #clock: Clock
   readonly #onCall: (call: EngineCall) => void
@@ -53,6 +54,7 @@ export class TimedEngine implements Engine {
     if (engine.legacyTable !== undefined) this.legacyTable = engine.legacyTable
     this.lastWriteUs = engine.lastWriteUs
     this.newsMs = engine.newsMs
+    if (engine.owns !== undefined) this.owns = () => engine.owns!()
     this.#engine = engine
     this.#clock = clock
     this.#onCall = onCall

@@ -54,8 +54,9 @@ export interface FahaoNode {
   /** Gives away what it leads. Requests are answered still: where others lead, with who does. */
   leave(): Promise<void>
   /**
-   * To be called in every callback that brought requests, before any of them is carried out. In a cluster, what may
-   * not be issued is stopped when it returns; undefined: there is nothing to look at.
+   * To be called in every callback that brought requests, before any of them is carried out. What must not be
+   * issued, because another node leads it or another process owns the store, is stopped when it returns. Undefined:
+   * there is nothing to look at.
    */
   readonly mayIssue: (() => boolean) | undefined
   /** Makes a transport known to INFO and CLIENT LIST. */

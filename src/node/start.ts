@@ -41,6 +41,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
   const fixedId = proposeWorkerId(config.workerId, thisMachine())
   const failover = new Failover({ clock, random, gap: config.failoverGap, onEvent })
   const listeners: ((call: EngineCall) => void)[] = []
+  let disown = () => {}
   const opened = await (deps.open ?? openEngine)(config.engine, {
     clock,
     callTimeoutMs: config.callTimeoutMs,
@@ -48,6 +49,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
     onEvent,
     onRegressed: (reason) => failover.noticed(reason),
     onAdvanced: () => failover.advanced(),
+    onDisowned: () => disown(),
   })
   const engine = new TimedEngine(opened, clock, (call) => {
     if (hasCode(call.error, 'REGRESSED')) failover.noticed(call.error.message)
@@ -83,6 +85,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       autoCreate: config.autoCreate,
       nodeIndex: nodeIndex === undefined ? undefined : { value: nodeIndex, width: String(nodeIndex).length },
     })
+    disown = () => catalogue.disown()
     await createConfigured(catalogue, config, onEvent)
     const parts = { clock, engine, timeline, worker, catalogue, runId, failover, listeners, membership }
     const node = wire(config, parts)
@@ -157,7 +160,7 @@ function wire(
     membership,
     join: async () => membership?.join(),
     leave: async () => membership?.leave(),
-    mayIssue: membership && (() => membership.cluster.check()),
+    mayIssue: membership ? () => membership.cluster.check() : engine.owns,
     health: () =>
       healthOf({ engine, catalogue, stopping: closing !== undefined, trouble: failover.trouble, membership }),
     get regressions() {

@@ -1,5 +1,6 @@
 /** Two processes on one SQLite file: who may issue what, and what each sees of the other. */
 import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { decode, layouts } from '../../src/ids.ts'
@@ -130,5 +131,42 @@ describe('two processes on one file', () => {
     }
     assert.deepEqual([...load.errorTexts.values()], [])
     judge(t, load, ['sequence', 'timestamp'], { name: 'the owner is killed', rounds, recoveriesMs })
+  })
+
+  it('keep strict order when the lock file is deleted under the owner, running or paused', {
+    timeout: 600_000,
+  }, async (t) => {
+    const rounds = roundsOf(2, 0.1)
+    const { owner, second, atOwner } = await startPair(t)
+    const strict = ['sequence', 'timestamp']
+    for (const kind of strict) await create(atOwner, kind, kind)
+    const asks: Ask[] = strict.flatMap((generator) =>
+      Array<Ask>(4).fill({ generator, command: ['ID.NEXT', generator] }),
+    )
+    const load = new Load()
+    const recoveriesMs: number[] = []
+    let [holder, waiting] = [owner, second]
+    for (let round = 0; round < rounds; round++) {
+      load.start([holder.resp, waiting.resp], asks)
+      await pause(300)
+      const paused = round % 2 === 1
+      if (paused) holder.signal('SIGSTOP')
+      rmSync(`${holder.file}-owner`)
+      const deletedUs = nowUs()
+      const heir = await waiting.connect()
+      await until(
+        () => heir.command('ID.NEXT', 'sequence'),
+        (reply) => typeof reply === 'string',
+        seenWithinMs,
+      )
+      recoveriesMs.push((nowUs() - deletedUs) / 1000)
+      if (paused) holder.signal('SIGCONT')
+      await pause(400)
+      await load.stop()
+      assert.match(holder.output(), /owns the store no longer/)
+      ;[holder, waiting] = [waiting, holder]
+    }
+    for (const word of load.errors.keys()) assert.ok(['NOTOWNER', 'UNAVAILABLE', 'DRY'].includes(word), word)
+    judge(t, load, strict, { name: 'the lock file is deleted', rounds, recoveriesMs })
   })
 })

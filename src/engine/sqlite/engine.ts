@@ -1,10 +1,10 @@
 /** The default engine: one SQLite file, durable, for one node and for what shares its disk. */
 
 import { existsSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
-import { describe, FahaoError } from '../../base/errors.ts'
+import type { Timer } from '../../base/clock.ts'
+import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import { mendNothing } from '../advance.ts'
 import {
@@ -22,8 +22,9 @@ import {
   type Watch,
 } from '../engine.ts'
 import { Calls } from './calls.ts'
+import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
-import { placeOf } from './place.ts'
+import { linksOf, placeOf } from './place.ts'
 import type { Advanced, Reply, Request, WorkerInput } from './protocol.ts'
 import { newsMs, Watches } from './watches.ts'
 
@@ -53,6 +54,7 @@ export async function openSqlite(location: string, options: EngineOptions): Prom
 /** Recovering a long write-ahead log takes a moment. */
 const openTimeoutMs = 30_000
 const advanceTries = 20
+const patrolMs = 1000
 
 /** Speaks to the worker thread, which alone touches the database. */
 export class SqliteEngine implements Engine {
@@ -63,12 +65,16 @@ export class SqliteEngine implements Engine {
   readonly #options: EngineOptions
   readonly #timeline: Timeline
   readonly #worker: Worker
+  readonly #file: string
   readonly #lock: OwnerLock
+  readonly #owner: Owner
   readonly #calls: Calls
   readonly #watches: Watches
   #trouble: string | undefined
   #closing: Promise<void> | undefined
   #lost = false
+  #linked = false
+  #patrol: Timer | undefined
 
   private constructor(
     file: string,
@@ -82,7 +88,16 @@ export class SqliteEngine implements Engine {
     this.#options = options
     this.#timeline = new Timeline(options.clock, { lastWriteUs: opened.lastWriteUs })
     this.#worker = worker
+    this.#file = file
     this.#lock = lock
+    this.#owner = new Owner({
+      lock,
+      clock: options.clock,
+      read: () => this.#calls.call({ op: 'claim' }) as Promise<string | undefined>,
+      sign: (claim, over) => this.#calls.call({ op: 'own', claim, over }),
+      onLost: () => options.onDisowned?.(),
+      onEvent: options.onEvent,
+    })
     this.#watches = new Watches(options.clock, (operation) => this.#calls.call(operation, true))
     this.#calls = new Calls({
       clock: options.clock,
@@ -100,10 +115,10 @@ export class SqliteEngine implements Engine {
     worker.on('exit', () => this.#lose('its thread has ended'))
     worker.unref()
     this.#heed(opened.trouble)
-    if (lock.tryToOwn()) this.#signOwnership()
+    this.#watchPlace()
   }
 
-  /** Waits until the worker has opened the file. Rejects with ENGINE. */
+  /** Waits until the worker has opened the file, and it is known which process owns the store. Rejects with ENGINE. */
   static async start(
     file: string,
     worker: Worker,
@@ -119,16 +134,26 @@ export class SqliteEngine implements Engine {
         refuse(`${file} could not be opened in time; look at its disk`),
       )
     })
-    if (first.type === 'opened') return new SqliteEngine(file, worker, lock, options, first)
+    if (first.type === 'opened') {
+      const engine = new SqliteEngine(file, worker, lock, options, first)
+      await engine.#owner.settle()
+      return engine
+    }
     worker.unref()
     throw new FahaoError('ENGINE', first.type === 'refused' ? first.message : 'the worker is out of step')
   }
 
-  reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
+  async reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
     assert(request.size >= 0n && (request.floor ?? 0n) >= 0n, 'sizes and floors are not negative')
     assert((request.max ?? boundMax) <= boundMax, 'ranges end at 2^63')
     assert(request.incarnation >= 1n, 'incarnations begin at 1')
-    return this.#calls.call({ op: 'reserve', counter, request }) as Promise<Reservation>
+    const { claim } = this.#owner
+    try {
+      return (await this.#calls.call({ op: 'reserve', counter, request, claim })) as Reservation
+    } catch (error) {
+      if (claim !== undefined && hasCode(error, 'STALE')) await this.#owner.confirm(claim)
+      throw error
+    }
   }
 
   release(
@@ -171,6 +196,7 @@ export class SqliteEngine implements Engine {
       const advanced = (await this.#calls.call(advance)) as Advanced | undefined
       if (advanced === undefined) continue
       if (ifRegressed && advanced.raised === 0) return 0
+      await this.#owner.sign().catch(() => {})
       this.#tell('warn', `raised ${advanced.raised} counters by ${gap} and accepted the store as it is`)
       return advanced.raised
     }
@@ -203,20 +229,10 @@ export class SqliteEngine implements Engine {
 
   async ownership(): Promise<Ownership> {
     if (this.#closing) throw new FahaoError('UNAVAILABLE', 'the engine is closed')
-    const owned = this.#lock.isOwner
-    if (this.#lock.tryToOwn()) {
-      if (!owned) {
-        this.#signOwnership()
-        this.#options.onEvent({
-          level: 'info',
-          message: 'this process owns the store now, and serves strict kinds',
-        })
-      }
-      return { state: 'owner' }
-    }
-    const holder = await this.#calls.call({ op: 'holder' }).catch(() => undefined)
-    return { state: 'other', holder: typeof holder === 'string' ? holder : 'another process' }
+    return this.#owner.ask()
   }
+
+  readonly owns = (): boolean => this.#owner.owns()
 
   status(): EngineStatus {
     const reason =
@@ -231,6 +247,7 @@ export class SqliteEngine implements Engine {
 
   async #close(): Promise<void> {
     this.#watches.close()
+    this.#patrol?.cancel()
     await this.#calls.drain('the engine is closed')
     if (!this.#lost) await this.#endWorker()
     this.#trouble = 'closed'
@@ -254,10 +271,19 @@ export class SqliteEngine implements Engine {
     this.#worker.postMessage(request)
   }
 
-  /** So that others can say who it is. If it cannot be written, they say "another process". */
-  #signOwnership(): void {
-    const holder = `process ${process.pid} on ${hostname()}`
-    this.#calls.call({ op: 'own', holder }, true).catch(() => {})
+  /** Notices the loss of the ownership, and a second name of the store, also while nobody asks for anything. */
+  #watchPlace(): void {
+    this.#patrol = this.#options.clock.timer(patrolMs, () => {
+      this.#owner.owns()
+      const linked = linksOf(this.#file) > 1
+      if (linked && !this.#linked)
+        this.#tell(
+          'error',
+          `${this.#file} has been given a second name by a hard link; remove that name: the store is not opened again as long as it is there`,
+        )
+      this.#linked = linked
+      this.#watchPlace()
+    })
   }
 
   #heed(trouble: string | undefined): void {

@@ -3,7 +3,13 @@ import type { Counter, Mended, Reservation, ReserveRequest, StoredRecord } from 
 
 /** One operation of a batch. */
 export type Operation =
-  | { readonly op: 'reserve'; readonly counter: string; readonly request: ReserveRequest }
+  /** `claim`: refused as STALE unless it is the one in the store; undefined: this process does not own it. */
+  | {
+      readonly op: 'reserve'
+      readonly counter: string
+      readonly request: ReserveRequest
+      readonly claim?: string | undefined
+    }
   | {
       readonly op: 'release'
       readonly counter: string
@@ -41,10 +47,10 @@ export type Operation =
   | { readonly op: 'revision' }
   /** What was written after a revision; undefined when no other connection has committed since the last look. */
   | { readonly op: 'changes'; readonly since: bigint }
-  /** Writes down who holds the owner lock. */
-  | { readonly op: 'own'; readonly holder: string }
-  /** Who wrote itself down last. */
-  | { readonly op: 'holder' }
+  /** Writes the claim of the process that owns the store, if `over` is the one that stands there. */
+  | { readonly op: 'own'; readonly claim: string; readonly over: string | undefined }
+  /** The claim that stands there. */
+  | { readonly op: 'claim' }
 
 const writes: ReadonlySet<Operation['op']> = new Set([
   'reserve',

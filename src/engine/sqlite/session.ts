@@ -19,7 +19,12 @@ import { Records } from './records.ts'
 import { prepare } from './schema.ts'
 import type { Position } from './witness.ts'
 
-type State = Position & { readonly revision: bigint; readonly last_write_us: bigint }
+type State = Position & {
+  readonly revision: bigint
+  readonly last_write_us: bigint
+  /** The claim of the process that owns the store. */
+  readonly owner: string | null
+}
 
 const none = 'none'
 const unreadable = 'unreadable: '
@@ -36,12 +41,12 @@ export class Session {
   readonly #select: StatementSync
   readonly #stamp: StatementSync
   readonly #own: StatementSync
-  readonly #holder: StatementSync
   readonly #dataVersion: StatementSync
   #seenDataVersion: unknown
   /** Of the transaction under way. */
   #state: State
   #lineage = ''
+  #owner: string | null = null
   #revision = 0n
   #changed = false
 
@@ -52,13 +57,12 @@ export class Session {
     this.#inode = inodeOf(file)
     this.counters = new Counters(database, held)
     this.#records = new Records(database)
-    this.#select = prepare(database, 'SELECT lineage, commits, revision, last_write_us FROM state')
+    this.#select = prepare(database, 'SELECT lineage, commits, revision, last_write_us, owner FROM state')
     this.#stamp = prepare(
       database,
       'UPDATE state SET lineage = ?, commits = commits + 1, revision = ?, last_write_us = ?',
     )
     this.#own = prepare(database, 'UPDATE state SET owner = ?')
-    this.#holder = prepare(database, 'SELECT owner FROM state')
     this.#dataVersion = prepare(database, 'PRAGMA data_version')
     this.#state = this.#readState()
     this.#log = this.#openLog()
@@ -92,6 +96,7 @@ export class Session {
     if (!writing) return
     this.#state = this.#readState()
     this.#lineage = this.#state.lineage
+    this.#owner = this.#state.owner
     this.#revision = this.#state.revision
   }
 
@@ -162,6 +167,9 @@ export class Session {
   apply(operation: Operation): Outcome {
     switch (operation.op) {
       case 'reserve': {
+        const { claim } = operation
+        if (claim !== undefined && claim !== this.#owner)
+          return { code: 'STALE', message: 'another process has become the owner of the store; retry' }
         const outcome = this.counters.reserve(operation)
         if ('value' in outcome) this.#changed = true
         return outcome
@@ -191,10 +199,12 @@ export class Session {
       case 'changes':
         return { value: this.#changes(operation.since) }
       case 'own':
-        this.#own.run(operation.holder)
+        if ((operation.over ?? null) !== this.#owner) return { value: false }
+        this.#own.run(operation.claim)
+        this.#owner = operation.claim
         return this.#change(true)
-      case 'holder':
-        return { value: (this.#holder.get()!.owner as string | null) ?? undefined }
+      case 'claim':
+        return { value: this.#readState().owner ?? undefined }
     }
   }
 

@@ -1,7 +1,8 @@
 /** A node as far as the catalogue goes, on a memory store that several nodes may share. */
 import { Timeline } from '../../../src/base/timeline.ts'
+import type { AutoCreate } from '../../../src/catalogue/auto-create.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
-import { type AutoCreate, EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
+import { EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
 import type { Leads } from '../../../src/catalogue/leads.ts'
 import type { Engine, Ownership, RecordChange, Watch } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'

@@ -13,7 +13,7 @@ import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { freshFile, mine, openStore } from './stores.ts'
 
 /**
- * An engine on a thread that opens and signs ownership as the real one does, and then meets each request with
+ * An engine on a thread that opens and takes a claim as the real one does, and then meets each request with
  * `meet`, a piece of code.
  */
 async function onThread(file: string, meet: string, callTimeoutMs = 200): Promise<SqliteEngine> {
@@ -23,14 +23,12 @@ async function onThread(file: string, meet: string, callTimeoutMs = 200): Promis
         const outcomes = request.operations.map(({ counter }) => ({ value: counter }))
         parentPort.postMessage({ type: 'done', outcomes, trouble: undefined })
       }
-      if (request.operations?.[0].op === 'own') return answer()
+      if (['claim', 'own'].includes(request.operations?.[0].op)) return answer()
       ${meet}
     })
     parentPort.postMessage({ type: 'opened', lastWriteUs: undefined, trouble: undefined })`
   const worker = new Worker(code, { eval: true })
-  const engine = await SqliteEngine.start(file, worker, OwnerLock.use(file), engineOptions({ callTimeoutMs }))
-  await new Promise((signed) => worker.once('message', signed))
-  return engine
+  return SqliteEngine.start(file, worker, OwnerLock.use(file), engineOptions({ callTimeoutMs }))
 }
 
 describe('a SQLite engine', () => {

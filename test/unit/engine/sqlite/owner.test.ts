@@ -1,0 +1,117 @@
+/** Who owns a store whose lock file is deleted, replaced or moved while its owner runs. */
+import assert from 'node:assert/strict'
+import { chmodSync, renameSync, rmSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
+import { describe, it, type TestContext } from 'node:test'
+import type { EngineEvent } from '../../../../src/engine/engine.ts'
+import { ownerFile } from '../../../../src/engine/sqlite/owner-lock.ts'
+import { freshFile, mine, openStore, sqlite } from './stores.ts'
+
+/** An owner, and how often it was told that it is the owner no longer. */
+async function startOwner(t: TestContext) {
+  const file = freshFile(t)
+  let losses = 0
+  const { engine, events } = await openStore(t, file, { onDisowned: () => losses++ })
+  assert.deepEqual(await engine.ownership(), { state: 'owner' })
+  return { file, lock: ownerFile(file), engine, events, losses: () => losses }
+}
+
+function messages(events: readonly EngineEvent[]): string {
+  return events.map(({ level, message }) => `${level} ${message}`).join('\n')
+}
+
+/** Longer than a look at the lock file counts. */
+async function untilLost(engine: { owns(): boolean }): Promise<void> {
+  while (engine.owns()) await new Promise((again) => setTimeout(again, 10))
+}
+
+describe('a store whose lock file is deleted while its owner runs', () => {
+  it('has no second owner before the first has noticed, and the first says so', async (t) => {
+    const first = await startOwner(t)
+    rmSync(first.lock)
+    const startedMs = performance.now()
+    const second = await openStore(t, first.file)
+    assert.ok(second.engine.owns(), 'the second is the owner')
+    assert.ok(performance.now() - startedMs >= 490, 'after half a second')
+    // The first was not asked for anything meanwhile: whatever it is asked for now, it looks first.
+    assert.equal(first.engine.owns(), false)
+    assert.equal(first.losses(), 1)
+    const ownership = await first.engine.ownership()
+    assert.ok(ownership.state === 'other')
+    assert.match(ownership.holder, new RegExp(`^process ${process.pid} on `))
+    assert.match(messages(first.events), /error this process owns the store no longer: .*removed/)
+    assert.match(messages(second.events), /warn process \d+ on \S+ owned this store by a lock file/)
+    await second.engine.close()
+    assert.deepEqual(await first.engine.ownership(), { state: 'owner' })
+  })
+
+  it('remains its owner’s if no other process has locked a new one, without a wait', async (t) => {
+    const { lock, engine, events, losses } = await startOwner(t)
+    rmSync(lock)
+    await untilLost(engine)
+    const startedMs = performance.now()
+    assert.deepEqual(await engine.ownership(), { state: 'owner' })
+    assert.ok(performance.now() - startedMs < 400)
+    assert.equal(losses(), 1)
+    assert.match(messages(events), /info this process owns the store now/)
+    assert.ok((await engine.reserve('a', { size: 1n, ...mine })).end > 0n)
+  })
+
+  it('is not owned again by a file that was moved away and back', async (t) => {
+    const first = await startOwner(t)
+    renameSync(first.lock, `${first.lock}.aside`)
+    const second = await openStore(t, first.file)
+    renameSync(`${first.lock}.aside`, first.lock)
+    assert.equal(first.engine.owns(), false)
+    await untilLost(second.engine)
+    assert.deepEqual(
+      [first.engine, second.engine].map((engine) => engine.owns()),
+      [false, false],
+    )
+    assert.equal((await first.engine.ownership()).state, 'owner')
+    assert.equal((await second.engine.ownership()).state, 'other')
+  })
+})
+
+describe('an owner', () => {
+  it('whose lock file only has another mode goes on as the owner', async (t) => {
+    const { lock, engine } = await startOwner(t)
+    chmodSync(lock, 0o600)
+    await untilLost(engine)
+    assert.deepEqual(await engine.ownership(), { state: 'owner' })
+  })
+
+  it('that finds another claim in the store reserves nothing as the owner any more', async (t) => {
+    const { file, engine, losses } = await startOwner(t)
+    await engine.reserve('a', { size: 5n, ...mine })
+    sqlite(file, `UPDATE state SET owner = '{"holder":"process 1 on other"}'`)
+    await assert.rejects(engine.reserve('a', { size: 5n, ...mine }), { code: 'STALE' })
+    assert.equal(losses(), 1)
+    assert.equal((await engine.counter('a')).bound, 5n)
+    assert.equal((await engine.reserve('a', { size: 5n, ...mine })).start, 5n, 'as one that shares the store')
+  })
+
+  it('whose claim could not be written writes it with the first reserve that is refused for it', async (t) => {
+    const { file, engine, losses } = await startOwner(t)
+    sqlite(file, `UPDATE state SET owner = NULL`)
+    await assert.rejects(engine.reserve('a', { size: 5n, ...mine }), { code: 'STALE' })
+    assert.equal((await engine.reserve('a', { size: 5n, ...mine })).start, 0n)
+    assert.equal(losses(), 0)
+  })
+
+  it('that ended without a word is followed without a wait, also by way of an older version’s claim', async (t) => {
+    const { file, engine } = await startOwner(t)
+    const { engine: next } = await openStore(t, file)
+    assert.equal((await next.ownership()).state, 'other')
+    await engine.close()
+    let startedMs = performance.now()
+    assert.deepEqual(await next.ownership(), { state: 'owner' })
+    assert.ok(performance.now() - startedMs < 400)
+    await next.close()
+    sqlite(file, `UPDATE state SET owner = 'process 7 on old'`)
+    startedMs = performance.now()
+    const { events } = await openStore(t, file)
+    assert.ok(performance.now() - startedMs >= 490, 'which names no lock file')
+    assert.match(messages(events), /process 7 on old/)
+  })
+})
