@@ -248,7 +248,7 @@ export class Connection implements Taker {
     if (this.#waiting) this.#cork()
     const replies = output.take()
     if (typeof replies === 'string') this.#socket.write(replies, 'latin1')
-    else this.#socket.write(replies)
+    else this.#socket.write(replies, (error) => error ?? output.giveBack(replies))
     if (this.#socket.writableLength > limits.unreadBytesMax) this.#block()
   }
 

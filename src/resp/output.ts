@@ -4,7 +4,8 @@
  *
  * Invariants
  *  1. Bytes 0 … length − 1 are whole replies, except inside one call.
- *  2. What `take` returned is never written to again.
+ *  2. What `take` returned is not written to again before it is given back.
+ *  3. Bytes that `take` returned occupy at most twice their length.
  */
 import { type Run, safeHi, two32 } from '../ids/run.ts'
 
@@ -19,7 +20,10 @@ const startBytes = 65_536
 /** A buffer that grew beyond this for one large reply is given back. */
 const keepBytesMax = 1_048_576
 /** Up to this size a string is cheaper to hand to a socket than a buffer. */
-const textBytesMax = 16_384
+const textBytesMax = 49_152
+/** Buffers of this size are used again: new ones all the time keep the garbage collector busy, and all peers waiting. */
+const slabBytes = 98_304
+const slabsMax = 64
 /** `:`, 20 digits, CR LF, and room for a carry. */
 const lineBytesMax = 24
 /** The same behind `$19` and its line end. */
@@ -30,16 +34,28 @@ export class Output {
   /** How many bytes are waiting. May be set back to drop a reply that failed half way. */
   length = 0
   #buffer = Buffer.allocUnsafeSlow(startBytes)
+  readonly #slabs: Buffer[] = []
 
   /** Everything written so far, as Latin-1 text or as bytes, and starts afresh. */
   take(): string | Buffer {
     const { length } = this
     this.length = 0
     if (length <= textBytesMax) return this.#buffer.toString('latin1', 0, length)
-    const bytes = Buffer.allocUnsafeSlow(length)
+    const bytes = this.#room(length)
     this.#buffer.copy(bytes, 0, 0, length)
     if (this.#buffer.length > keepBytesMax) this.#buffer = Buffer.allocUnsafeSlow(startBytes)
     return bytes
+  }
+
+  /** Takes back what `take` has returned as bytes, once nothing reads them any more. */
+  giveBack(bytes: Buffer): void {
+    if (bytes.buffer.byteLength !== slabBytes || this.#slabs.length === slabsMax) return
+    this.#slabs.push(Buffer.from(bytes.buffer))
+  }
+
+  #room(length: number): Buffer {
+    if (length > slabBytes || length < slabBytes / 2) return Buffer.allocUnsafeSlow(length)
+    return (this.#slabs.pop() ?? Buffer.allocUnsafeSlow(slabBytes)).subarray(0, length)
   }
 
   /** Text that is ASCII. */

@@ -81,3 +81,36 @@ describe('output', () => {
     assert.equal(taken(output), '(9007199254740993\r\n(9223372036854775807\r\n')
   })
 })
+
+describe('large replies', () => {
+  const large = Buffer.alloc(80_000, 'x')
+
+  function taken(output: Output, bytes: Uint8Array): Buffer {
+    output.encoded(bytes)
+    return output.take() as Buffer
+  }
+
+  it('stay as they are until they are given back, and their memory is used again after that', () => {
+    const output = new Output()
+    const first = taken(output, large)
+    const second = taken(output, Buffer.alloc(70_000, 'y'))
+    assert.notEqual(second.buffer, first.buffer)
+    assert.deepEqual(first, large)
+    output.giveBack(first)
+    const third = taken(output, Buffer.alloc(90_000, 'z'))
+    assert.equal(third.buffer, first.buffer)
+    assert.deepEqual(third, Buffer.alloc(90_000, 'z'))
+    assert.deepEqual(second, Buffer.alloc(70_000, 'y'))
+  })
+
+  it('occupy at most twice their length, and what is larger is not kept', () => {
+    const output = new Output()
+    for (const length of [49_153, 60_000, 98_304, 98_305, 500_000]) {
+      const bytes = taken(output, Buffer.alloc(length, 'x'))
+      assert.ok(bytes.buffer.byteLength <= 2 * length, `${bytes.buffer.byteLength} for ${length}`)
+    }
+    const huge = taken(output, Buffer.alloc(500_000, 'x'))
+    output.giveBack(huge)
+    assert.notEqual(taken(output, Buffer.alloc(500_000, 'x')).buffer, huge.buffer)
+  })
+})
