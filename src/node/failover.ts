@@ -8,6 +8,8 @@
  *  3. The worker id is looked at anew before anything else, and everything else afterwards, whoever raised the bounds.
  *  4. After `close` nothing begins.
  *  5. Nobody goes on by what was read before an advance, also where only others have noticed that it was needed.
+ *  6. Bounds are raised here twice in ten minutes at most. A third loss is no failover, but servers that take turns behind
+ *     one URL: to raise on would never end, so it is left to the operator until an advance by hand.
  */
 import { type Clock, type Random, sleep } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
@@ -37,6 +39,9 @@ export type FailoverOptions = {
 const pauseMinMs = 250
 const pauseMaxMs = 5000
 const quietUs = 60_000_000
+/** Bounds are raised so often within this time. A dump that is restored table by table is noticed twice. */
+const raisesMax = 2
+const raisesWithinUs = 600_000_000
 
 /** See the invariants at the top of the file. */
 export class Failover {
@@ -47,6 +52,12 @@ export class Failover {
   #pauseMs = pauseMinMs
   /** Why nothing is reserved, from the moment of notice until recovery. */
   #trouble: string | undefined
+  /** Why the engine is said to have forgotten, while it is. */
+  #reason = ''
+  /** When bounds were last raised, by this node or by another one when this one was about to. */
+  #raises: number[] = []
+  /** It is left to the operator to raise bounds, until this trouble is over. */
+  #byHand = false
   /** Bounds were raised, and since then not everything has been looked at anew. */
   #stale = false
   #recoveredUs = Number.NEGATIVE_INFINITY
@@ -71,6 +82,7 @@ export class Failover {
       gap > 0n
         ? `until then ids in hand go on, and failover-gap raises every bound by ${gap}`
         : 'until then ids in hand go on; run `fahao advance --by N` on any one node, with more ids than any generator can have issued in what is lost'
+    this.#reason = reason
     this.#trouble = `the engine has forgotten writes: ${reason}; ${next}`
     this.count++
     // A gap that is too small is raised again and again; that must not become a tight loop.
@@ -129,6 +141,7 @@ export class Failover {
     }
     const noticed = this.#trouble !== undefined
     this.#trouble = undefined
+    this.#byHand = false
     this.#recoveredUs = this.#options.clock.monoUs()
     if (this.#closed) return
     const next = noticed ? 'this node reserves again' : 'this node has read its records anew'
@@ -140,11 +153,31 @@ export class Failover {
     const { gap } = this.#options
     // Many nodes notice in the same moment; most of them come too late to raise anything, which is well.
     if (gap > 0n) await this.#pause()
-    if (!(await isRegressed())) return true
-    if (gap === 0n || this.#closed) return false
+    if (!(await isRegressed())) {
+      this.#noteRaise()
+      return true
+    }
+    if (gap === 0n || this.#closed || !this.#mayRaise()) return false
+    this.#noteRaise()
     const counters = await advance(gap)
-    this.#tell('warn', `raised ${counters} counters by failover-gap ${gap}`)
+    // None: another node was faster.
+    if (counters > 0) this.#tell('warn', `raised ${counters} counters by failover-gap ${gap}`)
     return !(await isRegressed())
+  }
+
+  #noteRaise(): void {
+    this.#raises = [...this.#raises, this.#options.clock.monoUs()].slice(-raisesMax)
+  }
+
+  /** Whether bounds have not been raised too often of late. */
+  #mayRaise(): boolean {
+    if (this.#byHand) return false
+    const [first = Number.NEGATIVE_INFINITY] = this.#raises.length < raisesMax ? [] : this.#raises
+    if (this.#options.clock.monoUs() - first > raisesWithinUs) return true
+    this.#byHand = true
+    this.#trouble = `the engine has forgotten writes: ${this.#reason}; failover-gap has raised every bound ${raisesMax} times within ten minutes and stops: this is no failover; look whether several servers take turns behind the engine's URL, leave one of them, and run \`fahao advance --by N\` on any one node`
+    this.#tell('error', this.#trouble)
+    return false
   }
 
   async #pause(): Promise<void> {

@@ -116,7 +116,7 @@ describe('a failover with a gap', () => {
 
   it('goes on, slower from time to time, while the gap was too small or the engine is away', async () => {
     let away = 3
-    const { failover, steps, did, said, clock } = recovery(500n, 4, {
+    const { failover, steps, did, said, clock } = recovery(500n, 2, {
       confirmWorker: async () => {
         if (away-- > 0) throw new FahaoError('UNAVAILABLE', 'nobody there')
       },
@@ -126,8 +126,50 @@ describe('a failover with a gap', () => {
     await clock.pass(3000)
     assert.ok(did.length < 4)
     await clock.pass(60_000)
-    assert.deepEqual(did, [...Array(4).fill('advance 500'), 'reload'])
+    assert.deepEqual(did, [...Array(2).fill('advance 500'), 'reload'])
     assert.equal(said.filter((line) => line.includes('nobody there')).length, 1)
+  })
+
+  it('stops at the third loss within ten minutes, until bounds are raised by hand', async () => {
+    const { failover, steps, did, said, clock, state } = recovery(500n)
+    failover.begin(steps)
+    const lose = async () => {
+      state.raised = 0
+      failover.noticed('this is server b')
+      await clock.pass(20_000)
+    }
+    for (let times = 0; times < 3; times++) await lose()
+    await clock.pass(20 * 60_000)
+    assert.equal(did.filter((step) => step === 'advance 500').length, 2)
+    assert.match(
+      failover.trouble!,
+      /this is server b; .* stops: .* several servers .* `fahao advance --by N`/,
+    )
+    assert.equal(said.filter((line) => line.includes('take turns')).length, 1)
+    state.raised = 1
+    await clock.pass(10_000)
+    assert.equal(failover.trouble, undefined)
+    // Long after that, it is a failover again.
+    await clock.pass(10 * 60_000)
+    await lose()
+    assert.equal(did.filter((step) => step === 'advance 500').length, 3)
+    assert.equal(failover.trouble, undefined)
+  })
+
+  it('counts what other nodes have raised for the same reason', async () => {
+    const { failover, steps, did, clock, state } = recovery(500n)
+    failover.begin(steps)
+    for (let times = 0; times < 2; times++) {
+      state.raised = 0
+      failover.noticed('this is server b')
+      state.raised = 1
+      await clock.pass(20_000)
+    }
+    state.raised = 0
+    failover.noticed('this is server b')
+    await clock.pass(20_000)
+    assert.ok(!did.includes('advance 500'))
+    assert.match(failover.trouble!, /stops/)
   })
 
   it('that is noticed anew after a recovery begins anew', async () => {
