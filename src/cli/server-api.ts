@@ -11,6 +11,8 @@ export type ServerOptions = { readonly url: string; readonly json?: true }
 export type Ask = {
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly body?: unknown
+  /** How long the answer may take, where that is longer than usual. */
+  readonly timeoutMs?: number
 }
 
 /** Longer than any sensible issueTimeout; a server that is alive answers within that. */
@@ -38,7 +40,7 @@ export async function ask<Answer>(
   { url }: ServerOptions,
   method: string,
   path: string,
-  { query = {}, body }: Ask = {},
+  { query = {}, body, timeoutMs = deadlineMs }: Ask = {},
 ): Promise<Answer> {
   const target = targetOf(url, path, query)
   let response: Response
@@ -46,7 +48,7 @@ export async function ask<Answer>(
   try {
     response = await fetch(target, {
       method,
-      signal: AbortSignal.timeout(deadlineMs),
+      signal: AbortSignal.timeout(timeoutMs),
       ...(body === undefined
         ? {}
         : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),

@@ -498,6 +498,21 @@ for (const kind of kinds) {
       })
     })
 
+    test('gives an advance longer than any other call', async (t) => {
+      const url = await server.newDatabase()
+      const proxy = await startTcpProxy(t, server.port)
+      const through = url.replace(`:${server.port}/`, `:${proxy.port}/`)
+      const { engine } = await openAt(t, through, { callTimeoutMs: 500 })
+      await reserve(engine)
+      // Now one connection is free, whatever the other one is doing.
+      await engine.counter('a')
+      proxy.stallReplies()
+      const advancing = engine.advance(5n)
+      await assert.rejects(reserve(engine), { code: /UNKNOWN|UNAVAILABLE/ })
+      proxy.resume()
+      assert.equal(await advancing, 1)
+    })
+
     if (server.kind === 'mysql')
       test('advances many counters and large records where the server takes small packets only', async (t) => {
         const [{ size }] = (await server.admin('SELECT @@max_allowed_packet AS size')) as [{ size: number }]

@@ -2,6 +2,9 @@ import type { Command } from 'commander'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { print, printJson } from '../terminal.ts'
 
+/** Longer than the server gives an advance, at its default call-timeout: a store may hold 100,000 generators. */
+const timeoutMs = 270_000
+
 /** `fahao advance` */
 export function addAdvance(program: Command): void {
   const command = program
@@ -21,7 +24,8 @@ Example:
     )
     .action(async (options: ServerOptions & { by: string; force?: true }) => {
       const body = { by: options.by, ...(options.force && { force: true }) }
-      const answer = await ask<{ counters: number }>(options, 'POST', '/v1/engine/advance', { body })
+      const asked = { body, timeoutMs }
+      const answer = await ask<{ counters: number }>(options, 'POST', '/v1/engine/advance', asked)
       if (options.json) printJson(answer)
       else print(`raised ${answer.counters} counters by ${options.by}`)
     })

@@ -7,11 +7,12 @@
  *     that was not sent by then never is.
  *  3. Outcomes are observed in the order of the operations, before any call resolves, and also those whose
  *     call has given up.
- *  4. An advance is a batch of its own.
+ *  4. An advance is a batch of its own, and has a deadline of its own. The others keep theirs while it is under way.
  */
 import { assert } from '../../base/assert.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
+import { advanceTimeoutMs } from '../advance.ts'
 import { type FailureCode, isWrite, type Operation, type Outcome, type Value } from './protocol.ts'
 
 type Call = {
@@ -43,7 +44,7 @@ export class Calls {
   #queue: Call[] = []
   #sent: Call[] | undefined
   #flushing = false
-  #timer: Timer | undefined
+  #timer: { readonly timer: Timer; readonly atUs: number } | undefined
   #waiting = 0
   #ended: string | undefined
   #stuck = false
@@ -62,7 +63,7 @@ export class Calls {
   call(operation: Operation, background = false): Promise<Value> {
     if (this.#ended !== undefined) return Promise.reject(new FahaoError('UNAVAILABLE', this.#ended))
     return new Promise((resolve, reject) => {
-      const deadlineUs = this.#options.clock.monoUs() + this.#options.timeoutMs * 1000
+      const deadlineUs = this.#options.clock.monoUs() + this.#timeoutMs(operation) * 1000
       this.#queue.push({ operation, deadlineUs, resolve, reject, background, open: true })
       if (!background && this.#waiting++ === 0) this.#options.onWaiting(true)
       this.#arm()
@@ -98,7 +99,7 @@ export class Calls {
     for (const call of this.#queue) this.#give(call, 'UNAVAILABLE', reason)
     this.#sent = undefined
     this.#queue = []
-    this.#timer?.cancel()
+    this.#timer?.timer.cancel()
   }
 
   /** Takes no more calls; resolves when none waits any more. */
@@ -138,27 +139,36 @@ export class Calls {
     return true
   }
 
-  /** One timer for all: deadlines come in the order of the calls. */
+  #timeoutMs({ op }: Operation): number {
+    const { timeoutMs } = this.#options
+    return op === 'advance' ? advanceTimeoutMs(timeoutMs) : timeoutMs
+  }
+
+  /** One timer for all: deadlines come in the order of the calls, but for those of advances. */
   #arm(): void {
-    if (this.#timer !== undefined) return
-    const first = this.#sent?.find(({ open }) => open) ?? this.#queue[0]
-    if (first === undefined) return
+    const isOrdinary = ({ operation }: Call) => operation.op !== 'advance'
+    const firsts = [this.#sent?.find(({ open }) => open), this.#queue[0], this.#queue.find(isOrdinary)]
+    const atUs = Math.min(...firsts.flatMap((call) => (call === undefined ? [] : [call.deadlineUs])))
+    if (atUs === Number.POSITIVE_INFINITY || (this.#timer !== undefined && this.#timer.atUs <= atUs)) return
+    this.#timer?.timer.cancel()
     const { clock } = this.#options
-    const delayMs = Math.max(1, Math.ceil((first.deadlineUs - clock.monoUs()) / 1000))
-    this.#timer = clock.timer(delayMs, () => {
+    const delayMs = Math.max(1, Math.ceil((atUs - clock.monoUs()) / 1000))
+    const timer = clock.timer(delayMs, () => {
       this.#timer = undefined
       this.#expire(clock.monoUs())
       this.#arm()
     })
+    this.#timer = { timer, atUs }
   }
 
   #expire(nowUs: number): void {
-    const message = `the store did not answer within ${this.#options.timeoutMs} ms; look at its disk`
+    const message = 'the store did not answer in time; look at its disk'
     const isLate = ({ deadlineUs }: Call) => deadlineUs <= nowUs
     const late = this.#sent?.filter((call) => call.open && isLate(call)) ?? []
     if (late.length > 0) this.#stuck = true
     for (const call of late) this.#give(call, 'UNKNOWN', message)
-    while (this.#queue[0] !== undefined && isLate(this.#queue[0]))
-      this.#give(this.#queue.shift()!, 'UNAVAILABLE', message)
+    const waited = this.#queue.filter(isLate)
+    if (waited.length > 0) this.#queue = this.#queue.filter((call) => !isLate(call))
+    for (const call of waited) this.#give(call, 'UNAVAILABLE', message)
   }
 }
