@@ -13,6 +13,7 @@ import { setCommands } from './set.ts'
 import { standaloneCommands } from './standalone.ts'
 import { stringCommands } from './strings.ts'
 import { CommandTable } from './table.ts'
+import { invalidating } from './tracking.ts'
 import { helpLines } from './usage.ts'
 
 /** A server's commands. Make one table for each server: SCAN's cursors are remembered in it. */
@@ -31,7 +32,7 @@ export function createCommands(): CommandTable {
       ...serverCommands,
       clusterCommand,
       ...standaloneCommands,
-    ],
+    ].map(invalidating),
     refusals,
   )
   return table

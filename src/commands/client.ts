@@ -5,6 +5,7 @@ import { type ClientFilter, clientLine, matches } from './client-list.ts'
 import { type Command, ok, type Reply, VerbatimText } from './command.ts'
 import { checkedName } from './connection.ts'
 import type { CommandContext, Session } from './context.ts'
+import { trackingSubcommands } from './tracking.ts'
 import { container } from './usage.ts'
 
 const common = {
@@ -139,6 +140,7 @@ export const clientCommand: Command = container({
       arguments: [onOrOff],
       handler: acceptSwitch,
     },
+    ...trackingSubcommands,
   ],
 })
 

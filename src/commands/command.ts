@@ -24,6 +24,7 @@ export type Reply =
   | Issued
   | IssuedTexts
   | PassedOn
+  | Invalidating
   | readonly Reply[]
 
 /** `+OK` and its like. */
@@ -90,6 +91,16 @@ export class PassedOn {
   readonly encoded: Uint8Array
   constructor(encoded: Uint8Array) {
     this.encoded = encoded
+  }
+}
+
+/** A reply, and behind it a push that has the client drop these names from its cache. */
+export class Invalidating {
+  readonly reply: Reply
+  readonly names: readonly Uint8Array[]
+  constructor(reply: Reply, names: readonly Uint8Array[]) {
+    this.reply = reply
+    this.names = names
   }
 }
 

@@ -57,6 +57,7 @@ export const connectionCommands: readonly Command[] = [
     notes: 'The library name and version stay, as in Redis.',
     handler({ session }) {
       session.protocol = 2
+      session.tracking = undefined
       session.name = ''
       session.user = defaultUser
       return wasReset
@@ -100,7 +101,7 @@ export const connectionCommands: readonly Command[] = [
     summary: 'Chooses the protocol, and may authenticate and name the connection in the same breath.',
     reply: 'A map: server, version, proto, id, mode, role, modules.',
     notes:
-      '`server` is `fahao`; `version` is the version of Redis whose protocol is spoken, for libraries that choose features by it.',
+      '`server` and `version` are the name and version of the server whose protocol is spoken, for libraries that choose features by them; `fahao_version` is that of Fahao.',
     arguments: [
       {
         name: 'arguments',
@@ -181,7 +182,7 @@ function hello({ session, server }: CommandContext, args: Arguments): Reply {
   if (name !== undefined) session.name = name
   session.protocol = protocol
   return new MapReply([
-    ['server', 'fahao'],
+    ['server', 'redis'],
     ['version', redisVersion],
     ['fahao_version', server.version],
     ['proto', protocol],

@@ -2,6 +2,7 @@
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Cluster } from '../cluster/cluster.ts'
+import type { Tracking } from './tracking.ts'
 
 /** One connection, as commands see and change it. The transport makes it and keeps it true. */
 export interface Session {
@@ -28,6 +29,8 @@ export interface Session {
    * other form for them, so that such an id is refused (UNSAFE) before it is drawn.
    */
   readonly exact: boolean
+  /** While the client keeps a cache: what CLIENT TRACKING was told. */
+  tracking: Tracking | undefined
   /** Whose permissions apply. */
   user: string
   /** Bytes waiting to be read by the peer, for CLIENT LIST. */

@@ -61,7 +61,6 @@ const bySentence: readonly (readonly [sentence: string, names: string])[] = [
   ],
   ['counters are never reset; take differences, as /metrics is made for', 'config|resetstat'],
   ['replies are never turned off; send the commands in a pipeline', 'client|reply'],
-  ['generators are never cached by clients: every id is new', 'client|tracking client|caching'],
 ]
 
 /** What to say instead of `unknown command`, by name in lower case; `config|set` for a subcommand. */

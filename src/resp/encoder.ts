@@ -2,6 +2,7 @@
 import { unreachable } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
 import {
+  Invalidating,
   Issued,
   IssuedTexts,
   MapReply,
@@ -32,6 +33,7 @@ export function encode(output: Output, reply: Reply, encoding: Encoding): void {
   if (reply instanceof Issued) return encodeIssued(output, reply.id, encoding.wideIds)
   if (reply instanceof IssuedTexts) return encodeTexts(output, reply)
   if (reply instanceof PassedOn) return output.encoded(reply.encoded)
+  if (reply instanceof Invalidating) return encodeInvalidating(output, reply, encoding)
   if (reply instanceof SimpleString) return output.oneLine('+', reply.text)
   if (reply instanceof Uint8Array) return output.bytes('$', reply)
   if (isArray(reply)) return encodeItems(output, '*', reply, encoding)
@@ -75,6 +77,12 @@ function encodeIssued(output: Output, id: bigint, wideIds: WideIds): void {
 function encodeTexts(output: Output, reply: IssuedTexts): void {
   const texts = new TextsUnderWay(output, reply)
   while (!texts.done) texts.writePart(output)
+}
+
+/** See "Client-side caching" in Redis's documentation of RESP3. */
+function encodeInvalidating(output: Output, { reply, names }: Invalidating, encoding: Encoding): void {
+  encode(output, reply, encoding)
+  if (encoding.protocol === 3) encodeItems(output, '>', ['invalidate', names], encoding)
 }
 
 function encodeItems(output: Output, introducer: string, items: readonly Reply[], encoding: Encoding): void {

@@ -14,6 +14,7 @@ import { type Command, PassedOn, type Reply } from '../commands/command.ts'
 import type { ClusterView, CommandContext, Session } from '../commands/context.ts'
 import { refusals } from '../commands/refused.ts'
 import { CommandTable } from '../commands/table.ts'
+import { invalidated, isTracked } from '../commands/tracking.ts'
 import { ForwardLink, requestOf } from './forward-link.ts'
 import { forwardMark as mark, type WideIds } from './rounding.ts'
 import { RespSession } from './session.ts'
@@ -51,13 +52,16 @@ function hopping(command: Command, cluster: ClusterView, forwarder: RespForwarde
     details: MovedDetails,
     context: CommandContext,
     args: Arguments,
-  ): Promise<Reply> =>
-    sendToLeader<Reply>(cluster, details, {
+  ): Promise<Reply> => {
+    const reply = sendToLeader<Reply>(cluster, details, {
       onlyDraws: command.permission === 'issue',
       send: (leader) => to.ask(leader, context.session, command, args),
       isNotLed,
       answerHere: () => handler!(context, args),
     })
+    if (!isTracked(command, context)) return reply
+    return reply.then((answer) => (answer instanceof PassedOn ? invalidated(command, args, answer) : answer))
+  }
   return {
     ...command,
     // The decoder never overwrites bytes that it has handed out, so that they are still there after an await.

@@ -1,5 +1,6 @@
 /** A connection, as commands see and change it. */
 import type { Session } from '../commands/context.ts'
+import type { Tracking } from '../commands/tracking.ts'
 import { type RoundingGuard, type WideIds, wideIdsFor } from './rounding.ts'
 
 /** What a session needs of its connection. */
@@ -32,6 +33,7 @@ export class RespSession implements Session {
   lastCommand = ''
   name = ''
   libraryVersion = ''
+  tracking: Tracking | undefined
   user: string
   #libraryName = ''
   #protocol: 2 | 3 = 2

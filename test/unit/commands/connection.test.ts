@@ -12,8 +12,8 @@ test('PING answers PONG, or the message as it came, bytes and all', async () => 
 test('HELLO switches the protocol and describes a single master', async () => {
   const desk = new Desk()
   assert.deepEqual(await desk.ask('HELLO', '3'), {
-    server: 'fahao',
-    version: '7.2.0',
+    server: 'redis',
+    version: '7.4.0',
     fahao_version: '0.1.0',
     proto: 3,
     id: 1,

@@ -43,6 +43,7 @@ export class Desk {
       name: '',
       libraryName: '',
       libraryVersion: '',
+      tracking: undefined,
       protocol: 2,
       exact: true,
       user: 'default',

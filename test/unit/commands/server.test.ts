@@ -8,7 +8,7 @@ test('INFO has what libraries look for', async () => {
   desk.catalogue.make('a', { kind: 'sequence' })
   const text = String(await desk.ask('INFO'))
   for (const line of [
-    'redis_version:7.2.0',
+    'redis_version:7.4.0',
     'fahao_version:0.1.0',
     'tcp_port:7379',
     'uptime_in_seconds:90000',

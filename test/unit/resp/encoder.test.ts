@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
+  Invalidating,
   Issued,
   MapReply,
   ok,
@@ -45,6 +46,12 @@ const cases: readonly (readonly [name: string, reply: Reply, two: string, three:
   ],
   ['a map', new MapReply([['k', 1]]), '*2\r\n$1\r\nk\r\n:1\r\n', '%1\r\n$1\r\nk\r\n:1\r\n'],
   ['a set', new SetReply(['a']), '*1\r\n$1\r\na\r\n', '~1\r\n$1\r\na\r\n'],
+  [
+    'a reply with an invalidation behind it',
+    new Invalidating('7', [Buffer.from('a')]),
+    '$1\r\n7\r\n',
+    '$1\r\n7\r\n>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n',
+  ],
   ['text for people', new VerbatimText('é\n'), '$3\r\né\n\r\n', '=7\r\ntxt:é\n\r\n'],
 ]
 

@@ -1,0 +1,175 @@
+/**
+ * CLIENT TRACKING, for libraries with a cache of their own. An id must never come from a cache, so every key that such
+ * a connection reads is invalidated at once, behind the reply.
+ *
+ * Invariants
+ *  1. While a connection tracks, each reply to a read is followed by an `invalidate` push for the keys that it names.
+ *  2. A connection tracks in RESP3 only, on its own behalf: nothing could be pushed elsewhere.
+ */
+import { FahaoError } from '../base/errors.ts'
+import { type Arguments, syntaxError } from './arguments.ts'
+import { type Command, Invalidating, MapReply, ok, type Reply, SetReply } from './command.ts'
+import type { CommandContext } from './context.ts'
+
+/** What CLIENT TRACKING ON was told. */
+export type Tracking = {
+  /** As CLIENT TRACKINGINFO shows them: `optin`, `bcast` and so on. */
+  readonly modes: readonly string[]
+  readonly prefixes: readonly string[]
+}
+
+const common = {
+  keys: [0, 0, 0],
+  flags: ['noscript', 'loading', 'stale'],
+  permission: 'connection',
+  group: 'connection',
+} as const
+const modes = ['BCAST', 'OPTIN', 'OPTOUT', 'NOLOOP'] as const
+
+/** CLIENT TRACKING, CACHING, TRACKINGINFO, GETREDIR. */
+export const trackingSubcommands: readonly Command[] = [
+  {
+    ...common,
+    name: 'tracking',
+    arity: -3,
+    summary: 'Accepted, so that libraries with a cache work; what they read is invalidated at once.',
+    reply: '`OK`.',
+    notes:
+      'An id must never come from a cache: each reply to a read of such a connection is followed by a push that invalidates the names in it. Needs RESP3; `REDIRECT` is refused.',
+    arguments: [
+      {
+        name: 'status',
+        type: 'oneof',
+        arguments: [
+          { name: 'on', type: 'pure-token', token: 'ON' },
+          { name: 'off', type: 'pure-token', token: 'OFF' },
+        ],
+      },
+      { name: 'prefix', type: 'string', token: 'PREFIX', optional: true, multiple: true },
+      ...modes.map(
+        (token) => ({ name: token.toLowerCase(), type: 'pure-token', token, optional: true }) as const,
+      ),
+    ],
+    handler: track,
+  },
+  {
+    ...common,
+    name: 'caching',
+    arity: 3,
+    summary:
+      'Accepted on a connection that tracks with OPTIN or OPTOUT; nothing is kept in caches in any case.',
+    reply: '`OK`.',
+    arguments: [
+      {
+        name: 'mode',
+        type: 'oneof',
+        arguments: [
+          { name: 'yes', type: 'pure-token', token: 'YES' },
+          { name: 'no', type: 'pure-token', token: 'NO' },
+        ],
+      },
+    ],
+    handler({ session }, args) {
+      const token = args.token(0)
+      if (token !== 'YES' && token !== 'NO') throw syntaxError()
+      const mode = token === 'YES' ? 'optin' : 'optout'
+      if (session.tracking?.modes.includes(mode)) return ok
+      throw new FahaoError(
+        'ERR',
+        `CLIENT CACHING ${token} needs CLIENT TRACKING ON ${mode.toUpperCase()} first`,
+      )
+    },
+  },
+  {
+    ...common,
+    name: 'trackinginfo',
+    arity: 2,
+    summary: 'Tells what CLIENT TRACKING was told on this connection.',
+    reply: 'A map: flags, redirect, prefixes.',
+    handler: ({ session: { tracking } }) =>
+      new MapReply([
+        ['flags', new SetReply(tracking === undefined ? ['off'] : ['on', ...tracking.modes])],
+        ['redirect', tracking === undefined ? -1 : 0],
+        ['prefixes', tracking?.prefixes ?? []],
+      ]),
+  },
+  {
+    ...common,
+    name: 'getredir',
+    arity: 2,
+    summary: 'Tells to which connection invalidations go: to none but this one.',
+    reply: '0 while this connection tracks, else -1.',
+    handler: ({ session }) => (session.tracking === undefined ? -1 : 0),
+  },
+]
+
+/** The command, with an invalidation behind its replies where it reads keys and the connection tracks. */
+export function invalidating(command: Command): Command {
+  const { handler, keys, permission } = command
+  if (handler === undefined || keys[0] === 0 || permission !== 'read') return command
+  return {
+    ...command,
+    handler(context, args) {
+      const reply = handler(context, args)
+      return isTracked(command, context) ? invalidated(command, args, reply) : reply
+    },
+  }
+}
+
+/** Whether replies to this command are read by a cache. */
+export function isTracked({ permission }: Command, { session }: CommandContext): boolean {
+  return session.tracking !== undefined && session.protocol === 3 && permission === 'read'
+}
+
+/** The reply, with an invalidation of the names in the request behind it. */
+export function invalidated(
+  { keys }: Command,
+  args: Arguments,
+  reply: Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  const names = namesIn(args, keys)
+  if (!(reply instanceof Promise)) return new Invalidating(reply, names)
+  return reply.then((answer) => new Invalidating(answer, names))
+}
+
+/** Copies: the reply may come later than the request's bytes stay. */
+function namesIn(args: Arguments, [first, last, step]: Command['keys']): Uint8Array[] {
+  const names: Uint8Array[] = []
+  const end = last < 0 ? args.length + last : last - 1
+  for (let index = first - 1; index <= end; index += step) names.push(Uint8Array.from(args.bytes(index)))
+  return names
+}
+
+function track({ session }: CommandContext, args: Arguments): Reply {
+  const status = args.token(0)
+  if (status !== 'ON' && status !== 'OFF') throw syntaxError()
+  const tracking = optionsOf(args)
+  if (status === 'ON' && session.protocol === 2) {
+    throw new FahaoError('ERR', 'CLIENT TRACKING needs RESP3: send HELLO 3 first')
+  }
+  session.tracking = status === 'ON' ? tracking : undefined
+  return ok
+}
+
+function optionsOf(args: Arguments): Tracking {
+  const given = new Set<string>()
+  const prefixes: string[] = []
+  for (let index = 1; index < args.length; index++) {
+    const token = args.token(index)
+    if (token === 'PREFIX' && index + 1 < args.length) prefixes.push(args.text(++index))
+    else if (token === 'REDIRECT') {
+      throw new FahaoError(
+        'ERR',
+        'CLIENT TRACKING takes no REDIRECT here: invalidations go to the connection that reads',
+      )
+    } else if (modes.some((mode) => mode === token)) given.add(token.toLowerCase())
+    else throw syntaxError()
+  }
+  if (prefixes.length > 0 && !given.has('bcast')) {
+    throw new FahaoError('ERR', 'PREFIX option requires BCAST mode to be enabled')
+  }
+  if (given.has('optin') && given.has('optout')) {
+    throw new FahaoError('ERR', "You can't specify both OPTIN mode and OPTOUT mode")
+  }
+  return { modes: [...given], prefixes }
+}
