@@ -55,7 +55,7 @@ export type GeneratorInfo = {
   readonly name: string
   readonly definition: Definition
   readonly incarnation: bigint
-  /** Nothing at or above it has been issued: a raw value for counters, Unix µs for snowflakes (this node's). */
+  /** An id: nothing at or above it has been issued; of a snowflake, on this node. */
   readonly bound: bigint | undefined
   readonly mode: Mode
   /** Of a strict generator of a cluster: the address of its leader. Undefined while nobody leads it, and elsewhere. */

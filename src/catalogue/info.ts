@@ -3,7 +3,8 @@ import { hasCode } from '../base/errors.ts'
 import type { MovedDetails } from '../base/moved.ts'
 import type { Lead } from '../cluster/leadership.ts'
 import { slotOf } from '../cluster/slots.ts'
-import { timeEndUs } from '../ids/layout.ts'
+import { decode, encode } from '../ids/encoding.ts'
+import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../issuing/progression.ts'
 import type { Generator, GeneratorInfo, Mode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
@@ -26,7 +27,7 @@ export async function describeGenerator(
   const { definition } = stored
   const snowflake = definition.kind === 'snowflake'
   const counter = snowflake ? undefined : await unlessAway(deps.engine.counter(counterOf(name, stored)), open)
-  const bound = snowflake ? boundOfWorker(deps) : counter?.bound
+  const bound = snowflake ? boundOfWorker(deps, definition) : counter && boundOf(counter.bound, stored)
   const mode = open?.mode ?? (await modeOf(deps, definition.kind))
   const lead = mode === 'leader' ? deps.leads?.cluster.lead(slotOf(name)) : undefined
   // What its leader has in hand is below the bound and not issued: from here nobody can tell how far it is.
@@ -49,6 +50,7 @@ export async function describeGenerator(
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
     notes: [
       ...notes(definition, endUs, nowUs, deps),
+      ...reservedUntil(definition, bound),
       ...leaderless(lead),
       ...(snowflake || bound !== undefined ? [] : ['the engine is away: its bound cannot be told now']),
     ],
@@ -103,8 +105,33 @@ export async function unlessAway<Answer>(
   }
 }
 
-function boundOfWorker({ worker }: IssuerDeps): bigint | undefined {
-  return worker.id < 0 ? undefined : BigInt(worker.boundUs)
+/** A bound as ids: the least that can still be issued, whatever the counter counts. */
+function boundOf(
+  bound: bigint,
+  { floor, definition }: Pick<StoredGenerator, 'floor' | 'definition'>,
+): bigint {
+  if (definition.layout === undefined) return bound > floor ? bound : floor
+  const layout = layoutOf(definition)
+  const time = bound >> BigInt(layout.sequenceBits)
+  return leastOf(layout, time > floor ? time : floor, definition.node!)
+}
+
+function boundOfWorker({ worker }: IssuerDeps, definition: Definition): bigint | undefined {
+  if (worker.id < 0) return undefined
+  const layout = layoutOf(definition)
+  const time = Math.max(0, Math.floor((worker.boundUs - layout.epochUs) / layout.unitUs))
+  return worker.id < 2 ** layout.nodeBits ? leastOf(layout, BigInt(time), worker.id) : undefined
+}
+
+/** The least id of a unit of time; of the last one where the time field ends before. */
+function leastOf(layout: Layout, time: bigint, node: number): bigint {
+  const last = ones(layout.timeBits)
+  return encode(layout, { time: time < last ? time : last, node })
+}
+
+function reservedUntil(definition: Definition, bound: bigint | undefined): string[] {
+  if (definition.layout === undefined || bound === undefined) return []
+  return [`time is reserved until ${decode(layoutOf(definition), bound).date}`]
 }
 
 function leaderAddress({ leads }: IssuerDeps, lead: Lead | undefined): string | undefined {

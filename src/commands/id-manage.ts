@@ -95,7 +95,7 @@ export const managingCommands: readonly Command[] = [
     reply:
       'A map: name, each option, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes; and while it is in use on this node: issued, ratePerSecond, peakPerSecond, inHand, inHandSeconds, reserved, released, refills, refillFailures, refillSeconds, waits, waiting, drySeconds.',
     notes:
-      'Integers that may pass 2^53 and fractions are strings. What is not known is nil. In a cluster the node that is asked answers, also with `--forward`: of a strict generator that another node leads it tells `leader`, the address to ask, and neither lastIssued nor how it is used.',
+      '`bound` is an id, as `lastIssued` is: nothing at or above it has been issued (of a `snowflake`: on this node). Integers that may pass 2^53 and fractions are strings. What is not known is nil. In a cluster the node that is asked answers, also with `--forward`: of a strict generator that another node leads it tells `leader`, the address to ask, and neither lastIssued nor how it is used.',
     arguments: [name],
     handler: async ({ catalogue }, args) => infoReply(await catalogue.info(args.text(0))),
   },

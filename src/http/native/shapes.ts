@@ -93,7 +93,7 @@ export const generatorShape = z
     }),
     bound: id
       .nullable()
-      .meta({ description: 'nothing at or above it has been issued; Unix µs for snowflakes' }),
+      .meta({ description: 'an id: nothing at or above it has been issued; of a snowflake, on this node' }),
     lastIssued: id.nullable(),
     exhaustedAt: z.string().nullable().meta({ description: 'ISO 8601; null when not in sight' }),
     notes: z.array(z.string()),

@@ -4,6 +4,9 @@ import { inspect } from 'node:util'
 import { hasCode } from '../../../src/base/errors.ts'
 import { exhaustionUs } from '../../../src/catalogue/info.ts'
 import { checkName } from '../../../src/catalogue/names.ts'
+import { decode } from '../../../src/ids/encoding.ts'
+import { momentText } from '../../../src/ids/moment.ts'
+import { layouts } from '../../../src/ids/presets.ts'
 import { settled } from '../fake-clock.ts'
 import { draw, startNode, tryNext } from './node.ts'
 
@@ -309,8 +312,16 @@ describe('a generator', () => {
     assert.equal(used.stats?.issued, 3)
     await draw(await node.catalogue.create('s', { kind: 'snowflake' }))
     const snowflake = await node.catalogue.info('s')
-    assert.deepEqual(snowflake.notes, ['worker id 0 on this node'])
-    assert.equal(snowflake.bound, BigInt(node.worker.boundUs))
+    const at = (us: number) => momentText(BigInt(us))
+    const until = `time is reserved until ${at(node.worker.boundUs)}`
+    assert.deepEqual(snowflake.notes, ['worker id 0 on this node', until])
+    assert.equal(decode(layouts.twitter, snowflake.bound!).unixUs, BigInt(node.worker.boundUs))
+    const [id] = await draw(await node.catalogue.create('t', { kind: 'timestamp', node: 5 }))
+    const timestamp = await node.catalogue.info('t')
+    const { unixUs, node: field, sequence } = decode(layouts.twitter, timestamp.bound!)
+    const aheadUs = Number(unixUs) - node.clock.wall
+    assert.deepEqual([timestamp.lastIssued, aheadUs, field, sequence], [id, 750_000_000, 5, 0])
+    assert.deepEqual(timestamp.notes, [`time is reserved until ${at(Number(unixUs))}`])
     assert.match(snowflake.exhaustedAt!, /^20\d\d-/)
     await node.stop()
     const next = await startNode(node)
