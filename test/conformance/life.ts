@@ -10,7 +10,8 @@ const mine = { incarnation: 1n }
 function everyCall(engine: Engine): Record<string, () => Promise<unknown>> {
   return {
     reserve: () => engine.reserve('a', { size: 1n, ...mine }),
-    release: () => engine.release('a', { start: 0n, end: 1n, version: 1n }, 0n, mine),
+    // Of a version that no reserve has made: it gives nothing back whenever it is carried out.
+    release: () => engine.release('a', { start: 0n, end: 1n, version: 2n ** 40n }, 0n, mine),
     counter: () => engine.counter('a'),
     advance: () => engine.advance(1n),
     read: () => engine.read('a'),

@@ -8,6 +8,7 @@ import { describeEngine } from './describeEngine.ts'
 import type { StoreUnderTest } from './store-under-test.ts'
 
 const given = process.env.FAHAO_TEST_MYSQL_URL
+if (given !== undefined) console.log(`The server calls itself ${await versionOf(given)}.`)
 const newStore = given === undefined ? await ownServer() : (lifetime: Lifetime) => databaseOn(given, lifetime)
 
 describeEngine({
@@ -32,6 +33,14 @@ async function ownServer(): Promise<() => Promise<StoreUnderTest>> {
       },
     }
   }
+}
+
+/** What a server says of itself: `11.8.3-MariaDB`, `8.0.11-TiDB-v8.5.6`. */
+async function versionOf(serverUrl: string): Promise<string> {
+  const admin = await createConnection(serverUrl)
+  const [rows] = await admin.query('SELECT VERSION() AS version')
+  await admin.end()
+  return String((rows as { version: unknown }[])[0]!.version)
 }
 
 /** A new database on a server that is not ours to freeze: somebody locks the tables instead. */

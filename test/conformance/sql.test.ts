@@ -190,6 +190,7 @@ for (const kind of kinds) {
       const url = await server.newDatabase()
       await kind.relax(server, nameIn(url), true)
       await assert.rejects(openAt(t, url), { code: 'ENGINE', message: kind.durabilitySetting })
+      await assert.rejects(server.admin('SELECT 1 FROM fahao_about', nameIn(url)), 'it has made no tables')
       const { engine, events } = await openAt(t, url, { unsafe: true })
       await reserve(engine)
       assert.ok(events.some(({ level, message }) => level === 'warn' && kind.durabilitySetting.test(message)))
@@ -205,11 +206,21 @@ for (const kind of kinds) {
       }
       await refused(url.replace(':secret@', ':guessed@'), {
         code: 'ENGINE',
-        message: /look at the engine's URL: its user/,
+        message: /look at the engine's URL: its host, user/,
       })
       await refused(url.replace(nameIn(url), 'nowhere'), { code: 'ENGINE', message: /nowhere/ })
       await refused(`${url}?colour=red`, { code: 'CONFIG', message: /no parameter 'colour'.*pool/ })
       assert.doesNotMatch((await openAt(t, url)).engine.location, /secret/)
+    })
+
+    test('says before it serves anything that the server, or its user, may only read', async (t) => {
+      const url = await server.newDatabase()
+      await (await openAt(t, url)).engine.close()
+      await server.setReadOnly(true)
+      atEnd(t, () => server.setReadOnly(false))
+      await assert.rejects(openAt(t, url, { clock: impatient }), { code: 'ENGINE', message: /read-only/ })
+      await server.setReadOnly(false)
+      assert.equal((await reserve((await openAt(t, url)).engine)).start, 0n)
     })
 
     test('changes nothing while the server is read-only, says so once, and goes on by itself', async (t) => {
@@ -558,6 +569,32 @@ for (const kind of kinds) {
         await server.admin(`SET GLOBAL server_id = ${id + 1}`)
         atEnd(t, () => server.admin(`SET GLOBAL server_id = ${id}`))
         await assert.rejects(reserve(engine), { code: 'REGRESSED', message: /this is server/ })
+      })
+
+    if (server.kind === 'postgres')
+      test('names a server by what it tells, says what that leaves unnoticed, and all nodes name it alike', async (t) => {
+        const hide = (name: string, database: string) =>
+          server.admin(`REVOKE EXECUTE ON FUNCTION ${name}() FROM PUBLIC`, database)
+        const warned = ({ events }: Opened) =>
+          events.filter(({ level }) => level === 'warn').map(({ message }) => message)
+        const [whole, noTimeline, nothing] = await Promise.all([1, 2, 3].map(() => server.newDatabase()))
+        const before = await openAt(t, whole!)
+        assert.deepEqual(warned(before), [])
+        await hide('pg_current_wal_lsn', nameIn(noTimeline!))
+        const first = await openAt(t, noTimeline!)
+        assert.match(warned(first).join(), /does not tell its timeline/)
+        await reserve(first.engine)
+        // A user who may ask for more uses the same name.
+        await server.admin('GRANT EXECUTE ON FUNCTION pg_current_wal_lsn() TO PUBLIC', nameIn(noTimeline!))
+        const second = await openAt(t, noTimeline!)
+        assertDisjoint([await reserve(second.engine), await reserve(first.engine)])
+        for (const name of ['pg_current_wal_lsn', 'pg_control_system']) await hide(name, nameIn(nothing!))
+        const third = await openAt(t, nothing!)
+        assert.match(warned(third).join(), /neither its system identifier nor its timeline/)
+        await reserve(third.engine)
+        // One who may ask for less than the tables were made with is refused, with a sentence.
+        await hide('pg_control_system', nameIn(whole!))
+        await assert.rejects(openAt(t, whole!), { code: 'ENGINE', message: /GRANT EXECUTE/ })
       })
 
     test('refuses tables that a newer version has made', async (t) => {

@@ -77,7 +77,8 @@ async function planRow(
       problem: stored?.state === 'live' ? await behind(target, row, stored) : undefined,
     }
   }
-  const problem = problemOf(table, row, stored?.state === 'live', maxIds.get(name))
+  const problem =
+    problemOf(table, row, stored?.state === 'live', maxIds.get(name)) ?? (await table.takesOut(name))
   return { ...whole, todo: problem === undefined ? 'import' : 'nothing', problem }
 }
 

@@ -52,9 +52,19 @@ CREATE TABLE IF NOT EXISTS fahao_about (
   suspect        BLOB
 ) ENGINE=InnoDB;`
 
-/** The dialect of a server that calls itself by `identity`; `table`: another system's, which counters are in as well. */
+/**
+ * Which server it is: an expression that names it, and what a change of it leaves unnoticed, if something. TiDB commits
+ * in the majority of its stores: what MySQL's durability hangs on are settings without effect there.
+ */
+export type MysqlServer = {
+  readonly identity: string
+  readonly unnoticed?: string
+  readonly isTidb?: boolean
+}
+
+/** The dialect of a server; `table`: another system's, which counters are in as well. */
 export function mysqlDialect(
-  identity: string,
+  { identity, unnoticed, isTidb = false }: MysqlServer,
   make: MakeStatements = ownStatements,
   table = 'fahao_counters',
 ): Dialect {
@@ -70,7 +80,8 @@ export function mysqlDialect(
         AND table_name IN ('fahao_counters', 'fahao_records', 'fahao_about') AND engine <> 'InnoDB') AS foreign_tables,
       (SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = '${table}'
         AND engine <> 'InnoDB') AS table_engine`),
-    objections: (row) => objectionsTo(row, table),
+    ...(unnoticed !== undefined && { unnoticed }),
+    objections: (row) => (isTidb ? [] : objectionsTo(row, table)),
     obstacle: ({ log_bin, binlog_format, foreign_tables }) => {
       if (textOf(foreign_tables) !== '0')
         return 'the tables are not kept by InnoDB, which alone has transactions: ALTER TABLE … ENGINE=InnoDB'
@@ -151,9 +162,9 @@ function revision(s: Statements, put: Put, record: RecordArguments): string[] {
   const replaced =
     expected === undefined ? 'value IS NULL' : `value IS NOT NULL AND version = ${put(expected)}`
   return [
-    // Without a row, INTO would leave what an earlier call on this connection has put there.
-    'SET @next = NULL',
-    `SELECT s.revision + 1 INTO @next FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)} FOR UPDATE`,
+    // Two statements, since TiDB has no SELECT … INTO @variable. At READ COMMITTED the second sees what the first locked.
+    'SELECT s.one FROM fahao_about AS s WHERE s.one = 1 FOR UPDATE',
+    `SET @next = (SELECT s.revision + 1 FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)})`,
     `UPDATE fahao_records SET value = ${next}, version = @next
       WHERE name = ${name} AND ${replaced} AND @next IS NOT NULL`,
     ...(expected === undefined

@@ -1,7 +1,7 @@
 /** Connections by mysql2: what it calls an error, and what the engine makes of it. */
 import type { Connection, ConnectionOptions, QueryError } from 'mysql2'
 import { describe } from '../../base/errors.ts'
-import type { Command, Driver, Failure, Link, Row } from '../sql/link.ts'
+import { type Command, type Driver, type Failure, type Link, lastingFailure, type Row } from '../sql/link.ts'
 
 type Connect = (options: ConnectionOptions) => Connection
 /** The stream is there, and not in the types. */
@@ -86,6 +86,8 @@ const remedies: Readonly<Record<number, string>> = {
 
 /** Errors whose cause stays until people do something. */
 const denied: ReadonlySet<number> = new Set([1044, 1045, 1049, 1130, 1142, 1143, 1227, 1251, 1698])
+/** A text was compared with a column whose character set does not have it. */
+const unmatched: ReadonlySet<number> = new Set([1267, 1270, 1271, 3854, 3988])
 /** Errors with which a server has refused a statement; its transaction is rolled back with the connection. */
 const refused: ReadonlySet<number> = new Set([
   1021, 1040, 1047, 1054, 1064, 1099, 1100, 1114, 1129, 1146, 1153, 1193, 1203, 1205, 1213, 1223, 1226, 1264,
@@ -102,7 +104,10 @@ export function mysqlFailure(error: unknown): Failure {
   // Where a name has several addresses, each has failed by itself.
   const cause = describe(errors?.[0] ?? error) || String((error as { code?: unknown }).code)
   const message = remedies[number] === undefined ? cause : `${remedies[number]} (${cause})`
+  const lasting = lastingFailure(errors?.[0] ?? error)
+  if (lasting !== undefined) return lasting
   if (number === 1146) return { kind: 'missing', message }
   if (denied.has(number)) return { kind: 'denied', message }
+  if (unmatched.has(number)) return { kind: 'unmatched', message }
   return { kind: refused.has(number) ? 'refused' : 'lost', message }
 }

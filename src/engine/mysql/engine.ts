@@ -4,11 +4,11 @@ import { FahaoError } from '../../base/errors.ts'
 import type { Engine, EngineOptions } from '../engine.ts'
 import { mysqlFlavour } from '../sql/legacy/flavour.ts'
 import { type LegacyKind, type OpenedTable, openLegacy, openTable, splitSchema } from '../sql/legacy/open.ts'
-import { type Ask, textOf } from '../sql/link.ts'
+import { type Ask, optionalTextOf, textOf } from '../sql/link.ts'
 import { openSql } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'
 import { type Access, accessOf } from '../sql/url.ts'
-import { mysqlDialect } from './dialect.ts'
+import { type MysqlServer, mysqlDialect } from './dialect.ts'
 import { mysqlDriver } from './driver.ts'
 
 /**
@@ -43,18 +43,34 @@ async function kindOf(url: string, options: EngineOptions) {
   return { access, driver, flavour: mysqlFlavour, schema }
 }
 
+async function dialectFor(ask: Ask, make?: MakeStatements, table?: string): Promise<Dialect> {
+  const [row] = await ask({ text: 'SELECT VERSION() AS version' })
+  const isTidb = textOf(row!.version).includes('TiDB')
+  return mysqlDialect(await (isTidb ? tidb(ask) : mysql(ask)), make, table)
+}
+
+/** The nodes of a TiDB are one server, which calls itself by its cluster's id, from version 8.5.6 on. */
+async function tidb(ask: Ask): Promise<MysqlServer> {
+  const cluster = "(SELECT VARIABLE_VALUE FROM mysql.tidb WHERE VARIABLE_NAME = 'cluster_id')"
+  const rows = await ask({ text: `SELECT ${cluster} AS id` }).catch(() => [])
+  if (optionalTextOf(rows[0]?.id) !== undefined) return { identity: cluster, isTidb: true }
+  const unnoticed =
+    'this TiDB does not tell its cluster (version 8.5.6 or later, and SELECT on mysql.tidb, are needed): another cluster in its place is noticed by what it has forgotten only'
+  return { identity: "'TiDB'", isTidb: true, unnoticed }
+}
+
 /**
  * MySQL calls itself by its uuid. MariaDB's uid is made of its network card's address and its port, which containers
  * on two hosts may have in common; a replica has another server_id. One that has neither calls itself by where it runs.
  */
-async function dialectFor(ask: Ask, make?: MakeStatements, table?: string): Promise<Dialect> {
+async function mysql(ask: Ask): Promise<MysqlServer> {
   const rows = await ask({
     text: "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid')",
   })
   const name = rows[0] && textOf(rows[0].Variable_name)
-  if (name === 'server_uuid') return mysqlDialect('@@server_uuid', make, table)
+  if (name === 'server_uuid') return { identity: '@@server_uuid' }
   const place = name === undefined ? "@@hostname, ':', @@port" : '@@server_uid'
-  return mysqlDialect(`CONCAT(${place}, '/', @@global.server_id)`, make, table)
+  return { identity: `CONCAT(${place}, '/', @@global.server_id)` }
 }
 
 function optionsOf({ host, port, user, password, database, socket, tls }: Access): ConnectionOptions {

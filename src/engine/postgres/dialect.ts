@@ -18,12 +18,47 @@ import {
   schemaVersion,
 } from '../sql/statements.ts'
 
+const cluster = '(SELECT system_identifier FROM pg_control_system())::text'
+const timeline = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)'
+const table = "'fahao_about'::regclass::oid"
+
+/** How a server can name itself, best first; all nodes of a store use what its state row was written with. */
+export type PostgresIdentity = {
+  /** What the server must be able to answer before there are tables. */
+  readonly probe: string
+  /** The whole name, as an expression. */
+  readonly expression: string
+  /** Whether a stored name is of this form. */
+  readonly form: RegExp
+  readonly unnoticed?: string
+}
+
 /**
  * The cluster, its timeline (another one after a promotion or a recovery to a point in time), and the very table
- * (another one after a dump was restored).
+ * (another one after a dump was restored). Aurora refuses the second by default, CockroachDB and some hardened servers
+ * have neither.
  */
-const identity = `(SELECT system_identifier FROM pg_control_system())
-  || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || 'fahao_about'::regclass::oid`
+export const postgresIdentities: readonly PostgresIdentity[] = [
+  {
+    probe: `${cluster} || ${timeline}`,
+    expression: `(${cluster} || '/' || ${timeline} || '/' || ${table})`,
+    form: /^\d+\/[0-9A-F]{8}\/\d+$/,
+  },
+  {
+    probe: cluster,
+    expression: `(${cluster} || '//' || ${table})`,
+    form: /^\d+\/\/\d+$/,
+    unnoticed:
+      'this server does not tell its timeline: a promotion or a recovery to a point in time is noticed by what it has forgotten only',
+  },
+  {
+    probe: "'0'",
+    expression: `('//' || (SELECT oid FROM pg_database WHERE datname = current_database()) || '.' || ${table})`,
+    form: /^\/\/\d+\.\d+$/,
+    unnoticed:
+      'this server tells neither its system identifier nor its timeline: another server in its place is noticed by what it has forgotten only',
+  },
+]
 
 /** Any number that others are unlikely to lock: "fahao" in ASCII. */
 const createLock = 0x66_61_68_61_6f
@@ -54,7 +89,10 @@ CREATE TABLE IF NOT EXISTS fahao_about (
 );`
 
 /** See the top of the file. */
-export function postgresDialect(make: MakeStatements = ownStatements): Dialect {
+export function postgresDialect(
+  { expression: identity, unnoticed }: PostgresIdentity = postgresIdentities[0]!,
+  make: MakeStatements = ownStatements,
+): Dialect {
   const command = (write: (s: Statements, put: Put) => string, writes = false): Command => {
     const values: string[] = []
     const put: Put = (value) =>
@@ -69,13 +107,14 @@ export function postgresDialect(make: MakeStatements = ownStatements): Dialect {
       current_setting('synchronous_commit') AS synchronous_commit,
       current_setting('server_encoding') AS server_encoding`,
     },
+    ...(unnoticed !== undefined && { unnoticed }),
     objections: objectionsTo,
     obstacle: ({ server_encoding: encoding }) =>
       encoding === 'UTF8'
         ? undefined
         : `the database's encoding is ${encoding}: use one that was made with ENCODING 'UTF8', where names keep their bytes`,
 
-    create: (lineage) => ({ text: creation(lineage) }),
+    create: (lineage) => ({ text: creation(lineage, identity) }),
 
     state: () => command((s) => `SELECT ${s.stateColumns} FROM fahao_about AS s WHERE s.one = 1`),
 
@@ -203,7 +242,7 @@ function doneState(from: string): string {
 }
 
 /** One message of several statements, which takes no parameters; a lineage is a UUID. */
-function creation(lineage: string): string {
+function creation(lineage: string, identity: string): string {
   return `BEGIN;
     SELECT pg_advisory_xact_lock(${createLock});
     ${postgresTables}

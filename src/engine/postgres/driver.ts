@@ -1,7 +1,7 @@
 /** Connections by pg: what it calls an error, and what the engine makes of it. */
 import type { Client, ClientConfig } from 'pg'
 import { describe } from '../../base/errors.ts'
-import type { Command, Driver, Failure, Link, Row } from '../sql/link.ts'
+import { type Command, type Driver, type Failure, type Link, lastingFailure, type Row } from '../sql/link.ts'
 
 type ClientClass = typeof Client
 /** `ref`, `unref` and the stream are there, and not in the types. */
@@ -99,6 +99,8 @@ export function postgresFailure(error: unknown): Failure {
   // Where a name has several addresses, each has failed by itself.
   const cause = describe(errors?.[0] ?? error) || state
   const message = said === '' ? cause : `${said}(${cause})`
+  const lasting = lastingFailure(errors?.[0] ?? error)
+  if (lasting !== undefined) return lasting
   if (state === '42P01') return { kind: 'missing', message }
   if (denied.test(state)) return { kind: 'denied', message }
   if (error instanceof Refusal || (state.length === 5 && refused.test(state)))

@@ -1,12 +1,15 @@
 /** PostgreSQL: an engine that many nodes share. */
 import type { ClientConfig } from 'pg'
-import { FahaoError } from '../../base/errors.ts'
+import { describe, FahaoError } from '../../base/errors.ts'
 import type { Engine, EngineOptions } from '../engine.ts'
 import { postgresFlavour } from '../sql/legacy/flavour.ts'
 import { type OpenedTable, openLegacy, openTable, splitSchema } from '../sql/legacy/open.ts'
+import { type Ask, optionalTextOf } from '../sql/link.ts'
+import { LinkError } from '../sql/links.ts'
 import { openSql } from '../sql/open.ts'
+import type { Dialect, MakeStatements } from '../sql/statements.ts'
 import { type Access, accessOf } from '../sql/url.ts'
-import { postgresDialect } from './dialect.ts'
+import { postgresDialect, postgresIdentities } from './dialect.ts'
 import { postgresDriver } from './driver.ts'
 
 /**
@@ -16,14 +19,46 @@ import { postgresDriver } from './driver.ts'
  */
 export async function openPostgres(location: string, options: EngineOptions): Promise<Engine> {
   const { schema, ...kind } = await kindOf(location, options)
-  if (schema === undefined) return openSql({ ...kind, dialect: async () => postgresDialect() }, options)
-  return openLegacy({ ...kind, dialect: async (_, make) => postgresDialect(make) }, schema, options)
+  if (schema === undefined) return openSql({ ...kind, dialect: (ask) => dialectFor(ask) }, options)
+  return openLegacy({ ...kind, dialect: dialectFor }, schema, options)
 }
 
 /** Opens the table that `schema=` names, and nothing of Fahao's own. Rejects as `openPostgres` does. */
 export async function openPostgresTable(location: string, options: EngineOptions): Promise<OpenedTable> {
   const { schema, ...kind } = await kindOf(location, options)
   return openTable(kind, schema, options)
+}
+
+/** The dialect with the identity that the store was written with, or, for a new one, the best that there is. */
+async function dialectFor(ask: Ask, make?: MakeStatements): Promise<Dialect> {
+  const stored = await storedServer(ask)
+  let refusal: unknown
+  for (const identity of postgresIdentities) {
+    if (stored !== undefined && !identity.form.test(stored)) continue
+    try {
+      await ask({ text: `SELECT ${identity.probe}` })
+      return postgresDialect(identity, make)
+    } catch (error) {
+      if (!(error instanceof LinkError) || error.failure.kind === 'lost') throw error
+      refusal = error
+    }
+  }
+  const why = refusal === undefined ? `'${stored}' has no known form` : describe(refusal)
+  throw new FahaoError(
+    'ENGINE',
+    `the database was written on server '${stored}', and this user cannot ask the server who it is: ${why}; give it the rights of the user that made the tables (GRANT EXECUTE ON FUNCTION pg_control_system)`,
+  )
+}
+
+/** On which server the store was begun or accepted last; undefined: there is none yet. */
+async function storedServer(ask: Ask): Promise<string | undefined> {
+  try {
+    const [row] = await ask({ text: 'SELECT server FROM fahao_about WHERE one = 1' })
+    return optionalTextOf(row?.server)
+  } catch (error) {
+    if (error instanceof LinkError && error.failure.kind === 'missing') return undefined
+    throw error
+  }
 }
 
 async function kindOf(url: string, options: EngineOptions) {

@@ -20,6 +20,7 @@ import {
   type Watch,
 } from '../engine.ts'
 import { type Holder, OwnCounters, type SqlCounters } from './counters.ts'
+import { Durability } from './durability.ts'
 import type { Health } from './health.ts'
 import { doneStateOf, History, historyJump, type State, stateOf } from './history.ts'
 import type { Ask, Command, Row } from './link.ts'
@@ -56,6 +57,7 @@ export class SqlEngine implements Engine {
   readonly #records: Records
   readonly #watches: Watches
   readonly #pulse: Pulse
+  readonly #durability: Durability | undefined
   #closing: Promise<void> | undefined
 
   constructor({ location, dialect, links, health, state }: OpenedStore, options: EngineOptions) {
@@ -84,6 +86,13 @@ export class SqlEngine implements Engine {
     this.#records = new Records(dialect, this.#history)
     this.#watches = new Watches(clock, (revision) => this.#read((ask) => this.#changes(ask, revision)))
     this.#pulse = new Pulse(clock, () => this.#beat())
+    this.#durability = options.unsafe
+      ? undefined
+      : new Durability(
+          clock,
+          async () => dialect.objections((await this.#read((ask) => ask(dialect.conditions)))[0] ?? {}),
+          (loss) => health.durable(loss),
+        )
     health.begin(() => this.#beat({ probe: true }))
     const doubt = this.#history.objection(state, this.#history.known)
     if (doubt !== undefined) {
@@ -180,6 +189,7 @@ export class SqlEngine implements Engine {
 
   async #close(): Promise<void> {
     this.#watches.close()
+    this.#durability?.close()
     await this.#links.drain()
     await this.#pulse.close()
     this.#health.close()

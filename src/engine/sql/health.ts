@@ -10,8 +10,8 @@ import { type Clock, systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { EngineEvent, EngineStatus } from '../engine.ts'
 
-/** What can be wrong: no connection, calls that fail, a history that is not to be trusted. */
-type Trouble = 'link' | 'read' | 'write' | 'history'
+/** What can be wrong: no connection, calls that fail, a history that is not to be trusted, settings that lose writes. */
+type Trouble = 'link' | 'read' | 'write' | 'history' | 'durability'
 
 /** What health needs of its engine. */
 export type HealthOptions = {
@@ -65,6 +65,12 @@ export class Health {
     this.#set('history', reason)
   }
 
+  /** Is told what the server's settings may lose; undefined: nothing. */
+  durable(loss: string | undefined): void {
+    if (loss !== undefined) this.#set('durability', loss)
+    else if (this.#troubles.delete('durability')) this.#relieved()
+  }
+
   /** Is told of a call that worked; a write that was carried out shows that the history is sound, too. */
   worked(trouble: 'read' | 'write', sound = false): void {
     if (this.#troubles.size === 0) return
@@ -72,6 +78,10 @@ export class Health {
     this.#troubles.delete('read')
     if (trouble === 'write') this.#troubles.delete('write')
     if (sound) this.#troubles.delete('history')
+    this.#relieved()
+  }
+
+  #relieved(): void {
     if (this.#troubles.size > 0) return
     this.#tries = 0
     this.#timer?.cancel()
@@ -86,14 +96,15 @@ export class Health {
   }
 
   get #reason(): string | undefined {
-    const order: readonly Trouble[] = ['history', 'link', 'write', 'read']
+    const order: readonly Trouble[] = ['history', 'link', 'write', 'read', 'durability']
     return order.map((trouble) => this.#troubles.get(trouble)).find((reason) => reason !== undefined)
   }
 
   #set(trouble: Trouble, reason: string): void {
     if (this.#closed) return
     const wasWell = this.#troubles.size === 0
-    const isNews = wasWell || (trouble === 'history' && !this.#troubles.has(trouble))
+    const isGrave = trouble === 'history' || trouble === 'durability'
+    const isNews = wasWell || (isGrave && !this.#troubles.has(trouble))
     this.#troubles.set(trouble, reason)
     if (isNews) this.#tell('error', `${this.#options.location}: ${reason}`)
     this.#schedule()
@@ -101,7 +112,9 @@ export class Health {
 
   #schedule(): void {
     const probe = this.#probe
-    if (this.#timer !== undefined || probe === undefined || this.#troubles.size === 0 || this.#closed) return
+    // A write that works says nothing about settings.
+    const isWell = this.#troubles.size === (this.#troubles.has('durability') ? 1 : 0)
+    if (this.#timer !== undefined || probe === undefined || isWell || this.#closed) return
     const pauseMs = Math.min(pauseMaxMs, pauseMinMs * 2 ** Math.min(this.#tries++, 10))
     this.#timer = this.#options.clock.timer(pauseMs * (0.5 + systemRandom() / 2), () => {
       probe()

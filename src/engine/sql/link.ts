@@ -21,10 +21,35 @@ export type Ask = (command: Command) => Promise<readonly Row[]>
  * What an error of a driver means.
  *
  * `refused`: the server said no and has changed nothing. `missing`: so it did, because there are no such tables.
- * `denied`: so it did, and will until somebody changes a right, a password or a name. `lost`: anything may have
- * become of the command.
+ * `denied`: so it did, and will until a right, a password or a name is changed. `unmatched`: so it did, because a column
+ * cannot hold the text that it was compared with. `lost`: anything may have become of the command.
  */
-export type Failure = { readonly kind: 'refused' | 'missing' | 'denied' | 'lost'; readonly message: string }
+export type Failure = {
+  readonly kind: 'refused' | 'missing' | 'denied' | 'unmatched' | 'lost'
+  readonly message: string
+}
+
+const unfit: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'the host name is not known: is it spelled right?',
+  HANDSHAKE_NO_SSL_SUPPORT: 'the server does not speak TLS: use sslmode=disable, or have it speak TLS',
+  CERT_HAS_EXPIRED: "the server's certificate has expired",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "the server's certificate is signed by itself: name it with sslrootcert=FILE",
+  SELF_SIGNED_CERT_IN_CHAIN:
+    "the server's certificate is of an authority that is not known: name it with sslrootcert=FILE",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    "the server's certificate is of an authority that is not known: name it with sslrootcert=FILE",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    "the server's certificate is of an authority that is not known: name it with sslrootcert=FILE",
+  ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for another host name",
+}
+
+/** What is wrong with a connection for as long as the URL or the server is as it is; undefined: nothing of the kind. */
+export function lastingFailure(error: unknown): Failure | undefined {
+  const { code, message = '' } = (error ?? {}) as { readonly code?: unknown; readonly message?: string }
+  const known = /server does not support SSL/.test(message) ? 'HANDSHAKE_NO_SSL_SUPPORT' : String(code)
+  if (!Object.hasOwn(unfit, known)) return undefined
+  return { kind: 'denied', message: `${unfit[known]} (${message || known})` }
+}
 
 /** One connection. */
 export interface Link {

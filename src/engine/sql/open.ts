@@ -4,9 +4,10 @@ import { MessageChannel } from 'node:worker_threads'
 import { sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { EngineOptions } from '../engine.ts'
+import { lossOf } from './durability.ts'
 import { type OpenedStore, SqlEngine } from './engine.ts'
 import { Health } from './health.ts'
-import { stateOf } from './history.ts'
+import { doneStateOf, type State, stateOf } from './history.ts'
 import { type Ask, type Driver, integerOf, type Row } from './link.ts'
 import { LinkError, Links } from './links.ts'
 import { type Dialect, schemaVersion } from './statements.ts'
@@ -64,8 +65,8 @@ async function untilThere<Value>(
       const isFinal = error instanceof LinkError && error.failure.kind === 'denied'
       if (isFinal || clock.monoUs() > giveUpAtUs) {
         const advice = isFinal
-          ? 'its user, password and database'
-          : 'its host and port, and whether the server runs'
+          ? 'its host, user, password, database and TLS'
+          : `its host and port, and whether a ${dialectName(location)} server runs there`
         throw new FahaoError('ENGINE', `${reason}; look at the engine's URL: ${advice}`, { cause: error })
       }
       if (!told) onEvent({ level: 'warn', message: `${reason}; trying for up to ${awayMaxMs / 1000} s` })
@@ -82,24 +83,50 @@ async function look(
   location: string,
 ): Promise<Pick<OpenedStore, 'dialect' | 'state'>> {
   const dialect = await dialectOf(ask)
+  // Before anything is made: a database that is refused stays as it was.
+  await heedConditions(ask, dialect, location, options)
   const row = (await stateRow(ask, dialect)) ?? (await create(ask, dialect, location, options))
   const version = integerOf(row.schema_version)
   if (version !== BigInt(schemaVersion)) {
     const made = `was written by a newer Fahao (its schema is ${version}, this one knows ${schemaVersion})`
     throw new FahaoError('ENGINE', `${location} ${made}; upgrade this one`)
   }
+  if (dialect.unnoticed !== undefined)
+    options.onEvent({ level: 'warn', message: `${location}: ${dialect.unnoticed}` })
+  return { dialect, state: await written(ask, dialect, stateOf(row), location) }
+}
+
+/** Rejects with ENGINE where the server cannot be used, or may lose what it has acknowledged. */
+async function heedConditions(
+  ask: Ask,
+  dialect: Dialect,
+  location: string,
+  options: EngineOptions,
+): Promise<void> {
   const [conditions = {}] = await ask(dialect.conditions)
   const obstacle = dialect.obstacle(conditions)
   if (obstacle !== undefined) throw new FahaoError('ENGINE', `${location} cannot be used: ${obstacle}`)
-  heedDurability(dialect.objections(conditions), location, options)
-  return { dialect, state: stateOf(row) }
+  const loss = lossOf(dialect.objections(conditions))
+  if (loss === undefined) return
+  const message = `${location} ${loss}`
+  if (!options.unsafe) throw new FahaoError('ENGINE', `${message}; or accept it with --unsafe-engine`)
+  options.onEvent({ level: 'warn', message })
 }
 
-function heedDurability(objections: readonly string[], location: string, options: EngineOptions): void {
-  if (objections.length === 0) return
-  const loss = `${location} may lose acknowledged writes in a crash, and give ids twice: ${objections.join('; ')}`
-  if (!options.unsafe) throw new FahaoError('ENGINE', `${loss}; or accept it with --unsafe-engine`)
-  options.onEvent({ level: 'warn', message: loss })
+/** Beats the pulse once: a server or a user that can only read is found out before anything is served. */
+async function written(ask: Ask, dialect: Dialect, state: State, location: string): Promise<State> {
+  try {
+    const [row] = await ask(dialect.pulse(state, state.lastWriteUs))
+    return { ...state, ...doneStateOf(row) }
+  } catch (error) {
+    if (!(error instanceof LinkError) || error.failure.kind !== 'denied') throw error
+    const why = `this user may not write to the tables (${error.message})`
+    throw new FahaoError('ENGINE', `${location}: ${why}; grant SELECT, INSERT and UPDATE on them`)
+  }
+}
+
+function dialectName(location: string): string {
+  return location.slice(0, location.indexOf(':'))
 }
 
 async function stateRow(ask: Ask, dialect: Dialect): Promise<Row | undefined> {

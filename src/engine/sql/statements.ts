@@ -93,6 +93,8 @@ export interface Dialect {
   readonly conditions: Command
   /** Which of them may lose acknowledged writes, each with what to do. */
   readonly objections: (row: Row) => string[]
+  /** What happens to the server that this engine cannot notice, in one sentence; undefined: nothing that it should. */
+  readonly unnoticed?: string
   /** Why the database cannot be used at all, with what to do. */
   readonly obstacle: (row: Row) => string | undefined
   /** Makes what is missing, unless there are counters or records without a state: a half restored dump. */

@@ -128,6 +128,16 @@ for (const server of servers) {
     assert.deepEqual(listed, names.sort(byBytes))
   })
 
+  if (server.kind === 'mysql')
+    test('a name that the column cannot hold is no row', async (t) => {
+      const bench = await legacyBench(t, server, 'leaf')
+      await bench.database.send('ALTER TABLE leaf_alloc CONVERT TO CHARACTER SET latin1')
+      await bench.add({ key: 'é', bound: 10n, step: 5 })
+      const fahao = await open(t, bench)
+      await assert.rejects(fahao.open('发号'), { code: 'NOGENERATOR' })
+      assert.equal(await (await fahao.open('é')).next(), 10n)
+    })
+
   test(`a row that makes no sense is told of by name, and hides no other ${on}`, async (t) => {
     const bench = await legacyBench(t, server, 'tinyid')
     await bench.add({ key: 'bad', bound: 10n, step: 5, increment: 2, offset: 7 })

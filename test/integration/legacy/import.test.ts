@@ -59,6 +59,28 @@ async function everything({ database: { send }, schema }: LegacyBench): Promise<
 
 for (const server of servers) {
   describe(`an import on ${server.kind}`, () => {
+    if (server.kind === 'mysql')
+      test('says beforehand that a column cannot hold the name of a row out of service', async (t) => {
+        const bench = await legacyBench(t, server, 'idbuilder')
+        await bench.add({ key: '7', bound: 10n, step: 5 })
+        await bench.database.send('ALTER TABLE t_id_builder_config MODIFY id INT UNSIGNED NOT NULL')
+        const before = await everything(bench)
+        for (const dryRun of [['--dry-run'], []]) {
+          const { code, output } = await fahao(
+            t,
+            'import',
+            '--from',
+            bench.url,
+            '--into',
+            bench.plainUrl,
+            ...dryRun,
+          )
+          assert.equal(code, 1)
+          assert.match(output, /does not let its row be taken out of service: .*nothing was changed/s)
+        }
+        assert.equal(await everything(bench), before)
+      })
+
     for (const schema of schemas) {
       test(`within one database takes rows of ${schema} over while old nodes run`, async (t) => {
         const bench = await legacyBench(t, server, schema)

@@ -90,8 +90,35 @@ export class LegacyTable {
   /** The row that is in service under this name. */
   async row(key: string): Promise<LegacyRow | undefined> {
     if (!isKey(this.schema, key)) return undefined
-    const [row] = await this.#ask({ text: `${this.#select()} WHERE ${this.is(key)}` })
-    return row && this.#read(row)
+    try {
+      const [row] = await this.#ask({ text: `${this.#select()} WHERE ${this.is(key)}` })
+      return row && this.#read(row)
+    } catch (error) {
+      // No row has a name that the column cannot hold.
+      if (error instanceof LinkError && error.failure.kind === 'unmatched') return undefined
+      throw error
+    }
+  }
+
+  /** Why the database does not let the row be taken out of service; undefined: it does. Tries it, and rolls back. */
+  async takesOut(key: string): Promise<string | undefined> {
+    const { table } = this.schema
+    const name = this.#movedName(key)
+    return this.#links.run(
+      async (ask) => {
+        await ask({ text: 'START TRANSACTION' })
+        try {
+          await ask({ text: `UPDATE ${table} SET ${this.schema.keyColumn} = ${name} WHERE ${this.is(key)}` })
+          return undefined
+        } catch (error) {
+          if (!(error instanceof LinkError) || error.failure.kind === 'lost') throw error
+          return `${table} does not let its row be taken out of service: ${error.message}`
+        } finally {
+          await ask({ text: 'ROLLBACK' }).catch(() => {})
+        }
+      },
+      { probe: true },
+    )
   }
 
   /** Whether Fahao's own tables are in the same database. */
@@ -121,11 +148,9 @@ export class LegacyTable {
    * moved on, or be out of service already: nothing is changed then; look at it again.
    */
   async takeOut(key: string, bound: bigint): Promise<void> {
-    const { table, keyColumn, keyIsInteger, stored, shift } = this.schema
-    const moved = movedKey(this.schema, key)
-    if (moved === undefined) throw noRoom(key, table)
+    const { table, keyColumn, stored, shift } = this.schema
     await this.#ask({
-      text: `UPDATE ${table} SET ${keyColumn} = ${keyIsInteger ? moved : this.#flavour.text(moved)}
+      text: `UPDATE ${table} SET ${keyColumn} = ${this.#movedName(key)}
         WHERE ${this.is(key)} AND ${stored} = ${bound - shift}`,
       writes: true,
     })
@@ -136,11 +161,9 @@ export class LegacyTable {
    * is locked, with its bound, which stays what it is until the end. Rejects with CONFLICT when the record is another,
    * NOGENERATOR when the row is not in service; nothing is changed then.
    */
-  moveOut(key: string, record: (bound: bigint) => Promise<RecordToWrite>): Promise<void> {
-    const { table, keyColumn, keyIsInteger } = this.schema
-    const moved = movedKey(this.schema, key)
-    if (moved === undefined) return Promise.reject(noRoom(key, table))
-    const name = keyIsInteger ? moved : this.#flavour.text(moved)
+  async moveOut(key: string, record: (bound: bigint) => Promise<RecordToWrite>): Promise<void> {
+    const { table, keyColumn } = this.schema
+    const name = this.#movedName(key)
     return this.#links.run(
       async (ask) => {
         const change = (text: string) => ask({ text, writes: true })
@@ -192,6 +215,17 @@ export class LegacyTable {
     return `${named} AND ${stored} IS NOT NULL`
   }
 
+  /** As a literal; ERR where there is no room for it. */
+  #movedName(key: string): string {
+    const moved = movedKey(this.schema, key)
+    if (moved === undefined)
+      throw new FahaoError(
+        'ERR',
+        `the row '${key}' of ${this.schema.table} has no room for another name; shorten it`,
+      )
+    return this.schema.keyIsInteger ? moved : this.#flavour.text(moved)
+  }
+
   #askTable(text: string): Promise<readonly Row[]> {
     return this.#ask({ text }).catch((error) => {
       throw this.#explained(error)
@@ -228,10 +262,6 @@ export class LegacyTable {
       { cause: error },
     )
   }
-}
-
-function noRoom(key: string, table: string): FahaoError {
-  return new FahaoError('ERR', `the row '${key}' of ${table} has no room for another name; shorten it`)
 }
 
 function isMissing(error: unknown): boolean {

@@ -79,6 +79,22 @@ describe("an error of MySQL's", () => {
     assert.equal(mysqlFailure(withNumber(1146)).kind, 'missing')
   })
 
+  it('is lasting when it is about TLS or the name of the host', () => {
+    const lasting = [
+      'ENOTFOUND',
+      'HANDSHAKE_NO_SSL_SUPPORT',
+      'CERT_HAS_EXPIRED',
+      'DEPTH_ZERO_SELF_SIGNED_CERT',
+    ]
+    for (const code of lasting) assert.equal(mysqlFailure(withCode(code)).kind, 'denied', code)
+    const refusal = new Error('The server does not support SSL connections')
+    assert.equal(postgresFailure(refusal).kind, 'denied')
+    assert.match(
+      postgresFailure(withCode('ENOTFOUND', 'getaddrinfo ENOTFOUND db')).message,
+      /is it spelled right/,
+    )
+  })
+
   it('says what to do, and what the server said', () => {
     const said = 'The MariaDB server is running with the --read-only option'
     assert.match(mysqlFailure(withNumber(1290, said)).message, /look for the primary.*\(The MariaDB server/)

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Durability } from '../../../../src/engine/sql/durability.ts'
+import { Health } from '../../../../src/engine/sql/health.ts'
+import { FakeClock, settled } from '../../fake-clock.ts'
+
+describe('the settings that durability hangs on', () => {
+  it('are looked at every minute: a change shows in the status, is told once, and passes', async () => {
+    const clock = new FakeClock()
+    const told: string[] = []
+    let probes = 0
+    const health = new Health({
+      clock,
+      location: 'postgres://db/ids',
+      onEvent: ({ message }) => told.push(message),
+    })
+    health.begin(async () => probes++)
+    let objections: string[] = []
+    const durability = new Durability(
+      clock,
+      async () => objections,
+      (loss) => health.durable(loss),
+    )
+    await clock.pass(61_000)
+    assert.deepEqual([health.status, told], [{ state: 'up' }, []])
+    objections = ['fsync is off: set it to on']
+    await clock.pass(180_000)
+    assert.match(health.status.reason ?? '', /fsync is off/)
+    health.worked('write', true)
+    assert.equal(health.status.state, 'down', 'a write that works says nothing about settings')
+    objections = []
+    await clock.pass(60_000)
+    await settled()
+    assert.equal(health.status.state, 'up')
+    assert.deepEqual(
+      told.map((message) => /fsync is off|works again/.exec(message)?.[0]),
+      ['fsync is off', 'works again'],
+    )
+    assert.equal(probes, 0)
+    durability.close()
+    await clock.pass(600_000)
+    assert.equal(clock.timers, 0)
+  })
+
+  it('are asked for again after a server that did not answer', async () => {
+    const clock = new FakeClock()
+    const heard: (string | undefined)[] = []
+    let answers = false
+    const durability = new Durability(
+      clock,
+      async () => {
+        if (!answers) throw new Error('away')
+        return ['sync_binlog is 0: set it to 1']
+      },
+      (loss) => heard.push(loss),
+    )
+    await clock.pass(120_000)
+    assert.deepEqual(heard, [])
+    answers = true
+    await clock.pass(60_000)
+    assert.match(heard[0] ?? '', /may lose acknowledged writes.*sync_binlog is 0/)
+    durability.close()
+  })
+})
