@@ -5,13 +5,14 @@ import type { Catalogue, Generator } from '../../src/catalogue/catalogue.ts'
 import { Run } from '../../src/ids/run.ts'
 import type { Request } from './program.ts'
 
+/** Ids, and the generator that has issued them, where that is certain. */
+export type Drawn = { readonly generator: Generator | undefined; readonly runs: readonly Run[] }
+
 /** Ids as a server draws them: from what is in hand, or else waiting for more. Fewer than are asked for may be in hand. */
 export function drawn(
   catalogue: Catalogue,
   { generator: name, count, contiguous = false }: Request,
-):
-  | { readonly generator: Generator; readonly runs: readonly Run[] }
-  | Promise<{ readonly generator: Generator; readonly runs: readonly Run[] }> {
+): Drawn | Promise<Drawn> {
   const generator = catalogue.find(name)
   const run = new Run()
   if (generator !== undefined && !contiguous && generator.take(count, run) > 0)
@@ -19,11 +20,16 @@ export function drawn(
   return waited(catalogue, name, count, contiguous)
 }
 
-async function waited(catalogue: Catalogue, name: string, count: number, contiguous: boolean) {
+async function waited(
+  catalogue: Catalogue,
+  name: string,
+  count: number,
+  contiguous: boolean,
+): Promise<Drawn> {
   const generator = await catalogue.open(name)
   const runs = await generator.draw(count, contiguous ? { contiguous } : {})
-  // What it was may have been altered while this waited.
-  return { generator: catalogue.find(name) ?? generator, runs }
+  // While this waited it may have been altered, and have gone on as that.
+  return { generator: catalogue.find(name) === generator ? generator : undefined, runs }
 }
 
 /** What a client hears of what `work` says. */

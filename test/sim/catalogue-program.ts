@@ -33,22 +33,22 @@ export class CatalogueProgram {
   readonly #catalogue: EngineCatalogue
   readonly #onIssue: OnIssue
   readonly #fences: ReadonlyMap<string, bigint>
+  readonly #kindOf: (generator: string) => Kind
 
   private constructor(
-    cluster: Cluster,
+    { cluster, fences, kindOf, onIssue }: CatalogueProgramOptions,
     catalogue: EngineCatalogue,
-    fences: ReadonlyMap<string, bigint>,
-    onIssue: OnIssue,
   ) {
     this.cluster = cluster
     this.#catalogue = catalogue
     this.#fences = fences
+    this.#kindOf = kindOf
     this.#onIssue = onIssue
   }
 
   /** Opens it, however often the engine has to be asked. */
   static async open(options: CatalogueProgramOptions): Promise<CatalogueProgram> {
-    const { world, machine, cluster, engine, fences, leaseTtlMs, kindOf, onIssue } = options
+    const { world, machine, cluster, engine, fences, leaseTtlMs, kindOf } = options
     const timeline = new Timeline(machine)
     const onEvent = () => {}
     const ids = { fixedId: undefined, leadUs: 1e6, owner: machine.name, holder: machine.name, onEvent }
@@ -75,7 +75,7 @@ export class CatalogueProgram {
     }
     for (;;) {
       try {
-        return new CatalogueProgram(cluster, await EngineCatalogue.open(parts), fences, onIssue)
+        return new CatalogueProgram(options, await EngineCatalogue.open(parts))
       } catch (error) {
         if (!hasCode(error, 'UNAVAILABLE')) throw error
       }
@@ -87,9 +87,10 @@ export class CatalogueProgram {
     this.cluster.check()
     return answered(async () => {
       const { generator, runs } = await drawn(this.#catalogue, request)
-      const { name, kind } = generator
-      const fence = kind === 'sequence' ? (this.#fences.get(counterOf(name)) ?? 0n) : undefined
-      this.#onIssue(name, runs, { kind, ...(fence !== undefined && { fence }) })
+      const { generator: name } = request
+      const isLed = this.#kindOf(name) === 'sequence'
+      const fence = this.#fences.get(counterOf(name)) ?? 0n
+      this.#onIssue(name, runs, { kind: generator?.kind, ...(isLed && { fence }) })
       return { runs }
     })
   }

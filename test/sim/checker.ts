@@ -42,6 +42,8 @@ type Known = {
   strictUs: number | undefined
   /** Its kind, as operators were told; undefined: not known, or there is none. */
   kind: Kind | undefined
+  /** What it was when it last was anything. */
+  last: Kind | undefined
   /** The life in which operators have seen it last. */
   incarnation: bigint
   /** Changes that are under way. */
@@ -108,10 +110,16 @@ export class Checker {
   }
 
   /**
-   * The operator is told what became of it: `by` this node, the generator is of this `kind` now, undefined: dropped.
-   * 'refused': nothing has changed. 'unclear': anything.
+   * The operator is told what became of it `by` a node. 'refused': nothing has changed. 'unclear': anything.
+   * `calmly`: nothing has gone wrong meanwhile, so that every node has heard of it.
    */
-  changed(generator: string, change: Change, by: string, done: Now | 'refused' | 'unclear'): void {
+  changed(
+    generator: string,
+    change: Change,
+    by: string,
+    done: Now | 'refused' | 'unclear',
+    calmly: boolean,
+  ): void {
     const known = this.#of(generator)
     known.changes--
     if (done === 'refused') {
@@ -122,16 +130,21 @@ export class Checker {
     if (done === 'unclear') {
       known.isUnclear ||= !change.strictly
       known.kind = undefined
+      known.last = undefined
       return
     }
     const isRenewed = done.incarnation > known.incarnation
+    const { last } = known
     known.kind = done.kind
+    known.last = done.kind ?? last
     known.incarnation = done.incarnation
+    // A node that was out of reach goes on with what it had in order per node.
+    if (isStrict(done.kind) && !change.strictly && !calmly) known.isUnclear = true
     if (known.changes > 0 || known.isUnclear) return
     if (isStrict(done.kind)) known.strictUs ??= this.#world.nowUs
     const above = this.#largestBefore(known, change.sentUs)
     // Worker ids keep snowflakes of one layout apart, whichever incarnation issues them.
-    if (isRenewed && (change.before !== 'snowflake' || done.kind !== 'snowflake'))
+    if (isRenewed && last !== undefined && (last !== 'snowflake' || done.kind !== 'snowflake'))
       known.since = { by, doneUs: this.#world.nowUs, above }
   }
 
@@ -141,6 +154,7 @@ export class Checker {
     if (known.changes > 0) return
     known.isUnclear = false
     known.kind = kind
+    known.last = kind ?? known.last
     known.incarnation = incarnation
     known.strictUs = isStrict(kind) ? (known.strictUs ?? this.#world.nowUs) : undefined
   }
@@ -164,6 +178,7 @@ export class Checker {
     known.strictUs = undefined
     known.since = undefined
     known.kind = undefined
+    known.last = undefined
     known.isUnclear = true
     known.received = []
     known.largest = []
@@ -178,6 +193,7 @@ export class Checker {
       largest: [],
       strictUs: undefined,
       kind: undefined,
+      last: undefined,
       incarnation: 0n,
       changes: 0,
       isUnclear: false,

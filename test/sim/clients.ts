@@ -20,8 +20,6 @@ export class Clients {
   bounces = 0
   /** Errors that clients saw. */
   errors = 0
-  /** Requests from most of which clients have had ids. */
-  asked = 0
   readonly #simulation: Simulation
 
   constructor(simulation: Simulation) {
@@ -65,7 +63,7 @@ export class Clients {
   }
 
   /** One request, redirects followed. */
-  async request(request: Request, slots: Map<number, string>): Promise<From<Answer>> {
+  async request(request: Request, slots: Map<number, string>, first?: string): Promise<From<Answer>> {
     const { world, witness, processes } = this.#simulation
     const slot = slotOf(request.generator)
     let last: Redirect | undefined
@@ -73,7 +71,7 @@ export class Clients {
     for (let hops = 0; hops < hopsMax; hops++) {
       // Some have no memory of where to ask, as behind a load balancer; all of them would stay with an old leader.
       const known = hops > 0 || world.chance(0.6) ? slots.get(slot) : undefined
-      const address = known ?? world.pick(processes)?.address
+      const address = (hops === 0 ? first : undefined) ?? known ?? world.pick(processes)?.address
       const found = await this.send(address, (process) => this.#ask(process, request))
       const { answer } = found
       if (!('moved' in answer)) {
@@ -90,21 +88,20 @@ export class Clients {
     return { answer: { down: 'redirected too often', code: 'MOVED' }, by: '', isUnaware: false }
   }
 
-  /** Asks once, and has the answer judged. */
-  async once(request: Request, slots: Map<number, string>): Promise<boolean> {
+  /** Asks once, `first` there, and has the answer judged. Resolves to what was said instead of ids. */
+  async once(request: Request, slots: Map<number, string>, first?: string): Promise<string | undefined> {
     const { world, checker } = this.#simulation
     const sentUs = world.nowUs
-    this.asked++
-    const { answer, by, isUnaware } = await this.request(request, slots)
+    const { answer, by, isUnaware } = await this.request(request, slots, first)
     const { generator, count, contiguous = false } = request
     if (!('runs' in answer)) {
       this.errors++
-      return false
+      return 'down' in answer ? `${answer.code}: ${answer.down}` : `led by ${answer.moved}`
     }
     const { runs } = answer
     world.note(() => `${generator}: ${by} gave ${runs.map(textOf).join(', ')}, asked for at ${ms(sentUs)}`)
     checker.reply(generator, { sentUs, by, runs, count, contiguous, isUnaware })
-    return true
+    return undefined
   }
 
   /** Nobody waits for ever. */

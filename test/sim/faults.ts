@@ -18,7 +18,7 @@ export const commonFaults: Readonly<Record<string, Fault>> = {
   async 'kill and start'(simulation) {
     simulation.kill(one(simulation))
     await simulation.world.pass(simulation.world.between(0, 500))
-    await startAll(simulation)
+    await simulation.startAll()
   },
 
   stop: (simulation) => standstill(simulation, 'stopped'),
@@ -146,7 +146,7 @@ export const clusterFaults: Readonly<Record<string, Fault>> = {
     const { world } = simulation
     simulation.kill(one(simulation))
     const trouble = { loseRequest: 0.3, loseReply: 0.3 }
-    for (const place of simulation.freePlaces) void simulation.start(place, trouble)
+    void simulation.startAll(trouble)
     await world.pass(world.between(3000, 8000))
     simulation.heal()
     await world.pass(world.between(1000, 5000))
@@ -171,11 +171,6 @@ export const pauses: Readonly<Record<string, Fault>> = {
     for (const { machine } of simulation.processes.slice(0, 2)) machine.stop('paused')
     await around(simulation)
   },
-}
-
-/** Starts what does not run. Resolves when all have joined. */
-export async function startAll(simulation: Simulation): Promise<void> {
-  await Promise.all(simulation.freePlaces.map((place) => simulation.start(place)))
 }
 
 /** One of the processes. */

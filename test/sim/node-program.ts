@@ -78,8 +78,8 @@ export class NodeProgram implements Program {
     this.#node.mayIssue?.()
     return answered(async () => {
       const { generator, runs } = await drawn(this.#node.catalogue, request)
-      const { name, kind, definition } = generator
-      this.#onIssue(name, runs, { kind, layout: definition.layout })
+      const { kind, incarnation, definition } = generator ?? {}
+      this.#onIssue(request.generator, runs, { kind, incarnation, layout: definition?.layout })
       return { runs }
     })
   }

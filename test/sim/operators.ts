@@ -126,7 +126,7 @@ export class Operators {
   }
 
   async #order(order: Order): Promise<void> {
-    const { world, checker } = this.#simulation
+    const { world, checker, witness } = this.#simulation
     const { generator } = order
     const kind = 'options' in order ? order.options.kind : undefined
     const strictly =
@@ -136,10 +136,11 @@ export class Operators {
     world.note(() => `${generator}: an operator asks for ${textOf(order)}`)
     const { answer, by } = await this.#carriedOut(order)
     world.note(() => `${generator}: ${by} answers to ${order.do}: ${textOf(answer)}`)
+    const calmly = witness.isCalm && witness.calmMs * 1000 > world.nowUs - change.sentUs
     if ('kind' in answer) {
       this.done++
       this.#kinds.set(generator, answer.kind)
-      checker.changed(generator, change, by, answer)
+      checker.changed(generator, change, by, answer, calmly)
       if (order.do === 'set' && answer.kind === 'sequence') checker.moved(generator, order.newest)
       if (order.do === 'alter' && order.options.floor !== undefined)
         checker.moved(generator, order.options.floor - 1n)
@@ -147,7 +148,7 @@ export class Operators {
     }
     const isRefused = !('code' in answer) || refusals.has(answer.code)
     if ('code' in answer && answer.code === 'NOGENERATOR') this.#kinds.set(generator, undefined)
-    checker.changed(generator, change, by, isRefused ? 'refused' : 'unclear')
+    checker.changed(generator, change, by, isRefused ? 'refused' : 'unclear', calmly)
   }
 
   async #carriedOut(order: Order): Promise<{ readonly answer: Done; readonly by: string }> {

@@ -57,7 +57,12 @@ export interface Program {
 }
 
 /** How ids were issued, as far as the program knows. */
-export type Issued = { readonly kind: Kind; readonly layout?: string | undefined; readonly fence?: bigint }
+export type Issued = {
+  readonly kind: Kind | undefined
+  readonly incarnation?: bigint | undefined
+  readonly layout?: string | undefined
+  readonly fence?: bigint
+}
 
 /** Told of ids in the moment when they are issued. */
 export type OnIssue = (generator: string, runs: readonly Run[], how: Issued) => void

@@ -44,6 +44,8 @@ export type Link = {
 export type RemoteHooks = Partial<Pick<EngineOptions, 'onRegressed' | 'onAdvanced'>> & {
   /** A reserve was answered. */
   readonly onReserved?: (counter: string, fence: bigint) => void
+  /** A write of a record was answered, whether or not it was carried out. */
+  readonly onWritten?: (key: string) => void
 }
 
 /** What a machine's engine takes from the simulation. */
@@ -131,9 +133,13 @@ export class RemoteEngine implements Engine {
     if (end > (this.#held.get(counter)?.end ?? 0n)) this.#held.set(counter, { end, lineage })
   }
 
-  write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
+  async write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
     const { engine } = this.#options.store
-    return this.#write('write', [key, value, expected], () => engine.write(key, value, expected))
+    const stored = await this.#write('write', [key, value, expected], () =>
+      engine.write(key, value, expected),
+    )
+    this.#options.onWritten?.(key)
+    return stored
   }
 
   remove(key: string, expected: bigint): Promise<boolean> {

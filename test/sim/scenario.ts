@@ -1,7 +1,7 @@
 /** What a simulation of one seed is made of, how it goes, and how it is told when something is wrong. */
 import assert from 'node:assert/strict'
 import { Clients } from './clients.ts'
-import { clockFaults, clusterFaults, commonFaults, type Fault, plannedFaults, startAll } from './faults.ts'
+import { clockFaults, clusterFaults, commonFaults, type Fault, plannedFaults } from './faults.ts'
 import { nodeScenarios } from './node-scenarios.ts'
 import { Simulation, type SimulationOptions } from './simulation.ts'
 import { World } from './world.ts'
@@ -32,7 +32,7 @@ const rounds = 3
 const askedMs = 1000
 /** What servers issue by rests so long, at most, after a reserve that failed while somebody waited. */
 const refillPauseMs = 1000
-const notesShown = 120
+const notesShown = 400
 
 const leaderFaults = { ...commonFaults, ...clockFaults, ...clusterFaults }
 
@@ -122,7 +122,7 @@ async function leaders(run: Run, possible: Readonly<Record<string, Fault>>): Pro
   for (const generator of generators) checker.strict(generator)
   const strict = [...generators]
   if (program === 'catalogue') generators.push('s0', 's1')
-  await startAll(simulation)
+  await simulation.startAll()
   clients.begin()
   await world.pass(world.between(500, 5000))
   for (let round = 0; round < rounds; round++) {
@@ -138,7 +138,7 @@ async function leaders(run: Run, possible: Readonly<Record<string, Fault>>): Pro
     witness.calm()
     await world.pass(leaseTtlMs + marginMs + 1000 + askedMs + world.between(0, 500))
     witness.trouble(strict)
-    await startAll(simulation)
+    await simulation.startAll()
     await world.pass(world.between(0, 4000))
   }
   simulation.isOver = true

@@ -1,6 +1,8 @@
 /** A whole installation in one process: machines, an engine behind a bad network, clients, operators, and what befalls them. */
+
+import { generatorKey } from '../../src/catalogue/stored.ts'
 import { Cluster } from '../../src/cluster/cluster.ts'
-import { settingsKey } from '../../src/cluster/records.ts'
+import { nodePrefix, settingsKey } from '../../src/cluster/records.ts'
 import { shardTable, slotOf } from '../../src/cluster/slots.ts'
 import { CatalogueProgram } from './catalogue-program.ts'
 import { Checker } from './checker.ts'
@@ -9,7 +11,7 @@ import { type Clocks, Machine } from './machine.ts'
 import { NodeProgram } from './node-program.ts'
 import type { OnIssue, Program } from './program.ts'
 import { type Link, RemoteEngine, type RemoteHooks } from './remote-engine.ts'
-import { SharedStore } from './store.ts'
+import { SharedStore, type Snapshot } from './store.ts'
 import { Witness } from './witness.ts'
 import type { World } from './world.ts'
 
@@ -62,7 +64,12 @@ export class Simulation {
   readonly generators: string[] = []
   /** Set when clients and operators shall stop. */
   isOver = false
+  /** Told of generators whose creation was forgotten. */
+  onForgotten: (names: readonly string[]) => void = () => {}
   readonly #places: (Process | undefined)[]
+  readonly #starting = new Map<number, Promise<void>>()
+  /** Links of machines, of those too on which nothing runs yet. */
+  readonly #links = new Set<Link>()
   #processes: readonly Process[] = []
   #ids = 0
 
@@ -85,9 +92,16 @@ export class Simulation {
     return this.#processes
   }
 
-  /** Places where no process runs. */
-  get freePlaces(): readonly number[] {
-    return [...this.#places.keys()].filter((at) => this.#places[at] === undefined)
+  /** Starts a process in every place that has none. Resolves when all have joined. */
+  async startAll(trouble: Partial<Link> = {}): Promise<void> {
+    for (const place of this.#places.keys()) {
+      if (this.#places[place] !== undefined || this.#starting.has(place)) continue
+      this.#starting.set(
+        place,
+        this.#start(place, trouble).finally(() => this.#starting.delete(place)),
+      )
+    }
+    await Promise.all(this.#starting.values())
   }
 
   /** What is found wrong by now. */
@@ -95,11 +109,11 @@ export class Simulation {
     return this.checker.wrong ?? this.witness.wrong
   }
 
-  /** Starts a process. Resolves when it has joined. */
-  async start(place: number, trouble: Partial<Link> = {}): Promise<void> {
+  async #start(place: number, trouble: Partial<Link>): Promise<void> {
     const { world, options } = this
     const machine = new Machine(world, `m${place}.${++this.#ids}`, options)
     const link: Link = { ...this.#calmLink(), ...trouble }
+    this.#links.add(link)
     const address = `10.0.0.${place}:${port}`
     world.note(() => `${machine.name} is started`)
     const onIssue: OnIssue = (...issue) => this.witness.issue(machine, ...issue)
@@ -134,6 +148,7 @@ export class Simulation {
   /** kill -9. */
   kill(process: Process): void {
     this.world.note(() => `${process.machine.name} is killed`)
+    this.#links.delete(process.link)
     process.machine.kill()
     for (const { fail } of process.pending) fail('LOST')
     this.#places[this.#places.indexOf(process)] = undefined
@@ -148,10 +163,24 @@ export class Simulation {
 
   /** Takes every fault away. */
   heal(): void {
-    for (const { machine, link } of this.processes) {
-      Object.assign(link, this.#calmLink())
-      if (machine.isStopped) machine.goOn()
-    }
+    for (const link of this.#links) Object.assign(link, this.#calmLink())
+    for (const { machine } of this.processes) if (machine.isStopped) machine.goOn()
+  }
+
+  /** The store loses all that was written after a snapshot. */
+  forget(snapshot: Snapshot): void {
+    const { store, world, checker, witness, generators } = this
+    const before = new Map(generators.map((name) => [name, store.records.get(generatorKey(name))]))
+    store.forget(snapshot)
+    witness.forgot()
+    world.note(
+      () =>
+        `the store forgets what was written in the last ${Math.round((world.nowUs - snapshot.atUs) / 1000)} ms`,
+    )
+    const isLost = (name: string) =>
+      store.records.get(generatorKey(name))?.version !== before.get(name)?.version
+    for (const name of generators.filter(isLost)) checker.forgot(name)
+    this.onForgotten(generators.filter((name) => !store.records.has(generatorKey(name))))
   }
 
   async #startNode(
@@ -188,6 +217,10 @@ export class Simulation {
       ownership: options.owned ? 'owner' : 'shared',
       newsWithinMs: 2 * (options.newsMs + options.delayMaxMs),
       lookMs: options.failoverGap === undefined ? undefined : lookMs,
+      onWritten: (key) => {
+        // The answer to a renewal: from now on it knows whether others have taken over.
+        if (key.startsWith(nodePrefix)) machine.isUnaware = false
+      },
       ...hooks,
     })
   }

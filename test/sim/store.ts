@@ -14,6 +14,8 @@ export type Seen = { readonly lineage: number; readonly writes: number }
 
 /** An earlier state. */
 export type Snapshot = Seen & {
+  /** When it was taken, in true µs. */
+  readonly atUs: number
   readonly counters: MemoryStore['counters']
   readonly records: MemoryStore['records']
 }
@@ -33,9 +35,9 @@ export class SharedStore extends MemoryStore {
   #lineages = 1
 
   /** The state now, to come back to. */
-  snapshot(): Snapshot {
+  snapshot(atUs: number): Snapshot {
     const { lineage, writes } = this
-    return { lineage, writes, counters: new Map(this.counters), records: new Map(this.records) }
+    return { atUs, lineage, writes, counters: new Map(this.counters), records: new Map(this.records) }
   }
 
   /** Forgets everything after a snapshot. Watchers are told of what is there. */

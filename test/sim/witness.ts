@@ -111,9 +111,9 @@ export class Witness {
   }
 
   /** What is issued was reserved before, as the store stands now. */
-  #below(machine: Machine, generator: string, last: bigint, { kind, layout }: Issued): void {
+  #below(machine: Machine, generator: string, last: bigint, { kind, layout, incarnation }: Issued): void {
     // Until an advance, a store that has forgotten says nothing of what was reserved.
-    if (this.#store.isSuspect) return
+    if (this.#store.isSuspect || kind === undefined) return
     if (kind === 'snowflake' || kind === 'timestamp') {
       const epochMs = epochsMs[layout ?? '']
       if (epochMs === undefined) return
@@ -127,13 +127,23 @@ export class Witness {
         return
       }
       const raw = (timeMs << 12n) | (last & 4095n)
-      return this.#belowBound(machine, generator, raw, last)
+      return this.#belowBound(machine, generator, raw, last, incarnation)
     }
-    this.#belowBound(machine, generator, last, last)
+    this.#belowBound(machine, generator, last, last, incarnation)
   }
 
-  #belowBound(machine: Machine, generator: string, raw: bigint, id: bigint): void {
-    const bound = this.#store.counters.get(counterOf(generator))?.bound ?? 0n
+  #belowBound(
+    machine: Machine,
+    generator: string,
+    raw: bigint,
+    id: bigint,
+    incarnation: bigint | undefined,
+  ): void {
+    const { counters, records } = this.#store
+    const record = JSON.parse(records.get(counterOf(generator))?.value ?? '{}') as Record<string, string>
+    // What is left of an earlier life may have been counted in another scale.
+    if (incarnation !== undefined && record.incarnation !== String(incarnation)) return
+    const bound = counters.get(record.counter ?? counterOf(generator))?.bound ?? 0n
     if (raw >= bound) this.#fail(`${machine.name} issued ${id} of ${generator}, whose bound is ${bound}`)
   }
 

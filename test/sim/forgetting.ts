@@ -1,0 +1,89 @@
+/**
+ * A store that loses its last writes: a failover to a replica that lacks them, or an older copy in its place. From then on
+ * it refuses writes, until its bounds have been raised: by nodes that were told by how much, or else by an operator.
+ */
+import { type Fault, one } from './faults.ts'
+import type { Simulation } from './simulation.ts'
+
+/** More than any generator can have issued in what is lost. */
+const gap = 100_000n
+
+/** What happens around the moment in which the store goes back. */
+export const forgetting: Readonly<Record<string, Fault>> = {
+  async 'lost writes'(simulation) {
+    await lose(simulation, async () => {})
+  },
+
+  async 'lost writes, and one node is cut off'(simulation) {
+    const { world } = simulation
+    await lose(simulation, async () => {
+      one(simulation).link.cut = true
+      await world.pass(world.between(0, 500))
+    })
+  },
+
+  async 'lost writes, and one node stands still'(simulation) {
+    await lose(simulation, async () => one(simulation).machine.stop())
+  },
+
+  async 'lost writes, and one node is killed'(simulation) {
+    await lose(simulation, async () => simulation.kill(one(simulation)))
+  },
+
+  async 'lost writes, and all nodes are started again'(simulation) {
+    await lose(simulation, async () => {
+      for (const process of simulation.processes) simulation.kill(process)
+      await simulation.startAll()
+    })
+  },
+
+  async 'lost writes on slow links'(simulation) {
+    const { world } = simulation
+    for (const { link } of simulation.processes) link.answerMs = world.between(0, 600)
+    await lose(simulation, async () => {})
+  },
+
+  async 'lost writes on which nodes had waited'(simulation) {
+    const { world } = simulation
+    const { link } = one(simulation)
+    link.newsMs = 4000
+    await world.pass(world.between(0, 1500))
+    await lose(simulation, async () => {})
+  },
+}
+
+async function lose(simulation: Simulation, meanwhile: () => Promise<void>): Promise<void> {
+  const { world, options } = simulation
+  const snapshot = simulation.store.snapshot(world.nowUs)
+  // Idle nodes let their claims of worker ids lapse meanwhile, and others take them.
+  await world.pass(world.chance(0.7) ? world.between(100, 3000) : world.between(3000, 12_000))
+  if (world.chance(0.5)) await meanwhile()
+  else void meanwhile()
+  simulation.forget(snapshot)
+  await world.pass(world.between(200, 4000))
+  if (options.failoverGap === 0n) {
+    await byHand(simulation)
+    await world.pass(world.between(0, 2000))
+  }
+  await world.pass(world.between(500, 8000))
+}
+
+/** An operator raises all bounds, on one node, as often as it takes. */
+async function byHand(simulation: Simulation): Promise<void> {
+  const { world, store } = simulation
+  for (let tries = 0; store.isSuspect; tries++) {
+    if (tries > 20) simulation.heal()
+    const { machine, program } = one(simulation)
+    world.note(() => `${machine.name} is told to advance by ${gap}`)
+    const said = new Promise<void>((resolve) => {
+      machine.reach(
+        () =>
+          void program.advance!(gap).then(
+            () => resolve(),
+            () => resolve(),
+          ),
+      )
+    })
+    await Promise.race([said, world.pass(3000)])
+  }
+}
