@@ -128,8 +128,9 @@ export class EngineCatalogue implements Catalogue {
     const { record } = await this.#exclusively(name, () => this.#records.create(name, options))
     this.#absent.delete(name)
     const open = this.#open.get(name)
-    // What was served as its row says is served as the record says from here on, before the watch tells.
-    if (open?.version === rowVersion && !isRow(record)) await this.#close(name, altered(name), open)
+    // What is served as an earlier life, or as a row, is served as the record says from here on, before the watch tells.
+    if (open !== undefined && open.version < record.version && !isRow(record))
+      await this.#close(name, altered(name), open)
   }
 
   async alter(name: string, changes: Changes): Promise<Generator> {

@@ -21,6 +21,22 @@ class PolledEngine extends LateEngine {
   override readonly newsMs = 1000
 }
 
+describe('a creation', () => {
+  it('begins a new life at once also on a node that has not heard of the end of the last', async () => {
+    const { one, two } = await twoNodes()
+    await one.catalogue.create('g', { kind: 'segment', step: 10 })
+    const old = await two.catalogue.open('g')
+    const [before] = await draw(old, 1)
+    const [newest] = (await draw(await one.catalogue.open('g'), 1)).toReversed()
+    await one.catalogue.drop('g')
+    const created = await two.catalogue.create('g', { kind: 'segment', step: 20 })
+    assert.equal(created.incarnation, 3n)
+    assert.equal(tryNext(old), undefined)
+    const [after] = await draw(created, 1)
+    assert.ok(after! > before! && after! > newest!)
+  })
+})
+
 describe('an alteration', () => {
   for (const way of ['altered', 'dropped and created'] as const) {
     for (const [from, to] of [
