@@ -123,7 +123,7 @@ export class Checker {
     const known = this.#of(generator)
     known.changes--
     if (done === 'refused') {
-      if (isStrict(change.before) && !known.isUnclear && known.changes === 0)
+      if (isStrict(known.kind) && !known.isUnclear && known.changes === 0)
         known.strictUs ??= this.#world.nowUs
       return
     }

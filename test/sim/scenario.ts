@@ -32,7 +32,7 @@ const rounds = 3
 const askedMs = 1000
 /** What servers issue by rests so long, at most, after a reserve that failed while somebody waited. */
 const refillPauseMs = 1000
-const notesShown = 400
+const notesShown = 200
 
 const leaderFaults = { ...commonFaults, ...clockFaults, ...clusterFaults }
 

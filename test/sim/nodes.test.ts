@@ -1,0 +1,8 @@
+/** Whole nodes, and all that generators go through, over many seeds; see suite.ts. */
+import { testScenario } from './suite.ts'
+
+testScenario('cluster', 'clusters of nodes repeat nothing and keep order while all is altered', 24)
+testScenario('fleet', 'fleets of nodes repeat nothing and keep order while all is altered', 30)
+testScenario('single', 'one node after the other repeats nothing and keeps order', 30)
+testScenario('paused', 'clusters on machines that are paused repeat nothing', 16)
+testScenario('forgetting', 'nodes on a store that forgets repeat nothing and come back', 24)
