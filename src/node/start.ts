@@ -100,7 +100,9 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
         // Its claim has ended with the advance.
         await worker.confirm()
         await catalogue.reopenAll()
-        await createConfigured(catalogue, config, onEvent)
+        await createConfigured(catalogue, config, onEvent, (error) =>
+          onEvent({ level: 'error', message: `${error.message}; it goes on as it is stored` }),
+        )
       },
     })
     return node
@@ -198,23 +200,29 @@ async function isRegressed(engine: Engine): Promise<boolean> {
   }
 }
 
-/** Creates the generators of the config file. A store that must be advanced first keeps nobody from doing so. */
+/**
+ * Creates the generators of the config file. A store that must be advanced first keeps nobody from doing so.
+ * `refused`: called where the file contradicts what is stored.
+ */
 async function createConfigured(
   catalogue: EngineCatalogue,
   config: Config,
   onEvent: (event: NodeEvent) => void,
+  refused: (error: FahaoError) => void = (error) => {
+    throw error
+  },
 ): Promise<void> {
   for (const [name, options] of config.generators) {
     try {
       await catalogue.define(name, options)
     } catch (error) {
-      if (hasCode(error, 'EXISTS')) {
-        throw new FahaoError('CONFIG', `the config file contradicts what is stored: ${error.message}`)
-      }
-      if (hasCode(error, 'ERR'))
-        throw new FahaoError('CONFIG', `generator '${name}' of the config file: ${error.message}`)
-      if (!hasCode(error, 'REGRESSED')) throw error
-      onEvent({ level: 'error', message: `generator '${name}' cannot be created yet: ${error.message}` })
+      if (hasCode(error, 'EXISTS'))
+        refused(new FahaoError('CONFIG', `the config file contradicts what is stored: ${error.message}`))
+      else if (hasCode(error, 'ERR'))
+        refused(new FahaoError('CONFIG', `generator '${name}' of the config file: ${error.message}`))
+      else if (hasCode(error, 'REGRESSED'))
+        onEvent({ level: 'error', message: `generator '${name}' cannot be created yet: ${error.message}` })
+      else throw error
     }
   }
 }

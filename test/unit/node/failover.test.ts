@@ -297,6 +297,40 @@ describe('nodes on a store that an older copy takes the place of', () => {
     assert.deepEqual(ids, [1000n, 101_000n])
   })
 
+  it('go on by what is stored where that contradicts the config file, and say so once', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'fahao-failover-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'fahao.db')
+    const said: string[] = []
+    const start = (step: number) => {
+      const flags = { engine: `sqlite:${file}`, 'failover-gap': '1000', config: 'fahao.yaml' }
+      const readFile = () => `generators: { order: { kind: segment, step: ${step} } }`
+      return startNode(loadConfig({ flags, readFile }).config, {
+        onEvent: ({ message }) => said.push(message),
+      })
+    }
+    const before = await start(10)
+    await before.close()
+    copyFileSync(file, `${file}.copy`)
+    const changing = await startNode(loadConfig({ flags: { engine: `sqlite:${file}` } }).config)
+    await changing.catalogue.alter('order', { step: 20 })
+    await changing.close()
+    const node = await start(20)
+    const order = async () => void (await (await node.catalogue.open('order')).draw(1000))
+    await order()
+    renameSync(`${file}.copy`, file)
+    rmSync(`${file}-wal`)
+    await assert.rejects(async () => {
+      for (let each = 0; each < 100; each++) await order()
+    }, FahaoError)
+    await eventually(async () => {
+      if (node.health().state !== 'ok') throw new FahaoError('UNAVAILABLE', 'not yet')
+    })
+    await eventually(order)
+    assert.equal(said.filter((line) => /contradicts .* step .* as it is stored/.test(line)).length, 1)
+    await node.close()
+  })
+
   it('wait for somebody to ask any one of them, and then both go on', async (t) => {
     const { nodes, issue, issueUntilNoticed } = await forget(t, '0', 2)
     for (const node of nodes) {
