@@ -7,14 +7,13 @@
  *  2. What `take` returned is not written to again before it is given back.
  *  3. Bytes that `take` returned occupy at most twice their length.
  */
-import { type Run, safeHi, two32 } from '../ids/run.ts'
+import { addTo, writeDecimal, writeRun } from '../ids/digits.ts'
+import type { Run } from '../ids/run.ts'
 
 const colon = 58
 const parenthesis = 40
-const zero = 48
 const carriageReturn = 13
 const newline = 10
-const billion = 1_000_000_000
 
 const startBytes = 65_536
 /** A buffer that grew beyond this for one large reply is given back. */
@@ -24,6 +23,7 @@ const textBytesMax = 49_152
 /** Buffers of this size are used again: new ones all the time keep the garbage collector busy, and all peers waiting. */
 const slabBytes = 98_304
 const slabsMax = 64
+const betweenIds = Buffer.from('\r\n:')
 /** `:`, 20 digits, CR LF, and room for a carry. */
 const lineBytesMax = 24
 /** The same behind `$19` and its line end. */
@@ -110,18 +110,9 @@ export class Output {
   run(run: Run): void {
     this.#reserve(run.count * lineBytesMax)
     const buffer = this.#buffer
-    const start = this.length
-    buffer[start] = colon
-    let end = this.#decimal(start + 1, run.hi, run.lo)
+    buffer[this.length] = colon
+    const end = writeRun(buffer, this.length + 1, run, betweenIds)
     this.#endLineAt(end)
-    let lineBytes = end + 2 - start
-    for (let left = run.count - 1; left > 0; left--) {
-      end += lineBytes
-      for (let at = end - lineBytes + 2; at < end + 2; at++) buffer[at] = buffer[at - lineBytes]!
-      const grown = this.#add(end - lineBytes + 3, end, run.stride)
-      end += grown
-      lineBytes += grown
-    }
     this.length = end + 2
   }
 
@@ -135,7 +126,7 @@ export class Output {
       const start = this.length
       const bytes = start - before
       for (let from = before; before >= 0 && from < start; from++) buffer[from + bytes] = buffer[from]!
-      if (before < 0 || this.#add(start + digits, start + bytes - 2, run.stride) > 0) {
+      if (before < 0 || addTo(buffer, start + digits, start + bytes - 2, run.stride) > 0) {
         const text = String(run.at(at))
         this.text('$', text)
         digits = this.length - start - text.length - 2
@@ -150,65 +141,9 @@ export class Output {
   bigNumber(run: Run): void {
     this.#reserve(lineBytesMax)
     this.#buffer[this.length] = parenthesis
-    const end = this.#decimal(this.length + 1, run.hi, run.lo)
+    const end = writeDecimal(this.#buffer, this.length + 1, run.hi, run.lo)
     this.#endLineAt(end)
     this.length = end + 2
-  }
-
-  /** Writes the decimal digits of a value given in halves, and returns where they end. */
-  #decimal(at: number, hi: number, lo: number): number {
-    if (hi < safeHi) {
-      const value = hi * two32 + lo
-      if (value < billion) return this.#digits(at, value, 1)
-      const upper = Math.floor(value / billion)
-      return this.#digits(this.#digits(at, upper, 1), value - upper * billion, 9)
-    }
-    // Long division in pieces that a double holds exactly.
-    const middle = (hi % billion) * 0x1_0000 + (lo >>> 16)
-    const low = (middle % billion) * 0x1_0000 + (lo & 0xffff)
-    const upper =
-      Math.floor(hi / billion) * two32 + Math.floor(middle / billion) * 0x1_0000 + Math.floor(low / billion)
-    return this.#digits(this.#digits(at, upper, 1), low % billion, 9)
-  }
-
-  /** Writes `value` < 10^10 with at least `digitsMin` digits, and returns where they end. */
-  #digits(at: number, value: number, digitsMin: number): number {
-    const buffer = this.#buffer
-    let digits = digitsMin
-    for (let power = 10 ** digitsMin; power <= value; power *= 10) digits++
-    let left = value
-    for (let index = at + digits - 1; index >= at; index--) {
-      const tenth = Math.floor(left / 10)
-      buffer[index] = zero + (left - tenth * 10)
-      left = tenth
-    }
-    return at + digits
-  }
-
-  /** Adds `stride` to the digits from `first` to before `end`; returns how many digits they became more. */
-  #add(first: number, end: number, stride: number): number {
-    const buffer = this.#buffer
-    let at = end - 1
-    let carry = stride
-    for (; carry > 0 && at >= first; at--) {
-      const tenth = Math.floor(carry / 10)
-      const digit = buffer[at]! + (carry - tenth * 10)
-      carry = tenth
-      if (digit > zero + 9) {
-        buffer[at] = digit - 10
-        carry++
-      } else {
-        buffer[at] = digit
-      }
-    }
-    let grown = 0
-    for (; carry > 0; grown++) {
-      const tenth = Math.floor(carry / 10)
-      buffer.copyWithin(first + 1, first, end + grown + 2)
-      buffer[first] = zero + (carry - tenth * 10)
-      carry = tenth
-    }
-    return grown
   }
 
   #endLine(): void {

@@ -7,6 +7,7 @@ import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run } from '../../ids/run.ts'
 import type { FahaoNode } from '../../node/node.ts'
+import { type Frame, frameOf, plainBatch } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
 import type { CompatApi, CompatRoute } from './api.ts'
 import { parameterOf } from './parameters.ts'
@@ -18,21 +19,27 @@ import { TinyidTokens } from './tinyid-tokens.ts'
 /** How an answer is written: as JSON with a code, or as plain text. */
 type Form = {
   readonly contentType: string
-  readonly ids: (ids: readonly string[]) => string
+  readonly id: (id: string) => string
+  readonly ids: Frame
+  readonly noIds: string
   readonly segment: (segment: TinyidSegment) => string
   readonly failure: (code: number, message: string) => string
 }
 
 const json: Form = {
   contentType: contentTypes.json,
-  ids: (ids) => `{"data":[${ids.join(',')}],"code":200,"message":""}`,
+  id: (id) => `{"data":[${id}],"code":200,"message":""}`,
+  ids: frameOf('{"data":[', ',', '],"code":200,"message":""}'),
+  noIds: '{"data":[],"code":200,"message":""}',
   segment: (segment) => `{"data":${segmentJson(segment)},"code":200,"message":""}`,
   failure: (code, message) => JSON.stringify({ data: null, code, message }),
 }
 
 const plain: Form = {
   contentType: contentTypes.text,
-  ids: (ids) => ids.join(','),
+  id: (id) => id,
+  ids: frameOf('', ',', ''),
+  noIds: '',
   segment: segmentText,
   failure: () => '',
 }
@@ -63,10 +70,10 @@ function idsRoute(
 ): CompatRoute {
   const countMax = Math.min(batchMax, server.countMax)
 
-  async function drawIds(bizType: string, count: number, reply: FastifyReply): Promise<string> {
+  async function drawIds(bizType: string, count: number, reply: FastifyReply): Promise<string | Buffer> {
     const generator = await catalogue.open(bizType)
-    if (count < 1) return form.ids([])
-    return form.ids(textsOf(await generator.draw(count, { signal: goneSignal(reply) })))
+    if (count < 1) return form.noIds
+    return plainBatch(await generator.draw(count, { signal: goneSignal(reply) }), form.ids)
   }
 
   return {
@@ -79,7 +86,7 @@ function idsRoute(
       if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
         return answer(form, tokens, token, bizType, () => drawIds(bizType, count, reply))
       }
-      reply.send(form.ids([run.toString()]))
+      reply.send(form.id(run.toString()))
       return undefined
     },
   }
@@ -109,8 +116,8 @@ async function answer(
   tokens: TinyidTokens,
   token: string,
   bizType: string,
-  issue: () => Promise<string>,
-): Promise<string> {
+  issue: () => Promise<string | Buffer>,
+): Promise<string | Buffer> {
   try {
     if (tokens.opens(token, bizType) === undefined) await tokens.load()
     if (!tokens.opens(token, bizType)) return form.failure(5, 'token is error')
@@ -140,10 +147,4 @@ function batchSizeOf(request: FastifyRequest): number {
     'org.springframework.web.method.annotation.MethodArgumentTypeMismatchException',
     `Failed to convert value of type 'java.lang.String' to required type 'java.lang.Integer'; nested exception is java.lang.NumberFormatException: For input string: "${text.slice(0, 40)}"`,
   )
-}
-
-function textsOf(runs: readonly Run[]): string[] {
-  const texts: string[] = []
-  for (const each of runs) for (; each.count > 0; each.advance()) texts.push(each.toString())
-  return texts
 }

@@ -5,6 +5,7 @@ import { FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run, rangesOf } from '../../ids/run.ts'
 import type { FahaoNode } from '../../node/node.ts'
+import { formattedTexts, frameOf, plainBatch } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
 import { prefersText } from './accept.ts'
@@ -34,10 +35,14 @@ export function nextOperation({ catalogue, server }: FahaoNode): Operation {
   // One for all requests: it is read before anything else can run.
   const run = new Run()
 
-  async function waitForIds(request: FastifyRequest, reply: FastifyReply, count: number): Promise<string> {
+  async function waitForIds(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    count: number,
+  ): Promise<string | Buffer> {
     const generator = await catalogue.open(nameOf(request))
     const runs = await generator.draw(count, { signal: goneSignal(reply) })
-    return answer(request, reply, generator, runs)
+    return answerMany(request, reply, generator, runs)
   }
 
   return {
@@ -61,7 +66,7 @@ export function nextOperation({ catalogue, server }: FahaoNode): Operation {
       if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
         return waitForIds(request, reply, count)
       }
-      reply.send(answer(request, reply, generator, [run]))
+      reply.send(answerOne(request, reply, generator, run))
       return undefined
     },
   }
@@ -107,27 +112,36 @@ function countOf(request: FastifyRequest, query: ReturnType<typeof countQuery>, 
   throw new FahaoError('LIMIT', `count ${count} is above the limit of ${countMax}; ask for fewer at a time`)
 }
 
-function answer(
+const plainJson = frameOf('{"ids":["', '","', '"]}\n')
+const plainText = frameOf('', '\n', '\n')
+
+/** The body of one id. The line ends, for those who look at it in a terminal. */
+function answerOne(request: FastifyRequest, reply: FastifyReply, generator: Generator, run: Run): string {
+  const formatted = generator.definition.format !== undefined
+  const text = formatted ? generator.text(run.first) : run.toString()
+  if (typedAsText(request, reply)) return `${text}\n`
+  // Digits need no escaping.
+  return formatted ? `${JSON.stringify({ ids: [text] })}\n` : `{"ids":["${text}"]}\n`
+}
+
+/** The body of many ids. */
+async function answerMany(
   request: FastifyRequest,
   reply: FastifyReply,
   generator: Generator,
   runs: readonly Run[],
-): string {
-  const formatted = generator.definition.format !== undefined
-  const texts = textsOf(generator, runs, formatted)
-  const inText = prefersText(request.headers.accept)
-  reply.header('content-type', inText ? textType : jsonType)
-  if (inText) return `${texts.join('\n')}\n`
-  // Digits need no escaping. The line ends, for those who look at it in a terminal.
-  return formatted ? `${JSON.stringify({ ids: texts })}\n` : `{"ids":["${texts.join('","')}"]}\n`
+): Promise<string | Buffer> {
+  const inText = typedAsText(request, reply)
+  if (generator.definition.format === undefined) return plainBatch(runs, inText ? plainText : plainJson)
+  const ids = await formattedTexts(runs, (run) => generator.text(run.first))
+  return inText ? `${ids.join('\n')}\n` : `${JSON.stringify({ ids })}\n`
 }
 
-function textsOf(generator: Generator, runs: readonly Run[], formatted: boolean): string[] {
-  const texts: string[] = []
-  for (const run of runs) {
-    for (; run.count > 0; run.advance()) texts.push(formatted ? generator.text(run.first) : run.toString())
-  }
-  return texts
+/** Whether the answer is plain text; says so in its header. */
+function typedAsText(request: FastifyRequest, reply: FastifyReply): boolean {
+  const inText = prefersText(request.headers.accept)
+  reply.header('content-type', inText ? textType : jsonType)
+  return inText
 }
 
 function notContiguous(name: string): FahaoError {

@@ -78,19 +78,6 @@ describe('POST next', () => {
     assert.equal((await answer).body, '{"ids":["1"]}\n')
   })
 
-  test('lets go of a waiting request whose client has gone, and no id of it', async () => {
-    const { order, app } = start()
-    order.dry = true
-    const gone = new AbortController()
-    const request = app.inject({ method: 'POST', url: '/v1/generators/order/next', signal: gone.signal })
-    await new Promise((resolve) => setImmediate(resolve))
-    gone.abort()
-    await assert.rejects(request)
-    while (order.aborted === 0) await new Promise((resolve) => setImmediate(resolve))
-    order.wet()
-    assert.equal(order.issued, 0)
-  })
-
   test('says when a retry can help, and after how long', async () => {
     const { order, post } = start()
     order.dry = true

@@ -1,0 +1,86 @@
+/**
+ * Decimal digits of ids, written as ASCII into bytes. A run costs no number, no text and no division for each id: the
+ * digits of an id are those of the id before it, counted on in place.
+ */
+import { type Run, safeHi, two32 } from './run.ts'
+
+const zero = 48
+const billion = 1_000_000_000
+
+/** The most bytes that an id takes: 19 digits, and room for a carry. */
+export const idBytesMax = 20
+
+/**
+ * Writes every id of `run` at `at`, with `separator` between one and the next, and returns where the last one ends.
+ * There has to be room for `idBytesMax` and a separator for each.
+ */
+export function writeRun(bytes: Uint8Array, at: number, run: Run, separator: Uint8Array): number {
+  let end = writeDecimal(bytes, at, run.hi, run.lo)
+  if (run.count === 1) return end
+  let digits = end - at
+  for (let left = run.count - 1; left > 0; left--) {
+    for (let index = 0; index < separator.length; index++) bytes[end + index] = separator[index]!
+    const first = end + separator.length
+    for (let index = 0; index < digits; index++) bytes[first + index] = bytes[end - digits + index]!
+    digits += addTo(bytes, first, first + digits, run.stride)
+    end = first + digits
+  }
+  return end
+}
+
+/** Writes the digits of a value of 63 bits that is given in halves, and returns where they end. */
+export function writeDecimal(bytes: Uint8Array, at: number, hi: number, lo: number): number {
+  if (hi < safeHi) {
+    const value = hi * two32 + lo
+    if (value < billion) return writeDigits(bytes, at, value, 1)
+    const upper = Math.floor(value / billion)
+    return writeDigits(bytes, writeDigits(bytes, at, upper, 1), value - upper * billion, 9)
+  }
+  // Long division in pieces that a double holds exactly.
+  const middle = (hi % billion) * 0x1_0000 + (lo >>> 16)
+  const low = (middle % billion) * 0x1_0000 + (lo & 0xffff)
+  const upper =
+    Math.floor(hi / billion) * two32 + Math.floor(middle / billion) * 0x1_0000 + Math.floor(low / billion)
+  return writeDigits(bytes, writeDigits(bytes, at, upper, 1), low % billion, 9)
+}
+
+/** Writes `value` < 10^10 with at least `digitsMin` digits, and returns where they end. */
+function writeDigits(bytes: Uint8Array, at: number, value: number, digitsMin: number): number {
+  let digits = digitsMin
+  for (let power = 10 ** digitsMin; power <= value; power *= 10) digits++
+  let left = value
+  for (let index = at + digits - 1; index >= at; index--) {
+    const tenth = Math.floor(left / 10)
+    bytes[index] = zero + (left - tenth * 10)
+    left = tenth
+  }
+  return at + digits
+}
+
+/**
+ * Adds `stride` to the digits from `first` to before `end`, and returns how many they became more: what stands behind
+ * them is overwritten then.
+ */
+export function addTo(bytes: Uint8Array, first: number, end: number, stride: number): number {
+  let at = end - 1
+  let carry = stride
+  for (; carry > 0 && at >= first; at--) {
+    const tenth = Math.floor(carry / 10)
+    const digit = bytes[at]! + (carry - tenth * 10)
+    carry = tenth
+    if (digit > zero + 9) {
+      bytes[at] = digit - 10
+      carry++
+    } else {
+      bytes[at] = digit
+    }
+  }
+  let grown = 0
+  for (; carry > 0; grown++) {
+    const tenth = Math.floor(carry / 10)
+    bytes.copyWithin(first + 1, first, end + grown)
+    bytes[first] = zero + (carry - tenth * 10)
+    carry = tenth
+  }
+  return grown
+}
