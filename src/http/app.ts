@@ -1,5 +1,5 @@
 /** The HTTP side of a node as a Fastify app: everything but the socket. */
-import { createServer, type ServerOptions } from 'node:http'
+import { createServer, METHODS, type ServerOptions } from 'node:http'
 import fastify, { type FastifyInstance } from 'fastify'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { CompatName } from '../node/compat-settings.ts'
@@ -107,6 +107,10 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
       done()
     })
   }
+  // Fastify knows a few methods, and wants a body of QUERY. All others are refused as those are: by path.
+  const served = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']
+  const unserved = METHODS.filter((method) => !served.includes(method))
+  for (const method of unserved) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   readJsonOnly(app)
   if (node.server.cluster !== undefined) forwardMoved(app, node.server.cluster, node.config.callTimeoutMs)
   const traffic = options.traffic ?? noTraffic()

@@ -68,9 +68,28 @@ export function refuseBody({ body }: FastifyRequest): void {
 }
 
 function checked<Schema extends z.ZodType>(schema: Schema, input: unknown, what: string): z.output<Schema> {
-  const read = schema.safeParse(input)
+  const read = schema.safeParse(input, { error: wording })
   if (read.success) return read.data
   throw new FahaoError('ERR', read.error.issues.map((issue) => issueText(issue, schema, what)).join('; '))
+}
+
+/** What a part belongs to. */
+const whole: Readonly<Record<string, string>> = { member: 'body', 'query parameter': 'query' }
+const types: Readonly<Record<string, string>> = {
+  object: 'an object',
+  array: 'a list',
+  string: 'text',
+  number: 'a number',
+  boolean: 'true or false',
+}
+
+/** What is wrong, where the schema has no words of its own for it. */
+function wording(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'invalid_type') {
+    return issue.input === undefined ? 'is missing' : `must be ${types[issue.expected] ?? issue.expected}`
+  }
+  if (issue.code === 'too_big') return `must have at most ${issue.maximum} characters`
+  return issue.code === 'unrecognized_keys' ? undefined : 'is not valid'
 }
 
 function issueText(issue: z.core.$ZodIssue, schema: z.ZodType, what: string): string {
@@ -78,5 +97,6 @@ function issueText(issue: z.core.$ZodIssue, schema: z.ZodType, what: string): st
     const names = issue.keys.map((key) => `'${key.slice(0, 40)}'`).join(', ')
     return `unknown ${what} ${names}; known are ${Object.keys((schema as z.ZodObject).shape).join(', ')}`
   }
+  if (issue.path.length === 0 && issue.code === 'invalid_type') return `the ${whole[what]} ${issue.message}`
   return issue.path.length === 0 ? issue.message : `${what} '${issue.path.join('.')}': ${issue.message}`
 }

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { HttpRefusal, problemOf, problemType } from './problem.ts'
 
+const lineCharactersMax = 8192
 const lateCode = 'ERR_HTTP_REQUEST_TIMEOUT'
 
 /** Whether this is about a request that took too long to arrive. */
@@ -29,7 +30,18 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-function refusalOf(error: NodeJS.ErrnoException): HttpRefusal {
+/** What Node says of bytes that it cannot read. */
+type Unread = { readonly rawPacket?: Buffer; readonly bytesParsed?: number }
+
+/** The method of a request line that is sound but for its method, which HTTP does not have (RFC 9110, 9.1). */
+function unknownMethod({ rawPacket, bytesParsed = 0 }: Unread): string | undefined {
+  if (rawPacket === undefined) return undefined
+  const start = rawPacket.lastIndexOf(10, bytesParsed - 1) + 1
+  const line = rawPacket.toString('latin1', bytesParsed === 0 ? 0 : start, start + lineCharactersMax)
+  return /^([\w!#$%&'*+.^`|~-]{1,40}) \S+ HTTP\/1\.[01]\r?\n/.exec(line)?.[1]
+}
+
+function refusalOf(error: NodeJS.ErrnoException & Unread): HttpRefusal {
   const { code } = error
   if (code === 'HPE_HEADER_OVERFLOW') {
     return new HttpRefusal(431, 'the headers are larger than http-header-max; send less')
@@ -37,5 +49,7 @@ function refusalOf(error: NodeJS.ErrnoException): HttpRefusal {
   if (isLate(error)) {
     return new HttpRefusal(408, 'the request took longer than http-request-timeout to arrive')
   }
+  const method = unknownMethod(error)
+  if (method !== undefined) return new HttpRefusal(501, `no method '${method}' is known here`)
   return new HttpRefusal(400, 'this is no HTTP; Redis clients have a port of their own')
 }

@@ -18,7 +18,8 @@ type Row = readonly [
 
 const g = '/v1/generators'
 const next = `POST ${g}/order/next`
-const anyCount = "query parameter 'count': must be a whole number from 1 to 9007199254740991"
+const anyCount = "query parameter 'count': must be a whole number from 1 to 100000"
+const anyRange = "query parameter 'count': must be a whole number from 1 to 1000000000000"
 const emptyName = 'a generator’s name cannot be empty'
 const longName = 'a generator’s name has at most 256 bytes'
 const oddName = 'a generator’s name cannot contain white space or control characters'
@@ -54,17 +55,19 @@ function put(body: string, detail: string): Row {
 
 const table: Readonly<Record<string, readonly Row[]>> = {
   'a count or another parameter that is wrong': [
-    ...['0', '-1', 'x', '', '1.5', '01', '+1', '1e3', '1&count=2', '9007199254740992'].map(
+    ...['0', '-1', 'x', '', '1.5', '01', '+1', '1e3', '1&count=2', '1'.repeat(41)].map(
       (count): Row => [`${next}?count=${count}`, 400, 'ERR', anyCount],
     ),
-    [
-      `${next}?count=100001`,
-      413,
-      'LIMIT',
-      'count 100001 is above the limit of 100000; ask for fewer at a time',
-    ],
+    ...['100001', '1000000000000000', '9007199254740992'].map(
+      (count): Row => [
+        `${next}?count=${count}`,
+        413,
+        'LIMIT',
+        `count ${count} is above the limit of 100000; ask for fewer at a time`,
+      ],
+    ),
     [`${next}?n=1`, 400, 'ERR', "unknown query parameter 'n'; known are count"],
-    [`POST ${g}/order/range?count=0`, 400, 'ERR', anyCount],
+    [`POST ${g}/order/range?count=0`, 400, 'ERR', anyRange],
     [
       `POST ${g}/order/range?count=1000000000001`,
       413,
@@ -118,6 +121,9 @@ const table: Readonly<Record<string, readonly Row[]>> = {
     ['GET /v1/engine/advance', 405, 'ERR', onlyFor('GET', 'POST')],
     ['POST /metrics', 405, 'ERR', onlyFor('POST', 'GET, HEAD')],
     ['TRACE /', 405, 'ERR', onlyFor('TRACE', 'GET, HEAD')],
+    ...['QUERY', 'PROPFIND', 'PURGE'].map(
+      (method): Row => [`${method} ${g}/order/next`, 405, 'ERR', onlyFor(method, 'POST')],
+    ),
   ],
   'a path that is not there': [
     '/nope',
@@ -151,7 +157,7 @@ const table: Readonly<Record<string, readonly Row[]>> = {
     put('', noBody),
     put('{', 'the body is not valid JSON'),
     put('{"kind":"sequence","__proto__":{"kind":"segment"}}', 'the body is not valid JSON'),
-    put('[]', 'Invalid input: expected object, received array'),
+    put('[]', 'the body must be an object'),
     json(
       `PUT ${g}/a`,
       `{"kind":"segment","format":"${'x'.repeat(65_536)}"}`,
@@ -204,6 +210,7 @@ const table: Readonly<Record<string, readonly Row[]>> = {
       "'x' is no whole number of at most 19 digits; name its generator to read a format",
     ],
     ['GET /v1/decode?id=5&layout=twitter&generator=event', 400, 'ERR', 'give either layout or generator'],
+    ['GET /v1/decode', 400, 'ERR', "query parameter 'id': is missing"],
     ['GET /v1/decode?id=5&generator=nobody', 404, 'NOGENERATOR', noGenerator],
   ],
   'a request that a foreign web page caused': [
@@ -218,11 +225,14 @@ const table: Readonly<Record<string, readonly Row[]>> = {
 
 const tooLarge = 'the headers are larger than http-header-max; send less'
 const noHttp = 'this is no HTTP; Redis clients have a port of their own'
+const noMethod = (method: string) => `no method '${method}' is known here`
 const bytes: readonly (readonly [bytes: string, status: number, detail: string])[] = [
   ['*2\r\n$4\r\nINCR\r\n$5\r\norder\r\n', 400, noHttp],
   ['INCR order\r\n', 400, noHttp],
   ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, noHttp],
   [`${next} HTTP/9.9\r\n\r\n`, 400, noHttp],
+  ['FOO / HTTP/1.1\r\nhost: localhost\r\n\r\n', 501, noMethod('FOO')],
+  ['post /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n', 501, noMethod('post')],
   [`${next} HTTP/1.1\r\nhost: localhost\r\nno header\r\n\r\n`, 400, noHttp],
   [`${next} HTTP/1.1\r\nhost: localhost\r\ncontent-length: x\r\n\r\n`, 400, noHttp],
   [

@@ -1,6 +1,7 @@
 /**
  * Leaf's two pages, for eyes and scripts that know them. Leaf holds two segments per tag; a node here holds one
- * reserve of ids, which is shown as the first of them, and the second stays empty.
+ * reserve of ids, which is shown as the first of them, and the second stays empty. Behind Leaf's columns stands the rate
+ * at which ids go out here.
  */
 import type { FastifyRequest } from 'fastify'
 import { hasCode } from '../../base/errors.ts'
@@ -26,7 +27,7 @@ export function cacheRoute({ catalogue }: FahaoNode): CompatRoute {
       const from = offsetOf(request)
       const rows = [...catalogue.inUse()].filter(isCounter).slice(from, from + cacheRows + 1)
       const next = rows.length > cacheRows ? `/cache?from=${from + cacheRows}` : undefined
-      const columns = ['name', 'init', 'next', 'pos', ...['0', '1'].flatMap(segmentColumns)]
+      const columns = ['name', 'init', 'next', 'pos', ...['0', '1'].flatMap(segmentColumns), 'rate']
       return reply.headers(headers).send(table(columns, rows.slice(0, cacheRows).map(cacheRow), next))
     },
   }
@@ -44,7 +45,7 @@ export function dbRoute({ catalogue }: FahaoNode): CompatRoute {
       const infos = await Promise.all(found.filter(isCounter).map(({ name }) => infoIfThere(name)))
       const rows = infos.filter((info) => info !== undefined).map(dbRow)
       const next = found.length < dbRows ? undefined : `/db?after=${encodeURIComponent(found.at(-1)!.name)}`
-      return reply.headers(headers).send(table(['tag', 'max', 'step', 'update'], rows, next))
+      return reply.headers(headers).send(table(['tag', 'max', 'step', 'update', 'rate'], rows, next))
     },
   }
 
@@ -69,22 +70,31 @@ function isCounter({ definition }: { readonly definition: Definition }): boolean
 
 /** Ids in no order have no next one and no last one: those cells stay empty, and the volume stays hidden. */
 function cacheRow(generator: Generator): Html {
-  const { increment = 1, step = 0, within, scramble } = generator.definition
-  const { inHand, issued } = generator.stats()
+  const { increment = 1, step = 0 } = generator.definition
+  const { inHand, issued, ratePerSecond } = generator.stats()
   const init = inHand > 0 || issued > 0
   const last = generator.lastIssued()
-  const ordered = within === 'ordered' && scramble === false
+  const ordered = isOrdered(generator.definition)
   const value = init && last !== undefined ? last + BigInt(increment) : 0n
   const max = init ? value + BigInt(Math.floor(inHand)) * BigInt(increment) : 0n
   const counts = ordered ? [String(value), String(max)] : ['', '']
   const second = ['0', '0', '0']
   const cells = [String(init), String(inHand >= step && init), '0', ...counts, init ? String(step) : '0']
-  return row([generator.name, ...cells, ...second])
+  return row([generator.name, ...cells, ...second, ordered ? perSecond(ratePerSecond) : ''])
 }
 
-/** When a counter last moved is kept nowhere, so the last cell is empty. */
-function dbRow({ name, bound, definition }: GeneratorInfo): Html {
-  return row([name, bound === undefined ? '' : String(bound), String(definition.step ?? ''), ''])
+/** When a counter last moved is not part of what an engine tells, so that cell is empty. */
+function dbRow({ name, bound, definition, stats }: GeneratorInfo): Html {
+  const rate = stats === undefined || !isOrdered(definition) ? '' : perSecond(stats.ratePerSecond)
+  return row([name, bound === undefined ? '' : String(bound), String(definition.step ?? ''), '', rate])
+}
+
+function isOrdered({ within, scramble }: Definition): boolean {
+  return within === 'ordered' && scramble === false
+}
+
+function perSecond(rate: number): string {
+  return `${rate < 10 ? rate.toFixed(1) : Math.round(rate)}/s`
 }
 
 function row(cells: readonly string[]): Html {

@@ -3,13 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
+import { checkedCount } from '../../commands/drawing.ts'
 import { Run, rangesOf } from '../../ids/run.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { formattedTexts, frameOf, plainBatch } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
 import { prefersText } from './accept.ts'
-import { idsShape, rangesShape, wholeNumber } from './shapes.ts'
+import { idsShape, rangesShape } from './shapes.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 const textType = 'text/plain; charset=utf-8'
@@ -100,16 +101,21 @@ export function rangeOperation({ catalogue, server }: FahaoNode): Operation {
 }
 
 function countQuery(countMax: number) {
+  const wanted = `must be a whole number from 1 to ${countMax}`
   return z.strictObject({
-    count: wholeNumber(1, Number.MAX_SAFE_INTEGER, `how many, at most ${countMax} (default 1)`).optional(),
+    count: z
+      .string(wanted)
+      .regex(/^[1-9]\d{0,39}$/, wanted)
+      .meta({ type: 'integer', minimum: 1, maximum: countMax, description: 'how many (default 1)' })
+      .transform(BigInt)
+      .optional(),
   })
 }
 
 function countOf(request: FastifyRequest, query: ReturnType<typeof countQuery>, countMax: number): number {
   if (!request.url.includes('?')) return 1
-  const { count = 1 } = readQuery(query, request)
-  if (count <= countMax) return count
-  throw new FahaoError('LIMIT', `count ${count} is above the limit of ${countMax}; ask for fewer at a time`)
+  const { count = 1n } = readQuery(query, request)
+  return checkedCount(count, countMax, 'count')
 }
 
 const plainJson = frameOf('{"ids":["', '","', '"]}\n')

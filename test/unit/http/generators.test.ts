@@ -130,7 +130,7 @@ describe('a wrong definition', () => {
   const table: readonly [what: string, method: 'PUT' | 'PATCH', body: object | undefined, detail: RegExp][] =
     [
       ['no body', 'PUT', undefined, /a body is wanted/],
-      ['a list', 'PUT', [], /expected object/],
+      ['a list', 'PUT', [], /the body must be an object/],
       ['no kind', 'PUT', {}, /'kind'/],
       ['an unknown kind', 'PUT', { kind: 'random' }, /'kind'/],
       [

@@ -230,15 +230,17 @@ describe('/cache', () => {
     const [status, type, body] = await ask('/cache')
     assert.deepEqual([status, type], [200, 'text/html;charset=UTF-8'])
     const [head, ...rows] = rowsOf(body)
-    assert.deepEqual(head, 'name init next pos value0 max0 step0 value1 max1 step1'.split(' '))
+    assert.deepEqual(head, 'name init next pos value0 max0 step0 value1 max1 step1 rate'.split(' '))
     const odd = rows.find(([name]) => name === 'odd')!
     assert.deepEqual(odd.slice(0, 1).concat(odd.slice(3, 5)), ['odd', '0', '3'])
     assert.equal(odd[1], 'true')
     assert.ok((Number(odd[5]) - 3) % 2 === 0 && Number(odd[5]) > 3, odd[5])
-    assert.deepEqual(odd.slice(6), ['10', '0', '0', '0'])
+    assert.deepEqual(odd.slice(6), ['10', '0', '0', '0', odd.at(-1)])
+    assert.match(odd.at(-1)!, /^\d+(\.\d)?\/s$/)
+    assert.equal(rows.find(([name]) => name === 'a&#60;b')!.at(-1), '', 'hidden volume stays hidden')
     assert.deepEqual(rows.find(([name]) => name === 'a&#60;b')!.slice(3, 6), ['0', '', ''])
     const idle = rows.find(([name]) => name === 'idle')
-    assert.deepEqual(idle, ['idle', 'false', 'false', '0', '0', '0', '0', '0', '0', '0'])
+    assert.deepEqual(idle, ['idle', 'false', 'false', '0', '0', '0', '0', '0', '0', '0', '0.0/s'])
     assert.equal(rows.length, 3)
   })
 
@@ -270,15 +272,17 @@ describe('/db', () => {
     const [, , second] = await ask(/<a href="(\/db[^"]*)">next/.exec(first)![1]!)
     assert.doesNotMatch(second, />next</)
     const [head, ...rows] = [...rowsOf(first), ...rowsOf(second).slice(1)]
-    assert.deepEqual(head, ['tag', 'max', 'step', 'update'])
+    assert.deepEqual(head, ['tag', 'max', 'step', 'update', 'rate'])
     assert.equal(rows.length, 151)
-    assert.deepEqual(
-      rows.find(([tag]) => tag === 'tag000'),
-      ['tag000', String(bound), '500', ''],
-    )
+    assert.deepEqual(rows.find(([tag]) => tag === 'tag000')?.slice(0, 4), [
+      'tag000',
+      String(bound),
+      '500',
+      '',
+    ])
     assert.deepEqual(
       rows.find(([tag]) => tag === 'scrambled'),
-      ['scrambled', '', '1000', ''],
+      ['scrambled', '', '1000', '', ''],
     )
   })
 })
