@@ -1,4 +1,4 @@
-/** HTTP: one id per request, against node:http with a constant body of the same size. */
+/** HTTP: one id per request, and a hundred, against node:http with a constant body of the same size. */
 import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -11,56 +11,84 @@ import { processCpuUs } from './process-cpu.ts'
 import type { Section } from './report.ts'
 import { type Effort, interleaved, ratioOf, spreadOf } from './rounds.ts'
 
-type Server = { readonly url: string; readonly pid: number }
+type Server = { readonly url: string; readonly method: 'GET' | 'POST'; readonly pid: number }
 type Measured = { readonly perSecond: number; readonly cpuUs: number }
 
 const runFile = promisify(execFile)
 const autocannon = createRequire(import.meta.url).resolve('autocannon')
-const path = '/v1/generators/order/next'
 
-/** POST of one id, as JSON. */
+/** What is asked for: a title, a request, and what its throughput has to be beside bare node:http. */
+type Case = {
+  readonly name: string
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly least?: number
+}
+
+const cases: readonly Case[] = [
+  { name: 'one id', method: 'POST', path: '/v1/generators/order/next', least: 0.8 },
+  { name: '100 ids', method: 'POST', path: '/v1/generators/order/next?count=100' },
+  {
+    name: '100 ids as tinyid’s clients ask for them',
+    method: 'GET',
+    path: '/tinyid/id/nextIdSimple?bizType=order&token=bench&batchSize=100',
+  },
+]
+
+/** One id, and batches of 100. */
 export async function http(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
-  const fahao = await startFahao(lifetime, { args: ['--log-level', 'warn'] })
-  // Ten digits from the first id to the last, so that both bodies have the same size.
+  const fahao = await startFahao(lifetime, {
+    args: ['--log-level', 'warn', '--compat', 'tinyid', '--tinyid-tokens', 'bench=order'],
+  })
+  // Ten digits from the first id to the last, so that all bodies of a case have the same size.
   await request(`${fahao.http}/v1/generators/order`, 'PUT', { kind: 'sequence', start: '1000000000' })
-  const ours = { url: `${fahao.http}${path}`, pid: fahao.pid }
-  const theirs = await startBare(lifetime, ours.url)
+  const sections: Section[] = []
+  for (const one of cases) sections.push(await compare(lifetime, effort, fahao, one))
+  return sections
+}
+
+async function compare(
+  lifetime: Lifetime,
+  effort: Effort,
+  fahao: { readonly http: string; readonly pid: number },
+  { name, method, path, least }: Case,
+): Promise<Section> {
+  const ours = { url: `${fahao.http}${path}`, method, pid: fahao.pid }
+  const theirs = await startBare(lifetime, ours)
+  const seconds = Math.ceil(effort.seconds * 2)
   for (const server of [ours, theirs]) await measure(server, 2)
-  const rounds = await interleaved([ours, theirs], effort.rounds, (server) =>
-    measure(server, Math.ceil(effort.seconds * 2)),
-  )
+  const rounds = await interleaved([ours, theirs], effort.rounds, (server) => measure(server, seconds))
   const of = (server: Server, figure: keyof Measured) => rounds.get(server)!.map((each) => each[figure])
   const perSecond = ratioOf(of(ours, 'perSecond'), of(theirs, 'perSecond'))
   const cpu = ratioOf(of(ours, 'cpuUs'), of(theirs, 'cpuUs'))
-  return [
-    {
-      name: 'HTTP: one id',
-      how: `\`autocannon -c 50 -m POST\` in a process of its own, ${Math.ceil(effort.seconds * 2)} s each, interleaved; ratios round by round, median of ${effort.rounds}. The body of bare node:http is one of Fahao’s answers.`,
-      figures: [
-        { what: 'throughput to bare node:http', unit: '×', budget: { least: 0.8 }, ...perSecond },
-        { what: 'server CPU per request to bare node:http', unit: '×', ...cpu },
-        { what: 'Fahao, requests', unit: 'k/s', ...spreadOf(of(ours, 'perSecond').map(thousands)) },
-        {
-          what: 'bare node:http, requests',
-          unit: 'k/s',
-          ...spreadOf(of(theirs, 'perSecond').map(thousands)),
-        },
-        { what: 'Fahao, CPU per request', unit: 'µs', ...spreadOf(of(ours, 'cpuUs')) },
-        { what: 'bare node:http, CPU per request', unit: 'µs', ...spreadOf(of(theirs, 'cpuUs')) },
-      ],
-    },
-  ]
+  return {
+    name: `HTTP: ${name}`,
+    how: `\`autocannon -c 50 -m ${method}\` in a process of its own, ${seconds} s each, interleaved; ratios round by round, median of ${effort.rounds}. The body of bare node:http is one of Fahao’s answers.`,
+    figures: [
+      {
+        what: 'throughput to bare node:http',
+        unit: '×',
+        ...(least === undefined ? {} : { budget: { least } }),
+        ...perSecond,
+      },
+      { what: 'server CPU per request to bare node:http', unit: '×', ...cpu },
+      { what: 'Fahao, requests', unit: 'k/s', ...spreadOf(of(ours, 'perSecond').map(thousands)) },
+      { what: 'bare node:http, requests', unit: 'k/s', ...spreadOf(of(theirs, 'perSecond').map(thousands)) },
+      { what: 'Fahao, CPU per request', unit: 'µs', ...spreadOf(of(ours, 'cpuUs')) },
+      { what: 'bare node:http, CPU per request', unit: 'µs', ...spreadOf(of(theirs, 'cpuUs')) },
+    ],
+  }
 }
 
-async function startBare(lifetime: Lifetime, modelUrl: string): Promise<Server> {
-  const model = await request(modelUrl, 'POST')
+async function startBare(lifetime: Lifetime, { url, method }: Server): Promise<Server> {
+  const model = await request(url, method)
   const port = await freePort()
   const running = await startProcess(lifetime, {
     command: process.execPath,
     args: [join(import.meta.dirname, 'bare-http.ts'), `${port}`, model.type, model.body],
     readyWhen: { port },
   })
-  return { url: `http://127.0.0.1:${port}${path}`, pid: running.pid }
+  return { url: `http://127.0.0.1:${port}${new URL(url).pathname}`, method, pid: running.pid }
 }
 
 async function request(url: string, method: string, json?: object): Promise<{ type: string; body: string }> {
@@ -71,9 +99,9 @@ async function request(url: string, method: string, json?: object): Promise<{ ty
   return { type: response.headers.get('content-type') ?? '', body }
 }
 
-async function measure({ url, pid }: Server, seconds: number): Promise<Measured> {
+async function measure({ url, method, pid }: Server, seconds: number): Promise<Measured> {
   const before = processCpuUs(pid)
-  const args = [autocannon, '--json', '-c', '50', '-d', `${seconds}`, '-m', 'POST', url]
+  const args = [autocannon, '--json', '-c', '50', '-d', `${seconds}`, '-m', method, url]
   const { stdout } = await runFile(process.execPath, args, { maxBuffer: 2 ** 24 })
   const result: { requests: { total: number }; duration: number; non2xx: number; errors: number } =
     JSON.parse(stdout)
