@@ -4,11 +4,13 @@
  */
 import { z } from 'zod'
 import { FahaoError } from '../base/errors.ts'
+import { nearest } from '../base/nearest.ts'
 import { formatDuration, parseDurationMs } from '../base/units.ts'
 import { kinds } from '../issuing/issuer.ts'
 
+const wholeNumber = 'must be a whole number, 0 or more'
 const integer = z
-  .union([z.string().regex(/^\d{1,19}$/, 'must be a whole number'), z.int().min(0)])
+  .union([z.string().regex(/^\d{1,19}$/, wholeNumber), z.int(wholeNumber).min(0, wholeNumber)], wholeNumber)
   .transform(BigInt)
   .refine((value) => value < 2n ** 63n, 'must be below 2^63')
 const count = integer
@@ -40,7 +42,13 @@ const flag = z
   .transform((value) => value === true || value === 'on' || value === 'true' || value === 'yes')
 
 function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
-  return z.enum(words, `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`)
+  return z.enum(words, {
+    error({ input }) {
+      const meant = nearest(String(input), words)
+      const known = `must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+      return meant === undefined ? known : `${known}; did you mean ${meant}?`
+    },
+  })
 }
 
 /** Every option of a generator. Which of them a kind takes is checked by `define`. */
@@ -65,16 +73,23 @@ export const generatorOptions = z
     scramble: flag.optional().meta({
       description: 'hide volume by a keyed permutation of [0, max]; segment only, and order is lost',
     }),
-    format: z.string().max(256).optional().meta({ description: 'template around {id}, such as sms_{id}' }),
+    format: z
+      .string('must be text')
+      .max(256, 'must have at most 256 characters')
+      .optional()
+      .meta({ description: 'template around {id}, such as sms_{id}' }),
     layout: z
-      .union([z.string().max(400), z.record(z.string(), z.unknown())])
+      .union(
+        [z.string().max(400, 'must have at most 400 characters'), z.record(z.string(), z.unknown())],
+        'must be the name of a preset, or fields',
+      )
       .optional()
       .meta({ description: 'bits of a clock kind: a preset’s name or fields (default twitter)' }),
-    epoch: z.union([z.string(), z.int()]).optional().meta({
+    epoch: z.union([z.string(), z.int()], 'must be an ISO date-time with zone, or Unix ms').optional().meta({
       description: 'another epoch for the layout: ISO date-time with zone, or Unix ms',
     }),
     node: integer
-      .pipe(z.bigint().max(2n ** 53n - 1n))
+      .pipe(z.bigint().max(2n ** 53n - 1n, 'must be at most 2^53−1'))
       .transform(Number)
       .optional()
       .meta({ description: 'node field of a timestamp, one constant (default 0)' }),

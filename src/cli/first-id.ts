@@ -13,12 +13,12 @@ const listed = 1000
 
 /**
  * From nothing to an id. A strict sequence is preferred: 1, 2, 3 is what a first look expects. `strict`: whether
- * this process serves strict kinds.
+ * this process serves strict kinds; `clustered`: whether it may answer MOVED.
  */
 export async function firstIdSteps(
   catalogue: Catalogue,
   { resp, http }: Doors,
-  strict: boolean,
+  { strict, clustered }: { readonly strict: boolean; readonly clustered: boolean },
 ): Promise<Step[]> {
   const generators = await catalogue.list({ limit: listed })
   const found = strict
@@ -26,16 +26,21 @@ export async function firstIdSteps(
     : generators.find(({ definition }) => !isStrict(definition.kind))
   const name = found?.name ?? (strict ? 'order' : 'user')
   const created = found ? undefined : strict ? 'sequence' : 'segment'
+  const kind = found?.definition.kind ?? created!
   return [
-    ...(resp ? respSteps(resp, name, created) : []),
+    ...(resp ? respSteps(resp, name, { kind, created, clustered }) : []),
     ...(http ? httpSteps(http, name, resp === undefined ? created : undefined) : []),
   ]
 }
 
-function respSteps(address: Address, name: string, created: Kind | undefined): Step[] {
+type About = { readonly kind: Kind; readonly created: Kind | undefined; readonly clustered: boolean }
+
+function respSteps(address: Address, name: string, { kind, created, clustered }: About): Step[] {
   const { host, port } = near(address)
-  const client = `redis-cli${host === '127.0.0.1' ? '' : ` -h ${host}`} -p ${port}`
-  const steps = [{ what: 'an id, with any Redis client', line: `${client} INCR ${quoted(name)}` }]
+  const client = `redis-cli${clustered ? ' -c' : ''}${host === '127.0.0.1' ? '' : ` -h ${host}`} -p ${port}`
+  // Ids of the clock are past 2^53, where INCR asks for a client that has named its library.
+  const command = kind === 'sequence' || kind === 'segment' ? 'INCR' : 'ID.NEXT'
+  const steps = [{ what: 'an id, with any Redis client', line: `${client} ${command} ${quoted(name)}` }]
   if (created === undefined) return steps
   return [{ what: 'a generator', line: `${client} ID.CREATE ${quoted(name)} KIND ${created}` }, ...steps]
 }

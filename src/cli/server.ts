@@ -106,7 +106,7 @@ async function openResp(
     },
     onError: (error, session) => log.error({ err: error, client: session?.address }, 'a RESP request failed'),
   })
-  node.attach({ respPort: resp.port, sessions: () => resp.sessions() })
+  node.attach({ respPort: resp.port, sessions: () => resp.sessions(), traffic: () => resp.stats })
   return resp
 }
 
@@ -181,7 +181,10 @@ async function sayReady(
   if (ownership.state === 'other') {
     log.warn(`${ownership.holder} owns this store: strict kinds are served there, and here once it is gone`)
   }
-  const steps = await firstIdSteps(node.catalogue, doors, ownership.state !== 'other')
+  const steps = await firstIdSteps(node.catalogue, doors, {
+    strict: ownership.state !== 'other',
+    clustered: node.server.cluster !== undefined && !node.config.forward,
+  })
   const facts = {
     engine: node.engine.location,
     resp: doors.resp && addressText(doors.resp),

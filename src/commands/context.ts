@@ -41,6 +41,15 @@ export interface Session {
   close(): void
 }
 
+/** Sums since the start. */
+export type Traffic = {
+  readonly connectionsTotal: number
+  readonly connectionsRejected: number
+  readonly commands: number
+  readonly bytesIn: number
+  readonly bytesOut: number
+}
+
 /** The running server, as INFO, CONFIG and CLIENT need it. */
 export interface ServerView {
   /** Fahao's version. */
@@ -60,6 +69,8 @@ export interface ServerView {
   settings(): readonly (readonly [name: string, value: string])[]
   /** The sections of INFO beyond what every server has: name, then lines of field and value. */
   info(): readonly InfoSection[]
+  /** What all transports that have sessions have carried. */
+  traffic(): Traffic
   /** Connections of all transports that have sessions. */
   sessions(): Iterable<Session>
   /** The cluster that this node takes part in; undefined: none. */

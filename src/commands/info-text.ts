@@ -1,5 +1,5 @@
 /** What INFO says: the fields that libraries look for in every Redis, then Fahao's own sections. */
-import type { CommandContext, InfoSection } from './context.ts'
+import type { CommandContext, InfoSection, Traffic } from './context.ts'
 import { redisVersion } from './redis-version.ts'
 
 /** Words for every section. */
@@ -34,14 +34,25 @@ function commonSections({ server, catalogue, session }: CommandContext): InfoSec
         ['uptime_in_days', Math.floor(upSeconds / 86_400)],
       ],
     },
-    { title: 'Clients', fields: [['connected_clients', [...server.sessions()].length]] },
+    {
+      title: 'Clients',
+      fields: [
+        ['connected_clients', [...server.sessions()].length],
+        // There is no command that blocks.
+        ['blocked_clients', 0],
+      ],
+    },
+    { title: 'Memory', fields: memory() },
     {
       title: 'Persistence',
       fields: [
         ['loading', 0],
         ['async_loading', 0],
+        ['rdb_bgsave_in_progress', 0],
+        ['aof_rewrite_in_progress', 0],
       ],
     },
+    { title: 'Stats', fields: stats(server.traffic()) },
     {
       title: 'Replication',
       fields: [
@@ -51,9 +62,48 @@ function commonSections({ server, catalogue, session }: CommandContext): InfoSec
         ['master_repl_offset', 0],
       ],
     },
+    { title: 'CPU', fields: cpu() },
     { title: 'Cluster', fields: [['cluster_enabled', server.cluster === undefined ? 0 : 1]] },
     { title: 'Keyspace', fields: keyspace([...catalogue.inUse()].length) },
   ]
+}
+
+/** What is in use, and all that the system gave to the process. There is no limit on either. */
+function memory(): Fields {
+  const { heapUsed, external, rss } = process.memoryUsage()
+  return [
+    ['used_memory', heapUsed + external],
+    ['used_memory_human', human(heapUsed + external)],
+    ['used_memory_rss', rss],
+    ['used_memory_rss_human', human(rss)],
+    ['maxmemory', 0],
+    ['maxmemory_policy', 'noeviction'],
+  ]
+}
+
+function stats(traffic: Traffic): Fields {
+  return [
+    ['total_connections_received', traffic.connectionsTotal],
+    ['total_commands_processed', traffic.commands],
+    ['total_net_input_bytes', traffic.bytesIn],
+    ['total_net_output_bytes', traffic.bytesOut],
+    ['rejected_connections', traffic.connectionsRejected],
+    ['expired_keys', 0],
+    ['evicted_keys', 0],
+  ]
+}
+
+function cpu(): Fields {
+  const { system, user } = process.cpuUsage()
+  return [
+    ['used_cpu_sys', (system / 1_000_000).toFixed(6)],
+    ['used_cpu_user', (user / 1_000_000).toFixed(6)],
+  ]
+}
+
+/** As Redis writes it: `12.34M`. */
+function human(bytes: number): string {
+  return `${(bytes / 1024 ** 2).toFixed(2)}M`
 }
 
 function keyspace(inUse: number): Fields {

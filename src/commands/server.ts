@@ -28,7 +28,7 @@ export const serverCommands: readonly Command[] = [
     summary: 'Describes the server.',
     reply: 'Lines of `field:value` under `# Section` titles.',
     notes:
-      'Sections: server, clients, persistence, replication, cluster, keyspace, and those of Fahao. `keys` counts the generators in use on this node: INFO answers when the engine does not. `redis_version` is the version whose protocol is spoken.',
+      'Sections: server, clients, memory, persistence, stats, replication, cpu, cluster, keyspace, and those of Fahao. `keys` counts the generators in use on this node: INFO answers when the engine does not. `redis_version` is the version whose protocol is spoken.',
     arguments: [{ name: 'section', type: 'string', optional: true, multiple: true }],
     handler: (context, args) =>
       new VerbatimText(

@@ -3,9 +3,9 @@
  */
 import type { z } from 'zod'
 import { describe, FahaoError } from '../base/errors.ts'
+import { nearest } from '../base/nearest.ts'
 import { type GeneratorInput, parseOptions } from '../catalogue/options.ts'
 import { type ConfigFile, readConfigFile, refused } from './config-file.ts'
-import { nearest } from './config-nearest.ts'
 import { type Setting, type SettingKey, settings, settingsSchema, variableOf } from './config-schema.ts'
 import { addressText, isLoopback } from './config-values.ts'
 import { refuseProcesses } from './processes.ts'

@@ -4,7 +4,7 @@
  */
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { ServerView, Session } from '../commands/context.ts'
+import type { ServerView, Session, Traffic } from '../commands/context.ts'
 import type { Engine, Ownership } from '../engine/engine.ts'
 import type { Config } from './config.ts'
 import type { EngineCall } from './engine-calls.ts'
@@ -34,6 +34,7 @@ export type Transport = {
   /** Where RESP is served. */
   readonly respPort?: number
   readonly sessions?: () => Iterable<Session>
+  readonly traffic?: () => Traffic
 }
 
 /** A running node. */

@@ -5,7 +5,7 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import { type ClockStep, Timeline } from '../base/timeline.ts'
 import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
-import type { InfoSection, ServerView, Session } from '../commands/context.ts'
+import type { InfoSection, ServerView, Session, Traffic } from '../commands/context.ts'
 import type { Engine } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import { Worker } from '../issuing/worker.ts'
@@ -143,6 +143,7 @@ function wire(
     incrByMax: config.incrbyMax,
     settings: () => settingsText(config),
     info: () => [infoSection(engine.location, worker)],
+    traffic: () => trafficOf(transports),
     *sessions(): Iterable<Session> {
       for (const transport of transports) yield* transport.sessions?.() ?? []
     },
@@ -250,4 +251,16 @@ function infoSection(location: string, worker: Worker): InfoSection {
 
 function randomHex(bytes: number): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
+}
+
+function trafficOf(transports: readonly Transport[]): Traffic {
+  const each = transports.flatMap(({ traffic }) => traffic?.() ?? [])
+  const sum = (of: (one: Traffic) => number) => each.reduce((total, one) => total + of(one), 0)
+  return {
+    connectionsTotal: sum(({ connectionsTotal }) => connectionsTotal),
+    connectionsRejected: sum(({ connectionsRejected }) => connectionsRejected),
+    commands: sum(({ commands }) => commands),
+    bytesIn: sum(({ bytesIn }) => bytesIn),
+    bytesOut: sum(({ bytesOut }) => bytesOut),
+  }
 }

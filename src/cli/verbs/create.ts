@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { nearest } from '../../base/nearest.ts'
 import { kinds } from '../../issuing/issuer.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addGeneratorFlags, givenGeneratorOptions } from '../generator-flags.ts'
@@ -26,11 +27,17 @@ Examples:
     .action(async (name: string, options: ServerOptions) => {
       const body = givenGeneratorOptions(command)
       if (!kinds.some((kind) => kind === body.kind))
-        throw new UsageError(`say of what kind: --kind ${kinds.join('|')}`)
+        throw new UsageError(`${ofNoKind(body.kind)}; give --kind ${kinds.join('|')}`)
       const generator = await ask<SentGenerator>(options, 'PUT', generatorPath(name), { body })
       if (options.json) printJson(generator)
       else print(...created(generator))
     })
+}
+
+function ofNoKind(given: string | number | undefined): string {
+  if (given === undefined) return 'a generator has a kind'
+  const meant = nearest(String(given), kinds)
+  return `'${given}' is no kind${meant === undefined ? '' : `, ${meant} is near`}`
 }
 
 /** What is special about it; `info` shows the rest. */

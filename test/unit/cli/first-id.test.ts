@@ -7,14 +7,17 @@ const resp = { host: '127.0.0.1', port: 7379 }
 
 function start() {
   const { catalogue } = fakeNode()
-  const lines = async (strict: boolean) =>
-    (await firstIdSteps(catalogue as never, { resp, http: undefined }, strict)).map(({ line }) => line)
+  const lines = async (strict: boolean, clustered = false) =>
+    (await firstIdSteps(catalogue as never, { resp, http: undefined }, { strict, clustered })).map(
+      ({ line }) => line,
+    )
   return { catalogue, lines }
 }
 
 describe('the first id', () => {
   test('comes from a sequence, where there is one', async () => {
     const { catalogue, lines } = start()
+    assert.deepEqual((await lines(true, true)).at(-1), 'redis-cli -c -p 7379 INCR order')
     catalogue.add('event', { kind: 'snowflake' })
     catalogue.add('order', { kind: 'sequence' })
     assert.deepEqual(await lines(true), ['redis-cli -p 7379 INCR order'])
@@ -28,6 +31,6 @@ describe('the first id', () => {
       'redis-cli -p 7379 INCR user',
     ])
     catalogue.add('event', { kind: 'snowflake' })
-    assert.deepEqual(await lines(false), ['redis-cli -p 7379 INCR event'])
+    assert.deepEqual(await lines(false), ['redis-cli -p 7379 ID.NEXT event'])
   })
 })

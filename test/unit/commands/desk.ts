@@ -73,6 +73,13 @@ export class Desk {
         ['lease-ttl', '3s'],
       ],
       info: () => this.sections,
+      traffic: () => ({
+        connectionsTotal: 3,
+        connectionsRejected: 1,
+        commands: 42,
+        bytesIn: 1000,
+        bytesOut: 2000,
+      }),
       sessions: () => this.sessions,
       cluster: this.cluster,
     }

@@ -250,3 +250,16 @@ test('what is refused gets its exact error and uses up no id', async () => {
   )
   assert.equal(await desk.catalogue.exists('new'), false)
 })
+
+test('ID.CREATE says of a mistyped value what is expected, and which word is near', async () => {
+  const desk = new Desk()
+  const kinds = "option 'kind': must be sequence, segment, timestamp or snowflake"
+  await desk.refuses([
+    [['ID.CREATE', 'a', 'KIND', 'sequnce'], `ERR ${kinds}; did you mean sequence?`],
+    [['ID.CREATE', 'a', 'KIND', 'xyz'], `ERR ${kinds}`],
+    [
+      ['ID.CREATE', 'a', 'KIND', 'sequence', 'START', 'abc'],
+      "ERR option 'start': must be a whole number, 0 or more",
+    ],
+  ])
+})

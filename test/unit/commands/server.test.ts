@@ -13,6 +13,13 @@ test('INFO has what libraries look for', async () => {
     'tcp_port:7379',
     'uptime_in_seconds:90000',
     'connected_clients:1',
+    'blocked_clients:0',
+    'total_connections_received:3',
+    'total_commands_processed:42',
+    'rejected_connections:1',
+    'total_net_input_bytes:1000',
+    'rdb_bgsave_in_progress:0',
+    'aof_rewrite_in_progress:0',
     'loading:0',
     'role:master',
     'master_repl_offset:0',
@@ -22,18 +29,21 @@ test('INFO has what libraries look for', async () => {
     assert.ok(text.includes(`${line}\r\n`), line)
   }
   assert.match(text, /^# Server\r\n/)
+  // What redis-cli --stat shows beside them.
+  assert.match(text, /\r\nused_memory:[1-9]\d+\r\n/)
+  assert.match(text, /\r\nused_cpu_user:\d+\.\d+\r\n/)
 })
 
 test('INFO shows the sections that are asked for, in either case', async () => {
   const desk = new Desk()
   desk.sections = [
     { title: 'Engine', fields: [['engine', 'memory:']] },
-    { title: 'Clients', fields: [['blocked_clients', 0]] },
+    { title: 'Clients', fields: [['more', 0]] },
   ]
   assert.equal(await desk.ask('INFO', 'ENGINE'), '# Engine\r\nengine:memory:\r\n')
   assert.equal(
     await desk.ask('INFO', 'cluster', 'clients'),
-    '# Clients\r\nconnected_clients:1\r\nblocked_clients:0\r\n\r\n# Cluster\r\ncluster_enabled:0\r\n',
+    '# Clients\r\nconnected_clients:1\r\nblocked_clients:0\r\nmore:0\r\n\r\n# Cluster\r\ncluster_enabled:0\r\n',
   )
   assert.equal(await desk.ask('INFO', 'nonsense'), '')
   assert.match(String(await desk.ask('INFO', 'everything')), /# Engine/)
