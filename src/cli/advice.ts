@@ -32,7 +32,9 @@ export type Advice = {
   /** For timestamps and snowflakes. */
   readonly clock: {
     readonly idsPerSecondPerNode: number
-    /** Whether that is enough for this rate. */
+    /** Whether its time field is full already. */
+    readonly ended: boolean
+    /** Whether that is enough for this rate, now. */
     readonly enough: boolean
     readonly nodes: number
     readonly ends: string
@@ -47,7 +49,8 @@ export function advise({ rate, nodes, horizonMs, layout, nowUs }: AdviceRequest)
   const perNode = rate / nodes
   const horizonIds = Math.ceil((perNode * horizonMs) / 1000)
   const until = (max: bigint) => counterLifetime({ bound: 1n, max, ratePerSecond: rate, nowUs }).ends
-  const { idsPerSecondPerNode, nodes: room, ends, passes53, passes53Us } = lifetime(layout)
+  const { idsPerSecondPerNode, nodes: room, ends, endsUs, passes53, passes53Us } = lifetime(layout)
+  const ended = endsUs <= BigInt(nowUs)
   return {
     counter: {
       inHand: [horizonIds, 2 * horizonIds],
@@ -58,7 +61,8 @@ export function advise({ rate, nodes, horizonMs, layout, nowUs }: AdviceRequest)
     },
     clock: {
       idsPerSecondPerNode,
-      enough: perNode <= idsPerSecondPerNode && nodes <= room,
+      ended,
+      enough: !ended && perNode <= idsPerSecondPerNode && nodes <= room,
       nodes: room,
       ends,
       passes53,

@@ -78,12 +78,16 @@ function inHandText(ids: number, seconds: number | null): string {
 
 /** A duration in seconds, as exact as anybody wants to know it. */
 export function roughDuration(seconds: number): string {
+  if (seconds >= 10 * yearSeconds) return `${grouped(Math.round(seconds / yearSeconds))} years`
   return formatDuration(roughly(seconds) * 1000)
 }
 
-/** To two digits or so: whole minutes from ten minutes on, whole hours from ten hours on. */
+const daySeconds = 86_400
+const yearSeconds = 365.25 * daySeconds
+
+/** To two digits or so: whole minutes from ten minutes on, whole hours from ten hours, whole days from ten days. */
 function roughly(seconds: number): number {
-  const unit = seconds >= 36_000 ? 3600 : seconds >= 600 ? 60 : 1
+  const unit = seconds >= 10 * daySeconds ? daySeconds : seconds >= 36_000 ? 3600 : seconds >= 600 ? 60 : 1
   return Math.round(seconds / unit) * unit
 }
 

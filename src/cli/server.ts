@@ -177,6 +177,8 @@ async function sayReady(
     if (address && !isLoopback(address))
       log.warn(`${name} is open to other machines, and nobody has to log in`)
   }
+  if (node.engine.name === 'memory')
+    log.warn('memory: forgets every generator and what it has issued when this process stops')
   const ownership = await node.ownership()
   if (ownership.state === 'other') {
     log.warn(`${ownership.holder} owns this store: strict kinds are served there, and here once it is gone`)

@@ -303,6 +303,8 @@ export type EngineOptions = {
   readonly onDisowned?: () => void
   /** Opens servers whose settings may lose acknowledged writes in a crash; default: ENGINE, with what to set. */
   readonly unsafe?: boolean
+  /** What to do where there is no store yet: not make one (ENGINE), or say so in a log. Default: info. */
+  readonly newStore?: 'refuse' | 'warn' | 'info'
 }
 
 /** Something about an engine that a log should say. */

@@ -37,6 +37,9 @@ type About = {
   readonly type: ValueType<unknown>
 }
 
+/** Where bounds are kept unless another place is named. */
+export const defaultEngine = 'sqlite:./data/fahao.db'
+
 const abouts = z.registry<About>()
 
 /** Every setting, in the order of help. */
@@ -44,7 +47,7 @@ export const settingsSchema = z.object({
   engine: setting(
     'Basics',
     text('URL'),
-    'sqlite:./data/fahao.db',
+    defaultEngine,
     'where bounds are kept: sqlite:FILE, mysql://, postgres:// or etcd:// for many nodes, or memory: (which forgets when it stops)',
   ),
   resp: setting('Basics', orOff(address), '127.0.0.1:7379', 'where Redis clients connect'),
@@ -60,6 +63,12 @@ export const settingsSchema = z.object({
     aSwitch,
     'off',
     'start on a server whose settings may lose acknowledged writes in a crash',
+  ),
+  requireStore: setting(
+    'Basics',
+    aSwitch,
+    'off',
+    'refuse to start where there is no store yet, as behind a mistyped engine, instead of making an empty one',
   ),
   autoCreate: setting(
     'Basics',

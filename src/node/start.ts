@@ -11,6 +11,7 @@ import { openEngine } from '../engine/open.ts'
 import { Worker } from '../issuing/worker.ts'
 import { WorkerCensus } from '../issuing/worker-census.ts'
 import { type Config, settingsText } from './config.ts'
+import { defaultEngine } from './config-schema.ts'
 import { type EngineCall, TimedEngine } from './engine-calls.ts'
 import { Failover } from './failover.ts'
 import { healthOf } from './health.ts'
@@ -46,6 +47,8 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
     clock,
     callTimeoutMs: config.callTimeoutMs,
     unsafe: config.unsafeEngine,
+    // A place that was named is more often one that should exist.
+    newStore: config.requireStore ? 'refuse' : config.engine === defaultEngine ? 'info' : 'warn',
     onEvent,
     onRegressed: (reason) => failover.noticed(reason),
     onAdvanced: () => failover.advanced(),

@@ -87,6 +87,8 @@ describe('verbs against a server', () => {
     await server.kill()
     const decoded = await run('decode', '1541815603606036480', '--layout', 'twitter')
     assert.match(decoded.stdout, /date +2022-06-28T16:07:40\.105Z/)
+    const byDefault = await run('decode', '1541815603606036480')
+    assert.equal(byDefault.stdout, decoded.stdout, 'twitter, as RESP and HTTP have it')
   })
 
   test('list pages through more than one page, and matches', async (t) => {

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { decode, layouts } from '../../src/ids.ts'
 import { temporaryFolder } from '../launch/places.ts'
+import { startPostgres } from '../launch/postgres.ts'
 import { type RunningProcess, startProcess } from '../launch/process.ts'
 import { assertDistinct, assertIncreasing } from './examples.ts'
 
@@ -160,5 +162,25 @@ describe('two processes with the library on one file', () => {
     await owner.kill()
     const after = idsOf(await run(t, engine, `${draw('order', 'sequence', 5)}\nawait fahao.close()`), 'order')
     assertIncreasing([...before, ...after])
+  })
+})
+
+describe('two processes with the library on one database', () => {
+  test('have worker ids of their own, and a sequence in strict order between them', async (t) => {
+    const postgres = await startPostgres(t)
+    const engine = await postgres.newDatabase()
+    const body = `${draw('user', 'segment', 500)}${draw('event', 'snowflake', 500)}${draw('order', 'sequence', 50)}
+      setInterval(() => {}, 1000)`
+    const both = await Promise.all([0, 1].map(() => program(t, engine, body)))
+    for (const running of both) await untilLines(running, /^order /, 50)
+    const [first, second] = both.map((running) => lines(running, /^\w+ \d+$/))
+    for (const name of ['user', 'event', 'order']) {
+      for (const printed of [first!, second!]) assertIncreasing(idsOf(printed, name))
+      assertDistinct([...idsOf(first!, name), ...idsOf(second!, name)])
+    }
+    const workers = [first!, second!].map(
+      (printed) => decode(layouts.twitter, BigInt(idsOf(printed, 'event')[0]!)).node,
+    )
+    assert.equal(new Set(workers).size, 2)
   })
 })

@@ -51,12 +51,12 @@ Examples:
       const layout = parseLayout(options.layout)
       const nowUs = systemClock.wallUs()
       const advice = advise({ rate, nodes, horizonMs, layout, nowUs })
-      if (options.json) return printJson(advice)
-      print(
-        ...counterLines(advice, rate, nodes, horizonMs),
-        '',
-        ...clockLines(advice, layout.name ?? formatLayout(layout)),
-      )
+      const layoutName = layout.name ?? formatLayout(layout)
+      if (options.json) printJson(advice)
+      else print(...counterLines(advice, rate, nodes, horizonMs), '', ...clockLines(advice, layoutName))
+      // For scripts: what the answer says stands on stdout whole.
+      if (advice.clock.ended)
+        throw new FahaoError('EXHAUSTED', `layout ${layoutName} has no ids left since ${advice.clock.ends}`)
     })
 }
 
@@ -118,14 +118,17 @@ function clockLines({ clock }: Advice, layout: string): string[] {
         'room',
         `${grouped(clock.idsPerSecondPerNode)} ids per second and node, ${grouped(clock.nodes)} nodes`,
       ],
-      [
-        'enough',
-        clock.enough ? 'yes' : 'no: choose a layout with more sequence or node bits, or a finer unit',
-      ],
-      ['ends', clock.ends],
+      ['enough', enoughText(clock)],
+      [clock.ended ? 'ended' : 'ends', clock.ends],
       ['2^53', past53Text(clock)],
     ]),
   ]
+}
+
+function enoughText({ ended, enough, ends }: Advice['clock']): string {
+  if (ended)
+    return `no: no id is left since ${momentOf(ends)}; choose another layout, or a later epoch for a new generator`
+  return enough ? 'yes' : 'no: choose a layout with more sequence or node bits, or a finer unit'
 }
 
 function past53Text({ past53Now, passes53 }: Advice['clock']): string {

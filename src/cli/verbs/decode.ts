@@ -14,16 +14,20 @@ export function addDecode(program: Command): void {
     .command('decode <id>')
     .summary('take an id apart')
     .description(
-      'Takes an id apart: when it was issued, by which node. With --layout no server is needed; with --generator the server knows the layout, and reads formats.',
+      'Takes an id apart: when it was issued, by which node. Without --generator no server is needed, and the layout is twitter unless --layout names another; with --generator the server knows the layout, and reads formats.',
     )
   addServerOptions(command)
-    .option('--layout <LAYOUT>', 'a preset such as twitter, or fields: time:41,node:10,sequence:12;epoch=…')
+    .option(
+      '--layout <LAYOUT>',
+      'a preset, or fields: time:41,node:10,sequence:12;epoch=… (default: twitter)',
+    )
     .option('--generator <NAME>', 'whose id it is')
     .addHelpText(
       'after',
       `
 Examples:
-  fahao decode 1888944671579078978 --layout twitter
+  fahao decode 1888944671579078978
+  fahao decode 1888944671579078978 --layout leaf
   fahao decode sms_1042 --generator sms`,
     )
     .action(async (id: string, options: DecodeOptions) => {
@@ -35,10 +39,9 @@ Examples:
 
 async function decode(id: string, options: DecodeOptions): Promise<Record<string, string>> {
   const { layout, generator } = options
-  if ((layout === undefined) === (generator === undefined)) {
-    throw new UsageError('say whose id it is: --layout twitter, or --generator NAME')
-  }
-  if (layout !== undefined) return describeId(parseLayout(layout), wholeId(id))
+  if (layout !== undefined && generator !== undefined)
+    throw new UsageError('give --layout or --generator, not both: a generator has a layout')
+  if (generator === undefined) return describeId(parseLayout(layout ?? 'twitter'), wholeId(id))
   return ask(options, 'GET', '/v1/decode', { query: { id, generator } })
 }
 

@@ -17,6 +17,7 @@ import {
   type StoredRecord,
   type Watch,
 } from '../engine.ts'
+import { newStore } from '../new-store.ts'
 import { Advance } from './advance.ts'
 import { endOf, methods, unchanged } from './api.ts'
 import { type Call, Cluster } from './cluster.ts'
@@ -82,15 +83,13 @@ async function opened(
       return new EtcdEngine(place, cluster, store, waiters, lastWriteUs, options)
     }
     const isLost = any!.kvs.length > 0
+    const tell = isLost ? undefined : newStore(options, `at ${place.location}`)
     const fresh = encodeState(newState(response.header.clusterId, isLost, options))
     const put = { put: { key: keys.state, value: Buffer.from(fresh) } }
     const create = { compare: [unchanged(keys.state, 0n)], success: [put], failure: [] }
     // Whatever becomes of it: the next look tells, and somebody else may have been faster.
     const created = await cluster.call(methods.txn, create, newCall(true)).catch(() => undefined)
-    if (created?.succeeded && !isLost) {
-      const message = `there was no store at ${place.location}: created an empty one`
-      options.onEvent({ level: 'info', message })
-    }
+    if (created?.succeeded) tell?.()
   }
   throw new FahaoError(
     'ENGINE',

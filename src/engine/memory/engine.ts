@@ -16,6 +16,7 @@ import {
   type StoredRecord,
   type Watch,
 } from '../engine.ts'
+import { newStore } from '../new-store.ts'
 
 type Watcher = { readonly prefix: string; readonly listener: (change: RecordChange) => void; open: boolean }
 
@@ -31,11 +32,12 @@ export class MemoryStore {
 }
 
 /** Opens an engine that forgets when the process ends. */
-export function openMemory(
-  _options: EngineOptions,
+export async function openMemory(
+  options: EngineOptions,
   store: MemoryStore = new MemoryStore(),
 ): Promise<MemoryEngine> {
-  return Promise.resolve(new MemoryEngine(store))
+  newStore(options, 'in memory:')
+  return new MemoryEngine(store)
 }
 
 /** Keeps counters and records in maps; every step is one synchronous change, answered in a later turn. */

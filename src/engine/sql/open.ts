@@ -4,6 +4,7 @@ import { MessageChannel } from 'node:worker_threads'
 import { sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { EngineOptions } from '../engine.ts'
+import { newStore } from '../new-store.ts'
 import { lossOf } from './durability.ts'
 import { type OpenedStore, SqlEngine } from './engine.ts'
 import { Health } from './health.ts'
@@ -140,6 +141,7 @@ async function stateRow(ask: Ask, dialect: Dialect): Promise<Row | undefined> {
 
 async function create(ask: Ask, dialect: Dialect, location: string, options: EngineOptions): Promise<Row> {
   const lineage = randomUUID()
+  const tell = newStore(options, `in ${location}`)
   try {
     await ask(dialect.create(lineage))
   } catch (error) {
@@ -153,8 +155,7 @@ async function create(ask: Ask, dialect: Dialect, location: string, options: Eng
     throw new FahaoError('ENGINE', `${location} ${found}: finish restoring the dump, or empty those tables`)
   }
   // Where there should have been one, this line is how people learn that it is gone.
-  if (stateOf(row).lineage === lineage)
-    options.onEvent({ level: 'info', message: `there was no store in ${location}: created an empty one` })
+  if (stateOf(row).lineage === lineage) tell()
   return row
 }
 

@@ -21,6 +21,7 @@ import {
   type StoredRecord,
   type Watch,
 } from '../engine.ts'
+import { newStore } from '../new-store.ts'
 import { Calls } from './calls.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
@@ -34,7 +35,7 @@ import { newsMs, Watches } from './watches.ts'
  */
 export async function openSqlite(location: string, options: EngineOptions): Promise<SqliteEngine> {
   const file = await placeOf(location)
-  const isNew = !existsSync(file)
+  const tell = existsSync(file) ? undefined : newStore(options, file)
   const lock = OwnerLock.use(file)
   try {
     // Below the calls' deadline, so that a call which waits for another process learns that it changed nothing.
@@ -43,7 +44,7 @@ export async function openSqlite(location: string, options: EngineOptions): Prom
     const worker = new Worker(workerUrl(), { workerData, execArgv: [], name: 'sqlite' })
     const engine = await SqliteEngine.start(file, worker, lock, options)
     // Where there should have been one, this line is how people learn that it is gone.
-    if (isNew) options.onEvent({ level: 'info', message: `there was no store ${file}: created an empty one` })
+    tell?.()
     return engine
   } catch (error) {
     lock.release()

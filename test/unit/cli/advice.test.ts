@@ -46,6 +46,15 @@ describe('advice on clock kinds', () => {
     assert.equal(advise({ ...js53, rate: 33, nodes: 33 }).clock.enough, false)
   })
 
+  test('says that a layout whose time has run out is not enough, whatever the rate', () => {
+    const baidu = { ...request, rate: 1, layout: layouts.baidu }
+    const { ended, enough, ends } = advise(baidu).clock
+    assert.deepEqual([ended, enough], [true, false])
+    assert.match(ends, /^2024-11/)
+    const before = advise({ ...baidu, nowUs: Date.UTC(2024, 0, 1) * 1000 }).clock
+    assert.deepEqual([before.ended, before.enough], [false, true])
+  })
+
   test('says whether JavaScript can hold the ids now', () => {
     assert.equal(advise(request).clock.past53Now, true)
     assert.equal(advise({ ...request, layout: layouts.js53 }).clock.past53Now, false)

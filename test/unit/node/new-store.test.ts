@@ -1,0 +1,38 @@
+/** A store that does not exist yet: made with a word about it, or refused. */
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { loadConfig } from '../../../src/node/config.ts'
+import type { NodeEvent } from '../../../src/node/node.ts'
+import { startNode } from '../../../src/node/start.ts'
+import { temporaryFolder } from '../../launch/places.ts'
+
+async function start(flags: Record<string, string>): Promise<string[]> {
+  const { config } = loadConfig({ flags })
+  const events: NodeEvent[] = []
+  const node = await startNode(config, { onEvent: (event) => events.push(event) })
+  await node.close()
+  return events.map(({ level, message }) => `${level} ${message}`)
+}
+
+const missing = (t: TestContext) => join(temporaryFolder(t), 'fahoa.db')
+
+describe('a store that does not exist yet', () => {
+  it('is made with a warning where its place was named', async (t) => {
+    const engine = `sqlite:${missing(t)}`
+    assert.match((await start({ engine }))[0]!, /^warn there was no store .*fahoa\.db: created an empty one/)
+    assert.deepEqual(await start({ engine }), [], 'it exists now')
+  })
+
+  it('is refused with require-store, and not made', async (t) => {
+    const file = missing(t)
+    const engine = `sqlite:${file}`
+    const refused = { code: 'ENGINE', message: /no store .*fahoa\.db.*require-store.*--engine/ }
+    await assert.rejects(start({ engine, 'require-store': 'on' }), refused)
+    assert.equal(existsSync(file), false)
+    await assert.rejects(start({ engine: 'memory:', 'require-store': 'on' }), { code: 'ENGINE' })
+    await start({ engine })
+    assert.deepEqual(await start({ engine, 'require-store': 'on' }), [])
+  })
+})
