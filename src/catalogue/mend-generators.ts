@@ -13,8 +13,8 @@ import type { Mend, MendedCounter, StoredRecord } from '../engine/engine.ts'
 import { forgottenUsMin } from '../issuing/mend-workers.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import {
+  counterOf,
   firstOf,
-  generatorKey,
   generatorPrefix,
   readStored,
   type StoredGenerator,
@@ -33,9 +33,9 @@ export function mendGenerators(nowUs: number, gap: bigint): Mend {
       records.set(record.key, writeStored({ ...stored, incarnation }))
       const { definition, next } = stored
       if (definition.kind === 'snowflake') continue
-      const name = generatorKey(record.key.slice(generatorPrefix.length))
+      const counter = counterOf(record.key.slice(generatorPrefix.length), stored)
       const increment = BigInt(Math.max(definition.increment ?? 1, next?.increment ?? 1))
-      counters.set(name, { from: leastBound(stored, nowUs), gap: gap * increment, incarnation })
+      counters.set(counter, { from: leastBound(stored, nowUs), gap: gap * increment, incarnation })
     }
     return { records, counters }
   }

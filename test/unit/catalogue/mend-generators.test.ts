@@ -19,7 +19,7 @@ async function mended(change: (node: Awaited<ReturnType<typeof startNode>>) => P
     const key = `generators/${name}`
     return readStored({ key, value: records.get(key)!, version: 1n })
   }
-  return { records, counter: (name: string) => counters.get(`generators/${name}`), stored }
+  return { records, counters, counter: (name: string) => counters.get(`generators/${name}`), stored }
 }
 
 describe('generators in a store that has forgotten writes', () => {
@@ -37,6 +37,15 @@ describe('generators in a store that has forgotten writes', () => {
       catalogue.define('tenth', { kind: 'segment', increment: 10 }),
     )
     assert.equal(counter('tenth')?.gap, 1000n)
+  })
+
+  it('have the counter that their incarnation counts by, also where it is not the first', async () => {
+    const { counters, stored } = await mended(async ({ catalogue }) => {
+      await catalogue.create('x', { kind: 'timestamp' })
+      await catalogue.alter('x', { kind: 'sequence' })
+    })
+    const { counter, floor, incarnation } = stored('x')
+    assert.deepEqual([...counters], [[counter!, { from: floor > 1n ? floor : 1n, gap: 100n, incarnation }]])
   })
 
   it('move by the larger increment while one takes the place of the other', async () => {
