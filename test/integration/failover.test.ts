@@ -177,9 +177,8 @@ function describeFailover(
       while (idle.catalogue.find('lost') !== undefined) await pause(50)
       await assert.rejects(idle.catalogue.open('lost'), { code: 'NOGENERATOR' })
       assert.equal(idle.regressions, 0)
-      await fleet.issueEventually(2000, ['seg', 'seq'])
-      // Its claim was forgotten, and nobody knows who else has made one since the dump.
-      await assert.rejects(fleet.draw(idle, 'snow', 1), { code: 'EXHAUSTED' })
+      // Its claim was forgotten, too: it makes another, above all time that can have been reserved.
+      await fleet.issueEventually(2000)
       await fleet.close()
     })
 
