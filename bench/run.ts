@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, http, process, memory, engine,
- * database, cluster, legacy. It starts whatever it compares with,
+ * database, cluster, legacy, restart. It starts whatever it compares with,
  * and ends it. Exits with 1 when a budget is not met, so that a release can ask it.
  */
 import { writeFileSync } from 'node:fs'
@@ -19,6 +19,7 @@ import { aboutThisRun } from './machine.ts'
 import { memory } from './memory.ts'
 import { markdownOf, type Report, type Section, sectionLines, verdict } from './report.ts'
 import { resp } from './resp.ts'
+import { restart } from './restart.ts'
 import type { Effort } from './rounds.ts'
 
 const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => Promise<Section[]>>> = {
@@ -30,6 +31,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   database,
   cluster,
   legacy,
+  restart,
 }
 
 const { values, positionals } = parseArgs({

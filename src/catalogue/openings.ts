@@ -1,7 +1,7 @@
 /**
  * How many generators are opened at once. Ten thousand that are asked for together would each take one step in the
- * engine, wait behind all others for the next, and miss every deadline; so a few take all their steps before others
- * begin, and leave room for refills.
+ * engine, wait behind all others for the next, and miss every deadline; so as many as travel to the engine together take
+ * all their steps before others begin, and leave room for refills.
  *
  * Invariants
  *  1. At most `widthMax` are under way; first come, first served.
@@ -10,7 +10,7 @@
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 
-const widthMax = 8
+const widthMax = 64
 const waitMaxMs = 10_000
 
 /** See the top of the file. */

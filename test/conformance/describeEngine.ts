@@ -5,6 +5,7 @@
 import { describe, test } from 'node:test'
 import type { Lifetime } from '../launch/lifetime.ts'
 import { advanceTests } from './advance.ts'
+import { burstTests } from './bursts.ts'
 import { counterTests } from './counters.ts'
 import { lifeTests } from './life.ts'
 import { modelTests } from './model.ts'
@@ -33,6 +34,7 @@ export function describeEngine(engine: EngineUnderTest): void {
   describe(`the ${engine.name} engine`, () => {
     describe('counters', () => counterTests(declare))
     describe('advances', () => advanceTests(declare))
+    describe('bursts', () => burstTests(declare))
     describe('records', () => recordTests(declare))
     describe('watches', () => watchTests(declare))
     describe('any sequence of calls', () => modelTests(declare))

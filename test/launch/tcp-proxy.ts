@@ -83,6 +83,14 @@ export class TcpProxy {
     this.#setStalled(false, false)
   }
 
+  /** Forgets the connections that are open, as a NAT does: nothing passes on them, and neither side is told. */
+  forget(): void {
+    for (const link of this.#links) {
+      link.requests.setStalled(true)
+      link.replies.setStalled(true)
+    }
+  }
+
   /** Resets all connections on both sides, and refuses new ones. */
   async cut(): Promise<void> {
     const listener = this.#listener

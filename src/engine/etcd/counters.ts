@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. One transaction of a counter is under way at a time in this process. What is asked meanwhile goes together
- *     into the next one.
+ *     into the next one, with what is asked of other counters; a counter for which others compete goes alone.
  *  2. What a call is answered follows from the very value that its transaction compared, refusals included.
  *  3. A call settles by its own deadline, whatever becomes of the transaction that it is in: as UNAVAILABLE if that
  *     has not left, as UNKNOWN if it has.
@@ -22,6 +22,7 @@ import { encodeCounter, releaseStep, reserveStep, type Taken } from './counter-s
 import { isLater, never, type Seen, seenAs, unseen } from './seen.ts'
 import { present } from './state.ts'
 import type { Change, Store } from './store.ts'
+import type { Together } from './together.ts'
 
 type Answer = Reservation | boolean
 
@@ -67,17 +68,21 @@ const patience = 30
 const pauseMaxMs = 50
 /** So many that were read are remembered for the reserve that mostly follows. */
 const glimpsesMax = 1000
+/** As often a counter goes along with one that has changed; then it goes alone. */
+const companyMax = 3
 /** See the invariants at the top of the file. */
 export class Counters {
   readonly #store: Store
+  readonly #together: Together
   readonly #clock: Clock
   readonly #timeoutMs: number
   readonly #lines = new Map<string, Line>()
   /** Counters that were read and not reserved from. */
   readonly #glimpsed = new Map<string, Seen>()
 
-  constructor(store: Store, clock: Clock, timeoutMs: number) {
+  constructor(store: Store, together: Together, clock: Clock, timeoutMs: number) {
     this.#store = store
+    this.#together = together
     this.#clock = clock
     this.#timeoutMs = timeoutMs
   }
@@ -117,13 +122,11 @@ export class Counters {
 
   /** See `Engine.counter`. */
   async read(name: string): Promise<Counter> {
-    const range = { key: this.#store.keys.counter(name) }
     const call = this.#store.newCall(false)
     // What this process has asked for before comes first.
     await this.#lines.get(name)?.newest.catch(() => {})
     const adoptions = this.#lines.get(name)?.adoptions ?? 0
-    const { state, found } = await this.#store.read([range], call)
-    const [kv] = found[0]!.kvs
+    const { state, kv } = await this.#together.read(this.#store.keys.counter(name), call)
     const seen = seenAs(name, kv, state)
     if (kv !== undefined && adoptions === (this.#lines.get(name)?.adoptions ?? 0)) this.#glimpse(name, seen)
     return seen.counter
@@ -224,10 +227,12 @@ export class Counters {
       const sentUs = this.#clock.monoUs()
       let outcome: Plan | undefined
       const { adoptions } = line
-      const committed = await this.#store.commit(() => {
+      const plan = () => {
         outcome = this.#plan(line, batch)
         return outcome.open.length > 0 ? outcome.change : undefined
-      }, call)
+      }
+      const alone = tries > companyMax || sentUs - line.lostUs < contendedUs
+      const committed = await this.#together.commit(plan, call, alone)
       const nowUs = this.#clock.monoUs()
       const isOld = line.adoptions !== adoptions
       if (committed?.done) {
@@ -238,8 +243,9 @@ export class Counters {
       if (committed === undefined) return 0
       const [found] = committed.found
       line.seen = isOld ? unseen : seenAs(line.name, found!.kvs[0], committed.state)
-      // Who knew nothing to compare has lost against nobody.
-      if (outcome!.revision > 0n) line.lostUs = nowUs
+      // Who knew nothing to compare has lost against nobody, nor has who went along with one that has.
+      const { revision, era } = outcome!
+      if (revision > 0n && (line.seen.revision !== revision || line.seen.era !== era)) line.lostUs = nowUs
       if (nowUs >= call.deadlineUs) {
         const message = `others kept reserving from counter '${line.name}'; retry`
         throw new FahaoError('UNAVAILABLE', message)

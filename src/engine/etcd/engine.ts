@@ -28,6 +28,7 @@ import { type Place, placeOf } from './place.ts'
 import { Records } from './records.ts'
 import { encodeState, type State } from './state.ts'
 import { knownOf, rangesOf, Store } from './store.ts'
+import { Together } from './together.ts'
 import { Waiters } from './waiters.ts'
 import { Watches } from './watches.ts'
 
@@ -139,8 +140,9 @@ export class EtcdEngine implements Engine {
     this.#cluster = cluster
     this.#store = store
     this.#waiters = waiters
-    this.#counters = new Counters(store, clock, callTimeoutMs)
-    this.#records = new Records(store)
+    const together = new Together(store, clock)
+    this.#counters = new Counters(store, together, clock, callTimeoutMs)
+    this.#records = new Records(store, together)
     this.#watches = new Watches(cluster, store, this.#records, clock)
     this.#advance = new Advance(store, this.#records, clock, callTimeoutMs * 2)
   }

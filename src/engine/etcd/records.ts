@@ -4,6 +4,7 @@ import type { StoredRecord } from '../engine.ts'
 import { type Compare, endOf, type KeyValue, type RangeRequest, unchanged } from './api.ts'
 import { revisionOf, type State, versionAt } from './state.ts'
 import type { Change, Store } from './store.ts'
+import type { Together } from './together.ts'
 
 /** Values of up to 32 KiB make answers of up to 8 MiB. */
 const pageMax = 256
@@ -11,16 +12,16 @@ const pageMax = 256
 /** The records of one store. */
 export class Records {
   readonly #store: Store
+  readonly #together: Together
 
-  constructor(store: Store) {
+  constructor(store: Store, together: Together) {
     this.#store = store
+    this.#together = together
   }
 
   /** See `Engine.read`. */
   async read(key: string): Promise<StoredRecord | undefined> {
-    const range = { key: this.#store.keys.record(key) }
-    const { state, found } = await this.#store.read([range], this.#store.newCall(false))
-    const [kv] = found[0]!.kvs
+    const { state, kv } = await this.#together.read(this.#store.keys.record(key))
     return kv && this.recordOf(kv, state)
   }
 

@@ -19,6 +19,7 @@ import {
   type Statements,
   schemaVersion,
 } from '../sql/statements.ts'
+import { mysqlTogether } from './together.ts'
 
 /** A quarter of what the most frugal server takes in one packet. */
 const packetMax = 256 * 1024
@@ -74,6 +75,7 @@ export function mysqlDialect(
 
   return {
     name: 'mysql',
+    together: make === ownStatements ? mysqlTogether(s, put) : undefined,
     conditions: single(`SELECT @@innodb_flush_log_at_trx_commit AS flush_log, @@log_bin AS log_bin,
       @@sync_binlog AS sync_binlog, @@binlog_format AS binlog_format,
       (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()

@@ -46,6 +46,7 @@ class MysqlLink implements Link {
 
   async ask({ text, answer }: Command): Promise<readonly Row[]> {
     const answers = await this.#query(text)
+    if (typeof answer === 'function') return answer(answers as unknown[])
     return (answer === undefined ? answers : (answers as unknown[])[answer]) as readonly Row[]
   }
 
@@ -90,9 +91,11 @@ const denied: ReadonlySet<number> = new Set([1044, 1045, 1049, 1130, 1142, 1143,
 const unmatched: ReadonlySet<number> = new Set([1267, 1270, 1271, 3854, 3988])
 /** Errors with which a server has refused a statement; its transaction is rolled back with the connection. */
 const refused: ReadonlySet<number> = new Set([
-  1021, 1040, 1047, 1054, 1064, 1099, 1100, 1114, 1129, 1146, 1153, 1193, 1203, 1205, 1213, 1223, 1226, 1264,
-  1290, 1305, 1406, 1665, 1690, 1792, 1836, 4025,
+  1021, 1040, 1047, 1054, 1064, 1099, 1100, 1114, 1129, 1146, 1153, 1193, 1203, 1223, 1226, 1264, 1290, 1305,
+  1406, 1665, 1690, 1792, 1836, 4025,
 ])
+/** Those of them that another session's lock is to blame for. */
+const contended: ReadonlySet<number> = new Set([1205, 1213])
 
 /** What an error of mysql2 means; see `Failure`. */
 export function mysqlFailure(error: unknown): Failure {
@@ -109,5 +112,6 @@ export function mysqlFailure(error: unknown): Failure {
   if (number === 1146) return { kind: 'missing', message }
   if (denied.has(number)) return { kind: 'denied', message }
   if (unmatched.has(number)) return { kind: 'unmatched', message }
+  if (contended.has(number)) return { kind: 'contended', message }
   return { kind: refused.has(number) ? 'refused' : 'lost', message }
 }

@@ -17,6 +17,7 @@ import {
   type Statements,
   schemaVersion,
 } from '../sql/statements.ts'
+import { postgresTogether } from './together.ts'
 
 const cluster = '(SELECT system_identifier FROM pg_control_system())::text'
 const timeline = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)'
@@ -101,6 +102,7 @@ export function postgresDialect(
   }
   return {
     name: 'postgres',
+    together: make === ownStatements ? postgresTogether(command) : undefined,
 
     conditions: {
       text: `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,

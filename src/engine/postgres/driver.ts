@@ -90,6 +90,8 @@ const remedies: Readonly<Record<string, string>> = {
 const denied = /^(28|3D|42501)/
 /** Classes and states with which the server has refused a statement and rolled it back. */
 const refused = /^(0A|21|22|23|25|40001|40P01|42|53|54|55|57P03|3F)/
+/** Those of them that another session's lock, or its change of the same row, is to blame for. */
+const contended: ReadonlySet<string> = new Set(['40001', '40P01', '55P03'])
 
 /** What an error of pg means; see `Failure`. */
 export function postgresFailure(error: unknown): Failure {
@@ -103,6 +105,7 @@ export function postgresFailure(error: unknown): Failure {
   if (lasting !== undefined) return lasting
   if (state === '42P01') return { kind: 'missing', message }
   if (denied.test(state)) return { kind: 'denied', message }
+  if (contended.has(state)) return { kind: 'contended', message }
   if (error instanceof Refusal || (state.length === 5 && refused.test(state)))
     return { kind: 'refused', message }
   return { kind: 'lost', message }

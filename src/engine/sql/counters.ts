@@ -12,12 +12,18 @@
  */
 import { FahaoError } from '../../base/errors.ts'
 import { boundMax, type Counter, type Reservation, type ReserveRequest } from '../engine.ts'
-import { type History, stateOf } from './history.ts'
-import { type Ask, integerOf, type Row } from './link.ts'
-import type { Dialect } from './statements.ts'
+import type { Done } from './calls.ts'
+import { type History, type State, stateOf } from './history.ts'
+import { type Ask, type Command, integerOf, type Row, textOf } from './link.ts'
+import type { Dialect, ReleaseArguments, ReserveArguments } from './statements.ts'
 
 /** In whose name a range is given back. */
 export type Holder = { readonly fence?: bigint; readonly incarnation: bigint }
+
+/** What `Engine.reserve` and `Engine.release` are called with. */
+export type ReserveCall = readonly [name: string, request: ReserveRequest]
+/** See `ReserveCall`. */
+export type ReleaseCall = readonly [name: string, reservation: Reservation, from: bigint, holder: Holder]
 
 /** Where the numbers of an engine are kept; each call has a connection for as long as it runs. */
 export interface SqlCounters {
@@ -25,12 +31,18 @@ export interface SqlCounters {
   reserve(ask: Ask, name: string, request: ReserveRequest): Promise<Reservation>
   /** See `Engine.release`. */
   release(ask: Ask, name: string, reservation: Reservation, from: bigint, holder: Holder): Promise<boolean>
+  /** Carries out those of several reserves that can be carried out at once; undefined for each of the others. */
+  reserveAll(ask: Ask, moves: readonly ReserveCall[]): Promise<(Done<Reservation> | undefined)[]>
+  /** Which of several releases were carried out; any of the others may be sent alone. */
+  releaseAll(ask: Ask, moves: readonly ReleaseCall[]): Promise<boolean[]>
   /** See `Engine.leave`. */
   leave(name: string, from: bigint): void
   /** See `Engine.adopt`. */
   adopt(name: string, end: bigint): void
   /** See `Engine.counter`. */
   counter(ask: Ask, name: string): Promise<Counter>
+  /** Several, in the order of their names here. */
+  counters(ask: Ask, names: readonly string[]): Promise<Counter[]>
   /** What this process holds: an advance raises all bounds at least to it. */
   held(): ReadonlyMap<string, bigint>
 }
@@ -58,16 +70,9 @@ export class OwnCounters implements SqlCounters {
     for (let tries = 0; tries < triesMax; tries++) {
       const held = this.#held.get(name) ?? nothing
       const { known } = this.#history
-      const full = { counter: name, size, floor, max, fence, incarnation, known, held }
-      const [row] = await ask(this.#dialect.reserve(full))
+      const [row] = await ask(this.#dialect.reserve(this.#fullOf(name, request)))
       const state = stateOf(row)
-      if (isThere(row!.done_last)) {
-        const end = integerOf(row!.done_last) + 1n
-        this.#history.wrote(state)
-        // Who was given nothing holds nothing.
-        if (size > 0n) this.#hold(name, { end, lineage: state.lineage })
-        return { start: end - size, end, version: integerOf(row!.done_version) }
-      }
+      if (isThere(row!.done_last)) return this.#reserved(name, size, row!, state)
       await this.#history.check(ask, state, known)
       const counter = counterOf(row!)
       if (counter === undefined) this.#dialect.refuseAbsent?.(name)
@@ -97,17 +102,12 @@ export class OwnCounters implements SqlCounters {
   async release(
     ask: Ask,
     name: string,
-    { end, version }: Reservation,
+    reservation: Reservation,
     from: bigint,
-    { fence = 0n, incarnation }: Holder,
+    holder: Holder,
   ): Promise<boolean> {
     const { known } = this.#history
-    const held = this.#held.get(name)
-    const lineage = held?.lineage ?? known.lineage
-    // It has left the caller's hands, whatever becomes of this.
-    if (held?.end === end) this.#held.set(name, { end: from, lineage })
-    const release = { counter: name, known, lineage, version, from, fence, incarnation }
-    const [row] = await ask(this.#dialect.release(release))
+    const [row] = await ask(this.#dialect.release(this.#letGo(name, reservation, from, holder)))
     const state = stateOf(row)
     if (!isThere(row!.done_version)) {
       await this.#history.check(ask, state, known)
@@ -115,6 +115,27 @@ export class OwnCounters implements SqlCounters {
     }
     this.#history.wrote(state)
     return true
+  }
+
+  async reserveAll(ask: Ask, moves: readonly ReserveCall[]): Promise<(Done<Reservation> | undefined)[]> {
+    const outcomes = await this.#reserveOnce(ask, moves)
+    const names = moves.filter(([name]) => !outcomes.has(name) && !this.#held.has(name)).map(([name]) => name)
+    if (names.length > 1 && (await this.#addCounters(ask, names))) {
+      const added = new Set(names)
+      const again = moves.filter(([name]) => added.has(name))
+      // What was carried out before stays so, whatever becomes of these.
+      const late = await this.#reserveOnce(ask, again).catch(
+        (error) => new Map(names.map((name) => [name, { error }])),
+      )
+      for (const [name, outcome] of late) outcomes.set(name, outcome)
+    }
+    return moves.map(([name]) => outcomes.get(name))
+  }
+
+  async releaseAll(ask: Ask, moves: readonly ReleaseCall[]): Promise<boolean[]> {
+    const releases = moves.map((move) => this.#letGo(...move))
+    const { rows } = await this.#moved(ask, this.#dialect.together!.release(releases))
+    return moves.map(([name]) => rows.has(name))
   }
 
   leave(name: string, from: bigint): void {
@@ -129,12 +150,72 @@ export class OwnCounters implements SqlCounters {
 
   async counter(ask: Ask, name: string): Promise<Counter> {
     const [row] = await ask(this.#dialect.counter(name))
-    const counter = row && counterOf(row)
-    return counter === undefined || counter.version === 0n ? unused : counter
+    return usedOf(row)
+  }
+
+  async counters(ask: Ask, names: readonly string[]): Promise<Counter[]> {
+    const rows = byName(await ask(this.#dialect.together!.counters(names)))
+    return names.map((name) => usedOf(rows.get(name)))
   }
 
   held(): ReadonlyMap<string, bigint> {
     return new Map([...this.#held].map(([counter, { end }]) => [counter, end]))
+  }
+
+  /** By their names, those that were carried out. */
+  async #reserveOnce(ask: Ask, moves: readonly ReserveCall[]): Promise<Map<string, Done<Reservation>>> {
+    const requests = moves.map(([name, request]) => this.#fullOf(name, request))
+    const { rows, state } = await this.#moved(ask, this.#dialect.together!.reserve(requests))
+    const done = moves.filter(([name]) => rows.has(name))
+    return new Map(
+      done.map(([name, { size }]) => [name, { value: this.#reserved(name, size, rows.get(name)!, state!) }]),
+    )
+  }
+
+  /** Makes the rows of counters that have none. Whether that worked: if not, each is asked for alone. */
+  async #addCounters(ask: Ask, names: readonly string[]): Promise<boolean> {
+    const command = this.#dialect.together!.addCounters([...names].sort(byBytes), this.#history.known)
+    return ask(command).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  #fullOf(name: string, request: ReserveRequest): ReserveArguments {
+    const { size, floor = 0n, max = boundMax, fence = 0n, incarnation } = request
+    const held = this.#held.get(name) ?? nothing
+    return { counter: name, size, floor, max, fence, incarnation, known: this.#history.known, held }
+  }
+
+  /** A range that is given back has left the caller's hands, whatever becomes of the release. */
+  #letGo(
+    name: string,
+    { end, version }: Reservation,
+    from: bigint,
+    { fence = 0n, incarnation }: Holder,
+  ): ReleaseArguments {
+    const { known } = this.#history
+    const held = this.#held.get(name)
+    const lineage = held?.lineage ?? known.lineage
+    if (held?.end === end) this.#held.set(name, { end: from, lineage })
+    return { counter: name, known, lineage, version, from, fence, incarnation }
+  }
+
+  async #moved(ask: Ask, command: Command) {
+    const rows = await ask(command)
+    if (rows.length === 0) return { rows: byName(rows), state: undefined }
+    const state = stateOf(rows[0])
+    this.#history.wrote(state)
+    return { rows: byName(rows), state }
+  }
+
+  /** What a reserve has given, which was carried out. */
+  #reserved(name: string, size: bigint, row: Row, state: State): Reservation {
+    const end = integerOf(row.done_last) + 1n
+    this.#history.wrote(state)
+    // Who was given nothing holds nothing.
+    if (size > 0n) this.#hold(name, { end, lineage: state.lineage })
+    return { start: end - size, end, version: integerOf(row.done_version) }
   }
 
   /** Answers come in any order. */
@@ -154,6 +235,20 @@ function counterOf(row: Row): Counter | undefined {
     incarnation: integerOf(row.incarnation),
     version: integerOf(row.version),
   }
+}
+
+/** A row that only a reserve which was refused has made is as good as none. */
+function usedOf(row: Row | undefined): Counter {
+  const counter = row && counterOf(row)
+  return counter === undefined || counter.version === 0n ? unused : counter
+}
+
+function byBytes(one: string, other: string): number {
+  return Buffer.compare(Buffer.from(one), Buffer.from(other))
+}
+
+function byName(rows: readonly Row[]): Map<string, Row> {
+  return new Map(rows.map((row) => [textOf(row.name), row]))
 }
 
 function refuseStale(name: string, counter: Counter, fence: bigint, incarnation: bigint): void {

@@ -19,7 +19,8 @@ import {
   type StoredRecord,
   type Watch,
 } from '../engine.ts'
-import { type Holder, OwnCounters, type SqlCounters } from './counters.ts'
+import { Calls, type Sort } from './calls.ts'
+import { type Holder, OwnCounters, type ReleaseCall, type ReserveCall, type SqlCounters } from './counters.ts'
 import { Durability } from './durability.ts'
 import type { Health } from './health.ts'
 import { doneStateOf, History, historyJump, type State, stateOf } from './history.ts'
@@ -31,6 +32,8 @@ import { type Dialect, raisesOf } from './statements.ts'
 import { type Changes, newsMs, Watches } from './watches.ts'
 
 const advanceTries = 20
+/** Calls in one message: MySQL takes messages of at least 1 MiB, and a call needs less than 2 KiB. */
+const batchMax = 250
 
 /** A database that has been found to be a store; see open.ts. */
 export type OpenedStore = {
@@ -58,6 +61,10 @@ export class SqlEngine implements Engine {
   readonly #watches: Watches
   readonly #pulse: Pulse
   readonly #durability: Durability | undefined
+  readonly #reserves: Calls<ReserveCall, Reservation>
+  readonly #releases: Calls<ReleaseCall, boolean>
+  readonly #looks: Calls<string, Counter>
+  readonly #reads: Calls<string, StoredRecord | undefined>
   #closing: Promise<void> | undefined
 
   constructor({ location, dialect, links, health, state }: OpenedStore, options: EngineOptions) {
@@ -93,6 +100,31 @@ export class SqlEngine implements Engine {
           async () => dialect.objections((await this.#read((ask) => ask(dialect.conditions)))[0] ?? {}),
           (loss) => health.durable(loss),
         )
+    const counters = this.#counters
+    const records = this.#records
+    this.#reserves = this.#callsOf({
+      writes: true,
+      keyOf: ([name]) => name,
+      alone: (ask, call) => counters.reserve(ask, ...call),
+      together: (ask, calls) => counters.reserveAll(ask, calls),
+    })
+    this.#releases = this.#callsOf({
+      writes: true,
+      keyOf: ([name]) => name,
+      alone: (ask, call) => counters.release(ask, ...call),
+      together: async (ask, calls) =>
+        (await counters.releaseAll(ask, calls)).map((value) => (value ? { value } : undefined)),
+    })
+    this.#looks = this.#callsOf({
+      writes: false,
+      alone: (ask, name) => counters.counter(ask, name),
+      together: async (ask, names) => (await counters.counters(ask, names)).map((value) => ({ value })),
+    })
+    this.#reads = this.#callsOf({
+      writes: false,
+      alone: (ask, key) => records.read(ask, key),
+      together: async (ask, keys) => (await records.readAll(ask, keys)).map((value) => ({ value })),
+    })
     health.begin(() => this.#beat({ probe: true }))
     const doubt = this.#history.objection(state, this.#history.known)
     if (doubt !== undefined) {
@@ -105,12 +137,12 @@ export class SqlEngine implements Engine {
     assert(request.size >= 0n && (request.floor ?? 0n) >= 0n, 'sizes and floors are not negative')
     assert((request.max ?? boundMax) <= boundMax, 'ranges end at 2^63')
     assert(request.incarnation >= 1n, 'incarnations begin at 1')
-    return this.#write((ask) => this.#counters.reserve(ask, counter, request))
+    return this.#reserves.call([counter, request])
   }
 
   release(counter: string, reservation: Reservation, from: bigint, holder: Holder): Promise<boolean> {
     assert(from >= 0n && from <= reservation.end, 'a release goes back')
-    return this.#write((ask) => this.#counters.release(ask, counter, reservation, from, holder))
+    return this.#releases.call([counter, reservation, from, holder])
   }
 
   leave(counter: string, from: bigint): void {
@@ -122,7 +154,7 @@ export class SqlEngine implements Engine {
   }
 
   counter(name: string): Promise<Counter> {
-    return this.#read((ask) => this.#counters.counter(ask, name))
+    return this.#looks.call(name)
   }
 
   async advance(
@@ -140,7 +172,7 @@ export class SqlEngine implements Engine {
   }
 
   read(key: string): Promise<StoredRecord | undefined> {
-    return this.#read((ask) => this.#records.read(ask, key))
+    return this.#reads.call(key)
   }
 
   async list(
@@ -190,15 +222,31 @@ export class SqlEngine implements Engine {
   async #close(): Promise<void> {
     this.#watches.close()
     this.#durability?.close()
+    const calls = [this.#reserves, this.#releases, this.#looks, this.#reads]
+    await Promise.all(calls.map((each) => each.drain()))
     await this.#links.drain()
     await this.#pulse.close()
     this.#health.close()
     await this.#links.end()
   }
 
-  async #read<Value>(work: (ask: Ask) => Promise<Value>): Promise<Value> {
+  #callsOf<Request, Value>(sort: Sort<Request, Value>): Calls<Request, Value> {
+    const { clock, callTimeoutMs } = this.#options
+    return new Calls(
+      {
+        clock,
+        timeoutMs: callTimeoutMs,
+        widthMax: this.#links.sizeMax,
+        sizeMax: this.#dialect.together === undefined ? 1 : batchMax,
+        run: (work, options) => (sort.writes ? this.#write(work, options) : this.#read(work, options)),
+      },
+      sort,
+    )
+  }
+
+  async #read<Value>(work: (ask: Ask) => Promise<Value>, options?: CallOptions): Promise<Value> {
     try {
-      const value = await this.#links.run(work)
+      const value = await this.#links.run(work, options)
       this.#health.worked('read')
       return value
     } catch (error) {

@@ -8,8 +8,8 @@ export type Command = {
   readonly text: string
   /** For the places in the text, where the driver fills them in. */
   readonly values?: readonly string[]
-  /** Which of several answers holds the rows. Default: the only one. */
-  readonly answer?: number
+  /** Which of several answers holds the rows, or how to find them in all of them. Default: the only one. */
+  readonly answer?: number | ((answers: readonly unknown[]) => readonly Row[])
   /** Whether a lost answer leaves open what became of it. */
   readonly writes?: boolean
 }
@@ -20,12 +20,12 @@ export type Ask = (command: Command) => Promise<readonly Row[]>
 /**
  * What an error of a driver means.
  *
- * `refused`: the server said no and has changed nothing. `missing`: so it did, because there are no such tables.
- * `denied`: so it did, and will until a right, a password or a name is changed. `unmatched`: so it did, because a column
+ * `refused`: the server said no and has changed nothing. `contended`: so it did, because of another session's lock.
+ * `missing`: so it did, because there are no such tables. `denied`: so it did, and will until a right, a password or a name is changed. `unmatched`: so it did, because a column
  * cannot hold the text that it was compared with. `lost`: anything may have become of the command.
  */
 export type Failure = {
-  readonly kind: 'refused' | 'missing' | 'denied' | 'unmatched' | 'lost'
+  readonly kind: 'refused' | 'contended' | 'missing' | 'denied' | 'unmatched' | 'lost'
   readonly message: string
 }
 

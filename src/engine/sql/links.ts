@@ -9,8 +9,10 @@
  *  3. Nothing is sent twice.
  *  4. While no connection can be made, calls fail at once; only a probe tries to connect.
  *  5. The process is kept alive by calls that wait or run, and by saying goodbye, and by nothing else.
+ *  6. No call gets a connection that has been idle for a minute: the network in between may have forgotten it without
+ *     telling either side. Such a connection is closed.
  */
-import type { Clock } from '../../base/clock.ts'
+import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { Ask, Command, Driver, Failure, Link } from './link.ts'
 
@@ -30,9 +32,17 @@ export type CallOptions = {
   readonly probe?: boolean
   /** Is made by an engine that is closing. */
   readonly last?: boolean
-  /** Its deadline, where that is another than that of most calls. */
+  /** The time that is left for it. Default: that of every call. */
   readonly timeoutMs?: number
+  /** How long it has waited for its turn before. Default: not at all. */
+  readonly waitedMs?: number
 }
+
+/** A connection that nobody uses, and since when, on the monotonic clock. */
+type Idle = { readonly link: Link; readonly sinceUs: number }
+
+const idleMaxMs = 60_000
+const goodbyeMaxMs = 1000
 
 type Call = {
   readonly work: (link: Link) => void
@@ -43,7 +53,8 @@ type Call = {
 /** See the invariants at the top of the file. */
 export class Links {
   readonly #options: LinksOptions
-  readonly #idle: Link[] = []
+  /** The newest last: that is the one which is used next. */
+  readonly #idle: Idle[] = []
   readonly #busy = new Set<Link>()
   readonly #connecting = new Set<Link>()
   readonly #queue = new Set<Call>()
@@ -51,9 +62,16 @@ export class Links {
   #underWay = 0
   #ended = false
   readonly #drained: (() => void)[] = []
+  /** Runs while a connection is idle. */
+  #retirement: Timer | undefined
 
   constructor(options: LinksOptions) {
     this.#options = options
+  }
+
+  /** How many connections there may be. */
+  get sizeMax(): number {
+    return this.#options.sizeMax
   }
 
   /**
@@ -62,14 +80,13 @@ export class Links {
    */
   run<Value>(
     work: (ask: Ask) => Promise<Value>,
-    { probe = false, last = false, timeoutMs = this.#options.timeoutMs }: CallOptions = {},
+    { probe = false, last = false, timeoutMs = this.#options.timeoutMs, waitedMs = 0 }: CallOptions = {},
   ): Promise<Value> {
     if (this.#ended && !last) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
     this.#underWay++
     return new Promise<Value>((resolve, reject) => {
-      const attempt = new Attempt({ ...this.#options, timeoutMs }, (link, usable) =>
-        this.#takeBack(link, usable),
-      )
+      const time = { leftMs: timeoutMs, waitedMs }
+      const attempt = new Attempt(this.#options, time, (link, usable) => this.#takeBack(link, usable))
       const call: Call = {
         probe,
         reject: (error) => settle(() => reject(error)),
@@ -106,14 +123,15 @@ export class Links {
   /** Closes all connections. */
   async end(): Promise<void> {
     this.#ended = true
+    this.#retirement?.cancel()
     for (const link of [...this.#connecting, ...this.#busy]) link.destroy()
     this.#connecting.clear()
     this.#busy.clear()
-    const idle = this.#idle.splice(0)
+    const idle = this.#idle.splice(0).map(({ link }) => link)
     for (const link of idle) link.hold(true)
     const { clock, timeoutMs } = this.#options
     await new Promise<void>((resolve) => {
-      const timer = clock.timer(Math.min(timeoutMs, 1000), resolve)
+      const timer = clock.timer(Math.min(timeoutMs, goodbyeMaxMs), resolve)
       void Promise.all(idle.map((link) => link.end())).then(() => {
         timer.cancel()
         resolve()
@@ -128,8 +146,9 @@ export class Links {
   }
 
   #dispatch(): void {
+    this.#retire()
     for (const call of this.#queue) {
-      const link = this.#idle.pop()
+      const link = this.#idle.pop()?.link
       if (link === undefined) break
       this.#queue.delete(call)
       this.#busy.add(link)
@@ -196,13 +215,33 @@ export class Links {
 
   #putBack(link: Link): void {
     link.hold(false)
-    this.#idle.push(link)
+    this.#idle.push({ link, sinceUs: this.#options.clock.monoUs() })
     this.#dispatch()
+  }
+
+  /** Closes what has been idle for too long. Its timer may come late: a process can stand still. */
+  #retire(): void {
+    const { clock } = this.#options
+    const nowUs = clock.monoUs()
+    for (let oldest = this.#idle[0]; oldest !== undefined; oldest = this.#idle[0]) {
+      const leftMs = idleMaxMs - (nowUs - oldest.sinceUs) / 1000
+      if (leftMs > 0) {
+        this.#retirement ??= clock.timer(leftMs, () => {
+          this.#retirement = undefined
+          this.#retire()
+        })
+        return
+      }
+      const { link } = this.#idle.shift()!
+      void link.end()
+      // The other side may be out of reach.
+      clock.timer(goodbyeMaxMs, () => link.destroy())
+    }
   }
 
   /** Ended by the server, or by the network. Whoever used it learns that by itself. */
   #forget(link: Link): void {
-    const at = this.#idle.indexOf(link)
+    const at = this.#idle.findIndex((idle) => idle.link === link)
     if (at >= 0) this.#idle.splice(at, 1)
     this.#busy.delete(link)
   }
@@ -211,17 +250,25 @@ export class Links {
 /** One call on one connection. */
 class Attempt {
   readonly #options: LinksOptions
+  readonly #time: { readonly leftMs: number; readonly waitedMs: number }
   readonly #takeBack: (link: Link, usable: boolean) => void
   #link: Link | undefined
+  #linkedUs = 0
   #sent: Command | undefined
 
-  constructor(options: LinksOptions, takeBack: (link: Link, usable: boolean) => void) {
+  constructor(
+    options: LinksOptions,
+    time: { readonly leftMs: number; readonly waitedMs: number },
+    takeBack: (link: Link, usable: boolean) => void,
+  ) {
     this.#options = options
+    this.#time = time
     this.#takeBack = takeBack
   }
 
   async run<Value>(link: Link, work: (ask: Ask) => Promise<Value>): Promise<Value> {
     this.#link = link
+    this.#linkedUs = this.#options.clock.monoUs()
     let usable = true
     const ask: Ask = async (command) => {
       // A call that was given up sends nothing more.
@@ -248,18 +295,28 @@ class Attempt {
 
   /** The deadline has passed. */
   giveUp(): FahaoError {
-    const { timeoutMs } = this.#options
+    const totalMs = this.#time.leftMs + this.#time.waitedMs
     const link = this.#link
     this.#link = undefined
     if (link === undefined)
-      return new FahaoError('UNAVAILABLE', `no connection was free within ${timeoutMs} ms; nothing was sent`)
+      return new FahaoError('UNAVAILABLE', `no connection was free within ${text(totalMs)}; nothing was sent`)
     const code = this.#sent?.writes ? 'UNKNOWN' : 'UNAVAILABLE'
     this.#takeBack(link, false)
-    return new FahaoError(
-      code,
-      `the server did not answer within ${timeoutMs} ms; look at its locks and disk`,
-    )
+    return new FahaoError(code, lateText(totalMs, (this.#options.clock.monoUs() - this.#linkedUs) / 1000))
   }
+}
+
+/** Why there is no answer in time, if the server had this long of it. The rest of the time is no fault of the server's. */
+export function lateText(totalMs: number, atServerMs: number): string {
+  const waitedMs = totalMs - atServerMs
+  const remedy = 'look at its locks and disk'
+  if (waitedMs < totalMs / 10) return `the server did not answer within ${text(totalMs)}; ${remedy}`
+  const turn = `the call waited ${text(waitedMs)} in this process for its turn`
+  return `${turn}, and the server did not answer within the ${text(atServerMs)} that were left; ${remedy}`
+}
+
+function text(ms: number): string {
+  return `${Math.round(ms)} ms`
 }
 
 /** What failed for a reason that the driver gave. */

@@ -33,6 +33,13 @@ export class Records {
     return row && recordOf(row)
   }
 
+  /** Several, in the order of their keys here. */
+  async readAll(ask: Ask, keys: readonly string[]): Promise<(StoredRecord | undefined)[]> {
+    const rows = await ask(this.#dialect.together!.records(keys))
+    const found = new Map(rows.map(recordOf).map((record) => [record.key, record]))
+    return keys.map((key) => found.get(key))
+  }
+
   /** Records of a prefix after a key, and whether there may be more. */
   async page(
     ask: Ask,

@@ -85,10 +85,25 @@ export function raisesOf(
   })
 }
 
+/**
+ * Several calls in one message. Rows answer those that were carried out: of a move the state, `name`, `done_last` and
+ * `done_version`. What has no row was not carried out, for whatever reason.
+ */
+export type BatchDialect = {
+  reserve(requests: readonly ReserveArguments[]): Command
+  release(releases: readonly ReleaseArguments[]): Command
+  /** Makes the rows of those that have none, if the history is sound. In the order of bytes: others may make them, too. */
+  addCounters(names: readonly string[], known: Known): Command
+  counters(names: readonly string[]): Command
+  records(keys: readonly string[]): Command
+}
+
 /** What a kind of database has of its own. */
 export interface Dialect {
   /** The engine's name. */
   readonly name: string
+  /** Undefined: every call goes alone. */
+  readonly together?: BatchDialect | undefined
   /** The settings of the server that durability depends on, in one row. */
   readonly conditions: Command
   /** Which of them may lose acknowledged writes, each with what to do. */
@@ -211,6 +226,23 @@ export class Statements {
     return `SELECT ${counterColumns} FROM fahao_counters AS c WHERE c.name = ${this.#put(name)}`
   }
 
+  /** The rows of counters that were never used, under the names that `asked` selects, if the history is sound. */
+  addCounters(asked: string, known: Known): string {
+    return `INSERT INTO fahao_counters (name, last, fence, incarnation, version)
+      SELECT a.name, -1, 0, 0, 0 FROM (${asked}) AS a
+      WHERE EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)})`
+  }
+
+  /** Those of these counters that are there, each with its `name`. */
+  counters(names: readonly string[]): string {
+    return `SELECT c.name, ${counterColumns} FROM fahao_counters AS c WHERE c.name IN (${this.#list(names)})`
+  }
+
+  /** Those of these records that have not been removed. */
+  records(keys: readonly string[]): string {
+    return `SELECT name, value, version FROM fahao_records WHERE name IN (${this.#list(keys)}) AND value IS NOT NULL`
+  }
+
   /** A record that has not been removed. */
   record(key: string): string {
     return `SELECT name, value, version FROM fahao_records WHERE name = ${this.#put(key)} AND value IS NOT NULL`
@@ -252,6 +284,10 @@ export class Statements {
         last_write_us = ${put(BigInt(nowUs))}
       WHERE s.one = 1 AND s.lineage = ${put(at.lineage)} AND s.revision = ${put(at.revision)}
         ${ifRegressed ? `AND NOT (${this.sound(known)})` : ''}`
+  }
+
+  #list(names: readonly string[]): string {
+    return names.map((name) => this.#put(name)).join(', ')
   }
 }
 

@@ -8,6 +8,7 @@ import { encodeCounter } from '../../../../src/engine/etcd/counter-steps.ts'
 import { Counters } from '../../../../src/engine/etcd/counters.ts'
 import type { State } from '../../../../src/engine/etcd/state.ts'
 import type { Change, Committed, Store } from '../../../../src/engine/etcd/store.ts'
+import { Together } from '../../../../src/engine/etcd/together.ts'
 import { settled } from '../../fake-clock.ts'
 import { mine } from './stores.ts'
 
@@ -64,7 +65,8 @@ class Shared {
         throw new FahaoError('REGRESSED', reason)
       },
     }
-    return new Counters(store as unknown as Store, systemClock, 1000)
+    const opened = store as unknown as Store
+    return new Counters(opened, new Together(opened, systemClock), systemClock, 1000)
   }
 
   async #read([range]: Parameters<Store['read']>[0]) {

@@ -14,19 +14,13 @@ function withNumber(errno: number, message = 'as the server says'): Error {
 
 describe("an error of PostgreSQL's", () => {
   it('is a refusal when the server has rolled back: nothing was changed', () => {
-    for (const state of [
-      '40001',
-      '40P01',
-      '55P03',
-      '25006',
-      '53100',
-      '53300',
-      '57P03',
-      '42601',
-      '22003',
-      '23505',
-    ])
+    for (const state of ['25006', '53100', '53300', '57P03', '42601', '22003', '23505'])
       assert.equal(postgresFailure(withCode(state)).kind, 'refused', state)
+  })
+
+  it("is a refusal for the sake of another session's lock when that is what was waited for", () => {
+    for (const state of ['40001', '40P01', '55P03'])
+      assert.equal(postgresFailure(withCode(state)).kind, 'contended', state)
   })
 
   it('leaves open what became of a write when it comes from the network, a shutdown or a cancellation', () => {
@@ -62,8 +56,10 @@ describe("an error of PostgreSQL's", () => {
 
 describe("an error of MySQL's", () => {
   it('is a refusal when the server has refused the statement: nothing was changed', () => {
-    for (const number of [1205, 1213, 1290, 1792, 1836, 1040, 1064, 1406, 1690, 1114])
+    for (const number of [1290, 1792, 1836, 1040, 1064, 1406, 1690, 1114])
       assert.equal(mysqlFailure(withNumber(number)).kind, 'refused', String(number))
+    for (const number of [1205, 1213])
+      assert.equal(mysqlFailure(withNumber(number)).kind, 'contended', String(number))
   })
 
   it('leaves open what became of a write when it comes from the network, a shutdown or a failed commit', () => {

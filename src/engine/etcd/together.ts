@@ -1,0 +1,134 @@
+/**
+ * Reads and changes that wait, in one transaction.
+ *
+ * Invariants
+ *  1. A transaction carries out all of its changes or none. Whoever finds that what it compares has not changed has gone
+ *     along with one that has, and tries again.
+ *  2. Each call is told by its own what has become of the transaction that it is in: `sent` is the same for all of them.
+ *  3. A read settles by its own deadline.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { FahaoError } from '../../base/errors.ts'
+import { Batches } from '../batches.ts'
+import type { KeyValue } from './api.ts'
+import type { Call } from './cluster.ts'
+import type { State } from './state.ts'
+import type { Change, Committed, Store } from './store.ts'
+
+/** A transaction takes 128 steps; each change compares one key, writes it or looks at it. */
+const sizeMax = 50
+/** etcd makes the transactions durable together that are under way at once. */
+const widthMax = 4
+
+/** What stands under a key, and the state at that moment. */
+export type Found = { readonly state: State; readonly kv: KeyValue | undefined }
+
+type Waiting<Value> = {
+  readonly call: Call
+  readonly resolve: (value: Value) => void
+  readonly reject: (error: unknown) => void
+}
+type Reading = Waiting<Found> & { readonly key: Buffer }
+type Changing = Waiting<Committed | undefined> & {
+  readonly plan: () => Change | undefined
+  readonly alone: boolean
+}
+
+/** See the invariants at the top of the file. */
+export class Together {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #reads: Batches<Reading>
+  readonly #changes: Batches<Changing>
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+    const carryOut = { widthMax, sizeMax }
+    this.#reads = new Batches({ ...carryOut, carryOut: (reads) => settled(reads, this.#readAll(reads)) })
+    this.#changes = new Batches({
+      ...carryOut,
+      isAlone: ({ alone }) => alone,
+      carryOut: (changes) => settled(changes, this.#changeAll(changes)),
+    })
+  }
+
+  /** Reads one key. */
+  read(key: Buffer, call = this.#store.newCall(false)): Promise<Found> {
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.timer((call.deadlineUs - this.#clock.monoUs()) / 1000, () => {
+        this.#reads.remove(reading)
+        reject(new FahaoError('UNAVAILABLE', `etcd did not answer in time (${this.#store.hindrance}); retry`))
+      })
+      const before = <Value>(settle: (value: Value) => void) => {
+        return (value: Value) => {
+          timer.cancel()
+          settle(value)
+        }
+      }
+      const reading = { call, key, resolve: before(resolve), reject: before(reject) }
+      this.#reads.add(reading)
+    })
+  }
+
+  /** See `Store.commit`. `alone`: with no other change. */
+  commit(plan: () => Change | undefined, call: Call, alone: boolean): Promise<Committed | undefined> {
+    return new Promise((resolve, reject) => this.#changes.add({ plan, call, alone, resolve, reject }))
+  }
+
+  async #readAll(reads: readonly Reading[]): Promise<void> {
+    const { state, found } = await this.#store.read(
+      reads.map(({ key }) => ({ key })),
+      jointCall(reads),
+    )
+    for (const [at, { resolve }] of reads.entries()) resolve({ state, kv: found[at]!.kvs[0] })
+  }
+
+  async #changeAll(changes: readonly Changing[]): Promise<void> {
+    let parts: (Change | undefined)[] = []
+    const plan = () => {
+      parts = changes.map((each) => each.plan())
+      const present = parts.filter((part) => part !== undefined)
+      if (present.length === 0) return undefined
+      return {
+        compare: present.flatMap(({ compare }) => compare),
+        writes: present.flatMap(({ writes }) => writes),
+        otherwise: present.flatMap(({ otherwise }) => otherwise),
+      }
+    }
+    const committed = await this.#store.commit(plan, jointCall(changes))
+    let from = 0
+    for (const [at, { resolve }] of changes.entries()) {
+      const part = parts[at]
+      if (committed === undefined || part === undefined) resolve(undefined)
+      else if (committed.done) resolve(committed)
+      else {
+        const to = from + part.otherwise.length
+        resolve({ ...committed, found: committed.found.slice(from, to) })
+        from = to
+      }
+    }
+  }
+}
+
+/** One call for all: what is noted of it is noted of each. */
+function jointCall(waiting: readonly Waiting<never>[]): Call {
+  const calls = waiting.map(({ call }) => call)
+  const [first] = calls
+  return {
+    deadlineUs: Math.max(...calls.map(({ deadlineUs }) => deadlineUs)),
+    writes: first!.writes,
+    get sent() {
+      return first!.sent
+    },
+    set sent(sent) {
+      for (const call of calls) call.sent = sent
+    },
+  }
+}
+
+async function settled(waiting: readonly Waiting<never>[], carriedOut: Promise<void>): Promise<void> {
+  await carriedOut.catch((error) => {
+    for (const { reject } of waiting) reject(error)
+  })
+}

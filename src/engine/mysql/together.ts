@@ -1,0 +1,63 @@
+/**
+ * Several moves of counters in one packet: one transaction, which locks their rows in the order of their names, so that
+ * processes which move the same counters wait for each other in turn. Versions before and after say what was moved.
+ */
+import { type Command, integerOf, type Row, textOf } from '../sql/link.ts'
+import { type Moves, releaseMoves, reserveMoves } from '../sql/moves.ts'
+import type { BatchDialect, Put, Statements } from '../sql/statements.ts'
+
+/** Of the statements in the packet, which ones answer with the counters before the change, and after it. */
+const before = 1
+const after = 3
+
+/** The moves of these statements. */
+export function mysqlTogether(s: Statements, put: Put): BatchDialect {
+  const asking = (rows: readonly Readonly<Record<string, bigint | string>>[]): string => {
+    const [first = '', ...others] = rows.map((row, at) => {
+      const values = Object.entries(row).map(
+        ([column, value]) => put(value) + (at === 0 ? ` AS ${column}` : ''),
+      )
+      return `SELECT ${values.join(', ')}`
+    })
+    return [first, ...others].join(' UNION ALL ')
+  }
+
+  const moving = ({ known, rows, set, where }: Moves): Command => {
+    const changes = Object.entries(set).map(([column, value]) => `c.${column} = ${value}`)
+    const names = rows.map(({ name }) => put(name)).join(', ')
+    return {
+      text: [
+        'START TRANSACTION',
+        `SELECT c.name, c.version FROM fahao_counters AS c FORCE INDEX (PRIMARY)
+          WHERE c.name IN (${names}) ORDER BY c.name FOR UPDATE`,
+        `UPDATE (${asking(rows)}) AS a STRAIGHT_JOIN fahao_counters AS c ON c.name = a.name
+          SET ${changes.join(', ')}, c.version = c.version + 1
+          WHERE EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)} AND ${where})`,
+        `SELECT ${s.stateColumns}, c.name, c.last AS done_last, c.version AS done_version
+          FROM fahao_about AS s JOIN fahao_counters AS c ON c.name IN (${names}) WHERE s.one = 1`,
+        'COMMIT',
+      ].join(';\n'),
+      answer: (answers) => {
+        const found = answers[before] as readonly Row[]
+        const versions = new Map(found.map(({ name, version }) => [textOf(name), integerOf(version)]))
+        return (answers[after] as readonly Row[]).filter(({ name, done_version }) => {
+          // A row that was not there to be locked may have come since: whatever has become of it, nothing is held of it.
+          const version = versions.get(textOf(name))
+          return version !== undefined && version !== integerOf(done_version)
+        })
+      },
+      writes: true,
+    }
+  }
+
+  return {
+    reserve: (requests) => moving(reserveMoves(requests)),
+    release: (releases) => moving(releaseMoves(releases)),
+    addCounters: (names, known) => {
+      const asked = asking(names.map((name) => ({ name })))
+      return { text: `${s.addCounters(asked, known)} ON DUPLICATE KEY UPDATE name = fahao_counters.name` }
+    },
+    counters: (names) => ({ text: s.counters(names) }),
+    records: (keys) => ({ text: s.records(keys) }),
+  }
+}

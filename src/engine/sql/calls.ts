@@ -1,0 +1,181 @@
+/**
+ * Calls of one sort, which go to the database together where several wait.
+ *
+ * Invariants
+ *  1. A call that a batch has not carried out goes alone, with what is left of its time, and is answered as if it had
+ *     never been in a batch: no call fails for the sake of another one. A call that no other waits with goes alone, too.
+ *  2. Every call settles by its own deadline, whatever becomes of its batch: a write as UNKNOWN once the batch has been
+ *     sent, all else as UNAVAILABLE.
+ *  3. A batch whose outcome is not known leaves each write in it unknown: none of them is sent again.
+ *  4. A key for which another session was waited for in vain goes in no batch until a call of it has worked.
+ */
+import type { Clock, Timer } from '../../base/clock.ts'
+import { FahaoError } from '../../base/errors.ts'
+import { Batches } from '../batches.ts'
+import type { Ask } from './link.ts'
+import { type CallOptions, LinkError, lateText } from './links.ts'
+
+/** What a batch has carried out, or may have. */
+export type Done<Value> = { readonly value: Value } | { readonly error: unknown }
+
+/** How calls of one sort are carried out. */
+export type Sort<Request, Value> = {
+  readonly writes: boolean
+  /** Of two requests with one key, the second is sent when the first is answered. Default: none have anything in common. */
+  readonly keyOf?: (request: Request) => string
+  readonly alone: (ask: Ask, request: Request) => Promise<Value>
+  /** Carries out what can be carried out at once; undefined for each that was not carried out. */
+  readonly together: (ask: Ask, requests: readonly Request[]) => Promise<(Done<Value> | undefined)[]>
+}
+
+/** What calls need of their engine. */
+export type CallsOptions = {
+  readonly clock: Clock
+  readonly timeoutMs: number
+  /** How many batches may be under way. */
+  readonly widthMax: number
+  /** How many calls a batch holds at most. */
+  readonly sizeMax: number
+  /** Runs a call on a connection; see `Links.run`. */
+  readonly run: <Value>(work: (ask: Ask) => Promise<Value>, options: CallOptions) => Promise<Value>
+}
+
+type Waiting<Request, Value> = {
+  readonly request: Request
+  readonly sinceUs: number
+  readonly resolve: (value: Value) => void
+  readonly reject: (error: unknown) => void
+  timer: Timer | undefined
+  /** The batch that it is in. */
+  trip: Trip | undefined
+}
+
+/** One batch under way. */
+type Trip = { readonly sinceUs: number; sent: boolean }
+
+/** See the invariants at the top of the file. */
+export class Calls<Request, Value> {
+  readonly #options: CallsOptions
+  readonly #sort: Sort<Request, Value>
+  readonly #batches: Batches<Waiting<Request, Value>>
+  /** Keys for which another session was waited for in vain. */
+  readonly #held = new Set<string>()
+  #ended = false
+
+  constructor(options: CallsOptions, sort: Sort<Request, Value>) {
+    this.#options = options
+    this.#sort = sort
+    const keyOf = sort.keyOf && ((call: Waiting<Request, Value>) => sort.keyOf!(call.request))
+    this.#batches = new Batches({
+      widthMax: options.widthMax,
+      sizeMax: options.sizeMax,
+      keyOf,
+      isAlone: (call) => keyOf !== undefined && this.#held.has(keyOf(call)),
+      carryOut: (calls) => this.#carryOut(calls),
+    })
+  }
+
+  /** Has a request carried out, together with others where several wait. */
+  call(request: Request): Promise<Value> {
+    const { clock, timeoutMs } = this.#options
+    if (this.#ended) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
+    return new Promise((resolve, reject) => {
+      const call: Waiting<Request, Value> = {
+        request,
+        sinceUs: clock.monoUs(),
+        resolve,
+        reject,
+        timer: undefined,
+        trip: undefined,
+      }
+      call.timer = clock.timer(timeoutMs, () => this.#expire(call))
+      this.#batches.add(call)
+    })
+  }
+
+  /** Takes no more calls; resolves when none waits for a batch or is in one. */
+  drain(): Promise<void> {
+    this.#ended = true
+    return this.#batches.idle()
+  }
+
+  async #carryOut(calls: readonly Waiting<Request, Value>[]): Promise<void> {
+    if (calls.length === 1) return this.#alone(calls[0]!)
+    const { clock, timeoutMs, run } = this.#options
+    const trip: Trip = { sinceUs: clock.monoUs(), sent: false }
+    for (const call of calls) call.trip = trip
+    try {
+      const work = async (ask: Ask) => {
+        // What was answered while the batch waited for a connection is not sent any more.
+        const open = calls.filter(({ timer }) => timer !== undefined)
+        const requests = open.map(({ request }) => request)
+        return { open, done: open.length > 0 ? await this.#sort.together(sending(ask, trip), requests) : [] }
+      }
+      const { open, done } = await run(work, { timeoutMs })
+      open.forEach((call, at) => {
+        const outcome = done[at]
+        if (outcome === undefined) void this.#alone(call)
+        else
+          this.#settle(call, () =>
+            'error' in outcome ? call.reject(outcome.error) : call.resolve(outcome.value),
+          )
+      })
+    } catch (error) {
+      for (const call of calls) {
+        if (isContended(error)) void this.#alone(call)
+        else this.#settle(call, () => call.reject(error))
+      }
+    }
+  }
+
+  async #alone(call: Waiting<Request, Value>): Promise<void> {
+    if (call.timer === undefined) return
+    const { clock, timeoutMs, run } = this.#options
+    const key = this.#sort.keyOf?.(call.request)
+    const waitedMs = (clock.monoUs() - call.sinceUs) / 1000
+    this.#settle(call, () => {})
+    try {
+      const options = { timeoutMs: Math.max(1, timeoutMs - waitedMs), waitedMs }
+      call.resolve(await run((ask) => this.#sort.alone(ask, call.request), options))
+      if (key !== undefined) this.#held.delete(key)
+    } catch (error) {
+      if (key !== undefined && isContended(error)) this.#held.add(key)
+      call.reject(error)
+    }
+  }
+
+  #expire(call: Waiting<Request, Value>): void {
+    const { clock, timeoutMs } = this.#options
+    const { trip } = call
+    const inTime = `within ${timeoutMs} ms`
+    let error: FahaoError
+    if (this.#batches.remove(call) || trip === undefined) {
+      const where = `waited ${inTime} in this process behind earlier ones; nothing was sent`
+      error = new FahaoError('UNAVAILABLE', `the call ${where}; ask for less at once, or raise pool=`)
+    } else {
+      const code = trip.sent && this.#sort.writes ? 'UNKNOWN' : 'UNAVAILABLE'
+      error = new FahaoError(code, lateText(timeoutMs, (clock.monoUs() - trip.sinceUs) / 1000))
+    }
+    this.#settle(call, () => call.reject(error))
+  }
+
+  /** Answers a call that has not been answered, nor sent alone. */
+  #settle(call: Waiting<Request, Value>, answer: () => void): void {
+    if (call.timer === undefined) return
+    call.timer.cancel()
+    call.timer = undefined
+    answer()
+  }
+}
+
+/** From the first message on, until the batch is over, anything in it may have been carried out. */
+function sending(ask: Ask, trip: Trip): Ask {
+  return (command) => {
+    trip.sent = true
+    return ask(command)
+  }
+}
+
+function isContended(error: unknown): boolean {
+  return error instanceof LinkError && error.failure.kind === 'contended'
+}

@@ -1,0 +1,203 @@
+/** What goes to a server together: how many messages many calls take, and what befalls calls that share one. */
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
+import type { Engine, EngineOptions } from '../../src/engine/engine.ts'
+import { openEngine } from '../../src/engine/open.ts'
+import type { DatabaseServer } from '../launch/database.ts'
+import { startEtcd } from '../launch/etcd.ts'
+import { atEnd, type Lifetime } from '../launch/lifetime.ts'
+import { startMariaDb } from '../launch/mariadb.ts'
+import { startPostgres } from '../launch/postgres.ts'
+import { startTcpProxy, type TcpProxy } from '../launch/tcp-proxy.ts'
+import { assertDisjoint } from './counters.ts'
+import { untilItWorks } from './life.ts'
+import { engineOptions } from './store-under-test.ts'
+
+const timeout = 60_000
+const mine = { incarnation: 1n }
+const names = Array.from({ length: 500 }, (_, index) => `generators/${index}`)
+/** One of each call went alone before. */
+const messagesMost = 30
+
+function reserveEach(engine: Engine, of: readonly string[] = names) {
+  return Promise.all(of.map((name) => engine.reserve(name, { size: 10n, ...mine })))
+}
+
+async function openAt(
+  lifetime: Lifetime,
+  url: string,
+  options: Partial<EngineOptions> = {},
+): Promise<Engine> {
+  const engine = await openEngine(url, engineOptions(options))
+  atEnd(lifetime, () => engine.close())
+  return engine
+}
+
+/** Counts the messages that have some word in them, from now on. */
+function counting(proxy: TcpProxy, word: string): () => number {
+  let count = 0
+  proxy.dropReplyOf((chunk) => {
+    if (chunk.includes(word)) count++
+    return false
+  })
+  return () => count
+}
+
+const kinds: readonly {
+  readonly name: string
+  readonly start: (lifetime: Lifetime) => Promise<DatabaseServer>
+  readonly sleep: string
+}[] = [
+  { name: 'PostgreSQL', start: startPostgres, sleep: 'pg_sleep' },
+  { name: 'MariaDB', start: startMariaDb, sleep: 'SLEEP' },
+]
+
+for (const { name, start, sleep } of kinds) {
+  describe(`calls that wait together on ${name}`, { timeout }, async () => {
+    const server = await start({ after })
+
+    async function setUp(t: Lifetime, options: Partial<EngineOptions> = {}, query = '') {
+      const url = await server.newDatabase()
+      const proxy = await startTcpProxy(t, server.port)
+      const engine = await openAt(t, url.replace(`:${server.port}/`, `:${proxy.port}/`) + query, options)
+      return { url, proxy, engine, database: new URL(url).pathname.slice(1) }
+    }
+
+    test('take a few messages, whether they reserve, give back or look', async (t) => {
+      const { proxy, engine } = await setUp(t)
+      const moves = counting(proxy, 'UPDATE')
+      await reserveEach(engine)
+      assert.ok(moves() <= 2 * messagesMost, `${moves()} messages for the first use of 500 counters`)
+      const before = moves()
+      const ranges = await reserveEach(engine)
+      assert.ok(moves() - before <= messagesMost, `${moves() - before} messages for 500 reserves`)
+      const between = moves()
+      const released = names.map((each, index) => engine.release(each, ranges[index]!, 12n, mine))
+      assert.ok((await Promise.all(released)).every((done) => done))
+      assert.ok(moves() - between <= messagesMost, `${moves() - between} messages for 500 releases`)
+      const looks = counting(proxy, 'SELECT')
+      const counters = await Promise.all(names.map((each) => engine.counter(each)))
+      assert.ok(counters.every(({ bound }) => bound === 12n))
+      await Promise.all(names.map((each) => engine.read(each)))
+      assert.ok(looks() <= 2 * messagesMost, `${looks()} messages for 1,000 reads`)
+    })
+
+    test('are each unknown when the answer is lost that they share, and none of them is sent again', async (t) => {
+      const { proxy, engine } = await setUp(t)
+      const given = await reserveEach(engine)
+      const dropped = proxy.dropReplyOf(
+        (chunk) => chunk.includes('SKIP LOCKED') || chunk.includes('STRAIGHT_JOIN'),
+      )
+      const outcomes = await Promise.allSettled(
+        names.map((each) => engine.reserve(each, { size: 10n, ...mine })),
+      )
+      await dropped.all
+      const lost = outcomes.filter((outcome) => outcome.status === 'rejected')
+      assert.ok(lost.length > 1, 'no batch was lost')
+      assert.ok(lost.every(({ reason }) => reason.code === 'UNKNOWN'))
+      const again = await untilItWorks(() => reserveEach(engine))
+      const lastOnes = await reserveEach(engine)
+      names.forEach((_, index) => {
+        const outcome = outcomes[index]!
+        const ranges = [given[index]!, again[index]!, lastOnes[index]!]
+        assertDisjoint(outcome.status === 'fulfilled' ? [...ranges, outcome.value] : ranges)
+        assert.ok(lastOnes[index]!.end <= 70n, 'a reserve was sent twice')
+      })
+    })
+
+    test('do not fail for the sake of one that somebody has locked, nor wait for it again and again', async (t) => {
+      const { engine, database } = await setUp(t, { callTimeoutMs: 2000 })
+      const some = names.slice(0, 40)
+      await reserveEach(engine, some)
+      const row = `SELECT * FROM fahao_counters WHERE name = '${some[7]}' FOR UPDATE`
+      const begin = server.kind === 'postgres' ? 'BEGIN' : 'START TRANSACTION'
+      let isLocked = true
+      const held = server
+        .admin(`${begin}; ${row}; SELECT ${sleep}(5); COMMIT`, database)
+        .finally(() => (isLocked = false))
+      await new Promise((wait) => setTimeout(wait, 300))
+      for (let round = 0; round < 2; round++) {
+        const burst = some.map((each) => engine.reserve(each, { size: 10n, ...mine }))
+        const locked = assert.rejects(burst[7]!, ({ code }) => code === 'UNAVAILABLE' || code === 'UNKNOWN')
+        const others = await Promise.all(burst.filter((_, index) => index !== 7))
+        assert.ok(others.every(({ start }) => start === 10n + 10n * BigInt(round)))
+        await locked
+      }
+      assert.ok(isLocked, 'the lock was waited for')
+      await held
+    })
+
+    test('use no connection that was idle for a minute, which the network may have forgotten', async (t) => {
+      let aheadUs = 0
+      const clock: Clock = { ...systemClock, monoUs: () => systemClock.monoUs() + aheadUs }
+      const { proxy, engine } = await setUp(t, { clock }, '?pool=1')
+      await engine.list('')
+      proxy.forget()
+      aheadUs += 60_000_000
+      assert.equal((await engine.reserve('a', { size: 10n, ...mine })).start, 0n)
+    })
+  })
+}
+
+describe('calls that wait together on etcd', { timeout }, async () => {
+  const cluster = await startEtcd({ after })
+
+  test('take a few transactions, whether they reserve or give back', async (t) => {
+    const engine = await openAt(t, cluster.url('few'))
+    let revisions = 0
+    /** How many transactions have written since it was last asked. */
+    const transactions = async () => {
+      const record = await engine.write(`at/${revisions}`, 'x', undefined)
+      const before = revisions
+      revisions = Number(BigInt.asUintN(40, record!.version))
+      return revisions - before - 1
+    }
+    await transactions()
+    await reserveEach(engine)
+    const ranges = await reserveEach(engine)
+    const reserving = await transactions()
+    assert.ok(reserving <= 2 * messagesMost, `${reserving} transactions for 1,000 reserves`)
+    const released = names.map((each, index) => engine.release(each, ranges[index]!, 12n, mine))
+    assert.ok((await Promise.all(released)).every((done) => done))
+    const releasing = await transactions()
+    assert.ok(releasing <= messagesMost, `${releasing} transactions for 500 releases`)
+  })
+
+  test('do not fail for the sake of one that others reserve from all the time', async (t) => {
+    const [engine, other] = [
+      await openAt(t, cluster.url('contended')),
+      await openAt(t, cluster.url('contended')),
+    ]
+    let going = true
+    const hot: { start: bigint; end: bigint }[] = []
+    const rival = (async () => {
+      while (going) hot.push(await other.reserve(names[0]!, { size: 1n, ...mine }))
+    })()
+    for (let round = 0; round < 5; round++) {
+      const [contended, ...others] = await reserveEach(engine, names.slice(0, 100))
+      hot.push(contended!)
+      assert.ok(others.every(({ start }) => start === 10n * BigInt(round)))
+    }
+    going = false
+    await rival
+    assertDisjoint(hot)
+  })
+
+  test('are each unknown when the answer is lost that they share, and none of them is sent again', async (t) => {
+    const proxy = await startTcpProxy(t, cluster.members[0]!.clientPort)
+    const engine = await openAt(t, `etcd://127.0.0.1:${proxy.port}/lost`, { callTimeoutMs: 1000 })
+    const some = names.slice(0, 40)
+    await reserveEach(engine, some)
+    proxy.stallReplies()
+    const outcomes = await Promise.allSettled(
+      some.map((each) => engine.reserve(each, { size: 10n, ...mine })),
+    )
+    assert.ok(outcomes.every((outcome) => outcome.status === 'rejected' && outcome.reason.code === 'UNKNOWN'))
+    proxy.resume()
+    const [first, ...others] = await untilItWorks(() => reserveEach(engine, some))
+    assert.ok([first!, ...others].every(({ start }) => start === first!.start))
+    assert.equal(first!.start % 10n, 0n)
+    assert.ok(first!.start >= 20n)
+  })
+})

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Batches, type BatchesOptions } from '../../../src/engine/batches.ts'
+import { settled } from '../fake-clock.ts'
+
+/** Calls are words; the first letter is what they have in common. A capital goes alone. */
+function setUp(options: Partial<BatchesOptions<string>> = {}) {
+  const sent: string[] = []
+  const answers: (() => void)[] = []
+  const batches = new Batches<string>({
+    widthMax: 1,
+    sizeMax: 3,
+    keyOf: (call) => call[0]!,
+    isAlone: (call) => call[0] !== call[0]!.toLowerCase(),
+    carryOut(calls) {
+      sent.push(calls.join(' '))
+      return new Promise((resolve) => answers.push(resolve))
+    },
+    ...options,
+  })
+  const add = async (...calls: string[]) => {
+    for (const call of calls) batches.add(call)
+    await settled()
+  }
+  const answer = async () => {
+    answers.shift()!()
+    await settled()
+  }
+  return { batches, sent, add, answer }
+}
+
+describe('batches', () => {
+  it('take along what the same turn asks for, and go at once', async () => {
+    const { sent, add } = setUp()
+    await add('a', 'b')
+    assert.deepEqual(sent, ['a b'])
+  })
+
+  it('collect what comes while one is under way, up to their size, in its order', async () => {
+    const { sent, add, answer } = setUp()
+    await add('a')
+    await add('b')
+    await add('c', 'd', 'e')
+    assert.deepEqual(sent, ['a'])
+    await answer()
+    await answer()
+    assert.deepEqual(sent, ['a', 'b c d', 'e'])
+  })
+
+  it('are as many as may be while they hold one call each, and two where there are many calls', async () => {
+    const { sent, add, answer } = setUp({ widthMax: 3 })
+    await add('a')
+    await add('b')
+    await add('c')
+    await add('d')
+    assert.deepEqual(sent, ['a', 'b', 'c'])
+    await answer()
+    assert.deepEqual(sent.slice(3), ['d'])
+    await add('e', 'f', 'g')
+    await answer()
+    assert.deepEqual(sent.slice(4), ['e f g'])
+    await add('h')
+    await answer()
+    assert.deepEqual(sent.slice(5), [])
+    await answer()
+    assert.deepEqual(sent.slice(5), ['h'])
+  })
+
+  it('hold one call of a key, and the next of it waits for that while others go past', async () => {
+    const { sent, add, answer } = setUp({ widthMax: 2 })
+    await add('a1', 'a2', 'b')
+    assert.deepEqual(sent, ['a1 b'])
+    await add('c')
+    assert.deepEqual(sent, ['a1 b', 'c'])
+    await answer()
+    assert.deepEqual(sent, ['a1 b', 'c', 'a2'])
+  })
+
+  it('leave alone what is to go alone', async () => {
+    const { sent, add, answer } = setUp()
+    await add('a', 'B', 'c')
+    await answer()
+    assert.deepEqual(sent, ['a c', 'B'])
+  })
+
+  it('do not carry out what was taken back, and are idle when nothing is left', async () => {
+    const { batches, sent, add, answer } = setUp()
+    await add('a')
+    await add('b')
+    assert.equal(batches.remove('b'), true)
+    assert.equal(batches.remove('a'), false)
+    let idle = false
+    const waiting = batches.idle().then(() => (idle = true))
+    await settled()
+    assert.equal(idle, false)
+    await answer()
+    await waiting
+    await batches.idle()
+    assert.deepEqual(sent, ['a'])
+  })
+})

@@ -1,0 +1,145 @@
+/** Calls that share a message, each with a deadline of its own. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Calls, type Done } from '../../../../src/engine/sql/calls.ts'
+import type { Ask } from '../../../../src/engine/sql/link.ts'
+import { type CallOptions, LinkError } from '../../../../src/engine/sql/links.ts'
+import { FakeClock, settled } from '../../fake-clock.ts'
+
+const ask: Ask = () => Promise.resolve([])
+const contended = new LinkError('UNAVAILABLE', { kind: 'contended', message: 'somebody holds it' })
+
+/** A database that begins and answers when the test says so. Requests are words; `no…` is not carried out together. */
+function setUp({ writes = true }: { readonly writes?: boolean } = {}) {
+  const clock = new FakeClock()
+  const together: string[] = []
+  const alone: string[] = []
+  const options: CallOptions[] = []
+  let begin = Promise.resolve()
+  let answer = Promise.resolve()
+  const calls = new Calls<string, string>(
+    {
+      clock,
+      timeoutMs: 1000,
+      widthMax: 1,
+      sizeMax: 10,
+      async run(work, given) {
+        options.push(given)
+        await begin
+        return work(ask)
+      },
+    },
+    {
+      writes,
+      keyOf: (request) => request,
+      async alone(_, request) {
+        alone.push(request)
+        if (request === 'locked') throw contended
+        return `${request} alone`
+      },
+      async together(asking, requests): Promise<(Done<string> | undefined)[]> {
+        together.push(requests.join(' '))
+        await asking({ text: '' })
+        await answer
+        if (requests.includes('locked')) throw contended
+        return requests.map((request) => (request.startsWith('no') ? undefined : { value: request }))
+      },
+    },
+  )
+  const hold = () => {
+    const gate = Promise.withResolvers<void>()
+    return { promise: gate.promise, letGo: () => gate.resolve() }
+  }
+  return {
+    clock,
+    calls,
+    together,
+    alone,
+    options,
+    holdBegin() {
+      const { promise, letGo } = hold()
+      begin = promise
+      return letGo
+    },
+    holdAnswer() {
+      const { promise, letGo } = hold()
+      answer = promise
+      return letGo
+    },
+  }
+}
+
+describe('calls that share a message', () => {
+  it('go alone where they were not carried out, with the time that is left', async () => {
+    const { clock, calls, alone, options, holdAnswer } = setUp()
+    const letGo = holdAnswer()
+    const both = Promise.all([calls.call('yes'), calls.call('no')])
+    await settled()
+    await clock.pass(400)
+    letGo()
+    assert.deepEqual(await both, ['yes', 'no alone'])
+    assert.deepEqual(alone, ['no'])
+    assert.equal(options.at(-1)!.timeoutMs, 600)
+  })
+
+  it('are not sent once their time was up before that', async () => {
+    const { clock, calls, together, holdBegin } = setUp()
+    const letGo = holdBegin()
+    const [early, also] = [calls.call('early'), calls.call('also')]
+    const refused = Promise.all(
+      [early, also].map((call) => assert.rejects(call, { code: 'UNAVAILABLE', message: /in time|within/ })),
+    )
+    await settled()
+    await clock.pass(1001)
+    await refused
+    letGo()
+    await settled()
+    assert.deepEqual(together, [])
+  })
+
+  it('are unknown when their time is up after that, if they write, and the others are answered', async () => {
+    for (const writes of [true, false]) {
+      const { clock, calls, holdAnswer } = setUp({ writes })
+      const letGo = holdAnswer()
+      const all = Promise.allSettled([calls.call('one'), calls.call('two')])
+      await settled()
+      await clock.pass(1001)
+      const codes = (await all).map((outcome) => outcome.status === 'rejected' && outcome.reason.code)
+      assert.deepEqual(codes, Array(2).fill(writes ? 'UNKNOWN' : 'UNAVAILABLE'))
+      letGo()
+    }
+  })
+
+  it('say that they have waited here, when they never left', async () => {
+    const { clock, calls, together, holdAnswer } = setUp()
+    const letGo = holdAnswer()
+    const first = Promise.allSettled([calls.call('a'), calls.call('b')])
+    await settled()
+    await clock.pass(500)
+    holdAnswer()
+    const second = Promise.allSettled([calls.call('c'), calls.call('d'), calls.call('e')])
+    await settled()
+    letGo()
+    await first
+    const third = calls.call('c')
+    const refused = assert.rejects(third, {
+      code: 'UNAVAILABLE',
+      message: /in this process.*nothing was sent/,
+    })
+    await clock.pass(1001)
+    await Promise.all([second, refused])
+    assert.ok(together.every((sent) => sent.split('c').length <= 2))
+  })
+
+  it('do not fail for a lock that one of them waits for, which then goes alone until it works', async () => {
+    const { calls, together, alone } = setUp()
+    const burst = () => Promise.allSettled([calls.call('a'), calls.call('locked'), calls.call('b')])
+    assert.deepEqual(
+      (await burst()).map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual([together, alone], [['a locked b'], ['a', 'locked', 'b']])
+    await burst()
+    assert.deepEqual([together.slice(1), alone.slice(3)], [['a b'], ['locked']])
+  })
+})
