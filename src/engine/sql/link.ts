@@ -21,8 +21,9 @@ export type Ask = (command: Command) => Promise<readonly Row[]>
  * What an error of a driver means.
  *
  * `refused`: the server said no and has changed nothing. `contended`: so it did, because of another session's lock.
- * `missing`: so it did, because there are no such tables. `denied`: so it did, and will until a right, a password or a name is changed. `unmatched`: so it did, because a column
- * cannot hold the text that it was compared with. `lost`: anything may have become of the command.
+ * `missing`: so it did, because there are no such tables. `denied`: so it did, and will until a right, a password or a
+ * name is changed. `unmatched`: so it did, because a column cannot hold the text that it was compared with. `lost`:
+ * anything may have become of the command.
  */
 export type Failure = {
   readonly kind: 'refused' | 'contended' | 'missing' | 'denied' | 'unmatched' | 'lost'
