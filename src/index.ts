@@ -100,11 +100,16 @@ export class Fahao {
   }
 }
 
+/** A loop that never yields looks again after so many ids, which take less than a microsecond. */
+const coveredCalls = 64
+
 /** A generator, as callers in this process use it. What a method returns never depends on how large ids are. */
 export class FahaoGenerator {
   readonly name: string
   readonly #catalogue: Catalogue
   readonly #mayIssue: (() => boolean) | undefined
+  /** How many calls of this callback the last look at the ownership of the store still covers. */
+  #covered = 0
   readonly #run = new Run()
   #generator: Generator
 
@@ -123,14 +128,14 @@ export class FahaoGenerator {
 
   /** The next id, if one is in hand; never waits. Undefined: ask `next`. */
   tryNext(): bigint | undefined {
-    if (this.#mayIssue !== undefined && isStrict(this.#generator.kind)) this.#mayIssue()
+    this.#heedOwner()
     if (this.#generator.take(1, this.#run) > 0 || this.#takeFromSuccessor()) return this.#run.first
     return undefined
   }
 
   /** The next id as a number, if one is in hand and at most 2^53−1; never waits, and uses up nothing otherwise. */
   tryNextNumber(): number | undefined {
-    if (this.#mayIssue !== undefined && isStrict(this.#generator.kind)) this.#mayIssue()
+    this.#heedOwner()
     let number = this.#generator.takeNumber()
     if (number >= 0) return number
     this.#follow()
@@ -198,6 +203,18 @@ export class FahaoGenerator {
     } finally {
       this.#follow()
     }
+  }
+
+  /** A strict kind that this process may not issue any more is stopped when this returns. Once in a callback is enough. */
+  #heedOwner(): void {
+    if (this.#mayIssue === undefined || this.#covered-- > 0 || !isStrict(this.#generator.kind)) return
+    this.#covered = coveredCalls
+    queueMicrotask(this.#endOfCallback)
+    this.#mayIssue()
+  }
+
+  readonly #endOfCallback = () => {
+    this.#covered = 0
   }
 
   /** From now on the generator that is in use under the name, which may have been altered elsewhere. */
