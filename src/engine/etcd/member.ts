@@ -9,6 +9,7 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js'
+import { assert } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Method, methods } from './api.ts'
 import type { Tls } from './place.ts'
@@ -177,6 +178,7 @@ function metadata(token: string | undefined): Metadata {
  * the process waits as well. The connector is the only place where grpc-js shows a socket.
  */
 function quiet(from: ChannelCredentials): ChannelCredentials {
+  assert(typeof from._createSecureConnector === 'function', 'grpc-js makes connectors as its 1.14 does')
   const create = from._createSecureConnector.bind(from)
   from._createSecureConnector = (...args) => {
     const connector = create(...args)
