@@ -10,7 +10,9 @@
  *  4. While no connection can be made, calls fail at once; only a probe tries to connect.
  *  5. The process is kept alive by calls that wait or run, and by saying goodbye, and by nothing else.
  *  6. No call gets a connection that has been idle for a minute: the network in between may have forgotten it without
- *     telling either side. Such a connection is closed.
+ *     telling either side. Such a connection is closed. So is, while a call has waited for its answer for a second, each
+ *     connection that has proven nothing since: one cut through the network would let call after call wait in vain, and
+ *     a lease run out that a new connection would renew.
  */
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -42,6 +44,8 @@ export type CallOptions = {
 type Idle = { readonly link: Link; readonly sinceUs: number }
 
 const idleMaxMs = 60_000
+/** After so long without an answer, a connection may be cut. */
+const suspectMs = 1000
 const goodbyeMaxMs = 1000
 
 type Call = {
@@ -55,7 +59,8 @@ export class Links {
   readonly #options: LinksOptions
   /** The newest last: that is the one which is used next. */
   readonly #idle: Idle[] = []
-  readonly #busy = new Set<Link>()
+  /** Since when each serves its call, on the monotonic clock in µs. */
+  readonly #busy = new Map<Link, number>()
   readonly #connecting = new Set<Link>()
   readonly #queue = new Set<Call>()
   #down: Failure | undefined
@@ -124,7 +129,7 @@ export class Links {
   async end(): Promise<void> {
     this.#ended = true
     this.#retirement?.cancel()
-    for (const link of [...this.#connecting, ...this.#busy]) link.destroy()
+    for (const link of [...this.#connecting, ...this.#busy.keys()]) link.destroy()
     this.#connecting.clear()
     this.#busy.clear()
     const idle = this.#idle.splice(0).map(({ link }) => link)
@@ -147,11 +152,12 @@ export class Links {
 
   #dispatch(): void {
     this.#retire()
+    if (this.#queue.size > 0) this.#dropSuspects()
     for (const call of this.#queue) {
       const link = this.#idle.pop()?.link
       if (link === undefined) break
       this.#queue.delete(call)
-      this.#busy.add(link)
+      this.#busy.set(link, this.#options.clock.monoUs())
       link.hold(true)
       call.work(link)
     }
@@ -160,6 +166,15 @@ export class Links {
     const room = this.#down ? 1 - this.#connecting.size : this.#options.sizeMax - this.#size
     for (let each = 0; each < Math.min(waiting, room); each++) this.#connect()
     for (const link of this.#connecting) link.hold(this.#queue.size > 0)
+  }
+
+  /** Closes what has not answered since a call began that still waits. */
+  #dropSuspects(): void {
+    const nowUs = this.#options.clock.monoUs()
+    const stuckUs = Math.max(
+      ...[...this.#busy.values()].filter((sinceUs) => nowUs - sinceUs > suspectMs * 1000),
+    )
+    while (this.#idle.length > 0 && this.#idle[0]!.sinceUs <= stuckUs) this.#idle.shift()!.link.destroy()
   }
 
   get #size(): number {
