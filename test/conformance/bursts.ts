@@ -90,7 +90,8 @@ export function burstTests(declare: Declare): void {
         for (const [index, range] of two!.entries()) given.get(turned[index]!)!.push(range)
       }
       for (const ranges of given.values()) assertDisjoint(ranges)
-      assert.equal((await engines[0]!.counter(names[0]!)).bound, 60n)
+      // A first use that meets another one may leave a gap.
+      assert.ok((await engines[0]!.counter(names[0]!)).bound >= 60n)
     },
   )
 
