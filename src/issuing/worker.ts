@@ -227,8 +227,8 @@ export class Worker {
     const { fixedId } = this.#options
     const { state } = await this.#options.engine.ownership()
     const exclusive = state === 'owner'
-    const othersUs = await this.#boundOfOthers()
     for (let tries = 0; tries < claimTries; tries++) {
+      const othersUs = await this.#boundOfOthers()
       const free =
         fixedId === undefined
           ? await this.#freeInPool(othersUs)
@@ -258,6 +258,8 @@ export class Worker {
     const record = { owner, holder, epoch, boundUs, exclusive, leadUs }
     const written = await this.#write(id, record, stored?.version)
     if (written === undefined) return false
+    // An advance between look and write has found no record of the id here: it is used from a later moment on.
+    if (stored === undefined && (await this.#boundOfOthers()) > fromUs) return false
     this.#held = { id, startUs, version: written.version, record }
     this.#claim++
     this.#usedUs = 0
