@@ -7,6 +7,7 @@ import type { Simulation } from './simulation.ts'
 
 /** More than any generator can have issued in what is lost. */
 const gap = 100_000n
+const byThemselves = 2
 
 /** What happens around the moment in which the store goes back. */
 export const forgetting: Readonly<Record<string, Fault>> = {
@@ -53,15 +54,16 @@ export const forgetting: Readonly<Record<string, Fault>> = {
 }
 
 async function lose(simulation: Simulation, meanwhile: () => Promise<void>): Promise<void> {
-  const { world, options } = simulation
-  const snapshot = simulation.store.snapshot(world.nowUs)
+  const { world, options, store } = simulation
+  const snapshot = store.snapshot(world.nowUs)
   // Idle nodes let their claims of worker ids lapse meanwhile, and others take them.
   await world.pass(world.chance(0.7) ? world.between(100, 3000) : world.between(3000, 12_000))
   if (world.chance(0.5)) await meanwhile()
   else void meanwhile()
   simulation.forget(snapshot)
   await world.pass(world.between(200, 4000))
-  if (options.failoverGap === 0n) {
+  // Nodes raise bounds by themselves twice in ten minutes, and leave the third time to an operator.
+  if (options.failoverGap === 0n || store.losses > byThemselves) {
     await byHand(simulation)
     await world.pass(world.between(0, 2000))
   }
@@ -73,6 +75,7 @@ async function byHand(simulation: Simulation): Promise<void> {
   const { world, store } = simulation
   for (let tries = 0; store.isSuspect; tries++) {
     if (tries > 20) simulation.heal()
+    if (simulation.processes.length === 0) await world.pass(1000)
     const { machine, program } = one(simulation)
     world.note(() => `${machine.name} is told to advance by ${gap}`)
     const said = new Promise<void>((resolve) => {

@@ -39,7 +39,7 @@ export class NodeProgram implements Program {
     this.#onIssue = onIssue
   }
 
-  /** Resolves when the node has joined, if there is a cluster. */
+  /** Resolves when the node runs; it has not joined then. */
   static async start(options: NodeProgramOptions): Promise<NodeProgram> {
     const { world, machine, address, open, newId, cluster, leadMs, failoverGap, onIssue, onEvent } = options
     const config = {
@@ -59,9 +59,7 @@ export class NodeProgram implements Program {
     }
     for (;;) {
       try {
-        const node = await startNode(config, deps)
-        await node.join()
-        return new NodeProgram(node, onIssue)
+        return new NodeProgram(await startNode(config, deps), onIssue)
       } catch (error) {
         if (!(error instanceof FahaoError) || error.code === 'CONFIG') throw error
         onEvent(`cannot be started: ${error.message}`)
@@ -72,6 +70,11 @@ export class NodeProgram implements Program {
 
   get cluster(): Program['cluster'] {
     return this.#node.membership?.cluster
+  }
+
+  /** Resolves when it has joined, if there is a cluster. */
+  join(): Promise<void> {
+    return this.#node.join()
   }
 
   ask(request: Request): Promise<Answer> {

@@ -28,8 +28,6 @@ const settleMs = 9000
 /** How often a generator is asked for, at the end, before it counts as dead, and the pause between. */
 const aliveTries = 12
 const alivePauseMs = 800
-/** How long worker ids that nobody has a record of are closed after an advance. */
-const closedMs = 16 * 60_000
 
 /** By name. */
 export const nodeScenarios: Readonly<Record<string, Scenario>> = {
@@ -129,8 +127,6 @@ async function issues({ simulation, clients }: Run, generator: string): Promise<
       )
       if (answer === undefined) break
       said = answer
-      // Those who held a worker id in what was lost may be about still: ids are free again when their time is over.
-      if (answer.includes('no worker id is known to be free')) await world.pass(closedMs)
       if (tries === aliveTries) {
         checker.suspect = generator
         assert.fail(`${generator} is not issued by ${machine.name} any more: ${said}`)

@@ -10,15 +10,18 @@ const aloneMax = 20
 /** Runs them, `from` this folder: another copy of this one, for another copy of what it tests. */
 export async function runInParallel(seeds: Seeds, from = import.meta.dirname): Promise<Tally> {
   const parts = seeds.count <= aloneMax ? 1 : availableParallelism()
+  const enough = new AbortController()
   const tallies = await Promise.all(
-    Array.from({ length: parts }, (_, part) =>
-      inProcess(from, {
-        ...seeds,
-        first: seeds.first + part,
-        count: Math.ceil((seeds.count - part) / parts),
-        stride: parts,
-      }),
-    ),
+    Array.from({ length: parts }, async (_, part) => {
+      const count = Math.ceil((seeds.count - part) / parts)
+      const tally = await inProcess(
+        from,
+        { ...seeds, first: seeds.first + part, count, stride: parts },
+        enough.signal,
+      )
+      if (seeds.untilFound && tally.violations.length > 0) enough.abort()
+      return tally
+    }),
   )
   const sum = (of: (tally: Tally) => number) => tallies.reduce((total, tally) => total + of(tally), 0)
   return {
@@ -31,10 +34,17 @@ export async function runInParallel(seeds: Seeds, from = import.meta.dirname): P
   }
 }
 
-/** What a program that was killed in the middle of something waits for must not keep this process alive. */
-function inProcess(from: string, seeds: Seeds): Promise<Tally> {
+/**
+ * What a program that was killed in the middle of something waits for must not keep this process alive. Once `enough` is
+ * found elsewhere, it is ended and has found nothing.
+ */
+function inProcess(from: string, seeds: Seeds, enough: AbortSignal): Promise<Tally> {
   return new Promise((resolve, reject) => {
     const child = fork(join(from, 'seeds-process.ts'), [JSON.stringify(seeds)])
+    enough.addEventListener('abort', () => {
+      child.kill()
+      resolve({ seeds: 0, violations: [], cpuSeconds: 0, ids: 0, replies: 0, longestGapMs: 0 })
+    })
     child.once('message', (tally) => resolve(tally as Tally))
     child.once('error', reject)
     child.once('exit', (code) => reject(new Error(`a process of the simulation ended with ${code}`)))

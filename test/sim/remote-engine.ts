@@ -73,6 +73,7 @@ export type Witness = (
 type Method = 'reserve' | 'release' | 'write' | 'remove' | 'advance'
 type Held = { readonly end: bigint; readonly lineage: number }
 
+const unused: Counter = { bound: 0n, fence: 0n, incarnation: 0n, version: 1n }
 const callTimeoutMs = 2000
 const forgotten = 'the store has gone back'
 
@@ -189,9 +190,10 @@ export class RemoteEngine implements Engine {
     const raised = await this.#call(true, async () => {
       if (options?.ifRegressed && store.isSound(this.#known)) return 0
       const count = await store.engine.advance(gap, mend)
+      // No bound is left below what this machine holds, and the gap.
       for (const [name, { end }] of this.#held) {
-        const counter = store.counters.get(name)
-        if (counter !== undefined && counter.bound < end) store.counters.set(name, { ...counter, bound: end })
+        const counter = store.counters.get(name) ?? unused
+        if (counter.bound < end + gap) store.counters.set(name, { ...counter, bound: end + gap })
       }
       store.began()
       begun = { lineage: store.lineage, writes: store.writes }

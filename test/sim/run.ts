@@ -3,35 +3,67 @@
  *
  *     npm run sim -- --seeds 1000                        each scenario, seeds 0 to 999
  *     npm run sim -- --scenario leaders --first 4711 --seeds 1
+ *     npm run sim -- --mutations                         how many seeds find each fault that is put back
  */
 import { parseArgs } from 'node:util'
+import { mutations } from './mutations.ts'
 import { runInParallel } from './parallel.ts'
+import { putBack } from './put-back.ts'
 import { scenarios } from './scenario.ts'
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: '200' },
+    seeds: { type: 'string' },
     first: { type: 'string', default: '0' },
     scenario: { type: 'string' },
+    mutations: { type: 'boolean', default: false },
   },
 })
-const [count, first] = [Number(values.seeds), Number(values.first)]
-const names = values.scenario === undefined ? Object.keys(scenarios) : [values.scenario]
-let wrong = 0
-console.log('scenario        seeds  violations  seeds/CPU s         ids  longest gap')
-for (const scenario of names) {
-  const { seeds, violations, cpuSeconds, ids, longestGapMs } = await runInParallel({ scenario, first, count })
-  wrong += violations.length
-  console.log(
-    [
-      scenario.padEnd(12),
-      String(seeds).padStart(8),
-      String(violations.length).padStart(11),
-      (seeds / cpuSeconds).toFixed(1).padStart(12),
-      String(ids).padStart(11),
-      `${longestGapMs.toFixed(0)} ms`.padStart(12),
-    ].join(' '),
-  )
-  for (const { message } of violations.slice(0, 3)) console.log(`\n${message}\n`)
+const { scenario } = values
+process.exitCode = (values.mutations ? await tryMutations() : await runScenarios()) ? 0 : 1
+
+/** Whether all went well. */
+async function runScenarios(): Promise<boolean> {
+  const [count, first] = [Number(values.seeds ?? 200), Number(values.first)]
+  let wrong = 0
+  console.log('scenario        seeds  violations  seeds/CPU s         ids  longest gap')
+  for (const name of scenario === undefined ? Object.keys(scenarios) : [scenario]) {
+    const tally = await runInParallel({ scenario: name, first, count })
+    const { seeds, violations, cpuSeconds, ids, longestGapMs } = tally
+    wrong += violations.length
+    console.log(
+      [
+        name.padEnd(12),
+        String(seeds).padStart(8),
+        String(violations.length).padStart(11),
+        (seeds / cpuSeconds).toFixed(1).padStart(12),
+        String(ids).padStart(11),
+        `${longestGapMs.toFixed(0)} ms`.padStart(12),
+      ].join(' '),
+    )
+    for (const { message } of violations.slice(0, 3)) console.log(`\n${message}\n`)
+    if (violations.length > 3)
+      console.log(
+        `also seeds ${violations
+          .slice(3)
+          .map(({ seed }) => seed)
+          .join(', ')}`,
+      )
+  }
+  return wrong === 0
 }
-process.exitCode = wrong === 0 ? 0 : 1
+
+/** Whether every fault was found. */
+async function tryMutations(): Promise<boolean> {
+  const most = Number(values.seeds ?? 2000)
+  let isAllFound = true
+  console.log('| fault put back | scenario | seeds |\n|---|---|---|')
+  for (const mutation of mutations) {
+    if (scenario !== undefined && mutation.scenario !== scenario) continue
+    const { seeds, message } = await putBack(mutation, most)
+    isAllFound &&= seeds !== undefined
+    console.log(`| ${mutation.fault} | ${mutation.scenario} | ${seeds ?? `none of ${most}`} |`)
+    if (message !== '') console.error(`  ${message}`)
+  }
+  return isAllFound
+}

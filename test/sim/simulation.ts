@@ -204,6 +204,7 @@ export class Simulation {
       onEvent: (message) => this.world.note(() => `${machine.name}: ${message}`),
     })
     enter(node)
+    await node.join()
   }
 
   #engine(machine: Machine, link: Link, hooks: RemoteHooks): RemoteEngine {
