@@ -50,6 +50,8 @@ type Known = {
   changes: number
   /** A change has been sent of which nobody knows what has become. */
   isUnclear: boolean
+  /** A change was forgotten: nodes may go on for a while with what it had made. */
+  isForgotten: boolean
   /** Where it was changed last: by which node, when it was done, and above what its ids are. */
   since: { readonly by: string; readonly doneUs: number; readonly above: bigint } | undefined
 }
@@ -152,6 +154,8 @@ export class Checker {
   found(generator: string, { kind, incarnation }: Now): void {
     const known = this.#of(generator)
     if (known.changes > 0) return
+    if (known.isForgotten) this.#startAnew(known)
+    known.isForgotten = false
     known.isUnclear = false
     known.kind = kind
     known.last = kind ?? known.last
@@ -180,6 +184,12 @@ export class Checker {
     known.kind = undefined
     known.last = undefined
     known.isUnclear = true
+    known.isForgotten = true
+    this.#startAnew(known)
+  }
+
+  /** What was received says nothing about the order of what will be. */
+  #startAnew(known: Known): void {
     known.received = []
     known.largest = []
   }
@@ -197,6 +207,7 @@ export class Checker {
       incarnation: 0n,
       changes: 0,
       isUnclear: false,
+      isForgotten: false,
       since: undefined,
     }
     this.#known.set(generator, fresh)

@@ -118,7 +118,11 @@ describe('a worker id whose claim the store may have forgotten', () => {
   it('begins above what may have been forgotten also when the advance comes between its look and its write', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
-    const [other, forgotten, node] = [start({ store, clock }), start({ store, clock }), start({ store, clock })]
+    const [other, forgotten, node] = [
+      start({ store, clock }),
+      start({ store, clock }),
+      start({ store, clock }),
+    ]
     await other.engine.advance(0n, mendWorkers(clock.wall))
     const forget = forgetLater(store)
     await forgotten.secure()
