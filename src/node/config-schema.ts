@@ -189,13 +189,13 @@ export const settingsSchema = z.object({
     'RESP',
     duration('1s', '1h'),
     '30s',
-    'how long a client may stay above resp-unread-max before it is dropped',
+    'how long a client may leave replies unread before it is dropped',
   ),
   respUnreadTotalMaxBytes: setting(
     'RESP',
     size('1MiB', '64GiB'),
     '256MiB',
-    'replies that such clients have not read, all together; above this one of them is dropped',
+    'replies that clients have not read, all together; above this the client that has read nothing for the longest time is dropped',
   ),
   respConnectionsMax: setting('RESP', count(1, 1_000_000), '10000', 'connections at once'),
   respIdleTimeoutMs: setting(

@@ -13,6 +13,7 @@
  *  7. An error that no request is answered with costs this connection, and neither another one nor the process:
  *     each callback of the socket, of a promise and of a timer runs in `#contain`.
  *  8. One that has produced its share of replies goes on in a later turn of the event loop.
+ *  9. `Unread` counts the replies that have not left this process when a write, or the writes of a turn, has been tried.
  */
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
@@ -21,12 +22,14 @@ import type { RespLimits } from './limits.ts'
 import { type RequestHost, Requests } from './requests.ts'
 import { RespSession, type SessionFacts } from './session.ts'
 import { shareBytes, type Taker } from './turns.ts'
+import type { Sender, Unread } from './unread.ts'
 
 /** What the connections of a server share. */
 export type ConnectionHost = RequestHost & {
   readonly limits: RespLimits
   readonly clock: Clock
   readonly totals: Totals
+  readonly unread: Unread
   /** Called before requests are carried out, in every callback; undefined: there is nothing to look at. */
   readonly mayIssue: (() => boolean) | undefined
   /** Calls `uncork` at the end of this turn of the event loop. */
@@ -39,8 +42,6 @@ export type Totals = {
   commands: number
   bytesIn: number
   bytesOut: number
-  /** Unread bytes of connections that are beyond their limit. */
-  blockedBytes: number
 }
 
 const flushBytes = 65_536
@@ -51,7 +52,9 @@ const overlapMax = 256
 type Awaited = { write: (() => void) | undefined }
 
 /** See the invariants at the top of the file. */
-export class Connection implements Taker {
+export class Connection implements Taker, Sender {
+  /** Bytes of replies written. */
+  bytesOut = 0
   readonly session: RespSession
   readonly #socket: Socket
   readonly #host: ConnectionHost
@@ -63,8 +66,8 @@ export class Connection implements Taker {
   #resuming = false
   /** Goes on in a later turn. */
   #queued = false
-  /** Bytes that were unread when it became too much; 0: not blocked. */
-  #blockedBytes = 0
+  /** More than `unreadBytesMax` is unread. */
+  #blocked = false
   #reading = true
   /** Closes once everything received is answered. */
   #finishing = false
@@ -73,7 +76,7 @@ export class Connection implements Taker {
   /** Has said so. */
   #closed = false
   #corked = false
-  /** It is dropped when it is still in this state by then. */
+  /** When it is dropped, once it closes. */
   #deadlineUs = Number.POSITIVE_INFINITY
 
   constructor(socket: Socket, facts: SessionFacts, host: ConnectionHost) {
@@ -95,13 +98,18 @@ export class Connection implements Taker {
   /** Answers what has been received, then closes. */
   finish(): void {
     this.#finishing = true
-    if (!this.#busy && this.#blockedBytes === 0) this.#contain(() => this.#close())
+    if (!this.#busy && !this.#blocked) this.#contain(() => this.#close())
   }
 
   /** Goes on in its turn. */
   takeTurn(): void {
     this.#queued = false
     if (!this.#closed && !this.#socket.destroyed) this.#contain(() => this.#serveNow())
+  }
+
+  /** Replies that have not left this process; 0 once it has ended. */
+  get unreadBytes(): number {
+    return this.#socket.destroyed ? 0 : this.#socket.writableLength
   }
 
   /** Ends it at once. */
@@ -115,7 +123,7 @@ export class Connection implements Taker {
     const { user, startedMonoUs, lastCommandMonoUs } = this.session
     if (nowUs > this.#deadlineUs) return true
     if (user === '' && nowUs - startedMonoUs > strangerTimeoutMs * 1000) return true
-    if (idleTimeoutMs === 0 || this.#busy || this.#blockedBytes > 0) return false
+    if (idleTimeoutMs === 0 || this.#busy || this.#blocked) return false
     return nowUs - lastCommandMonoUs > idleTimeoutMs * 1000
   }
 
@@ -161,14 +169,14 @@ export class Connection implements Taker {
     this.#working = false
     if (more && this.#mayGoOn) return this.#leaveForLater(false)
     if (this.#waiting) return this.#adjustReading()
-    if (this.#blockedBytes > 0 && this.#requests.replying) return this.#adjustReading()
-    if (this.#closeAsked || (this.#finishing && this.#blockedBytes === 0)) return this.#close()
+    if (this.#blocked && this.#requests.replying) return this.#adjustReading()
+    if (this.#closeAsked || (this.#finishing && !this.#blocked)) return this.#close()
     if (!this.#reading) this.#adjustReading()
   }
 
   /** Once it shall close, only the reply under way goes on. */
   get #mayGoOn(): boolean {
-    return this.#blockedBytes === 0 && (!this.#closeAsked || this.#requests.replying)
+    return !this.#blocked && !this.#socket.destroyed && (!this.#closeAsked || this.#requests.replying)
   }
 
   #leaveForLater(fresh: boolean): void {
@@ -244,12 +252,15 @@ export class Connection implements Taker {
     const { output, limits, totals, turns } = this.#host
     if (output.length === 0) return
     totals.bytesOut += output.length
+    this.bytesOut += output.length
     turns.spend(output.length)
     if (this.#waiting) this.#cork()
     const replies = output.take()
     if (typeof replies === 'string') this.#socket.write(replies, 'latin1')
     else this.#socket.write(replies, (error) => error ?? output.giveBack(replies))
-    if (this.#socket.writableLength > limits.unreadBytesMax) this.#block()
+    const unread = this.#socket.writableLength
+    if (unread > limits.unreadBytesMax) this.#block()
+    if (unread > 0 && !this.#corked) this.#host.unread.update(this)
   }
 
   /** Holds writes back until the end of this turn of the event loop. */
@@ -263,32 +274,27 @@ export class Connection implements Taker {
   /** Lets the writes of this turn go. */
   uncork(): void {
     this.#corked = false
-    this.#contain(() => this.#socket.uncork())
+    this.#contain(() => {
+      this.#socket.uncork()
+      if (this.#socket.writableLength > 0) this.#host.unread.update(this)
+    })
   }
 
   #block(): void {
-    const { clock, limits, totals } = this.#host
-    if (this.#blockedBytes > 0) return
-    this.#blockedBytes = this.#socket.writableLength
-    totals.blockedBytes += this.#blockedBytes
-    if (totals.blockedBytes > limits.unreadTotalBytesMax) return this.drop()
-    this.#deadlineUs = clock.monoUs() + limits.unreadTimeoutMs * 1000
+    this.#blocked = true
     this.#adjustReading()
   }
 
   #unblock(): void {
-    if (this.#blockedBytes === 0) return
-    this.#host.totals.blockedBytes -= this.#blockedBytes
-    this.#blockedBytes = 0
-    if (this.#closed) return
-    this.#deadlineUs = Number.POSITIVE_INFINITY
-    if (!this.#waiting) this.#serve()
+    if (!this.#blocked) return
+    this.#blocked = false
+    if (!this.#closed && !this.#waiting) this.#serve()
   }
 
   #adjustReading(): void {
     const behind = this.#waiting || this.#queued
     const tooMuch = behind && this.#requests.decoder.pendingBytes > this.#host.limits.queuedBytesMax
-    const wanted = this.#closed || (this.#blockedBytes === 0 && !tooMuch)
+    const wanted = this.#closed || (!this.#blocked && !tooMuch)
     if (wanted === this.#reading) return
     this.#reading = wanted
     if (wanted) this.#socket.resume()
@@ -318,7 +324,7 @@ export class Connection implements Taker {
 
   #gone(): void {
     this.#closed = true
-    this.#unblock()
+    this.#host.unread.update(this)
     this.#requests.clear()
     this.session.end()
     this.#host.onGone(this)

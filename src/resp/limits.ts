@@ -18,9 +18,9 @@ export type RespLimits = {
   readonly strangerTimeoutMs: number
   /** Unread replies of one connection, in bytes; beyond it no further command of it is carried out. */
   readonly unreadBytesMax: number
-  /** Unread replies of all connections that are beyond that limit, in bytes; one more of them is dropped. */
+  /** Unread replies of all connections, in bytes; beyond it one of the connections is dropped. */
   readonly unreadTotalBytesMax: number
-  /** How long a connection may stay beyond that limit before it is dropped, in ms. */
+  /** How long a connection may leave replies unread before it is dropped, in ms. */
   readonly unreadTimeoutMs: number
   /** Requests received while a command of the same connection waits, in bytes, before reading pauses. */
   readonly queuedBytesMax: number

@@ -10,6 +10,7 @@ import { defaultLimits, type RespLimits } from './limits.ts'
 import { Output } from './output.ts'
 import type { RoundingGuard } from './rounding.ts'
 import { Turns } from './turns.ts'
+import { Unread } from './unread.ts'
 
 /** How to serve. */
 export type RespServerOptions = {
@@ -78,7 +79,7 @@ export class RespServer {
   readonly #host: ConnectionHost
   readonly #options: RespServerOptions
   readonly #connections = new Set<Connection>()
-  readonly #totals: Totals = { commands: 0, bytesIn: 0, bytesOut: 0, blockedBytes: 0 }
+  readonly #totals: Totals = { commands: 0, bytesIn: 0, bytesOut: 0 }
   readonly #corked: Connection[] = []
   #accepted = 0
   #rejected = 0
@@ -197,6 +198,7 @@ export class RespServer {
       output: new Output(),
       turns: new Turns(),
       totals: this.#totals,
+      unread: new Unread(limits, clock),
       onError: (error, session) => onError?.(error, session),
       uncorkSoon: (connection) => {
         if (this.#corked.push(connection) === 1) setImmediate(this.#uncork)
@@ -218,6 +220,7 @@ export class RespServer {
     const shortestMs = Math.min(lingerMs, unreadTimeoutMs, strangerTimeoutMs, idleTimeoutMs || sweepMsMax)
     this.#sweep = this.#host.clock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
       const nowUs = this.#host.clock.monoUs()
+      this.#host.unread.sweep(nowUs)
       for (const connection of this.#connections) if (connection.overdue(nowUs)) connection.drop()
       this.#sweepSoon()
     })

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
+import type { Session } from '../../../src/commands/context.ts'
+import type { RespServer } from '../../../src/resp/server.ts'
 import { frame, Peer, serve } from './peer.ts'
 
 describe('connections', () => {
@@ -99,6 +101,74 @@ describe('a peer that does not read', () => {
     peer.send(frame('BIG', '60000000'))
     while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
     peer.socket.destroy()
+  })
+})
+
+describe('a peer with unread replies below its own limit', () => {
+  const unreadBytesMax = 100_000_000
+  /** More than the kernel holds for a connection. */
+  const replyBytes = 20_000_000
+  const big = frame('BIG', String(replyBytes))
+
+  /** A peer that has not read a large reply. */
+  async function unreading(server: RespServer): Promise<{ peer: Peer; session: Session }> {
+    const peer = await Peer.to(server)
+    const session = [...server.sessions()].at(-1)!
+    peer.socket.pause()
+    peer.send(big)
+    while (session.unreadBytes === 0) await new Promise((resolve) => setImmediate(resolve))
+    return { peer, session }
+  }
+
+  it('is dropped when it does not read for too long', async (test) => {
+    const { server } = await serve(test, { limits: { unreadBytesMax, unreadTimeoutMs: 80 } })
+    const { peer } = await unreading(server)
+    while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+    peer.socket.destroy()
+  })
+
+  it('is dropped as well when its command has waited', async (test) => {
+    const { server, world } = await serve(test, { limits: { unreadBytesMax, unreadTimeoutMs: 80 } })
+    const peer = await Peer.to(server)
+    peer.socket.pause()
+    peer.send(frame('WAIT'))
+    await world.release('x'.repeat(replyBytes))
+    while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+    peer.socket.destroy()
+  })
+
+  it('is not dropped when it reads all of them in time, again and again', async (test) => {
+    const { server } = await serve(test, {
+      limits: { unreadBytesMax, unreadTimeoutMs: 30_000, unreadTotalBytesMax: replyBytes + 100_000 },
+    })
+    const peer = await Peer.to(server)
+    for (let round = 0; round < 3; round++) {
+      peer.send(big)
+      let read = 0
+      peer.socket.removeAllListeners('data')
+      peer.socket.on('data', (text: string) => {
+        read += text.length
+      })
+      while (read < replyBytes) await once(peer.socket, 'data')
+    }
+    assert.equal(server.stats.connections, 1)
+  })
+
+  it('is dropped when all peers together hold too much and it has read nothing for the longest time', async (test) => {
+    const { server } = await serve(test, {
+      limits: { unreadBytesMax, unreadTotalBytesMax: 2.5 * replyBytes },
+    })
+    const first = await unreading(server)
+    const second = await unreading(server)
+    first.peer.socket.removeAllListeners('data').resume()
+    while (first.session.unreadBytes > 0) await new Promise((resolve) => setImmediate(resolve))
+    first.peer.socket.pause()
+    first.peer.send(big)
+    while (first.session.unreadBytes === 0) await new Promise((resolve) => setImmediate(resolve))
+    const third = await unreading(server)
+    while (server.stats.connections > 2) await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual([...server.sessions()], [first.session, third.session])
+    for (const { peer } of [first, second, third]) peer.socket.destroy()
   })
 })
 
