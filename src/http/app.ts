@@ -21,7 +21,7 @@ import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
 import { countTraffic, type HttpTraffic, noTraffic } from './traffic.ts'
-import { answerLate, answerUnreadable, isLate } from './unreadable.ts'
+import { answerLate, answerUnreadable, isIgnored, isLate } from './unreadable.ts'
 
 /** Limits of the HTTP side. */
 export type HttpLimits = {
@@ -84,7 +84,8 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     routerOptions: { maxParamLength: parameterCharactersMax },
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => {
-      if (!isLate(error) || !backlog.excuses(socket)) answerUnreadable(error, socket)
+      if (isIgnored(error) || (isLate(error) && backlog.excuses(socket))) return
+      backlog.failInTurn(socket, () => answerUnreadable(error, socket))
     },
     serverFactory: (handler) => {
       const inTurn = backlog.inTurn(handler)

@@ -9,6 +9,7 @@
  *     connection is closed that has read nothing for the longest time.
  *  4. A connection that leaves bytes unread for `unreadTimeoutMs` is closed.
  *  5. The time to send a request counts only while the connection is read.
+ *  6. An error that ends a connection is sent after the answers to all complete requests that came before it.
  */
 import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -54,6 +55,10 @@ export class Backlog {
   readonly #onLate: (socket: Socket) => void
   /** In the order in which they last read something. */
   readonly #held = new Map<Socket, Held>()
+  /** The newest request of each connection, until it is answered. */
+  readonly #newest = new WeakMap<Socket, ServerResponse>()
+  /** Requests whose answer is followed by an error. */
+  readonly #failing = new WeakSet<ServerResponse>()
   #totalBytes = 0
   #sweep: Timer | undefined
 
@@ -72,6 +77,7 @@ export class Backlog {
   /** Node's response, for a server whose answers are counted here. */
   responses(): typeof ServerResponse {
     const look = (response: ServerResponse) => this.#look(response)
+    const newest = this.#newest
     // Node's own declarations overload both methods: no other signature fits them all.
     return class Answer<Request extends IncomingMessage> extends ServerResponse<Request> {
       override write(...args: unknown[]): boolean {
@@ -85,6 +91,11 @@ export class Backlog {
         look(this)
         return this
       }
+
+      override detachSocket(socket: Socket): void {
+        if (newest.get(socket) === this) newest.delete(socket)
+        super.detachSocket(socket)
+      }
     }
   }
 
@@ -92,6 +103,7 @@ export class Backlog {
   inTurn(handler: RequestListener): RequestListener {
     return (request, response) => {
       const { socket } = request
+      this.#newest.set(socket, response)
       const held = this.#held.size === 0 ? undefined : this.#held.get(socket)
       if (held?.late) held.awaited ??= request
       // Node gives the connection to the first response, and to the next one when that has left.
@@ -100,10 +112,28 @@ export class Backlog {
       response.once('socket', () => {
         setImmediate(() => {
           this.#start(socket)
-          if (!socket.destroyed) handler(request, response)
+          if (socket.writable) handler(request, response)
         })
       })
     }
+  }
+
+  /**
+   * Calls `fail`, which ends the connection with an error, once every complete request before the error is answered.
+   * A request that was late and has come meanwhile is carried out instead.
+   */
+  failInTurn(socket: Socket, fail: () => void): void {
+    const newest = this.#newest.get(socket)
+    if (newest === undefined) return fail()
+    // The error takes the place of the answer to a request that is cut short.
+    const isCut = !newest.req.complete && !newest.headersSent
+    if (isCut && newest.socket !== null) return fail()
+    if (this.#failing.has(newest)) return
+    this.#failing.add(newest)
+    newest.once(isCut ? 'socket' : 'finish', () => {
+      const now = this.#newest.get(socket)
+      if (now === undefined || now === newest) fail()
+    })
   }
 
   /** Whether a request that has used up its time gets new time, because its connection was not read. */
@@ -212,7 +242,7 @@ export class Backlog {
       if (heldMs > unreadTimeoutMs) socket.destroy()
     } else if (held.late && held.bytes === 0 && heldMs > requestTimeoutMs) {
       this.#forget(socket)
-      this.#onLate(socket)
+      this.failInTurn(socket, () => this.#onLate(socket))
     }
   }
 }

@@ -10,6 +10,11 @@ export function isLate({ code }: NodeJS.ErrnoException): boolean {
   return code === lateCode
 }
 
+/** Whether this is about bytes after a request that closes its connection: no request any more (RFC 9112, 9.6). */
+export function isIgnored({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'HPE_CLOSED_CONNECTION'
+}
+
 /** Answers a request that took too long to arrive. */
 export function answerLate(socket: Socket): void {
   answerUnreadable(Object.assign(new Error('late'), { code: lateCode }), socket)
@@ -17,7 +22,9 @@ export function answerLate(socket: Socket): void {
 
 /** Answers what Node cannot read as HTTP, as far as there is anybody to read it. */
 export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  if (error.code === 'ECONNRESET' || socket.writableFinished) return void socket.destroy()
+  // The connection closes once its last answer has left.
+  if (!socket.writable) return
   const problem = problemOf(refusalOf(error), '')
   const body = JSON.stringify(problem)
   const head = [

@@ -137,6 +137,60 @@ describe('the HTTP server', () => {
   })
 })
 
+type Order = Awaited<ReturnType<typeof start>>['order']
+
+/** A POST for one id. */
+function post(headers = ''): string {
+  return `POST /v1/generators/order/next HTTP/1.1\r\nhost: localhost\r\n${headers}\r\n`
+}
+
+/** The statuses and the ids that come back for `pieces`, of which the first request waits for its id at first. */
+async function outcome(order: Order, port: number, ...pieces: string[]) {
+  order.dry = true
+  const answers = exchange(port, ...pieces)
+  while (order.stats().waiting === 0) await turn()
+  for (let turns = 0; turns < 20; turns++) await turn()
+  order.wet()
+  const text = await answers
+  return [text.match(/(?<=HTTP\/1\.1 )\d+/g)?.join(' '), text.match(/(?<="ids":\[")\d+/g)?.join(' ')]
+}
+
+describe('an error that ends a connection', () => {
+  const errors = [
+    ['bytes that are no HTTP', 'GARBAGE\r\n\r\n', 400],
+    ['an unknown method', 'FOO / HTTP/1.1\r\nhost: localhost\r\n\r\n', 501],
+    ['headers that are too large', `GET / HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
+    ['a body that is no body', `${post('transfer-encoding: chunked\r\n')}GARBAGE\r\n`, 400],
+  ] as const
+  for (const [what, bytes, status] of errors) {
+    test(`about ${what} comes after the answers to the requests before it`, async () => {
+      const { order, server } = await start()
+      const one = await outcome(order, server.port, post() + bytes)
+      assert.deepEqual(one, [`200 ${status}`, '1'])
+      const three = await outcome(order, server.port, post().repeat(3) + bytes, bytes)
+      assert.deepEqual(three, [`200 200 200 ${status}`, '2 3 4'])
+    })
+  }
+
+  test('about a request that is late comes after the answers to the requests before it', async () => {
+    const { order, server } = await start({ requestTimeoutMs: 50 })
+    order.dry = true
+    const answers = exchange(server.port, post() + post().slice(0, 20))
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    order.wet()
+    assert.deepEqual((await answers).match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 408'])
+  })
+
+  test('is not sent about bytes after a request that closes its connection', async () => {
+    const { order, server } = await start()
+    for (const bytes of [post(), 'GARBAGE\r\n\r\n']) {
+      const [statuses] = await outcome(order, server.port, post('connection: close\r\n') + bytes, bytes)
+      assert.equal(statuses, '200')
+    }
+    assert.equal(order.issued, 2)
+  })
+})
+
 describe('closing', () => {
   test('answers what is in flight, and accepts nothing more', async () => {
     const { order, server, next } = await start()
