@@ -44,8 +44,8 @@ type Known = {
   kind: Kind | undefined
   /** What it was when it last was anything. */
   last: Kind | undefined
-  /** The life in which operators have seen it last. */
-  incarnation: bigint
+  /** The life in which operators have seen it last; undefined: an advance may have begun another since. */
+  incarnation: bigint | undefined
   /** Changes that are under way. */
   changes: number
   /** A change has been sent of which nobody knows what has become. */
@@ -135,7 +135,7 @@ export class Checker {
       known.last = undefined
       return
     }
-    const isRenewed = done.incarnation > known.incarnation
+    const isRenewed = known.incarnation !== undefined && done.incarnation > known.incarnation
     const { last } = known
     known.kind = done.kind
     known.last = done.kind ?? last
@@ -163,6 +163,11 @@ export class Checker {
     known.strictUs = isStrict(kind) ? (known.strictUs ?? this.#world.nowUs) : undefined
   }
 
+  /** What it is, as operators were told last. */
+  kind(generator: string): Kind | undefined {
+    return this.#of(generator).kind
+  }
+
   /** The largest id that anybody was given, or that it was moved to. */
   largest(generator: string): bigint {
     return this.#of(generator).largest.at(-1) ?? 0n
@@ -174,6 +179,14 @@ export class Checker {
     if (known.strictUs === undefined) return
     const largest = known.largest.at(-1) ?? -1n
     this.#receive(known, newest > largest ? newest : largest)
+  }
+
+  /** The store has forgotten what was written last: incarnations begin anew above what was forgotten. */
+  lost(): void {
+    for (const known of this.#known.values()) {
+      known.incarnation = undefined
+      known.since = undefined
+    }
   }
 
   /** The store has forgotten a change of the generator: its ids are still distinct, and that is all. */

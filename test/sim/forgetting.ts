@@ -8,6 +8,8 @@ import type { Simulation } from './simulation.ts'
 /** More than any generator can have issued in what is lost. */
 const gap = 100_000n
 const byThemselves = 2
+/** A worker id is free when it has not been extended for so many leads. */
+const leadsMax = 1.3
 
 /** What happens around the moment in which the store goes back. */
 export const forgetting: Readonly<Record<string, Fault>> = {
@@ -44,6 +46,27 @@ export const forgetting: Readonly<Record<string, Fault>> = {
     await lose(simulation, async () => {})
   },
 
+  async 'a lost take-over of a worker id'(simulation) {
+    const { world, options, store } = simulation
+    const [idle, other] = simulation.processes
+    idle!.machine.stop()
+    await world.pass(options.leadMs * leadsMax + world.between(0, 2000))
+    const snapshot = store.snapshot(world.nowUs)
+    // The next life of another machine takes the lowest id that is free.
+    simulation.kill(other!)
+    await simulation.startAll()
+    await world.pass(world.between(500, 2000))
+    const taker = simulation.processes.find(({ address }) => address === other!.address)
+    if (taker !== undefined) taker.link.cut = true
+    idle!.machine.goOn()
+    simulation.forget(snapshot)
+    await byHand(simulation)
+    for (let burst = 0; burst < 3; burst++) {
+      await world.pass(world.between(100, 800))
+      await hurry(simulation)
+    }
+  },
+
   async 'lost writes on which nodes had waited'(simulation) {
     const { world } = simulation
     const { link } = one(simulation)
@@ -51,6 +74,26 @@ export const forgetting: Readonly<Record<string, Fault>> = {
     await world.pass(world.between(0, 1500))
     await lose(simulation, async () => {})
   },
+}
+
+/** For a while, every node is asked for a snowflake every millisecond: two of one worker id would meet. */
+async function hurry({ world, processes, generators, checker }: Simulation): Promise<void> {
+  const generator = generators.find((name) => checker.kind(name) === 'snowflake')
+  if (generator === undefined) return
+  for (let ms = 0; ms < 150; ms++) {
+    await world.pass(1)
+    for (const { machine, program } of processes) {
+      const sentUs = world.nowUs
+      machine.reach(() => {
+        void program.ask({ generator, count: 1 }).then((answer) => {
+          if (!('runs' in answer)) return
+          const { runs } = answer
+          const reply = { sentUs, by: machine.name, runs, count: 1, contiguous: false, isUnaware: false }
+          checker.reply(generator, reply)
+        })
+      })
+    }
+  }
 }
 
 async function lose(simulation: Simulation, meanwhile: () => Promise<void>): Promise<void> {

@@ -105,7 +105,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a worker id is claimed from now on, whatever its bound was',
-    scenario: 'fleet',
+    scenario: 'forgetting',
     file: 'src/issuing/worker.ts',
     from: 'Math.max(timeline.nowUs(), fromUs, this.#lost.get(id) ?? 0)',
     to: 'Math.max(timeline.nowUs(), this.#lost.get(id) ?? 0)',

@@ -19,6 +19,8 @@ export type OperatorOptions = {
 const patienceUs = 30_000_000
 /** Longer than a write can be on its way after the last fault. */
 const settledMs = 7000
+/** News that set out before all was well may come so much later, and others wait behind them. */
+const newsLateMs = 4500
 /** Codes of errors after which nothing has changed. */
 const refusals: ReadonlySet<string> = new Set([
   'ERR',
@@ -136,7 +138,7 @@ export class Operators {
     world.note(() => `${generator}: an operator asks for ${textOf(order)}`)
     const { answer, by } = await this.#carriedOut(order)
     world.note(() => `${generator}: ${by} answers to ${order.do}: ${textOf(answer)}`)
-    const calmly = witness.isCalm && witness.calmMs * 1000 > world.nowUs - change.sentUs
+    const calmly = witness.calmMs > newsLateMs + (world.nowUs - change.sentUs) / 1000
     if ('kind' in answer) {
       this.done++
       this.#kinds.set(generator, answer.kind)

@@ -173,6 +173,7 @@ export class Simulation {
     const before = new Map(generators.map((name) => [name, store.records.get(generatorKey(name))]))
     store.forget(snapshot)
     witness.forgot()
+    checker.lost()
     world.note(
       () =>
         `the store forgets what was written in the last ${Math.round((world.nowUs - snapshot.atUs) / 1000)} ms`,
