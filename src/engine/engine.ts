@@ -86,7 +86,7 @@ export type MendedCounter = {
 
 /** What an advance makes of records, and of the counters that they stand for. */
 export type Mended = {
-  /** The new values of records, by their keys. */
+  /** The new values of records, by their keys. A key without a record gets one. */
   readonly records: ReadonlyMap<string, string>
   /** Counters by their names, also those that the store does not have. */
   readonly counters: ReadonlyMap<string, MendedCounter>
@@ -220,7 +220,7 @@ export interface Engine {
    * Reservations made before can no longer be released, and versions go on above all that may have been given out
    * in what was forgotten. Resolves to how many counters were raised.
    *
-   * `mend` sees all records, and says in the same step which of them change, for records which, like bounds, promise
+   * `mend` sees all records, and says in the same step which of them change and which are added, for records which, like bounds, promise
    * something that may have been forgotten; and where the counters that they stand for have to stand. The first
    * reserve of a counter may have been forgotten and the record of its generator not: such a counter is made. Of a
    * counter that neither the store nor `mend` knows nothing can be said: it begins at 0. Rejects with CONFLICT when

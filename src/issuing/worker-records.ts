@@ -4,7 +4,7 @@ import type { Engine, StoredRecord } from '../engine/engine.ts'
 
 /** Where worker ids are recorded. */
 export const workerPrefix = 'workers/'
-/** Stands for all ids without a record, so that an advance bounds these as well. */
+/** Where an advance records the bound of all ids without a record. No record: the store was never advanced. */
 export const othersKey = `${workerPrefix}others`
 
 /** A worker id's record. */
@@ -21,6 +21,15 @@ export type WorkerRecord = {
   readonly exclusive: boolean
   /** For how long the holder reserves ahead, in µs. Records of older versions do not say. */
   readonly leadUs?: number
+}
+
+/** The record of an id that no node has claimed. */
+export const unclaimed: WorkerRecord = {
+  owner: '',
+  holder: 'nobody',
+  epoch: 0,
+  boundUs: 0,
+  exclusive: false,
 }
 
 /** A holder extends its bound to so many leads ahead of its clock. */

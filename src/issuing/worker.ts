@@ -29,8 +29,6 @@ import {
   workerRecords,
 } from './worker-records.ts'
 
-const nobody: WorkerRecord = { owner: '', holder: 'nobody', epoch: 0, boundUs: 0, exclusive: false }
-
 /** How a node gets its worker id. */
 export type WorkerOptions = {
   readonly engine: Engine
@@ -241,13 +239,10 @@ export class Worker {
     )
   }
 
-  /** Below it, an id without a record may have been used; 0 unless the store has forgotten. In Unix µs. */
+  /** Below it, an id without a record may have been used; 0 unless the store was advanced. In Unix µs. */
   async #boundOfOthers(): Promise<number> {
-    const { engine } = this.#options
-    const stored = await engine.read(othersKey)
-    if (stored !== undefined) return readWorker(stored).boundUs
-    await engine.write(othersKey, JSON.stringify(nobody), undefined)
-    return 0
+    const stored = await this.#options.engine.read(othersKey)
+    return stored === undefined ? 0 : readWorker(stored).boundUs
   }
 
   async #claimId({ id, stored, fromUs }: Free, exclusive: boolean, untilUs: number): Promise<boolean> {

@@ -58,6 +58,34 @@ export function advanceTests(declare: Declare): void {
   })
 
   declare(
+    'advance adds records that are not there, and those that were removed, and tells watches of them',
+    async ({ open }) => {
+      const [engine, other] = [await open(), await open()]
+      const removed = await engine.write('removed', 'x', undefined)
+      assert.ok(await engine.remove('removed', removed!.version))
+      const told: string[] = []
+      await engine.watch('', ({ record }) => told.push(record?.value ?? ''))
+      const added = new Map([
+        ['new', 'n'],
+        ['removed', 'r'],
+      ])
+      await engine.advance(1n, () => ({ records: added, counters: new Map() }))
+      assert.deepEqual(
+        (await other.list('')).map(({ key, value }) => [key, value]),
+        [...added],
+      )
+      assert.ok((await other.read('removed'))!.version > removed!.version)
+      assert.equal(await other.write('new', 'z', undefined), undefined)
+      const { version } = (await other.read('new'))!
+      assert.ok((await other.write('new', 'later', version))!.version > version)
+      assert.deepEqual(
+        ['n', 'r'].filter((value) => !told.includes(value)),
+        [],
+      )
+    },
+  )
+
+  declare(
     'an advance that is meant for a store that has forgotten leaves a sound one alone',
     async ({ open }) => {
       const engine = await open()

@@ -222,10 +222,10 @@ function advancing(s: Statements, put: Put, advance: AdvanceArguments): string {
         version = fahao_counters.version + excluded.version
       RETURNING 1
     ), mended AS (
-      UPDATE fahao_records AS r SET value = m.value, version = m.version
-      FROM next, json_to_recordset(${put(JSON.stringify(records))}::json)
+      INSERT INTO fahao_records (name, value, version)
+      SELECT m.name, m.value, m.version FROM next, json_to_recordset(${put(JSON.stringify(records))}::json)
         AS m (name text, value text, version bigint)
-      WHERE r.name = m.name
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value, version = excluded.version
     )${rows === undefined ? '' : `, foreign_rows AS (${rows} RETURNING 1)`}
     SELECT ${s.stateColumns}, ${doneState('next')}, CASE WHEN next.pulse IS NULL THEN NULL ELSE
       (SELECT count(*) FROM raised) + (SELECT count(*) FROM added)

@@ -116,17 +116,20 @@ function renew(file: string, skip: bigint, mend: Mend = mendNothing): { lineage:
   return using(file, (database) => {
     const lineage = randomUUID()
     database.exec('BEGIN IMMEDIATE')
-    const mended = mend(new Records(database).list(''))
+    const records = new Records(database)
+    const mended = mend(records.list(''))
     new Counters(database, new Map()).advance(skip, mended.counters)
-    prepare(
-      database,
-      'UPDATE state SET lineage = ?, commits = commits + 1, revision = revision + ?, owner = NULL',
-    ).run(lineage, versionJump)
-    const setValue = database.prepare('UPDATE records SET value = ? WHERE key = ?')
-    for (const [key, value] of mended.records) setValue.run(value, key)
+    const state = prepare(database, 'SELECT commits, revision FROM state').get() as Record<string, bigint>
+    const commits = state.commits! + 1n
+    let revision = state.revision! + versionJump
+    for (const [key, value] of mended.records) records.put(key, value, ++revision)
+    prepare(database, 'UPDATE state SET lineage = ?, commits = ?, revision = ?, owner = NULL').run(
+      lineage,
+      commits,
+      revision,
+    )
     database.exec('COMMIT')
-    const { commits } = prepare(database, 'SELECT commits FROM state').get()!
-    return { lineage, commits: commits as bigint }
+    return { lineage, commits }
   })
 }
 

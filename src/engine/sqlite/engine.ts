@@ -189,10 +189,8 @@ export class SqliteEngine implements Engine {
     for (let tries = 0; tries < advanceTries; tries++) {
       const records = await this.list('')
       const { records: values, counters } = mend(records)
-      const mended = records.flatMap((record) => {
-        const value = values.get(record.key)
-        return value === undefined ? [] : [{ ...record, value }]
-      })
+      const versions = new Map(records.map(({ key, version }) => [key, version]))
+      const mended = [...values].map(([key, value]) => ({ key, value, expected: versions.get(key) }))
       const advance = { op: 'advance', gap, mended, counters, ifRegressed } as const
       const advanced = (await this.#calls.call(advance)) as Advanced | undefined
       if (advanced === undefined) continue

@@ -1,6 +1,13 @@
 /** What travels between the engine and its worker thread. */
 import type { Counter, Mended, Reservation, ReserveRequest, StoredRecord } from '../engine.ts'
 
+/** A value for a record, if its version is still `expected`; undefined: if there is none. */
+export type RecordWrite = {
+  readonly key: string
+  readonly value: string
+  readonly expected: bigint | undefined
+}
+
 /** One operation of a batch. */
 export type Operation =
   /** `claim`: refused as STALE unless it is the one in the store; undefined: this process does not own it. */
@@ -21,11 +28,11 @@ export type Operation =
   | { readonly op: 'leave'; readonly counter: string; readonly from: bigint }
   | { readonly op: 'adopt'; readonly counter: string; readonly end: bigint }
   | { readonly op: 'counter'; readonly counter: string }
-  /** A batch of its own. `mended`: new values under the present versions; one that is outdated forbids it all. */
+  /** A batch of its own. One of `mended` that is outdated forbids it all. */
   | {
       readonly op: 'advance'
       readonly gap: bigint
-      readonly mended: readonly StoredRecord[]
+      readonly mended: readonly RecordWrite[]
       readonly counters: Mended['counters']
       readonly ifRegressed: boolean
     }
@@ -36,12 +43,7 @@ export type Operation =
       readonly after: string
       readonly limit: number | undefined
     }
-  | {
-      readonly op: 'write'
-      readonly key: string
-      readonly value: string
-      readonly expected: bigint | undefined
-    }
+  | ({ readonly op: 'write' } & RecordWrite)
   | { readonly op: 'remove'; readonly key: string; readonly expected: bigint }
   /** The revision that the store has reached. */
   | { readonly op: 'revision' }

@@ -7,7 +7,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { StoredRecord } from '../engine.ts'
-import type { Operation, RecordState, Removal } from './protocol.ts'
+import type { Operation, RecordState, RecordWrite, Removal } from './protocol.ts'
 import { prepare } from './schema.ts'
 
 type Op<Name> = Extract<Operation, { op: Name }>
@@ -64,8 +64,13 @@ export class Records {
   }
 
   /** See `Engine.write`; `version` is the next revision. */
-  write({ key, value, expected }: Op<'write'>, version: bigint): StoredRecord | undefined {
+  write({ key, value, expected }: RecordWrite, version: bigint): StoredRecord | undefined {
     if (this.read(key)?.version !== expected) return undefined
+    return this.put(key, value, version)
+  }
+
+  /** Writes a record whatever its version is; `version` is the next revision. */
+  put(key: string, value: string, version: bigint): StoredRecord {
     this.#upsert.run(key, value, version)
     return { key, value, version }
   }

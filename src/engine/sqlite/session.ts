@@ -14,7 +14,7 @@ import { versionJump } from '../advance.ts'
 import type { StoredRecord } from '../engine.ts'
 import { type ConnectionOptions, openDatabase } from './connection.ts'
 import { Counters, type Held } from './counters.ts'
-import type { Changes, Operation, Outcome, Removal } from './protocol.ts'
+import type { Changes, Operation, Outcome, RecordWrite, Removal } from './protocol.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
 import type { Position } from './witness.ts'
@@ -209,16 +209,13 @@ export class Session {
   }
 
   #advance({ gap, mended, counters }: Extract<Operation, { op: 'advance' }>): Outcome {
-    const isOutdated = ({ key, version }: StoredRecord) => this.#records.read(key)?.version !== version
+    const isOutdated = ({ key, expected }: RecordWrite) => this.#records.read(key)?.version !== expected
     if (mended.some(isOutdated)) return { value: undefined }
     const raised = this.counters.advance(gap, counters)
     this.#lineage = randomUUID()
     this.#revision += versionJump
     this.#changed = true
-    const records = mended.map(
-      ({ key, value, version: expected }) =>
-        this.#records.write({ op: 'write', key, value, expected }, ++this.#revision)!,
-    )
+    const records = mended.map(({ key, value }) => this.#records.put(key, value, ++this.#revision))
     return { value: { raised, records } }
   }
 

@@ -52,7 +52,11 @@ describe('worker ids in a store that has forgotten writes', () => {
     assert.equal(twice.get('workers/0')!.boundUs, nowUs + 17.5 * minuteUs)
   })
 
-  it('are the only records that are changed', () => {
-    assert.equal(mended({ 'generators/order': { state: 'live' } }).size, 0)
+  it('that have no record are bounded by a record that the advance adds', () => {
+    const others = { owner: '', holder: 'nobody', epoch: 2 ** 20, boundUs: nowUs + 15 * minuteUs }
+    const added = new Map([['workers/others', { ...others, exclusive: false }]])
+    assert.deepEqual(mended({}, 10 * minuteUs), added)
+    // No record of another sort is changed.
+    assert.deepEqual(mended({ 'generators/order': { state: 'live' } }, 10 * minuteUs), added)
   })
 })

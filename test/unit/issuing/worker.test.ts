@@ -6,7 +6,7 @@ import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { mendWorkers } from '../../../src/issuing/mend-workers.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
 import { WorkerCensus } from '../../../src/issuing/worker-census.ts'
-import { othersKey, readWorker, workerPrefix, workerRecords } from '../../../src/issuing/worker-records.ts'
+import { readWorker, workerPrefix, workerRecords } from '../../../src/issuing/worker-records.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
@@ -29,11 +29,6 @@ function start({
   store?: MemoryStore
   clock?: FakeClock
 } = {}) {
-  // There as soon as any node has claimed an id.
-  if (!store.records.has(othersKey)) {
-    const value = JSON.stringify({ owner: '', holder: '', epoch: 0, boundUs: 0, exclusive: false })
-    store.records.set(othersKey, { key: othersKey, value, version: ++store.revision })
-  }
   const engine = new FaultyEngine(new MemoryEngine(store))
   const timeline = new Timeline(clock)
   const events: string[] = []
@@ -170,6 +165,22 @@ describe('a worker id whose claim the store may have forgotten', () => {
     assert.equal(late.worker.unusedUs, clock.wall)
   })
 
+  it('begins above it also where the first claim of all was forgotten, in the pool and fixed', async () => {
+    for (const fixedId of [undefined, 0]) {
+      const store = new MemoryStore()
+      const clock = new FakeClock()
+      const forget = forgetLater(store)
+      const first = start({ store, clock })
+      await first.secure()
+      forget()
+      const next = start({ store, clock, ...(fixedId !== undefined && { fixedId }) })
+      await next.engine.advance(0n, mendWorkers(clock.wall, lead))
+      await next.secure()
+      assert.equal(next.worker.id, first.worker.id)
+      assert.ok(next.worker.unusedUs >= first.worker.boundUs)
+    }
+  })
+
   it('begins above the time of a node with a longer lead, or a clock ahead, than the one that advances', async () => {
     for (const [leadMinutes, aheadMinutes] of [
       [60, 0],
@@ -304,7 +315,7 @@ describe('a worker id from the pool', () => {
     for (let id = 0; id < 65_536; id++)
       node.store.records.set(`${workerPrefix}${id}`, { key: `${workerPrefix}${id}`, value, version: 1n })
     await assert.rejects(node.secure(), bad('EXHAUSTED'))
-    assert.equal((await workerRecords(node.engine)).length, 65_537)
+    assert.equal((await workerRecords(node.engine)).length, 65_536)
   })
 })
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
-import { mendEach } from '../../../../src/engine/advance.ts'
+import { mendAll, mendEach } from '../../../../src/engine/advance.ts'
 import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
 import { freshFile, mine, openStore, sqlite, withStore } from './stores.ts'
 
@@ -130,7 +130,7 @@ describe('an advance', () => {
 })
 
 describe('a restore', () => {
-  it('mends records on the way', async (t) => {
+  it('mends and adds records on the way', async (t) => {
     const file = freshFile(t)
     await withStore(file, async (engine) => {
       await engine.write('workers/0', '7', undefined)
@@ -140,13 +140,18 @@ describe('a restore', () => {
     restoreSqlite(`${file}.copy`, file, {
       skip: 0n,
       clock: systemClock,
-      mend: mendEach(({ key, value }) => (key.startsWith('workers/') ? `${value}00` : undefined)),
+      mend: mendAll(
+        mendEach(({ key, value }) => (key.startsWith('workers/') ? `${value}00` : undefined)),
+        () => ({ records: new Map([['workers/new', 'added']]), counters: new Map() }),
+      ),
     })
     await withStore(file, async (engine) => {
       assert.deepEqual(
         (await engine.list('')).map(({ value }) => value),
-        ['7', '700'],
+        ['7', '700', 'added'],
       )
+      const { version } = (await engine.read('workers/new'))!
+      assert.ok((await engine.write('workers/new', 'later', version))!.version > version)
     })
   })
 
