@@ -143,7 +143,7 @@ export function advanceTests(declare: Declare): void {
 
   declare('advance takes what many records say of their counters', async ({ open }) => {
     const engine = await open()
-    const name = (at: number) => `generators/with a name that is not short/${at}`
+    const name = (at: number) => `counters/with a name that is not short/${at}`
     const many = Array.from({ length: 6000 }, (_, at) => {
       const from = BigInt(at)
       return [name(at), { from, gap: at % 2 === 0 ? 10n : 20n, incarnation: 2n }] as const
