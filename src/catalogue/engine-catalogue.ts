@@ -175,6 +175,7 @@ export class EngineCatalogue implements Catalogue {
 
   /** Opens every generator anew when it is next asked for: the engine's records may not be what they were. */
   async reopenAll(): Promise<void> {
+    for (const open of this.#open.values()) void open.close(altered(open.name))
     await Promise.all([...this.#open.keys()].map((name) => this.#close(name, altered(name))))
   }
 
@@ -314,7 +315,10 @@ export class EngineCatalogue implements Catalogue {
     if (this.#pending.has(name)) this.#told.set(name, version)
     const open = this.#open.get(name)
     if (open === undefined || version <= open.version) return
-    void this.#closeVersion(name, isGenerators(record) ? altered(name) : noGenerator(name), open)
+    const reason = isGenerators(record) ? altered(name) : noGenerator(name)
+    // At once, whatever is under way for this name: another node may acknowledge strict order in a moment.
+    void open.close(reason)
+    void this.#closeVersion(name, reason, open)
   }
 
   /** Closes a generator, and what may take its place meanwhile without having been looked up anew. */

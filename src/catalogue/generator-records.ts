@@ -80,7 +80,10 @@ export class GeneratorRecords {
         key: newKey(definition),
       }
       const record = await this.#engine.write(generatorKey(name), writeStored(stored), before?.record.version)
-      if (record !== undefined) return { record, stored }
+      if (record === undefined) continue
+      // A row has no seal: other nodes go on by it until they hear.
+      if (row !== undefined) await othersToHear(this.#deps, row.stored.definition, definition)
+      return { record, stored }
     }
     throw contended(name)
   }

@@ -126,6 +126,8 @@ export class Failover {
         if (!confirmed) await steps.confirmWorker()
         confirmed = true
         if (!wasNoticed || (await this.#raised(steps))) {
+          // Whichever node raised them; an attempt that failed has raised nothing, or is found here to have succeeded.
+          if (wasNoticed) this.#noteRaise()
           this.#stale = false
           await steps.reload()
           if (wasNoticed || this.#trouble === undefined) break
@@ -153,12 +155,8 @@ export class Failover {
     const { gap } = this.#options
     // Many nodes notice in the same moment; most of them come too late to raise anything, which is well.
     if (gap > 0n) await this.#pause()
-    if (!(await isRegressed())) {
-      this.#noteRaise()
-      return true
-    }
+    if (!(await isRegressed())) return true
     if (gap === 0n || this.#closed || !this.#mayRaise()) return false
-    this.#noteRaise()
     const counters = await advance(gap)
     // None: another node was faster.
     if (counters > 0) this.#tell('warn', `raised ${counters} counters by failover-gap ${gap}`)

@@ -38,6 +38,7 @@ Example:
         clock: systemClock,
         callTimeoutMs: config.callTimeoutMs,
         unsafe: config.unsafeEngine,
+        newStore: 'refuse',
         onEvent: ({ level, message }) => console.error(`${level}: ${message}`),
       })
       try {

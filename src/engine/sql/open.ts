@@ -83,10 +83,16 @@ async function look(
   options: EngineOptions,
   location: string,
 ): Promise<Pick<OpenedStore, 'dialect' | 'state'>> {
-  const dialect = await dialectOf(ask)
+  let dialect = await dialectOf(ask)
   // Before anything is made: a database that is refused stays as it was.
   await heedConditions(ask, dialect, location, options)
-  const row = (await stateRow(ask, dialect)) ?? (await create(ask, dialect, location, options))
+  let row = await stateRow(ask, dialect)
+  if (row === undefined) {
+    await create(ask, dialect, location, options)
+    // Another node may have been faster, and have named the server otherwise.
+    dialect = await dialectOf(ask)
+    row = (await stateRow(ask, dialect))!
+  }
   const version = integerOf(row.schema_version)
   if (version !== BigInt(schemaVersion)) {
     const made = `was written by a newer Fahao (its schema is ${version}, this one knows ${schemaVersion})`
@@ -139,7 +145,7 @@ async function stateRow(ask: Ask, dialect: Dialect): Promise<Row | undefined> {
   }
 }
 
-async function create(ask: Ask, dialect: Dialect, location: string, options: EngineOptions): Promise<Row> {
+async function create(ask: Ask, dialect: Dialect, location: string, options: EngineOptions): Promise<void> {
   const lineage = randomUUID()
   const tell = newStore(options, `in ${location}`)
   try {
@@ -156,7 +162,6 @@ async function create(ask: Ask, dialect: Dialect, location: string, options: Eng
   }
   // Where there should have been one, this line is how people learn that it is gone.
   if (stateOf(row).lineage === lineage) tell()
-  return row
 }
 
 /** Timers do not keep a process alive, and while a database is away there may be nothing else. */

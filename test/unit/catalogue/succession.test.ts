@@ -78,6 +78,32 @@ describe('an alteration', () => {
     }
   }
 
+  it('to strict order stops a node that hears of it also while that node creates the same name', async () => {
+    const [store, clock] = [new MemoryStore(), new FakeClock()]
+    const reached = new PolledEngine(store)
+    const one = await startNode({ store, clock, reach: (other) => new PolledEngine(other) })
+    const two = await startNode({ store, clock, reach: () => reached })
+    await one.catalogue.create('g', { kind: 'segment' })
+    const old = await two.catalogue.open('g')
+    await draw(old)
+    reached.late = true
+    const altering = one.catalogue.alter('g', { kind: 'sequence' })
+    await clock.pass(300)
+    let created = false
+    const creating = two.catalogue
+      .define('g', { kind: 'segment' })
+      .catch(() => {})
+      .finally(() => {
+        created = true
+      })
+    await clock.pass(600)
+    reached.tell()
+    await settled()
+    assert.deepEqual([created, tryNext(old)], [false, undefined])
+    await clock.pass(2000)
+    await Promise.all([altering, creating])
+  })
+
   it('of a layout starts above what a node has that claims its first time in that moment', async () => {
     const { clock, one, two } = await twoNodes()
     await one.catalogue.create('event', { kind: 'snowflake' })

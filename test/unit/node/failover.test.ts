@@ -156,6 +156,21 @@ describe('a failover with a gap', () => {
     assert.equal(failover.trouble, undefined)
   })
 
+  it('counts losses, and no attempt that has raised nothing', async () => {
+    let failures = 4
+    const { failover, steps, did, clock } = recovery(500n)
+    const { advance } = steps
+    const failing = async (gap: bigint) => {
+      if (failures-- > 0) throw new FahaoError('UNAVAILABLE', 'another node holds the lock')
+      return advance(gap)
+    }
+    failover.begin({ ...steps, advance: failing })
+    failover.noticed('a replica')
+    await clock.pass(60_000)
+    assert.deepEqual(did, ['confirm', 'advance 500', 'reload'])
+    assert.equal(failover.trouble, undefined)
+  })
+
   it('counts what other nodes have raised for the same reason', async () => {
     const { failover, steps, did, clock, state } = recovery(500n)
     failover.begin(steps)
