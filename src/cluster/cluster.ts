@@ -244,14 +244,13 @@ export class Cluster {
     this.#tell({ type: 'left', node: id })
   }
 
-  /** Leads on until the others know that it is to end. Then it tells clients for as long which node leads instead. */
+  /** Leads on until the others know that it is to end. */
   async #giveAllAway(): Promise<void> {
-    const isFollowed = this.#leaderships.mine().length > 0 && this.status().nodes.length > 1
-    const notice = () => isFollowed && sleep(this.#clock, this.#timing.noticeMs)
-    if (isFollowed) await this.#lease.renew()
-    await notice()
+    if (this.#leaderships.mine().length > 0 && this.status().nodes.length > 1) {
+      await this.#lease.renew()
+      await sleep(this.#clock, this.#timing.noticeMs)
+    }
     await this.#balance.giveAllAway()
-    await notice()
   }
 
   async #agree(): Promise<void> {
