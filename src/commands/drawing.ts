@@ -5,7 +5,12 @@ import { Run } from '../ids/run.ts'
 import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
 
-const numberMax = BigInt(Number.MAX_SAFE_INTEGER)
+/**
+ * The largest id that every client reads exactly. node-redis and ioredis read an integer digit by digit as
+ * `number * 10 + byte - 48`, which passes through a value 48 larger, so that odd integers are wrong from 2^53−47 on
+ * already. The line is drawn at 2^53−64.
+ */
+export const readExactlyMax = 2n ** 53n - 65n
 
 /**
  * Whether a command that draws from this generator may overlap with others: only when it draws before its handler
@@ -42,7 +47,7 @@ export async function drawIntegers(
 ): Promise<Run> {
   const safe = !session.exact
   const newest = generator.lastIssued() ?? 0n
-  if (safe && newest + BigInt(count) > numberMax) throw rounded(generator)
+  if (safe && newest + BigInt(count) > readExactlyMax) throw rounded(generator)
   try {
     const options = { contiguous: count > 1, safe, signal: session.signal }
     const [run] = await generator.draw(count, options)
@@ -55,7 +60,7 @@ export async function drawIntegers(
 function rounded({ name }: Generator): FahaoError {
   return new FahaoError(
     'UNSAFE',
-    `'${name}' issues ids past 2^53-1, and this client has not shown that it reads such integers exactly; use ID.NEXT ${name}, which replies a string, or see rounding-guard in the server documentation`,
+    `'${name}' issues ids past 2^53-1, and this client has not shown that it reads such integers exactly; use ID.NEXT ${name}, which replies a string, or send CLIENT SETINFO LIB-NAME with the name of your library, or see rounding-guard in the server documentation`,
   )
 }
 

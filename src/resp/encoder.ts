@@ -12,10 +12,11 @@ import {
   SimpleString,
   VerbatimText,
 } from '../commands/command.ts'
+import { readExactlyMax } from '../commands/drawing.ts'
 import type { Run } from '../ids/run.ts'
 import { TextsUnderWay } from './issued-texts.ts'
 import type { Output } from './output.ts'
-import { firstReadsExactly, readExactlyMax, readsExactly, type WideIds } from './rounding.ts'
+import { firstReadsExactly, readsExactly, type WideIds } from './rounding.ts'
 
 /** How a peer wants its replies. */
 export type Encoding = {
@@ -64,7 +65,7 @@ export function encodeRun(output: Output, run: Run, wideIds: WideIds): void {
 function unsafeInteger(): FahaoError {
   return new FahaoError(
     'UNSAFE',
-    'the id is past 2^53-1 and this client has not shown that it reads such integers exactly; use ID.NEXT, which replies a string',
+    'the id is past 2^53-1 and this client has not shown that it reads such integers exactly; use ID.NEXT, which replies a string, or send CLIENT SETINFO LIB-NAME with the name of your library',
   )
 }
 

@@ -3,16 +3,9 @@
  * equal in the caller. So an id of that size leaves as an integer only for a client that has shown that it reads such
  * integers exactly, and as a RESP3 big number only for one that is known to read those exactly. Any other client gets
  * the error UNSAFE: a reply of another type would be 0 to a C program that reads `reply->integer` without a check.
- *
- * node-redis and ioredis read an integer digit by digit as `number * 10 + byte - 48`, which passes through a value 48
- * larger, so that odd integers are wrong from 2^53−47 on already. The line is drawn at 2^53−64.
  */
+import { readExactlyMax } from '../commands/drawing.ts'
 import type { Run } from '../ids/run.ts'
-
-const marginIds = 64
-
-/** The largest id that every client reads exactly. */
-export const readExactlyMax = 2n ** 53n - BigInt(marginIds) - 1n
 
 const readExactlyMaxNumber = Number(readExactlyMax)
 
