@@ -16,15 +16,8 @@ import { refusals } from '../commands/refused.ts'
 import { CommandTable } from '../commands/table.ts'
 import { invalidated, isTracked } from '../commands/tracking.ts'
 import { ForwardLink, requestOf } from './forward-link.ts'
-import { forwardMark as mark, type WideIds } from './rounding.ts'
+import { forwardNames, isForwardName, type WideIds } from './rounding.ts'
 import { RespSession } from './session.ts'
-
-/** Names under which the leader sends large ids in the form that this node has chosen for the client. */
-const libraryNames: Readonly<Record<WideIds, string>> = {
-  integer: mark,
-  'big-number': `ioredis(${mark})`,
-  refused: `iovalkey(${mark})`,
-}
 
 /** The commands, for a node in a cluster. Without `forwarder` a request for elsewhere is refused: MOVED. */
 export function clusterCommands(
@@ -116,7 +109,7 @@ function isNotLed(reply: Reply): boolean {
 }
 
 function isForwarded({ libraryName }: Session): boolean {
-  return libraryName.endsWith(mark) || libraryName.endsWith(`(${mark})`)
+  return isForwardName(libraryName)
 }
 
 /** Connections to other nodes: one for each way in which clients want their replies. */
@@ -194,7 +187,7 @@ export class RespForwarder {
       ...addressOf(address),
       greetings: [
         ['HELLO', String(protocol)],
-        ['CLIENT', 'SETINFO', 'LIB-NAME', libraryNames[wideIds]],
+        ['CLIENT', 'SETINFO', 'LIB-NAME', forwardNames[wideIds]],
       ],
       clock: this.#clock,
       timeoutMs: this.#timeoutMs,

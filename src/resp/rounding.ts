@@ -19,7 +19,19 @@ export type WideIds = 'integer' | 'big-number' | 'refused'
 export type RoundingGuard = 'strict' | 'known' | 'off'
 
 /** What a connection between nodes says of itself: its requests were forwarded. */
-export const forwardMark = 'fahao-forward'
+const forwardMark = 'fahao-forward'
+
+/** Names under which the leader sends large ids in the form that the client's node has chosen for the client. */
+export const forwardNames: Readonly<Record<WideIds, string>> = {
+  integer: forwardMark,
+  'big-number': `ioredis(${forwardMark})`,
+  refused: `iovalkey(${forwardMark})`,
+}
+
+/** Whether a connection that named its library like this comes from another node. */
+export function isForwardName(libraryName: string): boolean {
+  return libraryName.endsWith(forwardMark) || libraryName.endsWith(`(${forwardMark})`)
+}
 
 /**
  * Libraries that round, by the name that they send in CLIENT SETINFO, in lower case; and whether they read a RESP3 big
@@ -65,9 +77,12 @@ const exactLibraries: ReadonlySet<string> = new Set([
 
 /** What a client that named its library like this can be sent. */
 export function wideIdsFor(libraryName: string, protocol: 2 | 3, guard: RoundingGuard): WideIds {
-  if (guard === 'off') return 'integer'
+  // A node's guard is for its own clients: another node has chosen the form for a client of its own by the name.
+  if (guard === 'off' && !isForwardName(libraryName)) return 'integer'
   // Libraries append what the application or the platform tells them: `node-redis(my-app)`, `go-redis(,go1.26)`.
-  const library = libraryName.split(/[(,_]/, 1)[0]!.toLowerCase()
+  const named = libraryName.split(/[(,_]/, 1)[0]!.toLowerCase()
+  // StackExchange.Redis appends with a hyphen: `SE.Redis-DC`.
+  const library = named.startsWith('se.redis-') ? 'se.redis' : named
   const exact = guard === 'strict' ? exactLibraries.has(library) : !roundingLibraries.has(library)
   if (exact) return 'integer'
   return protocol === 3 && roundingLibraries.get(library) ? 'big-number' : 'refused'

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { createCommands } from '../../../src/commands/all.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
-import { type RoundingGuard, wideIdsFor } from '../../../src/resp/rounding.ts'
+import { forwardNames, type RoundingGuard, wideIdsFor } from '../../../src/resp/rounding.ts'
 import { commandsOf, frame, Peer, serve, World } from './peer.ts'
 
 const wide = 2n ** 53n
@@ -29,6 +29,21 @@ describe('which ids a library is sent', () => {
     assert.deepEqual(forms('known', 2), [integer, integer, integer, integer, integer, refused, refused])
     assert.deepEqual(forms('known', 3), [integer, integer, integer, integer, integer, big, big])
     assert.deepEqual(forms('off', 2), Array(7).fill(integer))
+  })
+
+  it('is integers where the platform appends to the name of an exact library', () => {
+    const forms = ['SE.Redis-DC', 'SE.Redis-aspnet(v2)', 'redis-py-fork'].map((name) =>
+      wideIdsFor(name, 2, 'strict'),
+    )
+    assert.deepEqual(forms, ['integer', 'integer', 'refused'])
+  })
+
+  it('is decided by the node of the client alone, whatever the guard of the leader', () => {
+    for (const guard of ['strict', 'known', 'off'] as const) {
+      for (const form of ['integer', 'big-number', 'refused'] as const) {
+        assert.equal(wideIdsFor(forwardNames[form], 3, guard), form)
+      }
+    }
   })
 
   it('is never one that it would round, and a refusal uses none up', async (test) => {
