@@ -71,6 +71,12 @@ export class OwnerLock {
     return identityOf(this.#path) === this.#identity
   }
 
+  /** Whether the name leads to the very file that is locked, which was linked, moved or given another mode meanwhile. */
+  get touched(): boolean {
+    const found = identityOf(this.#path)
+    return found !== undefined && found !== this.#identity && inodeOf(found) === inodeOf(this.#identity)
+  }
+
   /** Whether this is the owner; tries to become it. Throws ENGINE when the store is being restored, UNAVAILABLE after that. */
   tryToOwn(): boolean {
     if (this.#isOwner) return true
@@ -168,4 +174,9 @@ function identityOf(path: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The part of an identity that lasts as long as the file does. */
+function inodeOf(identity: string): string {
+  return identity.slice(0, identity.lastIndexOf(':'))
 }

@@ -51,6 +51,8 @@ export class Owner {
   #trustedUntilUs = 0
   /** Whether another process owned the store, or this one had lost it, when this was last asked. */
   #elsewhere = false
+  /** The lock file was touched, and whether another process has taken the store meanwhile is not yet known. */
+  #inDoubt = false
   #taking: Promise<boolean> | undefined
   #signing: Promise<unknown> | undefined
 
@@ -79,7 +81,10 @@ export class Owner {
     if (await this.#taking) return { state: 'owner' }
     this.#elsewhere = true
     const claim = await this.#options.read().catch(() => undefined)
-    return { state: 'other', holder: claim === undefined ? 'another process' : readClaim(claim).holder }
+    const holder = holderOf(claim)
+    if (this.#inDoubt) this.#tellLost(`${holder} owns the store now`)
+    this.#inDoubt = false
+    return { state: 'other', holder }
   }
 
   /** Takes the store if no other process has it. Resolves, whatever hinders that: the next question meets it too. */
@@ -101,7 +106,10 @@ export class Owner {
     if (claim !== this.#claim || found === claim) return
     // It could not be written at the time.
     if (found === this.#over) await this.#options.sign(claim, found)
-    else this.#lose(`${found === undefined ? 'another process' : readClaim(found).holder} owns the store now`)
+    else {
+      this.#stop()
+      this.#tellLost(`${holderOf(found)} owns the store now`)
+    }
   }
 
   async #take(): Promise<boolean> {
@@ -113,7 +121,7 @@ export class Owner {
       const { holder } = readClaim(before)
       onEvent({
         level: 'warn',
-        message: `${holder} owned this store by a lock file that is no longer there; strict kinds wait ${waitMs} ms, in which it notices that if it still runs`,
+        message: `${holder} owned this store by another lock file than the present one: the store was moved or restored, or the file was deleted; strict kinds wait ${waitMs} ms, in which that process notices it if it still runs`,
       })
       const alive = stayAlive()
       await sleep(clock, waitMs - Math.floor((clock.monoUs() - lockedUs) / 1000))
@@ -137,23 +145,38 @@ export class Owner {
     if (this.#elsewhere)
       onEvent({ level: 'info', message: 'this process owns the store now, and serves strict kinds' })
     this.#elsewhere = false
+    this.#inDoubt = false
     return true
   }
 
   #look(nowUs: number): boolean {
-    if (!this.#options.lock.stands) {
-      this.#lose('the file of its owner lock was removed, replaced or changed')
-      return false
+    const { lock, onEvent } = this.#options
+    if (lock.stands) {
+      this.#trustedUntilUs = nowUs + trustMs * 1000
+      return true
     }
-    this.#trustedUntilUs = nowUs + trustMs * 1000
-    return true
+    // A file that was moved away and back looks the same: another process may have been the owner meanwhile.
+    this.#inDoubt = lock.touched
+    this.#stop()
+    if (this.#inDoubt) {
+      onEvent({
+        level: 'info',
+        message:
+          'the file of the owner lock was linked, moved or given another mode; strict kinds pause here until this process has locked it again',
+      })
+    } else this.#tellLost('the file of its owner lock was removed or replaced')
+    return false
   }
 
-  #lose(reason: string): void {
+  /** Is the owner no longer. */
+  #stop(): void {
     this.#claim = undefined
     this.#elsewhere = true
     this.#options.onLost()
     this.#giveUp()
+  }
+
+  #tellLost(reason: string): void {
     this.#options.onEvent({
       level: 'error',
       message: `this process owns the store no longer: ${reason}; strict kinds stop here until it does again`,
@@ -171,6 +194,10 @@ export class Owner {
 
 /** Stands for a claim that could not be read, and may be any. */
 const unreadable = 'another process'
+
+function holderOf(claim: string | undefined): string {
+  return claim === undefined ? 'another process' : readClaim(claim).holder
+}
 
 /** Older versions wrote down the process alone. */
 function readClaim(text: string): Claim {

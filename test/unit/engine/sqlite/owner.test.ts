@@ -1,6 +1,6 @@
 /** Who owns a store whose lock file is deleted, replaced or moved while its owner runs. */
 import assert from 'node:assert/strict'
-import { chmodSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { describe, it, type TestContext } from 'node:test'
 import type { EngineEvent } from '../../../../src/engine/engine.ts'
@@ -40,7 +40,7 @@ describe('a store whose lock file is deleted while its owner runs', () => {
     assert.ok(ownership.state === 'other')
     assert.match(ownership.holder, new RegExp(`^process ${process.pid} on `))
     assert.match(messages(first.events), /error this process owns the store no longer: .*removed/)
-    assert.match(messages(second.events), /warn process \d+ on \S+ owned this store by a lock file/)
+    assert.match(messages(second.events), /warn process \d+ on \S+ owned this store by another lock file/)
     await second.engine.close()
     assert.deepEqual(await first.engine.ownership(), { state: 'owner' })
   })
@@ -74,11 +74,26 @@ describe('a store whose lock file is deleted while its owner runs', () => {
 })
 
 describe('an owner', () => {
-  it('whose lock file only has another mode goes on as the owner', async (t) => {
-    const { lock, engine } = await startOwner(t)
-    chmodSync(lock, 0o600)
-    await untilLost(engine)
-    assert.deepEqual(await engine.ownership(), { state: 'owner' })
+  it('whose lock file only has another mode or another name too goes on as the owner, without an error', async (t) => {
+    for (const touch of ['mode', 'name']) {
+      const { lock, engine, events } = await startOwner(t)
+      if (touch === 'mode') chmodSync(lock, 0o600)
+      else linkSync(lock, `${lock}.copy`)
+      await untilLost(engine)
+      assert.deepEqual(await engine.ownership(), { state: 'owner' })
+      assert.match(messages(events), /info the file of the owner lock was linked.*\ninfo this process owns/)
+      assert.doesNotMatch(messages(events), /error/)
+    }
+  })
+
+  it('whose lock file was touched says so when another process owns the store after that', async (t) => {
+    const first = await startOwner(t)
+    const second = await openStore(t, first.file)
+    chmodSync(first.lock, 0o600)
+    await untilLost(first.engine)
+    assert.deepEqual(await second.engine.ownership(), { state: 'owner' })
+    for (let times = 0; times < 2; times++) assert.equal((await first.engine.ownership()).state, 'other')
+    assert.equal(messages(first.events).match(/error .* owns the store now/g)?.length, 1)
   })
 
   it('that finds another claim in the store reserves nothing as the owner any more', async (t) => {
