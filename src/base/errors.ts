@@ -118,7 +118,8 @@ const kinds = {
     retryable: false,
     meaning:
       'The engine has forgotten acknowledged writes (a restored copy, a failover): reserving has stopped.',
-    remedy: 'Run `fahao advance`, or `fahao restore --skip`, with more than what can have been issued since.',
+    remedy:
+      'Run `fahao advance`, or `fahao restore --skip`, with more than what can have been reserved since.',
   },
   UNAVAILABLE: {
     status: 503,

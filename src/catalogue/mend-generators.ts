@@ -21,7 +21,11 @@ import {
   writeStored,
 } from './stored.ts'
 
-/** See the top of the file. `nowUs`: Unix µs; `gap`: more ids than any generator can have issued in what is lost. */
+/**
+ * See the top of the file. `nowUs`: Unix µs. `gap`: more ids than any generator can have reserved in what is lost. These are
+ * the ids issued, and one largest refill for each node that may still run and each crash. Where a forgotten change of the
+ * increment, floor or value moved the counter, the gap has to cover that distance in raw values.
+ */
 export function mendGenerators(nowUs: number, gap: bigint): Mend {
   return (all) => {
     const records = new Map<string, string>()

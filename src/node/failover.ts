@@ -81,7 +81,7 @@ export class Failover {
     const next =
       gap > 0n
         ? `until then ids in hand go on, and failover-gap raises every bound by ${gap}`
-        : 'until then ids in hand go on; run `fahao advance --by N` on any one node, with more ids than any generator can have issued in what is lost'
+        : 'until then ids in hand go on; run `fahao advance --by N` on any one node, with more ids than any generator can have reserved in what is lost'
     this.#reason = reason
     this.#trouble = `the engine has forgotten writes: ${reason}; ${next}`
     this.count++

@@ -14,13 +14,16 @@ export function addAdvance(program: Command): void {
       'Raises the bound of every counter, and accepts what the engine holds as the truth. The way out when the engine has forgotten acknowledged writes (REGRESSED): a restored copy, a failover that lost some.',
     )
   addServerOptions(command)
-    .requiredOption('--by <N>', 'more ids than any generator can have issued since the state that came back')
+    .requiredOption(
+      '--by <N>',
+      'more ids than any generator can have reserved since the state that came back: those issued, and one largest refill for each node and each crash',
+    )
     .option('--force', 'also by more than 2^40, which every counter gives up')
     .addHelpText(
       'after',
       `
 Example:
-  fahao advance --by 10000000   at 1,000 ids per second, enough for more than two hours`,
+  fahao advance --by 10000000   at 1,000 ids per second, enough for two hours and two refills`,
     )
     .action(async (options: ServerOptions & { by: string; force?: true }) => {
       const body = { by: options.by, ...(options.force && { force: true }) }

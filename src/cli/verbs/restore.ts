@@ -16,7 +16,10 @@ export function addRestore(program: Command): void {
     .description(
       'Puts a copy in the place of the SQLite store of --engine, with every bound raised by --skip. Stop its servers first. A skip that is too small issues ids a second time: take the peak rate times the age of the copy, and then some; what is skipped is only a gap.',
     )
-    .requiredOption('--skip <N>', 'more ids than any generator can have issued since the copy was made')
+    .requiredOption(
+      '--skip <N>',
+      'more ids than any generator can have reserved since the copy was made: those issued, and one largest refill for each crash',
+    )
     .option('--json', 'print JSON, for scripts')
   addConfigOptions(command, ['engine'])
     .addHelpText(

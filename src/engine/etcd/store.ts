@@ -39,7 +39,7 @@ export type Committed =
   | { readonly done: true; readonly revision: bigint }
   | { readonly done: false; readonly state: State; readonly found: readonly RangeResponse[] }
 
-const remedy = "run 'fahao advance --by N' with more than what can have been issued since"
+const remedy = "run 'fahao advance --by N' with more than what can have been reserved since"
 const advancingPauseMs = 20
 /** How often the time of the last write is noted, and people are told again that nothing is written. */
 const noteEveryUs = 1_000_000

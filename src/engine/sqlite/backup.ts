@@ -69,7 +69,7 @@ export function backupSqlite(source: string, target: string): CopySummary {
 
 /**
  * Puts the copy `backup` in the place of the store `target`, with every bound raised by `skip`, which must be
- * more than what can have been issued of any counter since the copy was made. Throws ENGINE when a process has
+ * more than what can have been reserved of any counter since the copy was made. Throws ENGINE when a process has
  * the store open, or when the copy is damaged; the store is as it was then.
  */
 export function restoreSqlite(

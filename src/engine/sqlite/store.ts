@@ -17,7 +17,7 @@ import { type FailureCode, isWrite, type Operation, type Outcome } from './proto
 import { Session } from './session.ts'
 import { type Position, regressionOf, Witness } from './witness.ts'
 
-const remedy = "run 'fahao advance --by N' with more than what can have been issued since"
+const remedy = "run 'fahao advance --by N' with more than what can have been reserved since"
 
 /** Where the store is, and how it is opened. */
 export type StoreOptions = {

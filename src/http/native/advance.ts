@@ -12,7 +12,8 @@ const body = z
       .string(wanted)
       .refine((text) => /^[1-9]\d{0,18}$/.test(text) && BigInt(text) <= 10n ** 18n, wanted)
       .meta({
-        description: 'more ids than any generator can have issued since what the engine remembers',
+        description:
+          'more ids than any generator can have reserved since what the engine remembers: those issued, and one largest refill for each node and each crash',
         pattern: '^[1-9]\\d{0,18}$',
       })
       .transform(BigInt),
