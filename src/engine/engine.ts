@@ -301,7 +301,10 @@ export type EngineOptions = {
   readonly onAdvanced?: () => void
   /** Told when this process owns the store no longer: nothing of a strict kind may be issued once this has returned. */
   readonly onDisowned?: () => void
-  /** Opens servers whose settings may lose acknowledged writes in a crash; default: ENGINE, with what to set. */
+  /**
+   * Opens servers whose settings may lose acknowledged writes in a crash, and files on a network file system; default:
+   * ENGINE, with what to do.
+   */
   readonly unsafe?: boolean
   /** What to do where there is no store yet: not make one (ENGINE), or say so in a log. Default: info. */
   readonly newStore?: 'refuse' | 'warn' | 'info'

@@ -62,7 +62,7 @@ export const settingsSchema = z.object({
     'Basics',
     aSwitch,
     'off',
-    'start on a server whose settings may lose acknowledged writes in a crash',
+    'start on a server whose settings may lose acknowledged writes in a crash, or on an SQLite store that several machines can mount',
   ),
   requireStore: setting(
     'Basics',

@@ -25,7 +25,7 @@ import { newStore } from '../new-store.ts'
 import { Calls } from './calls.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
-import { linksOf, placeOf } from './place.ts'
+import { linksOf, placeOf, refuseNetwork } from './place.ts'
 import type { Advanced, Reply, Request, WorkerInput } from './protocol.ts'
 import { newsMs, Watches } from './watches.ts'
 
@@ -35,6 +35,7 @@ import { newsMs, Watches } from './watches.ts'
  */
 export async function openSqlite(location: string, options: EngineOptions): Promise<SqliteEngine> {
   const file = await placeOf(location)
+  if (!options.unsafe) refuseNetwork(file)
   const tell = existsSync(file) ? undefined : newStore(options, file)
   const lock = OwnerLock.use(file)
   try {

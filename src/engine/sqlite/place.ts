@@ -4,8 +4,11 @@
  * SQLite keeps the write-ahead log beside the path by which a file was opened, and so do the owner lock and the
  * witness. A file that has two paths has two logs: the processes of one path do not see the commits of the other.
  * A symbolic link is no second path, because it is resolved first; a hard link and a mount of the file by itself are.
+ *
+ * All processes that open a store run on one machine: the shared memory of SQLite and the owner's clock are those of one
+ * kernel. So a file system that several machines can mount is refused.
  */
-import { readFileSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { readFileSync, readlinkSync, realpathSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { mkdir, open, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { describe, FahaoError } from '../../base/errors.ts'
@@ -67,6 +70,39 @@ export function refuseSecondPath(file: string): void {
       'ENGINE',
       `${file} is a mount of a single file: its write-ahead log would stay outside of the mount, so that ids would be repeated; mount the folder, not the file`,
     )
+  }
+}
+
+/** Throws ENGINE when several machines can mount the file system of a store. @param file with symbolic links resolved. */
+export function refuseNetwork(file: string): void {
+  const folder = dirname(file)
+  const name = networkFileSystem(typeOf(folder))
+  if (name === undefined) return
+  throw new FahaoError(
+    'ENGINE',
+    `${folder} is on ${name}, which several machines can mount, and two of them would repeat ids: SQLite's shared memory holds on one machine only; name a folder on a local disk, or use mysql:, postgres: or etcd: for several machines; or accept it with --unsafe-engine if one machine alone opens the store`,
+  )
+}
+
+/** The name of a file system that several machines can mount, by its type number as Linux has it; statfs(2). */
+export function networkFileSystem(type: number): string | undefined {
+  return networkFileSystems.get(type)
+}
+
+const networkFileSystems = new Map([
+  [0x6969, 'NFS'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB'],
+  [0x01021997, '9p'],
+  [0x00c36400, 'CephFS'],
+])
+
+/** 0 where the system does not tell. */
+function typeOf(folder: string): number {
+  try {
+    return statfsSync(folder).type
+  } catch {
+    return 0
   }
 }
 

@@ -1,13 +1,14 @@
 /** One store has one path: what would give it a second one, and a second write-ahead log with it, is refused. */
 import assert from 'node:assert/strict'
-import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import fs, { existsSync, linkSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
 import { openSqlite } from '../../../../src/engine/sqlite/engine.ts'
-import { mountPoints, placeOf } from '../../../../src/engine/sqlite/place.ts'
+import { mountPoints, networkFileSystem, placeOf } from '../../../../src/engine/sqlite/place.ts'
 import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { temporaryFolder } from '../../../launch/places.ts'
 import { runProgram } from '../../../launch/program.ts'
@@ -106,4 +107,28 @@ it('a path below links without end is refused', async (t) => {
   symlinkSync('b.db', join(folder, 'a.db'))
   symlinkSync('a.db', join(folder, 'b.db'))
   await assert.rejects(placeOf(join(folder, 'a.db')), { code: 'ENGINE', message: /ELOOP/ })
+})
+
+describe('a store on a file system that several machines can mount', () => {
+  const local = { ext4: 0xef53, xfs: 0x58465342, btrfs: 0x9123683e, tmpfs: 0x01021994, overlay: 0x794c7630 }
+  const network = { NFS: 0x6969, CIFS: 0xff534d42, SMB: 0xfe534d42, '9p': 0x01021997, CephFS: 0x00c36400 }
+
+  it('is recognized by the type number, and no local one is', () => {
+    for (const [name, type] of Object.entries(network)) assert.equal(networkFileSystem(type), name)
+    for (const type of [0, ...Object.values(local)]) assert.equal(networkFileSystem(type), undefined)
+  })
+
+  it('is refused with what to do, and opened when the operator accepts it', async (t) => {
+    const statfs = t.mock.method(fs, 'statfsSync', () => ({ type: 0x6969 }))
+    syncBuiltinESMExports()
+    t.after(() => {
+      statfs.mock.restore()
+      syncBuiltinESMExports()
+    })
+    const file = freshFile(t)
+    const refusal = { code: 'ENGINE', message: /is on NFS.*repeat ids.*local disk.*--unsafe-engine/ }
+    await assert.rejects(openSqlite(file, engineOptions()), refusal)
+    assert.equal(existsSync(file), false)
+    await openStore(t, file, { unsafe: true })
+  })
 })
