@@ -171,8 +171,11 @@ export type Command = {
    * transport may then answer this frame, and the same frame again, straight from it.
    */
   readonly direct?: (context: CommandContext, args: Arguments) => Direct | undefined
-  /** How many ids these arguments ask for, where that may be many: work that the transport spreads. Throws as `handler`. */
-  readonly ids?: (args: Arguments) => bigint
+  /**
+   * How much work these arguments ask for, where that may be much, so that the transport spreads it: 1 is an id in a
+   * run of many. Throws as `handler`.
+   */
+  readonly work?: (context: CommandContext, args: Arguments) => bigint
   /**
    * Whether these arguments only draw ids and have a short answer, so that the handler may start while others of
    * the same connection of which that is true wait for theirs: ids are drawn in the order in which handlers start.

@@ -13,6 +13,8 @@ import { checkedCount, drawOne, drawsAtOnce, existing } from './drawing.ts'
 const name = { name: 'name', type: 'key' } as const
 const issuing = { flags: ['write', 'fast'], keys: [1, 1, 1], permission: 'issue', group: 'id' } as const
 const defaultLayout = 'twitter'
+/** The time to draw an id that has a run of its own, compared with an id in a run of many. */
+const scatteredWork = 16n
 /** Filled and emptied within one call. */
 const run = new Run()
 
@@ -27,7 +29,7 @@ export const issuingCommands: readonly Command[] = [
     notes: 'All of them or none: an error means that no id was used up. COUNT is limited by `count-max`.',
     arguments: [name, { name: 'count', type: 'integer', token: 'COUNT', optional: true }],
     handler: next,
-    ids: (args) => (args.length === 1 ? 1n : wantedCount(args)),
+    work,
     // With COUNT the answer may be long.
     overlaps: (context, args) => args.length === 1 && drawsAtOnce(context, args),
   },
@@ -76,6 +78,14 @@ function next(context: CommandContext, args: Arguments): Reply | Promise<Reply> 
   const generatorName = args.text(0)
   if (args.length === 1) return nextInHand(context, generatorName) ?? nextDrawn(context, generatorName)
   return nextMany(context, generatorName, checkedCount(wantedCount(args), context.server.countMax, 'COUNT'))
+}
+
+function work({ catalogue }: CommandContext, args: Arguments): bigint {
+  if (args.length === 1) return 1n
+  const count = wantedCount(args)
+  const definition = catalogue.find(args.text(0))?.definition
+  const scattered = definition?.within === 'shuffled' || (definition?.scramble ?? false) !== false
+  return scattered ? count * scatteredWork : count
 }
 
 function wantedCount(args: Arguments): bigint {

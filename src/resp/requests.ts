@@ -21,7 +21,7 @@ import { TextsUnderWay } from './issued-texts.ts'
 import { type KnownRequests, knownBytesMax, type RecentRequest, RecentRequests } from './known.ts'
 import type { Output } from './output.ts'
 import type { RespSession } from './session.ts'
-import { shareBytes, type Turns } from './turns.ts'
+import { type Turns, turnBytesMax } from './turns.ts'
 
 /** What the requests of all connections share. */
 export type RequestHost = {
@@ -289,8 +289,8 @@ export class Requests {
 
   /** Counts what a command is about to draw, in advance, so that few of them start in one turn. */
   #announce({ command, args }: Resolved): void {
-    const ids = command.ids?.(args) ?? 0n
-    if (ids > 1n) this.#host.turns.spend(Math.min(Number(ids) * drawnBytes, shareBytes))
+    const work = command.work?.(this.#context, args) ?? 0n
+    if (work > 1n) this.#host.turns.spend(Math.min(Number(work) * drawnBytes, turnBytesMax))
   }
 
   /** Never throws: what is wrong with the arguments is for the handler to say, in the turn of the request. */

@@ -10,7 +10,8 @@
 
 /** What a connection may produce before it lets others pass, in bytes. */
 export const shareBytes = 65_536
-const turnBytesMax = 131_072
+/** What all connections together may produce in a turn, in bytes. */
+export const turnBytesMax = 131_072
 
 /** What waits for its turn: a connection. */
 export interface Taker {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { IssuedTexts } from '../../../src/commands/command.ts'
+import { type Command, IssuedTexts, ok } from '../../../src/commands/command.ts'
+import { CommandTable } from '../../../src/commands/table.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { encode } from '../../../src/resp/encoder.ts'
 import { Output } from '../../../src/resp/output.ts'
 import { type Taker, Turns } from '../../../src/resp/turns.ts'
-import { frame, Peer, serve } from './peer.ts'
+import { commandsOf, frame, Peer, serve, World } from './peer.ts'
 
 function runOf(first: bigint, count: number, stride = 1): Run {
   const run = new Run()
@@ -89,6 +90,27 @@ describe('a reply of many ids', () => {
 })
 
 describe('turns of the event loop', () => {
+  it('start one command each that announces work for a whole turn', async (test) => {
+    let turn = 0
+    const started: number[] = []
+    const [common] = commandsOf(new World()).filter(({ name }) => name === 'ping')
+    const heavy: Command = {
+      ...common!,
+      name: 'heavy',
+      work: () => 1_600_000n,
+      handler: () => {
+        started.push(turn)
+        return ok
+      },
+    }
+    const { server } = await serve(test, { table: new CommandTable([heavy]) })
+    const peers = [await Peer.to(server), await Peer.to(server)]
+    for (const peer of peers) peer.send(frame('HEAVY').repeat(20))
+    for (; started.length < 40; turn++) await new Promise((resolve) => setImmediate(resolve))
+    // A request that has just come may start beside one that has waited.
+    assert.ok(new Set(started).size >= 38, `40 commands started in ${new Set(started).size} turns`)
+  })
+
   it('let those go first that have had no share, and one of the others in each turn', async () => {
     const turns = new Turns()
     const taken: string[] = []
