@@ -123,7 +123,10 @@ describe('every command, with words that no honest client sends', { timeout: 60_
         let group = ''
         for (const { command, words } of hostileRequests(commands.all(), Object.keys(kinds))) {
           if (command !== group || node?.catalogue.find('target') === undefined) await renew()
-          if (command !== group) await client.command('HELLO', protocol)
+          if (command !== group) {
+            await client.command('RESET')
+            await client.command('HELLO', protocol)
+          }
           group = command
           const what = `${command} ${JSON.stringify(words.map(String))}`.slice(0, 300)
           const earlier = issued()
