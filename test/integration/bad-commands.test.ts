@@ -47,7 +47,7 @@ const notInTable: readonly (readonly [words: readonly (string | Uint8Array)[], e
   [['INCRBY', 'order', '9'.repeat(60_000)], 'ERR value is not an integer or out of range'],
   [
     ['ID.CREATE', 'a', 'KIND', 'segment', 'FORMAT', `{id}${'x'.repeat(253)}`],
-    "ERR option 'format': Too big: expected string to have <=256 characters",
+    "ERR option 'format': must have at most 256 characters",
   ],
 ]
 
