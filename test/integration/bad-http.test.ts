@@ -170,7 +170,7 @@ const table: Readonly<Record<string, readonly Row[]>> = {
     put('{}', "member 'kind': must be sequence, segment, timestamp or snowflake"),
     put('{"kind":"serial"}', "member 'kind': must be sequence, segment, timestamp or snowflake"),
     put('{"kind":"sequence","nope":1}', `unknown member 'nope'; known are ${options}`),
-    put('{"kind":"sequence","start":"-1"}', "member 'start': must be a whole number"),
+    put('{"kind":"sequence","start":"-1"}', "member 'start': must be a whole number, 0 or more"),
     put('{"kind":"sequence","start":"9223372036854775808"}', "member 'start': must be below 2^63"),
     put('{"kind":"sequence","step":0}', "member 'step': must be at least 1"),
     put('{"kind":"sequence","scramble":"maybe"}', "member 'scramble': must be on or off"),
@@ -186,7 +186,7 @@ const table: Readonly<Record<string, readonly Row[]>> = {
       'EXISTS',
       "generator 'order' exists and differs: kind is sequence, not segment; alter it, or use another name",
     ),
-    json(`PATCH ${g}/order`, '{"floor":"x"}', 400, 'ERR', "member 'floor': must be a whole number"),
+    json(`PATCH ${g}/order`, '{"floor":"x"}', 400, 'ERR', "member 'floor': must be a whole number, 0 or more"),
     json(
       `PATCH ${g}/event`,
       '{"floor":"5"}',
