@@ -186,7 +186,13 @@ const table: Readonly<Record<string, readonly Row[]>> = {
       'EXISTS',
       "generator 'order' exists and differs: kind is sequence, not segment; alter it, or use another name",
     ),
-    json(`PATCH ${g}/order`, '{"floor":"x"}', 400, 'ERR', "member 'floor': must be a whole number, 0 or more"),
+    json(
+      `PATCH ${g}/order`,
+      '{"floor":"x"}',
+      400,
+      'ERR',
+      "member 'floor': must be a whole number, 0 or more",
+    ),
     json(
       `PATCH ${g}/event`,
       '{"floor":"5"}',
