@@ -1,6 +1,6 @@
 /**
  * The way down for a counter that was moved too far by mistake: an incarnation of its own counter that starts below ids that
- * may have been issued. For nobody but an operator who knows that they were not, or are not in use, with all nodes stopped.
+ * may have been issued. Only for an operator who knows that they were not, or are not in use, with all nodes stopped.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'

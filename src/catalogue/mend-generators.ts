@@ -6,7 +6,7 @@
  *     does not have, because the first reserve of it was forgotten.
  *  2. A gap is counted in ids. A counter of raw values of which every tenth is an id moves ten times as far.
  *  3. Every incarnation, of the record and of its counter, lies above all that were forgotten. A process that goes on by
- *     a forgotten one is refused, and nobody else is refused because of it.
+ *     a forgotten one is refused, and no other is refused because of it.
  */
 import { epochJump } from '../engine/advance.ts'
 import type { Mend, MendedCounter, StoredRecord } from '../engine/engine.ts'
