@@ -8,8 +8,8 @@
  *  2. The floor of the next life is reckoned after that, and stands in the second write.
  *  3. Between the two, where ids were in order per node and become strict, lies the time in which every node that
  *     reaches the engine hears of the first and stops: no such node issues an id of the old life after one of the next.
- *  4. Whoever reads an `altering` record completes it before anything else, so that a crash between the two writes
- *     holds up nobody; and only one of those who complete it succeeds.
+ *  4. A process that reads an `altering` record completes it first, so that a crash between the two writes
+ *     delays no other process; of those that complete it, exactly one succeeds.
  */
 import { type Clock, sleep, stayAlive } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'

@@ -39,8 +39,8 @@ export class Asking {
   }
 
   /**
-   * Waits up to `waitMs`, by default for a take-over, for somebody to lead. `sentHere`: another node said that this one does. While `unreachable`,
-   * a node id, leads, somebody else is waited for.
+   * Waits up to `waitMs`, by default as long as a take-over lasts, until a node leads. `sentHere`: another node said that
+   * this one does. While the node `unreachable` leads, this waits for another leader.
    */
   async leadWithin(
     shard: number,

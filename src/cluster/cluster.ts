@@ -176,8 +176,8 @@ export class Cluster {
   }
 
   /**
-   * Who leads a slot, after a wait for somebody to lead: see `Asking`. `sentHere`: another node said that this one
-   * does. While `unreachable`, a node id, leads, somebody else is waited for.
+   * The leader of a slot, after a wait until a node leads: see `Asking`. `sentHere`: another node said that this one
+   * does. While the node `unreachable` leads, this waits for another leader.
    */
   leadWithin(slot: number, waitMs?: number, sentHere = false, unreachable?: string): Promise<Lead> {
     return this.#asking.leadWithin(this.#shardOf[slot]!, waitMs, sentHere, unreachable)

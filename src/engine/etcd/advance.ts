@@ -118,7 +118,7 @@ export class Advance {
     }))
   }
 
-  /** Writes in transactions that etcd takes. Undefined: somebody else was faster. */
+  /** Writes in transactions of a size that etcd takes. Undefined: another process was faster. */
   async #putAll(begun: Known, writes: readonly Put[]): Promise<Known | undefined> {
     let known: Known | undefined = begun
     for (const part of parts(writes)) {

@@ -243,7 +243,7 @@ export class Counters {
       if (committed === undefined) return 0
       const [found] = committed.found
       line.seen = isOld ? unseen : seenAs(line.name, found!.kvs[0], committed.state)
-      // Who knew nothing to compare has lost against nobody, nor has who went along with one that has.
+      // No contention: an attempt without a cached revision, or one that failed with another of its transaction.
       const { revision, era } = outcome!
       if (revision > 0n && (line.seen.revision !== revision || line.seen.era !== era)) line.lostUs = nowUs
       if (nowUs >= call.deadlineUs) {

@@ -2,8 +2,8 @@
  * Reads and changes that wait, in one transaction.
  *
  * Invariants
- *  1. A transaction carries out all of its changes or none. Whoever finds that what it compares has not changed has gone
- *     along with one that has, and tries again.
+ *  1. A transaction carries out all of its changes or none. A call whose own comparison still holds failed because of
+ *     another call in the same transaction, and tries again.
  *  2. Each call is told by its own what has become of the transaction that it is in: `sent` is the same for all of them.
  *  3. A read settles by its own deadline.
  */

@@ -40,7 +40,7 @@ export type CallOptions = {
   readonly waitedMs?: number
 }
 
-/** A connection that nobody uses, and since when, on the monotonic clock. */
+/** An idle connection, and since when it has been idle, on the monotonic clock. */
 type Idle = { readonly link: Link; readonly sinceUs: number }
 
 const idleMaxMs = 60_000

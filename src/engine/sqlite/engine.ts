@@ -271,7 +271,7 @@ export class SqliteEngine implements Engine {
     this.#worker.postMessage(request)
   }
 
-  /** Notices the loss of the ownership, and a second name of the store, also while nobody asks for anything. */
+  /** Notices the loss of the ownership, and a second name of the store, also while no call is made. */
   #watchPlace(): void {
     this.#patrol = this.#options.clock.timer(patrolMs, () => {
       this.#owner.owns()
