@@ -42,6 +42,11 @@ export function recordKey(id: number): string {
   return `${workerPrefix}${id}`
 }
 
+/** The worker id of a record; NaN where the record is of all ids without one. */
+export function idOf({ key }: StoredRecord): number {
+  return Number(key.slice(workerPrefix.length))
+}
+
 /** The records of all worker ids that were ever claimed. */
 export async function workerRecords(engine: Engine): Promise<StoredRecord[]> {
   const records: StoredRecord[] = []

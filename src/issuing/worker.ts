@@ -22,6 +22,7 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import {
   aheadLeads,
+  idOf,
   othersKey,
   readWorker,
   recordKey,
@@ -268,13 +269,13 @@ export class Worker {
    * may be none: then the id that this process had before, or one without a record, ahead of the clock.
    */
   async #freeInPool(othersUs: number): Promise<Free> {
-    const records = new Map<string, StoredRecord>()
-    for (const stored of await workerRecords(this.#options.engine)) records.set(stored.key, stored)
+    const records = new Map<number, StoredRecord>()
+    for (const stored of await workerRecords(this.#options.engine)) records.set(idOf(stored), stored)
     const nowUs = this.#options.timeline.nowUs()
     let mine: Free | undefined
     let untouched: Free | undefined
-    for (let id = 0; id < poolMax; id++) {
-      const stored = records.get(recordKey(id))
+    for (const id of this.#candidates(records)) {
+      const stored = records.get(id)
       const record = stored && readWorker(stored)
       const fromUs = record?.boundUs ?? othersUs
       const free = { id, stored, fromUs }
@@ -288,6 +289,17 @@ export class Worker {
       'EXHAUSTED',
       `all ${poolMax} worker ids are held; wait for ${describeLead(this.#options.leadUs)} or stop nodes`,
     )
+  }
+
+  /**
+   * The ids with a record, the ids that this process has lost, and the lowest id of the rest, in ascending order. A higher
+   * id of the rest is never a better choice, so a claim does not test each id of the pool.
+   */
+  #candidates(records: ReadonlyMap<number, StoredRecord>): number[] {
+    const ids = new Set([...records.keys(), ...this.#lost.keys()])
+    let lowest = 0
+    while (ids.has(lowest)) lowest++
+    return [...ids.add(lowest)].filter((id) => id < poolMax).sort((a, b) => a - b)
   }
 
   /** A fixed id once it is free; until then WORKERID says who holds it. */

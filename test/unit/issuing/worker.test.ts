@@ -303,6 +303,19 @@ describe('a worker id from the pool', () => {
     await node.worker.release()
   })
 
+  it('is found by looking at the ids with a record, not at the whole pool, also after an advance', async (t) => {
+    const { store, clock } = start()
+    const [first, next] = [start({ store, clock }), start({ store, clock })]
+    await first.engine.advance(0n, mendWorkers(clock.wall))
+    await first.secure()
+    const lookUps = t.mock.method(Map.prototype, 'get')
+    await next.secure()
+    const count = lookUps.mock.callCount()
+    lookUps.mock.restore()
+    assert.equal(next.worker.id, 1)
+    assert.ok(count < 1000, `${count} look-ups`)
+  })
+
   it('runs out, and says so', async () => {
     const node = start()
     const value = JSON.stringify({
