@@ -292,6 +292,19 @@ export function counterTests(declare: Declare): void {
     assert.deepEqual([(await engine.counter('a')).fence, (await engine.counter('a')).incarnation], [5n, 3n])
   })
 
+  declare(
+    'a reservation whose stale release was refused may be released further down, and nothing is missed',
+    async ({ open }) => {
+      const [one, two] = [await open(), await open()]
+      const reserved = await one.reserve('a', { size: 10n, incarnation: 2n })
+      assert.equal(await one.release('a', reserved, 5n, { incarnation: 1n }), false)
+      assert.equal(await one.release('a', reserved, 0n, { incarnation: 2n }), true)
+      assert.equal((await one.reserve('a', { size: 0n, incarnation: 2n })).start, 0n)
+      await one.advance(0n)
+      assert.equal((await two.counter('a')).bound, 0n)
+    },
+  )
+
   declare('a counter that was never used has nothing to release', async ({ open }) => {
     const engine = await open()
     assert.equal(await engine.release('a', { start: 0n, end: 1n, version: 1n }, 0n, first), false)

@@ -197,7 +197,8 @@ export class OwnCounters implements SqlCounters {
     const { known } = this.#history
     const held = this.#held.get(name)
     const lineage = held?.lineage ?? known.lineage
-    if (held?.end === end) this.#held.set(name, { end: from, lineage })
+    // An earlier release of the same range may have lowered it already, and been refused.
+    if (held !== undefined && from < held.end && held.end <= end) this.#held.set(name, { ...held, end: from })
     return { counter: name, known, lineage, version, from, fence, incarnation }
   }
 
