@@ -3,12 +3,12 @@ import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { startFahao } from '../test/launch/fahao.ts'
+import { type FahaoServer, startFahao } from '../test/launch/fahao.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'
 import { freePort } from '../test/launch/places.ts'
 import { startProcess } from '../test/launch/process.ts'
 import { processCpuUs } from './process-cpu.ts'
-import type { Section } from './report.ts'
+import type { Figure, Section } from './report.ts'
 import { type Effort, interleaved, ratioOf, spreadOf } from './rounds.ts'
 
 type Server = { readonly url: string; readonly method: 'GET' | 'POST'; readonly pid: number }
@@ -37,30 +37,43 @@ const cases: readonly Case[] = [
 
 /** One id, and batches of 100. */
 export async function http(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
+  const fahao = await startOurs(lifetime)
+  const before = effort.before === undefined ? undefined : await startOurs(lifetime, effort.before)
+  const sections: Section[] = []
+  for (const one of cases) sections.push(await compare(lifetime, effort, { fahao, before }, one))
+  return sections
+}
+
+async function startOurs(lifetime: Lifetime, checkout?: string): Promise<FahaoServer> {
   const fahao = await startFahao(lifetime, {
+    ...(checkout && { checkout }),
     args: ['--log-level', 'warn', '--compat', 'tinyid', '--tinyid-tokens', 'bench=order'],
   })
   // Ten digits from the first id to the last, so that all bodies of a case have the same size.
   await request(`${fahao.http}/v1/generators/order`, 'PUT', { kind: 'sequence', start: '1000000000' })
-  const sections: Section[] = []
-  for (const one of cases) sections.push(await compare(lifetime, effort, fahao, one))
-  return sections
+  return fahao
 }
 
 async function compare(
   lifetime: Lifetime,
   effort: Effort,
-  fahao: { readonly http: string; readonly pid: number },
+  servers: { readonly fahao: FahaoServer; readonly before: FahaoServer | undefined },
   { name, method, path, least }: Case,
 ): Promise<Section> {
-  const ours = { url: `${fahao.http}${path}`, method, pid: fahao.pid }
+  const askedOf = ({ http, pid }: FahaoServer) => ({ url: `${http}${path}`, method, pid })
+  const ours = askedOf(servers.fahao)
   const theirs = await startBare(lifetime, ours)
+  const before = servers.before && askedOf(servers.before)
+  const contenders = [ours, theirs, ...(before ? [before] : [])]
   const seconds = Math.ceil(effort.seconds * 2)
-  for (const server of [ours, theirs]) await measure(server, 2)
-  const rounds = await interleaved([ours, theirs], effort.rounds, (server) => measure(server, seconds))
+  for (const server of contenders) await measure(server, 2)
+  const rounds = await interleaved(contenders, effort.rounds, (server) => measure(server, seconds))
   const of = (server: Server, figure: keyof Measured) => rounds.get(server)!.map((each) => each[figure])
-  const perSecond = ratioOf(of(ours, 'perSecond'), of(theirs, 'perSecond'))
-  const cpu = ratioOf(of(ours, 'cpuUs'), of(theirs, 'cpuUs'))
+  const ratio = (figure: keyof Measured, to: Server) => ratioOf(of(ours, figure), of(to, figure))
+  const absolutes = (who: string, server: Server): Figure[] => [
+    { what: `${who}, requests`, unit: 'k/s', ...spreadOf(of(server, 'perSecond').map(thousands)) },
+    { what: `${who}, CPU per request`, unit: 'µs', ...spreadOf(of(server, 'cpuUs')) },
+  ]
   return {
     name: `HTTP: ${name}`,
     how: `\`autocannon -c 50 -m ${method}\` in a process of its own, ${seconds} s each, interleaved; ratios round by round, median of ${effort.rounds}. The body of bare node:http is one of Fahao’s answers.`,
@@ -69,13 +82,18 @@ async function compare(
         what: 'throughput to bare node:http',
         unit: '×',
         ...(least === undefined ? {} : { budget: { least } }),
-        ...perSecond,
+        ...ratio('perSecond', theirs),
       },
-      { what: 'server CPU per request to bare node:http', unit: '×', ...cpu },
-      { what: 'Fahao, requests', unit: 'k/s', ...spreadOf(of(ours, 'perSecond').map(thousands)) },
-      { what: 'bare node:http, requests', unit: 'k/s', ...spreadOf(of(theirs, 'perSecond').map(thousands)) },
-      { what: 'Fahao, CPU per request', unit: 'µs', ...spreadOf(of(ours, 'cpuUs')) },
-      { what: 'bare node:http, CPU per request', unit: 'µs', ...spreadOf(of(theirs, 'cpuUs')) },
+      { what: 'server CPU per request to bare node:http', unit: '×', ...ratio('cpuUs', theirs) },
+      ...(before
+        ? [
+            { what: 'throughput to the earlier build', unit: '×', ...ratio('perSecond', before) },
+            { what: 'server CPU per request to the earlier build', unit: '×', ...ratio('cpuUs', before) },
+          ]
+        : []),
+      ...absolutes('Fahao', ours),
+      ...absolutes('bare node:http', theirs),
+      ...(before ? absolutes('the earlier build', before) : []),
     ],
   }
 }

@@ -1,12 +1,17 @@
-/** Prints nanoseconds per id as JSON: `node --expose-gc bench/in-process-probe.ts ROUNDS MILLISECONDS` */
+/**
+ * Prints nanoseconds per id as JSON: `node --expose-gc bench/in-process-probe.ts ROUNDS MILLISECONDS [FOLDER]`.
+ * FOLDER is another built checkout: only its ids are measured then.
+ */
+import { join } from 'node:path'
+
 import { Snowflake as SapphireSnowflake } from '@sapphire/snowflake'
 import { do_not_optimize as keep, measure } from 'mitata'
 import { nanoid } from 'nanoid'
 import { Snowflake as WasmSnowflake } from 'nodejs-snowflake'
 import { monotonicFactory, ulid } from 'ulid'
 import { v4, v7 } from 'uuid'
-import { layouts, snowflake } from '../src/ids.ts'
-import { openFahao } from '../src/index.ts'
+import type * as Ids from '../src/ids.ts'
+import type * as Library from '../src/index.ts'
 import { interleaved, spreadOf } from './rounds.ts'
 
 /** One contender in one round. */
@@ -15,7 +20,12 @@ export type Lap = { readonly name: string; readonly ns: number }
 /** Ids per call that is timed. */
 const batch = 1000
 
-const [rounds, milliseconds] = process.argv.slice(2).map(Number)
+const [rounds, milliseconds] = process.argv.slice(2, 4).map(Number)
+const other = process.argv[4]
+const source = other === undefined ? join(import.meta.dirname, '../src') : join(other, 'dist')
+const extension = other === undefined ? 'ts' : 'js'
+const { layouts, snowflake }: typeof Ids = await import(join(source, `ids.${extension}`))
+const { openFahao }: typeof Library = await import(join(source, `index.${extension}`))
 const fahao = await openFahao({ engine: 'memory:', lead: '24h' })
 // Ids for the whole run are in hand from the first one on: what is measured is issuing.
 const counter = { step: 10_000_000_000 }
@@ -125,7 +135,10 @@ const contenders: Readonly<Record<string, (count: number) => unknown>> = {
 }
 
 const laps: Lap[] = []
-await interleaved(Object.keys(contenders), rounds!, async (name) => {
+const names = Object.keys(contenders).filter(
+  (name) => other === undefined || /^(?:fahao|openFahao)/.test(name),
+)
+await interleaved(names, rounds!, async (name) => {
   const contender = contenders[name]!
   const { p50 } = await measure(() => keep(issued(contender(batch))), {
     min_cpu_time: milliseconds! * 1_000_000,

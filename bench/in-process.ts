@@ -18,19 +18,24 @@ const budgets: Readonly<Record<string, Budget>> = {
 }
 
 /** Nanoseconds per id. */
-export async function inProcess(_lifetime: Lifetime, { rounds, quick }: Effort): Promise<Section[]> {
-  const laps = await runProbe<Lap[]>('in-process-probe.ts', `${rounds}`, quick ? '50' : '200')
-  const names = [...new Set(laps.map(({ name }) => name))]
+export async function inProcess(_lifetime: Lifetime, { rounds, quick, before }: Effort): Promise<Section[]> {
+  const probe = (...build: string[]) =>
+    runProbe<Lap[]>('in-process-probe.ts', `${rounds}`, quick ? '50' : '200', ...build)
+  const figuresOf = (laps: readonly Lap[], prefix: string, own: typeof budgets) =>
+    [...new Set(laps.map(({ name }) => name))].map((name) => ({
+      what: prefix + name,
+      unit: 'ns',
+      ...(own[name] && { budget: own[name] }),
+      ...spreadOf(laps.filter((lap) => lap.name === name).map(({ ns }) => ns)),
+    }))
   return [
     {
       name: 'In process: one id',
       how: `mitata in a process of its own, every contender once per round; median of ${rounds} rounds, each the median of its loops of 1000 ids.`,
-      figures: names.map((name) => ({
-        what: name,
-        unit: 'ns',
-        ...(budgets[name] && { budget: budgets[name] }),
-        ...spreadOf(laps.filter((lap) => lap.name === name).map(({ ns }) => ns)),
-      })),
+      figures: [
+        ...figuresOf(await probe(), '', budgets),
+        ...(before === undefined ? [] : figuresOf(await probe(before), 'the earlier build: ', {})),
+      ],
     },
   ]
 }

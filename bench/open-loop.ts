@@ -14,6 +14,8 @@ export type OpenLoop = {
   readonly connections: number
   readonly ratePerSecond: number
   readonly seconds: number
+  /** Called for each error reply; without it the first one ends the loop. */
+  readonly refused?: () => void
 }
 
 const newline = 10
@@ -22,10 +24,10 @@ const drainMs = 10_000
 
 /** Sends at the rate; resolves to the latencies, in ns, once all is answered. Rejects on an error reply. */
 export async function openLoop(load: OpenLoop): Promise<RecordableHistogram> {
-  const { port, ratePerSecond, seconds, connections } = load
+  const { ratePerSecond, seconds, connections } = load
   const commands = load.commands.map((command) => encodeCommand(command).toString('latin1'))
   const latencies = createHistogram()
-  const links = await Promise.all(Array.from({ length: connections }, () => Link.open(port, latencies)))
+  const links = await Promise.all(Array.from({ length: connections }, () => Link.open(load, latencies)))
   const total = Math.floor(ratePerSecond * seconds)
   const intervalMs = 1000 / ratePerSecond
   try {
@@ -57,21 +59,23 @@ class Link {
   readonly #socket: Socket
   readonly #latencies: RecordableHistogram
   readonly #due: number[] = []
+  readonly #refused: (() => void) | undefined
   #answered = 0
   #outgoing = ''
   #lineStart = true
 
-  static open(port: number, latencies: RecordableHistogram): Promise<Link> {
+  static open({ port, refused }: OpenLoop, latencies: RecordableHistogram): Promise<Link> {
     return new Promise((resolve, reject) => {
       const socket = connect({ port, host: '127.0.0.1', noDelay: true })
       socket.once('error', reject)
-      socket.once('connect', () => resolve(new Link(socket, latencies)))
+      socket.once('connect', () => resolve(new Link(socket, latencies, refused)))
     })
   }
 
-  private constructor(socket: Socket, latencies: RecordableHistogram) {
+  private constructor(socket: Socket, latencies: RecordableHistogram, refused?: () => void) {
     this.#socket = socket
     this.#latencies = latencies
+    this.#refused = refused
     socket.on('data', (chunk) => this.#take(chunk))
     socket.on('error', (error) => {
       this.failure ??= error.message
@@ -103,7 +107,10 @@ class Link {
   #take(chunk: Buffer): void {
     const nowMs = performance.now()
     for (const byte of chunk) {
-      if (this.#lineStart && byte === dash) this.failure ??= chunk.toString('latin1')
+      if (this.#lineStart && byte === dash) {
+        if (this.#refused) this.#refused()
+        else this.failure ??= chunk.toString('latin1')
+      }
       this.#lineStart = byte === newline
       if (byte !== newline) continue
       const lateMs = nowMs - this.#due[this.#answered++]!

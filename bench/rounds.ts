@@ -8,6 +8,8 @@ export type Effort = {
   readonly seconds: number
   /** The short mode: fewer and shorter rounds, smaller data. Its figures are a first look. */
   readonly quick: boolean
+  /** Folder of another built checkout, an earlier one, for the sections that compare with it. */
+  readonly before?: string
 }
 
 /** Measures each contender `rounds` times, interleaved; each round starts with another one. */

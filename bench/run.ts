@@ -1,17 +1,18 @@
 /**
- * `npm run bench [-- SECTION …] [-- --quick]`: measures, prints, and leaves bench/latest.json and
- * bench/latest.md behind. Sections: resp, http, process, memory, engine,
- * database, cluster, legacy, restart. It starts whatever it compares with,
- * and ends it. Exits with 1 when a budget is not met, so that a release can ask it.
+ * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
+ * bench/latest.md behind. Sections: resp, http, process, memory, engine, freeze, database, cluster, legacy, restart. It
+ * starts whatever it compares with, and ends it. FOLDER is a built checkout of an earlier commit, which http, process
+ * and freeze measure beside this one. Exits with 1 when a budget is not met, so that a release can ask it.
  */
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Lifetime } from '../test/launch/lifetime.ts'
 import { Scope } from '../test/launch/lifetime.ts'
 import { cluster } from './cluster.ts'
 import { database } from './database.ts'
 import { engine } from './engine.ts'
+import { freeze } from './freeze.ts'
 import { http } from './http.ts'
 import { inProcess } from './in-process.ts'
 import { legacy } from './legacy.ts'
@@ -28,6 +29,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   process: inProcess,
   memory,
   engine,
+  freeze,
   database,
   cluster,
   legacy,
@@ -36,16 +38,17 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false } },
+  options: { quick: { type: 'boolean', default: false }, before: { type: 'string' } },
 })
 const unknown = positionals.find((name) => !Object.hasOwn(measures, name))
 if (unknown !== undefined) {
   console.error(`There is no section '${unknown}'; there are ${Object.keys(measures).join(', ')}.`)
   process.exit(2)
 }
-const effort: Effort = values.quick
-  ? { rounds: 3, seconds: 1, quick: true }
-  : { rounds: 7, seconds: 1.5, quick: false }
+const effort: Effort = {
+  ...(values.quick ? { rounds: 3, seconds: 1, quick: true } : { rounds: 7, seconds: 1.5, quick: false }),
+  ...(values.before && { before: resolve(values.before) }),
+}
 const about = aboutThisRun(values.quick ? 'quick' : 'full')
 const sections: Section[] = []
 for (const [name, measure] of Object.entries(measures)) {

@@ -15,6 +15,8 @@ export type FahaoOptions = {
   readonly env?: Readonly<Record<string, string>>
   /** Default: `sqlite:` and a file in a temporary folder. */
   readonly engine?: string
+  /** Folder of another built checkout, to compare with. Default: this one. */
+  readonly checkout?: string
   /**
    * A command in front of node's. Use what leaves node the leader of its group, so that a signal finds it
    * first: `strace -D -f …`.
@@ -28,11 +30,11 @@ export type FahaoOptions = {
 export type RestartOptions = Pick<FahaoOptions, 'args' | 'env' | 'wrapper' | 'readyWithinMs'>
 
 const repository = join(import.meta.dirname, '..', '..')
-const entry = join(repository, 'dist', 'cli', 'fahao.js')
 
 /** Starts `fahao serve` and resolves when it answers PING. */
 export async function startFahao(lifetime: Lifetime, options: FahaoOptions = {}): Promise<FahaoServer> {
-  if (!existsSync(entry)) throw new Error('dist/ is missing: npm run build (npm test does it by itself)')
+  const entry = entryOf(options)
+  if (!existsSync(entry)) throw new Error(`${entry} is missing: npm run build (npm test does it by itself)`)
   const resp = await freePort()
   const http = await freePort()
   const engine = options.engine ?? `sqlite:${join(temporaryFolder(lifetime), 'fahao.db')}`
@@ -116,7 +118,7 @@ export class FahaoServer {
     const [command = '', ...args] = [
       ...(this.#options.wrapper ?? []),
       process.execPath,
-      entry,
+      entryOf(this.#options),
       ...this.#flags(),
     ]
     this.#running = await startProcess(this.#lifetime, {
@@ -140,12 +142,17 @@ export class FahaoServer {
         '--http',
         `127.0.0.1:${this.#httpPort}`,
       ],
-      // RawClient, redis-cli and redis-benchmark do not name themselves, and read integers exactly.
-      ...['--rounding-guard', 'known'],
+      // RawClient, redis-cli and redis-benchmark do not name themselves, and read integers exactly. Older servers do not
+      // know the flag.
+      ...(this.#options.checkout ? [] : ['--rounding-guard', 'known']),
       ...(this.#options.config ? ['--config', this.#options.config] : []),
       ...(this.#options.args ?? []),
     ]
   }
+}
+
+function entryOf({ checkout = repository }: FahaoOptions): string {
+  return join(checkout, 'dist', 'cli', 'fahao.js')
 }
 
 async function answersPing(port: number): Promise<boolean> {
