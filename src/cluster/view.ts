@@ -107,6 +107,8 @@ export class View {
 
   /** Takes in a record that was read or written. */
   learn(stored: StoredRecord): void {
+    const newest = this.#versionOf(stored.key)
+    if (newest !== undefined && stored.version <= newest) return
     try {
       if (stored.key.startsWith(nodePrefix)) this.#put(this.#nodes, readNode(stored))
       else if (shardOfKey(stored.key) < 0) return
@@ -135,11 +137,14 @@ export class View {
   }
 
   #put<Value>(map: Map<string, Seen<Value>>, known: Known<Value>): void {
-    const { key, version } = known
-    const newest = map.get(key)?.version ?? this.#removed.get(key)?.version
-    if (newest !== undefined && version <= newest) return
-    map.set(key, { ...known, seenUs: this.#clock.monoUs() })
-    this.#tell(key)
+    map.set(known.key, { ...known, seenUs: this.#clock.monoUs() })
+    this.#tell(known.key)
+  }
+
+  /** The newest version that was seen, of a record that was removed too. */
+  #versionOf(key: string): bigint | undefined {
+    const known = this.#nodes.get(key) ?? this.#shards.get(key) ?? this.#wishes.get(key)
+    return (known ?? this.#removed.get(key))?.version
   }
 
   #remove(key: string): void {

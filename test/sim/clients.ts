@@ -1,6 +1,5 @@
 /** Clients of a simulation: each asks for ids again and again, and follows redirects as cluster-aware clients do. */
-import { slotOf } from '../../src/cluster/slots.ts'
-import type { Answer, Request } from './program.ts'
+import { type Answer, type Request, slotOfName } from './program.ts'
 import type { Process, Simulation } from './simulation.ts'
 
 /** A redirect that a client was given. */
@@ -65,7 +64,7 @@ export class Clients {
   /** One request, redirects followed. */
   async request(request: Request, slots: Map<number, string>, first?: string): Promise<From<Answer>> {
     const { world, witness, processes } = this.#simulation
-    const slot = slotOf(request.generator)
+    const slot = slotOfName(request.generator)
     let last: Redirect | undefined
     let returns = 0
     for (let hops = 0; hops < hopsMax; hops++) {

@@ -5,10 +5,9 @@
 import { hasCode } from '../../src/base/errors.ts'
 import type { Cluster } from '../../src/cluster/cluster.ts'
 import type { Here } from '../../src/cluster/leadership.ts'
-import { slotOf } from '../../src/cluster/slots.ts'
 import type { Engine, Reservation } from '../../src/engine/engine.ts'
 import { Run } from '../../src/ids/run.ts'
-import { type Answer, counterOf, type OnIssue, type Program, type Request } from './program.ts'
+import { type Answer, counterOf, type OnIssue, type Program, type Request, slotOfName } from './program.ts'
 
 /** What is in hand of a generator, under one leadership. */
 type Stock = {
@@ -41,7 +40,7 @@ export class Issuer implements Pick<Program, 'ask'> {
 
   /** Answers a request, as a server does in the callback that brought it. */
   async ask({ generator, count }: Request): Promise<Answer> {
-    const slot = slotOf(generator)
+    const slot = slotOfName(generator)
     if (this.#cluster.check()) {
       const here = this.#cluster.held(slot)
       const run = here && this.#issue(generator, count, here)

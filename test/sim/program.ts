@@ -1,5 +1,6 @@
 /** What runs on a machine of the simulation, as clients see it: three of them, from the least that leads to what servers run. */
 import type { Cluster } from '../../src/cluster/cluster.ts'
+import { slotOf } from '../../src/cluster/slots.ts'
 import type { Run } from '../../src/ids/run.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
 
@@ -66,6 +67,18 @@ export type Issued = {
 
 /** Told of ids in the moment when they are issued. */
 export type OnIssue = (generator: string, runs: readonly Run[], how: Issued) => void
+
+const slots = new Map<string, number>()
+
+/** The slot of a generator, computed once for each name. */
+export function slotOfName(generator: string): number {
+  let slot = slots.get(generator)
+  if (slot === undefined) {
+    slot = slotOf(generator)
+    slots.set(generator, slot)
+  }
+  return slot
+}
 
 /** Counter of a generator. */
 export function counterOf(generator: string): string {

@@ -12,7 +12,8 @@ import type { SharedStore } from './store.ts'
 import type { World } from './world.ts'
 
 type Newest = { readonly id: bigint; readonly fence: bigint; readonly atUs: number; readonly machine: string }
-type Led = { readonly leadership: Leadership; readonly stored: StoredRecord }
+/** A generator: the keys of its records, and what was issued of it last. */
+type Watched = { readonly counterKey: string; readonly leaderKey: string; newest: Newest | undefined }
 
 /** Epochs of layouts of 41 bits of time in ms, 10 of the node and 12 of the sequence, in Unix ms. */
 const epochsMs: Readonly<Record<string, number>> = { twitter: 1_288_834_974_657, discord: 1_420_070_400_000 }
@@ -34,8 +35,9 @@ export class Witness {
   readonly #store: SharedStore
   readonly #leaseTtlMs: number
   readonly #shardOf: (generator: string) => number
-  readonly #newest = new Map<string, Newest>()
-  readonly #led = new Map<number, Led>()
+  readonly #watched = new Map<string, Watched>()
+  /** Values of records, each parsed once: the store replaces records and changes none. */
+  readonly #values = new WeakMap<StoredRecord, unknown>()
   readonly #leaderships = new Map<string, Leadership>()
   readonly #fences = new Map<string, bigint>()
   /** Node ids of each machine's program, as they wrote them. */
@@ -53,11 +55,12 @@ export class Witness {
   issue(machine: Machine, generator: string, runs: readonly Run[], how: Issued): void {
     // Called for every reply: the sentences are made only when they are needed.
     if (machine.isStopped) this.#fail(`${machine.name} issued of ${generator} while it was stopped`)
+    const watched = this.#of(generator)
     for (const run of runs) {
       this.issued += run.count
       const last = run.at(run.count - 1)
-      this.#below(machine, generator, last, how)
-      if (how.fence !== undefined) this.#asLeader(machine, generator, run.first, last, how.fence)
+      this.#below(machine, generator, watched, last, how)
+      if (how.fence !== undefined) this.#asLeader(machine, generator, watched, run.first, last, how.fence)
     }
   }
 
@@ -94,13 +97,13 @@ export class Witness {
 
   /** Something is about to go wrong. Every generator must have issued lately. */
   trouble(generators: readonly string[]): void {
-    if (this.#calmSinceUs !== undefined) for (const generator of generators) this.#gap(generator)
+    if (this.#calmSinceUs !== undefined) for (const generator of generators) this.#gap(this.#of(generator))
     this.#calmSinceUs = undefined
   }
 
   /** Whether the record of the generator's shard names this node. */
   isLedBy(generator: string, node: string): boolean {
-    return this.#leadershipOf(generator)?.holder === node
+    return this.#leadershipOf(this.#of(generator))?.holder === node
   }
 
   /** A node has redirected a request elsewhere which came when its shard was that node's already. */
@@ -111,7 +114,13 @@ export class Witness {
   }
 
   /** What is issued was reserved before, as the store stands now. */
-  #below(machine: Machine, generator: string, last: bigint, { kind, layout, incarnation }: Issued): void {
+  #below(
+    machine: Machine,
+    generator: string,
+    watched: Watched,
+    last: bigint,
+    { kind, layout, incarnation }: Issued,
+  ): void {
     // Until an advance, a store that has forgotten says nothing of what was reserved.
     if (this.#store.isSuspect || kind === undefined) return
     if (kind === 'snowflake' || kind === 'timestamp') {
@@ -119,37 +128,44 @@ export class Witness {
       if (epochMs === undefined) return
       const timeMs = last >> 22n
       if (kind === 'snowflake') {
-        const stored = this.#store.records.get(`workers/${(last >> 12n) & 1023n}`)
-        const { boundUs } = JSON.parse(stored?.value ?? '{"boundUs":0}') as { boundUs: number }
+        const worker = `workers/${(last >> 12n) & 1023n}`
+        const { boundUs } = this.#value<{ boundUs: number }>(worker) ?? { boundUs: 0 }
         const us = (Number(timeMs) + epochMs + 1) * 1000
         if (us > boundUs)
           this.#fail(`${machine.name} issued ${last} of ${generator}, past its worker id's ${boundUs}`)
         return
       }
       const raw = (timeMs << 12n) | (last & 4095n)
-      return this.#belowBound(machine, generator, raw, last, incarnation)
+      return this.#belowBound(machine, generator, watched, raw, last, incarnation)
     }
-    this.#belowBound(machine, generator, last, last, incarnation)
+    this.#belowBound(machine, generator, watched, last, last, incarnation)
   }
 
   #belowBound(
     machine: Machine,
     generator: string,
+    { counterKey }: Watched,
     raw: bigint,
     id: bigint,
     incarnation: bigint | undefined,
   ): void {
-    const { counters, records } = this.#store
-    const record = JSON.parse(records.get(counterOf(generator))?.value ?? '{}') as Record<string, string>
+    const record = this.#value<Readonly<Record<string, string>>>(counterKey)
     // What is left of an earlier life may have been counted in another scale.
-    if (incarnation !== undefined && record.incarnation !== String(incarnation)) return
-    const bound = counters.get(record.counter ?? counterOf(generator))?.bound ?? 0n
+    if (incarnation !== undefined && record?.incarnation !== String(incarnation)) return
+    const bound = this.#store.counters.get(record?.counter ?? counterKey)?.bound ?? 0n
     if (raw >= bound) this.#fail(`${machine.name} issued ${id} of ${generator}, whose bound is ${bound}`)
   }
 
-  #asLeader(machine: Machine, generator: string, first: bigint, last: bigint, fence: bigint): void {
-    const before = this.#newest.get(generator)
-    const epoch = this.#leadershipOf(generator)?.epoch ?? 0
+  #asLeader(
+    machine: Machine,
+    generator: string,
+    watched: Watched,
+    first: bigint,
+    last: bigint,
+    fence: bigint,
+  ): void {
+    const before = watched.newest
+    const epoch = this.#leadershipOf(watched)?.epoch ?? 0
     if (BigInt(epoch) !== fence)
       this.#fail(
         `${machine.name} issued ${first} of ${generator} with fence ${fence} while the record says ${epoch}`,
@@ -160,28 +176,42 @@ export class Witness {
         `${what}: ${machine.name} issued ${first} of ${generator} with fence ${fence} ${this.#world.nowUs - before.atUs} µs after ${before.machine} ${before.id} with fence ${before.fence}`,
       )
     }
-    if (this.#calmSinceUs !== undefined) this.#gap(generator)
-    this.#newest.set(generator, { id: last, fence, atUs: this.#world.nowUs, machine: machine.name })
+    if (this.#calmSinceUs !== undefined) this.#gap(watched)
+    watched.newest = { id: last, fence, atUs: this.#world.nowUs, machine: machine.name }
   }
 
   /** What the record of the generator's shard says at this moment. */
-  #leadershipOf(generator: string): Leadership | undefined {
-    const shard = this.#shardOf(generator)
-    const stored = this.#store.records.get(shardKey(shard))
+  #leadershipOf({ leaderKey }: Watched): Leadership | undefined {
+    return this.#value<Leadership>(leaderKey)
+  }
+
+  /** What the record says at this moment. */
+  #value<Value>(key: string): Value | undefined {
+    const stored = this.#store.records.get(key)
     if (stored === undefined) return undefined
-    const known = this.#led.get(shard)
-    if (known?.stored === stored) return known.leadership
-    const leadership = JSON.parse(stored.value) as Leadership
-    this.#led.set(shard, { leadership, stored })
-    return leadership
+    let value = this.#values.get(stored)
+    if (value === undefined) {
+      value = JSON.parse(stored.value)
+      this.#values.set(stored, value)
+    }
+    return value as Value
+  }
+
+  #of(generator: string): Watched {
+    const watched = this.#watched.get(generator)
+    if (watched !== undefined) return watched
+    const leaderKey = shardKey(this.#shardOf(generator))
+    const fresh: Watched = { counterKey: counterOf(generator), leaderKey, newest: undefined }
+    this.#watched.set(generator, fresh)
+    return fresh
   }
 
   #fail(message: string): void {
     this.wrong ??= new assert.AssertionError({ message })
   }
 
-  #gap(generator: string): void {
-    const sinceUs = Math.max(this.#calmSinceUs!, this.#newest.get(generator)?.atUs ?? 0)
+  #gap({ newest }: Watched): void {
+    const sinceUs = Math.max(this.#calmSinceUs!, newest?.atUs ?? 0)
     const gapMs = (this.#world.nowUs - sinceUs) / 1000
     if (gapMs > this.longestGapMs) this.longestGapMs = gapMs
   }
@@ -216,8 +246,7 @@ export class Witness {
     if (next.epoch < before.epoch || (next.epoch === before.epoch && next.holder !== ''))
       this.#fail(`the epoch did not grow: ${what()}`)
     if (before.holder === '' || this.#machineOf.get(before.holder) === machine.name) return
-    const stored = this.#store.records.get(`cluster/nodes/${before.holder}`)
-    const record = stored && (JSON.parse(stored.value) as NodeRecord)
+    const record = this.#value<NodeRecord>(`cluster/nodes/${before.holder}`)
     if (record !== undefined && record.deadBy === undefined) this.#fail(`taken from the living: ${what()}`)
   }
 }

@@ -63,6 +63,8 @@ export class World {
       over = true
     }
     story.then(end, end)
+    // What `queueMicrotask` does, without an object of Node.js for each event.
+    const settled = Promise.resolve()
     await new Promise<void>((resolve, reject) => {
       const step = () => {
         try {
@@ -73,7 +75,7 @@ export class World {
         } catch (error) {
           return reject(error)
         }
-        queueMicrotask(next)
+        void settled.then(next)
       }
       // A tick comes after all promises: when everything that needs no time has happened.
       const next = () => process.nextTick(step)
