@@ -13,8 +13,6 @@ import { checkedCount, drawOne, drawsAtOnce, existing } from './drawing.ts'
 const name = { name: 'name', type: 'key' } as const
 const issuing = { flags: ['write', 'fast'], keys: [1, 1, 1], permission: 'issue', group: 'id' } as const
 const defaultLayout = 'twitter'
-/** The time to draw an id that has a run of its own, compared with an id in a run of many. */
-const scatteredWork = 16n
 /** Filled and emptied within one call. */
 const run = new Run()
 
@@ -80,12 +78,8 @@ function next(context: CommandContext, args: Arguments): Reply | Promise<Reply> 
   return nextMany(context, generatorName, checkedCount(wantedCount(args), context.server.countMax, 'COUNT'))
 }
 
-function work({ catalogue }: CommandContext, args: Arguments): bigint {
-  if (args.length === 1) return 1n
-  const count = wantedCount(args)
-  const definition = catalogue.find(args.text(0))?.definition
-  const scattered = definition?.within === 'shuffled' || (definition?.scramble ?? false) !== false
-  return scattered ? count * scatteredWork : count
+function work(_context: CommandContext, args: Arguments): bigint {
+  return args.length === 1 ? 1n : wantedCount(args)
 }
 
 function wantedCount(args: Arguments): bigint {

@@ -42,12 +42,12 @@ export async function plainBatch(runs: readonly Run[], frame: Frame): Promise<st
 }
 
 /** The texts that `show` makes of the ids of `runs`. */
-export async function formattedTexts(runs: readonly Run[], show: (run: Run) => string): Promise<string[]> {
+export async function formattedTexts(runs: readonly Run[], show: (id: bigint) => string): Promise<string[]> {
   const texts: string[] = []
   for (const run of runs) {
-    for (; run.count > 0; run.advance()) {
+    for (let index = 0; index < run.count; index++) {
       if (texts.length % pieceCount === 0) await turns.take(pieceCount * formatUnits)
-      texts.push(show(run))
+      texts.push(show(run.at(index)))
     }
   }
   return texts

@@ -25,7 +25,7 @@ export class Run {
   lo = 0
   /** How many ids. */
   count = 0
-  /** From one id to the next; at least 1, below 2^53. */
+  /** From one id to the next; at least 1, below 2^53. 0: the ids are in no order, and only `at` tells them. */
   stride = 1
 
   /** The first id. */
@@ -74,6 +74,25 @@ export class Run {
   toString(): string {
     // V8 converts small integers fastest, and a BigInt of 64 bits faster than a double beyond them.
     return this.hi === 0 && this.lo < two31 ? String(this.lo) : this.first.toString()
+  }
+}
+
+/**
+ * A run of ids in no order. Each id is computed when it is read: an id of a permuted generator takes a hundred times as
+ * long as one that is counted, so a large batch is computed in the parts in which it is sent.
+ */
+export class ScatteredRun extends Run {
+  readonly #idAt: (index: number) => bigint
+
+  /** `count` ids, of which `idAt` computes each by its index. */
+  constructor(count: number, idAt: (index: number) => bigint) {
+    super()
+    this.set(idAt(0), count, 0)
+    this.#idAt = idAt
+  }
+
+  override at(index: number): bigint {
+    return this.#idAt(index)
   }
 }
 

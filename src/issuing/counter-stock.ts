@@ -19,7 +19,7 @@ import { exhausted } from './issuer.ts'
 import { type Holder, holderOf, type Life } from './life.ts'
 import type { Ready } from './ready.ts'
 import { lowMark, type RefillNeed, type RefillSizes, refillSize, stepAfter, stepMaxBinds } from './step.ts'
-import { collectRuns, type Stock } from './stock.ts'
+import type { Stock } from './stock.ts'
 
 /**
  * One horizon of ids is at most this many times what this process has issued: the reserve grows with traffic that
@@ -106,7 +106,7 @@ export class CounterStock implements Stock {
 
   collect(count: number, contiguous: boolean): Run[] | undefined {
     if (this.#hand.left < count || (contiguous && !this.#hand.align(count))) return undefined
-    const runs = collectRuns(this.#hand, count)
+    const runs = this.#hand.collect(count)
     this.#look()
     return runs
   }

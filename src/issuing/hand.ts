@@ -1,6 +1,7 @@
 /** Ranges of a counter in hand, in whatever order they are issued. */
+import { assert } from '../base/assert.ts'
 import type { Range } from '../engine/engine.ts'
-import type { Run } from '../ids/run.ts'
+import { Run } from '../ids/run.ts'
 import type { Ready } from './ready.ts'
 
 /** What a counter's stock needs of the ids that it holds. */
@@ -15,6 +16,8 @@ export interface Hand {
   add(range: Range): void
   /** Takes up to `count` ids into `run`, 0 when nothing is left. */
   take(count: number, run: Run): number
+  /** Takes exactly `count` ids, which have to be in hand. */
+  collect(count: number): Run[]
   /** Makes ids ready, but leaves at least `keep` in hand. */
   prepare(keep: number): void
   /** Drops ids until the next `count` are one run; false, and nothing dropped, when there is no such run. */
@@ -32,4 +35,16 @@ export interface Hand {
   untouchedUpTo(end: bigint): bigint | undefined
   /** Lets go of everything. */
   clear(): void
+}
+
+/** Takes exactly `count` ids of what is known to hold them. */
+export function collectRuns(hand: { take(count: number, run: Run): number }, count: number): Run[] {
+  const runs: Run[] = []
+  for (let left = count; left > 0; ) {
+    const run = new Run()
+    left -= hand.take(left, run)
+    assert(run.count > 0, 'a hand holds what it says')
+    runs.push(run)
+  }
+  return runs
 }

@@ -9,7 +9,7 @@
 import { assert } from '../base/assert.ts'
 import type { Range } from '../engine/engine.ts'
 import { type Run, safeHi, two32 } from '../ids/run.ts'
-import type { Hand } from './hand.ts'
+import { collectRuns, type Hand } from './hand.ts'
 import { countBelow, firstFrom } from './progression.ts'
 import { Ready } from './ready.ts'
 
@@ -81,6 +81,10 @@ export class OrderedHand implements Hand {
     this.#issued += taken
     this.#skip(taken)
     return taken
+  }
+
+  collect(count: number): Run[] {
+    return collectRuns(this, count)
   }
 
   prepare(keep: number): void {

@@ -1,6 +1,7 @@
 /** Any hand, its values mapped by a permutation of the generator's whole domain: hides how many there are. */
 import type { Permutation } from '../ids/permutation.ts'
-import type { Run } from '../ids/run.ts'
+import { type Run, ScatteredRun } from '../ids/run.ts'
+import { collectRuns } from './hand.ts'
 import { OrderedHand } from './ordered-hand.ts'
 
 /**
@@ -22,6 +23,11 @@ export class ScrambledHand extends OrderedHand {
     const taken = super.take(1, run)
     if (taken > 0) run.setOne(this.#permutation.forward(run.first))
     return taken
+  }
+
+  override collect(count: number): Run[] {
+    const raw = collectRuns({ take: (most, run) => super.take(most, run) }, count)
+    return raw.map((run) => new ScatteredRun(run.count, (index) => this.#permutation.forward(run.at(index))))
   }
 
   /** What leaves this hand has to be mapped. */

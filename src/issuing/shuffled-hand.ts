@@ -9,7 +9,7 @@
 import { assert } from '../base/assert.ts'
 import type { Range } from '../engine/engine.ts'
 import type { BlockPermutation } from '../ids/permutation.ts'
-import type { Run } from '../ids/run.ts'
+import { type Run, ScatteredRun } from '../ids/run.ts'
 import type { Hand } from './hand.ts'
 import { Ready } from './ready.ts'
 
@@ -59,11 +59,25 @@ export class ShuffledHand implements Hand {
   take(count: number, run: Run): number {
     assert(count > 0, 'somebody wants an id')
     if (this.#used === this.#size && !this.#nextBlock()) return 0
-    const place = this.#permutation.forward(this.#block, this.#used, this.#size)
-    run.setOne(this.#block + BigInt(place) * this.#increment)
-    this.#used++
+    run.setOne(this.#idAt(this.#block, this.#size, this.#used++))
     this.issued++
     return 1
+  }
+
+  collect(count: number): Run[] {
+    const runs: Run[] = []
+    for (let left = count; left > 0; ) {
+      assert(this.#used < this.#size || this.#nextBlock(), 'a hand holds what it says')
+      const block = this.#block
+      const size = this.#size
+      const used = this.#used
+      const taken = Math.min(left, size - used)
+      runs.push(new ScatteredRun(taken, (index) => this.#idAt(block, size, used + index)))
+      this.#used += taken
+      left -= taken
+    }
+    this.issued += count
+    return runs
   }
 
   prepare(): void {}
@@ -105,6 +119,10 @@ export class ShuffledHand implements Hand {
     this.#ranges.length = 0
     this.#left = 0
     this.#used = this.#size
+  }
+
+  #idAt(block: bigint, size: number, index: number): bigint {
+    return block + BigInt(this.#permutation.forward(block, index, size)) * this.#increment
   }
 
   /** The largest id of the current block. */

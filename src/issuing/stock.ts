@@ -1,8 +1,7 @@
 /** What a reservoir holds and how it gets more: the part in which the kinds differ. */
-import { assert } from '../base/assert.ts'
 import type { FahaoError } from '../base/errors.ts'
 import type { Reservation } from '../engine/engine.ts'
-import { Run } from '../ids/run.ts'
+import type { Run } from '../ids/run.ts'
 import type { Ready } from './ready.ts'
 import type { RefillSizes } from './step.ts'
 
@@ -81,16 +80,4 @@ export interface Stock {
 
   /** Lets go of everything in hand, and gives back what of it is on top of its bound still. Never throws. */
   close(): Promise<void>
-}
-
-/** Takes exactly `count` ids of what is known to hold them. */
-export function collectRuns(hand: { take(count: number, run: Run): number }, count: number): Run[] {
-  const runs: Run[] = []
-  for (let left = count; left > 0; ) {
-    const run = new Run()
-    left -= hand.take(left, run)
-    assert(run.count > 0, 'a hand holds what it says')
-    runs.push(run)
-  }
-  return runs
 }

@@ -13,7 +13,10 @@ export async function drawSegment(generator: Generator, signal: AbortSignal): Pr
   if (step === undefined || within !== 'ordered' || scramble) throw noSegments(generator)
   const run = new Run()
   if (generator.take(step, run) > 0) return segmentOf(run)
-  return segmentOf(longest(await generator.draw(step, { signal })))
+  const drawn = longest(await generator.draw(step, { signal }))
+  // Altered meanwhile, and in no order now: the ids become a gap.
+  if (drawn.stride === 0) throw noSegments(generator)
+  return segmentOf(drawn)
 }
 
 /** A segment is one run. Others, which a burst can bring together, become gaps. */

@@ -139,7 +139,7 @@ async function answerMany(
 ): Promise<string | Buffer> {
   const inText = typedAsText(request, reply)
   if (generator.definition.format === undefined) return plainBatch(runs, inText ? plainText : plainJson)
-  const ids = await formattedTexts(runs, (run) => generator.text(run.first))
+  const ids = await formattedTexts(runs, (id) => generator.text(id))
   return inText ? `${ids.join('\n')}\n` : `${JSON.stringify({ ids })}\n`
 }
 

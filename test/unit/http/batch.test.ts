@@ -42,7 +42,7 @@ test('large batches that are asked for together share the turns of the event loo
   const frame = frameOf('', ',', '')
   await Promise.all(Array.from({ length: 20 }, () => plainBatch([runOf(1n, 100_000, 1)], frame)))
   const plain = turns
-  const texts = await formattedTexts([runOf(1n, 20_000, 1)], (run) => `sms_${run.first}`)
+  const texts = await formattedTexts([runOf(1n, 20_000, 1)], (id) => `sms_${id}`)
   clearImmediate(timer)
   assert.ok(plain >= 15, `${plain} turns`)
   assert.ok(turns - plain >= 15, `${turns - plain} turns`)

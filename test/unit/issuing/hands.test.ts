@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { writeRun } from '../../../src/ids/digits.ts'
 import { blockPermutation, permutation } from '../../../src/ids/permutation.ts'
 import { Run } from '../../../src/ids/run.ts'
 import type { Hand } from '../../../src/issuing/hand.ts'
@@ -259,4 +260,40 @@ describe('a scrambled hand', () => {
     assert.equal(hand.nextIsSafe(), true)
     assert.equal(new ScrambledHand(permutation(key, 2n ** 54n), 2n ** 54n - 1n, 1, 0n).nextIsSafe(), false)
   })
+})
+
+describe('a hand that issues in no order', () => {
+  const max = 999_999n
+  const blocks = blockPermutation(key, 1024)
+  const whole = permutation(key, max + 1n)
+  let computed = 0
+  function counted<Result>(result: Result): Result {
+    computed++
+    return result
+  }
+  const hands: Record<string, () => Hand> = {
+    shuffled: () => {
+      const forward = (block: bigint, at: number, size?: number) => counted(blocks.forward(block, at, size))
+      return new ShuffledHand({ blockSize: 1024, forward, inverse: () => assert.fail() }, 1024, 1, 0n)
+    },
+    scrambled: () => {
+      const forward = (raw: bigint) => counted(whole.forward(raw))
+      return new ScrambledHand({ size: max + 1n, forward, inverse: () => assert.fail() }, max, 1, 0n)
+    },
+  }
+  for (const [what, make] of Object.entries(hands)) {
+    it(`collects a ${what} batch before its ids are computed, and they are those that it issues one by one`, () => {
+      const batch = holding(make(), [0n, 5000n])
+      const single = takeAll(holding(make(), [0n, 5000n]))
+      computed = 0
+      const drawn = [...batch.collect(1), ...batch.collect(3000), ...batch.collect(999)]
+      assert.ok(computed < 10, `${computed} ids are computed`)
+      assert.deepEqual([batch.issued, batch.left], [4000, 1000])
+      const ids = drawn.flatMap((run) => Array.from({ length: run.count }, (_, index) => run.at(index)))
+      assert.deepEqual([...ids, ...takeAll(batch)], single)
+      const bytes = Buffer.alloc(100_000)
+      const texts = drawn.map((run) => bytes.toString('latin1', 0, writeRun(bytes, 0, run, Buffer.from(','))))
+      assert.equal(texts.join(), ids.join())
+    })
+  }
 })

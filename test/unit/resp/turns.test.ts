@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Command, IssuedTexts, ok } from '../../../src/commands/command.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
-import { Run } from '../../../src/ids/run.ts'
+import { Run, ScatteredRun } from '../../../src/ids/run.ts'
 import { encode } from '../../../src/resp/encoder.ts'
+import { TextsUnderWay } from '../../../src/resp/issued-texts.ts'
 import { Output } from '../../../src/resp/output.ts'
 import { type Taker, Turns } from '../../../src/resp/turns.ts'
 import { commandsOf, frame, Peer, serve, World } from './peer.ts'
@@ -35,11 +36,27 @@ describe('a reply of many ids', () => {
       runOf(2n ** 63n - 3000n, 1000, 3),
       runOf(7n, 1),
       runOf(95n, 5, 999_999_999),
+      new ScatteredRun(600, (index) => BigInt((index * 7919) % 600)),
     ]
     const texts = runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => String(run.at(at))))
     const expected = `*${texts.length}\r\n${texts.map((text) => `$${text.length}\r\n${text}\r\n`).join('')}`
     assert.equal(encoded(new IssuedTexts(runs, undefined)), expected)
     assert.equal(encoded(new IssuedTexts(runs, String)), expected)
+  })
+
+  it('is written in smaller parts where ids take longer, so that each part takes about as long', () => {
+    const output = new Output()
+    const parts = (runs: Run[], text?: (id: bigint) => string) => {
+      const texts = new TextsUnderWay(output, new IssuedTexts(runs, text))
+      let count = 0
+      for (; !texts.done; count++) texts.writePart(output)
+      return count
+    }
+    const scattered = () => new ScatteredRun(2048, BigInt)
+    assert.equal(parts([runOf(0n, 2048)]), 2)
+    assert.equal(parts([runOf(0n, 2048)], String), 8)
+    assert.equal(parts([scattered()]), 8)
+    assert.equal(parts([scattered(), scattered()], String), 16)
   })
 
   it('lets other connections pass, and comes whole and in order', async (test) => {
