@@ -4,7 +4,7 @@ import type { Engine, StoredRecord } from '../engine/engine.ts'
 
 /** Where worker ids are recorded. */
 export const workerPrefix = 'workers/'
-/** Where an advance records the bound of all ids without a record. No record: the store was never advanced. */
+/** Where an advance records the bound of all ids, with a record or without. No record: the store was never advanced. */
 export const othersKey = `${workerPrefix}others`
 
 /** A worker id's record. */

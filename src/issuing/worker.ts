@@ -11,8 +11,8 @@
  *  4. Nothing above a bound is used before an extension of it has been acknowledged, or read.
  *  5. No claim outlives an advance. What was forgotten may be that another node has taken an id over, so the holder on
  *     record cannot know how far it is still its own. An advance raises the epoch of every claim: the next write of each
- *     holder fails, and it claims anew. It raises every bound, and one that stands for all ids without a record, above
- *     all time that can have been reserved by then: so what is claimed after it begins above that (2), at once.
+ *     holder fails, and it claims anew. It raises every bound, and one that stands for all ids, above all time that can
+ *     have been reserved by then: so what is claimed after it begins above that (2), at once.
  *  6. After an unknown or refused write the record is read before anything is built on it (P8); only when it is
  *     somebody else's is the claim over.
  */
@@ -240,7 +240,10 @@ export class Worker {
     )
   }
 
-  /** Below it, an id without a record may have been used; 0 unless the store was advanced. In Unix µs. */
+  /**
+   * Below it, any id may have been used, whatever its record says: a claim that was written during an advance is recorded
+   * with a lower bound. 0 unless the store was advanced. In Unix µs.
+   */
   async #boundOfOthers(): Promise<number> {
     const stored = await this.#options.engine.read(othersKey)
     return stored === undefined ? 0 : readWorker(stored).boundUs
@@ -277,7 +280,7 @@ export class Worker {
     for (const id of this.#candidates(records)) {
       const stored = records.get(id)
       const record = stored && readWorker(stored)
-      const fromUs = record?.boundUs ?? othersUs
+      const fromUs = Math.max(record?.boundUs ?? 0, othersUs)
       const free = { id, stored, fromUs }
       if (Math.max(fromUs, this.#lost.get(id) ?? 0) <= nowUs) return free
       if (record?.owner === this.#options.owner && this.#lost.has(id)) mine ??= free
@@ -306,7 +309,7 @@ export class Worker {
   async #fixedWhenFree(id: number, exclusive: boolean, othersUs: number): Promise<Free> {
     const stored = await this.#options.engine.read(recordKey(id))
     const record = stored && readWorker(stored)
-    const free = { id, stored, fromUs: record?.boundUs ?? othersUs }
+    const free = { id, stored, fromUs: Math.max(record?.boundUs ?? 0, othersUs) }
     const { timeline, leadUs } = this.#options
     if (stored === undefined || record === undefined || record.boundUs <= timeline.nowUs()) return free
     // A claim of our own whose answer was lost: what it covers is skipped.

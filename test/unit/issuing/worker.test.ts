@@ -110,27 +110,28 @@ describe('a worker id whose claim the store may have forgotten', () => {
     assert.equal(node.worker.id, 1)
   })
 
-  it('begins above what may have been forgotten also when the advance comes between its look and its write', async () => {
-    const store = new MemoryStore()
-    const clock = new FakeClock()
-    const [other, forgotten, node] = [
-      start({ store, clock }),
-      start({ store, clock }),
-      start({ store, clock }),
-    ]
-    await other.engine.advance(0n, mendWorkers(clock.wall))
-    const forget = forgetLater(store)
-    await forgotten.secure()
-    forget()
-    const write = node.engine.hold('write')
-    const secured = node.secure()
-    await write.arrived
-    await clock.pass(second / 1000)
-    await other.engine.advance(0n, mendWorkers(clock.wall))
-    write.letGo()
-    await secured
-    assert.ok(node.worker.unusedUs >= forgotten.worker.boundUs)
-  })
+  for (const fixedId of [undefined, 5])
+    it(`begins above what may have been forgotten also when the advance comes between its look and its write, ${fixedId === undefined ? 'in the pool' : 'with a fixed id'}`, async () => {
+      const store = new MemoryStore()
+      const clock = new FakeClock()
+      const fixed = fixedId === undefined ? {} : { fixedId }
+      const [other, forgotten, node] = [
+        start({ store, clock }),
+        start({ store, clock, ...fixed }),
+        start({ store, clock, ...fixed, leadUs: 10 * second }),
+      ]
+      const forget = forgetLater(store)
+      await forgotten.secure()
+      forget()
+      const write = node.engine.hold('write')
+      const secured = node.secure()
+      await write.arrived
+      await clock.pass(second / 1000)
+      await other.engine.advance(0n, mendWorkers(clock.wall))
+      write.letGo()
+      await secured
+      assert.ok(node.worker.unusedUs >= forgotten.worker.boundUs)
+    })
 
   it('needs no look where there was none', async () => {
     const node = start()
