@@ -176,6 +176,8 @@ function wire(
     ownership: () => engine.ownership(),
     async advance(gap) {
       const raised = await engine.advance(gap, mendsOf(timeline.nowUs(), gap, worker.leadUs))
+      // Its claim has ended, too. Where that cannot be read now, it is read before the worker id is used again.
+      await worker.confirm().catch(() => false)
       await catalogue.reopenAll()
       return raised
     },

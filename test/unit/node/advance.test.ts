@@ -1,0 +1,38 @@
+/** An advance by hand, on the node that is asked for it. */
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { decode } from '../../../src/ids/encoding.ts'
+import { parseLayout } from '../../../src/ids/layout-text.ts'
+import { readWorker, recordKey } from '../../../src/issuing/worker-records.ts'
+import { loadConfig } from '../../../src/node/config.ts'
+import type { FahaoNode } from '../../../src/node/node.ts'
+import { startNode } from '../../../src/node/start.ts'
+
+/** When the next snowflake says that it was made, in Unix µs. */
+async function timeOfNext({ catalogue }: FahaoNode): Promise<bigint> {
+  const [run] = await (await catalogue.open('snow')).draw(1)
+  return decode(parseLayout('twitter'), run!.first).unixUs
+}
+
+it('an advance ends the claim of a worker id on the node that carries it out, as on all others', async (t) => {
+  const store = new MemoryStore()
+  const start = async () => {
+    const { config } = loadConfig({ flags: { engine: 'memory:' } })
+    const node = await startNode(config, { open: async () => new MemoryEngine(store) })
+    t.after(() => node.close())
+    return node
+  }
+  const forgotten = await start()
+  await forgotten.catalogue.create('snow', { kind: 'snowflake' })
+  const before = new Map(store.records)
+  await timeOfNext(forgotten)
+  const { boundUs } = readWorker(store.records.get(recordKey(0))!)
+  store.records.clear()
+  for (const [key, record] of before) store.records.set(key, record)
+  const node = await start()
+  await timeOfNext(node)
+  assert.equal(node.workerId, forgotten.workerId)
+  await node.advance(1000n)
+  assert.ok((await timeOfNext(node)) >= boundUs)
+})
