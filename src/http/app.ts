@@ -1,5 +1,6 @@
 /** The HTTP side of a node as a Fastify app: everything but the socket. */
 import { createServer, METHODS, type ServerOptions } from 'node:http'
+import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { CompatName } from '../node/compat-settings.ts'
@@ -21,7 +22,7 @@ import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
 import { countTraffic, type HttpTraffic, noTraffic } from './traffic.ts'
-import { answerLate, answerUnreadable, isIgnored, isLate } from './unreadable.ts'
+import { isIgnored, isLate, lateRefusal, methodRefusal, refusalOf, refuseWithin } from './unreadable.ts'
 
 /** Limits of the HTTP side. */
 export type HttpLimits = {
@@ -78,19 +79,29 @@ const parameterCharactersMax = 3 * 256
 export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const { node, log, clock = systemClock } = options
   const limits = { ...defaultLimits, ...options.limits }
-  const backlog = new Backlog(limits, clock, answerLate)
+  const refuse = refuseWithin(limits.unreadTimeoutMs, clock)
+  const backlog = new Backlog(limits, clock, (socket) => refuse(socket, lateRefusal))
   const app = fastify({
     bodyLimit: limits.bodyMaxBytes,
     routerOptions: { maxParamLength: parameterCharactersMax },
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => {
       if (isIgnored(error) || (isLate(error) && backlog.excuses(socket))) return
-      backlog.failInTurn(socket, () => answerUnreadable(error, socket))
+      if (error.code === 'ECONNRESET') socket.destroy()
+      else backlog.failInTurn(socket, () => refuse(socket, refusalOf(error)))
     },
     serverFactory: (handler) => {
       const inTurn = backlog.inTurn(handler)
+      const server = createServer(serverOptions(limits, backlog), inTurn)
       // RFC 9110, 10.1.1: an expectation that is not known may be ignored. Node would answer by itself.
-      return createServer(serverOptions(limits, backlog), inTurn).on('checkExpectation', inTurn)
+      server.on('checkExpectation', inTurn)
+      // Without a listener Node would drop the connection, and the answers to the requests before.
+      return server.on('connect', ({ method }, connection) => {
+        // Node reads from this connection no more, and hears of none of its errors.
+        const socket = connection as Socket
+        socket.on('error', () => {}).resume()
+        backlog.failInTurn(socket, () => refuse(socket, methodRefusal(method!)))
+      })
     },
     frameworkErrors: (error, request, reply) => sendProblem(error, request, reply, log),
   })

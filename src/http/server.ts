@@ -6,7 +6,7 @@
  *  2. `close` is over at its deadline, whatever clients do.
  */
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { buildHttpApp, defaultLimits, type HttpOptions } from './app.ts'
@@ -34,6 +34,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const { host, port, setting = 'http', clock = systemClock, limits = {} } = options
   const app = buildHttpApp(options)
   const { server } = app
+  // Node's own list has no connection that has sent CONNECT.
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   server.maxConnections = limits.connectionsMax ?? defaultLimits.connectionsMax
   try {
     // For this one name Fastify would open a second socket, which no limit here would reach.
@@ -52,7 +58,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   return {
     port: (server.address() as AddressInfo).port,
     close(deadlineMs) {
-      const deadline = clock.timer(deadlineMs, () => server.closeAllConnections())
+      const deadline = clock.timer(deadlineMs, () => {
+        for (const socket of sockets) socket.destroy()
+      })
       const sweeper = sweepIdle(server, clock)
       closing ??= app.close()
       return closing.finally(() => {

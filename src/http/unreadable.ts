@@ -1,7 +1,10 @@
 /** What a connection gets that sends something else than HTTP. */
 import type { Socket } from 'node:net'
+import type { Clock } from '../base/clock.ts'
 import { HttpRefusal, problemOf, problemType } from './problem.ts'
 
+/** How long a client may take to close its end after ours is closed. */
+const lingerMs = 1000
 const lineCharactersMax = 8192
 const lateCode = 'ERR_HTTP_REQUEST_TIMEOUT'
 
@@ -15,17 +18,28 @@ export function isIgnored({ code }: NodeJS.ErrnoException): boolean {
   return code === 'HPE_CLOSED_CONNECTION'
 }
 
-/** Answers a request that took too long to arrive. */
-export function answerLate(socket: Socket): void {
-  answerUnreadable(Object.assign(new Error('late'), { code: lateCode }), socket)
+/** Sends a refusal as the last answer of a connection, and closes the connection. */
+export type Refuse = (socket: Socket, refusal: HttpRefusal) => void
+
+/**
+ * A connection is closed for good `lingerMs` after its last answer has left this process, and `unreadTimeoutMs` after
+ * the answer was written at the latest: a client that does not close its end holds no connection.
+ */
+export function refuseWithin(unreadTimeoutMs: number, clock: Clock): Refuse {
+  return (socket, refusal) => {
+    // The connection closes already.
+    if (!socket.writable) return
+    let deadline = clock.timer(unreadTimeoutMs, () => socket.destroy())
+    socket.once('close', () => deadline.cancel())
+    socket.end(answerOf(refusal), () => {
+      deadline.cancel()
+      deadline = clock.timer(lingerMs, () => socket.destroy())
+    })
+  }
 }
 
-/** Answers what Node cannot read as HTTP, as far as there is anybody to read it. */
-export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.writableFinished) return void socket.destroy()
-  // The connection closes once its last answer has left.
-  if (!socket.writable) return
-  const problem = problemOf(refusalOf(error), '')
+function answerOf(refusal: HttpRefusal): string {
+  const problem = problemOf(refusal, '')
   const body = JSON.stringify(problem)
   const head = [
     `HTTP/1.1 ${problem.status} ${problem.title}`,
@@ -34,7 +48,15 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
     'cache-control: no-store',
     'connection: close',
   ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  return `${head.join('\r\n')}\r\n\r\n${body}`
+}
+
+/** About a request that took too long to arrive. */
+export const lateRefusal = new HttpRefusal(408, 'the request took longer than http-request-timeout to arrive')
+
+/** About a method that is not served on any path. */
+export function methodRefusal(method: string): HttpRefusal {
+  return new HttpRefusal(501, `no method '${method}' is known here`)
 }
 
 /** What Node says of bytes that it cannot read. */
@@ -48,15 +70,14 @@ function unknownMethod({ rawPacket, bytesParsed = 0 }: Unread): string | undefin
   return /^([\w!#$%&'*+.^`|~-]{1,40}) \S+ HTTP\/1\.[01]\r?\n/.exec(line)?.[1]
 }
 
-function refusalOf(error: NodeJS.ErrnoException & Unread): HttpRefusal {
+/** Why Node cannot read something as HTTP, or not in time. */
+export function refusalOf(error: NodeJS.ErrnoException): HttpRefusal {
   const { code } = error
   if (code === 'HPE_HEADER_OVERFLOW') {
     return new HttpRefusal(431, 'the headers are larger than http-header-max; send less')
   }
-  if (isLate(error)) {
-    return new HttpRefusal(408, 'the request took longer than http-request-timeout to arrive')
-  }
-  const method = unknownMethod(error)
-  if (method !== undefined) return new HttpRefusal(501, `no method '${method}' is known here`)
+  if (isLate(error)) return lateRefusal
+  const method = unknownMethod(error as Unread)
+  if (method !== undefined) return methodRefusal(method)
   return new HttpRefusal(400, 'this is no HTTP; Redis clients have a port of their own')
 }

@@ -238,6 +238,7 @@ const bytes: readonly (readonly [bytes: string, status: number, detail: string])
   ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, noHttp],
   [`${next} HTTP/9.9\r\n\r\n`, 400, noHttp],
   ['FOO / HTTP/1.1\r\nhost: localhost\r\n\r\n', 501, noMethod('FOO')],
+  ['CONNECT localhost:80 HTTP/1.1\r\nhost: localhost\r\n\r\n', 501, noMethod('CONNECT')],
   ['post /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n', 501, noMethod('post')],
   [`${next} HTTP/1.1\r\nhost: localhost\r\nno header\r\n\r\n`, 400, noHttp],
   [`${next} HTTP/1.1\r\nhost: localhost\r\ncontent-length: x\r\n\r\n`, 400, noHttp],

@@ -159,6 +159,7 @@ describe('an error that ends a connection', () => {
   const errors = [
     ['bytes that are no HTTP', 'GARBAGE\r\n\r\n', 400],
     ['an unknown method', 'FOO / HTTP/1.1\r\nhost: localhost\r\n\r\n', 501],
+    ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nhost: localhost\r\n\r\n', 501],
     ['headers that are too large', `GET / HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
     ['a body that is no body', `${post('transfer-encoding: chunked\r\n')}GARBAGE\r\n`, 400],
   ] as const
@@ -179,6 +180,24 @@ describe('an error that ends a connection', () => {
     await new Promise((resolve) => setTimeout(resolve, 200))
     order.wet()
     assert.deepEqual((await answers).match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 408'])
+  })
+
+  test('closes it for good, also if the client leaves its own end open', async (t) => {
+    const { server } = await start()
+    const lingering = errors.map(async ([, bytes, status]) => {
+      const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
+      t.after(() => socket.destroy())
+      socket.write(bytes)
+      let text = ''
+      for await (const piece of socket.iterator({ destroyOnReturn: false })) text += piece
+      assert.match(text, new RegExp(`HTTP/1.1 ${status} `))
+      // A connection that is closed answers what it is sent with a reset.
+      const poke = setInterval(() => socket.write('x'), 10)
+      const [error] = await once(socket, 'error')
+      clearInterval(poke)
+      assert.match(String(error), /EPIPE|ECONNRESET/)
+    })
+    await Promise.all(lingering)
   })
 
   test('is not sent about bytes after a request that closes its connection', async () => {
@@ -217,9 +236,11 @@ describe('closing', () => {
     order.dry = true
     const answer = next()
     answer.catch(() => {})
-    while (order.stats().waiting === 0) await turn()
+    const refused = exchange(server.port, `${post()}CONNECT a:1 HTTP/1.1\r\nhost: localhost\r\n\r\n`)
+    while (order.stats().waiting < 2) await turn()
     await server.close(50)
     await assert.rejects(answer)
+    assert.equal(await refused, '')
     assert.equal(order.issued, 0)
   })
 })
