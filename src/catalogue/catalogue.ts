@@ -57,6 +57,8 @@ export type GeneratorInfo = {
   readonly incarnation: bigint
   /** An id: nothing at or above it has been issued; of a snowflake, on this node. */
   readonly bound: bigint | undefined
+  /** Of a row of another system's table: when it last changed, in Unix µs, where the table tells. */
+  readonly updatedUs?: number | undefined
   readonly mode: Mode
   /** Of a strict generator of a cluster: the address of its leader. Undefined while nobody leads it, and elsewhere. */
   readonly leader?: string | undefined

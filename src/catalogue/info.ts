@@ -40,6 +40,7 @@ export async function describeGenerator(
     definition,
     incarnation: stored.incarnation,
     bound: definition.scramble ? undefined : bound,
+    updatedUs: counter?.updatedUs,
     mode,
     leader: leaderAddress(deps, lead),
     elsewhere: elsewhere(name, lead),

@@ -64,6 +64,8 @@ export type Counter = {
   readonly incarnation: bigint
   /** Grows with every reserve and release, never falls; 0 when the counter has never been used. */
   readonly version: bigint
+  /** Of a row of another system's table (see `legacyTable`): when it last changed, in Unix µs, where the table tells. */
+  readonly updatedUs?: number
 }
 
 /** A small versioned value. */

@@ -1,6 +1,7 @@
 /** `/decodeSnowflakeId`: a Leaf snowflake id taken apart, in the time zone of this process, as Leaf does. */
 import { layouts } from '../../ids/presets.ts'
 import { anyMethod, type CompatRoute } from './api.ts'
+import { localTime } from './leaf-time.ts'
 import { parameterOf } from './parameters.ts'
 import { contentTypes, missingParameter } from './spring.ts'
 
@@ -41,11 +42,5 @@ function decoded(id: bigint): Record<'timestamp' | 'sequenceId' | 'workerId', st
 }
 
 function localText(date: Date): string {
-  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
-  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':')
-  return `${day} ${time}.${String(date.getMilliseconds()).padStart(3, '0')}`
-}
-
-function two(value: number): string {
-  return String(value).padStart(2, '0')
+  return `${localTime(date)}.${String(date.getMilliseconds()).padStart(3, '0')}`
 }

@@ -10,6 +10,7 @@ import type { Definition } from '../../catalogue/definition.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { type Html, html, page, pageHeaders } from '../console/html.ts'
 import { anyMethod, type CompatRoute } from './api.ts'
+import { timestampText } from './leaf-time.ts'
 import { parameterOf } from './parameters.ts'
 import { contentTypes } from './spring.ts'
 
@@ -83,10 +84,11 @@ function cacheRow(generator: Generator): Html {
   return row([generator.name, ...cells, ...second, ordered ? perSecond(ratePerSecond) : ''])
 }
 
-/** When a counter last moved is not part of what an engine tells, so that cell is empty. */
-function dbRow({ name, bound, definition, stats }: GeneratorInfo): Html {
+/** Only an old service's row tells when it last changed; the cell of any other counter is empty. */
+function dbRow({ name, bound, updatedUs, definition, stats }: GeneratorInfo): Html {
   const rate = stats === undefined || !isOrdered(definition) ? '' : perSecond(stats.ratePerSecond)
-  return row([name, bound === undefined ? '' : String(bound), String(definition.step ?? ''), '', rate])
+  const update = updatedUs === undefined ? '' : timestampText(updatedUs)
+  return row([name, bound === undefined ? '' : String(bound), String(definition.step ?? ''), update, rate])
 }
 
 function isOrdered({ within, scramble }: Definition): boolean {

@@ -8,6 +8,7 @@ import { startMariaDb } from '../../launch/mariadb.ts'
 import { startPostgres } from '../../launch/postgres.ts'
 import { type LegacyBench, legacyBench } from '../../legacy/bench.ts'
 import { boundOf } from '../../legacy/tables.ts'
+import { serve } from '../../unit/http/compat/serve.ts'
 
 const servers = [await startMariaDb({ after }), await startPostgres({ after })]
 
@@ -52,6 +53,25 @@ for (const server of servers) {
     )
     assert.ok(shuffled.every((id) => id >= 500n && id < 1524n))
     await assert.rejects((await open(t, builder)).open('1'), /--node-index/)
+  })
+
+  test(`Leaf's page of bounds shows when a row last changed, in Leaf's form ${on}`, async (t) => {
+    const bench = await legacyBench(t, server, 'leaf')
+    const { send } = bench.database
+    for (const key of ['order', 'user']) await bench.add({ key, bound: 1000n, step: 50 })
+    await send("UPDATE leaf_alloc SET update_time = '2018-02-07 10:23:40' WHERE biz_tag = 'order'")
+    const flags = { engine: bench.url }
+    const { ask } = await serve(t, {}, { flags, compat: ['leaf'] })
+    const cells = async () => {
+      const [, , page] = await ask('/db')
+      const rows = page.split('<tr>').map((row) => [...row.matchAll(/<td>([^<]*)/g)].map(([, cell]) => cell!))
+      return new Map(rows.map(([tag, ...rest]) => [tag, rest.slice(0, 3)]))
+    }
+    const shown = await cells()
+    assert.deepEqual(shown.get('order'), ['1000', '50', '2018-02-07 10:23:40.0'])
+    assert.match(shown.get('user')![2]!, /^20[2-9]\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,6}$/)
+    await send('ALTER TABLE leaf_alloc DROP COLUMN update_time')
+    assert.deepEqual((await cells()).get('order'), ['1000', '50', ''])
   })
 
   test(`a row that comes is served, one that changes is followed, one that goes is gone ${on}`, async (t) => {

@@ -99,8 +99,11 @@ export class LegacyEngine implements Engine {
     this.#inner.adopt(counter, end)
   }
 
-  counter(name: string): Promise<Counter> {
-    return this.#inner.counter(name)
+  async counter(name: string): Promise<Counter> {
+    const counter = await this.#inner.counter(name)
+    const key = rowOf(name)
+    const updatedUs = key === undefined ? undefined : await this.#table.updatedUs(key)
+    return updatedUs === undefined ? counter : { ...counter, updatedUs }
   }
 
   /** The rows are raised in the same transaction as all else, by the statements. */

@@ -11,6 +11,8 @@ export type Flavour = {
   readonly bytes: (value: string) => string
   /** A hash of some columns, from 0 to 2^32 − 1. */
   readonly hash: (columns: readonly string[]) => string
+  /** A column of time as Unix µs. A column without a time zone is read in that of the database. */
+  readonly unixUs: (column: string) => string
 }
 
 const hex = (value: string) => Buffer.from(value).toString('hex')
@@ -24,6 +26,8 @@ export const mysqlFlavour: Flavour = {
   bytes: (value) => `x'${hex(value)}'`,
   hash: (columns) =>
     `CRC32(CONCAT_WS(',', ${columns.map((column) => `COALESCE(CONVERT(${column} USING utf8mb4), '-')`).join(', ')}))`,
+  // What UNIX_TIMESTAMP has no value for, '0000-00-00' for one, it calls 0.
+  unixUs: (column) => `CAST(NULLIF(UNIX_TIMESTAMP(${column}), 0) * 1000000 AS SIGNED)`,
 }
 
 /** PostgreSQL. */
@@ -35,6 +39,7 @@ export const postgresFlavour: Flavour = {
   bytes: (value) => postgresText(value),
   hash: (columns) =>
     `('x' || substr(md5(concat_ws(',', ${columns.map((column) => `COALESCE(${column}::text, '-')`).join(', ')})), 1, 8))::bit(32)::bigint`,
+  unixUs: (column) => `(extract(epoch FROM ${column}::timestamptz) * 1000000)::bigint`,
 }
 
 function postgresText(value: string): string {

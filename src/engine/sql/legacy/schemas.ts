@@ -24,6 +24,8 @@ export type LegacySchema = {
   readonly increment: string
   /** What the old service's statement sets beside the bound. */
   readonly alsoSets: readonly string[]
+  /** The column that says when a row last changed, where the old service shows it. */
+  readonly updateColumn?: string
   /** The columns, apart from the name and the bound, that say how ids are made. */
   readonly ruleColumns: readonly string[]
   /** The options of the generator that a row stands for. */
@@ -64,6 +66,7 @@ const leaf: LegacySchema = {
   boundColumn: 'max_id',
   increment: '1',
   alsoSets: [],
+  updateColumn: 'update_time',
   ruleColumns: ['step'],
   options: (row) => ({ ...base, step: numberOf(row.step) }),
 }

@@ -1,6 +1,6 @@
 /** An old service's table, read and changed by single statements: what its rows say, and their way out of service. */
 import { FahaoError } from '../../../base/errors.ts'
-import { type Ask, type Command, integerOf, type Row, textOf } from '../link.ts'
+import { type Ask, type Command, integerOf, optionalTextOf, type Row, textOf } from '../link.ts'
 import { LinkError, type Links } from '../links.ts'
 import type { Flavour } from './flavour.ts'
 import {
@@ -96,6 +96,22 @@ export class LegacyTable {
     } catch (error) {
       // No row has a name that the column cannot hold.
       if (error instanceof LinkError && error.failure.kind === 'unmatched') return undefined
+      throw error
+    }
+  }
+
+  /** When the row last changed, in Unix µs; undefined where the table does not tell. */
+  async updatedUs(key: string): Promise<number | undefined> {
+    const { table, updateColumn } = this.schema
+    if (updateColumn === undefined) return undefined
+    try {
+      const text = `SELECT ${this.#flavour.unixUs(updateColumn)} AS updated_us FROM ${table} WHERE ${this.is(key)}`
+      const [row] = await this.#ask({ text })
+      const updatedUs = optionalTextOf(row?.updated_us)
+      return updatedUs === undefined ? undefined : Number(updatedUs)
+    } catch (error) {
+      // Ids need neither such a column nor the right to read it.
+      if (error instanceof LinkError) return undefined
       throw error
     }
   }
