@@ -56,6 +56,8 @@ export class Failover {
   #reason = ''
   /** When bounds were last raised, by this node or by another one when this one was about to. */
   #raises: number[] = []
+  /** A loss has been noticed for which no raise has been counted. */
+  #uncounted = false
   /** It is left to the operator to raise bounds, until this trouble is over. */
   #byHand = false
   /** Bounds were raised, and since then not everything has been looked at anew. */
@@ -83,6 +85,7 @@ export class Failover {
         ? `until then ids in hand go on, and failover-gap raises every bound by ${gap}`
         : 'until then ids in hand go on; run `fahao advance --by N` on any one node, with more ids than any generator can have reserved in what is lost'
     this.#reason = reason
+    this.#uncounted = true
     this.#trouble = `the engine has forgotten writes: ${reason}; ${next}`
     this.count++
     // A gap that is too small is raised again and again; that must not become a tight loop.
@@ -127,7 +130,7 @@ export class Failover {
         confirmed = true
         if (!wasNoticed || (await this.#raised(steps))) {
           // Whichever node raised them; an attempt that failed has raised nothing, or is found here to have succeeded.
-          if (wasNoticed) this.#noteRaise()
+          if (wasNoticed && this.#uncounted) this.#noteRaise()
           this.#stale = false
           await steps.reload()
           if (wasNoticed || this.#trouble === undefined) break
@@ -156,6 +159,7 @@ export class Failover {
     // Many nodes notice in the same moment; most of them come too late to raise anything, which is well.
     if (gap > 0n) await this.#pause()
     if (!(await isRegressed())) return true
+    this.#uncounted = true
     if (gap === 0n || this.#closed || !this.#mayRaise()) return false
     const counters = await advance(gap)
     // None: another node was faster.
@@ -164,6 +168,7 @@ export class Failover {
   }
 
   #noteRaise(): void {
+    this.#uncounted = false
     this.#raises = [...this.#raises, this.#options.clock.monoUs()].slice(-raisesMax)
   }
 

@@ -171,6 +171,24 @@ describe('a failover with a gap', () => {
     assert.equal(failover.trouble, undefined)
   })
 
+  it('counts a loss once, however often the records after it cannot be read', async () => {
+    let failures = 0
+    const { failover, steps, did, clock, state } = recovery(500n)
+    const reload = async () => {
+      if (failures-- > 0) throw new FahaoError('UNAVAILABLE', 'the engine is away')
+      did.push('reload')
+    }
+    failover.begin({ ...steps, reload })
+    for (let losses = 0; losses < 2; losses++) {
+      failures = 2
+      state.raised = 0
+      failover.noticed('a replica')
+      await clock.pass(60_000)
+    }
+    assert.deepEqual(did, Array(2).fill(['confirm', 'advance 500', 'reload']).flat())
+    assert.equal(failover.trouble, undefined)
+  })
+
   it('counts what other nodes have raised for the same reason', async () => {
     const { failover, steps, did, clock, state } = recovery(500n)
     failover.begin(steps)
