@@ -7,7 +7,8 @@
  *  2. Every call settles by its own deadline, whatever becomes of its batch: a write as UNKNOWN once the batch has been
  *     sent, all else as UNAVAILABLE.
  *  3. A batch whose outcome is not known leaves each write in it unknown: none of them is sent again.
- *  4. A key for which another session was waited for in vain goes in no batch until a call of it has worked.
+ *  4. A key for which another session was waited for in vain goes in no batch until a call of it has worked. Of the keys of a
+ *     batch that has waited in vain, it is each one whose call then fails alone, for whatever reason.
  */
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -122,13 +123,14 @@ export class Calls<Request, Value> {
       })
     } catch (error) {
       for (const call of calls) {
-        if (isContended(error)) void this.#alone(call)
+        if (isContended(error)) void this.#alone(call, true)
         else this.#settle(call, () => call.reject(error))
       }
     }
   }
 
-  async #alone(call: Waiting<Request, Value>): Promise<void> {
+  /** @param suspect its key may be the one whose lock its batch has waited for: the rest of its time is shorter than that. */
+  async #alone(call: Waiting<Request, Value>, suspect = false): Promise<void> {
     if (call.timer === undefined) return
     const { clock, timeoutMs, run } = this.#options
     const key = this.#sort.keyOf?.(call.request)
@@ -139,7 +141,7 @@ export class Calls<Request, Value> {
       call.resolve(await run((ask) => this.#sort.alone(ask, call.request), options))
       if (key !== undefined) this.#held.delete(key)
     } catch (error) {
-      if (key !== undefined && isContended(error)) this.#held.add(key)
+      if (key !== undefined && (suspect || isContended(error))) this.#held.add(key)
       call.reject(error)
     }
   }

@@ -1,6 +1,7 @@
 /** Calls that share a message, each with a deadline of its own. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { FahaoError } from '../../../../src/base/errors.ts'
 import { Calls, type Done } from '../../../../src/engine/sql/calls.ts'
 import type { Ask } from '../../../../src/engine/sql/link.ts'
 import { type CallOptions, LinkError } from '../../../../src/engine/sql/links.ts'
@@ -9,8 +10,11 @@ import { FakeClock, settled } from '../../fake-clock.ts'
 const ask: Ask = () => Promise.resolve([])
 const contended = new LinkError('UNAVAILABLE', { kind: 'contended', message: 'somebody holds it' })
 
-/** A database that begins and answers when the test says so. Requests are words; `no…` is not carried out together. */
-function setUp({ writes = true }: { readonly writes?: boolean } = {}) {
+/**
+ * A database that begins and answers when the test says so. Requests are words; `no…` is not carried out together.
+ * `late`: which request runs out of time alone.
+ */
+function setUp({ writes = true, late }: { readonly writes?: boolean; readonly late?: string } = {}) {
   const clock = new FakeClock()
   const together: string[] = []
   const alone: string[] = []
@@ -34,6 +38,7 @@ function setUp({ writes = true }: { readonly writes?: boolean } = {}) {
       keyOf: (request) => request,
       async alone(_, request) {
         alone.push(request)
+        if (request === late) throw new FahaoError('UNKNOWN', 'the server did not answer in time')
         if (request === 'locked') throw contended
         return `${request} alone`
       },
@@ -141,5 +146,16 @@ describe('calls that share a message', () => {
     assert.deepEqual([together, alone], [['a locked b'], ['a', 'locked', 'b']])
     await burst()
     assert.deepEqual([together.slice(1), alone.slice(3)], [['a b'], ['locked']])
+  })
+
+  it('go without the one that waits for a lock also where its time was up before the lock was given up', async () => {
+    const { calls, together } = setUp({ late: 'locked' })
+    const burst = () => Promise.allSettled([calls.call('a'), calls.call('locked'), calls.call('b')])
+    assert.deepEqual(
+      (await burst()).map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    await burst()
+    assert.deepEqual(together, ['a locked b', 'a b'])
   })
 })
