@@ -128,6 +128,24 @@ for (const { name, start, sleep } of kinds) {
       await held
     })
 
+    test('are no sign that a store which has forgotten works again', async (t) => {
+      const said: string[] = []
+      const { engine, database } = await setUp(t, { onEvent: ({ message }) => said.push(message) })
+      await reserveEach(engine)
+      await server.admin("UPDATE fahao_about SET suspect = 'lost'", database)
+      for (let round = 0; round < 2; round++) {
+        const outcomes = await Promise.allSettled(
+          names.map((each) => engine.reserve(each, { size: 10n, ...mine })),
+        )
+        assert.ok(outcomes.every((each) => each.status === 'rejected' && each.reason.code === 'REGRESSED'))
+        assert.equal(engine.status().state, 'down')
+      }
+      assert.deepEqual(
+        said.filter((message) => message.includes('works again')),
+        [],
+      )
+    })
+
     test('use no connection that was idle for a minute, which the network may have forgotten', async (t) => {
       let aheadUs = 0
       const clock: Clock = { ...systemClock, monoUs: () => systemClock.monoUs() + aheadUs }

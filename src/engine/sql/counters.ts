@@ -119,6 +119,7 @@ export class OwnCounters implements SqlCounters {
 
   async reserveAll(ask: Ask, moves: readonly ReserveCall[]): Promise<(Done<Reservation> | undefined)[]> {
     const outcomes = await this.#reserveOnce(ask, moves)
+    if (outcomes.size === 0) await this.#refuseUnsound(ask)
     const names = moves.filter(([name]) => !outcomes.has(name) && !this.#held.has(name)).map(([name]) => name)
     if (names.length > 1 && (await this.#addCounters(ask, names))) {
       const added = new Set(names)
@@ -135,6 +136,7 @@ export class OwnCounters implements SqlCounters {
   async releaseAll(ask: Ask, moves: readonly ReleaseCall[]): Promise<boolean[]> {
     const releases = moves.map((move) => this.#letGo(...move))
     const { rows } = await this.#moved(ask, this.#dialect.together!.release(releases))
+    if (rows.size === 0) await this.#refuseUnsound(ask)
     return moves.map(([name]) => rows.has(name))
   }
 
@@ -170,6 +172,13 @@ export class OwnCounters implements SqlCounters {
     return new Map(
       done.map(([name, { size }]) => [name, { value: this.#reserved(name, size, rows.get(name)!, state!) }]),
     )
+  }
+
+  /** Nothing was carried out: rejects with REGRESSED, for all at once, where that is because of the history. */
+  async #refuseUnsound(ask: Ask): Promise<void> {
+    const { known } = this.#history
+    const [row] = await ask(this.#dialect.state())
+    await this.#history.check(ask, stateOf(row), known)
   }
 
   /** Makes the rows of counters that have none. Whether that worked: if not, each is asked for alone. */
