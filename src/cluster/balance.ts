@@ -196,7 +196,8 @@ export class Balance {
 
   #canLead(id: string): boolean {
     const { view } = this.#options
-    return view.isAlive(id) && !this.#drains(view.node(id)!.value)
+    const node = view.living(id)
+    return node !== undefined && !this.#drains(node)
   }
 
   #seeTarget(shard: number): void {
@@ -232,7 +233,7 @@ export class Balance {
     if (this.#isCurrent) return
     this.#isCurrent = true
     const { view, leaderships } = this.#options
-    const living = [...view.nodes()].map(({ value }) => value).filter(({ id }) => view.isAlive(id))
+    const living = [...view.nodes()].map(({ value }) => value).filter(({ deadBy }) => deadBy === undefined)
     const willing = living.filter((node) => !this.#drains(node))
     const places: Place[] = (willing.length > 0 ? willing : living)
       .map(({ id, resp, http }) => ({ id, address: resp ?? http ?? id }))

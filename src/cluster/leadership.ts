@@ -117,7 +117,7 @@ export class Leaderships {
   /** The living node that the shard's record names, as far as is known. */
   leader(shard: number): NodeRecord | undefined {
     const holder = this.#view.shard(shard)?.value.holder ?? ''
-    return holder !== '' && this.#view.isAlive(holder) ? this.#view.node(holder)!.value : undefined
+    return holder === '' ? undefined : this.#view.living(holder)
   }
 
   /** Since when the shard has had no living leader, on the monotonic clock in µs; undefined: it has one. */

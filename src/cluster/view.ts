@@ -78,10 +78,15 @@ export class View {
     return seenUs === undefined ? undefined : (this.#clock.monoUs() - seenUs) / 1000
   }
 
+  /** The node's record, unless it says that the node is dead. */
+  living(id: string): NodeRecord | undefined {
+    const record = this.node(id)?.value
+    return record?.deadBy === undefined ? record : undefined
+  }
+
   /** Whether the node has a record that does not say that it is dead. */
   isAlive(id: string): boolean {
-    const record = this.node(id)
-    return record !== undefined && record.value.deadBy === undefined
+    return this.living(id) !== undefined
   }
 
   /** Who leads the shard; undefined: nobody ever has. */

@@ -131,15 +131,15 @@ export class Clients {
     }
   }
 
-  async #ask({ machine, program }: Process, request: Request): Promise<Answer> {
+  #ask({ machine, program }: Process, request: Request): Promise<Answer> {
     const { witness } = this.#simulation
     const { cluster } = program
-    if (cluster === undefined) return program.ask(request)
-    const wasLed = witness.isLedBy(request.generator, cluster.nodeId)
-    const answer = await program.ask(request)
-    const isSentAway = wasLed && 'moved' in answer && witness.isLedBy(request.generator, cluster.nodeId)
-    if (isSentAway) witness.sentAway(machine, request.generator, answer.moved)
-    return answer
+    const isLed = () => cluster !== undefined && witness.isLedBy(request.generator, cluster.nodeId)
+    if (!isLed()) return program.ask(request)
+    return program.ask(request).then((answer) => {
+      if ('moved' in answer && isLed()) witness.sentAway(machine, request.generator, answer.moved)
+      return answer
+    })
   }
 }
 
