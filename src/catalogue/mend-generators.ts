@@ -5,6 +5,8 @@
  *  1. Every counter that a record stands for is raised from the least bound that it may have had: also one that the store
  *     does not have, because the first reserve of it was forgotten.
  *  2. A gap is counted in ids. A counter of raw values of which every tenth is an id moves ten times as far.
+ *     A timestamp reserves time, however few ids it issues: beside the ids, it moves by more time than a process reserves at
+ *     once, from where its counter stands. That is ahead of the clock after a crash, or after an advance.
  *  3. Every incarnation, of the record and of its counter, lies above all that were forgotten. A process that goes on by
  *     a forgotten one is refused, and no other is refused because of it.
  */
@@ -20,6 +22,9 @@ import {
   type StoredGenerator,
   writeStored,
 } from './stored.ts'
+
+/** A timestamp reserves at most 1.25 horizons ahead of the clock at once. */
+const forgottenHorizons = 1.5
 
 /**
  * See the top of the file. `nowUs`: Unix µs. `gap`: more ids than any generator can have reserved in what is lost. These are
@@ -38,8 +43,11 @@ export function mendGenerators(nowUs: number, gap: bigint): Mend {
       const { definition, next } = stored
       if (definition.kind === 'snowflake') continue
       const counter = counterOf(record.key.slice(generatorPrefix.length), stored)
-      const increment = BigInt(Math.max(definition.increment ?? 1, next?.increment ?? 1))
-      counters.set(counter, { from: leastBound(stored, nowUs), gap: gap * increment, incarnation })
+      counters.set(counter, {
+        from: leastBound(stored, nowUs),
+        gap: gapOf(definition, next, gap),
+        incarnation,
+      })
     }
     return { records, counters }
   }
@@ -55,16 +63,25 @@ function readable(record: StoredRecord): StoredGenerator | undefined {
   }
 }
 
-/** Everything that the counter has reserved lies above this, or below this and the gap. */
+/** Everything that the counter has reserved lies above this, or below this and its gap. */
 function leastBound({ definition, floor }: StoredGenerator, nowUs: number): bigint {
   return definition.kind === 'timestamp' ? leastTime(definition, floor, nowUs) : firstOf(floor, definition)
 }
 
-/** A timestamp moves with the clock, whether or not ids are issued: it is in time reserved that something can be lost. */
+/** A timestamp moves with the clock, whether or not ids are issued. */
 function leastTime(definition: Definition, floor: bigint, nowUs: number): bigint {
   const { epochUs, unitUs, sequenceBits, timeBits } = layoutOf(definition)
-  const reserved = BigInt(Math.max(0, Math.ceil((nowUs + forgottenUsMin - epochUs) / unitUs)))
-  const unit = floor > reserved ? floor : reserved
+  const now = BigInt(Math.max(0, Math.ceil((nowUs - epochUs) / unitUs)))
+  const unit = floor > now ? floor : now
   const end = 2n ** BigInt(timeBits)
   return (unit > end ? end : unit) << BigInt(sequenceBits)
+}
+
+/** By how many raw values a counter moves so that it passes as many ids as may have been reserved. */
+function gapOf(definition: Definition, next: Definition | undefined, gap: bigint): bigint {
+  if (definition.kind !== 'timestamp')
+    return gap * BigInt(Math.max(definition.increment ?? 1, next?.increment ?? 1))
+  const { unitUs, sequenceBits } = layoutOf(definition)
+  const reservedUs = Math.max(forgottenUsMin, definition.horizon! * 1000 * forgottenHorizons)
+  return gap + (BigInt(Math.ceil(reservedUs / unitUs)) << BigInt(sequenceBits))
 }

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { mendGenerators } from '../../../src/catalogue/mend-generators.ts'
 import { readStored, type StoredGenerator, writeStored } from '../../../src/catalogue/stored.ts'
+import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
+import { FakeClock } from '../fake-clock.ts'
 import { draw, startNode } from './node.ts'
 
 const jump = 2n ** 20n
@@ -60,11 +62,41 @@ describe('generators in a store that has forgotten writes', () => {
     await node.stop()
   })
 
-  it('that follow the clock have no time left that anybody can have reserved', async () => {
-    const { counter } = await mended(({ catalogue }) => catalogue.define('t', { kind: 'timestamp' }))
+  it('that follow the clock pass more time than can have been reserved, from now or from where they stand', async () => {
+    const { counter } = await mended(async ({ catalogue }) => {
+      await catalogue.define('t', { kind: 'timestamp' })
+      await catalogue.define('far', { kind: 'timestamp', horizon: '1h' })
+    })
     const layout = parseLayout('twitter')
-    const reservedMs = BigInt((nowUs + 15 * minuteUs - layout.epochUs) / 1000)
-    assert.deepEqual(counter('t'), { from: reservedMs << 12n, gap: 100n, incarnation: jump + 1n })
+    const rawOf = (us: number) => BigInt(us / 1000) << 12n
+    const from = rawOf(nowUs - layout.epochUs)
+    const incarnation = jump + 1n
+    assert.deepEqual(counter('t'), { from, gap: 100n + rawOf(15 * minuteUs), incarnation })
+    assert.deepEqual(counter('far'), { from, gap: 100n + rawOf(90 * minuteUs), incarnation })
+  })
+
+  it('go on above what a timestamp has issued ahead of the clock, also where its last reserves were forgotten', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const issued: bigint[] = []
+    /** A node's life, from its start to its crash. */
+    const live = async (advances: boolean) => {
+      const { engine, catalogue, crash } = await startNode({ store, clock })
+      await catalogue.define('t', { kind: 'timestamp', horizon: '1s' })
+      if (advances) await engine.advance(100n, mendGenerators(clock.wall, 100n))
+      const [id] = await draw(await catalogue.open('t'))
+      assert.ok(
+        issued.every((each) => each < id!),
+        `${id} after ${issued}`,
+      )
+      issued.push(id!)
+      await crash()
+    }
+    await live(true)
+    const kept = new Map(store.counters)
+    for (let crashes = 0; crashes < 3; crashes++) await live(false)
+    for (const [name, counter] of kept) store.counters.set(name, counter)
+    await live(true)
   })
 
   it('begin lives that are above all that were forgotten, dropped ones too', async () => {
