@@ -213,7 +213,7 @@ export class GeneratorRecords {
     }
     // Tells in good time what cannot be done; reckoned anew once the old incarnation has ended.
     await this.#floorAfter(name, before, definition)
-    return altering(before, definition)
+    return altering(before, definition, this.#timeline.nowUs())
   }
 
   /** Seals first: who dropped it may have died before, and its reserves could pass the floor. */

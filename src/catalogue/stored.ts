@@ -24,6 +24,8 @@ export type StoredGenerator = {
   readonly key: string | undefined
   /** While altering: what it will be. */
   readonly next?: Definition
+  /** While altering: when that began, in Unix µs by the clock of the node that began it. */
+  readonly begunUs?: number
 }
 
 /** A generator's record, read. */
@@ -94,7 +96,7 @@ function bigAsText(_key: string, value: unknown): unknown {
 /** A record's generator; ENGINE when it cannot be read. */
 export function readStored(record: StoredRecord): StoredGenerator {
   try {
-    const { state, incarnation, counter, floor, definition, key, next } = JSON.parse(record.value)
+    const { state, incarnation, counter, floor, definition, key, next, begunUs } = JSON.parse(record.value)
     return {
       state,
       incarnation: BigInt(incarnation),
@@ -103,6 +105,7 @@ export function readStored(record: StoredRecord): StoredGenerator {
       definition: readDefinition(definition),
       key,
       ...(next !== undefined && { next: readDefinition(next) }),
+      ...(begunUs !== undefined && { begunUs }),
     }
   } catch (cause) {
     throw new FahaoError('ENGINE', `the record ${record.key} cannot be read; restore it from a backup`, {

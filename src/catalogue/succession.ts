@@ -8,7 +8,9 @@
  *  2. The floor of the next life is reckoned after that, and stands in the second write.
  *  3. Between the two, where ids were in order per node and become strict, lies the time in which every node that
  *     reaches the engine hears of the first and stops: no such node issues an id of the old life after one of the next.
- *  4. A process that reads an `altering` record completes it first, so that a crash between the two writes
+ *  4. Whether the next life finds room is reckoned by the time at which the first write was made, or later: which node
+ *     completes the succession, and where its clock stands, decides nothing.
+ *  5. A process that reads an `altering` record completes it first, so that a crash between the two writes
  *     delays no other process; of those that complete it, exactly one succeeds.
  */
 import { type Clock, sleep, stayAlive } from '../base/clock.ts'
@@ -33,8 +35,8 @@ import {
 const sealTries = 10
 
 /** The record that begins the succession of `before` by `next`. */
-export function altering(before: StoredGenerator, next: Definition): StoredGenerator {
-  return { ...before, state: 'altering', incarnation: before.incarnation + 1n, next }
+export function altering(before: StoredGenerator, next: Definition, begunUs: number): StoredGenerator {
+  return { ...before, state: 'altering', incarnation: before.incarnation + 1n, next, begunUs }
 }
 
 /** What the succession of one life by another takes from its process. */
@@ -75,10 +77,10 @@ async function successor(
   stored: StoredGenerator,
   nowUs: number,
 ): Promise<StoredGenerator> {
-  const { next, ...old } = stored
+  const { next, begunUs = nowUs, ...old } = stored
   const definition = next!
   try {
-    const floor = await floorAfter(engine, name, stored, definition, nowUs)
+    const floor = await floorAfter(engine, name, stored, definition, Math.max(nowUs, begunUs))
     const { incarnation } = old
     const counter = counterAfter(name, old, definition, incarnation)
     return { state: 'live', incarnation, counter, floor, definition, key: newKey(definition) }

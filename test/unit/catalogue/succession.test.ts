@@ -174,6 +174,29 @@ describe('an alteration', () => {
     })
   }
 
+  for (const [where, begunDay, completedDay] of [
+    ['behind', 4, 1],
+    ['ahead', 1, 4],
+  ] as const) {
+    it(`to a kind of the clock is completed also by a node whose clock is days ${where}`, async () => {
+      const store = new MemoryStore()
+      const one = await startNode({ store, clock: new FakeClock(Date.UTC(2026, 5, begunDay) * 1000) })
+      const before = await draw(await one.catalogue.create('event', { kind: 'snowflake' }), 5)
+      const first = one.engine.hold('write')
+      const altering = one.catalogue.alter('event', { kind: 'timestamp' })
+      await first.arrived
+      one.engine.next('write', 'lose-request')
+      first.letGo()
+      await assert.rejects(altering, { code: 'UNKNOWN' })
+      await one.crash()
+      const two = await startNode({ store, clock: new FakeClock(Date.UTC(2026, 5, completedDay) * 1000) })
+      const after = await two.catalogue.open('event')
+      assert.deepEqual([after.incarnation, after.kind], [2n, 'timestamp'])
+      const highest = before.reduce((a, b) => (a > b ? a : b))
+      assert.ok((await draw(after, 5)).every((id) => id > highest))
+    })
+  }
+
   it('that finds no room any more leaves the generator as it was', async () => {
     const { one, two } = await twoNodes()
     await one.catalogue.create('user', { kind: 'segment', step: 10 })
