@@ -153,7 +153,9 @@ function ask(way: Way, leader: string, request: FastifyRequest, signal: AbortSig
     // While it waits for a connection the agent tells of nothing that happens to it, not even that it was destroyed.
     const end: End = (reason) => {
       settle()
-      reject(reason instanceof FahaoError ? reason : failure(leader, connected(), reason))
+      // Nothing is repeated, and no other leader waited for, for a client that has gone.
+      if (signal.aborted) reject(unanswered(leader, describe(reason)))
+      else reject(reason instanceof FahaoError ? reason : failure(leader, connected(), reason))
       sent.destroy()
     }
     const forget = remember(way, leader, end)
@@ -161,7 +163,7 @@ function ask(way: Way, leader: string, request: FastifyRequest, signal: AbortSig
       const reason = sent.socket
         ? `no answer for ${timeoutMs} ms`
         : `no connection became free for ${timeoutMs} ms`
-      end(connected() ? late(leader, reason) : reason)
+      end(connected() ? unanswered(leader, reason) : reason)
     })
     sent.on('error', end)
     sent.on('response', (head) => {
@@ -211,8 +213,8 @@ function watchConnection(sent: ClientRequest): () => boolean {
   return () => connected
 }
 
-/** The leader may still be about to answer: another try would wait behind this one. */
-function late(leader: string, reason: string): FahaoError {
+/** No other try follows: the leader may still be about to answer, or no client waits for it. */
+function unanswered(leader: string, reason: string): FahaoError {
   return new FahaoError('UNKNOWN', `the leader at ${leader} did not answer (${reason}); retry`)
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import fastify from 'fastify'
@@ -209,6 +210,22 @@ describe('a request for a generator that is led elsewhere', () => {
     const { code, detail } = (await (await shown).json()) as { code: string; detail: string }
     assert.equal(code, 'UNKNOWN')
     assert.match(detail, /it was declared dead/)
+  })
+
+  test('is not repeated for a client that has gone', async (t) => {
+    const silent = await listening(t)
+    const forwarded = once(silent, 'connection') as Promise<[Socket]>
+    const other = await start(t)
+    other.follows(addressOf(silent))
+    const client = new AbortController()
+    const answer = other.post('/v1/generators/order/next', { signal: client.signal })
+    answer.catch(() => {})
+    const [connection] = await forwarded
+    await once(connection, 'data')
+    client.abort()
+    await once(connection, 'close')
+    for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate)
+    assert.deepEqual([other.state.looks, other.state.waits.length, other.order.issued], [0, 0, 0])
   })
 
   test('waits for a leader that says nothing only so long, and tells that the outcome is unknown', async (t) => {
