@@ -1,4 +1,5 @@
 /** What a connection gets that sends something else than HTTP. */
+import { METHODS } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { HttpRefusal, problemOf, problemType } from './problem.ts'
@@ -67,7 +68,8 @@ function unknownMethod({ rawPacket, bytesParsed = 0 }: Unread): string | undefin
   if (rawPacket === undefined) return undefined
   const start = rawPacket.lastIndexOf(10, bytesParsed - 1) + 1
   const line = rawPacket.toString('latin1', bytesParsed === 0 ? 0 : start, start + lineCharactersMax)
-  return /^([\w!#$%&'*+.^`|~-]{1,40}) \S+ HTTP\/1\.[01]\r?\n/.exec(line)?.[1]
+  const method = /^([\w!#$%&'*+.^`|~-]{1,40}) \S+ HTTP\/1\.[01]\r?\n/.exec(line)?.[1]
+  return method === undefined || METHODS.includes(method) ? undefined : method
 }
 
 /** Why Node cannot read something as HTTP, or not in time. */
@@ -77,6 +79,9 @@ export function refusalOf(error: NodeJS.ErrnoException): HttpRefusal {
     return new HttpRefusal(431, 'the headers are larger than http-header-max; send less')
   }
   if (isLate(error)) return lateRefusal
+  if (code === 'HPE_INVALID_URL') {
+    return new HttpRefusal(400, 'the path or the query has a character that must be percent-encoded')
+  }
   const method = unknownMethod(error as Unread)
   if (method !== undefined) return methodRefusal(method)
   return new HttpRefusal(400, 'this is no HTTP; Redis clients have a port of their own')

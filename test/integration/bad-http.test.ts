@@ -232,6 +232,7 @@ const table: Readonly<Record<string, readonly Row[]>> = {
 const tooLarge = 'the headers are larger than http-header-max; send less'
 const noHttp = 'this is no HTTP; Redis clients have a port of their own'
 const noMethod = (method: string) => `no method '${method}' is known here`
+const badUrl = 'the path or the query has a character that must be percent-encoded'
 const bytes: readonly (readonly [bytes: string, status: number, detail: string])[] = [
   ['*2\r\n$4\r\nINCR\r\n$5\r\norder\r\n', 400, noHttp],
   ['INCR order\r\n', 400, noHttp],
@@ -248,6 +249,8 @@ const bytes: readonly (readonly [bytes: string, status: number, detail: string])
     noHttp,
   ],
   [`${next} HTTP/1.1\r\nhost: localhost\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 431, tooLarge],
+  [`POST ${g}/caf\xe9/next HTTP/1.1\r\nhost: localhost\r\n\r\n`, 400, badUrl],
+  [`POST ${g}/order/next?\xb6\xa9 HTTP/1.1\r\nhost: localhost\r\n\r\n`, 400, badUrl],
   [`POST ${g}/${'x'.repeat(20_000)}/next HTTP/1.1\r\nhost: localhost\r\n\r\n`, 431, tooLarge],
 ]
 
