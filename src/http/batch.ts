@@ -1,54 +1,128 @@
-/** Ids of runs as the body of an answer, made in as many turns of the event loop as it needs. */
-
+/**
+ * Ids of runs as the body of an answer. A large one is made in parts, while its client reads it, in the turns of the
+ * event loop that all connections share.
+ */
+import { Readable } from 'node:stream'
+import { Batch } from '../ids/batch.ts'
 import { idBytesMax, writeRun } from '../ids/digits.ts'
-import type { Run } from '../ids/run.ts'
-import { turns } from './turns.ts'
+import { Run } from '../ids/run.ts'
+import { type Taker, turns } from '../node/turns.ts'
 
 /** What stands before the ids, between two of them, and after them. ASCII. */
-export type Frame = { readonly head: string; readonly separator: Uint8Array; readonly tail: string }
+export type Frame = { readonly head: string; readonly separator: string; readonly tail: string }
 
-/** A frame of these three texts. */
-export function frameOf(head: string, separator: string, tail: string): Frame {
-  return { head, separator: Buffer.from(separator), tail }
+/** A body, or what it is read from. */
+export type Body = string | Readable
+
+/** How many ids are written at a time: less than 48 KiB of text, which a socket takes faster than bytes. */
+const partMax = 2048
+const separatorBytesMax = 3
+/** One for all parts: it is read before anything else can run. */
+const scratch = Buffer.allocUnsafeSlow(partMax * (idBytesMax + separatorBytesMax))
+/** Filled and emptied within one call. */
+const piece = new Run()
+
+/** The ids of `runs` within `frame`, each as `text` has it, by default in decimal. Rejects with what `text` throws at first. */
+export function batchBody(
+  runs: readonly Run[],
+  frame: Frame,
+  text?: (id: bigint) => string,
+): Body | Promise<Body> {
+  const parts = new Parts(runs, frame, text)
+  if (!turns.over) return bodyOf(parts)
+  return new Promise((resolve, reject) => {
+    const takeTurn = () => {
+      try {
+        resolve(bodyOf(parts))
+      } catch (error) {
+        reject(error)
+      }
+    }
+    turns.wait({ takeTurn }, true)
+  })
 }
 
-/** Up to this size text is cheaper to hand to a socket than bytes. */
-const textBytesMax = 16_384
-/** One for all answers that small: it is read before anything else can run. */
-const scratch = Buffer.allocUnsafeSlow(textBytesMax)
-/** Smaller batches are never put off. */
-const countSmall = 1000
-/** Texts with a format are made in pieces of so many ids, and take the time of so many plain ones each. */
-const pieceCount = 500
-const formatUnits = 100
-
-/** The ids of `runs` in decimal, within `frame`. */
-export async function plainBatch(runs: readonly Run[], frame: Frame): Promise<string | Buffer> {
-  const count = runs.reduce((sum, run) => sum + run.count, 0)
-  if (count > countSmall) await turns.take(count)
-  const { head, separator, tail } = frame
-  const bytesMax = head.length + count * (idBytesMax + separator.length) + tail.length
-  const bytes = bytesMax > textBytesMax ? Buffer.allocUnsafeSlow(bytesMax) : scratch
-  let end = bytes.write(head, 'latin1')
-  for (const [index, run] of runs.entries()) {
-    if (index > 0) {
-      bytes.set(separator, end)
-      end += separator.length
-    }
-    end = writeRun(bytes, end, run, separator)
-  }
-  end += bytes.write(tail, end, 'latin1')
-  return bytes === scratch ? scratch.toString('latin1', 0, end) : bytes.subarray(0, end)
+/** What is ready with its first part needs no stream. */
+function bodyOf(parts: Parts): Body {
+  const first = parts.next()
+  return parts.done ? first : new PartBody(first, parts)
 }
 
-/** The texts that `show` makes of the ids of `runs`. */
-export async function formattedTexts(runs: readonly Run[], show: (id: bigint) => string): Promise<string[]> {
-  const texts: string[] = []
-  for (const run of runs) {
-    for (let index = 0; index < run.count; index++) {
-      if (texts.length % pieceCount === 0) await turns.take(pieceCount * formatUnits)
-      texts.push(show(run.at(index)))
+class Parts {
+  readonly #batch: Batch
+  readonly #frame: Frame
+  readonly #separator: Buffer
+  #before: string
+
+  constructor(runs: readonly Run[], frame: Frame, text: ((id: bigint) => string) | undefined) {
+    this.#batch = new Batch(runs, text)
+    this.#frame = frame
+    this.#separator = Buffer.from(frame.separator)
+    this.#before = frame.head
+  }
+
+  get done(): boolean {
+    return this.#batch.done
+  }
+
+  /** The text of the next part. */
+  next(): string {
+    const { separator, tail } = this.#frame
+    let part = ''
+    const cost = this.#batch.next(partMax, (run, index, count, text) => {
+      part += this.#before
+      part +=
+        text === undefined ? this.#digits(run, index, count) : textsOf(run, index, count, text, separator)
+      this.#before = separator
+    })
+    if (this.done) part += tail
+    turns.spend(part.length + cost)
+    return part
+  }
+
+  #digits(run: Run, index: number, count: number): string {
+    piece.set(run.at(index), count, run.stride)
+    return scratch.toString('latin1', 0, writeRun(scratch, 0, piece, this.#separator))
+  }
+}
+
+function textsOf(
+  run: Run,
+  index: number,
+  count: number,
+  text: (id: bigint) => string,
+  separator: string,
+): string {
+  return Array.from({ length: count }, (_, at) => text(run.at(index + at))).join(separator)
+}
+
+/** Makes a part whenever the one before it has been taken. */
+class PartBody extends Readable implements Taker {
+  readonly #parts: Parts
+  #first: string | undefined
+
+  constructor(first: string, parts: Parts) {
+    super({ objectMode: true, highWaterMark: 1 })
+    this.#first = first
+    this.#parts = parts
+  }
+
+  override _read(): void {
+    if (this.#first !== undefined) {
+      const first = this.#first
+      this.#first = undefined
+      this.push(first)
+    } else if (turns.over) turns.wait(this, false)
+    else this.takeTurn()
+  }
+
+  takeTurn(): void {
+    if (this.destroyed) return
+    try {
+      this.push(this.#parts.next())
+      if (this.#parts.done) this.push(null)
+    } catch (error) {
+      this.destroy(error as Error)
     }
   }
-  return texts
 }

@@ -2,12 +2,10 @@
  * Decimal digits of ids, written as ASCII into bytes. A run costs no number, no text and no division for each id: the
  * digits of an id are those of the id before it, counted on in place.
  */
-import { Run, safeHi, two32 } from './run.ts'
+import { type Run, safeHi, two32 } from './run.ts'
 
 const zero = 48
 const billion = 1_000_000_000
-/** Filled and emptied within one call. */
-const one = new Run()
 
 /** The most bytes that an id takes: 19 digits, and room for a carry. */
 export const idBytesMax = 20
@@ -19,7 +17,6 @@ export const idBytesMax = 20
 export function writeRun(bytes: Uint8Array, at: number, run: Run, separator: Uint8Array): number {
   let end = writeDecimal(bytes, at, run.hi, run.lo)
   if (run.count === 1) return end
-  if (run.stride === 0) return writeScattered(bytes, end, run, separator)
   let digits = end - at
   for (let left = run.count - 1; left > 0; left--) {
     for (let index = 0; index < separator.length; index++) bytes[end + index] = separator[index]!
@@ -27,17 +24,6 @@ export function writeRun(bytes: Uint8Array, at: number, run: Run, separator: Uin
     for (let index = 0; index < digits; index++) bytes[first + index] = bytes[end - digits + index]!
     digits += addTo(bytes, first, first + digits, run.stride)
     end = first + digits
-  }
-  return end
-}
-
-/** Writes every id of `run` but the first, each behind a separator, and returns where the last one ends. */
-function writeScattered(bytes: Uint8Array, at: number, run: Run, separator: Uint8Array): number {
-  let end = at
-  for (let index = 1; index < run.count; index++) {
-    bytes.set(separator, end)
-    one.setOne(run.at(index))
-    end = writeDecimal(bytes, end + separator.length, one.hi, one.lo)
   }
   return end
 }

@@ -15,13 +15,14 @@
  *  8. One that has produced its share of replies goes on in a later turn of the event loop.
  *  9. `Unread` counts the replies that have not left this process when a write, or the writes of a turn, has been tried.
  */
+
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import type { Reply } from '../commands/command.ts'
+import { shareBytes, type Taker } from '../node/turns.ts'
 import type { RespLimits } from './limits.ts'
 import { type RequestHost, Requests } from './requests.ts'
 import { RespSession, type SessionFacts } from './session.ts'
-import { shareBytes, type Taker } from './turns.ts'
 import type { Sender, Unread } from './unread.ts'
 
 /** What the connections of a server share. */

@@ -9,11 +9,13 @@
  *  5. Requests start in the order in which they came.
  *  6. A reply of many ids is written a part in each step, and no other reply before it is whole.
  */
+
 import { FahaoError } from '../base/errors.ts'
 import { type Direct, IssuedTexts, type Reply } from '../commands/command.ts'
 import type { CommandContext, Session } from '../commands/context.ts'
 import type { CommandTable, Resolved } from '../commands/table.ts'
 import { Run } from '../ids/run.ts'
+import { type Turns, turnBytesMax } from '../node/turns.ts'
 import { type Decoded, Decoder, type DecoderLimits } from './decoder.ts'
 import { encode, encodeError, encodeRun } from './encoder.ts'
 import { isHttp } from './inline.ts'
@@ -21,7 +23,6 @@ import { TextsUnderWay } from './issued-texts.ts'
 import { type KnownRequests, knownBytesMax, type RecentRequest, RecentRequests } from './known.ts'
 import type { Output } from './output.ts'
 import type { RespSession } from './session.ts'
-import { type Turns, turnBytesMax } from './turns.ts'
 
 /** What the requests of all connections share. */
 export type RequestHost = {

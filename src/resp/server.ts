@@ -1,15 +1,16 @@
 /** Serves Redis's protocol on a port: accepts connections, looks after their deadlines, stops in good order. */
+
 import { createServer, type Server, type Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { CommandContext, Session } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
+import { turns } from '../node/turns.ts'
 import { Connection, type ConnectionHost, type Totals } from './connection.ts'
 import { KnownRequests } from './known.ts'
 import { defaultLimits, type RespLimits } from './limits.ts'
 import { Output } from './output.ts'
 import type { RoundingGuard } from './rounding.ts'
-import { Turns } from './turns.ts'
 import { Unread } from './unread.ts'
 
 /** How to serve. */
@@ -196,7 +197,7 @@ export class RespServer {
         stranger: true,
       },
       output: new Output(),
-      turns: new Turns(),
+      turns,
       totals: this.#totals,
       unread: new Unread(limits, clock),
       onError: (error, session) => onError?.(error, session),

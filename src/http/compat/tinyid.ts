@@ -7,7 +7,7 @@ import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run } from '../../ids/run.ts'
 import type { FahaoNode } from '../../node/node.ts'
-import { type Frame, frameOf, plainBatch } from '../batch.ts'
+import { type Body, batchBody, type Frame } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
 import type { CompatApi, CompatRoute } from './api.ts'
 import { parameterOf } from './parameters.ts'
@@ -29,7 +29,7 @@ type Form = {
 const json: Form = {
   contentType: contentTypes.json,
   id: (id) => `{"data":[${id}],"code":200,"message":""}`,
-  ids: frameOf('{"data":[', ',', '],"code":200,"message":""}'),
+  ids: { head: '{"data":[', separator: ',', tail: '],"code":200,"message":""}' },
   noIds: '{"data":[],"code":200,"message":""}',
   segment: (segment) => `{"data":${segmentJson(segment)},"code":200,"message":""}`,
   failure: (code, message) => JSON.stringify({ data: null, code, message }),
@@ -38,7 +38,7 @@ const json: Form = {
 const plain: Form = {
   contentType: contentTypes.text,
   id: (id) => id,
-  ids: frameOf('', ',', ''),
+  ids: { head: '', separator: ',', tail: '' },
   noIds: '',
   segment: segmentText,
   failure: () => '',
@@ -70,10 +70,10 @@ function idsRoute(
 ): CompatRoute {
   const countMax = Math.min(batchMax, server.countMax)
 
-  async function drawIds(bizType: string, count: number, reply: FastifyReply): Promise<string | Buffer> {
+  async function drawIds(bizType: string, count: number, reply: FastifyReply): Promise<Body> {
     const generator = await catalogue.open(bizType)
     if (count < 1) return form.noIds
-    return plainBatch(await generator.draw(count, { signal: goneSignal(reply) }), form.ids)
+    return batchBody(await generator.draw(count, { signal: goneSignal(reply) }), form.ids)
   }
 
   return {
@@ -116,8 +116,8 @@ async function answer(
   tokens: TinyidTokens,
   token: string,
   bizType: string,
-  issue: () => Promise<string | Buffer>,
-): Promise<string | Buffer> {
+  issue: () => Promise<Body>,
+): Promise<Body> {
   try {
     if (tokens.opens(token, bizType) === undefined) await tokens.load()
     if (!tokens.opens(token, bizType)) return form.failure(5, 'token is error')

@@ -6,7 +6,7 @@ import type { Generator } from '../../catalogue/catalogue.ts'
 import { checkedCount } from '../../commands/drawing.ts'
 import { Run, rangesOf } from '../../ids/run.ts'
 import type { FahaoNode } from '../../node/node.ts'
-import { formattedTexts, frameOf, plainBatch } from '../batch.ts'
+import { type Body, batchBody, type Frame } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
 import { prefersText } from './accept.ts'
@@ -36,11 +36,7 @@ export function nextOperation({ catalogue, server }: FahaoNode): Operation {
   // One for all requests: it is read before anything else can run.
   const run = new Run()
 
-  async function waitForIds(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    count: number,
-  ): Promise<string | Buffer> {
+  async function waitForIds(request: FastifyRequest, reply: FastifyReply, count: number): Promise<Body> {
     const generator = await catalogue.open(nameOf(request))
     const runs = await generator.draw(count, { signal: goneSignal(reply) })
     return answerMany(request, reply, generator, runs)
@@ -118,8 +114,8 @@ function countOf(request: FastifyRequest, query: ReturnType<typeof countQuery>, 
   return checkedCount(count, countMax, 'count')
 }
 
-const plainJson = frameOf('{"ids":["', '","', '"]}\n')
-const plainText = frameOf('', '\n', '\n')
+const jsonFrame: Frame = { head: '{"ids":["', separator: '","', tail: '"]}\n' }
+const textFrame: Frame = { head: '', separator: '\n', tail: '\n' }
 
 /** The body of one id. The line ends, for those who look at it in a terminal. */
 function answerOne(request: FastifyRequest, reply: FastifyReply, generator: Generator, run: Run): string {
@@ -131,16 +127,17 @@ function answerOne(request: FastifyRequest, reply: FastifyReply, generator: Gene
 }
 
 /** The body of many ids. */
-async function answerMany(
+function answerMany(
   request: FastifyRequest,
   reply: FastifyReply,
   generator: Generator,
   runs: readonly Run[],
-): Promise<string | Buffer> {
+): Body | Promise<Body> {
   const inText = typedAsText(request, reply)
-  if (generator.definition.format === undefined) return plainBatch(runs, inText ? plainText : plainJson)
-  const ids = await formattedTexts(runs, (id) => generator.text(id))
-  return inText ? `${ids.join('\n')}\n` : `${JSON.stringify({ ids })}\n`
+  const frame = inText ? textFrame : jsonFrame
+  const text = generator.writer()
+  if (text === undefined || inText) return batchBody(runs, frame, text)
+  return batchBody(runs, frame, (id) => JSON.stringify(text(id)).slice(1, -1))
 }
 
 /** Whether the answer is plain text; says so in its header. */

@@ -49,7 +49,8 @@ async function readIds(socket: Socket, wanted: number): Promise<string[]> {
   const ids: string[] = []
   let text = ''
   for await (const piece of socket.iterator({ destroyOnReturn: false })) {
-    text += (piece as Buffer).toString('latin1')
+    // Large answers come in chunks, whose sizes stand between the ids.
+    text = `${text}${(piece as Buffer).toString('latin1')}`.replaceAll(/\r\n[\da-f]+\r\n/g, '')
     let end = 0
     for (const match of text.matchAll(/"(\d+)"/g)) {
       ids.push(match[1]!)
@@ -84,7 +85,7 @@ describe('clients that do not read', () => {
   })
 
   test('are dropped when all of them together hold too much: first the one that has waited longest', async (t) => {
-    const { order, open, next, traffic } = await serve(t, { unreadTotalBytesMax: 2_000_000 })
+    const { order, open, next, traffic } = await serve(t, { unreadTotalBytesMax: 300_000 })
     const first = open()
     first.pause().write(post(batch).repeat(batches))
     await settled(() => order.issued)

@@ -1,50 +1,100 @@
 import assert from 'node:assert/strict'
+import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { formattedTexts, frameOf, plainBatch } from '../../../src/http/batch.ts'
-import { Run } from '../../../src/ids/run.ts'
+import { batchBody, type Frame } from '../../../src/http/batch.ts'
+import { Run, ScatteredRun } from '../../../src/ids/run.ts'
 
 function runOf(first: bigint, count: number, stride: number): Run {
+  if (stride === 0) return new ScatteredRun(count, (index) => first + BigInt((index * 7919) % count))
   const run = new Run()
   run.set(first, count, stride)
   return run
 }
 
+async function read(runs: Run[], frame: Frame, text?: (id: bigint) => string): Promise<string> {
+  const body = await batchBody(runs, frame, text)
+  if (typeof body === 'string') return body
+  let whole = ''
+  for await (const part of body) whole += part as string
+  return whole
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+const frames: Frame[] = [
+  { head: '{"ids":["', separator: '","', tail: '"]}\n' },
+  { head: '', separator: '\n', tail: '\n' },
+  { head: '', separator: ',', tail: '' },
+]
+
 test('a batch is the ids of its runs with the separator between any two, whatever its size', async () => {
   const run = fc.record({
     first: fc.bigInt({ min: 0n, max: 2n ** 62n }),
-    count: fc.integer({ min: 1, max: 1500 }),
-    stride: fc.constantFrom(1, 3, 4096, 2 ** 40),
+    count: fc.integer({ min: 1, max: 5000 }),
+    stride: fc.constantFrom(0, 1, 3, 4096, 2 ** 40),
   })
-  const frames = fc.constantFrom(['{"ids":["', '","', '"]}\n'], ['', '\n', '\n'], ['', ',', ''])
+  const texts = fc.constantFrom(undefined, (id: bigint) => `单_${id}`)
   await fc.assert(
-    fc.asyncProperty(fc.array(run, { minLength: 1, maxLength: 4 }), frames, async (runs, [a, b, c]) => {
-      const ids = runs.flatMap(({ first, count, stride }) =>
-        Array.from({ length: count }, (_, at) => first + BigInt(at) * BigInt(stride)),
-      )
-      const body = await plainBatch(
-        runs.map(({ first, count, stride }) => runOf(first, count, stride)),
-        frameOf(a!, b!, c!),
-      )
-      assert.equal(body.toString(), `${a}${ids.join(b)}${c}`)
-    }),
+    fc.asyncProperty(
+      fc.array(run, { minLength: 1, maxLength: 4 }),
+      fc.constantFrom(...frames),
+      texts,
+      async (specs, frame, text) => {
+        const runs = specs.map(({ first, count, stride }) => runOf(first, count, stride))
+        const ids = runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => run.at(at)))
+        const expected = `${frame.head}${ids.map(text ?? String).join(frame.separator)}${frame.tail}`
+        assert.equal(await read(runs, frame, text), expected)
+      },
+    ),
     { numRuns: 60 },
   )
 })
 
-test('large batches that are asked for together share the turns of the event loop', async () => {
-  let turns = 0
-  const count = () => {
-    turns++
-    timer = setImmediate(count)
+test('a small batch is a text, and a large one is made no faster than it is read', async () => {
+  await turn()
+  let made = 0
+  const text = (id: bigint) => {
+    made++
+    return String(id)
   }
-  let timer = setImmediate(count)
-  const frame = frameOf('', ',', '')
-  await Promise.all(Array.from({ length: 20 }, () => plainBatch([runOf(1n, 100_000, 1)], frame)))
-  const plain = turns
-  const texts = await formattedTexts([runOf(1n, 20_000, 1)], (id) => `sms_${id}`)
+  assert.equal(typeof (await batchBody([runOf(1n, 500, 1)], frames[0]!, text)), 'string')
+  made = 0
+  const body = await batchBody([runOf(1n, 100_000, 1)], frames[0]!, text)
+  assert.ok(typeof body !== 'string')
+  for (let turns = 0; turns < 20; turns++) await turn()
+  assert.ok(made < 2000, `${made} ids are made before anything is read`)
+  await buffer(body.map((part: string) => Buffer.from(part)))
+  assert.equal(made, 100_000)
+})
+
+test('large batches share the turns of the event loop: a turn makes a few parts of them all', async () => {
+  let made = 0
+  let most = 0
+  let before = 0
+  const look = () => {
+    most = Math.max(most, made - before)
+    before = made
+    timer = setImmediate(look)
+  }
+  await turn()
+  let timer = setImmediate(look)
+  const text = (id: bigint) => {
+    made++
+    return `sms_${id}`
+  }
+  await Promise.all(Array.from({ length: 20 }, () => read([runOf(1n, 5000, 1)], frames[1]!, text)))
   clearImmediate(timer)
-  assert.ok(plain >= 15, `${plain} turns`)
-  assert.ok(turns - plain >= 15, `${turns - plain} turns`)
-  assert.deepEqual([texts.length, texts.at(-1)], [20_000, 'sms_20000'])
+  most = Math.max(most, made - before)
+  assert.equal(made, 100_000)
+  assert.ok(most <= 3 * 1024, `${most} ids are made in one turn`)
+})
+
+test('what a format refuses is an error of the request at first, and the end of the answer later', async () => {
+  const refuse = (from: bigint) => (id: bigint) => {
+    if (id >= from) throw new Error('too wide')
+    return String(id)
+  }
+  await turn()
+  await assert.rejects(async () => read([runOf(1n, 100_000, 1)], frames[1]!, refuse(10n)), /too wide/)
+  await assert.rejects(async () => read([runOf(1n, 100_000, 1)], frames[1]!, refuse(50_000n)), /too wide/)
 })

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { writeRun } from '../../../src/ids/digits.ts'
 import { blockPermutation, permutation } from '../../../src/ids/permutation.ts'
 import { Run } from '../../../src/ids/run.ts'
 import type { Hand } from '../../../src/issuing/hand.ts'
@@ -291,9 +290,6 @@ describe('a hand that issues in no order', () => {
       assert.deepEqual([batch.issued, batch.left], [4000, 1000])
       const ids = drawn.flatMap((run) => Array.from({ length: run.count }, (_, index) => run.at(index)))
       assert.deepEqual([...ids, ...takeAll(batch)], single)
-      const bytes = Buffer.alloc(100_000)
-      const texts = drawn.map((run) => bytes.toString('latin1', 0, writeRun(bytes, 0, run, Buffer.from(','))))
-      assert.equal(texts.join(), ids.join())
     })
   }
 })

@@ -6,7 +6,6 @@ import { Run, ScatteredRun } from '../../../src/ids/run.ts'
 import { encode } from '../../../src/resp/encoder.ts'
 import { TextsUnderWay } from '../../../src/resp/issued-texts.ts'
 import { Output } from '../../../src/resp/output.ts'
-import { type Taker, Turns } from '../../../src/resp/turns.ts'
 import { commandsOf, frame, Peer, serve, World } from './peer.ts'
 
 function runOf(first: bigint, count: number, stride = 1): Run {
@@ -126,24 +125,5 @@ describe('turns of the event loop', () => {
     for (; started.length < 40; turn++) await new Promise((resolve) => setImmediate(resolve))
     // A request that has just come may start beside one that has waited.
     assert.ok(new Set(started).size >= 38, `40 commands started in ${new Set(started).size} turns`)
-  })
-
-  it('let those go first that have had no share, and one of the others in each turn', async () => {
-    const turns = new Turns()
-    const taken: string[] = []
-    const taker = (name: string, times: number, bytes: number): Taker => ({
-      takeTurn() {
-        taken.push(name)
-        turns.spend(bytes)
-        if (--times > 0) turns.wait(this, false)
-      },
-    })
-    turns.wait(taker('a', 3, 100_000), false)
-    turns.wait(taker('b', 2, 100_000), false)
-    turns.wait(taker('light', 1, 10), true)
-    turns.wait(taker('c', 1, 200_000), true)
-    turns.wait(taker('d', 1, 10), true)
-    while (taken.length < 8) await new Promise((resolve) => setImmediate(resolve))
-    assert.equal(taken.join(' '), 'light c a d b a b a')
   })
 })

@@ -1,5 +1,5 @@
 /**
- * Shares the event loop among the connections of a server: a turn produces so many bytes of replies, and what is left
+ * Shares the event loop among the connections of all servers of this process: a turn produces so many bytes of replies, and what is left
  * to do goes on in the next one, behind the sockets and timers that are due.
  *
  * Invariants
@@ -71,3 +71,6 @@ export class Turns {
     return takers.slice(taken)
   }
 }
+
+/** The turns of this process: there is one event loop. */
+export const turns = new Turns()
