@@ -92,14 +92,14 @@ async function sendAgain<Answer>(
 /** The leader may have ended, or the connection alone: whichever leads is asked, and one that is not reached waited for. */
 async function repeat<Answer>(
   cluster: ClusterView,
-  { slot }: MovedDetails,
+  details: MovedDetails,
   way: Way<Answer>,
   lost: AnswerLost,
 ): Promise<Answer> {
-  const lead = await cluster.leadWithin(slot, undefined, true)
+  const lead = await cluster.leadWithin(details.slot, undefined, true)
   if (lead.state === 'nobody') throw lost
-  if (lead.state === 'here') return way.answerHere()
-  return sendToLeader(cluster, detailsOf(slot, lead), { ...way, onlyDraws: false })
+  if (lead.state === 'here') return answerHere(cluster, details, way.answerHere)
+  return sendToLeader(cluster, detailsOf(details.slot, lead), { ...way, onlyDraws: false })
 }
 
 async function waitForAnother<Answer>(

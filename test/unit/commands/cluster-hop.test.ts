@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { hasCode } from '../../../src/base/errors.ts'
+import { Moved } from '../../../src/base/moved.ts'
+import { AnswerLost, sendToLeader } from '../../../src/commands/cluster-hop.ts'
+import type { ClusterView } from '../../../src/commands/context.ts'
+
+const details = { node: 'second', slot: 1234, resp: '127.0.0.1:1', http: undefined }
+const cluster = { leadWithin: async () => ({ state: 'here' }) } as unknown as ClusterView
+
+test('a draw that is repeated here is never told where to go, also if the leadership has just gone on', async () => {
+  const lost = new AnswerLost('127.0.0.1:1', 'it closed the connection')
+  const repeated = sendToLeader<string>(cluster, details, {
+    onlyDraws: true,
+    send: () => Promise.reject(lost),
+    isNotLed: () => false,
+    answerHere: () => {
+      throw new Moved(details)
+    },
+  })
+  await assert.rejects(repeated, (error) => hasCode(error, 'CLUSTERDOWN'))
+})
