@@ -9,25 +9,21 @@ import type { Request } from './program.ts'
 export type Drawn = { readonly generator: Generator | undefined; readonly runs: readonly Run[] }
 
 /** Ids as a server draws them: from what is in hand, or else waiting for more. Fewer than are asked for may be in hand. */
-export function drawn(
-  catalogue: Catalogue,
-  { generator: name, count, contiguous = false }: Request,
-): Drawn | Promise<Drawn> {
+export function drawn(catalogue: Catalogue, request: Request): Drawn | Promise<Drawn> {
+  const { generator: name, count, contiguous = false } = request
   const generator = catalogue.find(name)
   const run = new Run()
   if (generator !== undefined && !contiguous && generator.take(count, run) > 0)
     return { generator, runs: [run] }
-  return waited(catalogue, name, count, contiguous)
+  return waited(catalogue, request)
 }
 
 async function waited(
   catalogue: Catalogue,
-  name: string,
-  count: number,
-  contiguous: boolean,
+  { generator: name, count, contiguous = false, signal }: Request,
 ): Promise<Drawn> {
   const generator = await catalogue.open(name)
-  const runs = await generator.draw(count, contiguous ? { contiguous } : {})
+  const runs = await generator.draw(count, { contiguous, ...(signal && { signal }) })
   // While this waited it may have been altered, and have gone on as that.
   return { generator: catalogue.find(name) === generator ? generator : undefined, runs }
 }

@@ -12,6 +12,9 @@ const patienceUs = 3_000_000
 /** How often requests are looked for that nobody has answered. */
 const lookUs = 200_000
 const hopsMax = 6
+/** Requests whose clients go before the answer, and when they go. */
+const leavingShare = 0.05
+const leavesAfterUs = [200, 20_000] as const
 
 /** See the top of the file. */
 export class Clients {
@@ -127,7 +130,14 @@ export class Clients {
       if (generator === undefined) continue
       const count = world.chance(0.5) ? 1 : Math.ceil(world.between(0, options.countMax))
       const contiguous = options.program !== 'least' && count > 1 && world.chance(0.2)
-      await this.once({ generator, count, ...(contiguous && { contiguous }) }, slots)
+      // Some go before the answer has come, and their place in a queue with them.
+      const isLeaving = options.program !== 'least' && world.chance(leavingShare)
+      const going = isLeaving ? new AbortController() : undefined
+      if (going !== undefined) world.after(world.between(...leavesAfterUs), () => going.abort())
+      await this.once(
+        { generator, count, ...(contiguous && { contiguous }), ...(going && { signal: going.signal }) },
+        slots,
+      )
     }
   }
 

@@ -10,6 +10,8 @@ export type Request = {
   readonly count: number
   /** All in one run whose ids follow one another. */
   readonly contiguous?: boolean
+  /** Aborts when the client has gone. */
+  readonly signal?: AbortSignal
 }
 
 /** What a client hears. */
