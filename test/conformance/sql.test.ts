@@ -327,6 +327,23 @@ for (const kind of kinds) {
       for (const node of [one, two, three, late]) await until(() => node.status().state === 'up')
     })
 
+    test('skips what was reserved above an advance that is forgotten as well, also where another node advances', async (t) => {
+      const url = await server.newDatabase()
+      const [{ engine: one }, { engine: two }] = [await openAt(t, url), await openAt(t, url)]
+      await reserve(one)
+      const dump = await server.dump(nameIn(url))
+      const given = [await reserve(one)]
+      for (const node of [one, two]) {
+        await server.restore(nameIn(url), dump)
+        await assert.rejects(reserve(node), regressed)
+        assert.equal(await node.advance(100n, undefined, { ifRegressed: true }), 1)
+        given.push(await reserve(node), await reserve(node))
+        // By now it has heard of this advance.
+        await untilItWorks(() => two.write('k', 'x', undefined))
+      }
+      assertDisjoint(given)
+    })
+
     test('writes nothing once its history has gone back in any one respect, and marks it for all', async (t) => {
       for (const loss of ['pulse = 0', 'revision = 0', "lineage = 'another'", "server = 'another'"]) {
         const url = await server.newDatabase()

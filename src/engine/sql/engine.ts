@@ -23,7 +23,7 @@ import { Calls, type Sort } from './calls.ts'
 import { type Holder, OwnCounters, type ReleaseCall, type ReserveCall, type SqlCounters } from './counters.ts'
 import { Durability } from './durability.ts'
 import type { Health } from './health.ts'
-import { doneStateOf, History, historyJump, type State, stateOf } from './history.ts'
+import { advancesBetween, doneStateOf, History, historyJump, type State, stateOf } from './history.ts'
 import type { Ask, Command, Row } from './link.ts'
 import type { CallOptions, Links } from './links.ts'
 import { Pulse } from './pulse.ts'
@@ -306,7 +306,11 @@ export class SqlEngine implements Engine {
     const { known } = this.#history
     const at = await this.#state(ask)
     if (ifRegressed && this.#history.objection(at, known) === undefined) return 0
-    const { records, counters } = mend(await this.#records.all(ask))
+    // What is lost may include earlier advances: their gaps, and what was reserved above them.
+    const times = advancesBetween(at, known) + 1n
+    const wide = smaller(gap * times, boundMax - 1n)
+    const { records, counters: once } = mend(await this.#records.all(ask))
+    const counters = new Map([...once].map(([name, each]) => [name, { ...each, gap: each.gap * times }]))
     const revision = at.revision > known.revision ? at.revision : known.revision
     const newest = revision + historyJump + BigInt(records.size)
     const mended = [...records].map(([key, value], place) => ({
@@ -315,18 +319,22 @@ export class SqlEngine implements Engine {
       version: newest - BigInt(place),
     }))
     const nowUs = this.#timeline.nowUs()
-    const raises = raisesOf(gap, counters, this.#counters.held())
-    const advance = { gap, known, ifRegressed, at, lineage: randomUUID(), nowUs, raises, mended }
+    const raises = raisesOf(wide, counters, this.#counters.held())
+    const advance = { gap: wide, known, ifRegressed, at, lineage: randomUUID(), nowUs, raises, mended }
     const [row] = await inOrder(ask, this.#dialect.advance(advance))
     const begun = doneStateOf(row)
     if (begun === undefined) return undefined
     this.#history.began(begun)
     for (const record of mended) this.#watches.wrote(record)
     const raised = Number(row!.raised)
-    const message = `raised ${raised} counters by ${gap} and accepted the database as it is`
+    const message = `raised ${raised} counters by ${wide} and accepted the database as it is`
     this.#options.onEvent({ level: 'warn', message })
     return raised
   }
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b
 }
 
 /** The answer to the last of several commands. */

@@ -38,6 +38,11 @@ export type State = {
 /** What a write demands of the state. */
 export type Known = Pick<State, 'lineage' | 'pulse' | 'revision'>
 
+/** How many advances a process knows of that are not part of this state: each moves the pulse by a jump. */
+export function advancesBetween({ pulse }: State, known: Known): bigint {
+  return known.pulse > pulse ? (known.pulse - pulse + historyJump / 2n) / historyJump : 0n
+}
+
 /** The state in a row that has its columns. Throws UNAVAILABLE when there is none. */
 export function stateOf(row: Row | undefined): State {
   if (row === undefined)
