@@ -9,19 +9,24 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { startEtcd } from '../launch/etcd.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { create, roundsOf, secondsOf } from './campaign.ts'
+import { onEtcd } from './cluster-engines.ts'
+import { startCluster } from './cluster-nodes.ts'
 import { type Attack, attack } from './hostile-clients.ts'
 
 const seed = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const frames = roundsOf(4) * 5000
 const aloneMs = secondsOf(1000, 5000)
 /**
- * What others may wait for beyond three times what they wait for alone, in ms: the attackers and other work share the
- * processors. Before replies were written in parts it was seconds.
+ * How much longer than three times their wait alone others may wait, in ms: the attackers and other work share the
+ * processors. On a quiet machine nothing is added (see `docs/internals/faults.md`); unit tests hold what one turn of
+ * the event loop may do.
  */
-const allowanceMs = 400
+const allowanceMs = 200
 const memoryMaxMb = 700
 /** As often as a quick client asks. */
 const everyMs = 2
+/** In a cluster the node that leads `target` leads it as well. */
+const othersName = '{target}others'
 
 /** How long INCR takes on a connection of its own, in ms, until it is stopped. */
 class Others {
@@ -48,7 +53,7 @@ class Others {
     const client = await this.#server.connect()
     while (!this.#stopped) {
       const startMs = performance.now()
-      assert.equal(typeof (await client.command('INCR', 'others')), 'bigint')
+      assert.equal(typeof (await client.command('INCR', othersName)), 'bigint')
       this.#waitsMs.push(performance.now() - startMs)
       await pause(everyMs)
     }
@@ -64,8 +69,9 @@ function peakMb(server: FahaoServer): number {
 
 async function generators(server: FahaoServer): Promise<void> {
   const client = await server.connect()
-  for (const name of ['others', 'target']) await create(client, name, 'sequence')
+  for (const name of [othersName, 'target']) await create(client, name, 'sequence')
   await create(client, 'share', 'segment')
+  await create(client, 'mixed', 'segment', 'WITHIN', 'shuffled')
   await create(client, 'flake', 'snowflake')
   await create(client, 'text', 'segment', 'FORMAT', 'A{date:yyyyMMdd}-{id:12}{check:luhn}')
   await client.close()
@@ -100,11 +106,14 @@ describe('clients that mean harm', () => {
     timeout: 600_000,
   }, async (t) => {
     const etcd = await startEtcd(t, { members: 1 })
-    const server = await startFahao(t, {
-      engine: etcd.url('hostile'),
-      args: ['--cluster', 'ids', '--shards', '4', '--lease-ttl', '2s', '--resp-unread-timeout', '5s'],
-      readyWithinMs: 30_000,
-    })
+    const cluster = await startCluster(t, onEtcd(etcd), { args: () => ['--resp-unread-timeout', '5s'] })
+    await cluster.untilSettled()
+    const leaders = async () => {
+      const { shards } = await cluster.status(cluster.nodes[0]!)
+      return shards.map(({ leader, epoch }) => ({ leader, epoch }))
+    }
+    const before = await leaders()
+    const { server } = await cluster.untilLed('target')
     const batches = (generator: string, count: number, clients: number, reads: boolean): Attack => ({
       what: 'batches',
       port: server.resp,
@@ -116,12 +125,14 @@ describe('clients that mean harm', () => {
     })
     await endure(t, server, {
       'batches of a sequence': batches('target', 100_000, secondsOf(5, 20), true),
+      'batches in no order': batches('mixed', secondsOf(10_000, 100_000), secondsOf(5, 20), true),
       'batches in a format': batches('text', secondsOf(10_000, 100_000), secondsOf(5, 20), true),
       'many small batches': batches('target', 1000, 200, true),
       'batches that nobody reads': batches('target', 100_000, 200, false),
       'texts that nobody reads': batches('text', 100_000, 200, false),
     })
-    assert.doesNotMatch(server.output(), /lapsed/)
+    for (const node of cluster.nodes) assert.doesNotMatch(node.server.output(), /lapsed/)
+    assert.deepEqual(await leaders(), before)
   })
 
   it(`cannot end the process with ${frames} frames from seed ${seed}`, { timeout: 3_600_000 }, async (t) => {
