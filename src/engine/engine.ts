@@ -219,7 +219,8 @@ export interface Engine {
   /**
    * Raises the bound of every counter by `gap`, durably, at most to `boundMax`, and accepts the engine's present
    * state as the truth: the way out of REGRESSED. No bound is left below what this process holds, and the gap.
-   * Where the state is of before earlier advances that this process knows of, the gap counts once more for each of them.
+   * Where the state is of before earlier advances that this process knows of, the gap counts once more for each of them;
+   * not on SQLite, whose histories have no order.
    * Reservations made before can no longer be released, and versions go on above all that may have been given out
    * in what was forgotten. Resolves to how many counters were raised.
    *

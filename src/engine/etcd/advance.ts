@@ -28,6 +28,8 @@ const pauseMs = 50
 /** The state as it stood when nobody else was advancing. */
 type Turn = { readonly header: Header; readonly state: Known | undefined }
 
+type Begun = { readonly known: Known; readonly times: bigint }
+
 type Put = Extract<RequestOp, { put: unknown }>
 
 /** What an advance makes of counters. */
@@ -61,14 +63,18 @@ export class Advance {
     held: ReadonlyMap<string, bigint>,
     ifRegressed: boolean,
   ): Promise<number | undefined> {
+    let times = 1n
     for (let each = 0; each < tries; each++) {
       const begun = await this.#begin(ifRegressed)
       if (begun === 'sound') return undefined
       if (begun === undefined) continue
-      const { records, counters } = mend(await this.#records.list('', undefined))
-      const mended = await this.#putAll(begun, this.#recordWrites(records))
+      // Begun again, it finds its own era.
+      times = max(times, begun.times)
+      const { records, counters: once } = mend(await this.#records.list('', undefined))
+      const mended = await this.#putAll(begun.known, this.#recordWrites(records))
       if (mended === undefined) continue
-      const raise = await this.#raise(mended, { gap, mended: counters, held })
+      const counters = new Map([...once].map(([name, each]) => [name, { ...each, gap: each.gap * times }]))
+      const raise = await this.#raise(mended, { gap: gap * times, mended: counters, held })
       if (raise === undefined) continue
       const done = await this.#change(raise.known, { ...raise.known.state, phase: 'open', note: '' }, [])
       if (done === undefined) continue
@@ -78,13 +84,18 @@ export class Advance {
     throw new FahaoError('CONFLICT', 'others kept advancing this store at the same time; retry')
   }
 
-  /** Closes the store to everybody else, and begins a new era. Undefined: somebody else was faster. */
-  async #begin(ifRegressed: boolean): Promise<Known | 'sound' | undefined> {
+  /**
+   * Closes the store to everybody else, and begins a new era. Undefined: somebody else was faster. `times`: how often the
+   * gap counts: once more for each advance that this process knows of and the store has forgotten.
+   */
+  async #begin(ifRegressed: boolean): Promise<Begun | 'sound' | undefined> {
     const { header, state } = await this.#takeTurn()
     // Whatever changes the state after this look makes what follows come too late.
     const isSound = this.#store.history.wrong === undefined && state?.state.phase === 'open'
     if (ifRegressed && isSound) return 'sound'
-    const before = state?.state ?? this.#store.history.known.state
+    const known = this.#store.history.known.state
+    const before = state?.state ?? known
+    const lost = known.eras.filter(({ id }) => id > present(before).id)
     const closed: State = { ...before, cluster: header.clusterId, phase: 'advancing', note: this.#id }
     const first = await this.#change({ state: closed, revision: state?.revision ?? 0n }, closed, [])
     if (first === undefined) return undefined
@@ -93,7 +104,8 @@ export class Advance {
     // Only now is it certain that nobody else will write at this revision or after it.
     const era = { id: max(last + 1n, seconds), after: first.known.revision }
     const eras = [...before.eras.filter(({ after }) => after < era.after), era]
-    return (await this.#change(first.known, { ...closed, eras }, []))?.known
+    const second = await this.#change(first.known, { ...closed, eras }, [])
+    return second && { known: second.known, times: BigInt(lost.length + 1) }
   }
 
   /** Waits while another process advances the store, as long as that makes progress. */

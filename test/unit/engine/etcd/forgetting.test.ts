@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { mendEach } from '../../../../src/engine/advance.ts'
 import type { EngineEvent } from '../../../../src/engine/engine.ts'
+import { assertDisjoint } from '../../../conformance/counters.ts'
 import { untilItWorks } from '../../../conformance/life.ts'
 import { defaultToken, startEtcd } from '../../../launch/etcd.ts'
 import { mine, openStore, until } from './stores.ts'
@@ -64,6 +65,24 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
     await engine.advance(0n)
     const { start } = await engine.reserve('a', mine)
     assert.ok(start >= lost.end, `${start} was given out before`)
+  })
+
+  it('takes nothing back that was given out above an advance, when it is restored again and another node advances', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const [one, two] = [await open(), await open()]
+    await one.reserve('a', mine)
+    const snapshot = await cluster.save()
+    const given = [await one.reserve('a', mine)]
+    for (const node of [one, two]) {
+      await cluster.restore(snapshot)
+      await untilItWorks(() => node.read('k'))
+      await assert.rejects(node.reserve('a', mine), regressed)
+      assert.equal(await node.advance(100n, undefined, { ifRegressed: true }), 1)
+      given.push(await node.reserve('a', mine), await node.reserve('a', mine))
+      // By now it has heard of this advance.
+      await untilItWorks(() => two.write('k', 'x', undefined))
+    }
+    assertDisjoint(given)
   })
 })
 
