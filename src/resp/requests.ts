@@ -47,6 +47,8 @@ export type Step = 'answered' | 'more' | 'broken' | 'http' | Promise<Reply>
 
 /** What it takes to draw an id of many at most: replies of so many bytes take as long. */
 const drawnBytes = 8
+/** What a command with a promise for an answer takes for each argument: replies of so many bytes take as long. */
+const awaitedBytes = 256
 /** Filled and emptied within one call. */
 const run = new Run()
 
@@ -279,6 +281,7 @@ export class Requests {
       const reply = command.handler!(this.#context, args)
       if (reply instanceof Promise) {
         this.overlapping = this.#overlaps(request)
+        if (!this.overlapping) this.#host.turns.spend(args.length * awaitedBytes)
         return reply
       }
       this.answer(reply)

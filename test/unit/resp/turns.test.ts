@@ -127,3 +127,26 @@ describe('turns of the event loop', () => {
     assert.ok(new Set(started).size >= 38, `40 commands started in ${new Set(started).size} turns`)
   })
 })
+
+describe('short replies that are waited for', () => {
+  it('fill a turn by what their commands do, not by their bytes', async (test) => {
+    let inTurn = 0
+    let most = 0
+    const read: Command = {
+      ...commandsOf(new World())[0]!,
+      name: 'read',
+      arity: -2,
+      handler: async () => {
+        if (inTurn++ === 0) setImmediate(() => (inTurn = 0))
+        most = Math.max(most, inTurn)
+        return null
+      },
+    }
+    delete (read as { direct?: unknown }).direct
+    delete (read as { overlaps?: unknown }).overlaps
+    const { server } = await serve(test, { table: new CommandTable([read]) })
+    const peer = await Peer.to(server)
+    await peer.ask(frame('READ', 'a', 'b').repeat(2000), '$-1\r\n'.repeat(2000))
+    assert.ok(most < 600, `${most} in one turn`)
+  })
+})
