@@ -1,4 +1,5 @@
 /** What every engine does in an advance: where a counter stands after it, and how several mends are one. */
+import { FahaoError } from '../base/errors.ts'
 import {
   boundMax,
   type Counter,
@@ -23,6 +24,14 @@ const longer = 48
 /** The deadline of an advance, in ms: 4 minutes where that of other calls is 5 s. */
 export function advanceTimeoutMs(callTimeoutMs: number): number {
   return callTimeoutMs * longer
+}
+
+/** Why a store from before its latest advance is not advanced without an operator. */
+export function earlierStore(store: 'database' | 'etcd'): FahaoError {
+  return new FahaoError(
+    'REGRESSED',
+    `the ${store} is from before its bounds were last raised, or another one, so it lacks all that was reserved since then`,
+  )
 }
 
 /** Changes nothing. */

@@ -233,7 +233,9 @@ export interface Engine {
    * Takes longer than other calls where there are many counters: its deadline is `advanceTimeoutMs` (advance.ts).
    *
    * With `ifRegressed`, changes nothing and resolves to 0 unless the engine is found to have forgotten writes in this
-   * very step: of many nodes that advance at once for the same reason, one raises.
+   * very step: of many nodes that advance at once for the same reason, one raises. Rejects with REGRESSED, and changes
+   * nothing, where the state is found to be from before the latest advance: all that was reserved since is lost, and
+   * only an operator knows how much that is.
    */
   advance(gap: bigint, mend?: Mend, options?: AdvanceOptions): Promise<number>
 

@@ -9,10 +9,11 @@
  *  4. After `close` nothing begins.
  *  5. Nobody goes on by what was read before an advance, also where only others have noticed that it was needed.
  *  6. Bounds are raised here twice in ten minutes at most. A third loss is no failover, but servers that take turns behind
- *     one URL: to raise on would never end, so it is left to the operator until an advance by hand.
+ *     one URL: to raise on would never end, so it is left to the operator until an advance by hand. So is a loss for which
+ *     the engine refuses an advance without an operator.
  */
 import { type Clock, type Random, sleep } from '../base/clock.ts'
-import { describe } from '../base/errors.ts'
+import { describe, hasCode } from '../base/errors.ts'
 import type { NodeEvent } from './node.ts'
 
 /** What a recovery is made of. Each may reject; it is tried again then. */
@@ -161,7 +162,8 @@ export class Failover {
     if (!(await isRegressed())) return true
     this.#uncounted = true
     if (gap === 0n || this.#closed || !this.#mayRaise()) return false
-    const counters = await advance(gap)
+    const counters = await this.#unlessRefused(advance(gap))
+    if (counters === undefined) return false
     // None: another node was faster.
     if (counters > 0) this.#tell('warn', `raised ${counters} counters by failover-gap ${gap}`)
     return !(await isRegressed())
@@ -177,10 +179,29 @@ export class Failover {
     if (this.#byHand) return false
     const [first = Number.NEGATIVE_INFINITY] = this.#raises.length < raisesMax ? [] : this.#raises
     if (this.#options.clock.monoUs() - first > raisesWithinUs) return true
-    this.#byHand = true
-    this.#trouble = `the engine has forgotten writes: ${this.#reason}; failover-gap has raised every bound ${raisesMax} times within ten minutes and stops: this is no failover; look whether several servers take turns behind the engine's URL, leave one of them, and run \`fahao advance --by N\` on any one node`
-    this.#tell('error', this.#trouble)
+    this.#leaveToOperator(
+      `failover-gap has raised every bound ${raisesMax} times within ten minutes and stops: this is no failover; look whether several servers take turns behind the engine's URL, leave one of them, and run \`fahao advance --by N\` on any one node`,
+    )
     return false
+  }
+
+  /** How many counters were raised; undefined where the engine refuses to be advanced by itself. */
+  async #unlessRefused(advanced: Promise<number>): Promise<number | undefined> {
+    try {
+      return await advanced
+    } catch (error) {
+      if (!hasCode(error, 'REGRESSED')) throw error
+      this.#leaveToOperator(
+        `failover-gap does not cover this: ${describe(error)}; look whether several servers take turns behind the engine's URL, leave one of them, and run \`fahao advance --by N\` on any one node, with more ids than any generator can have reserved since`,
+      )
+      return undefined
+    }
+  }
+
+  #leaveToOperator(why: string): void {
+    this.#byHand = true
+    this.#trouble = `the engine has forgotten writes: ${this.#reason}; ${why}`
+    this.#tell('error', this.#trouble)
   }
 
   async #pause(): Promise<void> {

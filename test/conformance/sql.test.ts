@@ -336,12 +336,34 @@ for (const kind of kinds) {
       for (const node of [one, two]) {
         await server.restore(nameIn(url), dump)
         await assert.rejects(reserve(node), regressed)
-        assert.equal(await node.advance(100n, undefined, { ifRegressed: true }), 1)
+        assert.equal(await node.advance(100n), 1)
         given.push(await reserve(node), await reserve(node))
         // By now it has heard of this advance.
         await untilItWorks(() => two.write('k', 'x', undefined))
       }
       assertDisjoint(given)
+    })
+
+    test('is not advanced without an operator on a database from before the latest advance, which lacks all since', async (t) => {
+      const url = await server.newDatabase()
+      const [one, two] = [(await openAt(t, url)).engine, (await openAt(t, url)).engine]
+      const byItself = (engine: Engine) => engine.advance(1000n, undefined, { ifRegressed: true })
+      await reserve(two)
+      const dump = await server.dump(nameIn(url))
+      await one.reserve('b', { size: 1n, ...mine })
+      await server.restore(nameIn(url), dump)
+      await assert.rejects(one.reserve('b', { size: 1n, ...mine }), regressed)
+      assert.equal(await byItself(one), 2)
+      const between = await reserve(two, 5000n)
+      await server.restore(nameIn(url), dump)
+      const { engine: late } = await openAt(t, url)
+      await assert.rejects(two.reserve('b', { size: 1n, ...mine }), regressed)
+      // Also a process that does not know the later history learns of it.
+      for (const engine of [one, two, late])
+        await assert.rejects(byItself(engine), { code: 'REGRESSED', message: /before its bounds were last/ })
+      assert.equal((await late.counter('a')).bound, 10n)
+      assert.equal(await two.advance(10_000n), 1)
+      for (const engine of [one, two, late]) assert.ok((await reserve(engine)).start >= between.end)
     })
 
     test('writes nothing once its history has gone back in any one respect, and marks it for all', async (t) => {

@@ -10,7 +10,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import { named, raised } from '../advance.ts'
+import { earlierStore, named, raised } from '../advance.ts'
 import type { Counter, Mend, Mended } from '../engine.ts'
 import { endOf, type Header, type RangeRequest, type RequestOp } from './api.ts'
 import { decodeCounter, encodeCounter, unused } from './counter-steps.ts'
@@ -96,6 +96,7 @@ export class Advance {
     const known = this.#store.history.known.state
     const before = state?.state ?? known
     const lost = known.eras.filter(({ id }) => id > present(before).id)
+    if (ifRegressed && (lost.length > 0 || this.#store.history.isEarlier)) throw earlierStore('etcd')
     const closed: State = { ...before, cluster: header.clusterId, phase: 'advancing', note: this.#id }
     const first = await this.#change({ state: closed, revision: state?.revision ?? 0n }, closed, [])
     if (first === undefined) return undefined

@@ -15,6 +15,8 @@ export type Known = { readonly state: State; readonly revision: bigint }
 /** How far a history had come at a moment, as far as was known then. */
 export type Seen = { readonly era: bigint; readonly revision: bigint }
 
+const earlierCopy = 'an older copy was put in place, from before the last advance'
+
 /** A revision that no key has. */
 const never = -1n
 
@@ -46,6 +48,11 @@ export class History {
   /** Why nothing may be written, when this history is not the one that it was. */
   get wrong(): string | undefined {
     return this.#wrong
+  }
+
+  /** Whether what is wrong is that the store is from before an advance, as far as this process or the mark in the store knows. */
+  get isEarlier(): boolean {
+    return this.#wrong === earlierCopy
   }
 
   /** Looks at an answer that carried no state: the state was seen to be unchanged in the same step. */
@@ -117,9 +124,9 @@ export class History {
     const { state } = this.#known
     if (found.phase === 'suspect') return found.note
     if (found.store !== state.store) return 'another store was put in the place of the one that was here'
+    if (present(found).id < this.#era) return earlierCopy
     if (found.phase === 'open' && found.cluster !== header.clusterId)
       return `this etcd (cluster ${header.clusterId}) is a copy of the one that was here (cluster ${found.cluster})`
-    if (present(found).id < this.#era) return 'an older copy was put in place, from before the last advance'
     if (BigInt(header.revision) < seenBefore.revision)
       return `an older copy was put in place: it is at revision ${header.revision}, after ${seenBefore.revision} was acknowledged`
     return undefined

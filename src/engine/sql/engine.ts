@@ -305,7 +305,10 @@ export class SqlEngine implements Engine {
   async #advance(ask: Ask, gap: bigint, mend: Mend, ifRegressed: boolean): Promise<number | undefined> {
     const { known } = this.#history
     const at = await this.#state(ask)
-    if (ifRegressed && this.#history.objection(at, known) === undefined) return 0
+    if (ifRegressed) {
+      if (this.#history.objection(at, known) === undefined) return 0
+      this.#history.refuseEarlier(at, known)
+    }
     // What is lost may include earlier advances: their gaps, and what was reserved above them.
     const times = advancesBetween(at, known) + 1n
     const wide = smaller(gap * times, boundMax - 1n)

@@ -14,10 +14,13 @@
  *     shows commits to others before they have reached the disk), and is known a second later.
  *  4. Whoever holds something by the old history is told when a new one is believed, also where the loss itself was
  *     noticed by others only.
- *  5. What was asked before a new history was believed, and answered after that, says nothing against the new one.
+ *  5. A database that shows a history from before the latest advance lacks all that was reserved since. The reason that
+ *     the mark carries says so to every process, and no process advances such a database by itself.
+ *  6. What was asked before a new history was believed, and answered after that, says nothing against the new one.
  */
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
+import { earlierStore } from '../advance.ts'
 import { type Ask, type Command, integerOf, optionalTextOf, type Row, textOf } from './link.ts'
 
 /** Added to pulses, revisions and versions where history is cut: more than can have been forgotten. */
@@ -66,6 +69,7 @@ export function doneStateOf(row: Row | undefined): Known | undefined {
 }
 
 const settleUs = 1_000_000
+const earlierHistory = 'it has another history than the one that was in use'
 const remedy = "nothing is reserved until 'fahao advance --by N' has skipped what can have been forgotten"
 
 /** What a history needs of its engine. */
@@ -103,6 +107,12 @@ export class History {
     const found = this.#find(state, known)
     if (found === undefined || found === state.suspect || found === this.#doubt) return found
     return describeLoss(found)
+  }
+
+  /** Rejects with REGRESSED if no gap that was chosen in advance covers what this state lacks; `known` as in `objection`. */
+  refuseEarlier(state: State, known: Known): void {
+    if (this.#find(state, known)?.includes(earlierHistory) !== true) return
+    throw earlierStore('database')
   }
 
   /** Rejects with REGRESSED if this state is not to be trusted; see `objection`. */
@@ -163,11 +173,12 @@ export class History {
 
   #find(state: State, { lineage, pulse, revision }: Known): string | undefined {
     if (state.suspect !== undefined) return state.suspect
+    const hasJumped = state.pulse >= pulse + historyJump / 2n
+    if (!hasJumped && this.#doubt === undefined && state.lineage !== lineage) return earlierHistory
     if (state.server !== state.identity)
       return `its history was written on server ${state.server}, and this is server ${state.identity}`
-    if (state.pulse >= pulse + historyJump / 2n) return undefined
+    if (hasJumped) return undefined
     if (this.#doubt !== undefined) return this.#doubt
-    if (state.lineage !== lineage) return 'it has another history than the one that was in use'
     if (state.pulse >= pulse && state.revision >= revision) return undefined
     return `it stands at pulse ${state.pulse} and revision ${state.revision}, after ${pulse} and ${revision} were seen`
   }

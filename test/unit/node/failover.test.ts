@@ -156,6 +156,24 @@ describe('a failover with a gap', () => {
     assert.equal(failover.trouble, undefined)
   })
 
+  it('leaves bounds to the operator where the engine refuses to be advanced by itself', async () => {
+    let asked = 0
+    const advance = async () => {
+      asked++
+      throw new FahaoError('REGRESSED', 'the database is from before')
+    }
+    const { failover, steps, said, clock, state } = recovery(500n, 1, { advance })
+    failover.begin(steps)
+    failover.noticed('another history')
+    await clock.pass(60_000)
+    assert.equal(asked, 1)
+    assert.match(failover.trouble!, /another history; .* is from before; .* `fahao advance --by N`/)
+    assert.equal(said.filter((line) => line.includes('does not cover')).length, 1)
+    state.raised = 1
+    await clock.pass(10_000)
+    assert.equal(failover.trouble, undefined)
+  })
+
   it('counts losses, and no attempt that has raised nothing', async () => {
     let failures = 4
     const { failover, steps, did, clock } = recovery(500n)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { mendEach } from '../../../../src/engine/advance.ts'
-import type { EngineEvent } from '../../../../src/engine/engine.ts'
+import type { Engine, EngineEvent } from '../../../../src/engine/engine.ts'
 import { assertDisjoint } from '../../../conformance/counters.ts'
 import { untilItWorks } from '../../../conformance/life.ts'
 import { defaultToken, startEtcd } from '../../../launch/etcd.ts'
@@ -77,12 +77,35 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
       await cluster.restore(snapshot)
       await untilItWorks(() => node.read('k'))
       await assert.rejects(node.reserve('a', mine), regressed)
-      assert.equal(await node.advance(100n, undefined, { ifRegressed: true }), 1)
+      assert.equal(await node.advance(100n), 1)
       given.push(await node.reserve('a', mine), await node.reserve('a', mine))
       // By now it has heard of this advance.
       await untilItWorks(() => two.write('k', 'x', undefined))
     }
     assertDisjoint(given)
+  })
+
+  it('is not advanced without an operator where it is from before the latest advance, which lacks all since', async (t) => {
+    const { cluster, open } = await setUp(t)
+    const [one, two] = [await open(), await open()]
+    const byItself = (engine: Engine) => engine.advance(100n, undefined, { ifRegressed: true })
+    await one.reserve('a', mine)
+    const snapshot = await cluster.save()
+    await one.reserve('a', mine)
+    const restored = async (node: Engine) => {
+      await cluster.restore(snapshot)
+      await untilItWorks(() => node.read('k'))
+      await assert.rejects(node.reserve('a', mine), regressed)
+    }
+    await restored(one)
+    assert.equal(await byItself(one), 1)
+    const between = await two.reserve('a', { ...mine, size: 5000n })
+    await restored(two)
+    // Also a process that does not know the later history learns of it.
+    for (const engine of [one, two, await open()])
+      await assert.rejects(byItself(engine), { code: 'REGRESSED', message: /before its bounds were last/ })
+    assert.equal(await two.advance(10_000n), 1)
+    assert.ok((await one.reserve('a', mine)).start >= between.end)
   })
 })
 
