@@ -84,7 +84,7 @@ export class Failover {
     const next =
       gap > 0n
         ? `until then ids in hand go on, and failover-gap raises every bound by ${gap}`
-        : 'until then ids in hand go on; run `fahao advance --by N` on any one node, with more ids than any generator can have reserved in what is lost'
+        : 'until then ids in hand go on; run `fahao advance --by N` on one node that ran before this, with more ids than any generator can have reserved in what is lost'
     this.#reason = reason
     this.#uncounted = true
     this.#trouble = `the engine has forgotten writes: ${reason}; ${next}`
@@ -180,7 +180,7 @@ export class Failover {
     const [first = Number.NEGATIVE_INFINITY] = this.#raises.length < raisesMax ? [] : this.#raises
     if (this.#options.clock.monoUs() - first > raisesWithinUs) return true
     this.#leaveToOperator(
-      `failover-gap has raised every bound ${raisesMax} times within ten minutes and stops: this is no failover; look whether several servers take turns behind the engine's URL, leave one of them, and run \`fahao advance --by N\` on any one node`,
+      `failover-gap has raised every bound ${raisesMax} times within ten minutes and stops: this is no failover; look whether several servers take turns behind the engine's URL, leave one of them, and run \`fahao advance --by N\` on one node that ran before this`,
     )
     return false
   }
@@ -192,7 +192,7 @@ export class Failover {
     } catch (error) {
       if (!hasCode(error, 'REGRESSED')) throw error
       this.#leaveToOperator(
-        `failover-gap does not cover this: ${describe(error)}; look whether several servers take turns behind the engine's URL, leave one of them, and run \`fahao advance --by N\` on any one node, with more ids than any generator can have reserved since`,
+        `failover-gap does not cover this: ${describe(error)}; look whether several servers take turns behind the engine's URL, leave one of them, and run \`fahao advance --by N\` on one node that ran before this, with more ids than any generator can have reserved since`,
       )
       return undefined
     }
