@@ -70,8 +70,7 @@ export const nodeScenarios: Readonly<Record<string, Scenario>> = {
     calmMs: [1000, 9000],
     kinds: ['sequence', 'segment', 'snowflake', 'segment'],
     // A kind that was forgotten may count in another scale: see docs/internals/faults.md.
-    successors: (kind) =>
-      kind === 'sequence' || kind === 'segment' ? ['sequence', 'segment'] : [kind ?? 'segment'],
+    successors: (kind) => (kind === 'sequence' || kind === 'segment' ? ['sequence', 'segment'] : [kind]),
   }),
 }
 

@@ -8,8 +8,8 @@ import type { Simulation } from './simulation.ts'
 export type OperatorOptions = {
   readonly operators: number
   readonly kinds: readonly Kind[]
-  /** Into what a generator of a kind may be altered. */
-  readonly successors: (kind: Kind | undefined) => readonly Kind[]
+  /** What a generator of a kind may be altered into, or created as after it was dropped. */
+  readonly successors: (kind: Kind) => readonly Kind[]
   readonly generators: number
   /** Between two orders of one operator, in ms. */
   readonly pauseMaxMs: number
@@ -40,6 +40,8 @@ export class Operators {
   readonly #clients: Clients
   readonly #options: OperatorOptions
   readonly #kinds = new Map<string, Kind | undefined>()
+  /** Of those that were dropped as well, and of those whose creation was not answered. */
+  readonly #newestKinds = new Map<string, Kind>()
   #names = 0
 
   constructor(simulation: Simulation, clients: Clients, options: OperatorOptions) {
@@ -93,8 +95,11 @@ export class Operators {
     const { world, checker } = this.#simulation
     const kind = this.#kinds.get(generator)
     const dice = world.random()
-    if (kind === undefined || dice < 0.05)
-      return { do: 'create', generator, options: this.#optionsOf(world.pick(this.#options.kinds)) }
+    if (kind === undefined || dice < 0.05) {
+      const newest = this.#newestKinds.get(generator)
+      const possible = newest === undefined ? this.#options.kinds : this.#options.successors(newest)
+      return { do: 'create', generator, options: this.#optionsOf(world.pick(possible)) }
+    }
     if (dice < 0.15) return { do: 'drop', generator }
     const above = checker.largest(generator) + BigInt(Math.floor(world.between(0, 60)))
     if (dice < 0.3 && kind === 'sequence') return { do: 'set', generator, newest: above }
@@ -123,7 +128,7 @@ export class Operators {
     const isGone = 'code' in answer && answer.code === 'NOGENERATOR'
     if (!('kind' in answer) && !isGone) return
     const now = 'kind' in answer ? answer : { kind: undefined, incarnation: 0n }
-    this.#kinds.set(generator, now.kind)
+    this.#know(generator, now.kind)
     if (witness.calmMs > settledMs) checker.found(generator, now)
   }
 
@@ -135,13 +140,14 @@ export class Operators {
       order.do === 'set' ||
       (order.do === 'alter' && (kind === undefined || kind === 'sequence' || kind === 'timestamp'))
     const change = checker.change(generator, { strictly })
+    if (kind !== undefined && !this.#newestKinds.has(generator)) this.#newestKinds.set(generator, kind)
     world.note(() => `${generator}: an operator asks for ${textOf(order)}`)
     const { answer, by } = await this.#carriedOut(order)
     world.note(() => `${generator}: ${by} answers to ${order.do}: ${textOf(answer)}`)
     const calmly = witness.calmMs > newsLateMs + (world.nowUs - change.sentUs) / 1000
     if ('kind' in answer) {
       this.done++
-      this.#kinds.set(generator, answer.kind)
+      this.#know(generator, answer.kind)
       checker.changed(generator, change, by, answer, calmly)
       if (order.do === 'set' && answer.kind === 'sequence') checker.moved(generator, order.newest)
       if (order.do === 'alter' && order.options.floor !== undefined)
@@ -149,7 +155,7 @@ export class Operators {
       return
     }
     const isRefused = !('code' in answer) || refusals.has(answer.code)
-    if ('code' in answer && answer.code === 'NOGENERATOR') this.#kinds.set(generator, undefined)
+    if ('code' in answer && answer.code === 'NOGENERATOR') this.#know(generator, undefined)
     checker.changed(generator, change, by, isRefused ? 'refused' : 'unclear', calmly)
   }
 
@@ -160,6 +166,11 @@ export class Operators {
       if (!('moved' in found.answer) || hops === hopsMax) return found
       address = found.answer.moved
     }
+  }
+
+  #know(generator: string, kind: Kind | undefined): void {
+    this.#kinds.set(generator, kind)
+    if (kind !== undefined) this.#newestKinds.set(generator, kind)
   }
 
   #anywhere(): string | undefined {

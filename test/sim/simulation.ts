@@ -124,7 +124,11 @@ export class Simulation {
     }
     if (options.program === 'node') return this.#startNode(place, machine, link, onIssue, enter)
     const fences = new Map<string, bigint>()
-    const engine = this.#engine(machine, link, { onReserved: (counter, fence) => fences.set(counter, fence) })
+    // The answer to a reserve of an earlier leadership may come late: its range is no longer issued.
+    const onReserved = (counter: string, fence: bigint) => {
+      if (fence > (fences.get(counter) ?? 0n)) fences.set(counter, fence)
+    }
+    const engine = this.#engine(machine, link, { onReserved })
     const cluster = this.#cluster(machine, engine, address)
     const { leaseTtlMs } = options
     const kindOf = (name: string) => (name.startsWith('s') ? 'segment' : 'sequence')
