@@ -17,9 +17,9 @@ const seed = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31
 const frames = roundsOf(4) * 5000
 const aloneMs = secondsOf(1000, 5000)
 /**
- * How much longer than three times their wait alone others may wait, in ms: the attackers and other work share the
- * processors. On a quiet machine nothing is added (see `docs/internals/faults.md`); unit tests hold what one turn of
- * the event loop may do.
+ * The p99 of others under an attack may be 3 times their p99 alone, and this many ms more: the attackers and other work
+ * share the processors. `docs/internals/faults.md` has the figures of a quiet machine. Unit tests bound one turn of the
+ * event loop.
  */
 const allowanceMs = 200
 const memoryMaxMb = 700
