@@ -121,13 +121,18 @@ async function stalled(lifetime: Lifetime, { rounds, quick }: Effort): Promise<S
   // Until the server knows the rate, and keeps a horizon of ids in hand.
   await openLoop({ ...load, seconds: quick ? 20 : 60 })
   const pairs: { calm: number; stalled: number; calmMs: number; stalledMs: number; held: number }[] = []
-  for (let round = 0; round < rounds; round++) {
+  let vain = 0
+  while (pairs.length < rounds) {
     const calm = await openLoop(load)
     const stall = await beginStall(lifetime, server.pid)
     const during = await openLoop(load)
     const held = await stall.end()
-    if (held === 0) throw new Error('no sync was held: there was no stall to measure')
     await pause(1000)
+    if (held === 0) {
+      // With seconds of ids in hand, a stall may begin and end between two refills.
+      if (++vain > rounds) throw new Error('no sync was held: there was no stall to measure')
+      continue
+    }
     pairs.push({
       calm: calm.percentile(99.99),
       stalled: during.percentile(99.99),

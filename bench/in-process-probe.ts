@@ -149,6 +149,7 @@ await interleaved(names, rounds!, async (name) => {
 })
 for (let round = 0; round < rounds!; round++) {
   laps.push({ name: 'openFahao: segment, while a refill is due', ns: await belowMarkNs(round) })
+  laps.push({ name: 'openFahao: segment, default step, tight loop', ns: await defaultStepNs(round) })
 }
 await fahao.close()
 console.log(JSON.stringify(laps))
@@ -173,6 +174,29 @@ async function belowMarkNs(round: number): Promise<number> {
     return Number(process.hrtime.bigint() - startNs)
   })
   return spreadOf(spentNs).value / batch
+}
+
+/**
+ * Nanoseconds per id of a generator with the default step, in a loop that yields only when nothing is in hand: median over
+ * its spells of at least half a batch.
+ */
+async function defaultStepNs(round: number): Promise<number> {
+  const generator = await fahao.open(`default-step-${round}`, { kind: 'segment' })
+  const spell = () => {
+    let count = 0
+    while (generator.tryNextNumber() !== undefined) count++
+    return count
+  }
+  const spentNs: number[] = []
+  for (let total = 0; total < 3_000_000; ) {
+    await generator.next()
+    const startNs = process.hrtime.bigint()
+    const count = spell()
+    const ns = Number(process.hrtime.bigint() - startNs)
+    total += count + 1
+    if (count >= batch / 2) spentNs.push(ns / count)
+  }
+  return spreadOf(spentNs).value
 }
 
 function issued<Id>(id: Id | undefined): Id {

@@ -15,6 +15,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   'openFahao: sequence, decimal string': { most: 30 },
   'openFahao: sequence, text of 19 digits': { most: 80 },
   'openFahao: segment, while a refill is due': { most: 25 },
+  'openFahao: segment, default step, tight loop': { most: 25 },
 }
 
 /** Nanoseconds per id. */

@@ -13,8 +13,8 @@ import { type Effort, interleaved, ratioOf, spreadOf } from './rounds.ts'
 
 type Server = { readonly port: number; readonly pid: number }
 type Measured = { readonly perSecond: number; readonly cpuUs: number }
-type Contender = 'redis' | 'aof' | 'fahao' | 'bare'
-type Servers = Readonly<Record<Contender, Server>>
+type Contender = 'redis' | 'aof' | 'fahao' | 'bare' | 'before'
+type Servers = Readonly<Partial<Record<Contender, Server>>>
 /** What each contender is sent; those absent take no part. */
 type Scenario = {
   readonly name: string
@@ -26,6 +26,7 @@ const names: Record<Contender, string> = {
   aof: 'Redis, AOF always',
   fahao: 'Fahao, SQLite',
   bare: 'bare node:net',
+  before: 'the earlier build',
 }
 const pipelines = [1, 16, 128] as const
 const floors = {
@@ -38,8 +39,8 @@ const firstRequests = { 1: 20_000, 16: 200_000, 128: 500_000 } as const
 
 /** INCR with its budgets, then other commands for information. */
 export async function resp(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
-  const servers = await startServers(lifetime)
-  const every = { redis: {}, aof: {}, fahao: {}, bare: {} }
+  const servers = await startServers(lifetime, effort.before)
+  const every = { redis: {}, aof: {}, fahao: {}, bare: {}, before: {} }
   const sections = [await incr(servers, effort, { name: 'INCR', loads: every })]
   const shorter = { ...effort, rounds: Math.min(3, effort.rounds) }
   for (const scenario of scenarios) sections.push(await information(servers, shorter, scenario))
@@ -50,34 +51,52 @@ const scenarios: readonly Scenario[] = [
   // Few enough for a server to remember every request by its bytes, and too many for that.
   ...[1000, 20_000].map((keys) => ({
     name: `INCR over ${keys.toLocaleString('en-US')} keys`,
-    loads: { redis: { keys }, fahao: { keys }, bare: { keys } },
+    loads: { redis: { keys }, fahao: { keys }, bare: { keys }, before: { keys } },
   })),
   {
     name: 'INCR of a snowflake',
-    loads: { redis: {}, fahao: { command: ['INCR', 'event'] }, bare: {} },
+    loads: {
+      redis: {},
+      fahao: { command: ['INCR', 'event'] },
+      bare: {},
+      before: { command: ['INCR', 'event'] },
+    },
   },
   {
     name: 'ID.NEXT of a sequence',
-    loads: { redis: {}, fahao: { command: ['ID.NEXT', 'order'] }, bare: {} },
+    loads: {
+      redis: {},
+      fahao: { command: ['ID.NEXT', 'order'] },
+      bare: {},
+      before: { command: ['ID.NEXT', 'order'] },
+    },
   },
 ]
 
-async function startServers(lifetime: Lifetime): Promise<Servers> {
+async function startServers(lifetime: Lifetime, before: string | undefined): Promise<Servers> {
   const barePort = await freePort()
   const bare = await startProcess(lifetime, {
     command: process.execPath,
     args: [join(import.meta.dirname, 'bare-resp.ts'), `${barePort}`],
     readyWhen: { port: barePort },
   })
-  const fahao = await startFahao(lifetime, { args: ['--auto-create', '*=sequence', '--log-level', 'warn'] })
-  const client = await RawClient.connect(fahao.resp, lifetime)
-  await client.command('ID.CREATE', 'event', 'KIND', 'snowflake')
   return {
     redis: await startRedis(lifetime),
     aof: await startRedis(lifetime, { appendfsync: 'always' }),
-    fahao: { port: fahao.resp, pid: fahao.pid },
+    fahao: await startOurs(lifetime),
     bare: { port: barePort, pid: bare.pid },
+    ...(before && { before: await startOurs(lifetime, before) }),
   }
+}
+
+async function startOurs(lifetime: Lifetime, checkout?: string): Promise<Server> {
+  const { resp, pid } = await startFahao(lifetime, {
+    ...(checkout && { checkout }),
+    args: ['--auto-create', '*=sequence', '--log-level', 'warn'],
+  })
+  const client = await RawClient.connect(resp, lifetime)
+  await client.command('ID.CREATE', 'event', 'KIND', 'snowflake')
+  return { port: resp, pid }
 }
 
 async function incr(servers: Servers, effort: Effort, scenario: Scenario): Promise<Section> {
@@ -109,6 +128,7 @@ async function incr(servers: Servers, effort: Effort, scenario: Scenario): Promi
       // Throughput to Redis also depends on the load generator; where the server's core is what is short, it is the
       // inverse of this.
       { what: `${at}: server CPU per request to ${names.redis}`, unit: '×', ...cpu(rounds, 'redis') },
+      ...besideEarlier(rounds, at),
     )
     absolute.push(...absolutes(rounds, at))
   }
@@ -123,6 +143,7 @@ async function information(servers: Servers, effort: Effort, scenario: Scenario)
     figures.push(
       { what: `${at}: throughput to INCR on ${names.redis}`, unit: '×', ...throughput(rounds, 'redis') },
       { what: `${at}: server CPU per request to INCR on ${names.bare}`, unit: '×', ...cpu(rounds, 'bare') },
+      ...besideEarlier(rounds, at),
       ...absolutes(rounds, at),
     )
   }
@@ -147,14 +168,14 @@ async function measureAll(
   for (const name of contenders) {
     const { keys = 0 } = loads[name]!
     // By chance a key is missed once in e^20: what is measured creates none.
-    await redisBenchmark(servers[name].port, { ...loads[name], pipeline: 128, requests: 128 + keys * 20 })
+    await redisBenchmark(servers[name]!.port, { ...loads[name], pipeline: 128, requests: 128 + keys * 20 })
     const load = { ...loads[name], pipeline, requests: firstRequests[pipeline] }
-    await redisBenchmark(servers[name].port, load)
-    const perSecond = await redisBenchmark(servers[name].port, load)
+    await redisBenchmark(servers[name]!.port, load)
+    const perSecond = await redisBenchmark(servers[name]!.port, load)
     requests.set(name, Math.ceil((perSecond * effort.seconds) / pipeline) * pipeline)
   }
   return interleaved(contenders, effort.rounds, (name) =>
-    measure(servers[name], { ...loads[name], pipeline, requests: requests.get(name)! }),
+    measure(servers[name]!, { ...loads[name], pipeline, requests: requests.get(name)! }),
   )
 }
 
@@ -162,6 +183,14 @@ async function measure({ port, pid }: Server, load: RedisLoad): Promise<Measured
   const before = processCpuUs(pid)
   const perSecond = await redisBenchmark(port, load)
   return { perSecond, cpuUs: (processCpuUs(pid) - before) / load.requests }
+}
+
+function besideEarlier(rounds: Rounds, at: string): Figure[] {
+  if (!rounds.has('before')) return []
+  return [
+    { what: `${at}: throughput to ${names.before}`, unit: '×', ...throughput(rounds, 'before') },
+    { what: `${at}: server CPU per request to ${names.before}`, unit: '×', ...cpu(rounds, 'before') },
+  ]
 }
 
 function throughput(rounds: Rounds, peer: Contender) {

@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, http, process, memory, engine, freeze, database, cluster, legacy, restart. It
- * starts whatever it compares with, and ends it. FOLDER is a built checkout of an earlier commit, which http, process
+ * starts whatever it compares with, and ends it. FOLDER is a built checkout of an earlier commit, which resp, http, process
  * and freeze measure beside this one. Exits with 1 when a budget is not met, so that a release can ask it.
  */
 import { writeFileSync } from 'node:fs'
