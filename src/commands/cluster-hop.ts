@@ -110,7 +110,11 @@ async function waitForAnother<Answer>(
 ): Promise<Answer> {
   const lead = await cluster.leadWithin(details.slot, undefined, true, details.node)
   if (lead.state === 'here') return answerHere(cluster, details, way.answerHere)
-  if (lead.state === 'elsewhere' && lead.node.id !== details.node)
-    return way.send(detailsOf(details.slot, lead))
+  if (lead.state === 'elsewhere' && lead.node.id !== details.node) {
+    const next = detailsOf(details.slot, lead)
+    const answer = await way.send(next)
+    // A successor of a node that ended may hand over at once, to balance the shards.
+    return way.isNotLed(answer) ? sendAgain(cluster, next, way, answer) : answer
+  }
   throw new FahaoError('CLUSTERDOWN', `${what}, and no other node took over in time; retry`)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
-import { AnswerLost, sendToLeader } from '../../../src/commands/cluster-hop.ts'
+import { AnswerLost, sendToLeader, Unreachable } from '../../../src/commands/cluster-hop.ts'
 import type { ClusterView } from '../../../src/commands/context.ts'
 
 const details = { node: 'second', slot: 1234, resp: '127.0.0.1:1', http: undefined }
@@ -19,4 +19,21 @@ test('a draw that is repeated here is never told where to go, also if the leader
     },
   })
   await assert.rejects(repeated, (error) => hasCode(error, 'CLUSTERDOWN'))
+})
+
+test('a request whose leader has ended follows the leadership to a successor, and on from there', async () => {
+  const nodes = ['third', 'fourth'].map((id) => ({ id, resp: `${id}:1`, http: undefined }))
+  const view = {
+    leadWithin: async () => ({ state: 'elsewhere', node: nodes.shift() }),
+  } as unknown as ClusterView
+  const answer = await sendToLeader<string>(view, details, {
+    onlyDraws: false,
+    send: async ({ node, resp }) => {
+      if (node === details.node) throw new Unreachable(String(resp), 'connection refused')
+      return node
+    },
+    isNotLed: (node) => node === 'third',
+    answerHere: () => 'here',
+  })
+  assert.equal(answer, 'fourth')
 })
