@@ -24,6 +24,11 @@ const regressed = { code: 'REGRESSED', message: /fahao advance/ }
 
 /** Gives up waiting for a server at its first failure. */
 const impatient: Clock = { ...systemClock, monoUs: () => performance.now() * 1_000_000 }
+/** What is due in a minute is due at once. */
+const minuteless: Clock = {
+  ...systemClock,
+  timer: (ms, callback) => systemClock.timer(ms === 60_000 ? 10 : ms, callback),
+}
 
 type Opened = { readonly engine: Engine; readonly events: EngineEvent[] }
 
@@ -34,6 +39,8 @@ type Special = {
 
   readonly createLimited: (server: DatabaseServer, database: string) => Promise<void>
   readonly grantLimited: (server: DatabaseServer, database: string) => Promise<void>
+  /** Lets this user insert and delete rows, and not change them. */
+  readonly grantAllButUpdate: (server: DatabaseServer, database: string) => Promise<unknown>
   /** Takes durability away, and gives it back. */
   readonly relax: (server: DatabaseServer, database: string, on: boolean) => Promise<unknown>
   readonly durabilitySetting: RegExp
@@ -80,6 +87,8 @@ const kinds: readonly (Special & { readonly name: string })[] = [
         database,
       )
     },
+    grantAllButUpdate: (server, database) =>
+      server.admin(`GRANT SELECT, INSERT, DELETE ON ${tables.join(', ')} TO limited`, database),
     documentedTables: (text) => sqlBlocks(text).find((block) => block.includes('regclass'))!,
   },
   {
@@ -104,6 +113,8 @@ const kinds: readonly (Special & { readonly name: string })[] = [
         GRANT SELECT, INSERT, UPDATE ON ${database}.fahao_records ${to};
         GRANT SELECT, UPDATE ON ${database}.fahao_about ${to}`)
     },
+    grantAllButUpdate: (server, database) =>
+      server.admin(`GRANT SELECT, INSERT, DELETE ON ${database}.* TO limited@'127.0.0.1'`),
     documentedTables: (text) =>
       sqlBlocks(text)
         .find((block) => block.includes('InnoDB'))!
@@ -137,9 +148,12 @@ function reserve(engine: Engine, size = 10n) {
   return engine.reserve('a', { size, ...mine })
 }
 
-/** Resolves when `condition` holds. */
+/** Resolves when `condition` holds; rejects when it does not come to hold. */
 async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((again) => setTimeout(again, 10))
+  for (const giveUpAt = performance.now() + 60_000; !condition(); ) {
+    assert.ok(performance.now() < giveUpAt, 'it did not come about')
+    await new Promise((again) => setTimeout(again, 10))
+  }
 }
 
 for (const kind of kinds) {
@@ -198,6 +212,29 @@ for (const kind of kinds) {
       await openAt(t, url)
     })
 
+    test('notices that a running server may lose commits from now on, and that it no longer does', async (t) => {
+      const url = await server.newDatabase()
+      const { engine, events } = await openAt(t, url, { clock: minuteless })
+      const set = async (relaxed: boolean) => {
+        await kind.relax(server, nameIn(url), relaxed)
+        // A session of PostgreSQL keeps the settings of its database with which it began.
+        if (server.kind === 'postgres')
+          await server.admin(
+            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${nameIn(url)}'`,
+          )
+      }
+      await reserve(engine)
+      assert.equal(engine.status().state, 'up')
+      atEnd(t, () => set(false))
+      await set(true)
+      await until(() => events.some(({ message }) => kind.durabilitySetting.test(message)))
+      const { level, message } = events.find(({ message }) => kind.durabilitySetting.test(message))!
+      assert.deepEqual([level, /may lose acknowledged writes/.test(message)], ['error', true])
+      await until(() => kind.durabilitySetting.test(engine.status().reason ?? ''))
+      await set(false)
+      await until(() => engine.status().state === 'up')
+    })
+
     test('tells at once of a wrong password, an unknown database and a parameter that there is none', async (t) => {
       const url = await server.newDatabase()
       const refused = async (wrong: string, error: { code: string; message: RegExp }) => {
@@ -213,7 +250,7 @@ for (const kind of kinds) {
       assert.doesNotMatch((await openAt(t, url)).engine.location, /secret/)
     })
 
-    test('says before it serves anything that the server, or its user, may only read', async (t) => {
+    test('says before it serves anything that the server may only read', async (t) => {
       const url = await server.newDatabase()
       await (await openAt(t, url)).engine.close()
       await server.setReadOnly(true)
@@ -221,6 +258,19 @@ for (const kind of kinds) {
       await assert.rejects(openAt(t, url, { clock: impatient }), { code: 'ENGINE', message: /read-only/ })
       await server.setReadOnly(false)
       assert.equal((await reserve((await openAt(t, url)).engine)).start, 0n)
+    })
+
+    test('says before it serves anything that its user may not change rows', async (t) => {
+      const url = await server.newDatabase()
+      const limited = server.url(nameIn(url), 'limited')
+      await (await openAt(t, url)).engine.close()
+      await kind.grantAllButUpdate(server, nameIn(url))
+      await assert.rejects(openAt(t, limited), {
+        code: 'ENGINE',
+        message: /this user may not write to the tables.*grant SELECT, INSERT and UPDATE/,
+      })
+      await kind.grantLimited(server, nameIn(url))
+      assert.equal((await reserve((await openAt(t, limited)).engine)).start, 0n)
     })
 
     test('changes nothing while the server is read-only, says so once, and goes on by itself', async (t) => {
