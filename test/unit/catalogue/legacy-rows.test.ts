@@ -1,0 +1,40 @@
+/** Generators that count by rows of another system's table, on a store in memory that shows such rows. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { ReserveRequest } from '../../../src/engine/engine.ts'
+import { MemoryEngine } from '../../../src/engine/memory/engine.ts'
+import { draw, type Node, startNode } from './node.ts'
+
+class RowsEngine extends MemoryEngine {
+  readonly legacyTable = 'leaf_alloc'
+}
+
+async function startOnRow(options: object): Promise<Node> {
+  const node = await startNode({ reach: (store) => new RowsEngine(store) })
+  const row = { kind: 'segment', start: '0', ...options }
+  await node.engine.write('legacy/order', JSON.stringify(row), undefined)
+  return node
+}
+
+/** Draws 340,000 ids in 2.5 s; the sizes of the refills, in order. */
+async function burst({ catalogue, clock, engine }: Node): Promise<number[]> {
+  const generator = await catalogue.open('order')
+  for (let tick = 0; tick < 25; tick++) {
+    await draw(generator, 13_600)
+    await clock.pass(100)
+  }
+  const reserves = engine.calls.filter(({ method }) => method === 'reserve')
+  return reserves.map(({ args }) => Number((args[1] as ReserveRequest).size))
+}
+
+describe('a generator on a row', () => {
+  it('takes at most a million ids in a refill, however quickly they are issued', async () => {
+    const sizes = await burst(await startOnRow({ step: 1000 }))
+    assert.equal(Math.max(...sizes), 1_000_000)
+  })
+
+  it('takes its step in a refill where that is more than a million', async () => {
+    const sizes = await burst(await startOnRow({ step: 5_000_000 }))
+    assert.deepEqual([...new Set(sizes)], [5_000_000])
+  })
+})
