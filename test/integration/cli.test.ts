@@ -170,7 +170,7 @@ describe('serve', () => {
     assert.ok(colourful.output().includes('\u001b['))
   })
 
-  test('reads fahao.yaml in the working directory', async (t) => {
+  test('reads fahao.yaml in the working directory, and warns of an engine that forgets', async (t) => {
     const cwd = temporaryFolder(t)
     writeFileSync(join(cwd, 'fahao.yaml'), 'http: off\nresp: 127.0.0.1:0\nengine: "memory:"\n')
     const server = await startProcess(t, {
@@ -180,6 +180,7 @@ describe('serve', () => {
       readyWhen: { line: /is ready/ },
     })
     assert.match(server.output(), /"resp":"127\.0\.0\.1:[1-9]\d*"/)
+    assert.match(server.output(), /"level":"warn",.*memory: forgets every generator and what it has issued/)
     assert.ok(!existsSync(join(cwd, 'data')))
   })
 
