@@ -139,6 +139,8 @@ export class Checker {
       return
     }
     const renewals = known.incarnation === undefined ? 0n : done.incarnation - known.incarnation
+    // The answer comes late: another change has been made, and answered, since this one was.
+    if (renewals < 0n) return
     const isRenewed = renewals > 0n && renewals < advanced
     const { last } = known
     known.kind = done.kind
