@@ -137,6 +137,7 @@ export class EngineCatalogue implements Catalogue {
     const { floor, force = false, ...changed } = changes
     const wanted = floor === undefined ? undefined : floorOf(floor)
     const { stored } = await this.#records.alter(name, changed)
+    this.#absent.delete(name)
     if (wanted !== undefined) refuseFloor(name, stored, wanted)
     // A range in hand is given back only while its version is the newest: before the bound is raised.
     await this.#close(name, altered(name))

@@ -26,6 +26,13 @@ describe('a name that is not there, on a store that many share', () => {
     assert.equal((await draw(await two.catalogue.open('user'))).length, 1)
   })
 
+  it('is altered at once by a node that has just not found it, and served', async () => {
+    const { one, two } = await twoNodes()
+    await assert.rejects(two.catalogue.open('user'), { code: 'NOGENERATOR' })
+    await one.catalogue.create('user', { kind: 'segment' })
+    assert.equal((await two.catalogue.alter('user', { kind: 'snowflake' })).kind, 'snowflake')
+  })
+
   it('costs one read at a time, and ten a second at most, however often it is asked for', async () => {
     const { clock, two } = await twoNodes()
     const reads = () => two.engine.count('read')
