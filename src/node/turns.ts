@@ -21,7 +21,10 @@ export interface Taker {
 
 /** See the invariants at the top of the file. */
 export class Turns {
-  /** Bytes of this turn, or work that takes as long. It may count several turns that produced little as one. */
+  /**
+   * Bytes of this turn, or work that takes as long. It counts turns that produced little as one, until half of what ends
+   * a turn is spent: to end each of them would cost more than they produce.
+   */
   spent = 0
   #fresh: Taker[] = []
   #others: Taker[] = []
@@ -35,7 +38,8 @@ export class Turns {
   /** Counts what was produced. */
   spend(bytes: number): void {
     this.spent += bytes
-    if (this.over) this.#endSoon()
+    // Not when it is over: connections that are put off for what earlier turns have spent cost a third more.
+    if (this.spent >= turnBytesMax / 2) this.#endSoon()
   }
 
   /** Has `taker` go on in a later turn, before all that have had a share if it has had none. */

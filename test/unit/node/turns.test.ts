@@ -1,22 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Taker, Turns } from '../../../src/node/turns.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Turns, turnBytesMax } from '../../../src/node/turns.ts'
 
-test('turns let those go first that have had no share, and one of the others in each turn', async () => {
+test('a turn is not over for what the turns before it have spent', async () => {
   const turns = new Turns()
-  const taken: string[] = []
-  const taker = (name: string, times: number, bytes: number): Taker => ({
-    takeTurn() {
-      taken.push(name)
-      turns.spend(bytes)
-      if (--times > 0) turns.wait(this, false)
-    },
-  })
-  turns.wait(taker('a', 3, 100_000), false)
-  turns.wait(taker('b', 2, 100_000), false)
-  turns.wait(taker('light', 1, 10), true)
-  turns.wait(taker('c', 1, 200_000), true)
-  turns.wait(taker('d', 1, 10), true)
-  while (taken.length < 8) await new Promise((resolve) => setImmediate(resolve))
-  assert.equal(taken.join(' '), 'light c a d b a b a')
+  for (let each = 0; each < 10; each++) {
+    turns.spend(turnBytesMax * 0.45)
+    assert.equal(turns.over, false, `turn ${each}`)
+    await nextTurn()
+  }
+})
+
+test('a turn is over once it has spent all that it may, and the next one begins anew', async () => {
+  const turns = new Turns()
+  turns.spend(turnBytesMax)
+  assert.equal(turns.over, true)
+  await nextTurn()
+  assert.equal(turns.over, false)
 })
