@@ -175,7 +175,7 @@ export type Command = {
    * How much work these arguments ask for, where that may be much, so that the transport spreads it: 1 is an id in a
    * run of many. Throws as `handler`.
    */
-  readonly work?: (context: CommandContext, args: Arguments) => bigint
+  readonly work?: (args: Arguments) => bigint
   /**
    * Whether these arguments only draw ids and have a short answer, so that the handler may start while others of
    * the same connection of which that is true wait for theirs: ids are drawn in the order in which handlers start.

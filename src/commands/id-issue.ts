@@ -78,7 +78,7 @@ function next(context: CommandContext, args: Arguments): Reply | Promise<Reply> 
   return nextMany(context, generatorName, checkedCount(wantedCount(args), context.server.countMax, 'COUNT'))
 }
 
-function work(_context: CommandContext, args: Arguments): bigint {
+function work(args: Arguments): bigint {
   return args.length === 1 ? 1n : wantedCount(args)
 }
 

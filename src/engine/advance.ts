@@ -34,6 +34,11 @@ export function earlierStore(store: 'database' | 'etcd'): FahaoError {
   )
 }
 
+/** The same counters, whose gaps count `times` times: once more for each earlier advance that the store has forgotten. */
+export function widened(counters: Mended['counters'], times: bigint): Mended['counters'] {
+  return new Map([...counters].map(([name, each]) => [name, { ...each, gap: each.gap * times }]))
+}
+
 /** Changes nothing. */
 export const mendNothing: Mend = () => ({ records: new Map(), counters: new Map() })
 

@@ -1,6 +1,6 @@
 /**
- * Shares the event loop among the connections of all servers of this process: a turn produces so many bytes of replies, and what is left
- * to do goes on in the next one, behind the sockets and timers that are due.
+ * Shares the event loop among the connections of all servers of this process: a turn produces so many bytes of replies,
+ * and what is left to do goes on in the next one, behind the sockets and timers that are due.
  *
  * Invariants
  *  1. A turn ends once `turnBytesMax` have been spent: what a connection starts after that is its share at most.
@@ -38,7 +38,7 @@ export class Turns {
   /** Counts what was produced. */
   spend(bytes: number): void {
     this.spent += bytes
-    // Not when it is over: connections that are put off for what earlier turns have spent cost a third more.
+    // Ends the turn before it is over, so that no connection is put off for what earlier turns have spent.
     if (this.spent >= turnBytesMax / 2) this.#endSoon()
   }
 

@@ -15,7 +15,6 @@
  *  8. One that has produced its share of replies goes on in a later turn of the event loop.
  *  9. `Unread` counts the replies that have not left this process when a write, or the writes of a turn, has been tried.
  */
-
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import type { Reply } from '../commands/command.ts'

@@ -9,7 +9,6 @@
  *  5. Requests start in the order in which they came.
  *  6. A reply of many ids is written a part in each step, and no other reply before it is whole.
  */
-
 import { FahaoError } from '../base/errors.ts'
 import { type Direct, IssuedTexts, type Reply } from '../commands/command.ts'
 import type { CommandContext, Session } from '../commands/context.ts'
@@ -293,7 +292,7 @@ export class Requests {
 
   /** Counts what a command is about to draw, in advance, so that few of them start in one turn. */
   #announce({ command, args }: Resolved): void {
-    const work = command.work?.(this.#context, args) ?? 0n
+    const work = command.work?.(args) ?? 0n
     if (work > 1n) this.#host.turns.spend(Math.min(Number(work) * drawnBytes, turnBytesMax))
   }
 

@@ -1,5 +1,4 @@
 /** Serves Redis's protocol on a port: accepts connections, looks after their deadlines, stops in good order. */
-
 import { createServer, type Server, type Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'

@@ -10,7 +10,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import { earlierStore, named, raised } from '../advance.ts'
+import { earlierStore, named, raised, widened } from '../advance.ts'
 import type { Counter, Mend, Mended } from '../engine.ts'
 import { endOf, type Header, type RangeRequest, type RequestOp } from './api.ts'
 import { decodeCounter, encodeCounter, unused } from './counter-steps.ts'
@@ -70,11 +70,10 @@ export class Advance {
       if (begun === undefined) continue
       // Begun again, it finds its own era.
       times = max(times, begun.times)
-      const { records, counters: once } = mend(await this.#records.list('', undefined))
+      const { records, counters } = mend(await this.#records.list('', undefined))
       const mended = await this.#putAll(begun.known, this.#recordWrites(records))
       if (mended === undefined) continue
-      const counters = new Map([...once].map(([name, each]) => [name, { ...each, gap: each.gap * times }]))
-      const raise = await this.#raise(mended, { gap: gap * times, mended: counters, held })
+      const raise = await this.#raise(mended, { gap: gap * times, mended: widened(counters, times), held })
       if (raise === undefined) continue
       const done = await this.#change(raise.known, { ...raise.known.state, phase: 'open', note: '' }, [])
       if (done === undefined) continue
@@ -85,8 +84,8 @@ export class Advance {
   }
 
   /**
-   * Closes the store to everybody else, and begins a new era. Undefined: somebody else was faster. `times`: how often the
-   * gap counts: once more for each advance that this process knows of and the store has forgotten.
+   * Closes the store to all other processes, and begins a new era. Undefined: another process was faster. `times`: how often
+   * the gap counts: once more for each advance that this process knows of and the store has forgotten.
    */
   async #begin(ifRegressed: boolean): Promise<Begun | 'sound' | undefined> {
     const { header, state } = await this.#takeTurn()

@@ -50,7 +50,7 @@ export class History {
     return this.#wrong
   }
 
-  /** Whether what is wrong is that the store is from before an advance, as far as this process or the mark in the store knows. */
+  /** Whether the store is from before its latest advance, as this process has found or the mark in the store says. */
   get isEarlier(): boolean {
     return this.#wrong === earlierCopy
   }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
-import { advanceTimeoutMs, mendNothing } from '../advance.ts'
+import { advanceTimeoutMs, mendNothing, widened } from '../advance.ts'
 import {
   type AdvanceOptions,
   boundMax,
@@ -312,8 +312,7 @@ export class SqlEngine implements Engine {
     // What is lost may include earlier advances: their gaps, and what was reserved above them.
     const times = advancesBetween(at, known) + 1n
     const wide = smaller(gap * times, boundMax - 1n)
-    const { records, counters: once } = mend(await this.#records.all(ask))
-    const counters = new Map([...once].map(([name, each]) => [name, { ...each, gap: each.gap * times }]))
+    const { records, counters } = mend(await this.#records.all(ask))
     const revision = at.revision > known.revision ? at.revision : known.revision
     const newest = revision + historyJump + BigInt(records.size)
     const mended = [...records].map(([key, value], place) => ({
@@ -322,7 +321,7 @@ export class SqlEngine implements Engine {
       version: newest - BigInt(place),
     }))
     const nowUs = this.#timeline.nowUs()
-    const raises = raisesOf(wide, counters, this.#counters.held())
+    const raises = raisesOf(wide, widened(counters, times), this.#counters.held())
     const advance = { gap: wide, known, ifRegressed, at, lineage: randomUUID(), nowUs, raises, mended }
     const [row] = await inOrder(ask, this.#dialect.advance(advance))
     const begun = doneStateOf(row)

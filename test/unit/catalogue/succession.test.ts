@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
+import type { Kind } from '../../../src/issuing/issuer.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
-import { DeafEngine, draw, LateEngine, startNode, tryNext } from './node.ts'
+import { DeafEngine, draw, LateEngine, type Node, startNode, tryNext } from './node.ts'
 
 /** As `twitter`, with other fields below the same time: ids of one moment overlap. */
 const narrow = 'time:41,node:8,sequence:14;unit=ms;epoch=2010-11-04T01:42:54.657Z'
@@ -14,6 +15,21 @@ async function twoNodes() {
   const one = await startNode({ store, clock })
   const two = await startNode({ store, clock, reach: (reached) => new DeafEngine(reached) })
   return { store, clock, one, two }
+}
+
+/** Begins an alteration on a node that dies between the two writes. */
+async function diesBetweenWrites(
+  { catalogue, engine, crash }: Node,
+  name: string,
+  kind: Kind,
+): Promise<void> {
+  const first = engine.hold('write')
+  const altering = catalogue.alter(name, { kind })
+  await first.arrived
+  engine.next('write', 'lose-request')
+  first.letGo()
+  await assert.rejects(altering, { code: 'UNKNOWN' })
+  await crash()
 }
 
 /** A store whose watches poll: a change is heard of within a second. */
@@ -151,17 +167,11 @@ describe('an alteration', () => {
   })
 
   for (const kind of ['snowflake', 'sequence'] as const) {
-    it(`whose second write is lost is completed by whoever comes next: ${kind}`, async () => {
+    it(`whose second write is lost is completed by the next node: ${kind}`, async () => {
       const { store, clock, one } = await twoNodes()
       const generator = await one.catalogue.create('event', { kind })
       const before = await draw(generator, 5)
-      const first = one.engine.hold('write')
-      const altering = one.catalogue.alter('event', { kind: 'segment' })
-      await first.arrived
-      one.engine.next('write', 'lose-request')
-      first.letGo()
-      await assert.rejects(altering, { code: 'UNKNOWN' })
-      await one.crash()
+      await diesBetweenWrites(one, 'event', 'segment')
       const two = await startNode({ store, clock })
       assert.deepEqual(
         (await two.catalogue.list()).map(({ name, definition }) => [name, definition.kind]),
@@ -182,13 +192,7 @@ describe('an alteration', () => {
       const store = new MemoryStore()
       const one = await startNode({ store, clock: new FakeClock(Date.UTC(2026, 5, begunDay) * 1000) })
       const before = await draw(await one.catalogue.create('event', { kind: 'snowflake' }), 5)
-      const first = one.engine.hold('write')
-      const altering = one.catalogue.alter('event', { kind: 'timestamp' })
-      await first.arrived
-      one.engine.next('write', 'lose-request')
-      first.letGo()
-      await assert.rejects(altering, { code: 'UNKNOWN' })
-      await one.crash()
+      await diesBetweenWrites(one, 'event', 'timestamp')
       const two = await startNode({ store, clock: new FakeClock(Date.UTC(2026, 5, completedDay) * 1000) })
       const after = await two.catalogue.open('event')
       assert.deepEqual([after.incarnation, after.kind], [2n, 'timestamp'])

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { CommandContext } from '../../../src/commands/context.ts'
 import { encode } from '../../../src/ids/encoding.ts'
 import { layouts } from '../../../src/ids/presets.ts'
 import { Run } from '../../../src/ids/run.ts'
@@ -75,10 +74,9 @@ test('ID.NEXT gives text in the format of the generator, exact past 2^53 for any
 
 test('ID.NEXT announces the ids that it draws as work', () => {
   const desk = new Desk()
-  const context = { catalogue: desk.catalogue } as unknown as CommandContext
   const workOf = (...words: string[]) => {
     const { command, args } = desk.table.resolve(['ID.NEXT', ...words].map((word) => Buffer.from(word)))
-    return command.work!(context, args)
+    return command.work!(args)
   }
   assert.deepEqual([workOf('plain'), workOf('none', 'COUNT', '7')], [1n, 7n])
 })
