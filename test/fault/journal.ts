@@ -1,6 +1,6 @@
 /**
  * What clients were told, and the checks over it: the model that every fault run is held against.
- * Times are microseconds of one monotonic clock, that of the process that plays the clients.
+ * Times are microseconds of the machine's monotonic clock, which all processes share (`nowUs` in load.ts).
  */
 
 import { ReplyLog } from './reply-log.ts'

@@ -5,12 +5,9 @@ import { join } from 'node:path'
 import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 import type { Wait } from './cluster-load.ts'
 import type { Acknowledged, Journal } from './journal.ts'
-import { monotonicOffsetUs } from './monotonic.ts'
 
-/** What a puller was told. Times are its own. */
+/** What a puller was told. */
 export type Pulled = {
-  /** See `monotonicOffsetUs`. */
-  readonly offsetUs: number
   readonly replies: readonly Acknowledged[]
   readonly waits: readonly Wait[]
   readonly errors: readonly string[]
@@ -19,7 +16,7 @@ export type Pulled = {
   readonly lostLinks: number
 }
 
-/** A puller at work. Its stop resolves to what it was told, in this process's time, and notes the replies down. */
+/** A puller at work. Its stop resolves to what it was told, and notes the replies down. */
 export type Puller = { readonly stop: () => Promise<Pulled> }
 
 const connection = -2
@@ -40,15 +37,9 @@ export function startPuller(
     async stop() {
       child.send('stop')
       const [told] = (await once(child, 'message')) as [Pulled]
-      const aheadUs = told.offsetUs - monotonicOffsetUs()
       for (const { ids, sentUs, receivedUs } of told.replies)
-        journal.add({ ids, sentUs: sentUs + aheadUs, receivedUs: receivedUs + aheadUs, connection })
-      const waits = told.waits.map(({ generator, wantedUs, receivedUs }) => ({
-        generator,
-        wantedUs: wantedUs + aheadUs,
-        receivedUs: receivedUs + aheadUs,
-      }))
-      return { ...told, waits }
+        journal.add({ ids, sentUs, receivedUs, connection })
+      return told
     },
   }
 }

@@ -3,7 +3,6 @@
  * pauses of a test that has much else to do. Started with the ports of a cluster and what to ask for.
  */
 import { FollowingLoad } from './cluster-load.ts'
-import { monotonicOffsetUs } from './monotonic.ts'
 import type { Pulled } from './pulled.ts'
 
 const [ports, generator, ...command] = process.argv.slice(2)
@@ -13,7 +12,6 @@ process.once('message', async () => {
   await load.stop()
   const { waits, errorTexts, redirects, longestChase, lostLinks } = load
   const pulled: Pulled = {
-    offsetUs: monotonicOffsetUs(),
     replies: [...load.journal(generator!).replies],
     waits,
     errors: [...errorTexts.values()],
