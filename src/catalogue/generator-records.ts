@@ -57,6 +57,7 @@ export class GeneratorRecords {
   /** Creates it. EXISTS when one differs in what `options` ask for; one that agrees is returned. */
   async create(name: string, options: GeneratorOptions): Promise<ReadGenerator> {
     for (let tries = 0; tries < changeTries; tries++) {
+      const { advances } = this.#engine
       const before = await this.#read(name)
       if (before?.stored.state === 'live') {
         const wanted = define(options, this.#timeline.nowUs())
@@ -75,7 +76,7 @@ export class GeneratorRecords {
           before === undefined || row !== undefined
             ? undefined
             : counterAfter(name, before.stored, definition, incarnation),
-        floor: before === undefined ? 0n : await this.#floorAfterDrop(name, before.stored, definition),
+        floor: before === undefined ? 0n : await this.#floorAfterDrop(name, before, definition),
         definition,
         key: newKey(definition),
       }
@@ -83,7 +84,7 @@ export class GeneratorRecords {
       if (record === undefined) continue
       // A row has no seal: other nodes go on by it until they hear.
       if (row !== undefined) await othersToHear(this.#deps, row.stored.definition, definition)
-      return { record, stored }
+      return { record, stored, advances }
     }
     throw contended(name)
   }
@@ -106,21 +107,22 @@ export class GeneratorRecords {
 
   /** Leaves a tombstone. NOGENERATOR when there is none, ERR when it is a row of another system's table. */
   async drop(name: string): Promise<void> {
-    const { stored } = await this.#change(name, (before, { record }) => {
+    const dropped = await this.#change(name, (before, { record }) => {
       if (isRow(record)) throw rowStays(name, this.#engine.legacyTable)
       return Promise.resolve({ ...before, state: 'dropped', incarnation: before.incarnation + 1n })
     })
-    await seal(this.#engine, name, stored)
+    await seal(this.#engine, name, dropped)
   }
 
   /** Raises the bound of a counter. See `seal` in succession.ts, and `refuseJump`. */
-  async raise(name: string, stored: StoredGenerator, floor: bigint, force: boolean): Promise<void> {
+  async raise(name: string, found: ReadGenerator, floor: bigint, force: boolean): Promise<void> {
+    const { stored } = found
     if (!force) {
       const { bound } = await this.#engine.counter(counterOf(name, stored))
       const first = firstOf(stored.floor, stored.definition)
       refuseJump(name, (bound > first ? bound : first) - 1n, floor - 1n, stored.definition.max!)
     }
-    await seal(this.#engine, name, stored, floor)
+    await seal(this.#engine, name, found, floor)
   }
 
   /** What a row says; undefined when it cannot be used. */
@@ -165,9 +167,10 @@ export class GeneratorRecords {
 
   async #read(name: string): Promise<ReadGenerator | undefined> {
     checkName(name)
+    const { advances } = this.#engine
     const record = await this.#engine.read(generatorKey(name))
     if (record === undefined) return undefined
-    const found = { record, stored: readStored(record) }
+    const found = { record, stored: readStored(record), advances }
     return found.stored.state === 'altering' ? this.#complete(name, found) : found
   }
 
@@ -190,7 +193,7 @@ export class GeneratorRecords {
       const over = isRow(before.record) ? await this.#read(name) : before
       if (over !== before && over?.stored.state === 'live') continue
       const record = await this.#engine.write(generatorKey(name), value, over?.record.version)
-      if (record !== undefined) return { record, stored }
+      if (record !== undefined) return { record, stored, advances: before.advances }
     }
     throw contended(name)
   }
@@ -217,10 +220,11 @@ export class GeneratorRecords {
   }
 
   /** Seals first: who dropped it may have died before, and its reserves could pass the floor. */
-  async #floorAfterDrop(name: string, dropped: StoredGenerator, next: Definition): Promise<bigint> {
+  async #floorAfterDrop(name: string, dropped: ReadGenerator, next: Definition): Promise<bigint> {
+    const { stored } = dropped
     await seal(this.#engine, name, dropped)
-    await othersToHear(this.#deps, dropped.definition, next)
-    return this.#floorAfter(name, dropped, next)
+    await othersToHear(this.#deps, stored.definition, next)
+    return this.#floorAfter(name, stored, next)
   }
 
   #floorAfter(name: string, old: StoredGenerator, next: Definition): Promise<bigint> {

@@ -30,9 +30,10 @@ export class LegacyRows {
   /** The generator that a row of this name stands for, if there is one. ENGINE when the row cannot be used. */
   async live(name: string): Promise<ReadGenerator | undefined> {
     if (this.#engine.legacyTable === undefined) return undefined
+    const { advances } = this.#engine
     const record = await this.#engine.read(legacyPrefix + name)
     if (record === undefined) return undefined
-    return { record, stored: this.#storedOf(record) }
+    return { record, stored: this.#storedOf(record), advances }
   }
 
   /** Rows in byte order of their names, after `after`, at most `limit`; those that cannot be used are undefined. */

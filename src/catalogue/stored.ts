@@ -28,8 +28,13 @@ export type StoredGenerator = {
   readonly begunUs?: number
 }
 
-/** A generator's record, read. */
-export type ReadGenerator = { readonly record: StoredRecord; readonly stored: StoredGenerator }
+/** A generator's record, as it was read or written. */
+export type ReadGenerator = {
+  readonly record: StoredRecord
+  readonly stored: StoredGenerator
+  /** `Engine.advances` from before that. */
+  readonly advances: number
+}
 
 /** Integers that JSON would round. */
 const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max'])
@@ -84,9 +89,9 @@ export function firstOf(floor: bigint, { start }: Definition): bigint {
 }
 
 /** Who issues under this record. */
-export function lifeOf(name: string, stored: StoredGenerator): Life {
+export function lifeOf(name: string, { stored, advances }: Omit<ReadGenerator, 'record'>): Life {
   const { incarnation, floor, definition } = stored
-  return { name, counter: counterOf(name, stored), incarnation, floor: firstOf(floor, definition) }
+  return { name, counter: counterOf(name, stored), incarnation, floor: firstOf(floor, definition), advances }
 }
 
 function bigAsText(_key: string, value: unknown): unknown {

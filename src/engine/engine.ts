@@ -166,6 +166,13 @@ export interface Engine {
   readonly newsMs: number
 
   /**
+   * How many advances of the engine this process has accepted, its own among them. Grows before `onAdvanced` is told, and
+   * before any call resolves that was carried out after an advance. Whatever was read before it grew may be among what was
+   * forgotten: read it anew before ids are issued by it.
+   */
+  readonly advances: number
+
+  /**
    * Moves a counter's bound up durably, in one step, and returns the range that this opens:
    * `start = max(bound, floor)`, `bound = end = start + size`. An unknown counter starts at bound 0.
    * The version grows by one: two reservations whose versions follow one another had nobody in between. Size 0 gives

@@ -16,7 +16,7 @@ import type { Engine, Reservation } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
 import type { Hand } from './hand.ts'
 import { exhausted } from './issuer.ts'
-import { type Holder, holderOf, type Life } from './life.ts'
+import { type Holder, holderOf, type Life, reserveFor } from './life.ts'
 import type { Ready } from './ready.ts'
 import { lowMark, type RefillNeed, type RefillSizes, refillSize, stepAfter, stepMaxBinds } from './step.ts'
 import type { Stock } from './stock.ts'
@@ -169,7 +169,7 @@ export class CounterStock implements Stock {
   async moveTo(newest: bigint): Promise<void> {
     const floor = newest + 1n
     await this.#options.mayReserve(this.name)
-    const sealed = await this.#options.engine.reserve(this.#counter, { size: 0n, floor, ...this.#holder })
+    const sealed = await reserveFor(this.#life, this.#options.engine, { size: 0n, floor })
     // If what is left in hand is on top of the bound, it is so under the version that the seal has made.
     this.#raise(sealed)
     this.#hand.dropBelow(floor)
@@ -249,18 +249,17 @@ export class CounterStock implements Stock {
   /** Reserves `ids` ids, or all that are left. */
   async #reserve(ids: number): Promise<void> {
     const { engine, max, increment, stepMultiple } = this.#options
-    const counter = this.#counter
     const size = BigInt(Math.ceil(ids / stepMultiple) * stepMultiple) * BigInt(increment)
-    const request = { floor: this.#floor, max: max + 1n, ...this.#holder }
+    const request = { floor: this.#floor, max: max + 1n }
     try {
-      this.#own(await engine.reserve(counter, { ...request, size }))
+      this.#own(await reserveFor(this.#life, engine, { ...request, size }))
     } catch (error) {
       if (!hasCode(error, 'EXHAUSTED')) throw error
-      const { bound } = await engine.counter(counter)
+      const { bound } = await engine.counter(this.#counter)
       if (bound > this.#bound) this.#bound = bound
       const left = max + 1n - (bound > this.#floor ? bound : this.#floor)
       if (left <= 0n) throw exhausted(this.name, max)
-      this.#own(await engine.reserve(counter, { ...request, size: left < size ? left : size }))
+      this.#own(await reserveFor(this.#life, engine, { ...request, size: left < size ? left : size }))
     }
   }
 

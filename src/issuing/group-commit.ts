@@ -16,7 +16,7 @@ import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Range } from '../engine/engine.ts'
 import { Run } from '../ids/run.ts'
 import { type DrawOptions, exhausted, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
-import type { Life } from './life.ts'
+import { type Life, reserveFor } from './life.ts'
 import { aborted, Line, type Waiter } from './line.ts'
 import { Meter } from './meter.ts'
 import { countBelow, firstFrom } from './progression.ts'
@@ -189,18 +189,16 @@ export class GroupCommit implements Issuer {
     const wanted = BigInt(this.#line.demand) * BigInt(increment)
     const left = max + 1n - this.#floor
     const size = wanted < left ? wanted : left
-    const counter = this.#counter
     const floor = this.#floor
-    const request = { size, floor, max: max + 1n, incarnation: this.#life.incarnation }
     try {
-      const range = await engine.reserve(counter, request)
+      const range = await reserveFor(this.#life, engine, { size, floor, max: max + 1n })
       this.#reserved += Number(size)
       this.#see(range.end)
       this.#serve(range, joined)
     } catch (error) {
       if (!hasCode(error, 'EXHAUSTED')) throw error
       // Others have come further than was known here: the next reserve is for those for whom enough is left.
-      this.#see((await engine.counter(counter)).bound)
+      this.#see((await engine.counter(this.#life.counter)).bound)
       if (this.#floor === floor) throw error
     }
   }
@@ -241,8 +239,7 @@ export class GroupCommit implements Issuer {
   async #seal(newest: bigint): Promise<void> {
     this.#refuseMoveBack(newest, this.#floor)
     const floor = newest + 1n
-    const { incarnation } = this.#life
-    const { end } = await this.#options.engine.reserve(this.#counter, { size: 0n, floor, incarnation })
+    const { end } = await reserveFor(this.#life, this.#options.engine, { size: 0n, floor })
     this.#see(end)
     this.#refuseMoveBack(newest, end)
   }
@@ -263,10 +260,6 @@ export class GroupCommit implements Issuer {
 
   #firstFrom(value: bigint): bigint {
     return firstFrom(value, this.#options.increment, this.#options.offset)
-  }
-
-  get #counter(): string {
-    return this.#life.counter
   }
 
   #whyDry(): FahaoError {

@@ -12,7 +12,7 @@ import type { Engine, Reservation } from '../engine/engine.ts'
 import type { Layout } from '../ids/layout.ts'
 import type { ClockHand } from './clock-hand.ts'
 import { ClockStock, fullTime } from './clock-stock.ts'
-import { holderOf, type Life } from './life.ts'
+import { holderOf, type Life, reserveFor } from './life.ts'
 
 /** What the stocks of all generators that are defined alike share. */
 export type TimestampStockOptions = {
@@ -73,11 +73,8 @@ export class TimestampStock extends ClockStock {
     const { engine, layout, node } = this.#options
     const floorUnit = unitAfter(newest, layout, node)
     await this.#options.mayReserve(this.name)
-    const sealed = await engine.reserve(this.#counter, {
-      size: 0n,
-      floor: BigInt(floorUnit) * this.#capacity,
-      ...holderOf(this.life),
-    })
+    const floor = BigInt(floorUnit) * this.#capacity
+    const sealed = await reserveFor(this.life, engine, { size: 0n, floor })
     const before = this.#followed(sealed)
     this.#newest = before?.end === sealed.end ? { ...before, version: sealed.version } : undefined
     this.#floorUnit = Math.max(this.#floorUnit, floorUnit)
@@ -130,11 +127,10 @@ export class TimestampStock extends ClockStock {
     const units = Math.min(targetUnit, this.unitMax) - fromUnit
     if (units <= 0) throw fullTime(this.name)
     await mayReserve(this.name)
-    const reservation = await engine.reserve(this.#counter, {
+    const reservation = await reserveFor(this.life, engine, {
       size: BigInt(units) * this.#capacity,
       floor: BigInt(fromUnit) * this.#capacity,
       max: BigInt(this.unitMax) * this.#capacity,
-      ...holderOf(this.life),
     })
     const adjoins = reservation.start === this.#followed(reservation)?.end && this.hand.end > 0
     if (!adjoins) this.#start = this.#unitsUp(reservation.start)

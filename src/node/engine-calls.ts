@@ -60,6 +60,10 @@ export class TimedEngine implements Engine {
     this.#onCall = onCall
   }
 
+  get advances(): number {
+    return this.#engine.advances
+  }
+
   reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
     return this.#timed('reserve', this.#engine.reserve(counter, request))
   }

@@ -39,6 +39,24 @@ export function advanceTests(declare: Declare): void {
     },
   )
 
+  declare(
+    'every process counts an advance before a reserve resolves that was carried out after it',
+    async ({ open }) => {
+      const [one, two] = [await open(), await open()]
+      await two.reserve('a', { size: 1n, ...first })
+      const before = [one.advances, two.advances]
+      await one.advance(1n)
+      assert.ok(one.advances > before[0]!)
+      // Alone, and together.
+      const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+      const seen = names.map(async (name) => {
+        await two.reserve(name, { size: 1n, ...first })
+        return two.advances
+      })
+      assert.ok((await Promise.all(seen)).every((advances) => advances > before[1]!))
+    },
+  )
+
   declare('advance mends records in the same step, and tells watches of them', async ({ open }) => {
     const [engine, other] = [await open(), await open()]
     const kept = await engine.write('kept', 'x', undefined)

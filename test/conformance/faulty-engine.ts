@@ -75,6 +75,10 @@ export class FaultyEngine implements Engine {
     if (engine.legacyTable !== undefined) this.legacyTable = engine.legacyTable
   }
 
+  get advances(): number {
+    return this.#engine.advances
+  }
+
   /** The next call of `method` meets `fault`; several of these befall several calls, in this order. */
   next(method: Method | 'any', fault: Fault, times = 1): void {
     for (let each = 0; each < times; each++) this.#once.push({ method, befall: () => Promise.resolve(fault) })

@@ -114,7 +114,7 @@ export const mutations: readonly Mutation[] = [
     fault: 'the counter is not sealed before the next incarnation begins',
     scenario: 'fleet',
     file: 'src/catalogue/succession.ts',
-    from: `  await seal(engine, name, stored)
+    from: `  await seal(engine, name, begun)
   await othersToHear`,
     to: '  await othersToHear',
   },

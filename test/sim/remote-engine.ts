@@ -85,6 +85,7 @@ export class RemoteEngine implements Engine {
   /** Within what time news are here, where nothing is wrong. */
   readonly newsMs: number
   readonly #options: RemoteOptions
+  advances = 0
   #known: Seen
   readonly #held = new Map<string, Held>()
   #closed = false
@@ -199,7 +200,10 @@ export class RemoteEngine implements Engine {
       begun = { lineage: store.lineage, writes: store.writes }
       return count
     })
-    if (begun !== undefined && begun.lineage > this.#known.lineage) this.#known = begun
+    if (begun !== undefined && begun.lineage > this.#known.lineage) {
+      this.#known = begun
+      this.advances++
+    }
     return raised
   }
 
@@ -250,7 +254,9 @@ export class RemoteEngine implements Engine {
     const { lineage, writes } = this.#known
     if (now.lineage < lineage || (now.lineage === lineage && now.writes <= writes)) return
     this.#known = now
-    if (now.lineage > lineage) this.#options.onAdvanced?.()
+    if (now.lineage === lineage) return
+    this.advances++
+    this.#options.onAdvanced?.()
   }
 
   /** Asks for the state of the store now and then, as engines without pushed watches do. */

@@ -147,6 +147,10 @@ export class EtcdEngine implements Engine {
     this.#advance = new Advance(store, this.#records, clock, callTimeoutMs * 2)
   }
 
+  get advances(): number {
+    return this.#store.history.advances
+  }
+
   reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
     assert(request.size >= 0n && (request.floor ?? 0n) >= 0n, 'sizes and floors are not negative')
     assert((request.max ?? boundMax) <= boundMax, 'ranges end at 2^63')

@@ -22,6 +22,8 @@ const never = -1n
 
 /** See the invariants at the top of the file. */
 export class History {
+  /** How many advances have been accepted. */
+  advances = 0
   #known: Known
   #seen: bigint
   #wrong: string | undefined
@@ -94,6 +96,7 @@ export class History {
     this.#seen = BigInt(header.revision)
     this.#wrong = undefined
     this.#observed = undefined
+    this.advances++
   }
 
   /** A bound was seen below what this process was given. */

@@ -28,6 +28,7 @@ export class MemoryStore {
   readonly records = new Map<string, StoredRecord>()
   readonly watchers = new Set<Watcher>()
   revision = 0n
+  advances = 0
   owner: MemoryEngine | undefined
 }
 
@@ -53,6 +54,10 @@ export class MemoryEngine implements Engine {
   constructor(store: MemoryStore) {
     this.#store = store
     store.owner ??= this
+  }
+
+  get advances(): number {
+    return this.#store.advances
   }
 
   reserve(name: string, request: ReserveRequest): Promise<Reservation> {
@@ -105,6 +110,7 @@ export class MemoryEngine implements Engine {
       // It forgets nothing as long as it lives.
       if (ifRegressed) return 0
       const { counters, records } = this.#store
+      this.#store.advances++
       const mended = mend([...records.values()])
       for (const [key, value] of mended.records) this.#put(key, value)
       const names = new Set([...counters.keys(), ...mended.counters.keys()])

@@ -133,6 +133,10 @@ export class SqlEngine implements Engine {
     }
   }
 
+  get advances(): number {
+    return this.#history.advances
+  }
+
   reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
     assert(request.size >= 0n && (request.floor ?? 0n) >= 0n, 'sizes and floors are not negative')
     assert((request.max ?? boundMax) <= boundMax, 'ranges end at 2^63')

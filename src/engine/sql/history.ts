@@ -84,6 +84,8 @@ export type HistoryOptions = {
 
 /** See the invariants at the top of the file. */
 export class History {
+  /** How many new histories have been believed. */
+  advances = 0
   readonly #options: HistoryOptions
   #known: Known
   #doubt: string | undefined
@@ -156,6 +158,7 @@ export class History {
     this.#known = { lineage: state.lineage, pulse: state.pulse, revision: state.revision }
     this.#doubt = undefined
     this.#read = undefined
+    this.advances++
     return true
   }
 

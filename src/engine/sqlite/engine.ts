@@ -64,6 +64,7 @@ export class SqliteEngine implements Engine {
   readonly location: string
   readonly lastWriteUs: number | undefined
   readonly newsMs = newsMs
+  advances = 0
   readonly #options: EngineOptions
   readonly #timeline: Timeline
   readonly #worker: Worker
@@ -111,6 +112,10 @@ export class SqliteEngine implements Engine {
     worker.on('message', (reply: Reply) => {
       assert(reply.type === 'done', 'a worker opens once')
       this.#heed(reply.trouble)
+      if (reply.advances > this.advances) {
+        this.advances = reply.advances
+        options.onAdvanced?.()
+      }
       this.#calls.done(reply.outcomes)
     })
     worker.on('error', (error) => this.#lose(describe(error)))

@@ -121,6 +121,8 @@ export type Reply =
   | {
       readonly type: 'done'
       readonly outcomes: readonly Outcome[]
+      /** See `Store.advances`. */
+      readonly advances: number
       /** Why the store does not serve as it should now, if it does not. */
       readonly trouble: string | undefined
     }

@@ -29,6 +29,8 @@ export type StoreOptions = {
 
 /** See the invariants at the top of the file. */
 export class Store {
+  /** How many new histories have been accepted since it was opened. */
+  advances = 0
   readonly #options: StoreOptions
   readonly #witness: Witness
   /** Outlives connections. */
@@ -159,6 +161,7 @@ export class Store {
     const { lineage, commits } = session.position
     if (this.#regressed !== undefined || this.#forgotten !== undefined) return
     const fresh = this.#seen?.lineage !== lineage || this.#seen.commits !== commits
+    if (this.#seen !== undefined && this.#seen.lineage !== lineage) this.advances++
     this.#seen = { lineage, commits }
     if (fresh) this.#witness.offer(this.#seen)
   }

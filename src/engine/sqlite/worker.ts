@@ -32,7 +32,7 @@ function serve(store: Store, request: Request): void {
     return
   }
   const outcomes = store.run(request.operations, request.nowUs)
-  reply({ type: 'done', outcomes, trouble: store.trouble })
+  reply({ type: 'done', outcomes, advances: store.advances, trouble: store.trouble })
 }
 
 function reply(message: Reply): void {

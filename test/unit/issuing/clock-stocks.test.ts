@@ -52,7 +52,7 @@ function open(kind: 'timestamp' | 'snowflake', options: Options, bound = 0n) {
     borrowMaxUs: 10_000_000,
     sequenceStart: 'zero',
   })
-  const life = { name: 't', counter: 'generators/t', incarnation: 1n, floor: BigInt(floorUnit) }
+  const life = { name: 't', counter: 'generators/t', incarnation: 1n, floor: BigInt(floorUnit), advances: 0 }
   const timestamp = new TimestampStock(hand, bound, life, {
     engine,
     layout,
@@ -260,14 +260,14 @@ describe('a timestamp', () => {
     assert.equal((await process.engine.counter('generators/t')).bound, bound)
   })
 
-  it('goes on when somebody has advanced the counter by an odd number', async () => {
+  it('goes on when another process has reserved by an odd number', async () => {
     const process = await openTimestamp({
       horizonMs: 0,
       layout: 'time:32,sequence:21;unit=s;epoch=2025-01-01T00:00:00Z',
     })
     let [last] = await process.draw()
     for (let round = 0; round < 5; round++) {
-      await process.engine.advance(12_345n)
+      await process.engine.reserve('generators/t', { size: 12_345n, incarnation: 1n })
       await process.clock.pass(5000)
       const [id] = await process.draw()
       assert.ok(id! > last!)
@@ -350,7 +350,13 @@ describe('a snowflake', () => {
         borrowMaxUs: 0,
         sequenceStart: 'zero',
       })
-      const life = { name: 't', counter: 'generators/t', incarnation: 2n, floor: BigInt(floorUnit) }
+      const life = {
+        name: 't',
+        counter: 'generators/t',
+        incarnation: 2n,
+        floor: BigInt(floorUnit),
+        advances: 0,
+      }
       const stock = new SnowflakeStock(hand, life, {
         worker: process.worker,
         layout: process.parsed,

@@ -38,7 +38,7 @@ export async function startCounter(
   const engine = new FaultyEngine(new MemoryEngine(store))
   const outcomes: string[] = []
   const bound = changes.tail?.start ?? (await engine.counter(counter)).bound
-  const life = { name: 'test', incarnation: 1n, floor: 1n, ...changes, counter }
+  const life = { name: 'test', incarnation: 1n, floor: 1n, advances: engine.advances, ...changes, counter }
   const stock = new CounterStock(changes.hand ?? new OrderedHand(1, 0n), bound, life, {
     engine,
     max: 2n ** 63n - 1n,

@@ -37,7 +37,7 @@ it('a snowflake whose worker id is lost between reserve and use issues under nei
   let interfere = true
   const stock = new SnowflakeStock(
     hand,
-    { name: 'event', counter: 'generators/event', incarnation: 1n, floor: 0n },
+    { name: 'event', counter: 'generators/event', incarnation: 1n, floor: 0n, advances: 0 },
     {
       worker,
       layout,

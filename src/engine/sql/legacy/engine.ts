@@ -68,6 +68,10 @@ export class LegacyEngine implements Engine {
     return this.#inner.newsMs
   }
 
+  get advances(): number {
+    return this.#inner.advances
+  }
+
   async reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
     const key = rowOf(counter)
     if (key === undefined) return this.#inner.reserve(counter, request)

@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSy
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
-import type { EngineEvent } from '../../../../src/engine/engine.ts'
+import type { EngineEvent, EngineOptions } from '../../../../src/engine/engine.ts'
 import { backupSqlite } from '../../../../src/engine/sqlite/backup.ts'
 import { openSqlite, type SqliteEngine } from '../../../../src/engine/sqlite/engine.ts'
 import { untilItWorks } from '../../../conformance/life.ts'
@@ -19,8 +19,8 @@ function setUp(t: TestContext) {
   const folder = temporaryFolder(t)
   const file = join(folder, 'fahao.db')
   const events: EngineEvent[] = []
-  const open = async (path = file): Promise<SqliteEngine> => {
-    const engine = await openSqlite(path, engineOptions({}, events))
+  const open = async (path = file, options: Partial<EngineOptions> = {}): Promise<SqliteEngine> => {
+    const engine = await openSqlite(path, engineOptions(options, events))
     atEnd(t, () => engine.close())
     return engine
   }
@@ -100,6 +100,26 @@ describe('an older copy put in the place of the store', () => {
     const ranges = [await two.reserve('a', mine), await one.reserve('a', mine)]
     assert.ok(ranges[0]!.start >= held.end && ranges[1]!.start >= ranges[0]!.end)
     assert.deepEqual([one.status(), two.status()], [{ state: 'up' }, { state: 'up' }])
+  })
+
+  it('is told of to a process that has noticed nothing, when another one has advanced it', async (t) => {
+    const { file, copy, open } = setUp(t)
+    const one = await open()
+    let told = 0
+    const idle = await open(file, { onAdvanced: () => told++ })
+    await one.reserve('a', mine)
+    backupSqlite(file, copy)
+    await one.write('r', 'forgotten', undefined)
+    renameSync(copy, file)
+    await assert.rejects(one.reserve('a', mine))
+    await assert.rejects(one.reserve('a', mine), regressed)
+    await one.advance(1n)
+    const { advances } = idle
+    // The file that it had open is gone: the first call finds that out.
+    await idle.reserve('b', mine).catch(() => {})
+    await idle.reserve('b', mine)
+    assert.equal(idle.advances, advances + 1)
+    assert.equal(told, 1)
   })
 
   it('with its witness gone, is not noticed: the docs say so', async (t) => {
