@@ -315,7 +315,7 @@ export class SqlEngine implements Engine {
     }
     // What is lost may include earlier advances: their gaps, and what was reserved above them.
     const times = advancesBetween(at, known) + 1n
-    const wide = smaller(gap * times, boundMax - 1n)
+    const wide = gap * times < boundMax ? gap * times : boundMax - 1n
     const { records, counters } = mend(await this.#records.all(ask))
     const revision = at.revision > known.revision ? at.revision : known.revision
     const newest = revision + historyJump + BigInt(records.size)
@@ -337,10 +337,6 @@ export class SqlEngine implements Engine {
     this.#options.onEvent({ level: 'warn', message })
     return raised
   }
-}
-
-function smaller(a: bigint, b: bigint): bigint {
-  return a < b ? a : b
 }
 
 /** The answer to the last of several commands. */
