@@ -22,7 +22,9 @@ export type Clocks = {
 /** See the top of the file. */
 export class Machine implements Clock {
   readonly name: string
-  /** Whether it has been paused, and no renewal was answered since: it cannot know that others may have taken over. */
+  /** How often it has been paused. */
+  pauses = 0
+  /** Whether no renewal that it sent after its last pause was answered: it cannot know that others may have taken over. */
   isUnaware = false
   readonly #world: World
   /** Monotonic µs per true µs. */
@@ -100,6 +102,7 @@ export class Machine implements Clock {
     if (how === 'suspended' || how === 'paused') this.#lostUs += lostUs
     if (how === 'paused') {
       this.#wallOffsetUs -= lostUs * this.#rate
+      this.pauses++
       this.isUnaware = true
     }
     this.#standstill = undefined

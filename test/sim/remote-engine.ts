@@ -44,8 +44,8 @@ export type Link = {
 export type RemoteHooks = Partial<Pick<EngineOptions, 'onRegressed' | 'onAdvanced'>> & {
   /** A reserve was answered. */
   readonly onReserved?: (counter: string, fence: bigint) => void
-  /** A write of a record was answered, whether or not it was carried out. */
-  readonly onWritten?: (key: string) => void
+  /** A write of a record was answered, whether or not it was carried out, and sent after so many pauses of the machine. */
+  readonly onWritten?: (key: string, pauses: number) => void
 }
 
 /** What a machine's engine takes from the simulation. */
@@ -137,10 +137,11 @@ export class RemoteEngine implements Engine {
 
   async write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
     const { engine } = this.#options.store
+    const { pauses } = this.#options.machine
     const stored = await this.#write('write', [key, value, expected], () =>
       engine.write(key, value, expected),
     )
-    this.#options.onWritten?.(key)
+    this.#options.onWritten?.(key, pauses)
     return stored
   }
 

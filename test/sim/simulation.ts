@@ -223,9 +223,9 @@ export class Simulation {
       ownership: options.owned ? 'owner' : 'shared',
       newsWithinMs: 2 * (options.newsMs + options.delayMaxMs),
       lookMs: options.failoverGap === undefined ? undefined : lookMs,
-      onWritten: (key) => {
+      onWritten: (key, pauses) => {
         // The answer to a renewal: from now on it knows whether others have taken over.
-        if (key.startsWith(nodePrefix)) machine.isUnaware = false
+        if (key.startsWith(nodePrefix) && pauses === machine.pauses) machine.isUnaware = false
       },
       ...hooks,
     })
