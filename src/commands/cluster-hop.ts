@@ -3,7 +3,7 @@
  * reached, its answer got lost and the request may be repeated, or the leadership has passed on to a third node.
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
-import { type MovedDetails, slotNotServed } from '../base/moved.ts'
+import { Moved, type MovedDetails, slotNotServed } from '../base/moved.ts'
 import { detailsOf } from '../catalogue/leads.ts'
 import type { ClusterView } from './context.ts'
 
@@ -77,6 +77,16 @@ export function sendToLeader<Answer>(
   )
 }
 
+/** Answers a client here, which leads now; or at the next leader, where the leadership has passed on in this moment. */
+async function answerOrSend<Answer>({ answerHere, send }: Way<Answer>): Promise<Answer> {
+  try {
+    return await answerHere()
+  } catch (error) {
+    if (error instanceof Moved) return send(error.details)
+    throw error
+  }
+}
+
 async function sendAgain<Answer>(
   cluster: ClusterView,
   details: MovedDetails,
@@ -85,7 +95,7 @@ async function sendAgain<Answer>(
 ): Promise<Answer> {
   const lead = await cluster.leadWithin(details.slot, undefined, true)
   if (lead.state === 'nobody') return first
-  if (lead.state === 'here') return answerHere(cluster, details, way.answerHere)
+  if (lead.state === 'here') return answerOrSend(way)
   return way.send(detailsOf(details.slot, lead))
 }
 
@@ -98,7 +108,7 @@ async function repeat<Answer>(
 ): Promise<Answer> {
   const lead = await cluster.leadWithin(details.slot, undefined, true)
   if (lead.state === 'nobody') throw lost
-  if (lead.state === 'here') return answerHere(cluster, details, way.answerHere)
+  if (lead.state === 'here') return answerOrSend(way)
   return sendToLeader(cluster, detailsOf(details.slot, lead), { ...way, onlyDraws: false })
 }
 
@@ -109,7 +119,7 @@ async function waitForAnother<Answer>(
   { what }: Unreachable,
 ): Promise<Answer> {
   const lead = await cluster.leadWithin(details.slot, undefined, true, details.node)
-  if (lead.state === 'here') return answerHere(cluster, details, way.answerHere)
+  if (lead.state === 'here') return answerOrSend(way)
   if (lead.state === 'elsewhere' && lead.node.id !== details.node) {
     const next = detailsOf(details.slot, lead)
     const answer = await way.send(next)

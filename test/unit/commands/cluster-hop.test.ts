@@ -2,23 +2,36 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
-import { AnswerLost, sendToLeader, Unreachable } from '../../../src/commands/cluster-hop.ts'
+import { AnswerLost, answerHere, sendToLeader, Unreachable } from '../../../src/commands/cluster-hop.ts'
 import type { ClusterView } from '../../../src/commands/context.ts'
 
 const details = { node: 'second', slot: 1234, resp: '127.0.0.1:1', http: undefined }
 const cluster = { leadWithin: async () => ({ state: 'here' }) } as unknown as ClusterView
 
-test('a draw that is repeated here is never told where to go, also if the leadership has just gone on', async () => {
+test('a draw that is repeated here is sent on, and never refused as moved, if the leadership has just gone on', async () => {
+  const third = { ...details, node: 'third' }
+  const repeat = (send: (node: string) => Promise<string>) =>
+    sendToLeader<string>(cluster, details, {
+      onlyDraws: true,
+      send: ({ node }) => send(node),
+      isNotLed: () => false,
+      answerHere: () => {
+        throw new Moved(third)
+      },
+    })
   const lost = new AnswerLost('127.0.0.1:1', 'it closed the connection')
-  const repeated = sendToLeader<string>(cluster, details, {
-    onlyDraws: true,
-    send: () => Promise.reject(lost),
-    isNotLed: () => false,
-    answerHere: () => {
-      throw new Moved(details)
-    },
+  assert.equal(await repeat(async (node) => (node === 'third' ? node : Promise.reject(lost))), 'third')
+  await assert.rejects(
+    repeat(() => Promise.reject(lost)),
+    (error) => hasCode(error, 'UNKNOWN'),
+  )
+})
+
+test('a request that another node has forwarded goes no further', async () => {
+  const answer = answerHere<string>(cluster, details, () => {
+    throw new Moved(details)
   })
-  await assert.rejects(repeated, (error) => hasCode(error, 'CLUSTERDOWN'))
+  await assert.rejects(answer, (error) => hasCode(error, 'CLUSTERDOWN'))
 })
 
 test('a request whose leader has ended follows the leadership to a successor, and on from there', async () => {
