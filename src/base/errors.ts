@@ -50,7 +50,8 @@ const kinds = {
   STALE: {
     status: 409,
     retryable: true,
-    meaning: 'A newer incarnation of the generator, or a newer leader, has sealed this one out.',
+    meaning:
+      'A newer incarnation of the generator, or a newer leader, has sealed this one out; or the store has been advanced.',
     remedy: 'Send the request again: the node reloads what changed.',
   },
   DRY: {

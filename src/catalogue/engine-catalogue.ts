@@ -30,7 +30,7 @@ import { Openings } from './openings.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
 import { mayIssueStrict } from './ownership.ts'
 import { Plans } from './plans.ts'
-import { generatorPrefix, isGenerators, lifeOf, type ReadGenerator } from './stored.ts'
+import { generatorPrefix, isGenerators, lifeOf, type ReadGenerator, type StoredGenerator } from './stored.ts'
 
 /** What a catalogue is made of. */
 export type CatalogueOptions = IssuerDeps & { readonly autoCreate: readonly AutoCreate[] }
@@ -136,12 +136,12 @@ export class EngineCatalogue implements Catalogue {
   async alter(name: string, changes: Changes): Promise<Generator> {
     const { floor, force = false, ...changed } = changes
     const wanted = floor === undefined ? undefined : floorOf(floor)
-    const found = await this.#records.alter(name, changed)
+    const { stored } = await this.#records.alter(name, changed)
     this.#absent.delete(name)
-    if (wanted !== undefined) refuseFloor(name, found.stored, wanted)
+    if (wanted !== undefined) refuseFloor(name, stored, wanted)
     // A range in hand is given back only while its version is the newest: before the bound is raised.
     await this.#close(name, altered(name))
-    if (wanted !== undefined) await this.#raiseFloor(name, found, wanted, force)
+    if (wanted !== undefined) await this.#raiseFloor(name, stored, wanted, force)
     return this.open(name)
   }
 
@@ -291,9 +291,9 @@ export class EngineCatalogue implements Catalogue {
     return this.#openNamed(stale.name)
   }
 
-  async #raiseFloor(name: string, found: ReadGenerator, floor: bigint, force: boolean): Promise<void> {
-    if (isStrict(found.stored.definition.kind)) return (await this.open(name)).moveTo(floor - 1n, { force })
-    await this.#records.raise(name, found, floor, force)
+  async #raiseFloor(name: string, stored: StoredGenerator, floor: bigint, force: boolean): Promise<void> {
+    if (isStrict(stored.definition.kind)) return (await this.open(name)).moveTo(floor - 1n, { force })
+    await this.#records.raise(name, stored, floor, force)
     // Somebody may have opened it, and reserved below the floor, in the meantime.
     await this.#close(name, altered(name))
   }

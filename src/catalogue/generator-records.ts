@@ -67,7 +67,7 @@ export class GeneratorRecords {
       const row = await this.#rows.live(name)
       const definition = this.#rows.define(name, options, row)
       if (row !== undefined && differences(definition, row.stored.definition).length === 0) return row
-      const incarnation = (before?.stored.incarnation ?? 0n) + 1n
+      const incarnation = (before?.stored.incarnation ?? (await this.#sealed(name, row))) + 1n
       const stored: StoredGenerator = {
         state: 'live',
         incarnation,
@@ -76,7 +76,7 @@ export class GeneratorRecords {
           before === undefined || row !== undefined
             ? undefined
             : counterAfter(name, before.stored, definition, incarnation),
-        floor: before === undefined ? 0n : await this.#floorAfterDrop(name, before, definition),
+        floor: before === undefined ? 0n : await this.#floorAfterDrop(name, before.stored, definition),
         definition,
         key: newKey(definition),
       }
@@ -107,22 +107,21 @@ export class GeneratorRecords {
 
   /** Leaves a tombstone. NOGENERATOR when there is none, ERR when it is a row of another system's table. */
   async drop(name: string): Promise<void> {
-    const dropped = await this.#change(name, (before, { record }) => {
+    const { stored } = await this.#change(name, (before, { record }) => {
       if (isRow(record)) throw rowStays(name, this.#engine.legacyTable)
       return Promise.resolve({ ...before, state: 'dropped', incarnation: before.incarnation + 1n })
     })
-    await seal(this.#engine, name, dropped)
+    await seal(this.#engine, name, stored)
   }
 
   /** Raises the bound of a counter. See `seal` in succession.ts, and `refuseJump`. */
-  async raise(name: string, found: ReadGenerator, floor: bigint, force: boolean): Promise<void> {
-    const { stored } = found
+  async raise(name: string, stored: StoredGenerator, floor: bigint, force: boolean): Promise<void> {
     if (!force) {
       const { bound } = await this.#engine.counter(counterOf(name, stored))
       const first = firstOf(stored.floor, stored.definition)
       refuseJump(name, (bound > first ? bound : first) - 1n, floor - 1n, stored.definition.max!)
     }
-    await seal(this.#engine, name, found, floor)
+    await seal(this.#engine, name, stored, floor)
   }
 
   /** What a row says; undefined when it cannot be used. */
@@ -198,6 +197,11 @@ export class GeneratorRecords {
     throw contended(name)
   }
 
+  /** The incarnation below which the counter refuses reserves, where a store has forgotten the record, and not the counter. */
+  async #sealed(name: string, row: ReadGenerator | undefined): Promise<bigint> {
+    return row === undefined ? (await this.#engine.counter(generatorKey(name))).incarnation : 0n
+  }
+
   async #altered(
     name: string,
     before: StoredGenerator,
@@ -220,11 +224,10 @@ export class GeneratorRecords {
   }
 
   /** Seals first: who dropped it may have died before, and its reserves could pass the floor. */
-  async #floorAfterDrop(name: string, dropped: ReadGenerator, next: Definition): Promise<bigint> {
-    const { stored } = dropped
+  async #floorAfterDrop(name: string, dropped: StoredGenerator, next: Definition): Promise<bigint> {
     await seal(this.#engine, name, dropped)
-    await othersToHear(this.#deps, stored.definition, next)
-    return this.#floorAfter(name, stored, next)
+    await othersToHear(this.#deps, dropped.definition, next)
+    return this.#floorAfter(name, dropped, next)
   }
 
   #floorAfter(name: string, old: StoredGenerator, next: Definition): Promise<bigint> {

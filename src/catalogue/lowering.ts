@@ -70,7 +70,7 @@ export async function lower(engine: Engine, { name, to, record, before }: Loweri
   }
   if ((await engine.write(record.key, writeStored(after), record.version)) === undefined)
     throw new FahaoError('CONFLICT', `generator '${name}' was just changed by others; stop all servers first`)
-  await seal(engine, name, { stored: { ...before, incarnation }, advances: engine.advances })
+  await seal(engine, name, { ...before, incarnation })
 }
 
 function refused(why: string): FahaoError {

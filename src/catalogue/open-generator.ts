@@ -187,7 +187,6 @@ export class OpenGenerator implements Generator {
   }
 
   moveTo(newest: bigint, options: MoveOptions = {}): Promise<void> {
-    if (this.#deps.leads === undefined) return this.#moveTo(newest, options)
     return this.#following(async (generator) => {
       if (generator.kind !== this.kind)
         throw new FahaoError(

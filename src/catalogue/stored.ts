@@ -32,7 +32,7 @@ export type StoredGenerator = {
 export type ReadGenerator = {
   readonly record: StoredRecord
   readonly stored: StoredGenerator
-  /** `Engine.advances` from before that. */
+  /** `Engine.advances` from before the read or the write. */
   readonly advances: number
 }
 

@@ -18,14 +18,13 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
-import { reserveFor } from '../issuing/life.ts'
 import type { Definition } from './definition.ts'
 import { floorAfter } from './incarnation.ts'
 import { newKey } from './permutation-key.ts'
 import {
   counterAfter,
+  counterOf,
   generatorKey,
-  lifeOf,
   type ReadGenerator,
   type StoredGenerator,
   writeDefinition,
@@ -47,11 +46,10 @@ export type SuccessionDeps = { readonly engine: Engine; readonly clock: Clock; r
 export async function completed(
   deps: SuccessionDeps,
   name: string,
-  begun: ReadGenerator,
+  { record, stored, advances }: ReadGenerator,
 ): Promise<ReadGenerator | undefined> {
   const { engine, timeline } = deps
-  const { record, stored, advances } = begun
-  await seal(engine, name, begun)
+  await seal(engine, name, stored)
   await othersToHear(deps, stored.definition, stored.next!)
   const after = await successor(engine, name, stored, timeline.nowUs())
   const written = await engine.write(generatorKey(name), writeStored(after), record.version)
@@ -107,23 +105,20 @@ export function refuseReverted(name: string, begun: StoredGenerator, after: Stor
  * Makes the counter refuse earlier incarnations at once, rather than at the next reserve, and raises its bound to
  * `floor`. In the name of whoever led it last, if somebody did: this opens nothing, so it takes nothing from a leader.
  */
-export async function seal(
-  engine: Engine,
-  name: string,
-  found: Omit<ReadGenerator, 'record'>,
-  floor = 0n,
-): Promise<void> {
-  if (found.stored.definition.kind === 'snowflake') return
-  const life = lifeOf(name, found)
+export async function seal(engine: Engine, name: string, stored: StoredGenerator, floor = 0n): Promise<void> {
+  if (stored.definition.kind === 'snowflake') return
+  const { incarnation } = stored
+  const counter = counterOf(name, stored)
+  const request = { size: 0n, floor, incarnation }
   let fence = 0n
   for (let tries = 0; ; tries++) {
     try {
-      await reserveFor(fence === 0n ? life : { ...life, fence }, engine, { size: 0n, floor })
+      await engine.reserve(counter, fence === 0n ? request : { ...request, fence })
       return
     } catch (error) {
       if (!hasCode(error, 'STALE') || tries === sealTries) throw error
-      const seen = await engine.counter(life.counter)
-      if (seen.fence === fence || seen.incarnation > life.incarnation) throw error
+      const seen = await engine.counter(counter)
+      if (seen.fence === fence || seen.incarnation > incarnation) throw error
       fence = seen.fence
     }
   }

@@ -167,8 +167,8 @@ export interface Engine {
 
   /**
    * How many advances of the engine this process has accepted, its own among them. Grows before `onAdvanced` is told, and
-   * before any call resolves that was carried out after an advance. Whatever was read before it grew may be among what was
-   * forgotten: read it anew before ids are issued by it.
+   * before a reserve resolves that was sent after an advance. A record that was read before it grew may be among what was
+   * forgotten: it is read anew before ids are issued by it.
    */
   readonly advances: number
 

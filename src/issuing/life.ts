@@ -1,5 +1,5 @@
 /**
- * Who issues: what tells one generator from another that is defined alike.
+ * What tells one generator from another that is defined alike.
  *
  * Invariant: no id comes from a range that was reserved for a life in a history of the store that began after the life's
  * record was read. The record may be among what was forgotten, and with it the counter: that begins anew then, and knows
@@ -23,7 +23,7 @@ export type Life = {
   readonly advances: number
 }
 
-/** In whose name a counter is reserved and released. */
+/** What reserves and releases carry, and counters compare. */
 export type Holder = { readonly incarnation: bigint; readonly fence?: bigint }
 
 /** The part of a life that counters look at. */

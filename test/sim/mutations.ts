@@ -114,7 +114,7 @@ export const mutations: readonly Mutation[] = [
     fault: 'the counter is not sealed before the next incarnation begins',
     scenario: 'fleet',
     file: 'src/catalogue/succession.ts',
-    from: `  await seal(engine, name, begun)
+    from: `  await seal(engine, name, stored)
   await othersToHear`,
     to: '  await othersToHear',
   },

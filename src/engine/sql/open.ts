@@ -121,9 +121,12 @@ async function heedConditions(
 }
 
 /** Changes of no row: the database says whether this user may change the table. */
-const noChanges = ['fahao_counters', 'fahao_records'].flatMap((table) => [
+const noChanges = Object.entries({
+  fahao_counters: 'name, last, fence, incarnation, version',
+  fahao_records: 'name, value, version',
+}).flatMap(([table, columns]) => [
   { text: `UPDATE ${table} SET version = version WHERE 1 = 0` },
-  { text: `INSERT INTO ${table} SELECT * FROM ${table} WHERE 1 = 0` },
+  { text: `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM ${table} WHERE 1 = 0` },
 ])
 
 /** Writes to every table once: a server or a user that can only read is found out before anything is served. */

@@ -29,7 +29,7 @@ export type StoreOptions = {
 
 /** See the invariants at the top of the file. */
 export class Store {
-  /** How many new histories have been accepted since it was opened. */
+  /** How many histories have been accepted since it was opened. */
   advances = 0
   readonly #options: StoreOptions
   readonly #witness: Witness
@@ -56,6 +56,7 @@ export class Store {
     this.#examine(this.#session)
     this.#session.commit()
     this.#accept(this.#session)
+    this.advances = 0
     this.#witness.flush()
   }
 
@@ -161,7 +162,7 @@ export class Store {
     const { lineage, commits } = session.position
     if (this.#regressed !== undefined || this.#forgotten !== undefined) return
     const fresh = this.#seen?.lineage !== lineage || this.#seen.commits !== commits
-    if (this.#seen !== undefined && this.#seen.lineage !== lineage) this.advances++
+    if (this.#seen?.lineage !== lineage) this.advances++
     this.#seen = { lineage, commits }
     if (fresh) this.#witness.offer(this.#seen)
   }

@@ -122,6 +122,25 @@ describe('an older copy put in the place of the store', () => {
     assert.equal(told, 1)
   })
 
+  it('that a process has opened is told of to it as well, when another one has advanced it', async (t) => {
+    const { file, copy, open } = setUp(t)
+    const one = await open()
+    await one.reserve('a', mine)
+    backupSqlite(file, copy)
+    await one.reserve('a', mine)
+    await one.close()
+    renameSync(copy, file)
+    const owner = await open()
+    let told = 0
+    const late = await open(file, { onAdvanced: () => told++ })
+    await assert.rejects(late.reserve('a', mine), regressed)
+    await owner.advance(1n)
+    await late.reserve('a', mine)
+    assert.deepEqual([late.advances, told], [1, 1])
+    await late.advance(1n)
+    assert.equal(late.advances, 2)
+  })
+
   it('with its witness gone, is not noticed: the docs say so', async (t) => {
     const { file, copy, open } = setUp(t)
     const engine = await open()
