@@ -70,7 +70,7 @@ export function sendToLeader<Answer>(
   return way.send(details).then(
     (answer) => (way.isNotLed(answer) ? sendAgain(cluster, details, way, answer) : answer),
     (error) => {
-      if (error instanceof Unreachable) return waitForAnother(cluster, details, way, error)
+      if (error instanceof Unreachable) return waitForAnother(cluster, details, way, notReplaced(error))
       if (error instanceof AnswerLost && way.onlyDraws) return repeat(cluster, details, way, error)
       throw error
     },
@@ -109,14 +109,27 @@ async function repeat<Answer>(
   const lead = await cluster.leadWithin(details.slot, undefined, true)
   if (lead.state === 'nobody') throw lost
   if (lead.state === 'here') return answerOrSend(way)
-  return sendToLeader(cluster, detailsOf(details.slot, lead), { ...way, onlyDraws: false })
+  const next = detailsOf(details.slot, lead)
+  try {
+    return await sendToLeader(cluster, next, { ...way, onlyDraws: false })
+  } catch (error) {
+    // A process that is being killed takes connections for a moment after it has reset those that it had.
+    if (error instanceof AnswerLost && next.node === details.node)
+      return waitForAnother(cluster, next, way, error)
+    throw error
+  }
 }
 
+function notReplaced({ what }: Unreachable): FahaoError {
+  return new FahaoError('CLUSTERDOWN', `${what}, and no other node took over in time; retry`)
+}
+
+/** Asks the node that leads next; rejects with `none` where no other node takes over in time. */
 async function waitForAnother<Answer>(
   cluster: ClusterView,
   details: MovedDetails,
   way: Way<Answer>,
-  { what }: Unreachable,
+  none: FahaoError,
 ): Promise<Answer> {
   const lead = await cluster.leadWithin(details.slot, undefined, true, details.node)
   if (lead.state === 'here') return answerOrSend(way)
@@ -126,5 +139,5 @@ async function waitForAnother<Answer>(
     // A successor of a node that ended may hand over at once, to balance the shards.
     return way.isNotLed(answer) ? sendAgain(cluster, next, way, answer) : answer
   }
-  throw new FahaoError('CLUSTERDOWN', `${what}, and no other node took over in time; retry`)
+  throw none
 }

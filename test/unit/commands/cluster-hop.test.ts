@@ -27,6 +27,28 @@ test('a draw that is repeated here is sent on, and never refused as moved, if th
   )
 })
 
+test('a draw that is lost twice at a leader which is being killed goes to its successor', async () => {
+  const second = { id: 'second', resp: '127.0.0.1:1', http: undefined }
+  const draw = (successor: object) => {
+    const view = {
+      leadWithin: async (_slot: number, _signal: unknown, _waits: boolean, other?: string) =>
+        other === undefined ? { state: 'elsewhere', node: second } : successor,
+    } as unknown as ClusterView
+    return sendToLeader<string>(view, details, {
+      onlyDraws: true,
+      send: async ({ node, resp }) => {
+        if (node === 'second') throw new AnswerLost(String(resp), 'read ECONNRESET')
+        return node
+      },
+      isNotLed: () => false,
+      answerHere: () => 'here',
+    })
+  }
+  assert.equal(await draw({ state: 'elsewhere', node: { ...second, id: 'third' } }), 'third')
+  assert.equal(await draw({ state: 'here' }), 'here')
+  await assert.rejects(draw({ state: 'nobody' }), (error) => hasCode(error, 'UNKNOWN'))
+})
+
 test('a request that another node has forwarded goes no further', async () => {
   const answer = answerHere<string>(cluster, details, () => {
     throw new Moved(details)
