@@ -49,8 +49,9 @@ type Known = {
   last: Kind | undefined
   /** The life in which operators have seen it last; undefined: an advance may have begun another since. */
   incarnation: bigint | undefined
-  /** Changes that are under way. */
+  /** Changes that are under way, and all that operators have asked for. */
   changes: number
+  asked: number
   /** A change has been sent of which nobody knows what has become. */
   isUnclear: boolean
   /** A change was forgotten: nodes may go on for a while with what it had made. */
@@ -108,6 +109,7 @@ export class Checker {
   change(generator: string, kinds: { readonly strictly: boolean }): Change {
     const known = this.#of(generator)
     known.changes++
+    known.asked++
     known.since = undefined
     const strictly = kinds.strictly && known.strictUs !== undefined
     if (!strictly) known.strictUs = undefined
@@ -156,10 +158,19 @@ export class Checker {
       known.since = { by, doneUs: this.#world.nowUs, above }
   }
 
-  /** All is well for long enough that nothing is on its way any more, and the generator is found to be of this kind. */
-  found(generator: string, { kind, incarnation }: Now): void {
+  /** How many changes had been asked for, when an operator begins to look; undefined: one is under way. */
+  looks(generator: string): number | undefined {
+    const { changes, asked } = this.#of(generator)
+    return changes > 0 ? undefined : asked
+  }
+
+  /**
+   * All is well for long enough that nothing is on its way any more, and the generator is found to be of this kind.
+   * @param asked what `looks` said: an answer from before a change says nothing.
+   */
+  found(generator: string, { kind, incarnation }: Now, asked: number | undefined): void {
     const known = this.#of(generator)
-    if (known.changes > 0) return
+    if (asked !== known.asked) return
     if (known.isForgotten) this.#startAnew(known)
     known.isForgotten = false
     known.isUnclear = false
@@ -225,6 +236,7 @@ export class Checker {
       last: undefined,
       incarnation: 0n,
       changes: 0,
+      asked: 0,
       isUnclear: false,
       isForgotten: false,
       since: undefined,

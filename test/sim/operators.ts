@@ -122,6 +122,7 @@ export class Operators {
 
   async #find(generator: string): Promise<void> {
     const { checker, witness } = this.#simulation
+    const asked = checker.looks(generator)
     const { answer } = await this.#clients.send(this.#anywhere(), ({ program }) =>
       program.obey!({ do: 'info', generator }),
     )
@@ -129,7 +130,7 @@ export class Operators {
     if (!('kind' in answer) && !isGone) return
     const now = 'kind' in answer ? answer : { kind: undefined, incarnation: 0n }
     this.#know(generator, now.kind)
-    if (witness.calmMs > settledMs) checker.found(generator, now)
+    if (witness.calmMs > settledMs) checker.found(generator, now, asked)
   }
 
   async #order(order: Order): Promise<void> {
