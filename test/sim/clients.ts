@@ -1,4 +1,5 @@
 /** Clients of a simulation: each asks for ids again and again, and follows redirects as cluster-aware clients do. */
+import type { Machine } from './machine.ts'
 import { type Answer, type Request, slotOfName } from './program.ts'
 import type { Process, Simulation } from './simulation.ts'
 
@@ -141,8 +142,9 @@ export class Clients {
     }
   }
 
-  #ask({ machine, program }: Process, request: Request): Promise<Answer> {
+  #ask({ machine, program }: Process, { signal, ...asked }: Request): Promise<Answer> {
     const { witness } = this.#simulation
+    const request: Request = { ...asked, ...(signal && { signal: heardBy(machine, signal) }) }
     const { cluster } = program
     const isLed = () => cluster !== undefined && witness.isLedBy(request.generator, cluster.nodeId)
     if (!isLed()) return program.ask(request)
@@ -151,6 +153,14 @@ export class Clients {
       return answer
     })
   }
+}
+
+/** A client's going, as the machine hears of it: not while it stands still. */
+function heardBy(machine: Machine, signal: AbortSignal): AbortSignal {
+  const heard = new AbortController()
+  if (signal.aborted) heard.abort()
+  else signal.addEventListener('abort', () => machine.reach(() => heard.abort()), { once: true })
+  return heard.signal
 }
 
 function textOf(run: { readonly first: bigint; readonly count: number; readonly stride: number }): string {
