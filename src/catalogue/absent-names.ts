@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 
 /** For how long a name is not looked up again, in ms; and where many processes may create it. */
 const absentMs = 1000
-const absentSharedMs = 100
+const absentSharedMs = 10
 const absentMax = 10_000
 
 /** See the top of the file. */
