@@ -67,7 +67,7 @@ export class GeneratorRecords {
       const row = await this.#rows.live(name)
       const definition = this.#rows.define(name, options, row)
       if (row !== undefined && differences(definition, row.stored.definition).length === 0) return row
-      const incarnation = (before?.stored.incarnation ?? (await this.#sealed(name, row))) + 1n
+      const incarnation = (before?.stored.incarnation ?? (await this.#newestOfCounter(name, row))) + 1n
       const stored: StoredGenerator = {
         state: 'live',
         incarnation,
@@ -197,8 +197,8 @@ export class GeneratorRecords {
     throw contended(name)
   }
 
-  /** The incarnation below which the counter refuses reserves, where a store has forgotten the record, and not the counter. */
-  async #sealed(name: string, row: ReadGenerator | undefined): Promise<bigint> {
+  /** The newest incarnation that the counter has seen: a store may have forgotten the record and kept the counter. */
+  async #newestOfCounter(name: string, row: ReadGenerator | undefined): Promise<bigint> {
     return row === undefined ? (await this.#engine.counter(generatorKey(name))).incarnation : 0n
   }
 

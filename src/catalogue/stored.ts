@@ -89,7 +89,7 @@ export function firstOf(floor: bigint, { start }: Definition): bigint {
 }
 
 /** Who issues under this record. */
-export function lifeOf(name: string, { stored, advances }: Omit<ReadGenerator, 'record'>): Life {
+export function lifeOf(name: string, { stored, advances }: ReadGenerator): Life {
   const { incarnation, floor, definition } = stored
   return { name, counter: counterOf(name, stored), incarnation, floor: firstOf(floor, definition), advances }
 }

@@ -1,5 +1,5 @@
 /**
- * Sending a request on to its leader, as both transports do it: one hop, and once more if the leader could not be
+ * Sending a request on to its leader, as both transports do it: one hop, and more of them if the leader could not be
  * reached, its answer got lost and the request may be repeated, or the leadership has passed on to a third node.
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
@@ -60,7 +60,7 @@ export async function answerHere<Answer>(
  * Sends a request on to its leader. Where that one has just handed over to somebody else (it says CLUSTERDOWN, and has
  * done nothing), this node looks again, and sends it once more, or answers by itself. So it does where the leader cannot
  * be reached, after waiting for another one: CLUSTERDOWN where none comes. So it does, too, where the answer got lost and
- * the request only draws ids.
+ * the request only draws ids; where the same leader loses the answer twice, it waits for another one.
  */
 export function sendToLeader<Answer>(
   cluster: ClusterView,

@@ -155,7 +155,7 @@ export class Clients {
   }
 }
 
-/** A client's going, as the machine hears of it: not while it stands still. */
+/** Aborts when the machine hears that the client has gone, which is never while the machine stands still. */
 function heardBy(machine: Machine, signal: AbortSignal): AbortSignal {
   const heard = new AbortController()
   if (signal.aborted) heard.abort()

@@ -56,6 +56,7 @@ export class Store {
     this.#examine(this.#session)
     this.#session.commit()
     this.#accept(this.#session)
+    // The history that it was opened with is none that was accepted later.
     this.advances = 0
     this.#witness.flush()
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Turns, turnBytesMax } from '../../../src/node/turns.ts'
+import { type Taker, Turns, turnBytesMax } from '../../../src/node/turns.ts'
 
 test('a turn is not over for what the turns before it have spent', async () => {
   const turns = new Turns()
@@ -18,4 +18,23 @@ test('a turn is over once it has spent all that it may, and the next one begins 
   assert.equal(turns.over, true)
   await nextTurn()
   assert.equal(turns.over, false)
+})
+
+test('turns let those go first that have had no share, and one of the others in each turn', async () => {
+  const turns = new Turns()
+  const taken: string[] = []
+  const taker = (name: string, times: number, bytes: number): Taker => ({
+    takeTurn() {
+      taken.push(name)
+      turns.spend(bytes)
+      if (--times > 0) turns.wait(this, false)
+    },
+  })
+  turns.wait(taker('a', 3, 100_000), false)
+  turns.wait(taker('b', 2, 100_000), false)
+  turns.wait(taker('light', 1, 10), true)
+  turns.wait(taker('c', 1, 200_000), true)
+  turns.wait(taker('d', 1, 10), true)
+  while (taken.length < 8) await nextTurn()
+  assert.equal(taken.join(' '), 'light c a d b a b a')
 })

@@ -102,7 +102,7 @@ describe('an older copy put in the place of the store', () => {
     assert.deepEqual([one.status(), two.status()], [{ state: 'up' }, { state: 'up' }])
   })
 
-  it('is told of to a process that has noticed nothing, when another one has advanced it', async (t) => {
+  it('has its advance by another process reported to a process that had noticed nothing', async (t) => {
     const { file, copy, open } = setUp(t)
     const one = await open()
     let told = 0
@@ -122,7 +122,7 @@ describe('an older copy put in the place of the store', () => {
     assert.equal(told, 1)
   })
 
-  it('that a process has opened is told of to it as well, when another one has advanced it', async (t) => {
+  it('has its advance by another process reported to a process that was started on it', async (t) => {
     const { file, copy, open } = setUp(t)
     const one = await open()
     await one.reserve('a', mine)
