@@ -8,8 +8,8 @@ import { Timeline } from './base/timeline.ts'
 import type { Layout } from './ids/layout.ts'
 import { parseLayout } from './ids/layout-text.ts'
 import { Run } from './ids/run.ts'
-import { ClockHand } from './issuing/clock-hand.ts'
-import type { Ready } from './issuing/ready.ts'
+import { ClockBuffer } from './issuing/clock-buffer.ts'
+import type { FastRun } from './issuing/fast-run.ts'
 
 export { type ErrorCode, FahaoError } from './base/errors.ts'
 export { type DecodedId, decode, encode, type IdParts } from './ids/encoding.ts'
@@ -73,7 +73,7 @@ export function snowflake(options: SnowflakeOptions): Snowflake {
   }
   const borrowMaxMs = options.borrowMaxMs ?? 10_000
   if (!(borrowMaxMs >= 0)) throw new FahaoError('ERR', `borrowMaxMs is ${borrowMaxMs}; give 0 or more`)
-  const hand = new ClockHand({
+  const hand = new ClockBuffer({
     layout,
     timeline: new Timeline(systemClock),
     random: systemRandom,
@@ -85,11 +85,11 @@ export function snowflake(options: SnowflakeOptions): Snowflake {
 }
 
 class LocalSnowflake implements Snowflake {
-  readonly #hand: ClockHand
-  readonly #ready: Ready
+  readonly #hand: ClockBuffer
+  readonly #ready: FastRun
   readonly #run = new Run()
 
-  constructor(hand: ClockHand) {
+  constructor(hand: ClockBuffer) {
     this.#hand = hand
     this.#ready = hand.ready
   }

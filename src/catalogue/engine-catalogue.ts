@@ -1,7 +1,5 @@
 /**
- * The catalogue over an engine's records.
- *
- * Invariants
+ * The catalogue over an engine's records. Invariants:
  *  1. At most one issuer of a name is open in this process: the next opens when the one before has closed, or, where a
  *     leadership has ended, has been stopped; what it gives back may then still be on its way.
  *  2. A generator whose record has changed is closed here as soon as the watch tells, also while it is being
@@ -11,10 +9,9 @@
  *  4. Memory grows with the generators in use, not with those defined.
  */
 import { hasCode } from '../base/errors.ts'
-import type { Here } from '../cluster/leadership.ts'
+import type { LeaderTerm } from '../cluster/leadership.ts'
 import { boundMax, legacyPrefix, type RecordChange, type Watch } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
-import { AbsentNames } from './absent-names.ts'
 import { type AutoCreate, autoCreate } from './auto-create.ts'
 import type { Catalogue, Changes, Generator, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
@@ -22,15 +19,22 @@ import { floorOf, refuseFloor } from './floor.ts'
 import { altered, GeneratorRecords, noGenerator, stopping } from './generator-records.ts'
 import { describeGenerator, unlessAway } from './info.ts'
 import { counterOfLed, type IssuerDeps, openIssuer, type SeenCounter } from './issuers.ts'
-import { Leading } from './leading.ts'
+import { LedGenerators } from './led-generators.ts'
 import { isRow } from './legacy-rows.ts'
 import { checkName } from './names.ts'
+import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { Openings } from './openings.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
 import { mayIssueStrict } from './ownership.ts'
 import { Plans } from './plans.ts'
-import { generatorPrefix, isGenerators, lifeOf, type ReadGenerator, type StoredGenerator } from './stored.ts'
+import {
+  generatorPrefix,
+  incarnationOf,
+  isGenerators,
+  type ReadGenerator,
+  type StoredGenerator,
+} from './stored.ts'
 
 /** What a catalogue is made of. */
 export type CatalogueOptions = IssuerDeps & { readonly autoCreate: readonly AutoCreate[] }
@@ -38,32 +42,31 @@ export type CatalogueOptions = IssuerDeps & { readonly autoCreate: readonly Auto
 /** What stands for the version of a generator that is a row: below that of every record which may take its place. */
 const rowVersion = 0n
 
-/** See the invariants at the top of the file. */
+/** Generators by name, opened on demand. */
 export class EngineCatalogue implements Catalogue {
   readonly #options: CatalogueOptions
   readonly #records: GeneratorRecords
   readonly #plans: Plans
   readonly #openings: Openings
-  /** What every open generator shares. */
   readonly #shared: OpenGeneratorDeps
   readonly #open = new Map<string, OpenGenerator>()
   /** Names being opened or closed. */
   readonly #pending = new Map<string, Promise<unknown>>()
-  readonly #absent: AbsentNames
+  readonly #absent: NegativeCache
   /** The newest versions that the watch has told of names that are being opened. */
   readonly #told = new Map<string, bigint>()
   readonly #watches: Watch[] = []
-  readonly #leading: Leading | undefined
+  readonly #leading: LedGenerators | undefined
   #closed = false
 
   private constructor(options: CatalogueOptions, shared: boolean) {
     this.#options = options
-    this.#absent = new AbsentNames(options.clock, shared)
+    this.#absent = new NegativeCache(options.clock, shared)
     this.#records = new GeneratorRecords(options)
     this.#openings = new Openings(options.clock)
     this.#plans = new Plans({ ...options, onStale: (name) => this.#sealedOut(name) })
     this.#leading =
-      options.leads && new Leading(options.leads, options.clock, (name, here) => this.#goOn(name, here))
+      options.leads && new LedGenerators(options.leads, options.clock, (name, here) => this.#goOn(name, here))
     this.#shared = {
       leads: options.leads,
       timeline: options.timeline,
@@ -107,7 +110,6 @@ export class EngineCatalogue implements Catalogue {
       if (pending === undefined)
         await this.#exclusively(name, () => this.#openings.run(() => this.#lookUp(name, mayCreate)))
       else await pending.catch(() => {})
-      // Whoever waited for this may issue in this very turn.
       mayIssueStrict(this.#options)
     }
   }
@@ -233,9 +235,9 @@ export class EngineCatalogue implements Catalogue {
   ): Promise<OpenGenerator> {
     const { record, stored } = found
     const plan = this.#plans.of(stored.definition)
-    const life = lifeOf(name, found)
+    const life = incarnationOf(name, found)
     const version = isRow(record) ? rowVersion : record.version
-    const takeTail = (here: Here) => this.#leading!.takeTail(name, version, here)
+    const takeTail = (here: LeaderTerm) => this.#leading!.takeTail(name, version, here)
     const opened = await openIssuer(this.#options, plan, life, stored.key, { seen, takeTail })
     if ((this.#told.get(name) ?? 0n) > version) {
       this.#told.delete(name)
@@ -271,7 +273,7 @@ export class EngineCatalogue implements Catalogue {
    * Goes on with what the leader before has left: in this very turn where a standby knows what the generator is, which
    * it is told as a leader is, by the watch.
    */
-  #goOn(name: string, here: Here): void {
+  #goOn(name: string, here: LeaderTerm): void {
     const standby = this.#closed || this.#pending.has(name) ? undefined : this.#open.get(name)
     if (standby !== undefined && this.#leading!.hasTail(name, standby.version, here)) {
       const generator = standby.promoted(here, this.#leading!.takeTail(name, standby.version, here)!)

@@ -14,6 +14,14 @@ import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { type Definition, define, differences, fixedOptions, handedOn } from './definition.ts'
 import { refuseJump } from './floor.ts'
 import { floorAfter } from './incarnation.ts'
+import {
+  altering,
+  completed,
+  type IncarnationChangeDeps,
+  othersToHear,
+  refuseReverted,
+  seal,
+} from './incarnation-change.ts'
 import { isRow, LegacyRows, rowStays } from './legacy-rows.ts'
 import { checkName } from './names.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './options.ts'
@@ -29,18 +37,17 @@ import {
   type StoredGenerator,
   writeStored,
 } from './stored.ts'
-import { altering, completed, othersToHear, refuseReverted, type SuccessionDeps, seal } from './succession.ts'
 
 const changeTries = 20
 
 /** See the invariants at the top of the file. */
 export class GeneratorRecords {
-  readonly #deps: SuccessionDeps
+  readonly #deps: IncarnationChangeDeps
   readonly #engine: Engine
   readonly #timeline: Timeline
   readonly #rows: LegacyRows
 
-  constructor(deps: SuccessionDeps) {
+  constructor(deps: IncarnationChangeDeps) {
     const { engine, timeline } = deps
     this.#deps = deps
     this.#engine = engine

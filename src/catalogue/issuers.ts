@@ -3,29 +3,29 @@ import type { Clock, Random } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { Timeline } from '../base/timeline.ts'
-import type { Here } from '../cluster/leadership.ts'
+import type { LeaderTerm } from '../cluster/leadership.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Counter, Engine, Reservation } from '../engine/engine.ts'
 import { compileFormat, type Format } from '../ids/format.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
-import { ClockHand } from '../issuing/clock-hand.ts'
-import { CounterStock, type CounterStockOptions } from '../issuing/counter-stock.ts'
-import type { Gate } from '../issuing/gate.ts'
+import { ClockBuffer } from '../issuing/clock-buffer.ts'
+import { CounterSource, type CounterSourceOptions } from '../issuing/counter-source.ts'
 import { GroupCommit, type GroupCommitOptions } from '../issuing/group-commit.ts'
-import type { Hand } from '../issuing/hand.ts'
+import type { IdSource } from '../issuing/id-source.ts'
+import type { Incarnation } from '../issuing/incarnation.ts'
 import { type Issuer, isStrict } from '../issuing/issuer.ts'
-import type { Life } from '../issuing/life.ts'
-import { OrderedHand } from '../issuing/ordered-hand.ts'
+import type { Limiter } from '../issuing/limiter.ts'
+import { OrderedBuffer } from '../issuing/ordered-buffer.ts'
+import type { RangeBuffer } from '../issuing/range-buffer.ts'
 import { Reservoir, type ReservoirOptions } from '../issuing/reservoir.ts'
-import { ScrambledHand } from '../issuing/scrambled-hand.ts'
-import { ShuffledHand } from '../issuing/shuffled-hand.ts'
-import { SnowflakeStock, type SnowflakeStockOptions } from '../issuing/snowflake-stock.ts'
-import type { Stock } from '../issuing/stock.ts'
-import { TimestampStock, type TimestampStockOptions } from '../issuing/timestamp-stock.ts'
+import { ScrambledBuffer } from '../issuing/scrambled-buffer.ts'
+import { ShuffledBuffer } from '../issuing/shuffled-buffer.ts'
+import { SnowflakeSource, type SnowflakeSourceOptions } from '../issuing/snowflake-source.ts'
+import { TimestampSource, type TimestampSourceOptions } from '../issuing/timestamp-source.ts'
 import type { Worker } from '../issuing/worker.ts'
 import type { Mode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
-import type { Leads } from './leads.ts'
+import type { GeneratorLeaders } from './generator-leaders.ts'
 import { mayIssueStrict, mayReserve, modeOf, refuseUnlessOwner } from './ownership.ts'
 import { Standby } from './standby.ts'
 import { generatorKey, readStored } from './stored.ts'
@@ -44,7 +44,7 @@ export type IssuerDeps = {
   /** How many callers of one generator may wait. */
   readonly waitersMax: number
   /** Who leads strict kinds; undefined: the node is in no cluster. */
-  readonly leads?: Leads | undefined
+  readonly leads?: GeneratorLeaders | undefined
   /** Told what a log should say. */
   readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
 }
@@ -64,7 +64,7 @@ export type Plan = {
 }
 
 /** Makes one generator's stock. `bound`: of its counter; `key`: see `StoredGenerator`. */
-type MakeStock = (life: Life, bound: bigint, key: string | undefined) => Stock
+type MakeStock = (life: Incarnation, bound: bigint, key: string | undefined) => IdSource
 
 /** What a leader reserves ahead at most, in ms, unless leases are longer. */
 const ledSequenceMs = 60_000
@@ -76,7 +76,7 @@ const shuffleBlock = 1024
  * What follows from a definition. CONFIG when this node cannot show what its format asks for.
  * @param gate through which the refills of all generators go.
  */
-export function planOf(deps: PlanDeps, definition: Definition, gate: Gate): Plan {
+export function planOf(deps: PlanDeps, definition: Definition, gate: Limiter): Plan {
   const reservoir: ReservoirOptions = {
     clock: deps.clock,
     random: deps.random,
@@ -101,7 +101,7 @@ export function planOf(deps: PlanDeps, definition: Definition, gate: Gate): Plan
 }
 
 /** A counter, and the leadership of this node under which it was read. */
-export type SeenCounter = { readonly name: string; readonly here: Here; readonly counter: Counter }
+export type SeenCounter = { readonly name: string; readonly here: LeaderTerm; readonly counter: Counter }
 
 /**
  * Read beside the record and not after it, for what may be led here: people may wait for it. Undefined: look yourself.
@@ -125,7 +125,7 @@ export type Known = {
   /** The counter, if it was read a moment ago. */
   readonly seen?: SeenCounter | undefined
   /** What the leader before this leadership has left of it; gone from there then. */
-  readonly takeTail: (here: Here) => Reservation | undefined
+  readonly takeTail: (here: LeaderTerm) => Reservation | undefined
 }
 
 /** One generator's issuer, and how it issues. */
@@ -133,7 +133,7 @@ export type Opened = {
   readonly issuer: Issuer
   readonly mode: Mode
   /** The leadership of this node under which it issues, and what does; undefined: under none. */
-  readonly under?: { readonly slot: number; readonly here: Here; readonly reservoir: Reservoir }
+  readonly under?: { readonly slot: number; readonly here: LeaderTerm; readonly reservoir: Reservoir }
   /** See `Stock.resize`. */
   readonly resize?: Reservoir['resize']
 }
@@ -145,7 +145,7 @@ export type Opened = {
 export async function openIssuer(
   deps: IssuerDeps,
   plan: Plan,
-  life: Life,
+  life: Incarnation,
   key: string | undefined,
   { seen: read, takeTail }: Known,
 ): Promise<Opened> {
@@ -168,9 +168,9 @@ export async function openIssuer(
 /** Under this node's leadership, or as a standby. The first reserve seals out those who led before. */
 async function openLed(
   { engine }: IssuerDeps,
-  leads: Leads,
+  leads: GeneratorLeaders,
   plan: Plan,
-  life: Life,
+  life: Incarnation,
   { seen, takeTail }: Known,
 ): Promise<Opened> {
   const slot = slotOf(life.name)
@@ -190,7 +190,7 @@ async function openLed(
 }
 
 /** Under this node's leadership, with what the one before has left of it. */
-export function ledOn(plan: Plan, life: Life, here: Here, tail: Reservation): Opened {
+export function ledOn(plan: Plan, life: Incarnation, here: LeaderTerm, tail: Reservation): Opened {
   const stock = plan.stock({ ...life, fence: here.fence }, tail.start, undefined)
   stock.adopt(tail)
   const reservoir = new Reservoir(stock, plan.reservoir)
@@ -198,7 +198,7 @@ export function ledOn(plan: Plan, life: Life, here: Here, tail: Reservation): Op
 }
 
 /** What stands for a strict generator where it is not led. */
-export function standby(leads: Leads, plan: Plan, name: string): Opened {
+export function standby(leads: GeneratorLeaders, plan: Plan, name: string): Opened {
   const issuer = new Standby({ leads, name, slot: slotOf(name), waitersMax: plan.reservoir.waitersMax })
   return { issuer, mode: 'leader' }
 }
@@ -209,7 +209,7 @@ function stockMaker(deps: IssuerDeps, definition: Definition): MakeStock {
 }
 
 function counterStock(deps: IssuerDeps, definition: Definition): MakeStock {
-  const options: CounterStockOptions = {
+  const options: CounterSourceOptions = {
     engine: deps.engine,
     max: definition.max!,
     increment: definition.increment!,
@@ -224,14 +224,14 @@ function counterStock(deps: IssuerDeps, definition: Definition): MakeStock {
         message: `generator '${name}' wants more than stepMax ${definition.stepMax} per refill; ids will not last the horizon`,
       }),
   }
-  return (life, bound, key) => new CounterStock(counterHand(definition, key), bound, life, options)
+  return (life, bound, key) => new CounterSource(counterHand(definition, key), bound, life, options)
 }
 
-function counterHand(definition: Definition, key: string | undefined): Hand {
+function counterHand(definition: Definition, key: string | undefined): RangeBuffer {
   const increment = definition.increment!
   const offset = definition.offset!
   if (definition.scramble) {
-    return new ScrambledHand(
+    return new ScrambledBuffer(
       permutation(keyBytes(key), definition.max! + 1n),
       definition.max!,
       increment,
@@ -239,9 +239,9 @@ function counterHand(definition: Definition, key: string | undefined): Hand {
     )
   }
   if (definition.within === 'shuffled') {
-    return new ShuffledHand(blockPermutation(keyBytes(key), shuffleBlock), shuffleBlock, increment, offset)
+    return new ShuffledBuffer(blockPermutation(keyBytes(key), shuffleBlock), shuffleBlock, increment, offset)
   }
-  return new OrderedHand(increment, offset)
+  return new OrderedBuffer(increment, offset)
 }
 
 function groupCommit(
@@ -260,27 +260,27 @@ function groupCommit(
 
 function timestampStock(deps: IssuerDeps, definition: Definition): MakeStock {
   const hand = clockHand(deps, definition)
-  const options: TimestampStockOptions = {
+  const options: TimestampSourceOptions = {
     engine: deps.engine,
     layout: layoutOf(definition),
     node: definition.node!,
     horizonUs: horizonMs(deps, definition) * 1000,
     mayReserve: mayReserve(deps, definition.kind),
   }
-  return (life, bound) => new TimestampStock(hand(), bound, life, options)
+  return (life, bound) => new TimestampSource(hand(), bound, life, options)
 }
 
 function snowflakeStock(deps: IssuerDeps, definition: Definition): MakeStock {
   const hand = clockHand(deps, definition)
-  const options: SnowflakeStockOptions = {
+  const options: SnowflakeSourceOptions = {
     worker: deps.worker,
     layout: layoutOf(definition),
     confirm: (life) => refuseUnlessCurrent(deps.engine, life),
   }
-  return (life) => new SnowflakeStock(hand(), life, options)
+  return (life) => new SnowflakeSource(hand(), life, options)
 }
 
-function clockHand(deps: IssuerDeps, definition: Definition): () => ClockHand {
+function clockHand(deps: IssuerDeps, definition: Definition): () => ClockBuffer {
   const options = {
     layout: layoutOf(definition),
     timeline: deps.timeline,
@@ -288,7 +288,7 @@ function clockHand(deps: IssuerDeps, definition: Definition): () => ClockHand {
     borrowMaxUs: definition.borrowMax! * 1000,
     sequenceStart: definition.sequenceStart!,
   }
-  return () => new ClockHand(options)
+  return () => new ClockBuffer(options)
 }
 
 function formatOf(definition: Definition, index: NodeIndex | undefined): Format | undefined {
@@ -312,7 +312,7 @@ function horizonMs({ leads }: IssuerDeps, { kind, horizon }: Definition): number
 }
 
 /** What a counter does for the other kinds: refuses an incarnation that has had its day. */
-async function refuseUnlessCurrent(engine: Engine, { name, incarnation }: Life): Promise<void> {
+async function refuseUnlessCurrent(engine: Engine, { name, incarnation }: Incarnation): Promise<void> {
   const record = await engine.read(generatorKey(name))
   if (record !== undefined && readStored(record).incarnation === incarnation) return
   throw new FahaoError('STALE', `generator '${name}' has been changed or dropped; retry`)

@@ -5,6 +5,7 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { noGenerator } from './generator-records.ts'
+import { seal } from './incarnation-change.ts'
 import { checkName } from './names.ts'
 import { newKey } from './permutation-key.ts'
 import {
@@ -16,7 +17,6 @@ import {
   type StoredGenerator,
   writeStored,
 } from './stored.ts'
-import { seal } from './succession.ts'
 
 /** What a lowering does. */
 export type Lowering = {

@@ -2,17 +2,17 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { Timeline } from '../base/timeline.ts'
-import type { Here } from '../cluster/leadership.ts'
+import type { LeaderTerm } from '../cluster/leadership.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
+import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
-import type { Life } from '../issuing/life.ts'
 import type { Generator, Mode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
+import { type GeneratorLeaders, moved } from './generator-leaders.ts'
 import { ledOn, type Opened, type Plan, standby } from './issuers.ts'
-import { type Leads, moved } from './leads.ts'
 import { writeDefinition } from './stored.ts'
 
 /** What the generators of one catalogue share. */
@@ -21,7 +21,7 @@ export type OpenGeneratorDeps = {
   /** What `{node}` shows. */
   readonly node: number | undefined
   /** Who leads strict kinds; undefined: the node is in no cluster. */
-  readonly leads: Leads | undefined
+  readonly leads: GeneratorLeaders | undefined
   /** Opens the generator that has taken this one's place. */
   readonly reopen: (stale: OpenGenerator) => Promise<OpenGenerator>
 }
@@ -36,13 +36,13 @@ export class OpenGenerator implements Generator {
   readonly mode: Mode
   /** See `Opened`. */
   readonly under: Opened['under']
-  readonly #life: Life
+  readonly #life: Incarnation
   readonly #plan: Plan
   readonly #issuer: Issuer
   readonly #opened: Opened
   readonly #deps: OpenGeneratorDeps
 
-  constructor(life: Life, version: bigint, plan: Plan, opened: Opened, deps: OpenGeneratorDeps) {
+  constructor(life: Incarnation, version: bigint, plan: Plan, opened: Opened, deps: OpenGeneratorDeps) {
     this.version = version
     this.#life = life
     this.#plan = plan
@@ -101,13 +101,13 @@ export class OpenGenerator implements Generator {
   }
 
   /** What stands in its place once this node does not lead it any more. */
-  demoted(leads: Leads): OpenGenerator {
+  demoted(leads: GeneratorLeaders): OpenGenerator {
     const opened = standby(leads, this.#plan, this.name)
     return new OpenGenerator(this.#life, this.version, this.#plan, opened, this.#deps)
   }
 
   /** What takes its place, that of a standby, once this node leads it and knows what is left of it. */
-  promoted(here: Here, tail: Reservation): OpenGenerator {
+  promoted(here: LeaderTerm, tail: Reservation): OpenGenerator {
     const opened = ledOn(this.#plan, this.#life, here, tail)
     return new OpenGenerator(this.#life, this.version, this.#plan, opened, this.#deps)
   }

@@ -3,13 +3,13 @@ import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 import type { Mode } from './catalogue.ts'
-import type { Leads } from './leads.ts'
+import type { GeneratorLeaders } from './generator-leaders.ts'
 
 /** What decides that. */
 type Deciders = {
   readonly engine: Engine
   /** Undefined: the node is in no cluster. */
-  readonly leads?: Leads | undefined
+  readonly leads?: GeneratorLeaders | undefined
 }
 
 /** How a generator of this kind issues here, if it does. */

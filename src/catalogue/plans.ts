@@ -7,7 +7,7 @@
  *  2. Memory is bounded: a plan that is forgotten lives on in the generators that have it, and is made anew for
  *     the next.
  */
-import { Gate } from '../issuing/gate.ts'
+import { Limiter } from '../issuing/limiter.ts'
 import type { Definition } from './definition.ts'
 import { type Plan, type PlanDeps, planOf } from './issuers.ts'
 import { writeDefinition } from './stored.ts'
@@ -17,7 +17,7 @@ const plansMax = 1000
 /** See the invariants at the top of the file. */
 export class Plans {
   readonly #deps: PlanDeps
-  readonly #gate = new Gate()
+  readonly #gate = new Limiter()
   readonly #plans = new Map<string, Plan>()
 
   constructor(deps: PlanDeps) {

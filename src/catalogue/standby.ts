@@ -10,12 +10,12 @@ import { FahaoError } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, Issuer, IssuerStats } from '../issuing/issuer.ts'
-import { aborted } from '../issuing/line.ts'
-import { type Leads, moved } from './leads.ts'
+import { aborted } from '../issuing/wait-queue.ts'
+import { type GeneratorLeaders, moved } from './generator-leaders.ts'
 
 /** What a standby is made of. */
 export type StandbyOptions = {
-  readonly leads: Leads
+  readonly leads: GeneratorLeaders
   readonly name: string
   /** Of the name. */
   readonly slot: number

@@ -4,7 +4,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
-import type { Life } from '../issuing/life.ts'
+import type { Incarnation } from '../issuing/incarnation.ts'
 import type { Definition } from './definition.ts'
 
 /** Records of generators, and their counters, start with this. */
@@ -89,7 +89,7 @@ export function firstOf(floor: bigint, { start }: Definition): bigint {
 }
 
 /** Who issues under this record. */
-export function lifeOf(name: string, { stored, advances }: ReadGenerator): Life {
+export function incarnationOf(name: string, { stored, advances }: ReadGenerator): Incarnation {
   const { incarnation, floor, definition } = stored
   return { name, counter: counterOf(name, stored), incarnation, floor: firstOf(floor, definition), advances }
 }

@@ -11,7 +11,7 @@
  */
 
 /** A node as the assignment sees it. */
-export type Place = {
+export type Candidate = {
   /** Node id. */
   readonly id: string
   /** What scores are made of: the address, so that a node which comes back with a fresh id gets its shards back. */
@@ -21,7 +21,7 @@ export type Place = {
 type Pair = { readonly score: number; readonly place: number; readonly shard: number }
 
 /** Node id of each shard's leader to be; empty strings when there are no nodes. */
-export function assign(shards: number, places: readonly Place[]): string[] {
+export function assign(shards: number, places: readonly Candidate[]): string[] {
   const sorted = places.toSorted((a, b) => compare(a.address, b.address) || compare(a.id, b.id))
   const pairs: Pair[] = []
   for (const [place, { address }] of sorted.entries()) {
@@ -32,7 +32,7 @@ export function assign(shards: number, places: readonly Place[]): string[] {
   return serve(shards, sorted, pairs)
 }
 
-function serve(shards: number, places: readonly Place[], pairs: readonly Pair[]): string[] {
+function serve(shards: number, places: readonly Candidate[], pairs: readonly Pair[]): string[] {
   const leaders = new Array<string>(shards).fill('')
   const shares = new Array<number>(places.length).fill(0)
   const share = Math.floor(shards / places.length)

@@ -12,11 +12,11 @@
  */
 import type { Clock, Timer } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
-import { assign, type Place } from './assignment.ts'
+import { assign, type Candidate } from './assignment.ts'
+import type { FailureDetector } from './failure-detector.ts'
 import type { Handover } from './handover.ts'
 import type { Leaderships } from './leadership.ts'
 import type { Lease } from './lease.ts'
-import type { Observer } from './observer.ts'
 import type { NodeRecord } from './records.ts'
 import type { Timing } from './timing.ts'
 import type { View } from './view.ts'
@@ -29,7 +29,7 @@ export type BalanceOptions = {
   readonly lease: () => Lease
   readonly leaderships: Leaderships
   readonly handover: Handover
-  readonly observer: Observer
+  readonly observer: FailureDetector
   /** Whether this node wants to lead nothing. */
   readonly isDraining: () => boolean
   readonly onTrouble: (message: string) => void
@@ -235,7 +235,7 @@ export class Balance {
     const { view, leaderships } = this.#options
     const living = [...view.nodes()].map(({ value }) => value).filter(({ deadBy }) => deadBy === undefined)
     const willing = living.filter((node) => !this.#drains(node))
-    const places: Place[] = (willing.length > 0 ? willing : living)
+    const places: Candidate[] = (willing.length > 0 ? willing : living)
       .map(({ id, resp, http }) => ({ id, address: resp ?? http ?? id }))
       .sort((a, b) => (a.id < b.id ? -1 : 1))
     const key = JSON.stringify(places)

@@ -12,26 +12,26 @@
  */
 import { type Clock, sleep } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
-import { Asking } from './asking.ts'
+import { AddressConflicts } from './address-conflicts.ts'
 import { Balance } from './balance.ts'
+import { CoalescedReads } from './coalesced-reads.ts'
 import type { ClusterEvent } from './events.ts'
+import { FailureDetector } from './failure-detector.ts'
 import { Feed } from './feed.ts'
 import { Handover } from './handover.ts'
-import { type Here, type Lead, Leaderships } from './leadership.ts'
+import { LeaderLookup } from './leader-lookup.ts'
+import { type Lead, Leaderships, type LeaderTerm } from './leadership.ts'
 import { Lease } from './lease.ts'
 import { Listeners } from './listeners.ts'
-import { Looks } from './looks.ts'
-import { Observer } from './observer.ts'
 import type { ClusterListener, ClusterOptions } from './options.ts'
-import { Bell, within } from './pauses.ts'
-import { shardKey, wishKey } from './records.ts'
-import { Rivals } from './rivals.ts'
+import { Notify, withTimeout } from './pauses.ts'
+import { pin, refusePin, removePinsToDeadNodes } from './pins.ts'
+import { pinKey, shardKey } from './records.ts'
 import { agreeInTheEnd } from './settings.ts'
 import { shardTable } from './slots.ts'
 import { type ClusterStatus, tablesOf } from './status.ts'
 import { type Timing, timing } from './timing.ts'
 import { View } from './view.ts'
-import { forgetWishesForTheDead, refuseWish, wish } from './wishes.ts'
 
 /** See the top of the file. */
 export class Cluster {
@@ -40,16 +40,16 @@ export class Cluster {
   readonly #timing: Timing
   readonly #shardOf: Uint16Array
   readonly #view: View
-  readonly #observer: Observer
+  readonly #observer: FailureDetector
   readonly #leaderships: Leaderships
   readonly #handover: Handover
   readonly #balance: Balance
-  readonly #looks: Looks
-  readonly #asking: Asking
+  readonly #looks: CoalescedReads
+  readonly #asking: LeaderLookup
   readonly #feed: Feed
-  readonly #rivals = new Rivals(() => ({ ...this.#options, id: this.nodeId }))
+  readonly #rivals = new AddressConflicts(() => ({ ...this.#options, id: this.nodeId }))
   readonly #listeners = new Listeners()
-  readonly #bell: Bell
+  readonly #bell: Notify
   readonly #patience = {
     isOver: () => this.#closing,
     pause: (delayMs: number) => this.#bell.pause(delayMs),
@@ -70,19 +70,19 @@ export class Cluster {
     this.#clock = clock
     this.#timing = timing(options)
     this.#shardOf = shardTable(shards)
-    this.#bell = new Bell(clock)
+    this.#bell = new Notify(clock)
     const { onTrouble } = this.#patience
     const each = <Value>(make: (shard: number) => Value) =>
       Array.from({ length: shards }, (_, at) => make(at))
     this.#view = new View(
       clock,
-      { shards: each(shardKey), wishes: each(wishKey) },
+      { shards: each(shardKey), wishes: each(pinKey) },
       { onNode: (id) => this.#onNode(id), onShard: (shard) => this.#onShard(shard), onTrouble },
     )
     const view = this.#view
     const lease = () => this.#lease
     this.#lease = this.#newLease()
-    this.#observer = new Observer({
+    this.#observer = new FailureDetector({
       engine,
       clock,
       timing: this.#timing,
@@ -109,10 +109,10 @@ export class Cluster {
       observer: this.#observer,
       isDraining: () => this.#draining || this.#closing,
     })
-    this.#looks = new Looks(clock, this.#timing.retryMs, (shard) => this.#handover.read(shard))
+    this.#looks = new CoalescedReads(clock, this.#timing.retryMs, (shard) => this.#handover.read(shard))
     const isAbandoned = () => this.#abandoned
     const [balance, looks, observer] = [this.#balance, this.#looks, this.#observer]
-    this.#asking = new Asking({ ...needs, balance, looks, observer, isAbandoned })
+    this.#asking = new LeaderLookup({ ...needs, balance, looks, observer, isAbandoned })
     this.#feed = new Feed({
       ...needs,
       engine,
@@ -120,7 +120,7 @@ export class Cluster {
       mayJudge: () => this.#lease.check(),
       onLook: () => {
         this.#balance.soon()
-        void forgetWishesForTheDead(engine, view)
+        void removePinsToDeadNodes(engine, view)
       },
     })
   }
@@ -160,13 +160,13 @@ export class Cluster {
   }
 
   /** This node's leadership of a slot; undefined: it must not issue for it now. The lease has been checked. */
-  here(slot: number): Here | undefined {
+  here(slot: number): LeaderTerm | undefined {
     const here = this.#leaderships.held(this.#shardOf[slot]!)
     return here !== undefined && this.#lease.check() ? here : undefined
   }
 
   /** As `here`, for callers that have called `check()` in the same callback. */
-  held(slot: number): Here | undefined {
+  held(slot: number): LeaderTerm | undefined {
     return this.#leaderships.held(this.#shardOf[slot]!)
   }
 
@@ -189,7 +189,7 @@ export class Cluster {
   }
 
   /** A reserve with this leadership's fence was refused as STALE: somebody newer leads. */
-  sealedOut(here: Here): void {
+  sealedOut(here: LeaderTerm): void {
     this.#tell({ type: 'sealedOut', shard: here.shard, fence: here.fence })
     void this.#looks.look(here.shard)
   }
@@ -200,8 +200,8 @@ export class Cluster {
    * cannot be.
    */
   async move(shard: number, to: string | undefined): Promise<void> {
-    refuseWish(this.#view, this.shards, shard, to)
-    await wish(this.#options.engine, shard, to)
+    refusePin(this.#view, this.shards, shard, to)
+    await pin(this.#options.engine, shard, to)
     this.#feed.hurry()
   }
 
@@ -231,7 +231,7 @@ export class Cluster {
     if (this.#closing) return
     this.#closing = true
     this.#balance.reassign()
-    await within(this.#clock, this.#timing.ttlMs, this.#giveAllAway()).catch(() => {})
+    await withTimeout(this.#clock, this.#timing.ttlMs, this.#giveAllAway()).catch(() => {})
     this.#abandoned = true
     this.#bell.ring()
     const id = this.nodeId
@@ -333,12 +333,12 @@ export class Cluster {
     this.#balance.soon()
   }
 
-  #onWon(here: Here, from: string, vacantMs: number): void {
+  #onWon(here: LeaderTerm, from: string, vacantMs: number): void {
     this.#listeners.onWon(here)
     this.#tell({ type: 'won', shard: here.shard, fence: here.fence, from, vacantMs })
   }
 
-  #onLost(here: Here, to: string): void {
+  #onLost(here: LeaderTerm, to: string): void {
     this.#listeners.onLost(here)
     this.#tell({ type: 'lost', shard: here.shard, fence: here.fence, to })
   }

@@ -5,8 +5,8 @@
 import type { Clock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
 import type { Engine, StoredRecord, Watch } from '../engine/engine.ts'
-import type { Observer } from './observer.ts'
-import { Bell, within } from './pauses.ts'
+import type { FailureDetector } from './failure-detector.ts'
+import { Notify, withTimeout } from './pauses.ts'
 import { clusterPrefix } from './records.ts'
 import type { Timing } from './timing.ts'
 import type { View } from './view.ts'
@@ -17,7 +17,7 @@ export type FeedOptions = {
   readonly clock: Clock
   readonly timing: Timing
   readonly view: View
-  readonly observer: Observer
+  readonly observer: FailureDetector
   /** Whether this node may declare others dead now. */
   readonly mayJudge: () => boolean
   /** Called after each full look. */
@@ -32,7 +32,7 @@ const looksApartMs = 5
 /** See the top of the file. */
 export class Feed {
   readonly #options: FeedOptions
-  readonly #bell: Bell
+  readonly #bell: Notify
   #watch: Watch | undefined
   #watchUnderWay = false
   #running: Promise<void> = Promise.resolve()
@@ -40,7 +40,7 @@ export class Feed {
 
   constructor(options: FeedOptions) {
     this.#options = options
-    this.#bell = new Bell(options.clock)
+    this.#bell = new Notify(options.clock)
   }
 
   /** Begins. Resolves after the first full look that succeeded. */
@@ -83,7 +83,7 @@ export class Feed {
   async #look(): Promise<void> {
     const { clock, timing, view, observer, mayJudge, onLook } = this.#options
     const startedUs = clock.monoUs()
-    const records = await within(clock, timing.renewMs, this.#list())
+    const records = await withTimeout(clock, timing.renewMs, this.#list())
     if (this.#stopped) return
     view.learnAll(records, startedUs)
     observer.observe(view.nodes())

@@ -14,10 +14,10 @@
 import { type Clock, sleep } from '../base/clock.ts'
 import { describe, hasCode } from '../base/errors.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
-import type { Here, Leaderships } from './leadership.ts'
+import type { Leaderships, LeaderTerm } from './leadership.ts'
 import type { Lease } from './lease.ts'
-import { within } from './pauses.ts'
-import { type Leadership, nodeKey, readNode, shardKey, type Tail } from './records.ts'
+import { withTimeout } from './pauses.ts'
+import { type Leadership, type LeftoverRange, nodeKey, readNode, shardKey } from './records.ts'
 import type { Timing } from './timing.ts'
 import type { View } from './view.ts'
 
@@ -40,7 +40,7 @@ export type HandoverOptions = {
   readonly lease: () => Lease
   readonly leaderships: Leaderships
   /** See `ClusterListener`. */
-  readonly onLosing: (here: Here, tails: Tail[] | undefined) => Promise<void>
+  readonly onLosing: (here: LeaderTerm, tails: LeftoverRange[] | undefined) => Promise<void>
   /** Whether to give up giving away: this process is about to end. */
   readonly isAbandoned: () => boolean
   readonly onHandedOver: (handedOver: HandedOver) => void
@@ -90,8 +90,8 @@ export class Handover {
     const me = lease()
     const here = leaderships.lose(shard)
     if (here === undefined) return
-    const tails: Tail[] = []
-    await within(clock, timing.releaseMs, onLosing(here, successor() === '' ? undefined : tails)).catch(
+    const tails: LeftoverRange[] = []
+    await withTimeout(clock, timing.releaseMs, onLosing(here, successor() === '' ? undefined : tails)).catch(
       (error: unknown) => {
         if (!hasCode(error, 'UNKNOWN')) onTrouble(`shard ${shard} could not be released: ${describe(error)}`)
       },
@@ -114,7 +114,7 @@ export class Handover {
     onHandedOver({ shard, to, releaseMs, writeMs: (writtenUs - releasedUs) / 1000 })
   }
 
-  async #resign(shard: number, from: string, to: string, tails: readonly Tail[]): Promise<void> {
+  async #resign(shard: number, from: string, to: string, tails: readonly LeftoverRange[]): Promise<void> {
     const { view } = this.#options
     const known = view.shard(shard)!
     const next =
@@ -146,6 +146,6 @@ export class Handover {
   }
 
   #call<Value>(promise: Promise<Value>): Promise<Value> {
-    return within(this.#options.clock, this.#options.timing.renewMs, promise)
+    return withTimeout(this.#options.clock, this.#options.timing.renewMs, promise)
   }
 }

@@ -14,22 +14,22 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { Lease } from './lease.ts'
-import type { Leadership, NodeRecord, Tail } from './records.ts'
+import type { Leadership, LeftoverRange, NodeRecord } from './records.ts'
 import type { View } from './view.ts'
 
 /** A leadership of this node. One object for as long as it lasts: keep it and compare. */
-export type Here = {
+export type LeaderTerm = {
   readonly state: 'here'
   readonly shard: number
   /** What every reserve for the shard's strict generators carries. */
   readonly fence: bigint
   /** What the leader before left to go on with. */
-  readonly tails: readonly Tail[]
+  readonly tails: readonly LeftoverRange[]
 }
 
 /** Who leads a shard. */
 export type Lead =
-  | Here
+  | LeaderTerm
   /** Another node, as far as this one knows. */
   | { readonly state: 'elsewhere'; readonly shard: number; readonly node: NodeRecord }
   /** Nobody who could issue, or nobody yet: a hand-over under way, a lapsed lease, a dead leader. */
@@ -38,12 +38,12 @@ export type Lead =
 /** Who is told what happens to leaderships here. Called synchronously; must not throw. */
 export type LeadershipListener = {
   /** This node leads the shard. The first reserve with the fence on each counter seals out its predecessors. */
-  readonly onWon: (here: Here, from: string, vacantMs: number) => void
+  readonly onWon: (here: LeaderTerm, from: string, vacantMs: number) => void
   /** This node leads it no more, without having given it away: forget what is in hand. */
-  readonly onLost: (here: Here, holder: string) => void
+  readonly onLost: (here: LeaderTerm, holder: string) => void
 }
 
-type Mine = { readonly here: Here; readonly epoch: number; losingUs: number | undefined }
+type Mine = { readonly here: LeaderTerm; readonly epoch: number; losingUs: number | undefined }
 
 /** See the invariants at the top of the file. */
 export class Leaderships {
@@ -76,7 +76,7 @@ export class Leaderships {
   }
 
   /** The leadership of this node, if it is not about to be lost. Says nothing about the lease. */
-  held(shard: number): Here | undefined {
+  held(shard: number): LeaderTerm | undefined {
     const mine = this.#mine[shard]
     return mine !== undefined && mine.losingUs === undefined ? mine.here : undefined
   }
@@ -87,13 +87,13 @@ export class Leaderships {
   }
 
   /** Whether this leadership is being lost and its record still names this node. */
-  isLosing(here: Here): boolean {
+  isLosing(here: LeaderTerm): boolean {
     const mine = this.#mine[here.shard]
     return mine?.here === here && mine.losingUs !== undefined
   }
 
   /** Nothing is issued for the shard any more. */
-  lose(shard: number): Here | undefined {
+  lose(shard: number): LeaderTerm | undefined {
     const mine = this.#mine[shard]
     if (mine === undefined || mine.losingUs !== undefined) return undefined
     mine.losingUs = this.#clock.monoUs()
@@ -183,7 +183,7 @@ export class Leaderships {
   #adopt(shard: number, { epoch, from, tails = [] }: Leadership): void {
     const isNew = epoch > this.#ledUpTo[shard]!
     this.#ledUpTo[shard] = Math.max(epoch, this.#ledUpTo[shard]!)
-    const here: Here = Object.freeze({
+    const here: LeaderTerm = Object.freeze({
       state: 'here',
       shard,
       fence: BigInt(epoch),

@@ -21,7 +21,7 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import { describe, hasCode } from '../base/errors.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
-import { Bell, within } from './pauses.ts'
+import { Notify, withTimeout } from './pauses.ts'
 import { type NodeRecord, nodeKey, readNode } from './records.ts'
 import type { Timing } from './timing.ts'
 
@@ -53,7 +53,7 @@ export class Lease {
   readonly #options: LeaseOptions
   readonly #clock: Clock
   readonly #timing: Timing
-  readonly #bell: Bell
+  readonly #bell: Notify
   /** Renewals that may still open something when they turn out to have been carried out, by beat: those of one ttl. */
   readonly #sent = new Map<number, Sent>()
   #beat = 0
@@ -76,7 +76,7 @@ export class Lease {
     this.id = options.id
     this.#clock = options.clock
     this.#timing = options.timing
-    this.#bell = new Bell(options.clock)
+    this.#bell = new Notify(options.clock)
     this.#marginUs = options.timing.marginMs * 1000
     this.#lapsedUs = options.clock.monoUs()
   }
@@ -122,7 +122,7 @@ export class Lease {
    */
   renew(): Promise<void> {
     this.#bell.ring()
-    return within(this.#clock, this.#timing.ttlMs, this.#carriedOut(this.#beat + 1))
+    return withTimeout(this.#clock, this.#timing.ttlMs, this.#carriedOut(this.#beat + 1))
   }
 
   /**
@@ -278,6 +278,6 @@ export class Lease {
   }
 
   #call<Value>(promise: Promise<Value>): Promise<Value> {
-    return within(this.#clock, this.#timing.renewMs, promise)
+    return withTimeout(this.#clock, this.#timing.renewMs, promise)
   }
 }

@@ -1,7 +1,7 @@
 /** Everybody who is told what becomes of this node's leaderships, as one. */
-import type { Here } from './leadership.ts'
+import type { LeaderTerm } from './leadership.ts'
 import type { ClusterListener } from './options.ts'
-import type { NodeRecord, Tail } from './records.ts'
+import type { LeftoverRange, NodeRecord } from './records.ts'
 
 /** See the top of the file. */
 export class Listeners implements Required<ClusterListener> {
@@ -13,15 +13,15 @@ export class Listeners implements Required<ClusterListener> {
     return () => void this.#all.delete(listener)
   }
 
-  onWon(here: Here): void {
+  onWon(here: LeaderTerm): void {
     for (const { onWon } of this.#all) onWon?.(here)
   }
 
-  async onLosing(here: Here, tails: Tail[] | undefined, releaseMs: number): Promise<void> {
+  async onLosing(here: LeaderTerm, tails: LeftoverRange[] | undefined, releaseMs: number): Promise<void> {
     await Promise.all([...this.#all].map(({ onLosing }) => onLosing?.(here, tails, releaseMs)))
   }
 
-  onLost(here: Here): void {
+  onLost(here: LeaderTerm): void {
     for (const { onLost } of this.#all) onLost?.(here)
   }
 

@@ -2,8 +2,8 @@
 import type { Clock } from '../base/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { ClusterEvent } from './events.ts'
-import type { Here } from './leadership.ts'
-import type { NodeRecord, Tail } from './records.ts'
+import type { LeaderTerm } from './leadership.ts'
+import type { LeftoverRange, NodeRecord } from './records.ts'
 import type { TimingOptions } from './timing.ts'
 
 /** What a cluster takes from its process. */
@@ -26,15 +26,19 @@ export type ClusterOptions = TimingOptions & {
 /** Who issues, and must know when to stop. Called synchronously unless it says otherwise; must not throw. */
 export type ClusterListener = {
   /** This node leads the shard from now on, and may go on with `here.tails`, or forget them. */
-  readonly onWon?: (here: Here) => void
+  readonly onWon?: (here: LeaderTerm) => void
   /**
    * The shard is being given away: stop issuing before returning. Put into `tails` what the successor shall go on with;
    * undefined: there is none. Resolve when that is done, and what else can be given back is on its way to the engine.
    * `releaseMs` is how long that may take; what takes longer is lost.
    */
-  readonly onLosing?: (here: Here, tails: Tail[] | undefined, releaseMs: number) => Promise<void>
+  readonly onLosing?: (
+    here: LeaderTerm,
+    tails: LeftoverRange[] | undefined,
+    releaseMs: number,
+  ) => Promise<void>
   /** The shard is led elsewhere, without a hand-over: forget what is in hand, it cannot be given back. */
-  readonly onLost?: (here: Here) => void
+  readonly onLost?: (here: LeaderTerm) => void
   /** Nothing may be issued until `onResume`; what is in hand stays good if that comes. */
   readonly onLapse?: () => void
   readonly onResume?: () => void

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 
 /** A pause that can be cut short. For one waiter. */
-export class Bell {
+export class Notify {
   readonly #clock: Clock
   #rung = false
   #wake: (() => void) | undefined
@@ -34,7 +34,7 @@ export class Bell {
 }
 
 /** The promise, or UNKNOWN when it has not settled after `waitMs`: what it asked for may still be carried out. */
-export function within<Value>(clock: Clock, waitMs: number, promise: Promise<Value>): Promise<Value> {
+export function withTimeout<Value>(clock: Clock, waitMs: number, promise: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     const timer = clock.timer(waitMs, () => {
       reject(new FahaoError('UNKNOWN', `the engine has not answered within ${Math.round(waitMs)} ms`))

@@ -11,7 +11,7 @@ export const nodePrefix = `${clusterPrefix}nodes/`
 /** Where each shard's leadership stands. */
 export const shardPrefix = `${clusterPrefix}shards/`
 /** Where people's wishes stand as to who leads a shard. */
-export const wishPrefix = `${clusterPrefix}wishes/`
+export const pinPrefix = `${clusterPrefix}wishes/`
 
 /** What an installation is, for as long as it lives. */
 export type SettingsRecord = {
@@ -46,7 +46,7 @@ export type NodeRecord = {
 }
 
 /** What a leader that gave its shard away had in hand of one generator: ids that nobody has been given. */
-export type Tail = {
+export type LeftoverRange = {
   /** Name of the generator. */
   readonly name: string
   /** Version of its record, decimal as all that follows. */
@@ -66,11 +66,11 @@ export type Leadership = {
   /** Who led before; empty at first. */
   readonly from: string
   /** What it left for the holder, and for nobody else, to go on with; undefined: nothing. */
-  readonly tails?: readonly Tail[]
+  readonly tails?: readonly LeftoverRange[]
 }
 
 /** Who shall lead a shard, whatever the assignment says, for as long as that node lives. */
-export type Wish = { readonly to: string }
+export type PinnedLeader = { readonly to: string }
 
 /** A record with what it says. */
 export type Known<Value> = { readonly key: string; readonly version: bigint; readonly value: Value }
@@ -86,8 +86,8 @@ export function shardKey(shard: number): string {
 }
 
 /** Key of the wish for a shard. */
-export function wishKey(shard: number): string {
-  return wishPrefix + padded(shard)
+export function pinKey(shard: number): string {
+  return pinPrefix + padded(shard)
 }
 
 /** The number of the shard that a key under `shardPrefix` or `wishPrefix` is about; −1 for any other key. */
@@ -126,8 +126,8 @@ export function readLeadership(stored: StoredRecord): Known<Leadership> {
 }
 
 /** What a wish says; ENGINE when it cannot be read. */
-export function readWish(stored: StoredRecord): Known<Wish> {
-  return parsed(stored, ({ to }: Wish) => typeof to === 'string')
+export function readPin(stored: StoredRecord): Known<PinnedLeader> {
+  return parsed(stored, ({ to }: PinnedLeader) => typeof to === 'string')
 }
 
 function parsed<Value>(stored: StoredRecord, sound: (value: Value) => boolean): Known<Value> {

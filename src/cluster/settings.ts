@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import { formatDuration } from '../base/units.ts'
 import type { Engine } from '../engine/engine.ts'
-import { within } from './pauses.ts'
+import { withTimeout } from './pauses.ts'
 import { readSettings, type SettingsRecord, settingsKey } from './records.ts'
 import { shardsMax } from './slots.ts'
 import { type TimingOptions, timing } from './timing.ts'
@@ -67,7 +67,7 @@ export async function agreeInTheEnd(
   const { ttlMs, retryMs } = timing(wanted)
   while (!on.isOver()) {
     try {
-      await within(clock, ttlMs, agreeOnSettings(engine, wanted))
+      await withTimeout(clock, ttlMs, agreeOnSettings(engine, wanted))
       return
     } catch (error) {
       const mayPass = error instanceof FahaoError && (error.retryable || error.code === 'REGRESSED')

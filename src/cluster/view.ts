@@ -16,13 +16,13 @@ import {
   type NodeRecord,
   nodeKey,
   nodePrefix,
+  type PinnedLeader,
+  pinPrefix,
   readLeadership,
   readNode,
-  readWish,
+  readPin,
   shardOfKey,
   shardPrefix,
-  type Wish,
-  wishPrefix,
 } from './records.ts'
 
 /** Who is told of changes; each is called after the view has changed, and must not throw. */
@@ -44,7 +44,7 @@ export class View {
   readonly #listener: ViewListener
   readonly #nodes = new Map<string, Seen<NodeRecord>>()
   readonly #shards = new Map<string, Seen<Leadership>>()
-  readonly #wishes = new Map<string, Seen<Wish>>()
+  readonly #wishes = new Map<string, Seen<PinnedLeader>>()
   readonly #removed = new Map<string, { readonly version: bigint; readonly atUs: number }>()
   /** Unreadable records that were complained of. */
   readonly #unreadable = new Map<string, bigint>()
@@ -95,12 +95,12 @@ export class View {
   }
 
   /** Who shall lead the shard, if people wish for anybody. */
-  wish(shard: number): Known<Wish> | undefined {
+  wish(shard: number): Known<PinnedLeader> | undefined {
     return this.#wishes.get(this.#wishKeys[shard]!)
   }
 
   /** All wishes. */
-  wishes(): IterableIterator<Known<Wish>> {
+  wishes(): IterableIterator<Known<PinnedLeader>> {
     return this.#wishes.values()
   }
 
@@ -118,7 +118,7 @@ export class View {
       if (stored.key.startsWith(nodePrefix)) this.#put(this.#nodes, readNode(stored))
       else if (shardOfKey(stored.key) < 0) return
       else if (stored.key.startsWith(shardPrefix)) this.#put(this.#shards, readLeadership(stored))
-      else if (stored.key.startsWith(wishPrefix)) this.#put(this.#wishes, readWish(stored))
+      else if (stored.key.startsWith(pinPrefix)) this.#put(this.#wishes, readPin(stored))
     } catch (error) {
       if (this.#unreadable.get(stored.key) === stored.version) return
       this.#unreadable.set(stored.key, stored.version)

@@ -3,9 +3,9 @@ import { FahaoError } from '../base/errors.ts'
 import {
   boundMax,
   type Counter,
-  type Mend,
-  type Mended,
-  type MendedCounter,
+  type Repair,
+  type Repaired,
+  type RepairedCounter,
   type StoredRecord,
 } from './engine.ts'
 
@@ -35,15 +35,15 @@ export function earlierStore(store: 'database' | 'etcd'): FahaoError {
 }
 
 /** The same counters, whose gaps count `times` times: once more for each earlier advance that the store has forgotten. */
-export function widened(counters: Mended['counters'], times: bigint): Mended['counters'] {
+export function widened(counters: Repaired['counters'], times: bigint): Repaired['counters'] {
   return new Map([...counters].map(([name, each]) => [name, { ...each, gap: each.gap * times }]))
 }
 
 /** Changes nothing. */
-export const mendNothing: Mend = () => ({ records: new Map(), counters: new Map() })
+export const repairNothing: Repair = () => ({ records: new Map(), counters: new Map() })
 
 /** Changes records one by one: to what `toValue` returns, unless that is undefined. */
-export function mendEach(toValue: (record: StoredRecord) => string | undefined): Mend {
+export function repairEach(toValue: (record: StoredRecord) => string | undefined): Repair {
   return (all) => {
     const records = new Map<string, string>()
     for (const record of all) {
@@ -55,7 +55,7 @@ export function mendEach(toValue: (record: StoredRecord) => string | undefined):
 }
 
 /** All of what several mends say. No two may name one record, or one counter. */
-export function mendAll(...mends: readonly Mend[]): Mend {
+export function repairAll(...mends: readonly Repair[]): Repair {
   return (records) => {
     const all = mends.map((mend) => mend(records))
     return {
@@ -72,7 +72,7 @@ export function mendAll(...mends: readonly Mend[]): Mend {
 export function raised(
   counter: Counter,
   gap: bigint,
-  mended: MendedCounter | undefined,
+  mended: RepairedCounter | undefined,
   held: bigint | undefined,
 ): Counter {
   const from = least(mended, held)
@@ -86,13 +86,13 @@ export function raised(
 }
 
 /** The counters that an advance must not leave out, whether or not the store has them. */
-export function named(mended: Mended['counters'], held: ReadonlyMap<string, bigint>): string[] {
+export function named(mended: Repaired['counters'], held: ReadonlyMap<string, bigint>): string[] {
   const holding = [...held].filter(([, end]) => end > 0n).map(([name]) => name)
   return [...new Set([...mended.keys(), ...holding])]
 }
 
 /** Where a counter is raised from, at least. */
-export function least(mended: MendedCounter | undefined, held = 0n): bigint {
+export function least(mended: RepairedCounter | undefined, held = 0n): bigint {
   return larger(mended?.from ?? 0n, held)
 }
 

@@ -77,7 +77,7 @@ export type StoredRecord = {
 }
 
 /** Where the counter that a record stands for has to stand after an advance. */
-export type MendedCounter = {
+export type RepairedCounter = {
   /** The least bound that it may have had: it is raised from here, or from where it stands if that is higher. */
   readonly from: bigint
   /** By how much; not less than the gap of the advance. */
@@ -87,18 +87,18 @@ export type MendedCounter = {
 }
 
 /** What an advance makes of records, and of the counters that they stand for. */
-export type Mended = {
+export type Repaired = {
   /** The new values of records, by their keys. A key without a record gets one. */
   readonly records: ReadonlyMap<string, string>
   /** Counters by their names, also those that the store does not have. */
-  readonly counters: ReadonlyMap<string, MendedCounter>
+  readonly counters: ReadonlyMap<string, RepairedCounter>
 }
 
 /**
  * What becomes of all records of a store that has forgotten, and of the counters that they stand for. Pure: it is asked
  * again when a record has changed meanwhile.
  */
-export type Mend = (records: readonly StoredRecord[]) => Mended
+export type Repair = (records: readonly StoredRecord[]) => Repaired
 
 /** When to advance; default: whatever the engine's state. */
 export type AdvanceOptions = { readonly ifRegressed?: boolean }
@@ -212,13 +212,13 @@ export interface Engine {
    * What this process has reserved of a counter from `from` on leaves its hands without being released: another process
    * goes on with it, and may give it back. A bound that falls to `from` is no sign of an engine that has forgotten then.
    */
-  leave(counter: string, from: bigint): void
+  transfer(counter: string, from: bigint): void
 
   /**
    * What another process has left, up to `end`, is in this process's hands now, as if it had reserved it: a bound below
    * `end` is a sign of an engine that has forgotten.
    */
-  adopt(counter: string, end: bigint): void
+  acquire(counter: string, end: bigint): void
 
   /** A counter as the last acknowledged write left it (linearizable); all zero when it was never used. */
   counter(name: string): Promise<Counter>
@@ -244,7 +244,7 @@ export interface Engine {
    * nothing, where the state is found to be from before the latest advance: all that was reserved since is lost, and
    * only an operator knows how much that is.
    */
-  advance(gap: bigint, mend?: Mend, options?: AdvanceOptions): Promise<number>
+  advance(gap: bigint, mend?: Repair, options?: AdvanceOptions): Promise<number>
 
   /** A record as the last acknowledged write left it (linearizable), or undefined. */
   read(key: string): Promise<StoredRecord | undefined>

@@ -12,9 +12,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod 
 import { type Clock, systemClock } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { Moved, type MovedDetails } from '../base/moved.ts'
-import { AnswerLost, answerHere, sendToLeader, Unreachable } from '../commands/cluster-hop.ts'
 import { addressOf } from '../commands/cluster-table.ts'
 import type { ClusterView } from '../commands/context.ts'
+import { AnswerLost, answerHere, sendToLeader, Unreachable } from '../commands/forward.ts'
 import { goneSignal } from './gone-signal.ts'
 
 declare module 'fastify' {

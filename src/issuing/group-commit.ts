@@ -15,13 +15,13 @@ import type { Timer } from '../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Range } from '../engine/engine.ts'
 import { Run } from '../ids/run.ts'
+import { type Incarnation, reserveFor } from './incarnation.ts'
 import { type DrawOptions, exhausted, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
-import { type Life, reserveFor } from './life.ts'
-import { aborted, Line, type Waiter } from './line.ts'
 import { Meter } from './meter.ts'
 import { countBelow, firstFrom } from './progression.ts'
 import { Refills } from './refills.ts'
 import type { ReservoirOptions } from './reservoir.ts'
+import { aborted, type Waiter, WaitQueue } from './wait-queue.ts'
 
 /** What those share that are defined alike. */
 export type GroupCommitOptions = ReservoirOptions & {
@@ -40,9 +40,9 @@ const gatherShare = 0.25
 
 /** See the invariants at the top of the file. */
 export class GroupCommit implements Issuer {
-  readonly #life: Life
+  readonly #life: Incarnation
   readonly #options: GroupCommitOptions
-  readonly #line: Line
+  readonly #line: WaitQueue
   readonly #refills: Refills
   readonly #meter: Meter
   /** The highest end seen here: no id below it is issued any more. */
@@ -59,13 +59,13 @@ export class GroupCommit implements Issuer {
   #closed: Error | undefined
 
   /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */
-  constructor(bound: bigint, life: Life, options: GroupCommitOptions) {
+  constructor(bound: bigint, life: Incarnation, options: GroupCommitOptions) {
     this.#life = life
     this.#options = options
     this.#floor = bound > life.floor ? bound : life.floor
     this.#meter = new Meter(options.clock.monoUs())
     this.#refills = new Refills(life.name, options, () => this.#commit())
-    this.#line = new Line(
+    this.#line = new WaitQueue(
       options.clock,
       options.waitersMax,
       () => this.#whyDry(),

@@ -8,7 +8,7 @@
  */
 import type { Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
-import { Ticket } from './gate.ts'
+import { Ticket } from './limiter.ts'
 import type { ReservoirOptions } from './reservoir.ts'
 
 const pauseMinMs = 20

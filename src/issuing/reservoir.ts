@@ -18,14 +18,14 @@ import { hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { Reservation } from '../engine/engine.ts'
 import { Run, safeHi } from '../ids/run.ts'
-import type { Gate } from './gate.ts'
+import type { FastRun } from './fast-run.ts'
+import type { IdSource } from './id-source.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
-import { aborted, Line, type Waiter, type Wish } from './line.ts'
+import type { Limiter } from './limiter.ts'
 import { Meter } from './meter.ts'
-import type { Ready } from './ready.ts'
 import { Refills } from './refills.ts'
 import type { RefillSizes } from './step.ts'
-import type { Stock } from './stock.ts'
+import { aborted, type DrawRequest, type Waiter, WaitQueue } from './wait-queue.ts'
 
 /** What the reservoirs of all generators that are defined alike share: limits of waiting, above all. */
 export type ReservoirOptions = {
@@ -36,7 +36,7 @@ export type ReservoirOptions = {
   /** How many callers may wait. */
   readonly waitersMax: number
   /** Through which all refills of this process go. */
-  readonly gate: Gate
+  readonly gate: Limiter
   /** Told when refills of a generator begin to fail, and when one succeeds again after that (`undefined`). */
   readonly onRefillOutcome?: (name: string, error: Error | undefined) => void
   /** Told when the engine refuses a reserve of a generator because a newer incarnation or leader has been there. */
@@ -60,11 +60,11 @@ const lookMaxMs = 10_000
 
 /** Issues from a stock. See the invariants at the top of the file. */
 export class Reservoir implements Issuer {
-  readonly #stock: Stock
-  readonly #ready: Ready
+  readonly #stock: IdSource
+  readonly #ready: FastRun
   readonly #options: ReservoirOptions
   /** Only while somebody waits. */
-  #line: Line | undefined
+  #line: WaitQueue | undefined
   /** For how long somebody waited in lines that have dissolved. */
   #drySeconds = 0
   readonly #meter: Meter
@@ -79,7 +79,7 @@ export class Reservoir implements Issuer {
   #closed: Error | undefined
   #ended: Promise<void> | undefined
 
-  constructor(stock: Stock, options: ReservoirOptions) {
+  constructor(stock: IdSource, options: ReservoirOptions) {
     this.#stock = stock
     this.#ready = stock.ready
     this.#options = options
@@ -230,14 +230,14 @@ export class Reservoir implements Issuer {
   }
 
   /** The ids that are wished for; what forbids them; or undefined while they are not in hand. */
-  #collect({ count, contiguous, safe }: Wish): Run[] | Error | undefined {
+  #collect({ count, contiguous, safe }: DrawRequest): Run[] | Error | undefined {
     if (safe && this.#stock.available() > 0 && !this.#stock.nextIsSafe()) return unsafe()
     return this.#stock.collect(count, contiguous)
   }
 
-  #newLine(): Line {
+  #newLine(): WaitQueue {
     const { clock, waitersMax } = this.#options
-    return new Line(
+    return new WaitQueue(
       clock,
       waitersMax,
       () => (this.#suspended ? slotNotServed() : this.#stock.whyDry(this.#refills.failure)),

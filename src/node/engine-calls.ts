@@ -72,12 +72,12 @@ export class TimedEngine implements Engine {
     return this.#timed('release', this.#engine.release(...args))
   }
 
-  leave(counter: string, from: bigint): void {
-    this.#engine.leave(counter, from)
+  transfer(counter: string, from: bigint): void {
+    this.#engine.transfer(counter, from)
   }
 
-  adopt(counter: string, end: bigint): void {
-    this.#engine.adopt(counter, end)
+  acquire(counter: string, end: bigint): void {
+    this.#engine.acquire(counter, end)
   }
 
   counter(name: string): Promise<Counter> {

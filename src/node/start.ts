@@ -9,15 +9,15 @@ import type { InfoSection, ServerView, Session, Traffic } from '../commands/cont
 import type { Engine } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import { Worker } from '../issuing/worker.ts'
-import { WorkerCensus } from '../issuing/worker-census.ts'
+import { WorkerIdUsage } from '../issuing/worker-id-usage.ts'
 import { type Config, settingsText } from './config.ts'
 import { defaultEngine } from './config-schema.ts'
 import { type EngineCall, TimedEngine } from './engine-calls.ts'
 import { Failover } from './failover.ts'
 import { healthOf } from './health.ts'
 import { Membership } from './membership.ts'
-import { mendsOf } from './mends.ts'
 import type { FahaoNode, NodeEvent, Transport } from './node.ts'
+import { repairsOf } from './repairs.ts'
 import { version } from './version.ts'
 import { proposeWorkerId, thisMachine } from './worker-id.ts'
 
@@ -98,7 +98,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
         if (!(await worker.confirm())) await catalogue.reopenAll()
       },
       advance: (gap) =>
-        engine.advance(gap, mendsOf(timeline.nowUs(), gap, worker.leadUs), { ifRegressed: true }),
+        engine.advance(gap, repairsOf(timeline.nowUs(), gap, worker.leadUs), { ifRegressed: true }),
       reload: async () => {
         // Its claim has ended with the advance.
         await worker.confirm()
@@ -132,7 +132,7 @@ function wire(
   { clock, engine, timeline, worker, catalogue, runId, failover, listeners, membership }: Parts,
 ): FahaoNode {
   const transports: Transport[] = []
-  const census = new WorkerCensus(engine, timeline)
+  const census = new WorkerIdUsage(engine, timeline)
   let closing: Promise<void> | undefined
   const server: ServerView = {
     version,
@@ -175,7 +175,7 @@ function wire(
     onEngineCall: (listener) => listeners.push(listener),
     ownership: () => engine.ownership(),
     async advance(gap) {
-      const raised = await engine.advance(gap, mendsOf(timeline.nowUs(), gap, worker.leadUs))
+      const raised = await engine.advance(gap, repairsOf(timeline.nowUs(), gap, worker.leadUs))
       // Its claim has ended, too. Where that cannot be read now, it is read before the worker id is used again.
       await worker.confirm().catch(() => false)
       await catalogue.reopenAll()

@@ -13,8 +13,8 @@
 import { connect, type Socket } from 'node:net'
 import type { Clock, Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
-import { AnswerLost, Unreachable } from '../commands/cluster-hop.ts'
 import { PassedOn } from '../commands/command.ts'
+import { AnswerLost, Unreachable } from '../commands/forward.ts'
 import { ReplyCutter } from './forward-replies.ts'
 import { Output } from './output.ts'
 

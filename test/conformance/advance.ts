@@ -1,18 +1,18 @@
 /** An advance: nothing that can have been forgotten is given out again, whether or not the store knows of it. */
 import assert from 'node:assert/strict'
-import { mendAll, mendEach } from '../../src/engine/advance.ts'
-import { boundMax, type Mend, type MendedCounter } from '../../src/engine/engine.ts'
+import { repairAll, repairEach } from '../../src/engine/advance.ts'
+import { boundMax, type Repair, type RepairedCounter } from '../../src/engine/engine.ts'
 import type { Declare } from './describeEngine.ts'
 
 const first = { incarnation: 1n }
 
 /** What records say of counters, whatever records there are. */
-function standing(counters: Readonly<Record<string, MendedCounter>>): Mend {
+function standing(counters: Readonly<Record<string, RepairedCounter>>): Repair {
   return () => ({ records: new Map(), counters: new Map(Object.entries(counters)) })
 }
 
-const mendAlways = mendAll(
-  mendEach(() => 'mended'),
+const mendAlways = repairAll(
+  repairEach(() => 'mended'),
   standing({
     a: { from: 50n, gap: 1000n, incarnation: 9n },
     none: { from: 0n, gap: 1000n, incarnation: 9n },
@@ -65,7 +65,7 @@ export function advanceTests(declare: Declare): void {
     await engine.watch('', ({ record }) => told.push(record?.value ?? ''))
     await engine.advance(
       1n,
-      mendEach(({ key, value }) => (key === 'old' ? `${value}y` : undefined)),
+      repairEach(({ key, value }) => (key === 'old' ? `${value}y` : undefined)),
     )
     const mended = await other.read('old')
     assert.equal(mended?.value, 'xy')

@@ -210,8 +210,8 @@ export function counterTests(declare: Declare): void {
     async ({ open }) => {
       const [one, two] = [await open(), await open()]
       const reserved = await one.reserve('a', { size: 100n, ...first })
-      one.leave('a', 40n)
-      two.adopt('a', 100n)
+      one.transfer('a', 40n)
+      two.acquire('a', 100n)
       assert.equal((await one.counter('a')).bound, 100n)
       assert.equal(await two.release('a', { ...reserved, start: 40n }, 60n, first), true)
       assert.equal((await one.reserve('a', { size: 10n, ...first })).start, 60n)

@@ -140,12 +140,12 @@ export class FaultyEngine implements Engine {
     return this.#through('release', args, () => this.#engine.release(...args))
   }
 
-  leave(counter: string, from: bigint): void {
-    this.#engine.leave(counter, from)
+  transfer(counter: string, from: bigint): void {
+    this.#engine.transfer(counter, from)
   }
 
-  adopt(counter: string, end: bigint): void {
-    this.#engine.adopt(counter, end)
+  acquire(counter: string, end: bigint): void {
+    this.#engine.acquire(counter, end)
   }
 
   counter(name: string): Promise<Counter> {

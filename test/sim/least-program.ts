@@ -4,14 +4,14 @@
  */
 import { hasCode } from '../../src/base/errors.ts'
 import type { Cluster } from '../../src/cluster/cluster.ts'
-import type { Here } from '../../src/cluster/leadership.ts'
+import type { LeaderTerm } from '../../src/cluster/leadership.ts'
 import type { Engine, Reservation } from '../../src/engine/engine.ts'
 import { Run } from '../../src/ids/run.ts'
 import { type Answer, counterOf, type OnIssue, type Program, type Request, slotOfName } from './program.ts'
 
 /** What is in hand of a generator, under one leadership. */
 type Stock = {
-  readonly here: Here
+  readonly here: LeaderTerm
   next: bigint
   end: bigint
   newest: Reservation | undefined
@@ -77,7 +77,7 @@ export class Issuer implements Pick<Program, 'ask'> {
   }
 
   /** As many as are in hand, `count` at most. */
-  #issue(generator: string, count: number, here: Here): Run | undefined {
+  #issue(generator: string, count: number, here: LeaderTerm): Run | undefined {
     const stock = this.#stock(generator, here)
     const left = Number(stock.end - stock.next)
     if (left === 0) return undefined
@@ -88,7 +88,7 @@ export class Issuer implements Pick<Program, 'ask'> {
     return run
   }
 
-  #stock(generator: string, here: Here): Stock {
+  #stock(generator: string, here: LeaderTerm): Stock {
     const stock = this.#stocks.get(generator)
     if (stock?.here === here) return stock
     const fresh: Stock = { here, next: 0n, end: 0n, newest: undefined, refill: undefined }
@@ -110,13 +110,13 @@ export class Issuer implements Pick<Program, 'ask'> {
     stock.end = reservation.end
   }
 
-  #takeOut(here: Here): [string, Stock][] {
+  #takeOut(here: LeaderTerm): [string, Stock][] {
     const taken = [...this.#stocks].filter(([, stock]) => stock.here === here)
     for (const [generator] of taken) this.#stocks.delete(generator)
     return taken
   }
 
-  async #giveBack(here: Here): Promise<void> {
+  async #giveBack(here: LeaderTerm): Promise<void> {
     await Promise.all(
       this.#takeOut(here).map(async ([generator, { newest, next, end, refill }]) => {
         if (newest === undefined || refill !== undefined || next >= end) return

@@ -20,21 +20,21 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'an advance raises only the counters that the store still has',
     scenario: 'forgetting',
-    file: 'src/catalogue/mend-generators.ts',
+    file: 'src/catalogue/repair-generators.ts',
     from: "if (definition.kind === 'snowflake') continue",
     to: 'if (definition !== undefined) continue',
   },
   {
     fault: 'a claim of a worker id outlives an advance',
     scenario: 'forgetting',
-    file: 'src/issuing/mend-workers.ts',
+    file: 'src/issuing/repair-workers.ts',
     from: 'epoch: record.epoch + epochJump, ',
     to: '',
   },
   {
     fault: 'an advance leaves incarnations as they are',
     scenario: 'forgetting',
-    file: 'src/catalogue/mend-generators.ts',
+    file: 'src/catalogue/repair-generators.ts',
     from: 'stored.incarnation + BigInt(epochJump)',
     to: 'stored.incarnation + 0n * BigInt(epochJump)',
   },
@@ -48,7 +48,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'strict order is acknowledged before other nodes have heard of it',
     scenario: 'fleet',
-    file: 'src/catalogue/succession.ts',
+    file: 'src/catalogue/incarnation-change.ts',
     from: '|| engine.newsMs === 0) return',
     to: '|| engine.newsMs >= 0) return',
   },
@@ -70,7 +70,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a node is declared dead without the margin',
     scenario: 'leaders',
-    file: 'src/cluster/observer.ts',
+    file: 'src/cluster/failure-detector.ts',
     from: '(ttlMs + marginMs) * 1000',
     to: '(ttlMs + 0 * marginMs) * 1000',
   },
@@ -84,7 +84,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a leftover range is offered twice',
     scenario: 'cluster',
-    file: 'src/catalogue/tails.ts',
+    file: 'src/catalogue/leftover-ranges.ts',
     from: `    this.#left.delete(name)
 `,
     to: '',
@@ -113,7 +113,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'the counter is not sealed before the next incarnation begins',
     scenario: 'fleet',
-    file: 'src/catalogue/succession.ts',
+    file: 'src/catalogue/incarnation-change.ts',
     from: `  await seal(engine, name, stored)
   await othersToHear`,
     to: '  await othersToHear',

@@ -125,12 +125,12 @@ export class RemoteEngine implements Engine {
     )
   }
 
-  leave(counter: string, from: bigint): void {
+  transfer(counter: string, from: bigint): void {
     const held = this.#held.get(counter)
     if (held !== undefined && from < held.end) this.#held.set(counter, { ...held, end: from })
   }
 
-  adopt(counter: string, end: bigint): void {
+  acquire(counter: string, end: bigint): void {
     const { lineage } = this.#known
     if (end > (this.#held.get(counter)?.end ?? 0n)) this.#held.set(counter, { end, lineage })
   }

@@ -19,7 +19,7 @@ const storeys = [
 const engineMayImport: Readonly<Record<string, readonly string[]>> = { mysql: ['sql'], postgres: ['sql'] }
 const workInBrowsers = ['base', 'ids']
 /** Files of higher layers that fahao/ids uses, and that must stay as pure as ids. */
-const alsoInBrowsers = ['src/issuing/clock-hand.ts', 'src/issuing/ready.ts']
+const alsoInBrowsers = ['src/issuing/clock-buffer.ts', 'src/issuing/fast-run.ts']
 
 /** Every import in src that the layers forbid. */
 export function forbiddenImports(tree: Tree): string[] {

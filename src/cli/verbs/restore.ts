@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
-import { mendsOf } from '../../node/mends.ts'
+import { repairsOf } from '../../node/repairs.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { copyLines, storeFile } from '../copies.ts'
 import { UsageError } from '../exit-codes.ts'
@@ -38,7 +38,7 @@ Example:
       const summary = restoreSqlite(file, store, {
         skip,
         clock: systemClock,
-        mend: mendsOf(systemClock.wallUs(), skip, config.leadMs * 1000),
+        mend: repairsOf(systemClock.wallUs(), skip, config.leadMs * 1000),
       })
       if (options.json) printJson(summary)
       else print(...copyLines(summary), `every bound was raised by ${grouped(skip)}`)

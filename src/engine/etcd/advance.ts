@@ -11,7 +11,7 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { earlierStore, named, raised, widened } from '../advance.ts'
-import type { Counter, Mend, Mended } from '../engine.ts'
+import type { Counter, Repair, Repaired } from '../engine.ts'
 import { endOf, type Header, type RangeRequest, type RequestOp } from './api.ts'
 import { decodeCounter, encodeCounter, unused } from './counter-steps.ts'
 import type { Known } from './history.ts'
@@ -35,7 +35,7 @@ type Put = Extract<RequestOp, { put: unknown }>
 /** What an advance makes of counters. */
 type Raise = {
   readonly gap: bigint
-  readonly mended: Mended['counters']
+  readonly mended: Repaired['counters']
   /** What no bound may be below. */
   readonly held: ReadonlyMap<string, bigint>
 }
@@ -59,7 +59,7 @@ export class Advance {
   /** See `Engine.advance`. `held`: what no bound may be below. Undefined: there was no need to. */
   async run(
     gap: bigint,
-    mend: Mend,
+    mend: Repair,
     held: ReadonlyMap<string, bigint>,
     ifRegressed: boolean,
   ): Promise<number | undefined> {
@@ -124,7 +124,7 @@ export class Advance {
     }
   }
 
-  #recordWrites(records: Mended['records']): Put[] {
+  #recordWrites(records: Repaired['records']): Put[] {
     return [...records].map(([key, value]) => ({
       put: { key: this.#store.keys.record(key), value: Buffer.from(value) },
     }))

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
-import { mendNothing } from '../advance.ts'
+import { repairNothing } from '../advance.ts'
 import {
   type AdvanceOptions,
   boundMax,
@@ -168,11 +168,11 @@ export class EtcdEngine implements Engine {
     return this.#call(() => this.#counters.release(counter, version, from, holder))
   }
 
-  leave(counter: string, from: bigint): void {
+  transfer(counter: string, from: bigint): void {
     this.#counters.leave(counter, from)
   }
 
-  adopt(counter: string, end: bigint): void {
+  acquire(counter: string, end: bigint): void {
     this.#counters.adopt(counter, end)
   }
 
@@ -180,7 +180,7 @@ export class EtcdEngine implements Engine {
     return this.#call(() => this.#counters.read(name))
   }
 
-  advance(gap: bigint, mend = mendNothing, { ifRegressed = false }: AdvanceOptions = {}): Promise<number> {
+  advance(gap: bigint, mend = repairNothing, { ifRegressed = false }: AdvanceOptions = {}): Promise<number> {
     assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
     return this.#call(async () => {
       const raised = await this.#advance.run(gap, mend, this.#counters.held(), ifRegressed)

@@ -1,6 +1,6 @@
 /** The engine without a memory beyond the process: for tests, and for those who want exactly that. */
 import { FahaoError } from '../../base/errors.ts'
-import { mendNothing, raised } from '../advance.ts'
+import { raised, repairNothing } from '../advance.ts'
 import {
   type AdvanceOptions,
   boundMax,
@@ -8,9 +8,9 @@ import {
   type Engine,
   type EngineOptions,
   type EngineStatus,
-  type Mend,
   type Ownership,
   type RecordChange,
+  type Repair,
   type Reservation,
   type ReserveRequest,
   type StoredRecord,
@@ -78,9 +78,9 @@ export class MemoryEngine implements Engine {
   }
 
   /** It forgets nothing that it does not forget whole. */
-  leave(): void {}
+  transfer(): void {}
 
-  adopt(): void {}
+  acquire(): void {}
 
   release(
     name: string,
@@ -103,7 +103,7 @@ export class MemoryEngine implements Engine {
 
   advance(
     gap: bigint,
-    mend: Mend = mendNothing,
+    mend: Repair = repairNothing,
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
     return this.#step(() => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
-import { advanceTimeoutMs, mendNothing, widened } from '../advance.ts'
+import { advanceTimeoutMs, repairNothing, widened } from '../advance.ts'
 import {
   type AdvanceOptions,
   boundMax,
@@ -11,9 +11,9 @@ import {
   type Engine,
   type EngineOptions,
   type EngineStatus,
-  type Mend,
   type Ownership,
   type RecordChange,
+  type Repair,
   type Reservation,
   type ReserveRequest,
   type StoredRecord,
@@ -149,11 +149,11 @@ export class SqlEngine implements Engine {
     return this.#releases.call([counter, reservation, from, holder])
   }
 
-  leave(counter: string, from: bigint): void {
+  transfer(counter: string, from: bigint): void {
     this.#counters.leave(counter, from)
   }
 
-  adopt(counter: string, end: bigint): void {
+  acquire(counter: string, end: bigint): void {
     this.#counters.adopt(counter, end)
   }
 
@@ -163,7 +163,7 @@ export class SqlEngine implements Engine {
 
   async advance(
     gap: bigint,
-    mend = mendNothing,
+    mend = repairNothing,
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
     assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
@@ -306,7 +306,7 @@ export class SqlEngine implements Engine {
   }
 
   /** How many were raised; undefined if somebody changed something meanwhile. */
-  async #advance(ask: Ask, gap: bigint, mend: Mend, ifRegressed: boolean): Promise<number | undefined> {
+  async #advance(ask: Ask, gap: bigint, mend: Repair, ifRegressed: boolean): Promise<number | undefined> {
     const { known } = this.#history
     const at = await this.#state(ask)
     if (ifRegressed) {

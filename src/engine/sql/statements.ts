@@ -8,7 +8,7 @@
  * could slip in between.
  */
 import { least, named } from '../advance.ts'
-import { boundMax, type Mended, type ReserveRequest, type StoredRecord } from '../engine.ts'
+import { boundMax, type Repaired, type ReserveRequest, type StoredRecord } from '../engine.ts'
 import { historyJump, type Known } from './history.ts'
 import type { Command, Row } from './link.ts'
 
@@ -74,7 +74,7 @@ export type Raise = {
 /** Which counters are raised further than by the gap, or made, because of what records and this process say of them. */
 export function raisesOf(
   gap: bigint,
-  mended: Mended['counters'],
+  mended: Repaired['counters'],
   held: ReadonlyMap<string, bigint>,
 ): Raise[] {
   return named(mended, held).map((counter) => {

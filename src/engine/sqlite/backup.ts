@@ -12,8 +12,8 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSyn
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
-import { mendNothing, versionJump } from '../advance.ts'
-import { boundMax, type Mend } from '../engine.ts'
+import { repairNothing, versionJump } from '../advance.ts'
+import { boundMax, type Repair } from '../engine.ts'
 import { explain } from './connection.ts'
 import { Counters } from './counters.ts'
 import { DatabaseSync } from './driver.ts'
@@ -39,7 +39,7 @@ export type RestoreOptions = {
   readonly skip: bigint
   readonly clock: Clock
   /** See `Engine.advance`. */
-  readonly mend?: Mend
+  readonly mend?: Repair
 }
 
 const busyTimeoutMs = 10_000
@@ -112,7 +112,11 @@ function copy(from: string, draft: string): void {
 }
 
 /** Raises every bound and begins a new lineage. */
-function renew(file: string, skip: bigint, mend: Mend = mendNothing): { lineage: string; commits: bigint } {
+function renew(
+  file: string,
+  skip: bigint,
+  mend: Repair = repairNothing,
+): { lineage: string; commits: bigint } {
   return using(file, (database) => {
     const lineage = randomUUID()
     database.exec('BEGIN IMMEDIATE')

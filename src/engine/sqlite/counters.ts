@@ -9,7 +9,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { named, raised, versionJump } from '../advance.ts'
-import { boundMax, type Counter, type Mended, type Reservation } from '../engine.ts'
+import { boundMax, type Counter, type Repaired, type Reservation } from '../engine.ts'
 import type { Operation, Outcome } from './protocol.ts'
 import { prepare } from './schema.ts'
 
@@ -107,7 +107,7 @@ export class Counters {
   }
 
   /** See `Engine.advance`. Returns how many were raised. */
-  advance(gap: bigint, mended: Mended['counters']): number {
+  advance(gap: bigint, mended: Repaired['counters']): number {
     const counters = new Map(named(mended, this.#held).map((name) => [name, this.read(name)]))
     const { changes } = this.#raiseAll.run(boundMax - 1n - gap, gap, versionJump)
     for (const [name, counter] of counters) {

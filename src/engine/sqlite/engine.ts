@@ -6,7 +6,7 @@ import { assert } from '../../base/assert.ts'
 import type { Timer } from '../../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
-import { mendNothing } from '../advance.ts'
+import { repairNothing } from '../advance.ts'
 import {
   type AdvanceOptions,
   boundMax,
@@ -174,11 +174,11 @@ export class SqliteEngine implements Engine {
     return this.#calls.call(operation) as Promise<boolean>
   }
 
-  leave(counter: string, from: bigint): void {
+  transfer(counter: string, from: bigint): void {
     this.#calls.call({ op: 'leave', counter, from }).catch(() => {})
   }
 
-  adopt(counter: string, end: bigint): void {
+  acquire(counter: string, end: bigint): void {
     this.#calls.call({ op: 'adopt', counter, end }).catch(() => {})
   }
 
@@ -188,7 +188,7 @@ export class SqliteEngine implements Engine {
 
   async advance(
     gap: bigint,
-    mend = mendNothing,
+    mend = repairNothing,
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
     assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')

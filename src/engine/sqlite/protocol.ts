@@ -1,5 +1,5 @@
 /** What travels between the engine and its worker thread. */
-import type { Counter, Mended, Reservation, ReserveRequest, StoredRecord } from '../engine.ts'
+import type { Counter, Repaired, Reservation, ReserveRequest, StoredRecord } from '../engine.ts'
 
 /** A value for a record, if its version is still `expected`; undefined: if there is none. */
 export type RecordWrite = {
@@ -33,7 +33,7 @@ export type Operation =
       readonly op: 'advance'
       readonly gap: bigint
       readonly mended: readonly RecordWrite[]
-      readonly counters: Mended['counters']
+      readonly counters: Repaired['counters']
       readonly ifRegressed: boolean
     }
   | { readonly op: 'read'; readonly key: string }

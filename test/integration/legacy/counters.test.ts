@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import fc from 'fast-check'
-import type { MendedCounter, Range } from '../../../src/engine/engine.ts'
+import type { Range, RepairedCounter } from '../../../src/engine/engine.ts'
 import { assertDisjoint } from '../../conformance/counters.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { atEnd } from '../../launch/lifetime.ts'
@@ -24,7 +24,7 @@ const boundColumns: Readonly<Record<Schema, string>> = {
 }
 
 /** What records say that have no row. */
-function many(count: number): [string, MendedCounter][] {
+function many(count: number): [string, RepairedCounter][] {
   const standing = { from: 7n, gap: 100n, incarnation: 2n }
   return Array.from({ length: count }, (_, at) => [`generators/${1000 + at}`, standing])
 }

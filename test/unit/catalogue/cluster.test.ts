@@ -306,8 +306,8 @@ describe('a cluster', () => {
       const { bound } = await leader.engine.counter(generatorKey('g'))
       const left: [string, bigint][] = []
       const adopted: [string, bigint][] = []
-      leader.engine.leave = (...args) => void left.push(args)
-      other.engine.adopt = (...args) => void adopted.push(args)
+      leader.engine.transfer = (...args) => void left.push(args)
+      other.engine.acquire = (...args) => void adopted.push(args)
       await leader.cluster.move(0, other.cluster.nodeId)
       while (other.cluster.here(0) === undefined) await clock.pass(1)
       const next = tryNext(other.catalogue.find('g')!)

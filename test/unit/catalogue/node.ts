@@ -3,7 +3,7 @@ import { Timeline } from '../../../src/base/timeline.ts'
 import type { AutoCreate } from '../../../src/catalogue/auto-create.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
-import type { Leads } from '../../../src/catalogue/leads.ts'
+import type { GeneratorLeaders } from '../../../src/catalogue/generator-leaders.ts'
 import type { Engine, Ownership, RecordChange, Watch } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
@@ -20,7 +20,7 @@ export type NodeOptions = {
   /** Counters go this far ahead: small, so that refills are frequent. */
   readonly leadUs?: number
   /** The cluster that it has joined. */
-  readonly leads?: Leads
+  readonly leads?: GeneratorLeaders
   /** How it reaches the store; as its owner, if it is the first, unless told otherwise. */
   readonly reach?: (store: MemoryStore) => Engine
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { assign, type Place } from '../../../src/cluster/assignment.ts'
+import { assign, type Candidate } from '../../../src/cluster/assignment.ts'
 
-const place = (address: string): Place => ({ id: `id of ${address}`, address })
+const place = (address: string): Candidate => ({ id: `id of ${address}`, address })
 const places = fc
   .uniqueArray(fc.string({ minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 12 })
   .map((addresses) => addresses.map(place))

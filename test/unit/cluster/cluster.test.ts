@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import type { ClusterEvent } from '../../../src/cluster/events.ts'
-import type { Here } from '../../../src/cluster/leadership.ts'
-import { mendShards } from '../../../src/cluster/mend-shards.ts'
+import type { LeaderTerm } from '../../../src/cluster/leadership.ts'
 import {
   type Leadership,
+  type LeftoverRange,
   type NodeRecord,
   nodeKey,
+  pinKey,
   shardKey,
-  type Tail,
-  wishKey,
 } from '../../../src/cluster/records.ts'
+import { repairShards } from '../../../src/cluster/repair-shards.ts'
 import { MemoryEngine } from '../../../src/engine/memory/engine.ts'
 import { settled } from '../fake-clock.ts'
 import { type Node, Nodes } from './nodes.ts'
@@ -161,7 +161,7 @@ describe('a node that dies', () => {
   it('comes back under a fresh id, having dropped everything', async () => {
     const { clock, a, b } = await two()
     const before = b.cluster.nodeId
-    const lost: Here[] = []
+    const lost: LeaderTerm[] = []
     b.cluster.listen({ onLost: (here) => lost.push(here) })
     b.engine.always('any', 'unavailable')
     await clock.pass(5000)
@@ -215,7 +215,7 @@ describe('an engine that has forgotten', () => {
       engine.write = () => Promise.reject(new FahaoError('REGRESSED', 'it has forgotten'))
     await clock.pass(1100)
     assert.deepEqual(shares(a, b), [0, 0])
-    await new MemoryEngine(store).advance(1n, mendShards())
+    await new MemoryEngine(store).advance(1n, repairShards())
     for (const { engine } of [a, b]) Reflect.deleteProperty(engine, 'write')
     await clock.pass(leaseMs)
     assert.deepEqual(shares(a, b), [0, 0])
@@ -229,7 +229,7 @@ describe('an engine that has forgotten', () => {
     const { nodes, clock, a, b } = await two()
     const slot = slotLedBy(a)
     const id = a.cluster.nodeId
-    await new MemoryEngine(nodes.store).advance(1n, mendShards())
+    await new MemoryEngine(nodes.store).advance(1n, repairShards())
     await clock.pass(1)
     assert.equal(a.cluster.here(slot), undefined, 'not even under the epoch that it has been raised to')
     await clock.pass(1200)
@@ -301,9 +301,9 @@ describe('a shard', () => {
     const { nodes, clock, a, b } = await two()
     const slot = slotLedBy(a)
     const shard = a.cluster.shardOf(slot)
-    const tail: Tail = { name: 'order', record: '1', start: '10', end: '20', version: '3' }
+    const tail: LeftoverRange = { name: 'order', record: '1', start: '10', end: '20', version: '3' }
     a.cluster.listen({ onLosing: async (_, tails) => void tails?.push(tail) })
-    const offered: (readonly Tail[])[] = []
+    const offered: (readonly LeftoverRange[])[] = []
     b.cluster.listen({ onWon: ({ tails }) => void offered.push(tails) })
     await a.cluster.move(shard, b.cluster.nodeId)
     await clock.pass(700)
@@ -322,7 +322,7 @@ describe('a shard', () => {
   it('loses what is put aside for a successor too late, or where there is none', async () => {
     const { nodes, clock, a, b } = await two()
     const shard = a.leads()[0]!
-    const tail: Tail = { name: 'order', record: '1', start: '10', end: '20', version: '3' }
+    const tail: LeftoverRange = { name: 'order', record: '1', start: '10', end: '20', version: '3' }
     const late = Promise.withResolvers<void>()
     const toSomebody: boolean[] = []
     a.cluster.listen({
@@ -394,10 +394,10 @@ describe('a shard', () => {
     const [shard] = a.leads()
     await a.cluster.move(shard!, b.cluster.nodeId)
     await clock.pass(1000)
-    assert.ok(nodes.store.records.has(wishKey(shard!)))
+    assert.ok(nodes.store.records.has(pinKey(shard!)))
     b.engine.always('any', 'unavailable')
     await clock.pass(5000)
-    assert.equal(nodes.store.records.has(wishKey(shard!)), false)
+    assert.equal(nodes.store.records.has(pinKey(shard!)), false)
   })
 
   it('goes to nobody who cannot know yet: also an old wish counts only from when it can be granted', async () => {

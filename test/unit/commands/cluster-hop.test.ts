@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
-import { AnswerLost, answerHere, sendToLeader, Unreachable } from '../../../src/commands/cluster-hop.ts'
 import type { ClusterView } from '../../../src/commands/context.ts'
+import { AnswerLost, answerHere, sendToLeader, Unreachable } from '../../../src/commands/forward.ts'
 
 const details = { node: 'second', slot: 1234, resp: '127.0.0.1:1', http: undefined }
 const cluster = { leadWithin: async () => ({ state: 'here' }) } as unknown as ClusterView

@@ -3,27 +3,31 @@ import { FahaoError } from '../../../src/base/errors.ts'
 import type { Reservation } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import type { Run } from '../../../src/ids/run.ts'
-import { CounterStock, type CounterStockOptions } from '../../../src/issuing/counter-stock.ts'
-import { Gate } from '../../../src/issuing/gate.ts'
-import type { Hand } from '../../../src/issuing/hand.ts'
-import type { Life } from '../../../src/issuing/life.ts'
-import { OrderedHand } from '../../../src/issuing/ordered-hand.ts'
+import { CounterSource, type CounterSourceOptions } from '../../../src/issuing/counter-source.ts'
+import type { Incarnation } from '../../../src/issuing/incarnation.ts'
+import { Limiter } from '../../../src/issuing/limiter.ts'
+import { OrderedBuffer } from '../../../src/issuing/ordered-buffer.ts'
+import type { RangeBuffer } from '../../../src/issuing/range-buffer.ts'
 import { Reservoir, type ReservoirOptions } from '../../../src/issuing/reservoir.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 export const counter = 'generators/test'
 
-type Changes = Partial<CounterStockOptions> &
+type Changes = Partial<CounterSourceOptions> &
   Partial<ReservoirOptions> &
-  Partial<Life> & { readonly hand?: Hand; readonly bound?: bigint; readonly tail?: Reservation | undefined }
+  Partial<Incarnation> & {
+    readonly hand?: RangeBuffer
+    readonly bound?: bigint
+    readonly tail?: Reservation | undefined
+  }
 
 /** An issuer and everything around it. */
 export type Process = {
   readonly clock: FakeClock
   readonly engine: FaultyEngine
   readonly store: MemoryStore
-  readonly stock: CounterStock
+  readonly stock: CounterSource
   readonly reservoir: Reservoir
   /** What was told of refills: codes of failures, `ok` of recoveries. */
   readonly outcomes: string[]
@@ -39,7 +43,7 @@ export async function startCounter(
   const outcomes: string[] = []
   const bound = changes.tail?.start ?? (await engine.counter(counter)).bound
   const life = { name: 'test', incarnation: 1n, floor: 1n, advances: engine.advances, ...changes, counter }
-  const stock = new CounterStock(changes.hand ?? new OrderedHand(1, 0n), bound, life, {
+  const stock = new CounterSource(changes.hand ?? new OrderedBuffer(1, 0n), bound, life, {
     engine,
     max: 2n ** 63n - 1n,
     increment: 1,
@@ -56,7 +60,7 @@ export async function startCounter(
     random: () => 0.5,
     issueTimeoutMs: 2000,
     waitersMax: 100,
-    gate: new Gate(),
+    gate: new Limiter(),
     onRefillOutcome: (name, error) =>
       outcomes.push(`${name} ${error instanceof FahaoError ? error.code : (error ?? 'ok')}`),
     ...changes,

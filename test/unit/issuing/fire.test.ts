@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Run } from '../../../src/ids/run.ts'
-import { Gate } from '../../../src/issuing/gate.ts'
+import { Limiter } from '../../../src/issuing/limiter.ts'
 import { settled } from '../fake-clock.ts'
 import { type Process, startCounter } from './counter-process.ts'
 
@@ -135,7 +135,7 @@ describe('a reservoir under fire', () => {
 describe('many reservoirs', () => {
   /** A thousand generators that have run low while the engine is away; each issues an id a second. */
   async function runLowTogether() {
-    const gate = new Gate()
+    const gate = new Limiter()
     const first = await startCounter({ gate, step: 1000, horizonSeconds: 0 })
     const all = [first]
     while (all.length < 1000) all.push(await startCounter({ gate, step: 1000, horizonSeconds: 0 }, first))
@@ -174,7 +174,7 @@ describe('many reservoirs', () => {
   })
 
   it('wait at the gate, and one that somebody waits for goes before the others', async () => {
-    const gate = new Gate()
+    const gate = new Limiter()
     const first = await startCounter({ gate })
     const all = [first]
     while (all.length < 100) all.push(await startCounter({ gate }, first))

@@ -4,16 +4,16 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Reservation } from '../../../src/engine/engine.ts'
 import { blockPermutation } from '../../../src/ids/permutation.ts'
-import type { Hand } from '../../../src/issuing/hand.ts'
-import { OrderedHand } from '../../../src/issuing/ordered-hand.ts'
-import { ShuffledHand } from '../../../src/issuing/shuffled-hand.ts'
+import { OrderedBuffer } from '../../../src/issuing/ordered-buffer.ts'
+import type { RangeBuffer } from '../../../src/issuing/range-buffer.ts'
+import { ShuffledBuffer } from '../../../src/issuing/shuffled-buffer.ts'
 import { settled } from '../fake-clock.ts'
 import { counter, idsOf, type Process, startCounter } from './counter-process.ts'
 
 const shuffle = blockPermutation(new Uint8Array(16), 4)
-const hands: Record<string, () => Hand> = {
-  ordered: () => new OrderedHand(1, 0n),
-  shuffled: () => new ShuffledHand(shuffle, 4, 1, 0n),
+const hands: Record<string, () => RangeBuffer> = {
+  ordered: () => new OrderedBuffer(1, 0n),
+  shuffled: () => new ShuffledBuffer(shuffle, 4, 1, 0n),
 }
 
 /** What one of two processes does. Floors are meant from where the bound stands. */
@@ -84,7 +84,7 @@ describe('two processes that draw from one counter and raise its floor', () => {
   })
 })
 
-async function keepsFloors(newHand: () => Hand, sequence: readonly Step[]): Promise<void> {
+async function keepsFloors(newHand: () => RangeBuffer, sequence: readonly Step[]): Promise<void> {
   const first = await startCounter({ hand: newHand(), stepMultiple: 4 })
   const start = (tail?: Reservation) => startCounter({ hand: newHand(), stepMultiple: 4, tail }, first)
   const processes = [first, await start()]

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { Gate, Ticket } from '../../../src/issuing/gate.ts'
+import { Limiter, Ticket } from '../../../src/issuing/limiter.ts'
 import { Refills } from '../../../src/issuing/refills.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
 /** A refill under way that has been stopped, and fails with `error`; how many others the gate lets in after it. */
 async function stoppedAndFailed(error: Error): Promise<{ letIn: number; told: string[] }> {
   const told: string[] = []
-  const gate = new Gate()
+  const gate = new Limiter()
   const clock = new FakeClock()
   const options = {
     gate,

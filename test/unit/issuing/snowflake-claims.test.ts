@@ -3,8 +3,8 @@ import { it } from 'node:test'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
-import { ClockHand } from '../../../src/issuing/clock-hand.ts'
-import { SnowflakeStock } from '../../../src/issuing/snowflake-stock.ts'
+import { ClockBuffer } from '../../../src/issuing/clock-buffer.ts'
+import { SnowflakeSource } from '../../../src/issuing/snowflake-source.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
 import { FakeClock } from '../fake-clock.ts'
 
@@ -27,7 +27,7 @@ it('a snowflake whose worker id is lost between reserve and use issues under nei
   const clock = new FakeClock()
   const worker = workerOn(store, clock, 'one')
   const layout = parseLayout('twitter')
-  const hand = new ClockHand({
+  const hand = new ClockBuffer({
     layout,
     timeline: new Timeline(clock),
     random: () => 0,
@@ -35,7 +35,7 @@ it('a snowflake whose worker id is lost between reserve and use issues under nei
     sequenceStart: 'zero',
   })
   let interfere = true
-  const stock = new SnowflakeStock(
+  const stock = new SnowflakeSource(
     hand,
     { name: 'event', counter: 'generators/event', incarnation: 1n, floor: 0n, advances: 0 },
     {

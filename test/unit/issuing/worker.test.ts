@@ -3,9 +3,9 @@ import { describe, it } from 'node:test'
 import { hasCode } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
-import { mendWorkers } from '../../../src/issuing/mend-workers.ts'
+import { repairWorkers } from '../../../src/issuing/repair-workers.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
-import { WorkerCensus } from '../../../src/issuing/worker-census.ts'
+import { WorkerIdUsage } from '../../../src/issuing/worker-id-usage.ts'
 import { readWorker, workerPrefix, workerRecords } from '../../../src/issuing/worker-records.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
@@ -78,7 +78,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     await taker.secure()
     assert.equal(taker.worker.id, 0)
     forget()
-    await owner.engine.advance(0n, mendWorkers(clock.wall, lead))
+    await owner.engine.advance(0n, repairWorkers(clock.wall, lead))
     await owner.secure()
     assert.deepEqual([owner.worker.id, owner.worker.claim], [0, 2])
     assert.ok(owner.worker.unusedUs >= taker.worker.boundUs)
@@ -93,7 +93,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     const node = start()
     await node.secure()
     const { boundUs } = node.worker
-    await node.engine.advance(0n, mendWorkers(node.clock.wall))
+    await node.engine.advance(0n, repairWorkers(node.clock.wall))
     await node.worker.secure(boundUs + second)
     assert.equal(node.worker.claim, 2)
     assert.ok(node.worker.unusedUs >= node.clock.wall + 15 * 60 * second)
@@ -127,7 +127,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
       const secured = node.secure()
       await write.arrived
       await clock.pass(second / 1000)
-      await other.engine.advance(0n, mendWorkers(clock.wall))
+      await other.engine.advance(0n, repairWorkers(clock.wall))
       write.letGo()
       await secured
       assert.ok(node.worker.unusedUs >= forgotten.worker.boundUs)
@@ -152,7 +152,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     await forgotten.secure()
     await fixed.secure()
     forget()
-    await kept.engine.advance(0n, mendWorkers(clock.wall))
+    await kept.engine.advance(0n, repairWorkers(clock.wall))
     const [later, again] = [start({ store, clock }), start({ store, clock, fixedId: 7 })]
     await later.secure()
     assert.equal(later.worker.id, 1)
@@ -175,7 +175,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
       await first.secure()
       forget()
       const next = start({ store, clock, ...(fixedId !== undefined && { fixedId }) })
-      await next.engine.advance(0n, mendWorkers(clock.wall, lead))
+      await next.engine.advance(0n, repairWorkers(clock.wall, lead))
       await next.secure()
       assert.equal(next.worker.id, first.worker.id)
       assert.ok(next.worker.unusedUs >= first.worker.boundUs)
@@ -197,7 +197,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
       await cut.worker.secure(cut.timeline.nowUs() + 10 * 60 * second)
       forget()
       const near = start({ store, clock })
-      await near.engine.advance(0n, mendWorkers(clock.wall, lead))
+      await near.engine.advance(0n, repairWorkers(clock.wall, lead))
       const wanted = {
         store,
         clock: new FakeClock(clock.wall + 90 * 60 * second),
@@ -307,7 +307,7 @@ describe('a worker id from the pool', () => {
   it('is found by looking at the ids with a record, not at the whole pool, also after an advance', async (t) => {
     const { store, clock } = start()
     const [first, next] = [start({ store, clock }), start({ store, clock })]
-    await first.engine.advance(0n, mendWorkers(clock.wall))
+    await first.engine.advance(0n, repairWorkers(clock.wall))
     await first.secure()
     const lookUps = t.mock.method(Map.prototype, 'get')
     await next.secure()
@@ -445,7 +445,7 @@ describe('the census of worker ids', () => {
   it('counts what is held or rests, from a look that the question before has begun', async () => {
     const first = start()
     const second = start({ store: first.store, clock: first.clock })
-    const census = new WorkerCensus(first.engine, first.timeline)
+    const census = new WorkerIdUsage(first.engine, first.timeline)
     await first.secure()
     await second.secure()
     assert.equal(census.taken(), undefined)

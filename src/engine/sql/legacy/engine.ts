@@ -95,12 +95,12 @@ export class LegacyEngine implements Engine {
   }
 
   /** Rows are led by nobody. */
-  leave(counter: string, from: bigint): void {
-    this.#inner.leave(counter, from)
+  transfer(counter: string, from: bigint): void {
+    this.#inner.transfer(counter, from)
   }
 
-  adopt(counter: string, end: bigint): void {
-    this.#inner.adopt(counter, end)
+  acquire(counter: string, end: bigint): void {
+    this.#inner.acquire(counter, end)
   }
 
   async counter(name: string): Promise<Counter> {

@@ -1,7 +1,7 @@
 /** Stores that have forgotten: noticed where they can be, and mended by `advance`. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { mendEach } from '../../../../src/engine/advance.ts'
+import { repairEach } from '../../../../src/engine/advance.ts'
 import type { Engine, EngineEvent } from '../../../../src/engine/engine.ts'
 import { assertDisjoint } from '../../../conformance/counters.ts'
 import { untilItWorks } from '../../../conformance/life.ts'
@@ -230,7 +230,7 @@ describe('an advance', { timeout }, () => {
     const names = Array.from({ length: 250 }, (_, index) => `c${index}`)
     await Promise.all(names.map((name) => one.reserve(name, mine)))
     await Promise.all(names.slice(0, 50).map((name) => one.write(name, 'x'.repeat(30_000), undefined)))
-    const mend = mendEach(({ value }) => `${value}y`)
+    const mend = repairEach(({ value }) => `${value}y`)
     const [first] = await Promise.all([one.advance(100n, mend), other.advance(1000n)])
     assert.equal(first, 250)
     for (const name of names) assert.ok((await other.counter(name)).bound >= 1110n)

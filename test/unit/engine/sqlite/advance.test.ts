@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
-import { mendAll, mendEach } from '../../../../src/engine/advance.ts'
+import { repairAll, repairEach } from '../../../../src/engine/advance.ts'
 import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
 import { freshFile, mine, openStore, sqlite, withStore } from './stores.ts'
 
@@ -64,7 +64,7 @@ describe('an advance', () => {
     let looks = 0
     const advance = engine.advance(
       1000n,
-      mendEach(() => {
+      repairEach(() => {
         if (looks++ > 0) throw new Error('given up')
         sqlite(file, 'UPDATE records SET version = version + 1')
         return 'y'
@@ -117,7 +117,7 @@ describe('an advance', () => {
     await engine.reserve('a', { size: 10n, ...mine })
     const { version } = (await other.write('r', 'before', undefined))!
     const writes: Promise<unknown>[] = []
-    const mend = mendEach(({ value }) => {
+    const mend = repairEach(({ value }) => {
       // This look is outdated by the time of the advance, for sure: the write waits before it in the same queue.
       if (writes.length === 0) writes.push(engine.write('r', 'meanwhile', version))
       return `${value} mended`
@@ -140,8 +140,8 @@ describe('a restore', () => {
     restoreSqlite(`${file}.copy`, file, {
       skip: 0n,
       clock: systemClock,
-      mend: mendAll(
-        mendEach(({ key, value }) => (key.startsWith('workers/') ? `${value}00` : undefined)),
+      mend: repairAll(
+        repairEach(({ key, value }) => (key.startsWith('workers/') ? `${value}00` : undefined)),
         () => ({ records: new Map([['workers/new', 'added']]), counters: new Map() }),
       ),
     })

@@ -210,8 +210,8 @@ describe('a bound that somebody has lowered by hand', () => {
     const { file, open } = setUp(t)
     const [one, two] = [await open(), await open()]
     await one.reserve('a', mine)
-    one.leave('a', 3n)
-    two.adopt('a', 10n)
+    one.transfer('a', 3n)
+    two.acquire('a', 10n)
     sql(file, "UPDATE counters SET last = 4 WHERE name = 'a'")
     await assert.rejects(two.reserve('a', mine), { code: 'REGRESSED', message: /stands at 5, after 10/ })
   })

@@ -1,0 +1,87 @@
+/**
+ * What becomes of generators in a store that has forgotten writes.
+ *
+ * Invariants
+ *  1. Every counter that a record stands for is raised from the least bound that it may have had: also one that the store
+ *     does not have, because the first reserve of it was forgotten.
+ *  2. A gap is counted in ids. A counter of raw values of which every tenth is an id moves ten times as far.
+ *     A timestamp reserves time, however few ids it issues: beside the ids, it moves by more time than a process reserves at
+ *     once, from where its counter stands. That is ahead of the clock after a crash, or after an advance.
+ *  3. Every incarnation, of the record and of its counter, lies above all that were forgotten. A process that goes on by
+ *     a forgotten one is refused, and no other is refused because of it.
+ */
+import { epochJump } from '../engine/advance.ts'
+import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
+import { forgottenUsMin } from '../issuing/repair-workers.ts'
+import { type Definition, layoutOf } from './definition.ts'
+import {
+  counterOf,
+  firstOf,
+  generatorPrefix,
+  readStored,
+  type StoredGenerator,
+  writeStored,
+} from './stored.ts'
+
+/** A timestamp reserves at most 1.25 horizons ahead of the clock at once. */
+const forgottenHorizons = 1.5
+
+/**
+ * See the top of the file. `nowUs`: Unix µs. `gap`: more ids than any generator can have reserved in what is lost. These are
+ * the ids issued, and one largest refill for each node that may still run and each crash. Where a forgotten change of the
+ * increment, floor or value moved the counter, the gap has to cover that distance in raw values.
+ */
+export function repairGenerators(nowUs: number, gap: bigint): Repair {
+  return (all) => {
+    const records = new Map<string, string>()
+    const counters = new Map<string, RepairedCounter>()
+    for (const record of all) {
+      const stored = readable(record)
+      if (stored === undefined) continue
+      const incarnation = stored.incarnation + BigInt(epochJump)
+      records.set(record.key, writeStored({ ...stored, incarnation }))
+      const { definition, next } = stored
+      if (definition.kind === 'snowflake') continue
+      const counter = counterOf(record.key.slice(generatorPrefix.length), stored)
+      counters.set(counter, {
+        from: leastBound(stored, nowUs),
+        gap: gapOf(definition, next, gap),
+        incarnation,
+      })
+    }
+    return { records, counters }
+  }
+}
+
+/** A record that cannot be read opens no generator: what is wrong with it is told there. */
+function readable(record: StoredRecord): StoredGenerator | undefined {
+  if (!record.key.startsWith(generatorPrefix)) return undefined
+  try {
+    return readStored(record)
+  } catch {
+    return undefined
+  }
+}
+
+/** Everything that the counter has reserved lies above this, or below this and its gap. */
+function leastBound({ definition, floor }: StoredGenerator, nowUs: number): bigint {
+  return definition.kind === 'timestamp' ? leastTime(definition, floor, nowUs) : firstOf(floor, definition)
+}
+
+/** A timestamp moves with the clock, whether or not ids are issued. */
+function leastTime(definition: Definition, floor: bigint, nowUs: number): bigint {
+  const { epochUs, unitUs, sequenceBits, timeBits } = layoutOf(definition)
+  const now = BigInt(Math.max(0, Math.ceil((nowUs - epochUs) / unitUs)))
+  const unit = floor > now ? floor : now
+  const end = 2n ** BigInt(timeBits)
+  return (unit > end ? end : unit) << BigInt(sequenceBits)
+}
+
+/** By how many raw values a counter moves so that it passes as many ids as may have been reserved. */
+function gapOf(definition: Definition, next: Definition | undefined, gap: bigint): bigint {
+  if (definition.kind !== 'timestamp')
+    return gap * BigInt(Math.max(definition.increment ?? 1, next?.increment ?? 1))
+  const { unitUs, sequenceBits } = layoutOf(definition)
+  const reservedUs = Math.max(forgottenUsMin, definition.horizon! * 1000 * forgottenHorizons)
+  return gap + (BigInt(Math.ceil(reservedUs / unitUs)) << BigInt(sequenceBits))
+}

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { repairGenerators } from '../../../src/catalogue/repair-generators.ts'
+import { readStored, type StoredGenerator, writeStored } from '../../../src/catalogue/stored.ts'
+import { MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { parseLayout } from '../../../src/ids/layout-text.ts'
+import { FakeClock } from '../fake-clock.ts'
+import { draw, startNode } from './node.ts'
+
+const jump = 2n ** 20n
+const nowUs = Date.UTC(2026, 5, 1) * 1000
+const minuteUs = 60_000_000
+
+/** What becomes of the generators of a store in an advance by 100 ids. */
+async function mended(change: (node: Awaited<ReturnType<typeof startNode>>) => Promise<unknown>) {
+  const node = await startNode()
+  await change(node)
+  const { records, counters } = repairGenerators(nowUs, 100n)(await node.engine.list(''))
+  await node.stop()
+  const stored = (name: string): StoredGenerator => {
+    const key = `generators/${name}`
+    return readStored({ key, value: records.get(key)!, version: 1n })
+  }
+  return { records, counters, counter: (name: string) => counters.get(`generators/${name}`), stored }
+}
+
+describe('generators in a store that has forgotten writes', () => {
+  it('have a counter, used or not, from where their ids begin', async () => {
+    const { counter } = await mended(async ({ catalogue }) => {
+      await catalogue.define('plain', { kind: 'segment' })
+      await catalogue.define('late', { kind: 'sequence', start: 1_000_000n })
+    })
+    assert.deepEqual(counter('plain'), { from: 1n, gap: 100n, incarnation: jump + 1n })
+    assert.deepEqual(counter('late'), { from: 1_000_000n, gap: 100n, incarnation: jump + 1n })
+  })
+
+  it('move by as many ids as the gap, where only every tenth value is one', async () => {
+    const { counter } = await mended(({ catalogue }) =>
+      catalogue.define('tenth', { kind: 'segment', increment: 10 }),
+    )
+    assert.equal(counter('tenth')?.gap, 1000n)
+  })
+
+  it('have the counter that their incarnation counts by, also where it is not the first', async () => {
+    const { counters, stored } = await mended(async ({ catalogue }) => {
+      await catalogue.create('x', { kind: 'timestamp' })
+      await catalogue.alter('x', { kind: 'sequence' })
+    })
+    const { counter, floor, incarnation } = stored('x')
+    assert.deepEqual([...counters], [[counter!, { from: floor > 1n ? floor : 1n, gap: 100n, incarnation }]])
+  })
+
+  it('move by the larger increment while one takes the place of the other', async () => {
+    const node = await startNode()
+    await node.catalogue.define('x', { kind: 'segment', increment: 2 })
+    const [record] = await node.engine.list('generators/')
+    const stored = readStored(record!)
+    const next = { ...stored.definition, increment: 5 }
+    const value = writeStored({ ...stored, state: 'altering', next })
+    const { counters } = repairGenerators(nowUs, 100n)([{ ...record!, value }])
+    assert.equal(counters.get('generators/x')?.gap, 500n)
+    await node.stop()
+  })
+
+  it('that follow the clock pass more time than can have been reserved, from now or from where they stand', async () => {
+    const { counter } = await mended(async ({ catalogue }) => {
+      await catalogue.define('t', { kind: 'timestamp' })
+      await catalogue.define('far', { kind: 'timestamp', horizon: '1h' })
+    })
+    const layout = parseLayout('twitter')
+    const rawOf = (us: number) => BigInt(us / 1000) << 12n
+    const from = rawOf(nowUs - layout.epochUs)
+    const incarnation = jump + 1n
+    assert.deepEqual(counter('t'), { from, gap: 100n + rawOf(15 * minuteUs), incarnation })
+    assert.deepEqual(counter('far'), { from, gap: 100n + rawOf(90 * minuteUs), incarnation })
+  })
+
+  it('go on above what a timestamp has issued ahead of the clock, also where its last reserves were forgotten', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const issued: bigint[] = []
+    /** A node's life, from its start to its crash. */
+    const live = async (advances: boolean) => {
+      const { engine, catalogue, crash } = await startNode({ store, clock })
+      await catalogue.define('t', { kind: 'timestamp', horizon: '1s' })
+      if (advances) await engine.advance(100n, repairGenerators(clock.wall, 100n))
+      const [id] = await draw(await catalogue.open('t'))
+      assert.ok(
+        issued.every((each) => each < id!),
+        `${id} after ${issued}`,
+      )
+      issued.push(id!)
+      await crash()
+    }
+    await live(true)
+    const kept = new Map(store.counters)
+    for (let crashes = 0; crashes < 3; crashes++) await live(false)
+    for (const [name, counter] of kept) store.counters.set(name, counter)
+    await live(true)
+  })
+
+  it('begin lives that are above all that were forgotten, dropped ones too', async () => {
+    const { counter, stored } = await mended(async ({ catalogue }) => {
+      await catalogue.define('gone', { kind: 'segment', start: 500n })
+      await catalogue.drop('gone')
+      await catalogue.define('flake', { kind: 'snowflake' })
+    })
+    assert.equal(stored('gone').state, 'dropped')
+    assert.equal(stored('gone').incarnation, jump + 2n)
+    assert.equal(counter('gone')?.from, 500n)
+    assert.equal(stored('flake').incarnation, jump + 1n)
+    assert.equal(counter('flake'), undefined)
+  })
+
+  it('leave out a record that cannot be read, and all that is no generator', async () => {
+    const value = 'no generator'
+    const records = [
+      { key: 'generators/x', value, version: 1n },
+      { key: 'workers/0', value: '{}', version: 2n },
+    ]
+    const { records: changed, counters } = repairGenerators(nowUs, 100n)(records)
+    assert.deepEqual([changed.size, counters.size], [0, 0])
+  })
+})
+
+describe('a generator that was altered in what was forgotten', () => {
+  it('issues again at once, although its counter was in use by the forgotten life', async () => {
+    const node = await startNode()
+    await draw(await node.catalogue.create('x', { kind: 'segment' }))
+    // Another process that goes on by the life which is forgotten.
+    await node.engine.reserve('generators/x', { size: 10n, incarnation: 2n })
+    await node.engine.advance(100n, repairGenerators(nowUs, 100n))
+    await node.catalogue.reopenAll()
+    await assert.rejects(node.engine.reserve('generators/x', { size: 1n, incarnation: 2n }), {
+      code: 'STALE',
+    })
+    assert.ok(Number(await draw(await node.catalogue.open('x'))) > 100)
+    await node.stop()
+  })
+})
