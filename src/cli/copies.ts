@@ -1,7 +1,7 @@
 /** What `backup` and `restore` have in common: which store, and what was copied. */
 import type { CopySummary } from '../engine/sqlite/backup.ts'
 import { momentText } from '../ids/moment.ts'
-import type { Config } from '../node/config.ts'
+import type { Config } from '../node/config-schema.ts'
 import { UsageError } from './exit-codes.ts'
 import { fields, grouped } from './terminal.ts'
 

@@ -1,6 +1,6 @@
 /** The server's log: JSON for machines, lines for people at a terminal. */
 import { type Logger, pino, stdTimeFunctions } from 'pino'
-import type { Config } from '../node/config.ts'
+import type { Config } from '../node/config-schema.ts'
 
 /** Lines that wait for a disk with room; beyond it the newest are dropped. */
 const pendingBytesMax = 1_048_576

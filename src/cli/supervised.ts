@@ -1,5 +1,5 @@
 /** One of the processes of `serve --processes`: a node with the configuration that the one above sends it. */
-import type { Config } from '../node/config.ts'
+import type { Config } from '../node/config-schema.ts'
 import { exitCodeAfter } from './exit-codes.ts'
 import { runServer } from './server.ts'
 

@@ -17,6 +17,7 @@
  */
 
 import type { Clock } from '../base/clock.ts'
+import type { LogEvent } from '../base/events.ts'
 
 /** The largest bound of a counter: ids are below 2^63. */
 export const boundMax = 2n ** 63n
@@ -300,7 +301,7 @@ export type EngineOptions = {
   /** Deadline of one call. */
   readonly callTimeoutMs: number
   /** Told of what people should know: a failed write, a recovery, a store that went back. */
-  readonly onEvent: (event: EngineEvent) => void
+  readonly onEvent: (event: LogEvent) => void
   /**
    * Told when the engine has been found to have forgotten writes, before the first call rejects with REGRESSED, and
    * again while it stays so and is asked. Whoever can `advance` by itself does.
@@ -321,10 +322,4 @@ export type EngineOptions = {
   readonly unsafe?: boolean
   /** What to do where there is no store yet: not make one (ENGINE), or say so in a log. Default: info. */
   readonly newStore?: 'refuse' | 'warn' | 'info'
-}
-
-/** Something about an engine that a log should say. */
-export type EngineEvent = {
-  readonly level: 'info' | 'warn' | 'error'
-  readonly message: string
 }

@@ -1,6 +1,6 @@
 /** Where others reach this node: what it announces in a cluster, apart from what it binds to. */
 import { FahaoError } from '../base/errors.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config-schema.ts'
 import { type Address, addressText } from './config-values.ts'
 
 /** `host:port` of RESP and of HTTP; undefined: not served. */

@@ -1,9 +1,9 @@
 /** What happens in a cluster, as a log says it. */
+import type { LogEvent } from '../base/events.ts'
 import type { ClusterEvent } from '../cluster/events.ts'
-import type { NodeEvent } from './node.ts'
 
 /** One line, with durations. */
-export function clusterEventText(event: ClusterEvent): NodeEvent {
+export function clusterEventText(event: ClusterEvent): LogEvent {
   switch (event.type) {
     case 'joined':
       return info(`joined the cluster as node ${event.node}`)
@@ -40,11 +40,11 @@ export function clusterEventText(event: ClusterEvent): NodeEvent {
   }
 }
 
-function info(message: string): NodeEvent {
+function info(message: string): LogEvent {
   return { level: 'info', message }
 }
 
-function warn(message: string): NodeEvent {
+function warn(message: string): LogEvent {
   return { level: 'warn', message }
 }
 

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { describe, FahaoError } from '../base/errors.ts'
+import type { GeneratorInput } from '../catalogue/options.ts'
 import { shardsMax } from '../cluster/slots.ts'
 import { compatApis, compatDoors, tokenRules } from './compat-settings.ts'
 import {
@@ -257,6 +258,20 @@ export const settingsSchema = z.object({
     'generators with series of their own in /metrics; the others are added up',
   ),
 })
+
+/** The value of every setting, as read. */
+export type Settings = z.output<typeof settingsSchema>
+
+/** A checked, frozen configuration. Each setting is documented in docs/reference/configuration.md. */
+export type Config = Readonly<Omit<Settings, 'leadMs'>> & {
+  /** Time that snowflakes reserve ahead, in ms. */
+  readonly leadMs: number
+  /** Generators that must exist, in the order of the file. */
+  readonly generators: readonly (readonly [name: string, options: GeneratorInput])[]
+}
+
+/** Where a setting's value comes from: `--resp`, `FAHAO_RESP`, `fahao.yaml:3:1`, `default`. */
+export type Sources = Readonly<Record<SettingKey, string>>
 
 /** A setting's name in code. */
 export type SettingKey = keyof typeof settingsSchema.shape

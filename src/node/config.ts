@@ -1,27 +1,21 @@
 /**
  * The configuration of a node: flags, then the environment, then the file, then defaults, setting by setting.
  */
-import type { z } from 'zod'
 import { describe, FahaoError } from '../base/errors.ts'
 import { nearest } from '../base/nearest.ts'
 import { type GeneratorInput, parseOptions } from '../catalogue/options.ts'
 import { type ConfigFile, readConfigFile, refused } from './config-file.ts'
-import { type Setting, type SettingKey, settings, settingsSchema, variableOf } from './config-schema.ts'
+import {
+  type Config,
+  type Setting,
+  type Settings,
+  type Sources,
+  settings,
+  settingsSchema,
+  variableOf,
+} from './config-schema.ts'
 import { addressText, isLoopback } from './config-values.ts'
 import { refuseProcesses } from './processes.ts'
-
-type Settings = z.output<typeof settingsSchema>
-
-/** A checked, frozen configuration. Each setting is documented in docs/reference/configuration.md. */
-export type Config = Readonly<Omit<Settings, 'leadMs'>> & {
-  /** Time that snowflakes reserve ahead, in ms. */
-  readonly leadMs: number
-  /** Generators that must exist, in the order of the file. */
-  readonly generators: readonly (readonly [name: string, options: GeneratorInput])[]
-}
-
-/** Where a setting's value comes from: `--resp`, `FAHAO_RESP`, `fahao.yaml:3:1`, `default`. */
-export type Sources = Readonly<Record<SettingKey, string>>
 
 /** What a configuration is made from. */
 export type ConfigInputs = {

@@ -12,9 +12,10 @@
  *     one URL: to raise on would never end, so it is left to the operator until an advance by hand. So is a loss for which
  *     the engine refuses an advance without an operator.
  */
+
 import { type Clock, type Random, sleep } from '../base/clock.ts'
 import { describe, hasCode } from '../base/errors.ts'
-import type { NodeEvent } from './node.ts'
+import type { LogEvent } from '../base/events.ts'
 
 /** What a recovery is made of. Each may reject; it is tried again then. */
 export type RecoverySteps = {
@@ -34,7 +35,7 @@ export type FailoverOptions = {
   readonly random: Random
   /** By how much bounds are raised; 0: somebody else does. */
   readonly gap: bigint
-  readonly onEvent: (event: NodeEvent) => void
+  readonly onEvent: (event: LogEvent) => void
 }
 
 const pauseMinMs = 250
@@ -210,7 +211,7 @@ export class Failover {
     this.#pauseMs = Math.min(pauseMaxMs, this.#pauseMs * 2)
   }
 
-  #tell(level: NodeEvent['level'], message: string): void {
+  #tell(level: LogEvent['level'], message: string): void {
     this.#options.onEvent({ level, message })
   }
 }

@@ -2,7 +2,19 @@
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Membership } from './membership.ts'
-import type { Health } from './node.ts'
+
+/** Whether this node can do its work. */
+export type Health = {
+  /**
+   * `ok`: the engine is up, and in a cluster every shard is led. `degraded`: that is not so, or the engine has
+   * forgotten writes, and ids go on from what is in hand. `down`: new ids will not come.
+   */
+  readonly state: 'ok' | 'degraded' | 'down' | 'stopping'
+  /** One line on why it is not ok. */
+  readonly reason: string | undefined
+  /** The shortest time that ids in hand would last over the generators in use, in seconds; undefined when idle. */
+  readonly inHandSeconds: number | undefined
+}
 
 /** What health is told from. */
 export type HealthSource = {

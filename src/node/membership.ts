@@ -6,8 +6,10 @@
  *     alone, another could do at the same time.
  *  2. It joins when others can reach it, and leaves before they cannot.
  */
+
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
+import type { LogEvent } from '../base/events.ts'
 import { Cluster } from '../cluster/cluster.ts'
 import type { ClusterEvent } from '../cluster/events.ts'
 import type { SettingsRecord } from '../cluster/records.ts'
@@ -15,8 +17,7 @@ import { agreeOnSettings, clusterSettings } from '../cluster/settings.ts'
 import type { Engine } from '../engine/engine.ts'
 import { announced } from './announce.ts'
 import { clusterEventText } from './cluster-event-text.ts'
-import type { Config } from './config.ts'
-import type { NodeEvent } from './node.ts'
+import type { Config } from './config-schema.ts'
 import { version } from './version.ts'
 
 /** What a membership takes from its node. */
@@ -26,7 +27,7 @@ export type MembershipOptions = {
   readonly clock: Clock
   /** A fresh node id at each call. */
   readonly newNodeId: () => string
-  readonly onEvent: (event: NodeEvent) => void
+  readonly onEvent: (event: LogEvent) => void
 }
 
 /** How long hand-overs took in which nobody could issue, all in all, in seconds. */

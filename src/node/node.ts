@@ -6,28 +6,10 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { ServerView, Session, Traffic } from '../commands/context.ts'
 import type { Engine, Ownership } from '../engine/engine.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config-schema.ts'
 import type { EngineCall } from './engine-calls.ts'
+import type { Health } from './health.ts'
 import type { Membership } from './membership.ts'
-
-/** Whether this node can do its work. */
-export type Health = {
-  /**
-   * `ok`: the engine is up, and in a cluster every shard is led. `degraded`: that is not so, or the engine has
-   * forgotten writes, and ids go on from what is in hand. `down`: new ids will not come.
-   */
-  readonly state: 'ok' | 'degraded' | 'down' | 'stopping'
-  /** One line on why it is not ok. */
-  readonly reason: string | undefined
-  /** The shortest time that ids in hand would last over the generators in use, in seconds; undefined when idle. */
-  readonly inHandSeconds: number | undefined
-}
-
-/** Something that a log should say. */
-export type NodeEvent = {
-  readonly level: 'info' | 'warn' | 'error'
-  readonly message: string
-}
 
 /** A transport, as far as commands want to know of it. */
 export type Transport = {

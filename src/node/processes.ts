@@ -4,8 +4,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import { announced } from './announce.ts'
-import type { Config, Sources } from './config.ts'
-import { type SettingKey, settings } from './config-schema.ts'
+import { type Config, type SettingKey, type Sources, settings } from './config-schema.ts'
 import type { Address } from './config-values.ts'
 
 /** How far the ports of a process are from those of the one before: RESP and HTTP have adjoining ones by default. */

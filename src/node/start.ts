@@ -1,7 +1,9 @@
 /** Wires a node together, in the order in which its parts need each other, and takes it apart in the other. */
+
 import { hostname } from 'node:os'
 import { type Clock, type Random, systemClock, systemRandom } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
+import type { LogEvent } from '../base/events.ts'
 import { type ClockStep, Timeline } from '../base/timeline.ts'
 import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
@@ -10,13 +12,13 @@ import type { Engine } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import { Worker } from '../issuing/worker.ts'
 import { WorkerIdUsage } from '../issuing/worker-id-usage.ts'
-import { type Config, settingsText } from './config.ts'
-import { defaultEngine } from './config-schema.ts'
+import { settingsText } from './config.ts'
+import { type Config, defaultEngine } from './config-schema.ts'
 import { type EngineCall, TimedEngine } from './engine-calls.ts'
 import { Failover } from './failover.ts'
 import { healthOf } from './health.ts'
 import { Membership } from './membership.ts'
-import type { FahaoNode, NodeEvent, Transport } from './node.ts'
+import type { FahaoNode, Transport } from './node.ts'
 import { repairsOf } from './repairs.ts'
 import { version } from './version.ts'
 import { proposeWorkerId, thisMachine } from './worker-id.ts'
@@ -30,7 +32,7 @@ export type NodeDeps = {
   /** 40 hexadecimal digits, new at each call. */
   readonly newId?: () => string
   /** Told what a log should say. */
-  readonly onEvent?: (event: NodeEvent) => void
+  readonly onEvent?: (event: LogEvent) => void
 }
 
 /** Opens the engine, creates the configured generators, and is ready to issue. Rejects with CONFIG or ENGINE. */
@@ -213,7 +215,7 @@ async function isRegressed(engine: Engine): Promise<boolean> {
 async function createConfigured(
   catalogue: EngineCatalogue,
   config: Config,
-  onEvent: (event: NodeEvent) => void,
+  onEvent: (event: LogEvent) => void,
   refused: (error: FahaoError) => void = (error) => {
     throw error
   },
@@ -233,7 +235,7 @@ async function createConfigured(
   }
 }
 
-function stepEvent({ state, aheadUs }: ClockStep): NodeEvent {
+function stepEvent({ state, aheadUs }: ClockStep): LogEvent {
   const ahead = formatDuration(Math.round(aheadUs / 1_000_000) * 1000)
   const text = {
     held: `the wall clock stands ${ahead} ahead; waiting to see whether it stays there`,

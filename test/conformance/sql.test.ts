@@ -1,4 +1,5 @@
 /** What databases do to an engine that a file never does, on real servers. */
+
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, readFileSync } from 'node:fs'
@@ -6,7 +7,8 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
-import type { Engine, EngineEvent, EngineOptions } from '../../src/engine/engine.ts'
+import type { LogEvent } from '../../src/base/events.ts'
+import type { Engine, EngineOptions } from '../../src/engine/engine.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import { type CertificateFiles, makeCertificates } from '../launch/certificates.ts'
 import type { DatabaseServer } from '../launch/database.ts'
@@ -30,7 +32,7 @@ const minuteless: Clock = {
   timer: (ms, callback) => systemClock.timer(ms === 60_000 ? 10 : ms, callback),
 }
 
-type Opened = { readonly engine: Engine; readonly events: EngineEvent[] }
+type Opened = { readonly engine: Engine; readonly events: LogEvent[] }
 
 /** What differs between the servers. */
 type Special = {
@@ -127,7 +129,7 @@ async function openAt(
   url: string,
   options: Partial<EngineOptions> = {},
 ): Promise<Opened> {
-  const events: EngineEvent[] = []
+  const events: LogEvent[] = []
   const engine = await openEngine(url, engineOptions(options, events))
   atEnd(lifetime, () => engine.close())
   return { engine, events }

@@ -1,6 +1,8 @@
 /** What the suite needs to know of an engine. */
+
 import { systemClock } from '../../src/base/clock.ts'
-import type { Engine, EngineEvent, EngineOptions } from '../../src/engine/engine.ts'
+import type { LogEvent } from '../../src/base/events.ts'
+import type { Engine, EngineOptions } from '../../src/engine/engine.ts'
 import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 
 /** An engine as the suite sees it. A capability that it lacks is a sentence that says why. */
@@ -51,10 +53,7 @@ export async function benchOf(engine: EngineUnderTest, lifetime: Lifetime): Prom
 }
 
 /** Options as a node would give them; events go into `events`. */
-export function engineOptions(
-  options: Partial<EngineOptions> = {},
-  events: EngineEvent[] = [],
-): EngineOptions {
+export function engineOptions(options: Partial<EngineOptions> = {}, events: LogEvent[] = []): EngineOptions {
   return {
     clock: systemClock,
     callTimeoutMs: 5000,

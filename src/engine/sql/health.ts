@@ -6,9 +6,11 @@
  *  2. While something is wrong, one probe at a time tries a write, with pauses that grow and differ from node to node:
  *     a database that comes back meets no herd, and is noticed within about a second.
  */
+
 import { type Clock, systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import type { EngineEvent, EngineStatus } from '../engine.ts'
+import type { LogEvent } from '../../base/events.ts'
+import type { EngineStatus } from '../engine.ts'
 
 /** What can be wrong: no connection, calls that fail, a history that is not to be trusted, settings that lose writes. */
 type Trouble = 'link' | 'read' | 'write' | 'history' | 'durability'
@@ -17,7 +19,7 @@ type Trouble = 'link' | 'read' | 'write' | 'history' | 'durability'
 export type HealthOptions = {
   readonly clock: Clock
   readonly location: string
-  readonly onEvent: (event: EngineEvent) => void
+  readonly onEvent: (event: LogEvent) => void
 }
 
 const pauseMinMs = 50
@@ -126,7 +128,7 @@ export class Health {
     })
   }
 
-  #tell(level: EngineEvent['level'], message: string): void {
+  #tell(level: LogEvent['level'], message: string): void {
     if (this.#probe !== undefined) this.#options.onEvent({ level, message })
   }
 }

@@ -14,10 +14,12 @@
  *  3. Every reserve that is sent while `owns` is true carries the claim, and the store refuses it once it holds another.
  *  4. When `owns` turns false, `onLost` has been called before it returns.
  */
+
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { type Clock, sleep, stayAlive } from '../../base/clock.ts'
-import type { EngineEvent, Ownership } from '../engine.ts'
+import type { LogEvent } from '../../base/events.ts'
+import type { Ownership } from '../engine.ts'
 import type { OwnerLock } from './owner-lock.ts'
 
 /** For how long a look at the lock file counts, in ms. */
@@ -35,7 +37,7 @@ export type OwnerOptions = {
   readonly sign: (claim: string, over: string | undefined) => Promise<unknown>
   /** Told when this process owns the store no longer. */
   readonly onLost: () => void
-  readonly onEvent: (event: EngineEvent) => void
+  readonly onEvent: (event: LogEvent) => void
 }
 
 /** A claim as it is stored: which process made it, and which lock file that process had locked. */

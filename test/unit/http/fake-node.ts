@@ -9,7 +9,8 @@ import { compileFormat } from '../../../src/ids/format.ts'
 import { Run } from '../../../src/ids/run.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
 import type { EngineCall } from '../../../src/node/engine-calls.ts'
-import type { FahaoNode, Health } from '../../../src/node/node.ts'
+import type { Health } from '../../../src/node/health.ts'
+import type { FahaoNode } from '../../../src/node/node.ts'
 
 const nowUs = Date.UTC(2026, 10, 1) * 1000
 const noStats: IssuerStats = {

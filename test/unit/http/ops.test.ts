@@ -5,7 +5,7 @@ import { afterEach, describe, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { Metrics } from '../../../src/http/ops/metrics.ts'
-import type { Health } from '../../../src/node/node.ts'
+import type { Health } from '../../../src/node/health.ts'
 import { type FakeNode, fakeNode } from './fake-node.ts'
 
 const noTraffic = { connections: 0, connectionsTotal: 0, connectionsRejected: 0, commands: 0 }

@@ -1,16 +1,17 @@
 /** A store that does not exist yet: made with a word about it, or refused. */
+
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import type { LogEvent } from '../../../src/base/events.ts'
 import { loadConfig } from '../../../src/node/config.ts'
-import type { NodeEvent } from '../../../src/node/node.ts'
 import { startNode } from '../../../src/node/start.ts'
 import { temporaryFolder } from '../../launch/places.ts'
 
 async function start(flags: Record<string, string>): Promise<string[]> {
   const { config } = loadConfig({ flags })
-  const events: NodeEvent[] = []
+  const events: LogEvent[] = []
   const node = await startNode(config, { onEvent: (event) => events.push(event) })
   await node.close()
   return events.map(({ level, message }) => `${level} ${message}`)

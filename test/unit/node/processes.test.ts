@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Config, loadConfig } from '../../../src/node/config.ts'
+import { loadConfig } from '../../../src/node/config.ts'
+import type { Config } from '../../../src/node/config-schema.ts'
 import { addressText } from '../../../src/node/config-values.ts'
 import { configsOf } from '../../../src/node/processes.ts'
 

@@ -1,8 +1,10 @@
 /** Stores that have forgotten: noticed where they can be, and mended by `advance`. */
+
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import type { LogEvent } from '../../../../src/base/events.ts'
 import { repairEach } from '../../../../src/engine/advance.ts'
-import type { Engine, EngineEvent } from '../../../../src/engine/engine.ts'
+import type { Engine } from '../../../../src/engine/engine.ts'
 import { assertDisjoint } from '../../../conformance/counters.ts'
 import { untilItWorks } from '../../../conformance/life.ts'
 import { defaultToken, startEtcd } from '../../../launch/etcd.ts'
@@ -14,7 +16,7 @@ const regressed = { code: 'REGRESSED', message: /fahao advance/ }
 async function setUp(t: TestContext) {
   const cluster = await startEtcd(t)
   const url = cluster.url('ids')
-  const events: EngineEvent[] = []
+  const events: LogEvent[] = []
   const reasons: string[] = []
   const onRegressed = (reason: string) => reasons.push(reason)
   const open = () => openStore(t, url, { onRegressed }, events)

@@ -1,6 +1,8 @@
 /** Stores on a real etcd, for the tests of what only etcd does. */
+
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Engine, EngineEvent, EngineOptions } from '../../../../src/engine/engine.ts'
+import type { LogEvent } from '../../../../src/base/events.ts'
+import type { Engine, EngineOptions } from '../../../../src/engine/engine.ts'
 import { openEngine } from '../../../../src/engine/open.ts'
 import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { atEnd, type Lifetime } from '../../../launch/lifetime.ts'
@@ -13,7 +15,7 @@ export async function openStore(
   lifetime: Lifetime,
   url: string,
   options: Partial<EngineOptions> = {},
-  events: EngineEvent[] = [],
+  events: LogEvent[] = [],
 ): Promise<Engine> {
   const engine = await openEngine(url, engineOptions(options, events))
   atEnd(lifetime, () => engine.close())

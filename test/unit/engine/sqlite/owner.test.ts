@@ -1,9 +1,10 @@
 /** Who owns a store whose lock file is deleted, replaced or moved while its owner runs. */
+
 import assert from 'node:assert/strict'
 import { chmodSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { describe, it, type TestContext } from 'node:test'
-import type { EngineEvent } from '../../../../src/engine/engine.ts'
+import type { LogEvent } from '../../../../src/base/events.ts'
 import { ownerFile } from '../../../../src/engine/sqlite/owner-lock.ts'
 import { freshFile, mine, openStore, sqlite } from './stores.ts'
 
@@ -16,7 +17,7 @@ async function startOwner(t: TestContext) {
   return { file, lock: ownerFile(file), engine, events, losses: () => losses }
 }
 
-function messages(events: readonly EngineEvent[]): string {
+function messages(events: readonly LogEvent[]): string {
   return events.map(({ level, message }) => `${level} ${message}`).join('\n')
 }
 

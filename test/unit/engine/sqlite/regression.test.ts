@@ -1,10 +1,12 @@
 /** Stores that have forgotten: noticed where they can be, and mended by `advance`. */
+
 import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
-import type { EngineEvent, EngineOptions } from '../../../../src/engine/engine.ts'
+import type { LogEvent } from '../../../../src/base/events.ts'
+import type { EngineOptions } from '../../../../src/engine/engine.ts'
 import { backupSqlite } from '../../../../src/engine/sqlite/backup.ts'
 import { openSqlite, type SqliteEngine } from '../../../../src/engine/sqlite/engine.ts'
 import { untilItWorks } from '../../../conformance/life.ts'
@@ -18,7 +20,7 @@ const regressed = { code: 'REGRESSED', message: /fahao advance/ }
 function setUp(t: TestContext) {
   const folder = temporaryFolder(t)
   const file = join(folder, 'fahao.db')
-  const events: EngineEvent[] = []
+  const events: LogEvent[] = []
   const open = async (path = file, options: Partial<EngineOptions> = {}): Promise<SqliteEngine> => {
     const engine = await openSqlite(path, engineOptions(options, events))
     atEnd(t, () => engine.close())

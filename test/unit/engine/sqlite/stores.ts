@@ -1,7 +1,9 @@
 /** Stores in temporary folders, for tests that do things to them behind their backs. */
+
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { EngineEvent, EngineOptions } from '../../../../src/engine/engine.ts'
+import type { LogEvent } from '../../../../src/base/events.ts'
+import type { EngineOptions } from '../../../../src/engine/engine.ts'
 import { openSqlite, type SqliteEngine } from '../../../../src/engine/sqlite/engine.ts'
 import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { atEnd, type Lifetime } from '../../../launch/lifetime.ts'
@@ -20,8 +22,8 @@ export async function openStore(
   lifetime: Lifetime,
   file: string,
   options: Partial<EngineOptions> = {},
-): Promise<{ readonly engine: SqliteEngine; readonly events: readonly EngineEvent[] }> {
-  const events: EngineEvent[] = []
+): Promise<{ readonly engine: SqliteEngine; readonly events: readonly LogEvent[] }> {
+  const events: LogEvent[] = []
   const engine = await openSqlite(file, engineOptions(options, events))
   atEnd(lifetime, () => engine.close())
   return { engine, events }

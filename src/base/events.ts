@@ -1,0 +1,5 @@
+/** Something that a log should say. */
+export type LogEvent = {
+  readonly level: 'info' | 'warn' | 'error'
+  readonly message: string
+}
