@@ -7,28 +7,11 @@ import { compileFormat } from '../ids/format.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import type { Kind } from '../issuing/issuer.ts'
+import type { IssuingOptions } from '../issuing/issuer-factory.ts'
 import { type GeneratorOptions, optionText } from './options.ts'
 
 /** A complete definition. Options that a kind does not take are undefined. */
-export type Definition = {
-  readonly kind: Kind
-  readonly start?: bigint
-  readonly increment?: number
-  readonly offset?: bigint
-  readonly max?: bigint
-  readonly step?: number
-  readonly stepMax?: number
-  readonly horizon?: number
-  readonly issueTimeout: number
-  readonly within?: 'ordered' | 'shuffled'
-  readonly scramble?: boolean
-  readonly format?: string
-  /** Canonical text. */
-  readonly layout?: string
-  readonly node?: number
-  readonly sequenceStart?: 'zero' | 'random'
-  readonly borrowMax?: number
-}
+export type Definition = IssuingOptions & { readonly start?: bigint; readonly format?: string }
 
 const counterOptions = [
   'start',

@@ -18,16 +18,16 @@ import type { Definition } from './definition.ts'
 import { floorOf, refuseFloor } from './floor.ts'
 import { altered, GeneratorRecords, noGenerator, stopping } from './generator-records.ts'
 import { describeGenerator, unlessAway } from './info.ts'
-import { counterOfLed, type IssuerDeps, openIssuer, type SeenCounter } from './issuers.ts'
 import { LedGenerators } from './led-generators.ts'
 import { isRow } from './legacy-rows.ts'
 import { checkName } from './names.ts'
 import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
+import { counterOfLed, openIssuer, type SeenCounter } from './open-issuer.ts'
 import { Openings } from './openings.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
 import { mayIssueStrict } from './ownership.ts'
-import { Plans } from './plans.ts'
+import { type IssuerDeps, Plans } from './plans.ts'
 import {
   generatorPrefix,
   incarnationOf,

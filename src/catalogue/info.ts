@@ -9,8 +9,8 @@ import { firstFrom } from '../issuing/progression.ts'
 import type { Generator, GeneratorInfo, Mode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import { detailsOf } from './generator-leaders.ts'
-import type { IssuerDeps } from './issuers.ts'
 import { modeOf } from './ownership.ts'
+import type { IssuerDeps } from './plans.ts'
 import { counterOf, firstOf, type StoredGenerator } from './stored.ts'
 
 const yearUs = 365.25 * 86_400_000_000

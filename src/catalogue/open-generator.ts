@@ -12,7 +12,8 @@ import type { Generator, Mode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
 import { type GeneratorLeaders, moved } from './generator-leaders.ts'
-import { ledOn, type Opened, type Plan, standby } from './issuers.ts'
+import { ledOn, type Opened, standby } from './open-issuer.ts'
+import type { Plan } from './plans.ts'
 import { writeDefinition } from './stored.ts'
 
 /** What the generators of one catalogue share. */

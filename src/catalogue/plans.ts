@@ -7,12 +7,57 @@
  *  2. Memory is bounded: a plan that is forgotten lives on in the generators that have it, and is made anew for
  *     the next.
  */
+import type { Clock, Random } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
+import type { Timeline } from '../base/timeline.ts'
+import type { Engine } from '../engine/engine.ts'
+import { compileFormat, type Format } from '../ids/format.ts'
+import type { Incarnation } from '../issuing/incarnation.ts'
+import { isStrict } from '../issuing/issuer.ts'
+import { IssuerFactory } from '../issuing/issuer-factory.ts'
 import { Limiter } from '../issuing/limiter.ts'
+import type { ReservoirOptions } from '../issuing/reservoir.ts'
+import type { Worker } from '../issuing/worker.ts'
 import type { Definition } from './definition.ts'
-import { type Plan, type PlanDeps, planOf } from './issuers.ts'
-import { writeDefinition } from './stored.ts'
+import type { GeneratorLeaders } from './generator-leaders.ts'
+import { mayIssueStrict, mayReserve } from './ownership.ts'
+import { generatorKey, readStored, writeDefinition } from './stored.ts'
+
+/** The index that `{node}` shows: its value and its width. */
+export type NodeIndex = { readonly value: number; readonly width: number }
+
+/** What issuers take from their node. */
+export type IssuerDeps = {
+  readonly engine: Engine
+  readonly clock: Clock
+  readonly random: Random
+  readonly timeline: Timeline
+  readonly worker: Worker
+  readonly nodeIndex: NodeIndex | undefined
+  /** How many callers of one generator may wait. */
+  readonly waitersMax: number
+  /** Who leads strict kinds; undefined: the node is in no cluster. */
+  readonly leads?: GeneratorLeaders | undefined
+  /** Told what a log should say. */
+  readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
+}
+
+/** What plans take from their node and its catalogue. */
+export type PlanDeps = IssuerDeps & Pick<ReservoirOptions, 'onStale'>
+
+/** What generators that are defined alike share. */
+export type Plan = {
+  readonly definition: Definition
+  /** Undefined: plain decimal. */
+  readonly format: Format | undefined
+  readonly issuers: IssuerFactory
+  readonly waitersMax: number
+}
 
 const plansMax = 1000
+/** What a leader reserves ahead at most, in ms, unless leases are longer. */
+const ledSequenceMs = 60_000
+const ledTimestampMs = 10_000
 
 /** See the invariants at the top of the file. */
 export class Plans {
@@ -29,9 +74,56 @@ export class Plans {
     const text = writeDefinition(definition)
     const known = this.#plans.get(text)
     if (known !== undefined) return known
-    const plan = planOf(this.#deps, definition, this.#gate)
+    const plan = this.#newPlan(definition)
     if (this.#plans.size >= plansMax) this.#plans.clear()
     this.#plans.set(text, plan)
     return plan
   }
+
+  #newPlan(definition: Definition): Plan {
+    const { nodeIndex, waitersMax } = this.#deps
+    const format = formatOf(definition, nodeIndex)
+    const issuers = issuersOf(this.#deps, definition, this.#gate)
+    return Object.freeze({ definition: Object.freeze(definition), format, issuers, waitersMax })
+  }
+}
+
+function issuersOf(deps: PlanDeps, definition: Definition, gate: Limiter): IssuerFactory {
+  const { kind } = definition
+  const own = {
+    ...deps,
+    gate,
+    mayIssue: isStrict(kind) ? () => mayIssueStrict(deps) : undefined,
+    mayReserve: mayReserve(deps, kind),
+    confirm: (incarnation: Incarnation) => refuseUnlessCurrent(deps.engine, incarnation),
+  }
+  const horizon = horizonMs(deps, definition)
+  return new IssuerFactory(own, horizon === undefined ? definition : { ...definition, horizon })
+}
+
+function formatOf(definition: Definition, index: NodeIndex | undefined): Format | undefined {
+  if (definition.format === undefined) return undefined
+  const format = compileFormat(definition.format, { nodeWidth: index?.width ?? 1 })
+  if (!format.needsNode || index !== undefined) return format
+  throw new FahaoError(
+    'CONFIG',
+    `the format '${definition.format}' shows {node}; start this node with --node-index N`,
+  )
+}
+
+/**
+ * For how long ids should last without the engine, in ms. A leader issues as long as its lease at most: more would only
+ * be a larger gap after a crash, and for a `timestamp` ids further ahead of the clock.
+ */
+function horizonMs({ leads }: IssuerDeps, { kind, horizon }: Definition): number | undefined {
+  if (leads === undefined || horizon === undefined || !isStrict(kind)) return horizon
+  const mostMs = kind === 'timestamp' ? ledTimestampMs : ledSequenceMs
+  return Math.min(horizon, Math.max(mostMs, 2 * leads.leaseTtlMs))
+}
+
+/** What a counter does for the other kinds: refuses an incarnation that has had its day. */
+async function refuseUnlessCurrent(engine: Engine, { name, incarnation }: Incarnation): Promise<void> {
+  const record = await engine.read(generatorKey(name))
+  if (record !== undefined && readStored(record).incarnation === incarnation) return
+  throw new FahaoError('STALE', `generator '${name}' has been changed or dropped; retry`)
 }

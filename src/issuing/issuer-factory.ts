@@ -1,0 +1,183 @@
+/** Makes issuers from what a definition says, and holds what the issuers of equal definitions share. */
+import { FahaoError } from '../base/errors.ts'
+import type { Timeline } from '../base/timeline.ts'
+import type { Engine, Reservation } from '../engine/engine.ts'
+import { parseLayout } from '../ids/layout-text.ts'
+import { blockPermutation, permutation } from '../ids/permutation.ts'
+import { ClockBuffer } from './clock-buffer.ts'
+import { CounterSource, type CounterSourceOptions } from './counter-source.ts'
+import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
+import type { IdSource } from './id-source.ts'
+import type { Incarnation } from './incarnation.ts'
+import type { Kind } from './issuer.ts'
+import { OrderedBuffer } from './ordered-buffer.ts'
+import type { RangeBuffer } from './range-buffer.ts'
+import { Reservoir, type ReservoirOptions } from './reservoir.ts'
+import { ScrambledBuffer } from './scrambled-buffer.ts'
+import { ShuffledBuffer } from './shuffled-buffer.ts'
+import { SnowflakeSource, type SnowflakeSourceOptions } from './snowflake-source.ts'
+import { TimestampSource, type TimestampSourceOptions } from './timestamp-source.ts'
+import type { Worker } from './worker.ts'
+
+/** How the ids of a generator are issued. Options that its kind does not take are undefined. */
+export type IssuingOptions = {
+  readonly kind: Kind
+  readonly increment?: number
+  readonly offset?: bigint
+  readonly max?: bigint
+  readonly step?: number
+  readonly stepMax?: number
+  /** For how long ids should last without the engine, in ms. */
+  readonly horizon?: number
+  /** How long a caller waits at most, in ms. */
+  readonly issueTimeout: number
+  readonly within?: 'ordered' | 'shuffled'
+  readonly scramble?: boolean
+  /** Canonical text. */
+  readonly layout?: string
+  readonly node?: number
+  readonly sequenceStart?: 'zero' | 'random'
+  /** In ms. */
+  readonly borrowMax?: number
+}
+
+/** What issuers take from their process. */
+export type IssuerFactoryDeps = Omit<ReservoirOptions, 'issueTimeoutMs' | 'onRefillOutcome'> & {
+  readonly engine: Engine
+  readonly timeline: Timeline
+  readonly worker: Worker
+  /** Rejects when this process may not reserve (a strict kind that another process owns). */
+  readonly mayReserve: (name: string) => Promise<void>
+  /** Rejects with STALE when another incarnation has replaced this one. */
+  readonly confirm: (incarnation: Incarnation) => Promise<void>
+  /** Receives what a log should say. */
+  readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
+}
+
+/** Makes one generator's source. `bound`: of its counter; `key`: of its permutation, in hexadecimal digits. */
+type MakeSource = (incarnation: Incarnation, bound: bigint, key: string | undefined) => IdSource
+
+/** Shuffled ids are permuted in blocks of this size. */
+const shuffleBlock = 1024
+
+/** The factory of all generators with one definition. */
+export class IssuerFactory {
+  readonly #deps: IssuerFactoryDeps
+  readonly #definition: IssuingOptions
+  readonly #reservoir: ReservoirOptions
+  readonly #source: MakeSource
+  #groupCommit: GroupCommitOptions | undefined
+
+  constructor(deps: IssuerFactoryDeps, definition: IssuingOptions) {
+    this.#deps = deps
+    this.#definition = definition
+    this.#reservoir = reservoirOptions(deps, definition)
+    this.#source = sourceMaker(deps, definition)
+  }
+
+  /** Issues from memory. `bound`: of its counter; `key`: of its permutation, if it has one. */
+  reservoir(incarnation: Incarnation, bound: bigint, key?: string): Reservoir {
+    return new Reservoir(this.#source(incarnation, bound, key), this.#reservoir)
+  }
+
+  /** Issues from memory, first from what another process has reserved and left. Never of a permuted generator. */
+  continued(incarnation: Incarnation, leftover: Reservation): Reservoir {
+    const source = this.#source(incarnation, leftover.start, undefined)
+    source.adopt(leftover)
+    return new Reservoir(source, this.#reservoir)
+  }
+
+  /** Issues from a reserve for each batch of requests. Only for a `sequence`. */
+  groupCommit(incarnation: Incarnation, bound: bigint): GroupCommit {
+    const { max, increment, offset } = this.#definition
+    const { engine } = this.#deps
+    const counter = { engine, max: max!, increment: increment!, offset: offset! }
+    this.#groupCommit ??= { ...this.#reservoir, ...counter }
+    return new GroupCommit(bound, incarnation, this.#groupCommit)
+  }
+}
+
+function reservoirOptions(deps: IssuerFactoryDeps, { issueTimeout }: IssuingOptions): ReservoirOptions {
+  const { clock, random, waitersMax, gate, onStale, mayIssue } = deps
+  const onRefillOutcome = (name: string, error: Error | undefined) =>
+    deps.onEvent({
+      level: error === undefined ? 'info' : 'warn',
+      message: `refill of '${name}' ${error === undefined ? 'works again' : `failed: ${error.message}`}`,
+    })
+  return { clock, random, waitersMax, gate, onStale, mayIssue, issueTimeoutMs: issueTimeout, onRefillOutcome }
+}
+
+function sourceMaker(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
+  if (definition.kind === 'snowflake') return snowflakeSource(deps, definition)
+  return definition.kind === 'timestamp' ? timestampSource(deps, definition) : counterSource(deps, definition)
+}
+
+function counterSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
+  const options: CounterSourceOptions = {
+    engine: deps.engine,
+    max: definition.max!,
+    increment: definition.increment!,
+    step: definition.step!,
+    stepMax: definition.stepMax!,
+    horizonSeconds: definition.horizon! / 1000,
+    stepMultiple: definition.within === 'shuffled' ? shuffleBlock : 1,
+    mayReserve: deps.mayReserve,
+    onStepMax: (name) =>
+      deps.onEvent({
+        level: 'warn',
+        message: `generator '${name}' wants more than stepMax ${definition.stepMax} per refill; ids will not last the horizon`,
+      }),
+  }
+  return (incarnation, bound, key) =>
+    new CounterSource(rangeBuffer(definition, key), bound, incarnation, options)
+}
+
+function rangeBuffer(definition: IssuingOptions, key: string | undefined): RangeBuffer {
+  const increment = definition.increment!
+  const offset = definition.offset!
+  const max = definition.max!
+  if (definition.scramble)
+    return new ScrambledBuffer(permutation(keyBytes(key), max + 1n), max, increment, offset)
+  if (definition.within === 'shuffled')
+    return new ShuffledBuffer(blockPermutation(keyBytes(key), shuffleBlock), shuffleBlock, increment, offset)
+  return new OrderedBuffer(increment, offset)
+}
+
+function timestampSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
+  const buffer = clockBuffer(deps, definition)
+  const options: TimestampSourceOptions = {
+    engine: deps.engine,
+    layout: parseLayout(definition.layout),
+    node: definition.node!,
+    horizonUs: definition.horizon! * 1000,
+    mayReserve: deps.mayReserve,
+  }
+  return (incarnation, bound) => new TimestampSource(buffer(), bound, incarnation, options)
+}
+
+function snowflakeSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
+  const buffer = clockBuffer(deps, definition)
+  const options: SnowflakeSourceOptions = {
+    worker: deps.worker,
+    layout: parseLayout(definition.layout),
+    confirm: deps.confirm,
+  }
+  return (incarnation) => new SnowflakeSource(buffer(), incarnation, options)
+}
+
+function clockBuffer(deps: IssuerFactoryDeps, definition: IssuingOptions): () => ClockBuffer {
+  const options = {
+    layout: parseLayout(definition.layout),
+    timeline: deps.timeline,
+    random: deps.random,
+    borrowMaxUs: definition.borrowMax! * 1000,
+    sequenceStart: definition.sequenceStart!,
+  }
+  return () => new ClockBuffer(options)
+}
+
+function keyBytes(key: string | undefined): Uint8Array {
+  if (key === undefined)
+    throw new FahaoError('ENGINE', 'a permuted generator is stored without its key; restore it from a backup')
+  return Uint8Array.from(key.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
+}
