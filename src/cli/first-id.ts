@@ -1,7 +1,8 @@
 /** How to get the first id: lines to paste, for whoever has just started a server. */
+import { type Address, addressText } from '../base/address.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import { shellWord } from '../http/console/snippets.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
-import type { Address } from '../node/config-values.ts'
 
 /** A line to paste, and what it is for. */
 export type Step = { readonly what: string; readonly line: string }
@@ -40,9 +41,9 @@ function respSteps(address: Address, name: string, { kind, created, clustered }:
   const client = `redis-cli${clustered ? ' -c' : ''}${host === '127.0.0.1' ? '' : ` -h ${host}`} -p ${port}`
   // Ids of the clock are past 2^53, where INCR asks for a client that has named its library.
   const command = kind === 'sequence' || kind === 'segment' ? 'INCR' : 'ID.NEXT'
-  const steps = [{ what: 'an id, with any Redis client', line: `${client} ${command} ${quoted(name)}` }]
+  const steps = [{ what: 'an id, with any Redis client', line: `${client} ${command} ${shellWord(name)}` }]
   if (created === undefined) return steps
-  return [{ what: 'a generator', line: `${client} ID.CREATE ${quoted(name)} KIND ${created}` }, ...steps]
+  return [{ what: 'a generator', line: `${client} ID.CREATE ${shellWord(name)} KIND ${created}` }, ...steps]
 }
 
 function httpSteps(address: Address, name: string, created: Kind | undefined): Step[] {
@@ -59,16 +60,11 @@ function httpSteps(address: Address, name: string, created: Kind | undefined): S
 
 /** The URL at which this machine reaches a server that listens on `address`. */
 export function httpUrl(address: Address): string {
-  const { host, port } = near(address)
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  return `http://${addressText(near(address))}`
 }
 
 /** Who listens everywhere is reached here. */
 function near({ host, port }: Address): Address {
   const here: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
   return { host: here[host] ?? host, port }
-}
-
-function quoted(name: string): string {
-  return /^[\w:.@/-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`
 }

@@ -8,6 +8,7 @@
  *  3. A stop comes to an end: what is still open when its time is up is dropped with the process.
  */
 import type { Logger } from 'pino'
+import { type Address, addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { createCommands } from '../commands/all.ts'
@@ -16,7 +17,7 @@ import { type HttpServer, type HttpServerOptions, startHttpServer } from '../htt
 import { noTraffic } from '../http/traffic.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
-import { type Address, addressText, isLoopback } from '../node/config-values.ts'
+import { isLoopback } from '../node/config-values.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
 import { version } from '../node/version.ts'

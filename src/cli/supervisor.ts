@@ -11,10 +11,10 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Logger } from 'pino'
+import { addressText } from '../base/address.ts'
 import { stayAlive, systemClock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
 import type { Config } from '../node/config-schema.ts'
-import { addressText } from '../node/config-values.ts'
 import { configsOf } from '../node/processes.ts'
 import { ProcessEnded } from './exit-codes.ts'
 import { openLog } from './log.ts'

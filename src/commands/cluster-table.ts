@@ -6,6 +6,7 @@
  * what is truly led is what CLUSTER INFO counts.
  */
 
+import { addressOf } from '../base/address.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { NodeStatus, ShardStatus } from '../cluster/status.ts'
 import type { ClusterView, CommandContext } from './context.ts'
@@ -66,15 +67,6 @@ export function isServedHere({ server, session }: CommandContext): (name: string
 /** Before this node has joined, nobody else is known, and clients that got here are told to stay. */
 function unrecorded(id: string, resp: string): Pick<NodeStatus, 'id' | 'resp' | 'silentMs'> {
   return { id, resp, silentMs: 0 }
-}
-
-/** An announced `host:port`; the host without brackets. */
-export function addressOf(address: string): { host: string; port: number } {
-  const colon = address.lastIndexOf(':')
-  return {
-    host: address.slice(0, colon).replace(/^\[(.*)\]$/, '$1'),
-    port: Number(address.slice(colon + 1)),
-  }
 }
 
 function joined(shards: readonly ShardStatus[]): Run[] {

@@ -1,4 +1,5 @@
 /** What INFO says: the fields that libraries look for in every Redis, then Fahao's own sections. */
+import { addressOf } from '../base/address.ts'
 import type { CommandContext, InfoSection, Traffic } from './context.ts'
 import { redisVersion } from './redis-version.ts'
 
@@ -28,7 +29,7 @@ function commonSections({ server, catalogue, session }: CommandContext): InfoSec
         ['fahao_version', server.version],
         ['process_id', process.pid],
         ['run_id', server.runId],
-        ['tcp_port', server.respPort ?? portOf(session.localAddress)],
+        ['tcp_port', server.respPort ?? addressOf(session.localAddress).port],
         ['server_time_usec', server.timeline.nowUs()],
         ['uptime_in_seconds', upSeconds],
         ['uptime_in_days', Math.floor(upSeconds / 86_400)],
@@ -115,8 +116,4 @@ function merged(sections: readonly InfoSection[]): Map<string, Fields> {
   const byTitle = new Map<string, Fields>()
   for (const { title, fields } of sections) byTitle.set(title, [...(byTitle.get(title) ?? []), ...fields])
   return byTitle
-}
-
-function portOf(address: string): string {
-  return address.slice(address.lastIndexOf(':') + 1)
 }

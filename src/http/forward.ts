@@ -9,10 +9,10 @@
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as sendRequest } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { addressOf } from '../base/address.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { Moved, type MovedDetails } from '../base/moved.ts'
-import { addressOf } from '../commands/cluster-table.ts'
 import type { ClusterView } from '../commands/context.ts'
 import { AnswerLost, answerHere, sendToLeader, Unreachable } from '../commands/forward.ts'
 import { goneSignal } from './gone-signal.ts'

@@ -1,7 +1,7 @@
 /** Where others reach this node: what it announces in a cluster, apart from what it binds to. */
+import { type Address, addressText } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Config } from './config-schema.ts'
-import { type Address, addressText } from './config-values.ts'
 
 /** `host:port` of RESP and of HTTP; undefined: not served. */
 export type Announced = { readonly resp: string | undefined; readonly http: string | undefined }

@@ -1,6 +1,7 @@
 /** The settings of the APIs that other generators had: which are served, where, and to whom. */
+import { type Address, addressText } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
-import { type Address, address, addressText, type ValueType, wordsOf } from './config-values.ts'
+import { address, type ValueType, wordsOf } from './config-values.ts'
 
 /** Every API that can be served beside the native one, by the name of the program whose it was. */
 export const compatNames = Object.freeze(['leaf', 'idbuilder', 'tinyid'] as const)

@@ -2,6 +2,7 @@
  * The types of values that settings have. A value comes as text from flags and the environment, as text or as
  * YAML's own types from a file; every type reads both alike, and writes what it has read.
  */
+import { type Address, addressText } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
 import { formatDuration, formatSize, parseDurationMs, parseSizeBytes } from '../base/units.ts'
 import { type Kind, kinds } from '../issuing/issuer.ts'
@@ -16,14 +17,6 @@ export type ValueType<Value> = {
   readonly takes: string | undefined
   /** It may be given as a list; as one text its parts are divided by white space. */
   readonly list?: boolean
-}
-
-/** Where to listen. */
-export type Address = {
-  /** A host name, an IPv4 address, or an IPv6 address without brackets. */
-  readonly host: string
-  /** 0: any free one. */
-  readonly port: number
 }
 
 /** Unknown generators whose name matches `pattern`, a glob as in KEYS, are created with this kind. */
@@ -140,11 +133,6 @@ export const address: ValueType<Address> = {
   },
   show: addressText,
   takes: 'HOST:PORT',
-}
-
-/** `127.0.0.1:7379`, `[::1]:7379`. */
-export function addressText({ host, port }: Address): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 /** Whether only this machine can reach it. */

@@ -1,6 +1,7 @@
 /**
  * The configuration of a node: flags, then the environment, then the file, then defaults, setting by setting.
  */
+import { addressText } from '../base/address.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { nearest } from '../base/nearest.ts'
 import { type GeneratorInput, parseOptions } from '../catalogue/options.ts'
@@ -14,7 +15,7 @@ import {
   settingsSchema,
   variableOf,
 } from './config-schema.ts'
-import { addressText, isLoopback } from './config-values.ts'
+import { isLoopback } from './config-values.ts'
 import { refuseProcesses } from './processes.ts'
 
 /** What a configuration is made from. */

@@ -2,10 +2,10 @@
  * One configuration for several processes of one machine, each of which is a node of its own. They differ in their
  * ports alone: the first process has those that are configured, and each one after it has the next ones.
  */
+import type { Address } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
 import { announced } from './announce.ts'
 import { type Config, type SettingKey, type Sources, settings } from './config-schema.ts'
-import type { Address } from './config-values.ts'
 
 /** How far the ports of a process are from those of the one before: RESP and HTTP have adjoining ones by default. */
 const portStep = 2

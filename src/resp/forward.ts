@@ -2,13 +2,13 @@
  * Commands of a node in a cluster: a request for a generator that is led elsewhere is sent on to its leader where
  * that is wanted, and one that was sent on already is answered here or not at all.
  */
+import { addressOf } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { Moved, type MovedDetails } from '../base/moved.ts'
 import { detailsOf } from '../catalogue/generator-leaders.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Arguments } from '../commands/arguments.ts'
-import { addressOf } from '../commands/cluster-table.ts'
 import { type Command, PassedOn, type Reply } from '../commands/command.ts'
 import type { ClusterView, CommandContext, Session } from '../commands/context.ts'
 import { answerHere, sendToLeader } from '../commands/forward.ts'

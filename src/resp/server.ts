@@ -1,5 +1,6 @@
 /** Serves Redis's protocol on a port: accepts connections, looks after their deadlines, stops in good order. */
 import { createServer, type Server, type Socket } from 'node:net'
+import { addressText } from '../base/address.ts'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { CommandContext, Session } from '../commands/context.ts'
@@ -92,7 +93,7 @@ export class RespServer {
     const bound = server.address()
     if (bound === null || typeof bound === 'string') throw new Error('a listening TCP server has a port')
     this.port = bound.port
-    this.address = hostAndPort(bound.address, bound.port)
+    this.address = addressText({ host: bound.address, port: bound.port })
     this.#server = server
     this.#options = options
     this.#host = this.#makeHost()
@@ -152,8 +153,8 @@ export class RespServer {
     if (remoteAddress === undefined || localAddress === undefined) return void socket.destroy()
     const facts = {
       id: ++this.#accepted,
-      address: hostAndPort(remoteAddress, remotePort),
-      localAddress: hostAndPort(localAddress, localPort),
+      address: addressText({ host: remoteAddress, port: remotePort! }),
+      localAddress: addressText({ host: localAddress, port: localPort! }),
       startedMonoUs: this.#host.clock.monoUs(),
       user: this.#options.user ?? 'default',
       roundingGuard: this.#options.roundingGuard ?? 'strict',
@@ -225,8 +226,4 @@ export class RespServer {
       this.#sweepSoon()
     })
   }
-}
-
-function hostAndPort(host: string, port: number | undefined): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }

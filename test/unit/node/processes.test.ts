@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { addressText } from '../../../src/base/address.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import type { Config } from '../../../src/node/config-schema.ts'
-import { addressText } from '../../../src/node/config-values.ts'
 import { configsOf } from '../../../src/node/processes.ts'
 
 type Flags = Readonly<Record<string, string>>
