@@ -55,6 +55,9 @@ export type ReserveRequest = {
   readonly incarnation: bigint
 }
 
+/** The fence and the incarnation under which a process writes. */
+export type WriterIdentity = { readonly fence?: bigint; readonly incarnation: bigint }
+
 /** A counter as stored. */
 export type Counter = {
   /** Nothing at or above it has been issued. */
@@ -202,12 +205,7 @@ export interface Engine {
    * for one, may reserve from the same counter at the same time, and the version decides: if that reserve is carried
    * out first, this resolves to false; if this is, the reserve begins at `from` or its own floor. Neither is REGRESSED.
    */
-  release(
-    counter: string,
-    reservation: Reservation,
-    from: bigint,
-    holder: { readonly fence?: bigint; readonly incarnation: bigint },
-  ): Promise<boolean>
+  release(counter: string, reservation: Reservation, from: bigint, writer: WriterIdentity): Promise<boolean>
 
   /**
    * What this process has reserved of a counter from `from` on leaves its hands without being released: another process

@@ -15,10 +15,11 @@
  */
 import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
+import { lossOf, type ReleaseRequest, release, reserve, type Step } from '../counter.ts'
 import type { Counter, Reservation, ReserveRequest } from '../engine.ts'
 import { unchanged } from './api.ts'
 import type { Call } from './cluster.ts'
-import { encodeCounter, releaseStep, reserveStep, type Taken } from './counter-steps.ts'
+import { encodeCounter } from './counter-value.ts'
 import { isLater, never, type Seen, seenAs, unseen } from './seen.ts'
 import { present } from './state.ts'
 import type { Change, Store } from './store.ts'
@@ -27,9 +28,9 @@ import type { Together } from './together.ts'
 type Answer = Reservation | boolean
 
 type Waiting = {
-  readonly step: (counter: Counter) => Taken<Answer>
+  readonly step: (counter: Counter) => Step<Answer>
   /** What a release gives back, and under which version: this process holds it no more, unless that is refused. */
-  readonly givesBack: GivesBack | undefined
+  readonly givesBack: ReleaseRequest | undefined
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
   readonly deadlineUs: number
@@ -38,8 +39,6 @@ type Waiting = {
   call: Call | undefined
   timer: Timer | undefined
 }
-
-type GivesBack = { readonly from: bigint; readonly version: bigint }
 
 /** What this process knows of a counter. */
 type Line = {
@@ -89,29 +88,23 @@ export class Counters {
 
   /** See `Engine.reserve`. */
   reserve(name: string, request: ReserveRequest): Promise<Reservation> {
-    const step = (counter: Counter) => reserveStep(name, counter, request)
+    const step = (counter: Counter) => reserve(name, counter, request)
     return this.#ask(name, step, undefined) as Promise<Reservation>
   }
 
   /** See `Engine.release`. */
-  release(
-    name: string,
-    version: bigint,
-    from: bigint,
-    { fence = 0n, incarnation }: { readonly fence?: bigint; readonly incarnation: bigint },
-  ): Promise<boolean> {
-    const step = (counter: Counter) => releaseStep(counter, version, from, fence, incarnation)
-    return this.#ask(name, step, { from, version }) as Promise<boolean>
+  release(name: string, request: ReleaseRequest): Promise<boolean> {
+    return this.#ask(name, (counter) => release(counter, request), request) as Promise<boolean>
   }
 
-  /** See `Engine.leave`. */
-  leave(name: string, from: bigint): void {
+  /** See `Engine.transfer`. */
+  transfer(name: string, from: bigint): void {
     const line = this.#lines.get(name)
     if (line !== undefined && from < line.held) line.held = from
   }
 
-  /** See `Engine.adopt`. What was seen of the counter may be older than what is held of it now. */
-  adopt(name: string, end: bigint): void {
+  /** See `Engine.acquire`. What was seen of the counter may be older than what is held of it now. */
+  acquire(name: string, end: bigint): void {
     const line = this.#line(name)
     if (end <= line.held) return
     line.held = end
@@ -139,7 +132,7 @@ export class Counters {
     )
   }
 
-  #ask(name: string, step: Waiting['step'], givesBack: GivesBack | undefined): Promise<Answer> {
+  #ask(name: string, step: Waiting['step'], givesBack: ReleaseRequest | undefined): Promise<Answer> {
     const line = this.#line(name)
     const asked = new Promise<Answer>((resolve, reject) => {
       const deadlineUs = this.#clock.monoUs() + this.#timeoutMs * 1000
@@ -299,14 +292,14 @@ export class Counters {
   }
 
   /** A release may have been carried out, unless somebody has been at the counter since, as far as is known. */
-  #letGo(line: Line, givesBack: GivesBack | undefined): void {
+  #letGo(line: Line, givesBack: ReleaseRequest | undefined): void {
     if (givesBack === undefined || givesBack.version < line.seen.counter.version) return
     if (givesBack.from < line.held) line.held = givesBack.from
   }
 
   #forgotten(line: Line): void {
     const { bound } = line.seen.counter
-    this.#store.doubt(`counter '${line.name}' stands at ${bound}, after ${line.held} was acknowledged`)
+    this.#store.doubt(lossOf(line.name, bound, line.held))
   }
 
   #expire(line: Line, waiting: Waiting): void {

@@ -1,21 +1,21 @@
 /** The engine for clusters: etcd, whose acknowledged writes survive the loss of any minority of its members. */
 import { randomUUID } from 'node:crypto'
-import { assert } from '../../base/assert.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { repairNothing } from '../advance.ts'
-import {
-  type AdvanceOptions,
-  boundMax,
-  type Counter,
-  type Engine,
-  type EngineOptions,
-  type EngineStatus,
-  type Ownership,
-  type RecordChange,
-  type Reservation,
-  type ReserveRequest,
-  type StoredRecord,
-  type Watch,
+import { checkGap, checkRelease, checkReserve } from '../counter.ts'
+import type {
+  AdvanceOptions,
+  Counter,
+  Engine,
+  EngineOptions,
+  EngineStatus,
+  Ownership,
+  RecordChange,
+  Reservation,
+  ReserveRequest,
+  StoredRecord,
+  Watch,
+  WriterIdentity,
 } from '../engine.ts'
 import { newStore } from '../new-store.ts'
 import { Advance } from './advance.ts'
@@ -152,28 +152,27 @@ export class EtcdEngine implements Engine {
   }
 
   reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
-    assert(request.size >= 0n && (request.floor ?? 0n) >= 0n, 'sizes and floors are not negative')
-    assert((request.max ?? boundMax) <= boundMax, 'ranges end at 2^63')
-    assert(request.incarnation >= 1n, 'incarnations begin at 1')
+    checkReserve(request)
     return this.#call(() => this.#counters.reserve(counter, request))
   }
 
   release(
     counter: string,
-    { end, version }: Reservation,
+    reservation: Reservation,
     from: bigint,
-    holder: { readonly fence?: bigint; readonly incarnation: bigint },
+    { fence = 0n, incarnation }: WriterIdentity,
   ): Promise<boolean> {
-    assert(from >= 0n && from <= end, 'a release goes back')
-    return this.#call(() => this.#counters.release(counter, version, from, holder))
+    checkRelease(reservation, from)
+    const { version } = reservation
+    return this.#call(() => this.#counters.release(counter, { version, from, fence, incarnation }))
   }
 
   transfer(counter: string, from: bigint): void {
-    this.#counters.leave(counter, from)
+    this.#counters.transfer(counter, from)
   }
 
   acquire(counter: string, end: bigint): void {
-    this.#counters.adopt(counter, end)
+    this.#counters.acquire(counter, end)
   }
 
   counter(name: string): Promise<Counter> {
@@ -181,7 +180,7 @@ export class EtcdEngine implements Engine {
   }
 
   advance(gap: bigint, mend = repairNothing, { ifRegressed = false }: AdvanceOptions = {}): Promise<number> {
-    assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
+    checkGap(gap)
     return this.#call(async () => {
       const raised = await this.#advance.run(gap, mend, this.#counters.held(), ifRegressed)
       if (raised === undefined) return 0

@@ -1,7 +1,8 @@
 /** A counter as it was seen, and how sights of it compare. */
+import { unused } from '../counter.ts'
 import type { Counter } from '../engine.ts'
 import type { KeyValue } from './api.ts'
-import { decodeCounter, unused } from './counter-steps.ts'
+import { decodeCounter } from './counter-value.ts'
 import { present, type State } from './state.ts'
 
 /** A counter as it stood at a revision, 0 if it was not there, in an era. */

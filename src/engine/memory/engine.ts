@@ -1,26 +1,25 @@
 /** The engine without a memory beyond the process: for tests, and for those who want exactly that. */
 import { FahaoError } from '../../base/errors.ts'
 import { raised, repairNothing } from '../advance.ts'
-import {
-  type AdvanceOptions,
-  boundMax,
-  type Counter,
-  type Engine,
-  type EngineOptions,
-  type EngineStatus,
-  type Ownership,
-  type RecordChange,
-  type Repair,
-  type Reservation,
-  type ReserveRequest,
-  type StoredRecord,
-  type Watch,
+import { release, reserve, type Step, unused } from '../counter.ts'
+import type {
+  AdvanceOptions,
+  Counter,
+  Engine,
+  EngineOptions,
+  EngineStatus,
+  Ownership,
+  RecordChange,
+  Repair,
+  Reservation,
+  ReserveRequest,
+  StoredRecord,
+  Watch,
+  WriterIdentity,
 } from '../engine.ts'
 import { newStore } from '../new-store.ts'
 
 type Watcher = { readonly prefix: string; readonly listener: (change: RecordChange) => void; open: boolean }
-
-const unused: Counter = Object.freeze({ bound: 0n, fence: 0n, incarnation: 0n, version: 0n })
 
 /** What a memory engine remembers; hand one to several engines to let them share it, as processes share a database. */
 export class MemoryStore {
@@ -61,20 +60,7 @@ export class MemoryEngine implements Engine {
   }
 
   reserve(name: string, request: ReserveRequest): Promise<Reservation> {
-    return this.#step(() => {
-      const { size, floor = 0n, max = boundMax, fence = 0n, incarnation } = request
-      const counter = this.#admitted(name, fence, incarnation)
-      const start = counter.bound > floor ? counter.bound : floor
-      const end = start + size
-      if (end > max)
-        throw new FahaoError(
-          'EXHAUSTED',
-          `counter '${name}' stands at ${start}; ${size} more would pass ${max}`,
-        )
-      const version = counter.version + 1n
-      this.#store.counters.set(name, { bound: end, fence, incarnation, version })
-      return { start, end, version }
-    })
+    return this.#step(() => this.#change(name, (counter) => reserve(name, counter, request)))
   }
 
   /** It forgets nothing that it does not forget whole. */
@@ -86,15 +72,10 @@ export class MemoryEngine implements Engine {
     name: string,
     reservation: Reservation,
     from: bigint,
-    { fence = 0n, incarnation }: { readonly fence?: bigint; readonly incarnation: bigint },
+    { fence = 0n, incarnation }: WriterIdentity,
   ): Promise<boolean> {
-    return this.#step(() => {
-      const counter = this.#store.counters.get(name) ?? unused
-      if (counter.version !== reservation.version) return false
-      if (fence < counter.fence || incarnation < counter.incarnation) return false
-      this.#store.counters.set(name, { ...counter, bound: from, version: counter.version + 1n })
-      return true
-    })
+    const request = { version: reservation.version, from, fence, incarnation }
+    return this.#step(() => this.#change(name, (counter) => release(counter, request)))
   }
 
   counter(name: string): Promise<Counter> {
@@ -184,18 +165,12 @@ export class MemoryEngine implements Engine {
     return Promise.resolve()
   }
 
-  /** The counter, if this fence and incarnation may still reserve from it. */
-  #admitted(name: string, fence: bigint, incarnation: bigint): Counter {
-    const counter = this.#store.counters.get(name) ?? unused
-    if (fence < counter.fence)
-      throw new FahaoError('STALE', `counter '${name}' has seen fence ${counter.fence}, newer than ${fence}`)
-    if (incarnation < counter.incarnation) {
-      throw new FahaoError(
-        'STALE',
-        `counter '${name}' belongs to incarnation ${counter.incarnation} now, not ${incarnation}`,
-      )
-    }
-    return counter
+  #change<Answer>(name: string, step: (counter: Counter) => Step<Answer>): Answer {
+    const before = this.#store.counters.get(name) ?? unused
+    const { counter, answer } = step(before)
+    if (answer instanceof FahaoError) throw answer
+    if (counter !== before) this.#store.counters.set(name, counter)
+    return answer
   }
 
   #put(key: string, value: string): StoredRecord {

@@ -11,51 +11,31 @@
  *     above.
  */
 import { FahaoError } from '../../base/errors.ts'
-import { boundMax, type Counter, type Reservation, type ReserveRequest } from '../engine.ts'
+import { admit, completed, lossOf, unused } from '../counter.ts'
+import type { Counter, Reservation, ReserveRequest, WriterIdentity } from '../engine.ts'
 import type { Done } from './calls.ts'
 import { type History, type State, stateOf } from './history.ts'
 import { type Ask, type Command, integerOf, type Row, textOf } from './link.ts'
 import type { Dialect, ReleaseArguments, ReserveArguments } from './statements.ts'
 
-/** In whose name a range is given back. */
-export type Holder = { readonly fence?: bigint; readonly incarnation: bigint }
-
 /** What `Engine.reserve` and `Engine.release` are called with. */
 export type ReserveCall = readonly [name: string, request: ReserveRequest]
 /** See `ReserveCall`. */
-export type ReleaseCall = readonly [name: string, reservation: Reservation, from: bigint, holder: Holder]
-
-/** Where the numbers of an engine are kept; each call has a connection for as long as it runs. */
-export interface SqlCounters {
-  /** See `Engine.reserve`. */
-  reserve(ask: Ask, name: string, request: ReserveRequest): Promise<Reservation>
-  /** See `Engine.release`. */
-  release(ask: Ask, name: string, reservation: Reservation, from: bigint, holder: Holder): Promise<boolean>
-  /** Carries out those of several reserves that can be carried out at once; undefined for each of the others. */
-  reserveAll(ask: Ask, moves: readonly ReserveCall[]): Promise<(Done<Reservation> | undefined)[]>
-  /** Which of several releases were carried out; any of the others may be sent alone. */
-  releaseAll(ask: Ask, moves: readonly ReleaseCall[]): Promise<boolean[]>
-  /** See `Engine.leave`. */
-  leave(name: string, from: bigint): void
-  /** See `Engine.adopt`. */
-  adopt(name: string, end: bigint): void
-  /** See `Engine.counter`. */
-  counter(ask: Ask, name: string): Promise<Counter>
-  /** Several, in the order of their names here. */
-  counters(ask: Ask, names: readonly string[]): Promise<Counter[]>
-  /** What this process holds: an advance raises all bounds at least to it. */
-  held(): ReadonlyMap<string, bigint>
-}
+export type ReleaseCall = readonly [
+  name: string,
+  reservation: Reservation,
+  from: bigint,
+  writer: WriterIdentity,
+]
 
 type Held = { readonly end: bigint; readonly lineage: string }
 
-const unused: Counter = Object.freeze({ bound: 0n, fence: 0n, incarnation: 0n, version: 0n })
 const nothing: Held = { end: 0n, lineage: '' }
 /** Each is lost only to somebody who has moved the same counter at the same moment. */
 const triesMax = 20
 
 /** Counters in `fahao_counters`. See the invariants at the top of the file. */
-export class OwnCounters implements SqlCounters {
+export class Counters {
   readonly #dialect: Dialect
   readonly #history: History
   readonly #held = new Map<string, Held>()
@@ -65,14 +45,15 @@ export class OwnCounters implements SqlCounters {
     this.#history = history
   }
 
+  /** See `Engine.reserve`. */
   async reserve(ask: Ask, name: string, request: ReserveRequest): Promise<Reservation> {
-    const { size, floor = 0n, max = boundMax, fence = 0n, incarnation } = request
     for (let tries = 0; tries < triesMax; tries++) {
       const held = this.#held.get(name) ?? nothing
       const { known } = this.#history
-      const [row] = await ask(this.#dialect.reserve(this.#fullOf(name, request)))
+      const full = this.#fullOf(name, request)
+      const [row] = await ask(this.#dialect.reserve(full))
       const state = stateOf(row)
-      if (isThere(row!.done_last)) return this.#reserved(name, size, row!, state)
+      if (isThere(row!.done_last)) return this.#reserved(name, request.size, row!, state)
       await this.#history.check(ask, state, known)
       const counter = counterOf(row!)
       if (counter === undefined) this.#dialect.refuseAbsent?.(name)
@@ -80,34 +61,24 @@ export class OwnCounters implements SqlCounters {
       if (held.lineage === state.lineage && bound < held.end) {
         // A release of this process may have overtaken this.
         if (this.#held.get(name) !== held) continue
-        const found = `counter '${name}' stands at ${bound}, after ${held.end} was acknowledged`
-        await this.#history.refuse(ask, state, known, found)
+        await this.#history.refuse(ask, state, known, lossOf(name, bound, held.end))
       }
       if (counter === undefined) {
         // Counters without a row are not told apart from those that were never used, before or after this.
         await ask(this.#dialect.addCounter(name))
         continue
       }
-      const start = [bound, floor, held.end].reduce((a, b) => (a > b ? a : b))
-      refuseStale(name, counter, fence, incarnation)
-      if (start + size > max)
-        throw new FahaoError(
-          'EXHAUSTED',
-          `counter '${name}' stands at ${start}; ${size} more would pass ${max}`,
-        )
+      const floor = full.floor > held.end ? full.floor : held.end
+      const range = admit(name, counter, { ...full, floor })
+      if (range instanceof FahaoError) throw range
     }
     throw new FahaoError('UNAVAILABLE', `others kept moving counter '${name}'; retry`)
   }
 
-  async release(
-    ask: Ask,
-    name: string,
-    reservation: Reservation,
-    from: bigint,
-    holder: Holder,
-  ): Promise<boolean> {
+  /** See `Engine.release`. */
+  async release(ask: Ask, ...call: ReleaseCall): Promise<boolean> {
     const { known } = this.#history
-    const [row] = await ask(this.#dialect.release(this.#letGo(name, reservation, from, holder)))
+    const [row] = await ask(this.#dialect.release(this.#letGo(...call)))
     const state = stateOf(row)
     if (!isThere(row!.done_version)) {
       await this.#history.check(ask, state, known)
@@ -117,6 +88,7 @@ export class OwnCounters implements SqlCounters {
     return true
   }
 
+  /** Carries out those of several reserves that can be carried out at once; undefined for each of the others. */
   async reserveAll(ask: Ask, moves: readonly ReserveCall[]): Promise<(Done<Reservation> | undefined)[]> {
     const outcomes = await this.#reserveOnce(ask, moves)
     if (outcomes.size === 0) await this.#refuseUnsound(ask)
@@ -133,6 +105,7 @@ export class OwnCounters implements SqlCounters {
     return moves.map(([name]) => outcomes.get(name))
   }
 
+  /** Which of several releases were carried out; any of the others may be sent alone. */
   async releaseAll(ask: Ask, moves: readonly ReleaseCall[]): Promise<boolean[]> {
     const releases = moves.map((move) => this.#letGo(...move))
     const { rows } = await this.#moved(ask, this.#dialect.together!.release(releases))
@@ -140,26 +113,31 @@ export class OwnCounters implements SqlCounters {
     return moves.map(([name]) => rows.has(name))
   }
 
-  leave(name: string, from: bigint): void {
+  /** See `Engine.transfer`. */
+  transfer(name: string, from: bigint): void {
     const held = this.#held.get(name)
     if (held !== undefined && from < held.end) this.#held.set(name, { ...held, end: from })
   }
 
-  adopt(name: string, end: bigint): void {
+  /** See `Engine.acquire`. */
+  acquire(name: string, end: bigint): void {
     const before = this.#held.get(name) ?? nothing
     if (end > before.end) this.#held.set(name, { end, lineage: this.#history.known.lineage })
   }
 
+  /** See `Engine.counter`. */
   async counter(ask: Ask, name: string): Promise<Counter> {
     const [row] = await ask(this.#dialect.counter(name))
     return usedOf(row)
   }
 
+  /** Several counters, in the order of `names`. */
   async counters(ask: Ask, names: readonly string[]): Promise<Counter[]> {
     const rows = byName(await ask(this.#dialect.together!.counters(names)))
     return names.map((name) => usedOf(rows.get(name)))
   }
 
+  /** The end of what this process holds of each counter: an advance raises every bound at least to it. */
   held(): ReadonlyMap<string, bigint> {
     return new Map([...this.#held].map(([counter, { end }]) => [counter, end]))
   }
@@ -191,18 +169,12 @@ export class OwnCounters implements SqlCounters {
   }
 
   #fullOf(name: string, request: ReserveRequest): ReserveArguments {
-    const { size, floor = 0n, max = boundMax, fence = 0n, incarnation } = request
     const held = this.#held.get(name) ?? nothing
-    return { counter: name, size, floor, max, fence, incarnation, known: this.#history.known, held }
+    return { counter: name, ...completed(request), known: this.#history.known, held }
   }
 
   /** A range that is given back has left the caller's hands, whatever becomes of the release. */
-  #letGo(
-    name: string,
-    { end, version }: Reservation,
-    from: bigint,
-    { fence = 0n, incarnation }: Holder,
-  ): ReleaseArguments {
+  #letGo(...[name, { end, version }, from, { fence = 0n, incarnation }]: ReleaseCall): ReleaseArguments {
     const { known } = this.#history
     const held = this.#held.get(name)
     const lineage = held?.lineage ?? known.lineage
@@ -259,15 +231,6 @@ function byBytes(one: string, other: string): number {
 
 function byName(rows: readonly Row[]): Map<string, Row> {
   return new Map(rows.map((row) => [textOf(row.name), row]))
-}
-
-function refuseStale(name: string, counter: Counter, fence: bigint, incarnation: bigint): void {
-  if (fence < counter.fence)
-    throw new FahaoError('STALE', `counter '${name}' has seen fence ${counter.fence}, newer than ${fence}`)
-  if (incarnation < counter.incarnation) {
-    const now = `belongs to incarnation ${counter.incarnation} now, not ${incarnation}`
-    throw new FahaoError('STALE', `counter '${name}' ${now}`)
-  }
 }
 
 /** Whether a column has a value. */

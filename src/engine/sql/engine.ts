@@ -1,9 +1,9 @@
 /** An engine in a database that many nodes share. What is special of each kind of database is in its dialect. */
 import { randomUUID } from 'node:crypto'
-import { assert } from '../../base/assert.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import { advanceTimeoutMs, repairNothing, widened } from '../advance.ts'
+import { checkGap, checkRelease, checkReserve } from '../counter.ts'
 import {
   type AdvanceOptions,
   boundMax,
@@ -20,7 +20,7 @@ import {
   type Watch,
 } from '../engine.ts'
 import { Calls, type Sort } from './calls.ts'
-import { type Holder, OwnCounters, type ReleaseCall, type ReserveCall, type SqlCounters } from './counters.ts'
+import { Counters, type ReleaseCall, type ReserveCall } from './counters.ts'
 import { Durability } from './durability.ts'
 import type { Health } from './health.ts'
 import { advancesBetween, doneStateOf, History, historyJump, type State, stateOf } from './history.ts'
@@ -56,7 +56,7 @@ export class SqlEngine implements Engine {
   readonly #health: Health
   readonly #timeline: Timeline
   readonly #history: History
-  readonly #counters: SqlCounters
+  readonly #counters: Counters
   readonly #records: Records
   readonly #watches: Watches
   readonly #pulse: Pulse
@@ -89,7 +89,7 @@ export class SqlEngine implements Engine {
       },
       state,
     )
-    this.#counters = new OwnCounters(dialect, this.#history)
+    this.#counters = new Counters(dialect, this.#history)
     this.#records = new Records(dialect, this.#history)
     this.#watches = new Watches(clock, (revision) => this.#read((ask) => this.#changes(ask, revision)))
     this.#pulse = new Pulse(clock, () => this.#beat())
@@ -138,23 +138,21 @@ export class SqlEngine implements Engine {
   }
 
   reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
-    assert(request.size >= 0n && (request.floor ?? 0n) >= 0n, 'sizes and floors are not negative')
-    assert((request.max ?? boundMax) <= boundMax, 'ranges end at 2^63')
-    assert(request.incarnation >= 1n, 'incarnations begin at 1')
+    checkReserve(request)
     return this.#reserves.call([counter, request])
   }
 
-  release(counter: string, reservation: Reservation, from: bigint, holder: Holder): Promise<boolean> {
-    assert(from >= 0n && from <= reservation.end, 'a release goes back')
-    return this.#releases.call([counter, reservation, from, holder])
+  release(...call: ReleaseCall): Promise<boolean> {
+    checkRelease(call[1], call[2])
+    return this.#releases.call(call)
   }
 
   transfer(counter: string, from: bigint): void {
-    this.#counters.leave(counter, from)
+    this.#counters.transfer(counter, from)
   }
 
   acquire(counter: string, end: bigint): void {
-    this.#counters.adopt(counter, end)
+    this.#counters.acquire(counter, end)
   }
 
   counter(name: string): Promise<Counter> {
@@ -166,7 +164,7 @@ export class SqlEngine implements Engine {
     mend = repairNothing,
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
-    assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
+    checkGap(gap)
     const timeoutMs = advanceTimeoutMs(this.#options.callTimeoutMs)
     for (let tries = 0; tries < advanceTries; tries++) {
       const raised = await this.#write((ask) => this.#advance(ask, gap, mend, ifRegressed), { timeoutMs })

@@ -8,9 +8,11 @@
  *     passed from or to another process, and outlives the connection: a bound below it means that the store has forgotten.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { FahaoError } from '../../base/errors.ts'
 import { named, raised, versionJump } from '../advance.ts'
+import { lossOf, release, reserve, unused } from '../counter.ts'
 import { boundMax, type Counter, type Repaired, type Reservation } from '../engine.ts'
-import type { Operation, Outcome } from './protocol.ts'
+import type { Operation } from './protocol.ts'
 import { prepare } from './schema.ts'
 
 type Row = { last: bigint; fence: bigint; incarnation: bigint; version: bigint }
@@ -18,8 +20,6 @@ type Op<Name> = Extract<Operation, { op: Name }>
 
 /** The highest end that this process holds of each counter: was given or has adopted, and has neither released nor left. */
 export type Held = Map<string, bigint>
-
-const unused: Counter = Object.freeze({ bound: 0n, fence: 0n, incarnation: 0n, version: 0n })
 
 /** See the invariants at the top of the file. */
 export class Counters {
@@ -58,42 +58,32 @@ export class Counters {
   }
 
   /** See `Engine.reserve`. */
-  reserve({ counter: name, request }: Op<'reserve'>): Outcome {
-    const { size, floor = 0n, max = boundMax, fence = 0n, incarnation } = request
-    const counter = this.read(name)
-    const stale = staleness(name, counter, fence, incarnation)
-    if (stale !== undefined) return { code: 'STALE', message: stale }
-    const start = counter.bound > floor ? counter.bound : floor
-    const end = start + size
-    if (end > max) {
-      const message = `counter '${name}' stands at ${start}; ${size} more would pass ${max}`
-      return { code: 'EXHAUSTED', message }
-    }
-    const version = counter.version + 1n
-    this.#upsert.run(name, end - 1n, fence, incarnation, version)
-    // Who was given nothing holds nothing.
-    if (size > 0n) this.#next.set(name, end)
-    const value: Reservation = { start, end, version }
-    return { value }
+  reserve({ counter: name, request }: Op<'reserve'>): Reservation | FahaoError {
+    const { counter, answer } = reserve(name, this.read(name), request)
+    if (answer instanceof FahaoError) return answer
+    this.#put(name, counter)
+    // A reserve of size 0 opens no range.
+    if (request.size > 0n) this.#next.set(name, answer.end)
+    return answer
   }
 
   /** See `Engine.release`. */
-  release({ counter: name, version, from, fence, incarnation }: Op<'release'>): boolean {
-    const counter = this.read(name)
-    if (counter.version !== version || fence < counter.fence || incarnation < counter.incarnation)
-      return false
-    this.#upsert.run(name, from - 1n, counter.fence, counter.incarnation, version + 1n)
-    this.#next.set(name, from)
+  release(operation: Op<'release'>): boolean {
+    const name = operation.counter
+    const { counter, answer } = release(this.read(name), operation)
+    if (answer !== true) return false
+    this.#put(name, counter)
+    this.#next.set(name, operation.from)
     return true
   }
 
-  /** See `Engine.leave`. */
-  leave({ counter: name, from }: Op<'leave'>): void {
+  /** See `Engine.transfer`. */
+  transfer({ counter: name, from }: Op<'transfer'>): void {
     for (const known of [this.#held, this.#next]) if (from < (known.get(name) ?? 0n)) known.set(name, from)
   }
 
-  /** See `Engine.adopt`. */
-  adopt({ counter: name, end }: Op<'adopt'>): void {
+  /** See `Engine.acquire`. */
+  acquire({ counter: name, end }: Op<'acquire'>): void {
     if (end > (this.#held.get(name) ?? 0n)) this.#held.set(name, end)
     if (end > (this.#next.get(name) ?? end)) this.#next.set(name, end)
   }
@@ -103,17 +93,15 @@ export class Counters {
     const held = this.#next.get(name) ?? this.#held.get(name)
     if (held === undefined) return undefined
     const { bound } = this.read(name)
-    return bound < held ? `counter '${name}' stands at ${bound}, after ${held} was acknowledged` : undefined
+    return bound < held ? lossOf(name, bound, held) : undefined
   }
 
   /** See `Engine.advance`. Returns how many were raised. */
   advance(gap: bigint, mended: Repaired['counters']): number {
     const counters = new Map(named(mended, this.#held).map((name) => [name, this.read(name)]))
     const { changes } = this.#raiseAll.run(boundMax - 1n - gap, gap, versionJump)
-    for (const [name, counter] of counters) {
-      const after = raised(counter, gap, mended.get(name), this.#held.get(name))
-      this.#upsert.run(name, after.bound - 1n, after.fence, after.incarnation, after.version)
-    }
+    for (const [name, counter] of counters)
+      this.#put(name, raised(counter, gap, mended.get(name), this.#held.get(name)))
     const made = [...counters.values()].filter(({ version }) => version === 0n).length
     return Number(changes) + made
   }
@@ -131,10 +119,8 @@ export class Counters {
     if (committed) for (const [name, end] of this.#next) this.#held.set(name, end)
     this.#next.clear()
   }
-}
 
-function staleness(name: string, counter: Counter, fence: bigint, incarnation: bigint): string | undefined {
-  if (fence < counter.fence) return `counter '${name}' has seen fence ${counter.fence}, newer than ${fence}`
-  if (incarnation >= counter.incarnation) return undefined
-  return `counter '${name}' belongs to incarnation ${counter.incarnation} now, not ${incarnation}`
+  #put(name: string, { bound, fence, incarnation, version }: Counter): void {
+    this.#upsert.run(name, bound - 1n, fence, incarnation, version)
+  }
 }

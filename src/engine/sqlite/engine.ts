@@ -7,19 +7,20 @@ import type { Timer } from '../../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import { repairNothing } from '../advance.ts'
-import {
-  type AdvanceOptions,
-  boundMax,
-  type Counter,
-  type Engine,
-  type EngineOptions,
-  type EngineStatus,
-  type Ownership,
-  type RecordChange,
-  type Reservation,
-  type ReserveRequest,
-  type StoredRecord,
-  type Watch,
+import { checkGap, checkRelease, checkReserve } from '../counter.ts'
+import type {
+  AdvanceOptions,
+  Counter,
+  Engine,
+  EngineOptions,
+  EngineStatus,
+  Ownership,
+  RecordChange,
+  Reservation,
+  ReserveRequest,
+  StoredRecord,
+  Watch,
+  WriterIdentity,
 } from '../engine.ts'
 import { newStore } from '../new-store.ts'
 import { Calls } from './calls.ts'
@@ -151,9 +152,7 @@ export class SqliteEngine implements Engine {
   }
 
   async reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
-    assert(request.size >= 0n && (request.floor ?? 0n) >= 0n, 'sizes and floors are not negative')
-    assert((request.max ?? boundMax) <= boundMax, 'ranges end at 2^63')
-    assert(request.incarnation >= 1n, 'incarnations begin at 1')
+    checkReserve(request)
     const { claim } = this.#owner
     try {
       return (await this.#calls.call({ op: 'reserve', counter, request, claim })) as Reservation
@@ -165,21 +164,22 @@ export class SqliteEngine implements Engine {
 
   release(
     counter: string,
-    { end, version }: Reservation,
+    reservation: Reservation,
     from: bigint,
-    { fence = 0n, incarnation }: { readonly fence?: bigint; readonly incarnation: bigint },
+    { fence = 0n, incarnation }: WriterIdentity,
   ): Promise<boolean> {
-    assert(from >= 0n && from <= end, 'a release goes back')
+    checkRelease(reservation, from)
+    const { version } = reservation
     const operation = { op: 'release', counter, version, from, fence, incarnation } as const
     return this.#calls.call(operation) as Promise<boolean>
   }
 
   transfer(counter: string, from: bigint): void {
-    this.#calls.call({ op: 'leave', counter, from }).catch(() => {})
+    this.#calls.call({ op: 'transfer', counter, from }).catch(() => {})
   }
 
   acquire(counter: string, end: bigint): void {
-    this.#calls.call({ op: 'adopt', counter, end }).catch(() => {})
+    this.#calls.call({ op: 'acquire', counter, end }).catch(() => {})
   }
 
   counter(name: string): Promise<Counter> {
@@ -191,7 +191,7 @@ export class SqliteEngine implements Engine {
     mend = repairNothing,
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
-    assert(gap >= 0n && gap < boundMax, 'a gap is not negative and below 2^63')
+    checkGap(gap)
     for (let tries = 0; tries < advanceTries; tries++) {
       const records = await this.list('')
       const { records: values, counters } = mend(records)

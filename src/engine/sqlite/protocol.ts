@@ -25,8 +25,8 @@ export type Operation =
       readonly fence: bigint
       readonly incarnation: bigint
     }
-  | { readonly op: 'leave'; readonly counter: string; readonly from: bigint }
-  | { readonly op: 'adopt'; readonly counter: string; readonly end: bigint }
+  | { readonly op: 'transfer'; readonly counter: string; readonly from: bigint }
+  | { readonly op: 'acquire'; readonly counter: string; readonly end: bigint }
   | { readonly op: 'counter'; readonly counter: string }
   /** A batch of its own. One of `mended` that is outdated forbids it all. */
   | {

@@ -14,7 +14,7 @@ import { versionJump } from '../advance.ts'
 import type { StoredRecord } from '../engine.ts'
 import { type ConnectionOptions, openDatabase } from './connection.ts'
 import { Counters, type Held } from './counters.ts'
-import type { Changes, Operation, Outcome, RecordWrite, Removal } from './protocol.ts'
+import type { Changes, FailureCode, Operation, Outcome, RecordWrite, Removal } from './protocol.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
 import type { Position } from './witness.ts'
@@ -170,17 +170,18 @@ export class Session {
         const { claim } = operation
         if (claim !== undefined && claim !== this.#owner)
           return { code: 'STALE', message: 'another process has become the owner of the store; retry' }
-        const outcome = this.counters.reserve(operation)
-        if ('value' in outcome) this.#changed = true
-        return outcome
+        const answer = this.counters.reserve(operation)
+        if (answer instanceof FahaoError) return { code: answer.code as FailureCode, message: answer.message }
+        this.#changed = true
+        return { value: answer }
       }
       case 'release':
         return this.#change(this.counters.release(operation))
-      case 'leave':
-        this.counters.leave(operation)
+      case 'transfer':
+        this.counters.transfer(operation)
         return { value: undefined }
-      case 'adopt':
-        this.counters.adopt(operation)
+      case 'acquire':
+        this.counters.acquire(operation)
         return { value: undefined }
       case 'counter':
         return { value: this.counters.read(operation.counter) }

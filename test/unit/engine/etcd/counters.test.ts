@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { FahaoError } from '../../../../src/base/errors.ts'
 import type { KeyValue } from '../../../../src/engine/etcd/api.ts'
-import { encodeCounter } from '../../../../src/engine/etcd/counter-steps.ts'
+import { encodeCounter } from '../../../../src/engine/etcd/counter-value.ts'
 import { Counters } from '../../../../src/engine/etcd/counters.ts'
 import type { State } from '../../../../src/engine/etcd/state.ts'
 import type { Change, Committed, Store } from '../../../../src/engine/etcd/store.ts'
@@ -182,18 +182,18 @@ describe('what another process has left', () => {
     const [process, other, fresh] = [store.open(), store.open(), store.open()]
     await process.reserve('a', mine)
     const { end } = await other.reserve('a', mine)
-    for (const each of [process, fresh]) each.adopt('a', end)
+    for (const each of [process, fresh]) each.acquire('a', end)
     assert.equal((await process.reserve('a', mine)).start, end)
     assert.equal((await fresh.reserve('a', mine)).start, end + 10n)
     const last = await other.reserve('a', mine)
-    for (const each of [process, fresh]) each.adopt('a', last.end)
+    for (const each of [process, fresh]) each.acquire('a', last.end)
     store.put(last.start)
     for (const each of [process, fresh]) await assert.rejects(each.reserve('a', mine), { code: 'REGRESSED' })
   })
 })
 
-describe('an adoption', () => {
-  it('is not missed in an answer from before', async () => {
+describe('a range acquired from another process', () => {
+  it('is not lowered by an answer from before it was acquired', async () => {
     for (const ask of ['reserve', 'read'] as const) {
       const store = new Shared()
       const [process, other] = [store.open(), store.open()]
@@ -204,32 +204,32 @@ describe('an adoption', () => {
       await settled()
       store.delay = store.commitDelay = undefined
       const { end } = await other.reserve('a', mine)
-      process.adopt('a', end)
+      process.acquire('a', end)
       late.resolve()
       await asked
       assert.ok((await process.reserve('a', mine)).start >= end)
     }
   })
 
-  it('stands when a release from before is answered', async () => {
+  it('stays held when a release from before is answered', async () => {
     const store = new Shared()
     const [process, other] = [store.open(), store.open()]
     const { version } = await process.reserve('a', mine)
     const late = Promise.withResolvers<void>()
     store.commitDelay = late.promise
-    const released = process.release('a', version, 4n, mine)
+    const released = process.release('a', { version, from: 4n, fence: 0n, ...mine })
     await settled()
     store.commitDelay = undefined
     const { end } = await other.reserve('a', { ...mine, size: 100n })
-    process.adopt('a', end)
+    process.acquire('a', end)
     late.resolve()
     assert.equal(await released, true)
     assert.equal(process.held().get('a'), end)
   })
 
-  it('of what is not there shows that the store has forgotten', async () => {
+  it('of a counter that is absent shows that the store has forgotten', async () => {
     const process = new Shared().open()
-    process.adopt('a', 100n)
+    process.acquire('a', 100n)
     await assert.rejects(process.reserve('a', mine), { code: 'REGRESSED' })
   })
 })
@@ -242,7 +242,7 @@ describe('a release without an answer', () => {
     const process = store.open()
     const { version } = await process.reserve('a', mine)
     store.loses = true
-    await assert.rejects(process.release('a', version, 4n, mine), lost)
+    await assert.rejects(process.release('a', { version, from: 4n, fence: 0n, ...mine }), lost)
     assert.equal((await process.reserve('a', mine)).start, 4n)
   })
 
@@ -252,7 +252,7 @@ describe('a release without an answer', () => {
     const { version } = await process.reserve('a', mine)
     await process.reserve('a', mine)
     store.loses = true
-    await assert.rejects(process.release('a', version, 4n, mine), lost)
+    await assert.rejects(process.release('a', { version, from: 4n, fence: 0n, ...mine }), lost)
     store.put(12n)
     await assert.rejects(process.reserve('a', mine), { code: 'REGRESSED' })
   })

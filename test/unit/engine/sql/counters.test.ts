@@ -1,7 +1,7 @@
 /** A release that overtakes a reserve of the same process on its way: only the order of statements is made here. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { OwnCounters } from '../../../../src/engine/sql/counters.ts'
+import { Counters } from '../../../../src/engine/sql/counters.ts'
 import { History, type State } from '../../../../src/engine/sql/history.ts'
 import type { Ask, Row } from '../../../../src/engine/sql/link.ts'
 import type { Dialect, ReleaseArguments, ReserveArguments } from '../../../../src/engine/sql/statements.ts'
@@ -68,7 +68,7 @@ function setUp() {
     state,
   )
   const ask: Ask = async ({ text }) => carryOut[text]?.() ?? []
-  const counters = new OwnCounters(dialect as unknown as Dialect, history)
+  const counters = new Counters(dialect as unknown as Dialect, history)
   const forget = (bound: bigint) => {
     last = bound - 1n
   }
@@ -87,18 +87,18 @@ function held(ask: Ask): { readonly ask: Ask; readonly letGo: () => void } {
   }
 }
 
-describe('what another process has left', () => {
-  it('is held as what was reserved here, and no more once it is left in turn', async () => {
+describe('a range acquired from another process', () => {
+  it('is held like a reserved one, until it is transferred in turn', async () => {
     const { counters, ask, forget } = setUp()
     await counters.reserve(ask, 'a', { size: 100n, ...mine })
-    counters.leave('a', 40n)
+    counters.transfer('a', 40n)
     forget(60n)
     assert.equal((await counters.reserve(ask, 'a', { size: 10n, ...mine })).start, 60n)
-    counters.adopt('a', 200n)
+    counters.acquire('a', 200n)
     await assert.rejects(counters.reserve(ask, 'a', { size: 10n, ...mine }), { code: 'REGRESSED' })
-    counters.adopt('a', 150n)
+    counters.acquire('a', 150n)
     assert.deepEqual([...counters.held()], [['a', 200n]])
-    counters.leave('a', 70n)
+    counters.transfer('a', 70n)
     assert.equal((await counters.reserve(ask, 'a', { size: 10n, ...mine })).start, 70n)
   })
 })
