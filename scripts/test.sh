@@ -1,5 +1,5 @@
 #!/bin/sh
-# npm test: types, lint, then every suite, or those named: npm test -- test/unit/ids
+# npm test: types, lint, then the tests of scripts/test-lists.ts; or all (--all), or those named: npm test -- test/unit/ids
 set -eu
 cd "$(dirname "$0")/.."
 sh scripts/prepare.sh

@@ -1,0 +1,53 @@
+/**
+ * Which test files `npm test` runs, and which files run alone. An entry is a file or a folder. The runner refuses an
+ * entry that matches no test file.
+ *
+ * A test file that `inNpmTest` does not name belongs to the rest. `npm run test:all` and `.ci/run` run the rest too.
+ */
+
+/** What `npm test` runs: six minutes at most on two cores. */
+export const inNpmTest: readonly string[] = [
+  'test/suites.test.ts',
+  'test/tidy.test.ts',
+  'test/package.test.ts',
+  'test/unit',
+  // The contract of the engine, on every engine.
+  'test/conformance',
+  'test/sim',
+  // One integration path for each transport.
+  'test/integration/ioredis.test.ts', // RESP
+  'test/integration/http.test.ts', // HTTP, the native API
+  'test/integration/compat-http.test.ts', // HTTP, the APIs of Leaf, TinyID and IdBuilder
+  'test/integration/cluster.test.ts', // a cluster
+  'test/integration/library.test.ts', // in process
+  'test/integration/cli.test.ts', // the command line
+]
+
+/** Files that run while no other file does, because they compare times or use all cores. */
+export const alone: readonly string[] = [
+  'test/sim', // divides the seeds of a scenario over all cores
+  'test/fault/hostile.test.ts', // compares the waits of a client with and without an attack
+  'test/fault/hostile-http.test.ts', // limits the median wait of a client under an attack
+  'test/fault/cluster.test.ts', // limits how long a shard has no leader
+  'test/fault/kill.test.ts', // limits how long a restart takes while clients wait
+]
+
+/** The part of the test files to run: those of `npm test`, all others, or both. */
+export type Part = 'short' | 'rest' | 'all'
+
+/** The files of a part, in the order of `files`. Throws as `matcher` does. */
+export function filesOf(part: Part, files: readonly string[], short = inNpmTest): string[] {
+  const isShort = matcher(files, short)
+  return files.filter((file) => part === 'all' || isShort(file) === (part === 'short'))
+}
+
+/** Whether an entry is a given file or a folder above it. Throws when an entry matches none of `files`. */
+export function matcher(files: readonly string[], entries: readonly string[]): (file: string) => boolean {
+  const matches = (entry: string, file: string) => file === entry || file.startsWith(`${entry}/`)
+  const unmatched = entries.filter((entry) => !files.some((file) => matches(entry, file)))
+  if (unmatched.length > 0)
+    throw new Error(
+      `No test file matches ${unmatched.join(', ')}: correct the lists in scripts/test-lists.ts.`,
+    )
+  return (file) => entries.some((entry) => matches(entry, file))
+}
