@@ -12,14 +12,14 @@ import type { Engine } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import { Worker } from '../issuing/worker.ts'
 import { WorkerIdUsage } from '../issuing/worker-id-usage.ts'
+import { Recovery } from '../recovery/recovery.ts'
+import { repairsOf } from '../recovery/repairs.ts'
 import { settingsText } from './config.ts'
 import { type Config, defaultEngine } from './config-schema.ts'
 import { type EngineCall, TimedEngine } from './engine-calls.ts'
-import { Failover } from './failover.ts'
 import { healthOf } from './health.ts'
 import { Membership } from './membership.ts'
 import type { FahaoNode, Transport } from './node.ts'
-import { repairsOf } from './repairs.ts'
 import { version } from './version.ts'
 import { proposeWorkerId, thisMachine } from './worker-id.ts'
 
@@ -42,7 +42,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
   const newId = deps.newId ?? (() => randomHex(20))
   const onEvent = deps.onEvent ?? (() => {})
   const fixedId = proposeWorkerId(config.workerId, thisMachine())
-  const failover = new Failover({ clock, random, gap: config.failoverGap, onEvent })
+  const recovery = new Recovery({ clock, random, gap: config.failoverGap, onEvent })
   const listeners: ((call: EngineCall) => void)[] = []
   let disown = () => {}
   const opened = await (deps.open ?? openEngine)(config.engine, {
@@ -52,12 +52,12 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
     // A place that was named is more often one that should exist.
     newStore: config.requireStore ? 'refuse' : config.engine === defaultEngine ? 'info' : 'warn',
     onEvent,
-    onRegressed: (reason) => failover.noticed(reason),
-    onAdvanced: () => failover.advanced(),
+    onRegressed: (reason) => recovery.reportLoss(reason),
+    onAdvanced: () => recovery.reportAdvance(),
     onDisowned: () => disown(),
   })
   const engine = new TimedEngine(opened, clock, (call) => {
-    if (hasCode(call.error, 'REGRESSED')) failover.noticed(call.error.message)
+    if (hasCode(call.error, 'REGRESSED')) recovery.reportLoss(call.error.message)
     for (const listener of listeners) listener(call)
   })
   try {
@@ -92,9 +92,9 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
     })
     disown = () => catalogue.disown()
     await createConfigured(catalogue, config, onEvent)
-    const parts = { clock, engine, timeline, worker, catalogue, runId, failover, listeners, membership }
+    const parts = { clock, engine, timeline, worker, catalogue, runId, recovery, listeners, membership }
     const node = wire(config, parts)
-    failover.begin({
+    recovery.start({
       isRegressed: () => isRegressed(engine),
       confirmWorker: async () => {
         if (!(await worker.confirm())) await catalogue.reopenAll()
@@ -124,14 +124,14 @@ type Parts = {
   readonly worker: Worker
   readonly catalogue: EngineCatalogue
   readonly runId: string
-  readonly failover: Failover
+  readonly recovery: Recovery
   readonly listeners: ((call: EngineCall) => void)[]
   readonly membership: Membership | undefined
 }
 
 function wire(
   config: Config,
-  { clock, engine, timeline, worker, catalogue, runId, failover, listeners, membership }: Parts,
+  { clock, engine, timeline, worker, catalogue, runId, recovery, listeners, membership }: Parts,
 ): FahaoNode {
   const transports: Transport[] = []
   const census = new WorkerIdUsage(engine, timeline)
@@ -170,9 +170,9 @@ function wire(
     leave: async () => membership?.leave(),
     mayIssue: membership ? () => membership.cluster.check() : engine.owns,
     health: () =>
-      healthOf({ engine, catalogue, stopping: closing !== undefined, trouble: failover.trouble, membership }),
+      healthOf({ engine, catalogue, stopping: closing !== undefined, trouble: recovery.trouble, membership }),
     get regressions() {
-      return failover.count
+      return recovery.count
     },
     onEngineCall: (listener) => listeners.push(listener),
     ownership: () => engine.ownership(),
@@ -185,7 +185,7 @@ function wire(
     },
     close() {
       closing ??= (async () => {
-        failover.close()
+        recovery.close()
         // While its generators can still give back what they hold.
         await membership?.leave()
         await catalogue.close()

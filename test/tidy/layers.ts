@@ -10,6 +10,7 @@ const storeys = [
   ['cluster'],
   ['auth'],
   ['catalogue'],
+  ['recovery'],
   ['commands'],
   ['node'],
   ['resp', 'http'],

@@ -11,8 +11,8 @@ import {
   pinKey,
   shardKey,
 } from '../../../src/cluster/records.ts'
-import { repairShards } from '../../../src/cluster/repair-shards.ts'
 import { MemoryEngine } from '../../../src/engine/memory/engine.ts'
+import { repairShards } from '../../../src/recovery/repair-shards.ts'
 import { settled } from '../fake-clock.ts'
 import { type Node, Nodes } from './nodes.ts'
 

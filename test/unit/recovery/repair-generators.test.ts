@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { repairGenerators } from '../../../src/catalogue/repair-generators.ts'
 import { readStored, type StoredGenerator, writeStored } from '../../../src/catalogue/stored.ts'
 import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
+import { repairGenerators } from '../../../src/recovery/repair-generators.ts'
+import { draw, startNode } from '../catalogue/node.ts'
 import { FakeClock } from '../fake-clock.ts'
-import { draw, startNode } from './node.ts'
 
 const jump = 2n ** 20n
 const nowUs = Date.UTC(2026, 5, 1) * 1000

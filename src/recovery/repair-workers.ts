@@ -1,21 +1,21 @@
-/** What becomes of worker ids' records in a store that has forgotten writes. */
+/** Repairs the records of worker ids in a store that has lost writes. */
 import { epochJump } from '../engine/advance.ts'
 import type { Repair } from '../engine/engine.ts'
-import { aheadLeads, othersKey, readWorker, unclaimed, workerPrefix } from './worker-records.ts'
+import { aheadLeads, othersKey, readWorker, unclaimed, workerPrefix } from '../issuing/worker-records.ts'
 
 /**
- * Longer than a process that still runs on what was forgotten can have time in hand: 1.25 of the default lead, and
- * some. Below this, a claim could begin inside of what such a process issues.
+ * Longer than the time that a process which still uses lost records can have reserved: 1.25 of the default lead, and
+ * some. A shorter one would let a new claim begin within the time in which that process issues.
  */
 export const forgottenUsMin = 15 * 60_000_000
-/** And longer than that in leads, where they are longer than the default. */
+/** The same in leads, where they are longer than the default. */
 const forgottenLeads = 1.5
 
 /**
- * Ends every claim, since each may be one that another node had taken over, and moves all bounds to one moment above
- * all that can have been reserved. Nothing depends on the clock of the node that advances alone, or on its lead: the
- * latest clock and the longest lead of which records tell decide. `leadUs`: of the node that advances. The first claim of
- * all may be what was forgotten, so the record of the ids without one is made where it is absent.
+ * Ends every claim, because another node may have taken any of them over in a lost write, and moves all bounds to one
+ * moment above all time that can have been reserved. That moment depends on the latest clock and the longest lead in the
+ * records, not only on those of the node that advances. `nowUs`, `leadUs`: of that node. The lost write may have been the
+ * first claim of all, so the record of the ids without a record of their own is added where it is absent.
  */
 export function repairWorkers(nowUs: number, leadUs = 0): Repair {
   return (all) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { repairWorkers } from '../../../src/issuing/repair-workers.ts'
 import type { WorkerRecord } from '../../../src/issuing/worker-records.ts'
+import { repairWorkers } from '../../../src/recovery/repair-workers.ts'
 
 const minuteUs = 60_000_000
 const nowUs = 1_800_000_000_000_000

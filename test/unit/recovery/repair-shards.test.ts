@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { nodeKey, pinKey, settingsKey, shardKey } from '../../../src/cluster/records.ts'
-import { repairShards } from '../../../src/cluster/repair-shards.ts'
+import { repairShards } from '../../../src/recovery/repair-shards.ts'
 
 function mended(key: string, value: object): object | undefined {
   const text = repairShards()([{ key, value: JSON.stringify(value), version: 7n }]).records.get(key)

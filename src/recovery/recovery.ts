@@ -1,39 +1,40 @@
 /**
- * What a node does when its engine has forgotten acknowledged writes: a failover that lost some, an older copy that
- * was put in its place.
+ * The recovery of a node whose engine has lost acknowledged writes: a failover to a lagging replica, an older copy in
+ * the store's place.
  *
  * Invariants
- *  1. One recovery at a time, however often the loss is noticed meanwhile.
- *  2. Bounds are raised here only by a gap that was configured, and only while the engine says that it must be.
- *  3. The worker id is looked at anew before anything else, and everything else afterwards, whoever raised the bounds.
- *  4. After `close` nothing begins.
- *  5. Nobody goes on by what was read before an advance, also where only others have noticed that it was needed.
- *  6. Bounds are raised here twice in ten minutes at most. A third loss is no failover, but servers that take turns behind
- *     one URL: to raise on would never end, so it is left to the operator until an advance by hand. So is a loss for which
- *     the engine refuses an advance without an operator.
+ *  1. One recovery runs at a time, however often the loss is reported meanwhile.
+ *  2. This node raises bounds only by the configured gap, and only while the engine rejects writes with REGRESSED.
+ *  3. The node confirms its worker id before every other step, and reloads its records last, whichever node raised the
+ *     bounds.
+ *  4. After `close` no step starts.
+ *  5. After an advance the node uses no record that it read before, also where it had not noticed the loss itself.
+ *  6. Nodes raise bounds at most twice within ten minutes. At the third loss, servers that take turns behind one URL are
+ *     likelier than failovers, and raising would not end: the bounds are left to the operator. So are they where the
+ *     engine rejects an advance without an operator.
  */
 
 import { type Clock, type Random, sleep } from '../base/clock.ts'
 import { describe, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
 
-/** What a recovery is made of. Each may reject; it is tried again then. */
+/** The steps of a recovery. After a rejection the recovery starts again. */
 export type RecoverySteps = {
-  /** Whether the engine still refuses writes because it has forgotten some. */
+  /** Whether the engine still rejects writes with REGRESSED. */
   readonly isRegressed: () => Promise<boolean>
-  /** Stops using the worker id if the store has forgotten that it is this node's. */
+  /** Stops using the worker id unless the store still records this node's claim. */
   readonly confirmWorker: () => Promise<void>
   /** See `Engine.advance`. */
   readonly advance: (gap: bigint) => Promise<number>
-  /** Reads every record anew. */
+  /** Reads every record again. */
   readonly reload: () => Promise<void>
 }
 
-/** What a failover takes from its node. */
-export type FailoverOptions = {
+/** What a recovery needs from its node. */
+export type RecoveryOptions = {
   readonly clock: Clock
   readonly random: Random
-  /** By how much bounds are raised; 0: somebody else does. */
+  /** By how much this node raises bounds; 0: not at all. */
   readonly gap: bigint
   readonly onEvent: (event: LogEvent) => void
 }
@@ -41,45 +42,46 @@ export type FailoverOptions = {
 const pauseMinMs = 250
 const pauseMaxMs = 5000
 const quietUs = 60_000_000
-/** Bounds are raised so often within this time. A dump that is restored table by table is noticed twice. */
+/** A dump that is restored table by table is noticed twice. */
 const raisesMax = 2
+/** Within which `raisesMax` counts. */
 const raisesWithinUs = 600_000_000
 
-/** See the invariants at the top of the file. */
-export class Failover {
-  /** How often the engine has been found to have forgotten. */
+/** Recovers a node, as often as it has to. */
+export class Recovery {
+  /** How many losses have been reported. */
   count = 0
-  readonly #options: FailoverOptions
+  readonly #options: RecoveryOptions
   #steps: RecoverySteps | undefined
   #pauseMs = pauseMinMs
-  /** Why nothing is reserved, from the moment of notice until recovery. */
+  /** Why nothing is reserved, from the report of a loss until the end of the recovery. */
   #trouble: string | undefined
-  /** Why the engine is said to have forgotten, while it is. */
+  /** The engine's reason for the latest loss. */
   #reason = ''
-  /** When bounds were last raised, by this node or by another one when this one was about to. */
+  /** When bounds were last raised, by this node or, before it could, by another. */
   #raises: number[] = []
-  /** A loss has been noticed for which no raise has been counted. */
+  /** Whether a loss was reported for which no raise has been counted. */
   #uncounted = false
-  /** It is left to the operator to raise bounds, until this trouble is over. */
+  /** Whether the operator has to raise the bounds of the present loss. */
   #byHand = false
-  /** Bounds were raised, and since then not everything has been looked at anew. */
+  /** Whether bounds were raised since the records were last read. */
   #stale = false
   #recoveredUs = Number.NEGATIVE_INFINITY
   #recovering: Promise<void> | undefined
   #closed = false
 
-  constructor(options: FailoverOptions) {
+  constructor(options: RecoveryOptions) {
     this.#options = options
   }
 
-  /** The node is complete: what was noticed earlier is dealt with now. */
-  begin(steps: RecoverySteps): void {
+  /** Starts recoveries, also of a loss that was reported earlier. */
+  start(steps: RecoverySteps): void {
     this.#steps = steps
     this.#recover()
   }
 
-  /** The engine has been found to have forgotten; `reason` in one line. */
-  noticed(reason: string): void {
+  /** The engine reports a loss; `reason` in one line. */
+  reportLoss(reason: string): void {
     if (this.#closed || this.#trouble !== undefined) return
     const { clock, gap } = this.#options
     const next =
@@ -90,25 +92,25 @@ export class Failover {
     this.#uncounted = true
     this.#trouble = `the engine has forgotten writes: ${reason}; ${next}`
     this.count++
-    // A gap that is too small is raised again and again; that must not become a tight loop.
+    // Raises by a gap that is too small follow one another: the pause between them grows.
     if (clock.monoUs() - this.#recoveredUs > quietUs) this.#pauseMs = pauseMinMs
     this.#tell('error', this.#trouble)
     this.#recover()
   }
 
-  /** The engine has been found to have been advanced by another process. */
-  advanced(): void {
+  /** The engine reports an advance by another process. */
+  reportAdvance(): void {
     if (this.#closed) return
     this.#stale = true
     this.#recover()
   }
 
-  /** Why nothing is reserved now, and what is done about it; undefined when all is well. */
+  /** Why nothing is reserved now, and what ends that; undefined while the engine reserves. */
   get trouble(): string | undefined {
     return this.#trouble
   }
 
-  /** Begins nothing any more. */
+  /** Starts no further step. */
   close(): void {
     this.#closed = true
   }
@@ -131,12 +133,12 @@ export class Failover {
         if (!confirmed) await steps.confirmWorker()
         confirmed = true
         if (!wasNoticed || (await this.#raised(steps))) {
-          // Whichever node raised them; an attempt that failed has raised nothing, or is found here to have succeeded.
+          // Counted once per loss, whichever node raised them, and not per attempt.
           if (wasNoticed && this.#uncounted) this.#noteRaise()
           this.#stale = false
           await steps.reload()
           if (wasNoticed || this.#trouble === undefined) break
-          // More has been forgotten meanwhile.
+          // A loss was reported meanwhile.
           confirmed = false
         }
       } catch (error) {
@@ -155,17 +157,17 @@ export class Failover {
     this.#tell('warn', `every bound has been raised: ${next}`)
   }
 
-  /** Whether bounds stand where they must, after raising them if that is this node's part. */
+  /** Whether bounds have been raised for this loss, by this node if it may. */
   async #raised({ isRegressed, advance }: RecoverySteps): Promise<boolean> {
     const { gap } = this.#options
-    // Many nodes notice in the same moment; most of them come too late to raise anything, which is well.
+    // Many nodes notice at the same moment: after the pause, most find the bounds raised.
     if (gap > 0n) await this.#pause()
     if (!(await isRegressed())) return true
     this.#uncounted = true
     if (gap === 0n || this.#closed || !this.#mayRaise()) return false
     const counters = await this.#unlessRefused(advance(gap))
     if (counters === undefined) return false
-    // None: another node was faster.
+    // 0: another node was faster.
     if (counters > 0) this.#tell('warn', `raised ${counters} counters by failover-gap ${gap}`)
     return !(await isRegressed())
   }
@@ -175,7 +177,7 @@ export class Failover {
     this.#raises = [...this.#raises, this.#options.clock.monoUs()].slice(-raisesMax)
   }
 
-  /** Whether bounds have not been raised too often of late. */
+  /** Whether invariant 6 permits this node to raise bounds. */
   #mayRaise(): boolean {
     if (this.#byHand) return false
     const [first = Number.NEGATIVE_INFINITY] = this.#raises.length < raisesMax ? [] : this.#raises
@@ -186,7 +188,7 @@ export class Failover {
     return false
   }
 
-  /** How many counters were raised; undefined where the engine refuses to be advanced by itself. */
+  /** How many counters were raised; undefined where the engine demands an operator. */
   async #unlessRefused(advanced: Promise<number>): Promise<number | undefined> {
     try {
       return await advanced

@@ -1,19 +1,17 @@
 /**
- * What becomes of generators in a store that has forgotten writes.
+ * Repairs generators in a store that has lost writes.
  *
  * Invariants
- *  1. Every counter that a record stands for is raised from the least bound that it may have had: also one that the store
- *     does not have, because the first reserve of it was forgotten.
+ *  1. The counter of every generator on record is raised from the least bound that it may have had, also where the store
+ *     has no such counter because its first reserve was lost.
  *  2. A gap is counted in ids. A counter of raw values of which every tenth is an id moves ten times as far.
  *     A timestamp reserves time, however few ids it issues: beside the ids, it moves by more time than a process reserves at
- *     once, from where its counter stands. That is ahead of the clock after a crash, or after an advance.
- *  3. Every incarnation, of the record and of its counter, lies above all that were forgotten. A process that goes on by
- *     a forgotten one is refused, and no other is refused because of it.
+ *     once, from its counter's bound. That bound is ahead of the clock after a crash, or after an advance.
+ *  3. Every incarnation, of the record and of its counter, lies above all lost ones. So a process that uses a lost
+ *     incarnation is rejected, and causes the rejection of no other.
  */
-import { epochJump } from '../engine/advance.ts'
-import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
-import { forgottenUsMin } from '../issuing/repair-workers.ts'
-import { type Definition, layoutOf } from './definition.ts'
+
+import { type Definition, layoutOf } from '../catalogue/definition.ts'
 import {
   counterOf,
   firstOf,
@@ -21,14 +19,17 @@ import {
   readStored,
   type StoredGenerator,
   writeStored,
-} from './stored.ts'
+} from '../catalogue/stored.ts'
+import { epochJump } from '../engine/advance.ts'
+import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
+import { forgottenUsMin } from './repair-workers.ts'
 
 /** A timestamp reserves at most 1.25 horizons ahead of the clock at once. */
 const forgottenHorizons = 1.5
 
 /**
- * See the top of the file. `nowUs`: Unix µs. `gap`: more ids than any generator can have reserved in what is lost. These are
- * the ids issued, and one largest refill for each node that may still run and each crash. Where a forgotten change of the
+ * The repair of all generators. `nowUs`: Unix µs. `gap`: more ids than any generator can have reserved in the lost writes:
+ * the ids issued, and one largest refill for each node that may still run and each crash. Where a lost change of the
  * increment, floor or value moved the counter, the gap has to cover that distance in raw values.
  */
 export function repairGenerators(nowUs: number, gap: bigint): Repair {
@@ -53,7 +54,7 @@ export function repairGenerators(nowUs: number, gap: bigint): Repair {
   }
 }
 
-/** A record that cannot be read opens no generator: what is wrong with it is told there. */
+/** Undefined for a record that cannot be read: opening that generator reports why. */
 function readable(record: StoredRecord): StoredGenerator | undefined {
   if (!record.key.startsWith(generatorPrefix)) return undefined
   try {
@@ -63,12 +64,12 @@ function readable(record: StoredRecord): StoredGenerator | undefined {
   }
 }
 
-/** Everything that the counter has reserved lies above this, or below this and its gap. */
+/** Everything that the counter has reserved lies above this, or below the sum of this and its gap. */
 function leastBound({ definition, floor }: StoredGenerator, nowUs: number): bigint {
   return definition.kind === 'timestamp' ? leastTime(definition, floor, nowUs) : firstOf(floor, definition)
 }
 
-/** A timestamp moves with the clock, whether or not ids are issued. */
+/** A timestamp moves with the clock, also while it issues no ids. */
 function leastTime(definition: Definition, floor: bigint, nowUs: number): bigint {
   const { epochUs, unitUs, sequenceBits, timeBits } = layoutOf(definition)
   const now = BigInt(Math.max(0, Math.ceil((nowUs - epochUs) / unitUs)))
@@ -77,7 +78,7 @@ function leastTime(definition: Definition, floor: bigint, nowUs: number): bigint
   return (unit > end ? end : unit) << BigInt(sequenceBits)
 }
 
-/** By how many raw values a counter moves so that it passes as many ids as may have been reserved. */
+/** By how many raw values a counter has to move to pass `gap` ids. */
 function gapOf(definition: Definition, next: Definition | undefined, gap: bigint): bigint {
   if (definition.kind !== 'timestamp')
     return gap * BigInt(Math.max(definition.increment ?? 1, next?.increment ?? 1))

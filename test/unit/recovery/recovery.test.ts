@@ -5,17 +5,17 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { loadConfig } from '../../../src/node/config.ts'
-import { Failover, type RecoverySteps } from '../../../src/node/failover.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
 import { startNode } from '../../../src/node/start.ts'
+import { Recovery, type RecoverySteps } from '../../../src/recovery/recovery.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 /** An engine that has forgotten until bounds have been raised `raises` times, and what is done about it. */
-function recovery(gap: bigint, raises = 1, changes: Partial<RecoverySteps> = {}) {
+function setUp(gap: bigint, raises = 1, changes: Partial<RecoverySteps> = {}) {
   const clock = new FakeClock()
   const said: string[] = []
   const did: string[] = []
-  const failover = new Failover({
+  const recovery = new Recovery({
     clock,
     random: () => 0.5,
     gap,
@@ -33,20 +33,20 @@ function recovery(gap: bigint, raises = 1, changes: Partial<RecoverySteps> = {})
     reload: async () => void did.push('reload'),
     ...changes,
   }
-  return { clock, said, did, failover, steps, state }
+  return { clock, said, did, recovery, steps, state }
 }
 
 describe('a failover with a gap', () => {
   it('looks at the worker id, raises the bounds once, and reads everything anew', async () => {
-    const { failover, steps, did, said, clock } = recovery(500n)
-    failover.begin(steps)
-    failover.noticed('a replica')
-    failover.noticed('a replica, says another call')
-    assert.match(failover.trouble!, /forgotten writes: a replica; .*failover-gap raises every bound by 500/)
+    const { recovery, steps, did, said, clock } = setUp(500n)
+    recovery.start(steps)
+    recovery.reportLoss('a replica')
+    recovery.reportLoss('a replica, says another call')
+    assert.match(recovery.trouble!, /forgotten writes: a replica; .*failover-gap raises every bound by 500/)
     await clock.pass(5000)
     assert.deepEqual(did, ['confirm', 'advance 500', 'reload'])
-    assert.equal(failover.trouble, undefined)
-    assert.equal(failover.count, 1)
+    assert.equal(recovery.trouble, undefined)
+    assert.equal(recovery.count, 1)
     assert.deepEqual(
       said.map((line) => line.split(' ', 1)[0]),
       ['error', 'warn', 'warn'],
@@ -54,36 +54,36 @@ describe('a failover with a gap', () => {
   })
 
   it('deals with what was noticed before the node was complete', async () => {
-    const { failover, steps, did, clock } = recovery(500n)
-    failover.noticed('a replica')
-    failover.begin(steps)
+    const { recovery, steps, did, clock } = setUp(500n)
+    recovery.reportLoss('a replica')
+    recovery.start(steps)
     await clock.pass(5000)
     assert.deepEqual(did, ['confirm', 'advance 500', 'reload'])
   })
 
   it('looks at the worker id and reads everything anew where only others have noticed', async () => {
-    const { failover, steps, did, said, clock } = recovery(500n)
-    failover.begin(steps)
-    failover.advanced()
+    const { recovery, steps, did, said, clock } = setUp(500n)
+    recovery.start(steps)
+    recovery.reportAdvance()
     await clock.pass(5000)
     assert.deepEqual(did, ['confirm', 'reload'])
     assert.deepEqual(said, ['warn every bound has been raised: this node has read its records anew'])
-    assert.equal(failover.count, 0)
+    assert.equal(recovery.count, 0)
   })
 
   it('reads everything anew once more when others raise the bounds while it does', async () => {
     const reloaded = Promise.withResolvers<void>()
-    const { failover, steps, did, clock } = recovery(500n)
+    const { recovery, steps, did, clock } = setUp(500n)
     const begun: number[] = []
-    failover.begin({
+    recovery.start({
       ...steps,
       reload: async () => {
         if (begun.push(1) === 1) await reloaded.promise
       },
     })
-    failover.advanced()
+    recovery.reportAdvance()
     await clock.pass(1)
-    failover.advanced()
+    recovery.reportAdvance()
     reloaded.resolve()
     await clock.pass(5000)
     assert.deepEqual(did, ['confirm', 'confirm'])
@@ -91,24 +91,24 @@ describe('a failover with a gap', () => {
   })
 
   it('raises bounds when it notices a loss while it reads anew after an advance of others', async () => {
-    const { failover, steps, did, clock } = recovery(500n)
-    failover.begin({
+    const { recovery, steps, did, clock } = setUp(500n)
+    recovery.start({
       ...steps,
       reload: async () => {
-        if (did.push('reload') === 2) failover.noticed('a replica')
+        if (did.push('reload') === 2) recovery.reportLoss('a replica')
       },
     })
-    failover.advanced()
+    recovery.reportAdvance()
     await clock.pass(5000)
     assert.deepEqual(did, ['confirm', 'reload', 'confirm', 'advance 500', 'reload'])
-    assert.equal(failover.trouble, undefined)
-    assert.equal(failover.count, 1)
+    assert.equal(recovery.trouble, undefined)
+    assert.equal(recovery.count, 1)
   })
 
   it('raises nothing when another node has done so meanwhile', async () => {
-    const { failover, steps, did, clock, state } = recovery(500n)
-    failover.begin(steps)
-    failover.noticed('a replica')
+    const { recovery, steps, did, clock, state } = setUp(500n)
+    recovery.start(steps)
+    recovery.reportLoss('a replica')
     state.raised = 1
     await clock.pass(5000)
     assert.deepEqual(did, ['confirm', 'reload'])
@@ -116,13 +116,13 @@ describe('a failover with a gap', () => {
 
   it('goes on, slower from time to time, while the gap was too small or the engine is away', async () => {
     let away = 3
-    const { failover, steps, did, said, clock } = recovery(500n, 2, {
+    const { recovery, steps, did, said, clock } = setUp(500n, 2, {
       confirmWorker: async () => {
         if (away-- > 0) throw new FahaoError('UNAVAILABLE', 'nobody there')
       },
     })
-    failover.begin(steps)
-    failover.noticed('a replica')
+    recovery.start(steps)
+    recovery.reportLoss('a replica')
     await clock.pass(3000)
     assert.ok(did.length < 4)
     await clock.pass(60_000)
@@ -131,29 +131,29 @@ describe('a failover with a gap', () => {
   })
 
   it('stops at the third loss within ten minutes, until bounds are raised by hand', async () => {
-    const { failover, steps, did, said, clock, state } = recovery(500n)
-    failover.begin(steps)
+    const { recovery, steps, did, said, clock, state } = setUp(500n)
+    recovery.start(steps)
     const lose = async () => {
       state.raised = 0
-      failover.noticed('this is server b')
+      recovery.reportLoss('this is server b')
       await clock.pass(20_000)
     }
     for (let times = 0; times < 3; times++) await lose()
     await clock.pass(20 * 60_000)
     assert.equal(did.filter((step) => step === 'advance 500').length, 2)
     assert.match(
-      failover.trouble!,
+      recovery.trouble!,
       /this is server b; .* stops: .* several servers .* `fahao advance --by N`/,
     )
     assert.equal(said.filter((line) => line.includes('take turns')).length, 1)
     state.raised = 1
     await clock.pass(10_000)
-    assert.equal(failover.trouble, undefined)
+    assert.equal(recovery.trouble, undefined)
     // Long after that, it is a failover again.
     await clock.pass(10 * 60_000)
     await lose()
     assert.equal(did.filter((step) => step === 'advance 500').length, 3)
-    assert.equal(failover.trouble, undefined)
+    assert.equal(recovery.trouble, undefined)
   })
 
   it('leaves bounds to the operator where the engine refuses to be advanced by itself', async () => {
@@ -162,84 +162,84 @@ describe('a failover with a gap', () => {
       asked++
       throw new FahaoError('REGRESSED', 'the database is from before')
     }
-    const { failover, steps, said, clock, state } = recovery(500n, 1, { advance })
-    failover.begin(steps)
-    failover.noticed('another history')
+    const { recovery, steps, said, clock, state } = setUp(500n, 1, { advance })
+    recovery.start(steps)
+    recovery.reportLoss('another history')
     await clock.pass(60_000)
     assert.equal(asked, 1)
-    assert.match(failover.trouble!, /another history; .* is from before; .* `fahao advance --by N`/)
+    assert.match(recovery.trouble!, /another history; .* is from before; .* `fahao advance --by N`/)
     assert.equal(said.filter((line) => line.includes('does not cover')).length, 1)
     state.raised = 1
     await clock.pass(10_000)
-    assert.equal(failover.trouble, undefined)
+    assert.equal(recovery.trouble, undefined)
   })
 
   it('counts losses, and no attempt that has raised nothing', async () => {
     let failures = 4
-    const { failover, steps, did, clock } = recovery(500n)
+    const { recovery, steps, did, clock } = setUp(500n)
     const { advance } = steps
     const failing = async (gap: bigint) => {
       if (failures-- > 0) throw new FahaoError('UNAVAILABLE', 'another node holds the lock')
       return advance(gap)
     }
-    failover.begin({ ...steps, advance: failing })
-    failover.noticed('a replica')
+    recovery.start({ ...steps, advance: failing })
+    recovery.reportLoss('a replica')
     await clock.pass(60_000)
     assert.deepEqual(did, ['confirm', 'advance 500', 'reload'])
-    assert.equal(failover.trouble, undefined)
+    assert.equal(recovery.trouble, undefined)
   })
 
   it('counts a loss once, however often the records after it cannot be read', async () => {
     let failures = 0
-    const { failover, steps, did, clock, state } = recovery(500n)
+    const { recovery, steps, did, clock, state } = setUp(500n)
     const reload = async () => {
       if (failures-- > 0) throw new FahaoError('UNAVAILABLE', 'the engine is away')
       did.push('reload')
     }
-    failover.begin({ ...steps, reload })
+    recovery.start({ ...steps, reload })
     for (let losses = 0; losses < 2; losses++) {
       failures = 2
       state.raised = 0
-      failover.noticed('a replica')
+      recovery.reportLoss('a replica')
       await clock.pass(60_000)
     }
     assert.deepEqual(did, Array(2).fill(['confirm', 'advance 500', 'reload']).flat())
-    assert.equal(failover.trouble, undefined)
+    assert.equal(recovery.trouble, undefined)
   })
 
   it('counts what other nodes have raised for the same reason', async () => {
-    const { failover, steps, did, clock, state } = recovery(500n)
-    failover.begin(steps)
+    const { recovery, steps, did, clock, state } = setUp(500n)
+    recovery.start(steps)
     for (let times = 0; times < 2; times++) {
       state.raised = 0
-      failover.noticed('this is server b')
+      recovery.reportLoss('this is server b')
       state.raised = 1
       await clock.pass(20_000)
     }
     state.raised = 0
-    failover.noticed('this is server b')
+    recovery.reportLoss('this is server b')
     await clock.pass(20_000)
     assert.ok(!did.includes('advance 500'))
-    assert.match(failover.trouble!, /stops/)
+    assert.match(recovery.trouble!, /stops/)
   })
 
   it('that is noticed anew after a recovery begins anew', async () => {
-    const { failover, steps, did, clock, state } = recovery(500n)
-    failover.begin(steps)
-    failover.noticed('a replica')
+    const { recovery, steps, did, clock, state } = setUp(500n)
+    recovery.start(steps)
+    recovery.reportLoss('a replica')
     await clock.pass(5000)
     state.raised = 0
-    failover.noticed('another replica')
+    recovery.reportLoss('another replica')
     await clock.pass(5000)
     assert.equal(did.filter((step) => step === 'advance 500').length, 2)
-    assert.equal(failover.count, 2)
+    assert.equal(recovery.count, 2)
   })
 
   it('does nothing any more once it is closed', async () => {
-    const { failover, steps, did, clock } = recovery(500n)
-    failover.begin(steps)
-    failover.noticed('a replica')
-    failover.close()
+    const { recovery, steps, did, clock } = setUp(500n)
+    recovery.start(steps)
+    recovery.reportLoss('a replica')
+    recovery.close()
     await clock.pass(60_000)
     assert.ok(!did.includes('advance 500'))
     assert.equal(clock.timers, 0)
@@ -248,16 +248,16 @@ describe('a failover with a gap', () => {
 
 describe('a failover without a gap', () => {
   it('raises nothing, says what to run, and goes on once somebody has', async () => {
-    const { failover, steps, did, said, clock, state } = recovery(0n)
-    failover.begin(steps)
-    failover.noticed('a replica')
+    const { recovery, steps, did, said, clock, state } = setUp(0n)
+    recovery.start(steps)
+    recovery.reportLoss('a replica')
     await clock.pass(60_000)
     assert.deepEqual(did, ['confirm'])
     assert.match(said[0]!, /^error .*fahao advance --by N/)
     state.raised = 1
     await clock.pass(10_000)
     assert.deepEqual(did, ['confirm', 'reload'])
-    assert.equal(failover.trouble, undefined)
+    assert.equal(recovery.trouble, undefined)
   })
 })
 

@@ -1,0 +1,12 @@
+/** The repair of all records in a store that has lost writes, for every way to recover. */
+
+import { repairAll } from '../engine/advance.ts'
+import type { Repair } from '../engine/engine.ts'
+import { repairGenerators } from './repair-generators.ts'
+import { repairShards } from './repair-shards.ts'
+import { repairWorkers } from './repair-workers.ts'
+
+/** The repair for an advance by `gap` ids. `nowUs`: Unix µs; `leadUs`: the lead of this installation's nodes, where known. */
+export function repairsOf(nowUs: number, gap: bigint, leadUs: number): Repair {
+  return repairAll(repairGenerators(nowUs, gap), repairWorkers(nowUs, leadUs), repairShards())
+}
