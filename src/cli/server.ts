@@ -12,7 +12,7 @@ import { type Address, addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { createCommands } from '../commands/all.ts'
-import type { CommandTable } from '../commands/table.ts'
+import { Forwarder } from '../forwarding/forwarder.ts'
 import { type HttpServer, type HttpServerOptions, startHttpServer } from '../http/server.ts'
 import { noTraffic } from '../http/traffic.ts'
 import type { CompatName } from '../node/compat-settings.ts'
@@ -21,7 +21,7 @@ import { isLoopback } from '../node/config-values.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
 import { version } from '../node/version.ts'
-import { clusterCommands, RespForwarder } from '../resp/forward.ts'
+import { clusterCommands, type RespForwarder, RespTransport } from '../resp/forward.ts'
 import { type RespServer, startRespServer } from '../resp/server.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openLog } from './log.ts'
@@ -57,7 +57,7 @@ export async function runServer(config: Config, above?: Above): Promise<void> {
   const stop = above ? Promise.race([stopAsked(log), above.stop]) : stopAsked(log)
   const doors: Door[] = []
   try {
-    const forwarder = config.forward ? new RespForwarder(systemClock, config.callTimeoutMs) : undefined
+    const forwarder = respForwarder(node)
     const resp = config.resp && (await openResp(node, config.resp, log, forwarder))
     if (resp) doors.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
     const shared = httpOptions(node, log)
@@ -90,7 +90,7 @@ async function openResp(
   const resp = await startRespServer({
     host,
     port,
-    table: commandsOf(node, forwarder),
+    table: forwarder ? clusterCommands(createCommands(), forwarder) : createCommands(),
     context: (session) => ({ session, catalogue, server }),
     mayIssue: node.mayIssue,
     roundingGuard: config.roundingGuard,
@@ -111,9 +111,11 @@ async function openResp(
   return resp
 }
 
-function commandsOf({ server }: FahaoNode, forwarder: RespForwarder | undefined): CommandTable {
-  const commands = createCommands()
-  return server.cluster === undefined ? commands : clusterCommands(commands, server.cluster, forwarder)
+/** Undefined on a node without a cluster. */
+function respForwarder({ config, server: { cluster } }: FahaoNode): RespForwarder | undefined {
+  return (
+    cluster && new Forwarder(cluster, new RespTransport(systemClock, config.callTimeoutMs), config.forward)
+  )
 }
 
 /** What all HTTP servers of this process have in common. */

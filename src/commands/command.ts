@@ -23,7 +23,7 @@ export type Reply =
   | VerbatimText
   | Issued
   | IssuedTexts
-  | PassedOn
+  | EncodedReply
   | Invalidating
   | readonly Reply[]
 
@@ -86,11 +86,11 @@ export class IssuedTexts {
   }
 }
 
-/** A whole reply as another node has encoded it for this very peer: its bytes are passed on as they are. */
-export class PassedOn {
-  readonly encoded: Uint8Array
-  constructor(encoded: Uint8Array) {
-    this.encoded = encoded
+/** A whole reply, as another node has encoded it for this client. */
+export class EncodedReply {
+  readonly bytes: Uint8Array
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
   }
 }
 

@@ -11,7 +11,7 @@ import { answerFailuresAsSpring, mountCompatApis } from './compat/mount.ts'
 import { docsOperation } from './console/docs-page.ts'
 import { landingOperation } from './console/landing.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
-import { forwardMoved } from './forward.ts'
+import { forwardRequests } from './forward.ts'
 import { advanceOperation } from './native/advance.ts'
 import { clusterOperations } from './native/cluster.ts'
 import { decodeOperation } from './native/decode.ts'
@@ -124,7 +124,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const unserved = METHODS.filter((method) => !served.includes(method))
   for (const method of unserved) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   readJsonOnly(app)
-  if (node.server.cluster !== undefined) forwardMoved(app, node.server.cluster, node.config.callTimeoutMs)
+  if (node.server.cluster !== undefined) forwardRequests(app, node.server.cluster, node.config.callTimeoutMs)
   const traffic = options.traffic ?? noTraffic()
   countTraffic(app, traffic)
   const compat = mountCompatApis(app, node, options.compat ?? [], log)

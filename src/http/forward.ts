@@ -1,20 +1,18 @@
 /**
- * Any node will do: a request for a generator that is led elsewhere is sent on to its leader.
+ * Forwarding over HTTP: any node answers a request, also for a generator of another leader.
  *
  * Invariants
- *  1. A request that was sent on is answered here or not at all: it never goes on from here.
- *  2. A request is sent a second time only when the first node said that it does not lead, or when its answer got lost
- *     and it only draws ids, which are a gap then. Any other one whose answer got lost is told UNKNOWN.
- *  3. Whatever happens a request is settled `timeoutMs` after it was sent at the latest, wherever it waits.
+ *  1. A forwarded request carries a header that says so.
+ *  2. Every request is settled, at the latest `timeoutMs` after it was sent, also while it waits for a connection.
+ *  3. A request of a client that has gone is not sent again.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as sendRequest } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { addressOf } from '../base/address.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
-import { describe, FahaoError } from '../base/errors.ts'
-import { Moved, type MovedDetails } from '../base/moved.ts'
+import { describe } from '../base/errors.ts'
 import type { ClusterView } from '../commands/context.ts'
-import { AnswerLost, answerHere, sendToLeader, Unreachable } from '../commands/forward.ts'
+import { Forwarder, type ForwardTransport, NoReply, type NoReplyState } from '../forwarding/forwarder.ts'
 import { goneSignal } from './gone-signal.ts'
 
 declare module 'fastify' {
@@ -24,167 +22,147 @@ declare module 'fastify' {
   }
 }
 
-/** Says that another node has sent the request on. */
+/** The header of forwarded requests. */
 const mark = 'fahao-forwarded'
-/** What the leader should know of the request, and the client of the answer. */
+/** The headers that are forwarded to the leader, and back to the client. */
 const requestHeaders = ['accept', 'authorization', 'content-type'] as const
 const answerHeaders = ['cache-control', 'content-type', 'fahao-error', 'location', 'retry-after'] as const
 const socketsMax = 256
 
 /**
- * Has requests that `app`'s handlers refuse as MOVED answered by the leader, within `timeoutMs` each time one is sent
- * on. Call it before any route is added.
+ * Has the leader answer requests that the handlers of `app` refuse as MOVED. Call it before any route is added.
+ * `timeoutMs`: how long one answer may take.
  */
-export function forwardMoved(
+export function forwardRequests(
   app: FastifyInstance,
   cluster: ClusterView,
   timeoutMs: number,
   clock: Clock = systemClock,
 ): void {
-  const agent = new Agent({ keepAlive: true, maxSockets: socketsMax })
-  const way: Way = { agent, clock, timeoutMs, underWay: new Map() }
-  const unfollow = cluster.listen({
-    onDead({ http }) {
-      for (const end of way.underWay.get(http ?? '') ?? []) end('it was declared dead')
-    },
-  })
-  app.addHook('onClose', async () => {
-    unfollow()
-    agent.destroy()
-  })
+  const forwarder = new Forwarder(cluster, new HttpTransport(timeoutMs, clock), true)
+  app.addHook('onClose', async () => forwarder.close())
   app.addHook('onRoute', (route) => {
-    const handler = route.handler
+    const { handler } = route
     const onlyDraws = route.config?.onlyDraws === true
-    const hop = (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-      if (!(error instanceof Moved)) throw error
-      if (request.headers[mark] !== undefined) {
-        return answerHere(cluster, error.details, () => handler.call(app, request, reply))
-      }
-      return sendToLeader<unknown>(cluster, error.details, {
-        onlyDraws,
-        send: (details) => sendOn(way, details, request, reply),
-        isNotLed: (answer) => answer instanceof Answer && answer.isNotLed,
-        answerHere: () => handler.call(app, request, reply),
-      }).then((answer) => (answer instanceof Answer ? answer.send(reply) : answer))
-    }
-    route.handler = hopping(handler, hop)
+    route.handler = (request, reply) => forwarder.handle({ handler, request, reply, onlyDraws })
   })
 }
 
-function hopping(
-  handler: RouteHandlerMethod,
-  hop: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
-): RouteHandlerMethod {
-  return function (request, reply) {
-    try {
-      const answer: unknown = handler.call(this, request, reply)
-      return answer instanceof Promise ? answer.catch((error) => hop(error, request, reply)) : answer
-    } catch (error) {
-      return hop(error, request, reply)
-    }
-  }
+/** A request of a client, and what carries it out on this node. */
+type HttpRequest = {
+  readonly handler: RouteHandlerMethod
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly onlyDraws: boolean
 }
 
-type Way = {
-  readonly agent: Agent
-  readonly clock: Clock
-  readonly timeoutMs: number
-  /** What ends the requests that wait for an answer, by the address of the node that owes it. */
-  readonly underWay: Map<string, Set<End>>
-}
+/** The answer of another node. */
+type NodeAnswer = { readonly head: IncomingMessage; readonly body: Buffer }
 
-/** Settles a request that has not been answered. */
-type End = (reason: unknown) => void
+/** Rejects a request that has not been answered. `state`: if it was sent; default: `lost`. */
+type Fail = (reason: unknown, state?: NoReplyState) => void
 
-/** What the leader has answered. */
-class Answer {
-  readonly #head: IncomingMessage
-  readonly #body: Buffer
+class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown> {
+  readonly protocol = 'http'
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: socketsMax })
+  readonly #timeoutMs: number
+  readonly #clock: Clock
+  /** The requests without an answer, by address. */
+  readonly #pending = new Map<string, Set<Fail>>()
 
-  constructor(head: IncomingMessage, body: Buffer) {
-    this.#head = head
-    this.#body = body
+  constructor(timeoutMs: number, clock: Clock) {
+    this.#timeoutMs = timeoutMs
+    this.#clock = clock
   }
 
-  /** Whether it says that it does not lead: as a problem has it, or in the header of a compatible API. */
-  get isNotLed(): boolean {
-    const { statusCode = 0, headers } = this.#head
+  handle({ handler, request, reply }: HttpRequest): unknown {
+    return handler.call(request.server, request, reply)
+  }
+
+  onlyDraws({ onlyDraws }: HttpRequest): boolean {
+    return onlyDraws
+  }
+
+  isForwarded({ request }: HttpRequest): boolean {
+    return request.headers[mark] !== undefined
+  }
+
+  /** CLUSTERDOWN as a problem, or in the header of a compatible API. */
+  isNotLed({ head: { statusCode = 0, headers }, body }: NodeAnswer): boolean {
     if (statusCode < 500) return false
-    const told = headers['fahao-error']
-    if (told !== undefined) return String(told).startsWith('CLUSTERDOWN')
-    return this.#body.includes('"code":"CLUSTERDOWN"')
+    const error = headers['fahao-error']
+    return error === undefined
+      ? body.includes('"code":"CLUSTERDOWN"')
+      : String(error).startsWith('CLUSTERDOWN')
   }
 
-  send(reply: FastifyReply): FastifyReply {
-    reply.code(this.#head.statusCode!)
+  deliver({ reply }: HttpRequest, { head, body }: NodeAnswer): FastifyReply {
+    reply.code(head.statusCode!)
     for (const name of answerHeaders) {
-      const value = this.#head.headers[name]
+      const value = head.headers[name]
       if (value !== undefined) reply.header(name, value)
     }
-    return reply.send(this.#body.length === 0 ? undefined : this.#body)
+    return reply.send(body.length === 0 ? undefined : body)
   }
-}
 
-async function sendOn(
-  way: Way,
-  { http }: MovedDetails,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Answer> {
-  if (http === undefined) {
-    throw new FahaoError('UNAVAILABLE', 'the leader of this generator serves no HTTP; retry')
+  abandon(address: string, reason: string): void {
+    for (const fail of this.#pending.get(address) ?? []) fail(reason)
   }
-  return ask(way, http, request, goneSignal(reply))
-}
 
-function ask(way: Way, leader: string, request: FastifyRequest, signal: AbortSignal): Promise<Answer> {
-  const { agent, clock, timeoutMs } = way
-  const { host, port } = addressOf(leader)
-  const body = bodyOf(request)
-  return new Promise((resolve, reject) => {
-    const { method, url: path } = request
-    const headers = headersFor(request, body)
-    const sent = sendRequest({ agent, host, port, method, path, headers, signal })
-    const connected = watchConnection(sent)
-    const settle = () => {
-      deadline.cancel()
-      forget()
-    }
-    // While it waits for a connection the agent tells of nothing that happens to it, not even that it was destroyed.
-    const end: End = (reason) => {
-      settle()
-      // Nothing is repeated, and no other leader waited for, for a client that has gone.
-      if (signal.aborted) reject(unanswered(leader, describe(reason)))
-      else reject(reason instanceof FahaoError ? reason : failure(leader, connected(), reason))
-      sent.destroy()
-    }
-    const forget = remember(way, leader, end)
-    const deadline = clock.timer(timeoutMs, () => {
-      const reason = sent.socket
-        ? `no answer for ${timeoutMs} ms`
-        : `no connection became free for ${timeoutMs} ms`
-      end(connected() ? unanswered(leader, reason) : reason)
-    })
-    sent.on('error', end)
-    sent.on('response', (head) => {
-      const chunks: Buffer[] = []
-      head.on('data', (chunk: Buffer) => chunks.push(chunk))
-      head.on('end', () => {
-        settle()
-        resolve(new Answer(head, Buffer.concat(chunks)))
+  close(): void {
+    this.#agent.destroy()
+  }
+
+  send({ request, reply }: HttpRequest, address: string): Promise<NodeAnswer> {
+    const body = bodyOf(request)
+    const signal = goneSignal(reply)
+    return new Promise((resolve, reject) => {
+      const sent = sendRequest({
+        ...addressOf(address),
+        agent: this.#agent,
+        method: request.method,
+        path: request.url,
+        headers: headersFor(request, body),
+        signal,
       })
-      head.on('error', end)
+      const isConnected = watchConnection(sent)
+      const settle = () => {
+        deadline.cancel()
+        forget()
+      }
+      // The agent reports nothing about a request that waits for a connection, not even that it was destroyed.
+      const fail: Fail = (reason, ifSent = 'lost') => {
+        settle()
+        const state = signal.aborted ? 'late' : isConnected() ? ifSent : 'unsent'
+        reject(new NoReply(state, address, describe(reason)))
+        sent.destroy()
+      }
+      const forget = this.#remember(address, fail)
+      const deadline = this.#clock.timer(this.#timeoutMs, () => {
+        const missing = sent.socket ? 'no answer for' : 'no connection became free for'
+        fail(`${missing} ${this.#timeoutMs} ms`, 'late')
+      })
+      sent.on('error', (error) => fail(error))
+      sent.on('response', (head) => {
+        const chunks: Buffer[] = []
+        head.on('data', (chunk: Buffer) => chunks.push(chunk))
+        head.on('end', () => {
+          settle()
+          resolve({ head, body: Buffer.concat(chunks) })
+        })
+        head.on('error', (error) => fail(error))
+      })
+      sent.end(body)
     })
-    sent.end(body)
-  })
-}
+  }
 
-/** Lists a request among those under way; returns what takes it off again. */
-function remember({ underWay }: Way, leader: string, end: End): () => void {
-  const ofLeader = underWay.get(leader) ?? new Set()
-  underWay.set(leader, ofLeader.add(end))
-  return () => {
-    if (ofLeader.delete(end) && ofLeader.size === 0) underWay.delete(leader)
+  /** Adds a request to those without an answer; returns what removes it. */
+  #remember(address: string, fail: Fail): () => void {
+    const requests = this.#pending.get(address) ?? new Set()
+    this.#pending.set(address, requests.add(fail))
+    return () => {
+      if (requests.delete(fail) && requests.size === 0) this.#pending.delete(address)
+    }
   }
 }
 
@@ -200,7 +178,7 @@ function headersFor(request: FastifyRequest, body: string): Record<string, strin
   return headers
 }
 
-/** Whether the leader may have seen the request. */
+/** Whether the leader may have received the request. */
 function watchConnection(sent: ClientRequest): () => boolean {
   let connected = false
   const onConnect = () => {
@@ -213,17 +191,7 @@ function watchConnection(sent: ClientRequest): () => boolean {
   return () => connected
 }
 
-/** No other try follows: the leader may still be about to answer, or no client waits for it. */
-function unanswered(leader: string, reason: string): FahaoError {
-  return new FahaoError('UNKNOWN', `the leader at ${leader} did not answer (${reason}); retry`)
-}
-
-function failure(leader: string, connected: boolean, error: unknown): FahaoError {
-  const reason = describe(error)
-  return connected ? new AnswerLost(leader, reason) : new Unreachable(leader, reason)
-}
-
-/** The body as it was read here: the leader reads the same. */
+/** The body as this node has parsed it, written again. */
 function bodyOf({ body }: FastifyRequest): string {
   if (body === undefined || body === null) return ''
   return typeof body === 'string' ? body : JSON.stringify(body)

@@ -2,11 +2,11 @@
 import { unreachable } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
 import {
+  EncodedReply,
   Invalidating,
   Issued,
   IssuedTexts,
   MapReply,
-  PassedOn,
   type Reply,
   SetReply,
   SimpleString,
@@ -33,7 +33,7 @@ export function encode(output: Output, reply: Reply, encoding: Encoding): void {
   if (typeof reply === 'boolean') return output.ascii(booleanText(reply, three))
   if (reply instanceof Issued) return encodeIssued(output, reply.id, encoding.wideIds)
   if (reply instanceof IssuedTexts) return encodeTexts(output, reply)
-  if (reply instanceof PassedOn) return output.encoded(reply.encoded)
+  if (reply instanceof EncodedReply) return output.encoded(reply.bytes)
   if (reply instanceof Invalidating) return encodeInvalidating(output, reply, encoding)
   if (reply instanceof SimpleString) return output.oneLine('+', reply.text)
   if (reply instanceof Uint8Array) return output.bytes('$', reply)

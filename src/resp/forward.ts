@@ -1,126 +1,81 @@
-/**
- * Commands of a node in a cluster: a request for a generator that is led elsewhere is sent on to its leader where
- * that is wanted, and one that was sent on already is answered here or not at all.
- */
+/** Forwarding over RESP: the commands of a node in a cluster, and its connections to other nodes. */
 import { addressOf } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import { Moved, type MovedDetails } from '../base/moved.ts'
-import { detailsOf } from '../catalogue/generator-leaders.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Arguments } from '../commands/arguments.ts'
-import { type Command, PassedOn, type Reply } from '../commands/command.ts'
-import type { ClusterView, CommandContext, Session } from '../commands/context.ts'
-import { answerHere, sendToLeader } from '../commands/forward.ts'
+import type { Command, EncodedReply, Reply } from '../commands/command.ts'
+import type { CommandContext, Session } from '../commands/context.ts'
 import { refusals } from '../commands/refused.ts'
 import { CommandTable } from '../commands/table.ts'
 import { invalidated, isTracked } from '../commands/tracking.ts'
-import { ForwardLink, requestOf } from './forward-link.ts'
-import { forwardNames, isForwardName, type WideIds } from './rounding.ts'
+import type { Forwarder, ForwardTransport } from '../forwarding/forwarder.ts'
+import { encodedRequest, ForwardConnection } from './forward-connection.ts'
+import { forwardNames, isForwardName } from './rounding.ts'
 import { RespSession } from './session.ts'
 
-/** The commands, for a node in a cluster. Without `forwarder` a request for elsewhere is refused: MOVED. */
-export function clusterCommands(
-  table: CommandTable,
-  cluster: ClusterView,
-  forwarder: RespForwarder | undefined,
-): CommandTable {
-  forwarder?.follow(cluster)
+/** A request of a client: its command as a node without a cluster carries it out. */
+export type RespRequest = {
+  readonly command: Command
+  readonly context: CommandContext
+  readonly args: Arguments
+}
+
+/** Forwards commands. */
+export type RespForwarder = Forwarder<RespRequest, EncodedReply, Reply>
+
+/** The commands of a node in a cluster. */
+export function clusterCommands(table: CommandTable, forwarder: RespForwarder): CommandTable {
   return new CommandTable(
-    table.all().map((command) => (command.keys[0] === 0 ? command : hopping(command, cluster, forwarder))),
+    table.all().map((command) => (command.keys[0] === 0 ? command : forwarded(command, forwarder))),
     refusals,
   )
 }
 
-function hopping(command: Command, cluster: ClusterView, forwarder: RespForwarder | undefined): Command {
-  const { handler } = command
-  const hop: Hop = (error, context, args) => {
-    if (!(error instanceof Moved)) throw error
-    if (isForwarded(context.session)) return answerHere(cluster, error.details, () => handler!(context, args))
-    if (forwarder === undefined) throw error
-    return onward(forwarder, error.details, context, args)
-  }
-  const onward = (
-    to: RespForwarder,
-    details: MovedDetails,
-    context: CommandContext,
-    args: Arguments,
-  ): Promise<Reply> => {
-    const reply = sendToLeader<Reply>(cluster, details, {
-      onlyDraws: command.permission === 'issue',
-      send: (leader) => to.ask(leader, context.session, command, args),
-      isNotLed,
-      answerHere: () => handler!(context, args),
-    })
-    if (!isTracked(command, context)) return reply
-    return reply.then((answer) => (answer instanceof PassedOn ? invalidated(command, args, answer) : answer))
-  }
+function forwarded(command: Command, forwarder: RespForwarder): Command {
   return {
     ...command,
-    // The decoder never overwrites bytes that it has handed out, so that they are still there after an await.
+    // The decoder never overwrites bytes that it has returned: they stay valid after an await.
     handler(context, args) {
-      try {
-        if (forwarder !== undefined) {
-          const leader = leaderElsewhere(cluster, command, context, args)
-          if (leader !== undefined) return onward(forwarder, leader, context, args)
-        }
-        const reply = handler!(context, args)
-        if (!(reply instanceof Promise)) return reply
-        return reply.catch((error) => hop(error, context, args))
-      } catch (error) {
-        return hop(error, context, args)
-      }
+      const request = { command, context, args }
+      const leader = knownLeader(request, forwarder)
+      return leader === undefined ? forwarder.handle(request) : forwarder.forward(request, leader)
     },
   }
 }
 
-/** Answers a request in another way, or throws what it was refused with. */
-type Hop = (error: unknown, context: CommandContext, args: Arguments) => Promise<Reply>
-
-/** Slots of the names in requests that come again and again. */
+/** Slots of the names in repeated requests. */
 const slots = new WeakMap<Arguments, number>()
 
 /**
- * Who leads what a request draws from, where it is known that this is not this node: what the handler would say too,
- * by a refusal, which costs several times as much as sending the request on.
+ * The node that leads what a request draws from, if this node's view names another one. The handler would refuse the
+ * request for the same reason, with an exception, which costs several times as much as forwarding.
  */
-function leaderElsewhere(
-  cluster: ClusterView,
-  command: Command,
-  { catalogue, session }: CommandContext,
-  args: Arguments,
-): MovedDetails | undefined {
-  if (command.permission !== 'issue') return undefined
+function knownLeader({ command, context, args }: RespRequest, forwarder: RespForwarder) {
+  if (!forwarder.forwards || command.permission !== 'issue') return undefined
   const name = args.text(0)
-  if (catalogue.find(name)?.mode !== 'leader') return undefined
+  if (context.catalogue.find(name)?.mode !== 'leader' || isForwardName(context.session.libraryName)) {
+    return undefined
+  }
   let slot = slots.get(args)
   if (slot === undefined) {
     slot = slotOf(name)
     slots.set(args, slot)
   }
-  const lead = cluster.lead(slot)
-  return lead.state === 'elsewhere' && !isForwarded(session) ? detailsOf(slot, lead) : undefined
+  return forwarder.knownLeader(slot)
 }
 
 const notLed = Buffer.from('-CLUSTERDOWN ')
 
-function isNotLed(reply: Reply): boolean {
-  return reply instanceof PassedOn && notLed.equals(reply.encoded.subarray(0, notLed.length))
-}
-
-function isForwarded({ libraryName }: Session): boolean {
-  return isForwardName(libraryName)
-}
-
-/** Connections to other nodes: one for each way in which clients want their replies. */
-export class RespForwarder {
+/** Connections to other nodes: for each node one per form of replies. */
+export class RespTransport implements ForwardTransport<RespRequest, EncodedReply, Reply> {
+  readonly protocol = 'resp'
   readonly #clock: Clock
   readonly #timeoutMs: number
-  /** By address, then by how replies are wanted. */
-  readonly #links = new Map<string, Map<string, ForwardLink>>()
-  /** Of requests that come again and again, what goes over the wire. */
+  /** By address, then by the form of replies. */
+  readonly #connections = new Map<string, Map<string, ForwardConnection>>()
+  /** The bytes of repeated requests. */
   readonly #encoded = new WeakMap<Arguments, Uint8Array>()
-  #unfollow: (() => void) | undefined
   #closed = false
 
   /** @param timeoutMs how long a reply may take. */
@@ -129,69 +84,68 @@ export class RespForwarder {
     this.#timeoutMs = timeoutMs
   }
 
-  /** Has requests that wait for a node settled as soon as that node is declared dead. */
-  follow(cluster: ClusterView): void {
-    this.#unfollow = cluster.listen({
-      onDead: ({ resp }) => {
-        if (resp !== undefined) this.#end(resp, 'it was declared dead')
-      },
-    })
+  handle({ command, context, args }: RespRequest): Reply | Promise<Reply> {
+    return command.handler!(context, args)
   }
 
-  /** The leader's reply for this peer. Rejects as `ForwardLink.ask` does. */
-  ask({ resp }: MovedDetails, session: Session, { name }: Command, args: Arguments): Promise<Reply> {
+  send({ command, context, args }: RespRequest, address: string): Promise<EncodedReply> {
     if (this.#closed) return Promise.reject(new FahaoError('SHUTDOWN', 'this node is stopping; retry'))
-    if (resp === undefined) {
-      const message = 'the leader of this generator serves no RESP; retry'
-      return Promise.reject(new FahaoError('UNAVAILABLE', message))
+    let encoded = this.#encoded.get(args)
+    if (encoded === undefined) {
+      encoded = encodedRequest([Buffer.from(command.name), ...args.parts])
+      this.#encoded.set(args, encoded)
     }
-    let request = this.#encoded.get(args)
-    if (request === undefined) {
-      request = requestOf([Buffer.from(name), ...args.parts])
-      this.#encoded.set(args, request)
-    }
-    return this.#link(resp, session).ask(request)
+    return this.#connection(address, context.session).send(encoded)
   }
 
-  /** Ends all connections, and opens none any more. */
+  deliver({ command, context, args }: RespRequest, reply: EncodedReply): Reply | Promise<Reply> {
+    return isTracked(command, context) ? invalidated(command, args, reply) : reply
+  }
+
+  isNotLed({ bytes }: EncodedReply): boolean {
+    return notLed.equals(bytes.subarray(0, notLed.length))
+  }
+
+  onlyDraws({ command }: RespRequest): boolean {
+    return command.permission === 'issue'
+  }
+
+  isForwarded({ context }: RespRequest): boolean {
+    return isForwardName(context.session.libraryName)
+  }
+
+  abandon(address: string, reason: string): void {
+    for (const connection of [...(this.#connections.get(address)?.values() ?? [])]) connection.close(reason)
+  }
+
   close(): void {
     this.#closed = true
-    this.#unfollow?.()
-    for (const address of [...this.#links.keys()]) this.#end(address, 'this node is stopping')
+    for (const address of [...this.#connections.keys()]) this.abandon(address, 'this node is stopping')
   }
 
-  #end(address: string, reason: string): void {
-    for (const link of [...(this.#links.get(address)?.values() ?? [])]) link.close(reason)
-  }
-
-  #link(address: string, session: Session): ForwardLink {
+  #connection(address: string, session: Session): ForwardConnection {
     const { protocol } = session
     const wideIds = session instanceof RespSession ? session.wideIds : 'integer'
-    const kind = `${wideIds} ${protocol}`
-    let links = this.#links.get(address)
-    if (links === undefined) {
-      links = new Map()
-      this.#links.set(address, links)
+    const form = `${wideIds} ${protocol}`
+    const connections = this.#connections.get(address) ?? new Map<string, ForwardConnection>()
+    this.#connections.set(address, connections)
+    let connection = connections.get(form)
+    if (connection === undefined) {
+      connection = new ForwardConnection({
+        ...addressOf(address),
+        greetings: [
+          ['HELLO', String(protocol)],
+          ['CLIENT', 'SETINFO', 'LIB-NAME', forwardNames[wideIds]],
+        ],
+        clock: this.#clock,
+        timeoutMs: this.#timeoutMs,
+        onEnd: () => {
+          connections.delete(form)
+          if (connections.size === 0) this.#connections.delete(address)
+        },
+      })
+      connections.set(form, connection)
     }
-    const onEnd = () => {
-      links.delete(kind)
-      if (links.size === 0) this.#links.delete(address)
-    }
-    const link = links.get(kind) ?? this.#newLink(address, protocol, wideIds, onEnd)
-    links.set(kind, link)
-    return link
-  }
-
-  #newLink(address: string, protocol: 2 | 3, wideIds: WideIds, onEnd: () => void): ForwardLink {
-    return new ForwardLink({
-      ...addressOf(address),
-      greetings: [
-        ['HELLO', String(protocol)],
-        ['CLIENT', 'SETINFO', 'LIB-NAME', forwardNames[wideIds]],
-      ],
-      clock: this.#clock,
-      timeoutMs: this.#timeoutMs,
-      onEnd,
-    })
+    return connection
   }
 }

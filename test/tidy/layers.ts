@@ -12,6 +12,7 @@ const storeys = [
   ['catalogue'],
   ['recovery'],
   ['commands'],
+  ['forwarding'],
   ['node'],
   ['resp', 'http'],
   ['cli'],

@@ -9,7 +9,7 @@ import { Moved } from '../../../src/base/moved.ts'
 import type { ClusterListener } from '../../../src/cluster/options.ts'
 import type { NodeRecord } from '../../../src/cluster/records.ts'
 import type { ClusterView } from '../../../src/commands/context.ts'
-import { forwardMoved } from '../../../src/http/forward.ts'
+import { forwardRequests } from '../../../src/http/forward.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import type { CompatName } from '../../../src/node/compat-settings.ts'
 import { fakeNode } from './fake-node.ts'
@@ -326,7 +326,7 @@ async function forwarding(t: TestContext, silent: Server) {
     },
   } as unknown as ClusterView
   const app = fastify()
-  forwardMoved(app, cluster, 5000, clock)
+  forwardRequests(app, cluster, 5000, clock)
   app.post('/v1/generators/:name/next', () => {
     throw new Moved({ node: nodeAt(http).id, slot: 1234, resp: undefined, http })
   })

@@ -17,8 +17,9 @@ import {
 } from '../../../src/commands/command.ts'
 import type { ClusterView, CommandContext, Session } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
-import { clusterCommands, RespForwarder } from '../../../src/resp/forward.ts'
-import { ReplyCutter } from '../../../src/resp/forward-replies.ts'
+import { Forwarder } from '../../../src/forwarding/forwarder.ts'
+import { clusterCommands, RespTransport } from '../../../src/resp/forward.ts'
+import { ReplySplitter } from '../../../src/resp/reply-splitter.ts'
 import type { RespServer } from '../../../src/resp/server.ts'
 import { frame, Peer, serve } from './peer.ts'
 
@@ -49,12 +50,12 @@ class Node {
   }
 
   async start(t: TestContext, forward: boolean, timeoutMs = 5000): Promise<this> {
-    const forwarder = forward ? new RespForwarder(systemClock, timeoutMs) : undefined
-    t.after(() => forwarder?.close())
+    const forwarder = new Forwarder(this.#cluster(), new RespTransport(systemClock, timeoutMs), forward)
+    t.after(() => forwarder.close())
     const table = new CommandTable(this.#commands())
     const find = (name: string) => ({ mode: name === 'strict' ? 'leader' : 'node' })
     const options = {
-      table: clusterCommands(table, this.#cluster(), forwarder),
+      table: clusterCommands(table, forwarder),
       context: (session: Session) => ({ session, catalogue: { find } }) as unknown as CommandContext,
     }
     this.server = (await serve(t, options)).server
@@ -396,11 +397,11 @@ describe('cutting a stream into replies', () => {
         fc.array(fc.nat(40), { maxLength: 20 }),
         (replies, sizes) => {
           const stream = Buffer.from(replies.join(''))
-          const cutter = new ReplyCutter()
+          const splitter = new ReplySplitter()
           const found: string[] = []
           let at = 0
           for (const size of [...sizes, stream.length]) {
-            for (const each of cutter.push(stream.subarray(at, at + size))) found.push(each.toString())
+            for (const each of splitter.push(stream.subarray(at, at + size))) found.push(each.toString())
             at += size
           }
           assert.deepEqual(found, replies)
@@ -411,7 +412,7 @@ describe('cutting a stream into replies', () => {
 
   it('gives up where there is no reply', () => {
     for (const stream of ['HTTP/1.1 400\r\n', '$x\r\n', '*-2\r\n', '\r\n']) {
-      assert.throws(() => new ReplyCutter().push(Buffer.from(stream)), /no reply starts with/)
+      assert.throws(() => new ReplySplitter().push(Buffer.from(stream)), /no reply starts with/)
     }
   })
 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import type { FahaoError } from '../../../src/base/errors.ts'
-import { ForwardLink, requestOf } from '../../../src/resp/forward-link.ts'
+import { encodedRequest, ForwardConnection } from '../../../src/resp/forward-connection.ts'
 import { FakeClock } from '../fake-clock.ts'
 
 const timeoutMs = 100
@@ -17,7 +17,7 @@ async function start(t: TestContext) {
   const clock = new FakeClock()
   const state = { ends: 0, received: '' }
   const accepted = once(server, 'connection')
-  const link = new ForwardLink({
+  const link = new ForwardConnection({
     host: '127.0.0.1',
     port,
     greetings: [],
@@ -34,8 +34,8 @@ async function start(t: TestContext) {
   })
   /** Resolves to what the asker is told. */
   const ask = (name: string): Promise<string> =>
-    link.ask(requestOf([Buffer.from(name)])).then(
-      (reply) => reply.encoded.toString().slice(1).trim(),
+    link.send(encodedRequest([Buffer.from(name)])).then(
+      (reply) => reply.bytes.toString().slice(1).trim(),
       (error: FahaoError) => error.code,
     )
   /** Resolves when all of them have arrived at the leader. */

@@ -1,9 +1,9 @@
 /**
- * Cuts a stream of replies, in RESP2 or RESP3, into whole ones without reading what they say.
+ * Splits a stream of replies, in RESP2 or RESP3, into whole ones without decoding them.
  *
  * Invariants
  *  1. The same bytes give the same replies, however they are cut into chunks.
- *  2. Bytes that are no replies make it throw, once they have arrived.
+ *  2. Bytes that are not a reply make it throw, once they have arrived.
  */
 
 /** Types whose line holds the number of bytes that follow. */
@@ -14,18 +14,18 @@ const lines = new Set(['+', '-', ':', '(', '_', '#', ','])
 
 const nothing = Buffer.alloc(0)
 
-/** See the top of the file. */
-export class ReplyCutter {
+/** The replies of one connection. */
+export class ReplySplitter {
   #bytes: Buffer = nothing
-  /** How far the reply under way has been looked through, and how many replies are missing to its end. */
+  /** How many bytes of the current reply have been read, and how many replies it still lacks. */
   #at = 0
   #missing = 1
 
-  /** Takes bytes in and returns the replies that are whole now. */
+  /** Takes bytes, and returns the replies that are complete. */
   push(chunk: Buffer): Buffer[] {
     this.#bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk])
     const replies: Buffer[] = []
-    while (this.#step()) {
+    while (this.#readLine()) {
       if (this.#missing > 0) continue
       replies.push(this.#bytes.subarray(0, this.#at))
       this.#bytes = this.#bytes.subarray(this.#at)
@@ -35,8 +35,8 @@ export class ReplyCutter {
     return replies
   }
 
-  /** Goes on by one line, with the bytes that belong to it. False when they are not there yet. */
-  #step(): boolean {
+  /** Reads one line, with the bytes that belong to it. False if they have not arrived. */
+  #readLine(): boolean {
     const lineEnd = this.#bytes.indexOf('\r\n', this.#at)
     if (lineEnd < 0) return false
     const type = String.fromCharCode(this.#bytes[this.#at]!)
