@@ -5,11 +5,11 @@
 import { systemClock, systemRandom } from './base/clock.ts'
 import { FahaoError } from './base/errors.ts'
 import { Timeline } from './base/timeline.ts'
+import { ClockBuffer } from './ids/clock-buffer.ts'
+import type { FastRun } from './ids/fast-run.ts'
 import type { Layout } from './ids/layout.ts'
 import { parseLayout } from './ids/layout-text.ts'
 import { Run } from './ids/run.ts'
-import { ClockBuffer } from './issuing/clock-buffer.ts'
-import type { FastRun } from './issuing/fast-run.ts'
 
 export { type ErrorCode, FahaoError } from './base/errors.ts'
 export { type DecodedId, decode, encode, type IdParts } from './ids/encoding.ts'

@@ -6,6 +6,7 @@ import { FahaoError } from '../base/errors.ts'
 import { compileFormat } from '../ids/format.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
+import { max63 } from '../ids/limits.ts'
 import type { Kind } from '../issuing/issuer.ts'
 import type { IssuingOptions } from '../issuing/issuer-factory.ts'
 import { type GeneratorOptions, optionText } from './options.ts'
@@ -38,8 +39,6 @@ export const fixedOptions = Object.freeze([
   'layout',
   'node',
 ] as const satisfies (keyof Definition)[])
-
-const int63Max = 2n ** 63n - 1n
 
 /** Completes and checks options; ERR says which do not go together, and why. `nowUs`: Unix µs. */
 export function define(options: GeneratorOptions, nowUs: number): Definition {
@@ -93,7 +92,7 @@ function counterPart(options: GeneratorOptions): Partial<Definition> {
   const start = options.start ?? 1n
   const increment = options.increment ?? 1
   const offset = options.offset ?? start % BigInt(increment)
-  const max = options.max ?? (options.format === undefined ? int63Max : idMaxOf(options.format))
+  const max = options.max ?? (options.format === undefined ? max63 : idMaxOf(options.format))
   const step = options.step ?? 1000
   const stepMax = options.stepMax ?? Math.max(step, 10_000_000_000)
   const shuffled = options.within === 'shuffled'

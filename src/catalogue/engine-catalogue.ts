@@ -12,6 +12,7 @@ import { hasCode } from '../base/errors.ts'
 import type { LeaderTerm } from '../cluster/leadership.ts'
 import { boundMax, legacyPrefix, type RecordChange, type Watch } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
+import { Limiter } from '../issuing/limiter.ts'
 import { type AutoCreate, autoCreate } from './auto-create.ts'
 import type { Catalogue, Changes, Generator, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
@@ -23,8 +24,7 @@ import { isRow } from './legacy-rows.ts'
 import { checkName } from './names.ts'
 import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
-import { counterOfLed, openIssuer, type SeenCounter } from './open-issuer.ts'
-import { Openings } from './openings.ts'
+import { counterOfLed, openInTurn, openIssuer, type SeenCounter } from './open-issuer.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
 import { mayIssueStrict } from './ownership.ts'
 import { type IssuerDeps, Plans } from './plans.ts'
@@ -47,7 +47,7 @@ export class EngineCatalogue implements Catalogue {
   readonly #options: CatalogueOptions
   readonly #records: GeneratorRecords
   readonly #plans: Plans
-  readonly #openings: Openings
+  readonly #openings = new Limiter()
   readonly #shared: OpenGeneratorDeps
   readonly #open = new Map<string, OpenGenerator>()
   /** Names being opened or closed. */
@@ -63,7 +63,6 @@ export class EngineCatalogue implements Catalogue {
     this.#options = options
     this.#absent = new NegativeCache(options.clock, shared)
     this.#records = new GeneratorRecords(options)
-    this.#openings = new Openings(options.clock)
     this.#plans = new Plans({ ...options, onStale: (name) => this.#sealedOut(name) })
     this.#leading =
       options.leads && new LedGenerators(options.leads, options.clock, (name, here) => this.#goOn(name, here))
@@ -108,7 +107,9 @@ export class EngineCatalogue implements Catalogue {
       if (this.#closed) throw stopping()
       const pending = this.#pending.get(name)
       if (pending === undefined)
-        await this.#exclusively(name, () => this.#openings.run(() => this.#lookUp(name, mayCreate)))
+        await this.#exclusively(name, () =>
+          openInTurn(this.#openings, this.#options.clock, () => this.#lookUp(name, mayCreate)),
+        )
       else await pending.catch(() => {})
       mayIssueStrict(this.#options)
     }
@@ -200,7 +201,6 @@ export class EngineCatalogue implements Catalogue {
     await this.#leading?.close()
   }
 
-  /** Runs one task of a name at a time. */
   async #exclusively<Result>(name: string, task: () => Promise<Result>): Promise<Result> {
     while (this.#pending.has(name)) await this.#pending.get(name)!.catch(() => {})
     const running = task()

@@ -1,10 +1,13 @@
 /** Opens issuers: under a leadership, as a standby, by group commit, or from memory. */
+import type { Clock } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { LeaderTerm } from '../cluster/leadership.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Counter, Reservation } from '../engine/engine.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { type Issuer, isStrict } from '../issuing/issuer.ts'
+import type { Limiter } from '../issuing/limiter.ts'
 import type { Reservoir } from '../issuing/reservoir.ts'
 import type { Mode } from './catalogue.ts'
 import type { GeneratorLeaders } from './generator-leaders.ts'
@@ -12,6 +15,24 @@ import { modeOf, refuseUnlessOwner } from './ownership.ts'
 import type { IssuerDeps, Plan } from './plans.ts'
 import { Standby } from './standby.ts'
 import { generatorKey } from './stored.ts'
+
+/** How long the opening of a generator waits for others at most. */
+const openWaitMaxMs = 10_000
+
+/**
+ * Opens generators through a limiter. Ten thousand that are opened together would each take one step in the engine,
+ * wait behind all others for the next, and miss every deadline. So as many as fit into one batch of the engine take all
+ * their steps before others begin. Rejects with UNAVAILABLE when the turn does not come in time.
+ */
+export function openInTurn<Value>(
+  limiter: Limiter,
+  clock: Clock,
+  open: () => Promise<Value>,
+): Promise<Value> {
+  const why = 'too many generators are opened for the first time at once, and the engine is slow'
+  const onTimeout = () => new FahaoError('UNAVAILABLE', `${why}; retry`)
+  return limiter.run(open, { clock, waitMaxMs: openWaitMaxMs, onTimeout })
+}
 
 /** A counter, and the leadership of this node under which it was read. */
 export type SeenCounter = { readonly name: string; readonly here: LeaderTerm; readonly counter: Counter }

@@ -2,17 +2,19 @@
  * What a generator can be told: one schema for the config file, `ID.CREATE`, HTTP and the library. Values may
  * be text everywhere, so that big integers and durations survive YAML, JSON and the command line.
  */
+
 import { z } from 'zod'
 import { FahaoError } from '../base/errors.ts'
 import { nearest } from '../base/nearest.ts'
 import { formatDuration, parseDurationMs } from '../base/units.ts'
+import { max53, max63 } from '../ids/limits.ts'
 import { kinds } from '../issuing/issuer.ts'
 
 const wholeNumber = 'must be a whole number, 0 or more'
 const integer = z
   .union([z.string().regex(/^\d{1,19}$/, wholeNumber), z.int(wholeNumber).min(0, wholeNumber)], wholeNumber)
   .transform(BigInt)
-  .refine((value) => value < 2n ** 63n, 'must be below 2^63')
+  .refine((value) => value <= max63, 'must be below 2^63')
 const count = integer
   .pipe(
     z
@@ -89,7 +91,7 @@ export const generatorOptions = z
       description: 'another epoch for the layout: ISO date-time with zone, or Unix ms',
     }),
     node: integer
-      .pipe(z.bigint().max(2n ** 53n - 1n, 'must be at most 2^53−1'))
+      .pipe(z.bigint().max(max53, 'must be at most 2^53−1'))
       .transform(Number)
       .optional()
       .meta({ description: 'node field of a timestamp, one constant (default 0)' }),

@@ -62,7 +62,7 @@ const ledTimestampMs = 10_000
 /** See the invariants at the top of the file. */
 export class Plans {
   readonly #deps: PlanDeps
-  readonly #gate = new Limiter()
+  readonly #limiter = new Limiter()
   readonly #plans = new Map<string, Plan>()
 
   constructor(deps: PlanDeps) {
@@ -83,16 +83,16 @@ export class Plans {
   #newPlan(definition: Definition): Plan {
     const { nodeIndex, waitersMax } = this.#deps
     const format = formatOf(definition, nodeIndex)
-    const issuers = issuersOf(this.#deps, definition, this.#gate)
+    const issuers = issuersOf(this.#deps, definition, this.#limiter)
     return Object.freeze({ definition: Object.freeze(definition), format, issuers, waitersMax })
   }
 }
 
-function issuersOf(deps: PlanDeps, definition: Definition, gate: Limiter): IssuerFactory {
+function issuersOf(deps: PlanDeps, definition: Definition, limiter: Limiter): IssuerFactory {
   const { kind } = definition
   const own = {
     ...deps,
-    gate,
+    limiter,
     mayIssue: isStrict(kind) ? () => mayIssueStrict(deps) : undefined,
     mayReserve: mayReserve(deps, kind),
     confirm: (incarnation: Incarnation) => refuseUnlessCurrent(deps.engine, incarnation),

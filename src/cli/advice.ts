@@ -1,7 +1,8 @@
 /** How large a step, how long a horizon, how long a layout: arithmetic for `fahao advise`. */
 
 import type { Layout } from '../ids/layout.ts'
-import { counterLifetime, lifetime, max53, max63 } from '../ids/lifetime.ts'
+import { counterLifetime, lifetime } from '../ids/lifetime.ts'
+import { max53, max63 } from '../ids/limits.ts'
 
 /** What is asked about. */
 export type AdviceRequest = {

@@ -1,10 +1,10 @@
 /** The arguments of one request: bytes, read as what the command needs, or refused with Redis's words. */
+
 import { FahaoError } from '../base/errors.ts'
+import { max63 } from '../ids/limits.ts'
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const integerShape = /^(0|-?[1-9][0-9]*)$/
-const int64Max = 2n ** 63n - 1n
-const int64Min = -(2n ** 63n)
 
 /** Arguments without the command's own word. */
 export class Arguments {
@@ -50,7 +50,7 @@ export class Arguments {
     const text = this.text(index)
     if (!integerShape.test(text) || text.length > 20) throw notInteger()
     const value = BigInt(text)
-    if (value > int64Max || value < int64Min) throw notInteger()
+    if (value > max63 || value < -max63 - 1n) throw notInteger()
     return value
   }
 

@@ -2,6 +2,7 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { refuseJump } from '../catalogue/floor.ts'
+import { max63 } from '../ids/limits.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, ok, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
@@ -10,7 +11,6 @@ import { existing } from './drawing.ts'
 const key = { name: 'key', type: 'key' } as const
 const value = { name: 'value', type: 'integer' } as const
 const common = { keys: [1, 1, 1], permission: 'manage', group: 'string' } as const
-const idMax = 2n ** 63n - 1n
 
 /** Options of Redis's SET that a generator cannot have, and why. */
 const impossible: ReadonlyMap<string, string> = new Map([
@@ -69,7 +69,7 @@ async function setIfAbsent({ catalogue }: CommandContext, args: Arguments): Prom
 
 function newestAt(args: Arguments): bigint {
   const newest = args.integer(1)
-  if (newest < 0n) throw new FahaoError('ERR', `value must be 0 to ${idMax}: ids are not negative`)
+  if (newest < 0n) throw new FahaoError('ERR', `value must be 0 to ${max63}: ids are not negative`)
   return newest
 }
 
@@ -103,8 +103,8 @@ async function set(catalogue: Catalogue, name: string, newest: bigint, options: 
 
 /** False when another client was faster. */
 async function created(catalogue: Catalogue, name: string, newest: bigint, force: boolean): Promise<boolean> {
-  if (newest === idMax) throw new FahaoError('ERR', 'increment or decrement would overflow')
-  if (!force) refuseJump(name, 0n, newest, idMax)
+  if (newest === max63) throw new FahaoError('ERR', 'increment or decrement would overflow')
+  if (!force) refuseJump(name, 0n, newest, max63)
   try {
     await catalogue.create(name, { kind: 'sequence', start: newest + 1n })
     return true

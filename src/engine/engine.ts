@@ -18,9 +18,10 @@
 
 import type { Clock } from '../base/clock.ts'
 import type { LogEvent } from '../base/events.ts'
+import { max63 } from '../ids/limits.ts'
 
 /** The largest bound of a counter: ids are below 2^63. */
-export const boundMax = 2n ** 63n
+export const boundMax = max63 + 1n
 
 /** A half-open run of raw values `[start, end)`. */
 export type Range = {

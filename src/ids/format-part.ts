@@ -1,6 +1,8 @@
 /** The parts of a format: text, the id, the node, the check digit. The date has a file of its own. */
+
 import { FahaoError } from '../base/errors.ts'
 import { type CheckName, checkDigits } from './check-digit.ts'
+import { max63 } from './limits.ts'
 import { fromDigits, type Radix, toDigits } from './radix.ts'
 
 /** What a format may need beside the id. */
@@ -20,8 +22,6 @@ export interface FormatPart {
   /** Throws ERR unless `text` can be what this part writes. */
   check(text: string, before: string): void
 }
-
-const max63 = 2n ** 63n - 1n
 
 /** Text that stands as it is. */
 export class LiteralPart implements FormatPart {

@@ -1,12 +1,8 @@
 /** When layouts and counters run out. */
 import { FahaoError } from '../base/errors.ts'
 import { type Layout, ones, timeEndUs } from './layout.ts'
+import { max53 } from './limits.ts'
 import { momentText } from './moment.ts'
-
-/** 2^53 − 1: the largest integer that a JavaScript number, and JSON as most read it, holds exactly. */
-export const max53 = BigInt(Number.MAX_SAFE_INTEGER)
-/** 2^63 − 1: the largest positive signed 64-bit integer, and the largest id. */
-export const max63 = ones(63)
 
 /** What a layout has room for, and until when. Moments are in Unix µs and, beside it, as text. */
 export type LayoutLifetime = {

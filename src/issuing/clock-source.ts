@@ -1,10 +1,10 @@
 /** What the stocks of the kinds that follow the clock have in common: a hand of time, and two marks for its refill. */
 import { describe, FahaoError } from '../base/errors.ts'
 import type { Reservation } from '../engine/engine.ts'
+import type { ClockBuffer } from '../ids/clock-buffer.ts'
+import type { FastRun } from '../ids/fast-run.ts'
 import type { Layout } from '../ids/layout.ts'
 import type { Run } from '../ids/run.ts'
-import type { ClockBuffer } from './clock-buffer.ts'
-import type { FastRun } from './fast-run.ts'
 import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 

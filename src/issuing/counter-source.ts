@@ -13,8 +13,8 @@
  */
 import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Reservation } from '../engine/engine.ts'
+import type { FastRun } from '../ids/fast-run.ts'
 import type { Run } from '../ids/run.ts'
-import type { FastRun } from './fast-run.ts'
 import type { IdSource } from './id-source.ts'
 import { type Incarnation, reserveFor, type WriterIdentity, writerOf } from './incarnation.ts'
 import { exhausted } from './issuer.ts'

@@ -1,8 +1,8 @@
 /** What a reservoir holds and how it gets more: the part in which the kinds differ. */
 import type { FahaoError } from '../base/errors.ts'
 import type { Reservation } from '../engine/engine.ts'
+import type { FastRun } from '../ids/fast-run.ts'
 import type { Run } from '../ids/run.ts'
-import type { FastRun } from './fast-run.ts'
 import type { RefillSizes } from './step.ts'
 
 /** The ids in hand of one generator, and the way to more. Driven by its reservoir, never by two at once. */

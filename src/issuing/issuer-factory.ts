@@ -2,9 +2,9 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine, Reservation } from '../engine/engine.ts'
+import { ClockBuffer } from '../ids/clock-buffer.ts'
 import { parseLayout } from '../ids/layout-text.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
-import { ClockBuffer } from './clock-buffer.ts'
 import { CounterSource, type CounterSourceOptions } from './counter-source.ts'
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
 import type { IdSource } from './id-source.ts'
@@ -98,13 +98,22 @@ export class IssuerFactory {
 }
 
 function reservoirOptions(deps: IssuerFactoryDeps, { issueTimeout }: IssuingOptions): ReservoirOptions {
-  const { clock, random, waitersMax, gate, onStale, mayIssue } = deps
+  const { clock, random, waitersMax, limiter, onStale, mayIssue } = deps
   const onRefillOutcome = (name: string, error: Error | undefined) =>
     deps.onEvent({
       level: error === undefined ? 'info' : 'warn',
       message: `refill of '${name}' ${error === undefined ? 'works again' : `failed: ${error.message}`}`,
     })
-  return { clock, random, waitersMax, gate, onStale, mayIssue, issueTimeoutMs: issueTimeout, onRefillOutcome }
+  return {
+    clock,
+    random,
+    waitersMax,
+    limiter,
+    onStale,
+    mayIssue,
+    issueTimeoutMs: issueTimeout,
+    onRefillOutcome,
+  }
 }
 
 function sourceMaker(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {

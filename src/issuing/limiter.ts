@@ -1,40 +1,44 @@
 /**
- * The gate before the engine: how many refills, of all generators together, may be under way at once. Without it
- * ten thousand generators that run low together would queue in the engine, and the last of them miss its deadline.
+ * A semaphore with priority: how many operations on the engine may be under way at once. Without it ten thousand
+ * generators that run low together would queue in the engine, and the last of them would miss its deadline.
  *
  * Invariants
- *  1. At most `widthMax` are inside.
- *  2. First come, first served; but those for whom callers wait go before those that only stock up.
- *  3. Once the engine has failed somebody, at most `narrow` are let in at once, and with each success twice as many
- *     as before: an engine that comes back is not run over, and one bad counter holds up nobody else.
- *  4. Everybody who went in comes out: `leave` is called once for each `enter` that gave true.
+ *  1. At most `widthMax` permits are held.
+ *  2. Permits are granted in the order of the requests, but urgent requests (a caller waits) go before all others.
+ *  3. After a failure of the engine at most `narrow` permits are granted, and with each success twice as many as
+ *     before: an engine that comes back is not overloaded, and one bad counter delays no other.
+ *  4. Each granted permit is released exactly once.
  */
+import type { Clock } from '../base/clock.ts'
 
-/** A place in the queue. One per refill. */
+/** The place of one operation in the queue. */
 export class Ticket {
-  /** Set while it waits. */
+  /** Set while the operation waits. */
   admit: ((admitted: boolean) => void) | undefined
 }
+
+/** How long an operation waits for its permit at most, and the error when that was too long. */
+export type Patience = { readonly clock: Clock; readonly waitMaxMs: number; readonly onTimeout: () => Error }
 
 const widthMax = 64
 const narrow = 4
 
-/** See the invariants at the top of the file. */
+/** A limiter with up to 64 permits. */
 export class Limiter {
   readonly #urgent = new Set<Ticket>()
   readonly #calm = new Set<Ticket>()
-  #inside = 0
+  #held = 0
   #width = widthMax
 
-  /** How many wait outside. */
+  /** How many operations wait for a permit. */
   get waiting(): number {
     return this.#urgent.size + this.#calm.size
   }
 
-  /** True: it may go in. Otherwise it waits for its turn; resolves to false when it was forgotten meanwhile. */
-  enter(ticket: Ticket, urgent: boolean): true | Promise<boolean> {
-    if (this.#inside < this.#width) {
-      this.#inside++
+  /** True: the permit is granted. Otherwise a promise of it, which resolves to false if the request is cancelled. */
+  acquire(ticket: Ticket, urgent: boolean): true | Promise<boolean> {
+    if (this.#held < this.#width) {
+      this.#held++
       return true
     }
     const queue = urgent ? this.#urgent : this.#calm
@@ -44,27 +48,44 @@ export class Limiter {
     })
   }
 
-  /** Somebody waits for it now. */
-  hurry(ticket: Ticket): void {
+  /** Makes a waiting request urgent. */
+  prioritize(ticket: Ticket): void {
     if (this.#calm.delete(ticket)) this.#urgent.add(ticket)
   }
 
-  /** Sends it home, if it still waits. */
-  forget(ticket: Ticket): void {
+  /** Removes a waiting request from the queue. */
+  cancel(ticket: Ticket): void {
     if (this.#calm.delete(ticket) || this.#urgent.delete(ticket)) ticket.admit?.(false)
   }
 
-  /** Lets the next ones in. `failed`: the engine could not be reached, or did not answer. */
-  leave(failed: boolean): void {
-    this.#inside--
+  /** Returns a permit and grants the next ones. `failed`: the engine was unreachable or did not answer. */
+  release(failed: boolean): void {
+    this.#held--
     this.#width = failed ? narrow : Math.min(widthMax, this.#width * 2)
-    while (this.#inside < this.#width) {
+    while (this.#held < this.#width) {
       const queue = this.#urgent.size > 0 ? this.#urgent : this.#calm
       const [next] = queue
       if (next === undefined) return
       queue.delete(next)
-      this.#inside++
+      this.#held++
       next.admit?.(true)
+    }
+  }
+
+  /** Runs `task` with a permit. Rejects as `task` does, or with the error of `onTimeout`. */
+  async run<Value>(task: () => Promise<Value>, { clock, waitMaxMs, onTimeout }: Patience): Promise<Value> {
+    const ticket = new Ticket()
+    const turn = this.acquire(ticket, false)
+    if (turn !== true) {
+      const timer = clock.timer(waitMaxMs, () => this.cancel(ticket))
+      const admitted = await turn
+      timer.cancel()
+      if (!admitted) throw onTimeout()
+    }
+    try {
+      return await task()
+    } finally {
+      this.release(false)
     }
   }
 }

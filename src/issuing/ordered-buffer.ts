@@ -8,8 +8,8 @@
  */
 import { assert } from '../base/assert.ts'
 import type { Range } from '../engine/engine.ts'
+import { FastRun } from '../ids/fast-run.ts'
 import { type Run, safeHi, two32 } from '../ids/run.ts'
-import { FastRun } from './fast-run.ts'
 import { countBelow, firstFrom } from './progression.ts'
 import { collectRuns, type RangeBuffer } from './range-buffer.ts'
 

@@ -1,8 +1,8 @@
 /** Ranges of a counter in hand, in whatever order they are issued. */
 import { assert } from '../base/assert.ts'
 import type { Range } from '../engine/engine.ts'
+import type { FastRun } from '../ids/fast-run.ts'
 import { Run } from '../ids/run.ts'
-import type { FastRun } from './fast-run.ts'
 
 /** What a counter's stock needs of the ids that it holds. */
 export interface RangeBuffer {

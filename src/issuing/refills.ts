@@ -1,39 +1,47 @@
 /**
- * The reserves of one generator in this process: one at a time, and again after a pause when one has failed.
+ * The reserves of one generator in this process: one at a time, repeated after a pause when one has failed.
  *
  * Invariants
  *  1. At most one is under way.
- *  2. No refill starts in the pause after one that failed, nor after `stop`.
- *  3. The pause is long only while nobody waits, so that not all generators come at once when the engine is back.
+ *  2. No refill starts in the pause after a failed one, nor after `stop`.
+ *  3. The pause is long only while no caller waits, so that not all generators reserve at once when the engine is back.
  */
-import type { Timer } from '../base/clock.ts'
+import type { Clock, Random, Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
-import { Ticket } from './limiter.ts'
-import type { ReservoirOptions } from './reservoir.ts'
+import { type Limiter, Ticket } from './limiter.ts'
 
 const pauseMinMs = 20
 const pauseMaxMs = 1000
 const calmPauseMaxMs = 5000
 
-/** What refills take from their reservoir. */
-type RefillsOptions = Pick<ReservoirOptions, 'clock' | 'random' | 'gate' | 'onRefillOutcome' | 'onStale'>
+/** What refills take from their process. */
+export type RefillsOptions = {
+  readonly clock: Clock
+  readonly random: Random
+  /** All refills of this process pass it. */
+  readonly limiter: Limiter
+  /** Called when refills of a generator begin to fail, and when one succeeds again after that (`undefined`). */
+  readonly onRefillOutcome?: (name: string, error: Error | undefined) => void
+  /** Called when the engine rejects a reserve because it has seen a newer incarnation or leader. */
+  readonly onStale?: ((name: string) => void) | undefined
+}
 
-/** See the invariants at the top of the file. */
+/** The refills of one generator. */
 export class Refills {
   /** Refills that succeeded, how long they took, and those that failed. */
   succeeded = 0
   seconds = 0
   failed = 0
-  /** How long the newest that succeeded took. */
+  /** How long the newest successful refill took. */
   newestMs = 0
-  /** Why the newest failed; undefined when it did not. */
+  /** The error of the newest refill; undefined when it succeeded. */
   failure: Error | undefined
   readonly #name: string
   readonly #options: RefillsOptions
   readonly #again: () => void
   #running: Promise<void> | undefined
   readonly #ticket = new Ticket()
-  /** Somebody waits for the refill under way, or has waited for the newest. */
+  /** A caller waits for the refill under way, or has waited for the newest. */
   #urgent = false
   #pauseMs = pauseMinMs
   #pause: Timer | undefined
@@ -51,25 +59,25 @@ export class Refills {
     return this.#running !== undefined || this.#pause !== undefined || this.#stopped !== undefined
   }
 
-  /** In the pause after a failure. */
+  /** Whether this is the pause after a failure. */
   get pausing(): boolean {
     return this.#pause !== undefined
   }
 
-  /** A failure that waiting does not mend, so not worth a wait, until the next try has shown otherwise. */
+  /** A failure that time alone does not end: callers get it at once instead of waiting, until the next try. */
   get refusal(): Error | undefined {
     return this.#pause !== undefined && !waitingHelps(this.failure) ? this.failure : undefined
   }
 
-  /** Starts a refill when its turn has come; not while busy. `after` follows, whatever came of it. */
+  /** Starts a refill once the limiter admits it; not while busy. `after` runs when it has succeeded or failed. */
   start(urgent: boolean, refill: () => Promise<void>, after: () => void): void {
     this.#urgent = urgent
     this.#occupy(this.#inTurn(refill), after)
   }
 
-  /** Somebody has begun to wait: the refill under way goes before those that nobody waits for, or begins now. */
+  /** A caller has begun to wait: the refill under way becomes urgent, or a pause without waiting callers ends. */
   hurry(): void {
-    this.#options.gate.hurry(this.#ticket)
+    this.#options.limiter.prioritize(this.#ticket)
     if (this.#pause !== undefined && !this.#urgent && waitingHelps(this.failure)) {
       this.#pause.cancel()
       this.#pause = undefined
@@ -78,9 +86,9 @@ export class Refills {
     this.#urgent = true
   }
 
-  /** Runs what else reserves, once nothing is under way. Rejects as `task` does, or with what it was stopped for. */
+  /** Runs another task that reserves, once nothing is under way. Rejects as `task` does, or with the reason of `stop`. */
   async alone(task: () => Promise<void>, after: () => void): Promise<void> {
-    // Others wait for the same refill, and one of them may have begun when this one goes on.
+    // Several tasks may wait for one refill, and the first of them may run when this one continues.
     while (this.#running !== undefined) await this.#running
     if (this.#stopped !== undefined) throw this.#stopped
     const running = task()
@@ -91,11 +99,11 @@ export class Refills {
     await running
   }
 
-  /** Starts nothing any more. */
+  /** Starts no refill from now on. */
   stop(reason: Error): void {
     this.#stopped ??= reason
     this.#pause?.cancel()
-    this.#options.gate.forget(this.#ticket)
+    this.#options.limiter.cancel(this.#ticket)
   }
 
   /** Resolves when nothing is under way. */
@@ -111,12 +119,12 @@ export class Refills {
   }
 
   async #inTurn(refill: () => Promise<void>): Promise<void> {
-    const { gate } = this.#options
-    const turn = gate.enter(this.#ticket, this.#urgent)
+    const { limiter } = this.#options
+    const turn = limiter.acquire(this.#ticket, this.#urgent)
     if (turn !== true && !(await turn)) return
     const failed = this.failed
     await this.#attempt(refill)
-    gate.leave(this.failed > failed && isEngines(this.failure))
+    limiter.release(this.failed > failed && isOfEngine(this.failure))
   }
 
   async #attempt(refill: () => Promise<void>): Promise<void> {
@@ -135,13 +143,13 @@ export class Refills {
     this.#pauseMs = pauseMinMs
   }
 
-  /** Errors that only a person or a reload can mend are tried again, but seldom. */
+  /** Errors that end only by an operator's action or a reload are retried too, at long intervals. */
   #fail(error: Error): void {
     const { clock, random, onRefillOutcome, onStale } = this.#options
     const isFirst = this.failure === undefined
     this.failed++
     this.failure = error
-    // What follows this one under its name is not concerned.
+    // Another issuer may serve the name by now: the failure says nothing about it.
     if (this.#stopped !== undefined) return
     if (isFirst) onRefillOutcome?.(this.#name, error)
     if (hasCode(error, 'STALE')) onStale?.(this.#name)
@@ -156,14 +164,14 @@ export class Refills {
   }
 }
 
-/** Whether a failure can pass while callers wait. */
+/** Whether a failure can end while callers wait. */
 function waitingHelps(error: unknown): boolean {
   return error instanceof FahaoError && passing.has(error.code)
 }
 
 const passing: ReadonlySet<string> = new Set(['UNAVAILABLE', 'UNKNOWN', 'CONFLICT', 'CLOCK', 'WORKERID'])
 
-/** Whether the engine is what failed, and not this one generator. */
-function isEngines(error: unknown): boolean {
+/** Whether the engine failed, and not this generator alone. */
+function isOfEngine(error: unknown): boolean {
   return hasCode(error, 'UNAVAILABLE') || hasCode(error, 'UNKNOWN')
 }

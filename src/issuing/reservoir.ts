@@ -13,34 +13,25 @@
  *  8. Where this process may issue only as long as it leads, or owns the store, that is looked at before those who
  *     waited are served.
  */
-import type { Clock, Random, Timer } from '../base/clock.ts'
+import type { Timer } from '../base/clock.ts'
 import { hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { Reservation } from '../engine/engine.ts'
+import type { FastRun } from '../ids/fast-run.ts'
 import { Run, safeHi } from '../ids/run.ts'
-import type { FastRun } from './fast-run.ts'
 import type { IdSource } from './id-source.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
-import type { Limiter } from './limiter.ts'
 import { Meter } from './meter.ts'
-import { Refills } from './refills.ts'
+import { Refills, type RefillsOptions } from './refills.ts'
 import type { RefillSizes } from './step.ts'
 import { aborted, type DrawRequest, type Waiter, WaitQueue } from './wait-queue.ts'
 
 /** What the reservoirs of all generators that are defined alike share: limits of waiting, above all. */
-export type ReservoirOptions = {
-  readonly clock: Clock
-  readonly random: Random
+export type ReservoirOptions = RefillsOptions & {
   /** How long a caller waits at most, in ms. */
   readonly issueTimeoutMs: number
   /** How many callers may wait. */
   readonly waitersMax: number
-  /** Through which all refills of this process go. */
-  readonly gate: Limiter
-  /** Told when refills of a generator begin to fail, and when one succeeds again after that (`undefined`). */
-  readonly onRefillOutcome?: (name: string, error: Error | undefined) => void
-  /** Told when the engine refuses a reserve of a generator because a newer incarnation or leader has been there. */
-  readonly onStale?: ((name: string) => void) | undefined
   /**
    * Whether this process may issue now; if not, it has suspended or stopped what may not when this returns. Asked before those
    * who waited are served: whoever calls `take` has asked in the same callback. Undefined: it always may.

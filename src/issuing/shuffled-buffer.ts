@@ -8,9 +8,9 @@
  */
 import { assert } from '../base/assert.ts'
 import type { Range } from '../engine/engine.ts'
+import { FastRun } from '../ids/fast-run.ts'
 import type { BlockPermutation } from '../ids/permutation.ts'
 import { type Run, ScatteredRun } from '../ids/run.ts'
-import { FastRun } from './fast-run.ts'
 import type { RangeBuffer } from './range-buffer.ts'
 
 /** What is left of a range: its first id, how many there are, and its end. */

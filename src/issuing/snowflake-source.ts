@@ -10,8 +10,8 @@
  *     that follows with another layout starts above every worker id's reserved time.
  */
 import { FahaoError } from '../base/errors.ts'
+import type { ClockBuffer } from '../ids/clock-buffer.ts'
 import type { Layout } from '../ids/layout.ts'
-import type { ClockBuffer } from './clock-buffer.ts'
 import { ClockSource, fullTime } from './clock-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Worker } from './worker.ts'

@@ -9,8 +9,8 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Engine, Reservation } from '../engine/engine.ts'
+import type { ClockBuffer } from '../ids/clock-buffer.ts'
 import type { Layout } from '../ids/layout.ts'
-import type { ClockBuffer } from './clock-buffer.ts'
 import { ClockSource, fullTime } from './clock-source.ts'
 import { type Incarnation, reserveFor, writerOf } from './incarnation.ts'
 

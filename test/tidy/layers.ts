@@ -20,8 +20,6 @@ const storeys = [
 /** Engines share nothing but SQL's statements. */
 const engineMayImport: Readonly<Record<string, readonly string[]>> = { mysql: ['sql'], postgres: ['sql'] }
 const workInBrowsers = ['base', 'ids']
-/** Files of higher layers that fahao/ids uses, and that must stay as pure as ids. */
-const alsoInBrowsers = ['src/issuing/clock-buffer.ts', 'src/issuing/fast-run.ts']
 
 /** Every import in src that the layers forbid. */
 export function forbiddenImports(tree: Tree): string[] {
@@ -39,8 +37,7 @@ export function forbiddenImports(tree: Tree): string[] {
 function refusal(path: string, specifier: string): string | undefined {
   const from = layerOf(path)
   if (!specifier.startsWith('.')) {
-    if (path === 'src/ids.ts' || alsoInBrowsers.includes(path) || workInBrowsers.includes(from))
-      return 'it works in a browser, and alone'
+    if (path === 'src/ids.ts' || workInBrowsers.includes(from)) return 'it works in a browser, and alone'
     return undefined
   }
   const target = resolve(path, specifier)
@@ -52,10 +49,8 @@ function refusal(path: string, specifier: string): string | undefined {
 function refusalInside(path: string, from: string, target: string): string | undefined {
   const to = layerOf(target)
   if (path === 'src/index.ts') return to === 'cli' ? 'the library has no command line' : undefined
-  if (path === 'src/ids.ts' || alsoInBrowsers.includes(path)) {
-    const pure = workInBrowsers.includes(to) || alsoInBrowsers.includes(target)
-    return pure ? undefined : 'what fahao/ids stands on is pure'
-  }
+  if (path === 'src/ids.ts')
+    return workInBrowsers.includes(to) ? undefined : 'what fahao/ids stands on is pure'
   if (from === '') return 'only index.ts and ids.ts stand outside of the layers'
   if (to === '') return 'index.ts and ids.ts stand on top'
   if (from === to) return from === 'engine' ? refusalBetweenEngines(path, target) : undefined

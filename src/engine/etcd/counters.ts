@@ -15,12 +15,13 @@
  */
 import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
+import { max63 } from '../../ids/limits.ts'
 import { lossOf, type ReleaseRequest, release, reserve, type Step } from '../counter.ts'
 import type { Counter, Reservation, ReserveRequest } from '../engine.ts'
 import { unchanged } from './api.ts'
 import type { Call } from './cluster.ts'
 import { encodeCounter } from './counter-value.ts'
-import { isLater, never, type Seen, seenAs, unseen } from './seen.ts'
+import { isLater, type Seen, seenAs, unseen } from './seen.ts'
 import { present } from './state.ts'
 import type { Change, Store } from './store.ts'
 import type { Together } from './together.ts'
@@ -268,7 +269,8 @@ export class Counters {
       answers.push(taken.answer)
     }
     const change: Change = {
-      compare: [unchanged(line.key, isLook ? never : revision)],
+      // No key has the revision max63: the transaction reads and changes nothing.
+      compare: [unchanged(line.key, isLook ? max63 : revision)],
       writes: answers.some(changes) ? [{ put: { key: line.key, value: encodeCounter(counter) } }] : [],
       otherwise: [{ key: line.key }],
     }

@@ -10,8 +10,6 @@ export type Seen = { readonly counter: Counter; readonly revision: bigint; reado
 
 /** Of what was never looked at. */
 export const unseen: Seen = Object.freeze({ counter: unused, revision: 0n, era: 0n })
-/** No key has this revision: a transaction that compares it only looks. */
-export const never = 2n ** 63n - 1n
 
 /** What a read has shown. */
 export function seenAs(name: string, kv: KeyValue | undefined, state: State): Seen {

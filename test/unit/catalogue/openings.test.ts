@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Openings } from '../../../src/catalogue/openings.ts'
+import type { Clock } from '../../../src/base/clock.ts'
+import { openInTurn } from '../../../src/catalogue/open-issuer.ts'
+import { Limiter } from '../../../src/issuing/limiter.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 import { draw, startNode } from './node.ts'
 
-/** Something to open that takes until it is told. */
+/** Opens in turn, as a catalogue does. */
+function newOpenings(clock: Clock = new FakeClock()) {
+  const limiter = new Limiter()
+  return { run: <Value>(open: () => Promise<Value>) => openInTurn(limiter, clock, open) }
+}
+
+/** An opening that ends when the test resolves `done`. */
 function opening(log: number[], index: number) {
   const done = Promise.withResolvers<number>()
   const open = () => {
@@ -15,8 +23,8 @@ function opening(log: number[], index: number) {
 }
 
 describe('openings', () => {
-  it('are few at once, in the order in which they were asked for', async () => {
-    const openings = new Openings(new FakeClock())
+  it('run 64 at once, in the order of the requests', async () => {
+    const openings = newOpenings()
     const begun: number[] = []
     const all = Array.from({ length: 100 }, (_, index) => opening(begun, index))
     const running = all.map(({ open }) => openings.run(open))
@@ -35,17 +43,17 @@ describe('openings', () => {
     assert.equal(begun.length, 100)
   })
 
-  it('make room whether they succeed or fail', async () => {
-    const openings = new Openings(new FakeClock())
+  it('make room when they succeed and when they fail', async () => {
+    const openings = newOpenings()
     const fail = () => Promise.reject(new Error('no'))
     const outcomes = await Promise.allSettled(Array.from({ length: 100 }, () => openings.run(fail)))
     assert.ok(outcomes.every(({ status }) => status === 'rejected'))
     assert.equal(await openings.run(async () => 'yes'), 'yes')
   })
 
-  it('whose turn does not come are refused, and take nobody else theirs', async () => {
+  it('are rejected when their turn does not come in time, and take no other turn', async () => {
     const clock = new FakeClock()
-    const openings = new Openings(clock)
+    const openings = newOpenings(clock)
     const begun: number[] = []
     const all = Array.from({ length: 65 }, (_, index) => opening(begun, index))
     const running = all.map(({ open }) => openings.run(open))

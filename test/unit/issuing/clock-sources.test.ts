@@ -3,10 +3,10 @@ import { describe, it } from 'node:test'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { ClockBuffer } from '../../../src/ids/clock-buffer.ts'
 import { decode } from '../../../src/ids/encoding.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { Run } from '../../../src/ids/run.ts'
-import { ClockBuffer } from '../../../src/issuing/clock-buffer.ts'
 import { Limiter } from '../../../src/issuing/limiter.ts'
 import { Reservoir } from '../../../src/issuing/reservoir.ts'
 import { SnowflakeSource } from '../../../src/issuing/snowflake-source.ts'
@@ -71,7 +71,7 @@ function open(kind: 'timestamp' | 'snowflake', options: Options, bound = 0n) {
     random: () => 0.5,
     issueTimeoutMs: 2000,
     waitersMax: 100,
-    gate: new Limiter(),
+    limiter: new Limiter(),
   })
   const unit = () => Math.floor((clock.wall - layout.epochUs) / layout.unitUs)
   const timeOf = (id: bigint) =>
@@ -367,7 +367,7 @@ describe('a snowflake', () => {
         random: () => 0.5,
         issueTimeoutMs: 2000,
         waitersMax: 9,
-        gate: new Limiter(),
+        limiter: new Limiter(),
       })
     }
     await first.reservoir.close(new Error('altered'))

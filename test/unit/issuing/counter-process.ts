@@ -60,7 +60,7 @@ export async function startCounter(
     random: () => 0.5,
     issueTimeoutMs: 2000,
     waitersMax: 100,
-    gate: new Limiter(),
+    limiter: new Limiter(),
     onRefillOutcome: (name, error) =>
       outcomes.push(`${name} ${error instanceof FahaoError ? error.code : (error ?? 'ok')}`),
     ...changes,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Timeline } from '../../../src/base/timeline.ts'
+import { ClockBuffer } from '../../../src/ids/clock-buffer.ts'
+import { FastRun } from '../../../src/ids/fast-run.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { Run, safeHi, two32 } from '../../../src/ids/run.ts'
-import { ClockBuffer } from '../../../src/issuing/clock-buffer.ts'
-import { FastRun } from '../../../src/issuing/fast-run.ts'
 import { OrderedBuffer } from '../../../src/issuing/ordered-buffer.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 

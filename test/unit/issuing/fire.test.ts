@@ -135,10 +135,10 @@ describe('a reservoir under fire', () => {
 describe('many reservoirs', () => {
   /** A thousand generators that have run low while the engine is away; each issues an id a second. */
   async function runLowTogether() {
-    const gate = new Limiter()
-    const first = await startCounter({ gate, step: 1000, horizonSeconds: 0 })
+    const limiter = new Limiter()
+    const first = await startCounter({ limiter, step: 1000, horizonSeconds: 0 })
     const all = [first]
-    while (all.length < 1000) all.push(await startCounter({ gate, step: 1000, horizonSeconds: 0 }, first))
+    while (all.length < 1000) all.push(await startCounter({ limiter, step: 1000, horizonSeconds: 0 }, first))
     const run = new Run()
     for (const { reservoir, engine } of all) {
       await reservoir.draw(1)
@@ -173,18 +173,18 @@ describe('many reservoirs', () => {
     assert.equal(all.filter(({ reservoir }) => reservoir.stats().inHand < 1000).length, 0)
   })
 
-  it('wait at the gate, and one that somebody waits for goes before the others', async () => {
-    const gate = new Limiter()
-    const first = await startCounter({ gate })
+  it('wait at the limiter, and one that somebody waits for goes before the others', async () => {
+    const limiter = new Limiter()
+    const first = await startCounter({ limiter })
     const all = [first]
-    while (all.length < 100) all.push(await startCounter({ gate }, first))
+    while (all.length < 100) all.push(await startCounter({ limiter }, first))
     for (const { reservoir } of all) await reservoir.draw(1)
     const held = all.map(({ engine }) => engine.hold('reserve'))
     const run = new Run()
     for (const { reservoir } of all) for (let each = 0; each < 6; each++) reservoir.take(1, run)
     await settled()
     const asking = () => all.filter(({ engine }) => engine.count('reserve') === 2)
-    assert.deepEqual([asking().length, gate.waiting], [64, 36])
+    assert.deepEqual([asking().length, limiter.waiting], [64, 36])
     const last = all.at(-1)!
     const wanted = last.reservoir.draw(10)
     held[0]!.letGo()

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test'
 import { Limiter, Ticket } from '../../../src/issuing/limiter.ts'
 import { settled } from '../fake-clock.ts'
 
-/** Sends `names` to the gate, and returns in which order they are let in, as far as they are. */
+/** Requests a permit for each of `names`, and records in `entered` the order in which permits are granted. */
 function queue(
-  gate: Limiter,
+  limiter: Limiter,
   names: readonly string[],
   entered: string[],
   urgent = false,
@@ -14,72 +14,72 @@ function queue(
   for (const name of names) {
     const ticket = new Ticket()
     tickets.set(name, ticket)
-    const turn = gate.enter(ticket, urgent)
+    const turn = limiter.acquire(ticket, urgent)
     if (turn === true) entered.push(name)
-    else void turn.then((admitted) => entered.push(admitted ? name : `${name} sent home`))
+    else void turn.then((admitted) => entered.push(admitted ? name : `${name} cancelled`))
   }
   return tickets
 }
 
 const names = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}${n}`)
 
-/** A gate that is full. */
+/** A limiter that has granted all its permits. */
 function full(): Limiter {
-  const gate = new Limiter()
-  queue(gate, names('first', 64), [])
-  return gate
+  const limiter = new Limiter()
+  queue(limiter, names('first', 64), [])
+  return limiter
 }
 
-describe('the gate before the engine', () => {
-  it('lets 64 in at once, and the others as these come out, first come first served', async () => {
-    const gate = new Limiter()
+describe('a limiter', () => {
+  it('grants 64 permits at once, and the others as these are released, in the order of the requests', async () => {
+    const limiter = new Limiter()
     const entered: string[] = []
-    queue(gate, names('g', 100), entered)
+    queue(limiter, names('g', 100), entered)
     assert.deepEqual(entered, names('g', 64))
-    gate.leave(false)
-    gate.leave(false)
+    limiter.release(false)
+    limiter.release(false)
     await settled()
     assert.deepEqual(entered, names('g', 66))
   })
 
-  it('lets those in first for whom somebody waits, from the beginning or since', async () => {
-    const gate = full()
+  it('grants urgent requests first, those that become urgent later too', async () => {
+    const limiter = full()
     const entered: string[] = []
-    const tickets = queue(gate, ['calm', 'hurried', 'calm too'], entered)
-    queue(gate, ['urgent'], entered, true)
-    gate.hurry(tickets.get('hurried')!)
-    for (let each = 0; each < 4; each++) gate.leave(false)
+    const tickets = queue(limiter, ['calm', 'hurried', 'calm too'], entered)
+    queue(limiter, ['urgent'], entered, true)
+    limiter.prioritize(tickets.get('hurried')!)
+    for (let each = 0; each < 4; each++) limiter.release(false)
     await settled()
     assert.deepEqual(entered, ['urgent', 'hurried', 'calm', 'calm too'])
   })
 
-  it('lets four in after a failure, and with each success twice as many', async () => {
-    const gate = full()
+  it('grants four permits after a failure, and with each success twice as many', async () => {
+    const limiter = full()
     const entered: string[] = []
-    queue(gate, names('g', 200), entered)
-    for (let each = 0; each < 64; each++) gate.leave(true)
+    queue(limiter, names('g', 200), entered)
+    for (let each = 0; each < 64; each++) limiter.release(true)
     await settled()
     assert.equal(entered.length, 4)
-    gate.leave(false)
+    limiter.release(false)
     await settled()
     assert.equal(entered.length, 4 + 5)
-    gate.leave(false)
+    limiter.release(false)
     await settled()
     assert.equal(entered.length, 4 + 5 + 9)
   })
 
-  it('sends home whom it is told to forget, and counts nobody twice', async () => {
-    const gate = full()
+  it('rejects a cancelled request, and counts it once', async () => {
+    const limiter = full()
     const entered: string[] = []
-    const tickets = queue(gate, ['a', 'b'], entered)
-    gate.forget(tickets.get('a')!)
-    gate.forget(tickets.get('a')!)
+    const tickets = queue(limiter, ['a', 'b'], entered)
+    limiter.cancel(tickets.get('a')!)
+    limiter.cancel(tickets.get('a')!)
     await settled()
-    assert.deepEqual(entered, ['a sent home'])
-    gate.leave(false)
+    assert.deepEqual(entered, ['a cancelled'])
+    limiter.release(false)
     await settled()
-    assert.deepEqual(entered, ['a sent home', 'b'])
-    gate.forget(tickets.get('b')!)
-    assert.equal(gate.waiting, 0)
+    assert.deepEqual(entered, ['a cancelled', 'b'])
+    limiter.cancel(tickets.get('b')!)
+    assert.equal(limiter.waiting, 0)
   })
 })

@@ -5,13 +5,13 @@ import { Limiter, Ticket } from '../../../src/issuing/limiter.ts'
 import { Refills } from '../../../src/issuing/refills.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
-/** A refill under way that has been stopped, and fails with `error`; how many others the gate lets in after it. */
+/** A refill under way that has been stopped, and fails with `error`; how many others the limiter lets in after it. */
 async function stoppedAndFailed(error: Error): Promise<{ letIn: number; told: string[] }> {
   const told: string[] = []
-  const gate = new Limiter()
+  const limiter = new Limiter()
   const clock = new FakeClock()
   const options = {
-    gate,
+    limiter,
     clock,
     random: () => 0,
     onRefillOutcome: () => void told.push('outcome'),
@@ -29,12 +29,12 @@ async function stoppedAndFailed(error: Error): Promise<{ letIn: number; told: st
   await settled()
   await clock.pass(60_000)
   let letIn = 0
-  while (gate.enter(new Ticket(), false) === true) letIn++
+  while (limiter.acquire(new Ticket(), false) === true) letIn++
   return { letIn, told }
 }
 
 describe('a refill that fails after it was stopped', () => {
-  it('tells the gate what became of the engine, and nobody what became of the generator', async () => {
+  it('tells the limiter what became of the engine, and nobody what became of the generator', async () => {
     const away = await stoppedAndFailed(new FahaoError('UNAVAILABLE', 'the engine is away'))
     assert.deepEqual(away, { letIn: 4, told: ['after'] })
   })

@@ -9,9 +9,11 @@
  *  3. Rows keep neither fence nor incarnation. A fence is refused; incarnations are not compared, so what ends a
  *     life here is the catalogue's watch alone.
  */
+
 import { compareBytes } from '../../../base/byte-order.ts'
 import type { Clock } from '../../../base/clock.ts'
 import { FahaoError } from '../../../base/errors.ts'
+import { max63 } from '../../../ids/limits.ts'
 import {
   boundMax,
   type Counter,
@@ -25,7 +27,6 @@ import {
   type Watch,
 } from '../../engine.ts'
 import { RowRecords } from './row-records.ts'
-import { storedMax } from './schemas.ts'
 import { rowOf } from './statements.ts'
 import type { LegacyTable } from './table.ts'
 
@@ -179,7 +180,7 @@ export class LegacyEngine implements Engine {
 
   /** No further than the column goes. */
   #maxOf({ max = boundMax }: ReserveRequest): bigint {
-    const top = storedMax + this.#table.schema.shift
+    const top = max63 + this.#table.schema.shift
     return top < max ? top : max
   }
 

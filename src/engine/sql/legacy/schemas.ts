@@ -47,9 +47,6 @@ export type LegacyOptions = {
   readonly format?: string
 }
 
-/** The largest value that the tables hold. */
-export const storedMax = 2n ** 63n - 1n
-
 /** What the name of a row begins with once it has been taken out of service; an integer is negative then. */
 export const movedPrefix = 'fahao-moved:'
 

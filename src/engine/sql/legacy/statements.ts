@@ -2,6 +2,7 @@
  * The statements on counters where some of them are rows of an old service's table: each has the effect of the old
  * service's own statement, and asks in itself, as all writes do, whether the history is sound.
  */
+import { max63 } from '../../../ids/limits.ts'
 import {
   type AdvanceArguments,
   type Put,
@@ -9,7 +10,7 @@ import {
   type ReserveArguments,
   Statements,
 } from '../statements.ts'
-import { type LegacySchema, storedMax } from './schemas.ts'
+import type { LegacySchema } from './schemas.ts'
 import type { LegacyTable } from './table.ts'
 
 /** Counters of generators have this in front of the generator's name, which is the row's. */
@@ -67,9 +68,8 @@ export class LegacyStatements extends Statements {
         : `CASE ${rows.map(({ is, least }) => `WHEN ${is} THEN GREATEST(${stored}, ${put(least)})`).join(' ')} ELSE ${stored} END`
     const update = (value: string, where: string) =>
       `UPDATE ${table} SET ${[`${boundColumn} = ${value}`, ...alsoSets].join(', ')} WHERE ${where}`
-    const by = gap === 0n ? '0' : `${put(gap)} * LEAST(${increment}, ${put(storedMax / gap)})`
-    const all = (rows: typeof known) =>
-      update(`LEAST(${from(rows)}, ${put(storedMax)} - ${by}) + ${by}`, done)
+    const by = gap === 0n ? '0' : `${put(gap)} * LEAST(${increment}, ${put(max63 / gap)})`
+    const all = (rows: typeof known) => update(`LEAST(${from(rows)}, ${put(max63)} - ${by}) + ${by}`, done)
     if (known.length <= rowsMax) return [all(known)]
     const parts = Array.from({ length: Math.ceil(known.length / rowsMax) }, (_, part) =>
       known.slice(part * rowsMax, (part + 1) * rowsMax),

@@ -10,9 +10,9 @@
  */
 import type { Random } from '../base/clock.ts'
 import type { Timeline } from '../base/timeline.ts'
-import type { Layout } from '../ids/layout.ts'
-import { Run } from '../ids/run.ts'
 import { FastRun } from './fast-run.ts'
+import type { Layout } from './layout.ts'
+import { Run } from './run.ts'
 
 /** What a clock hand is made of. */
 export type ClockBufferOptions = {

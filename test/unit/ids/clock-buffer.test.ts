@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { Timeline } from '../../../src/base/timeline.ts'
+import { ClockBuffer, type ClockBufferOptions } from '../../../src/ids/clock-buffer.ts'
 import { decode } from '../../../src/ids/encoding.ts'
 import type { Layout } from '../../../src/ids/layout.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { Run } from '../../../src/ids/run.ts'
-import { ClockBuffer, type ClockBufferOptions } from '../../../src/issuing/clock-buffer.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
 const ms = 1000

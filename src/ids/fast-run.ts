@@ -4,7 +4,7 @@
  *
  * Whoever holds the hand makes ids ready, and takes the rest back before it looks at or changes anything.
  */
-import { type Run, safeHi, two32 } from '../ids/run.ts'
+import { type Run, safeHi, two32 } from './run.ts'
 
 /** A few ids, one `stride` apart, whose low half does not overflow. */
 export class FastRun {
