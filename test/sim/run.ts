@@ -6,9 +6,9 @@
  *     npm run sim -- --mutations                         how many seeds find each fault that is put back
  */
 import { parseArgs } from 'node:util'
-import { mutations } from './mutations.ts'
+import { mutations } from '../mutations/mutations.ts'
+import { violatingSeed } from '../mutations/put-back.ts'
 import { runInParallel } from './parallel.ts'
-import { putBack } from './put-back.ts'
 import { scenarios } from './scenario.ts'
 
 const { values } = parseArgs({
@@ -59,10 +59,11 @@ async function tryMutations(): Promise<boolean> {
   let isAllFound = true
   console.log('| fault put back | scenario | seeds |\n|---|---|---|')
   for (const mutation of mutations) {
-    if (scenario !== undefined && mutation.scenario !== scenario) continue
-    const { seeds, message } = await putBack(mutation, most)
+    const finder = mutation.scenario
+    if (finder === undefined || (scenario !== undefined && finder !== scenario)) continue
+    const { seeds, message } = await violatingSeed({ ...mutation, scenario: finder }, most)
     isAllFound &&= seeds !== undefined
-    console.log(`| ${mutation.fault} | ${mutation.scenario} | ${seeds ?? `none of ${most}`} |`)
+    console.log(`| ${mutation.fault} | ${finder} | ${seeds ?? `none of ${most}`} |`)
     if (message !== '') console.error(`  ${message}`)
   }
   return isAllFound

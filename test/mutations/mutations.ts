@@ -1,16 +1,19 @@
 /**
- * Faults that were found and mended, and others that would be easy to make: each is put back into a copy of the source to
- * see that the simulation finds it. `npm run sim -- --mutations`.
+ * Safety faults: some were found and repaired, others would be easy to make. Each is put into a copy of the source, and a
+ * test must fail then: `npm run mutations`. Those with a scenario must be found by the simulation as well:
+ * `npm run sim -- --mutations`.
  */
 
 /** One fault, as a change of the source. */
 export type Mutation = {
-  /** What is wrong then. */
+  /** What is wrong with the changed source. */
   readonly fault: string
-  /** In which scenario it has to show. */
-  readonly scenario: string
+  /** A test file that `npm test` runs and that fails on the changed source. */
+  readonly foundBy: string
+  /** The scenario of the simulation that finds it too, if one does. */
+  readonly scenario?: string
   readonly file: string
-  /** Stands there exactly once. */
+  /** Occurs exactly once in the file. */
   readonly from: string
   readonly to: string
 }
@@ -19,6 +22,7 @@ export type Mutation = {
 export const mutations: readonly Mutation[] = [
   {
     fault: 'an advance raises only the counters that the store still has',
+    foundBy: 'test/unit/catalogue/repair-generators.test.ts',
     scenario: 'forgetting',
     file: 'src/recovery/repair-generators.ts',
     from: "if (definition.kind === 'snowflake') continue",
@@ -26,6 +30,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a claim of a worker id outlives an advance',
+    foundBy: 'test/unit/issuing/repair-workers.test.ts',
     scenario: 'forgetting',
     file: 'src/recovery/repair-workers.ts',
     from: 'epoch: record.epoch + epochJump, ',
@@ -33,6 +38,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'an advance leaves incarnations as they are',
+    foundBy: 'test/unit/catalogue/repair-generators.test.ts',
     scenario: 'forgetting',
     file: 'src/recovery/repair-generators.ts',
     from: 'stored.incarnation + BigInt(epochJump)',
@@ -40,6 +46,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'incarnations that count in different scales share a counter',
+    foundBy: 'test/unit/catalogue/scales.test.ts',
     scenario: 'single',
     file: 'src/catalogue/stored.ts',
     from: 'scaleOf(old.definition) === scaleOf(next)) return',
@@ -47,6 +54,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'strict order is acknowledged before other nodes have heard of it',
+    foundBy: 'test/unit/catalogue/another-kind.test.ts',
     scenario: 'fleet',
     file: 'src/catalogue/incarnation-change.ts',
     from: '|| engine.newsMs === 0) return',
@@ -54,6 +62,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a catalogue that could not be opened goes on listening',
+    foundBy: 'test/unit/catalogue/leftover-ranges.test.ts',
     scenario: 'servers',
     file: 'src/catalogue/engine-catalogue.ts',
     from: `      await catalogue.close()
@@ -62,6 +71,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a node that has not heard of a drop goes on with the old life of what is created there',
+    foundBy: 'test/unit/catalogue/incarnations.test.ts',
     scenario: 'fleet',
     file: 'src/catalogue/engine-catalogue.ts',
     from: 'open.version < record.version && !isRow(record)',
@@ -69,6 +79,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a node is declared dead without the margin',
+    foundBy: 'test/unit/cluster/failure-detector.test.ts',
     scenario: 'leaders',
     file: 'src/cluster/failure-detector.ts',
     from: '(ttlMs + marginMs) * 1000',
@@ -76,6 +87,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a leader believes in its lease without the margin',
+    foundBy: 'test/unit/cluster/lease.test.ts',
     scenario: 'leaders',
     file: 'src/cluster/lease.ts',
     from: '(this.#timing.ttlMs - this.#timing.marginMs) * 1000',
@@ -83,6 +95,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a leftover range is offered twice',
+    foundBy: 'test/unit/catalogue/leftover-ranges.test.ts',
     scenario: 'cluster',
     file: 'src/catalogue/leftover-ranges.ts',
     from: `    this.#left.delete(name)
@@ -91,6 +104,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a lease is counted from the answer to its renewal',
+    foundBy: 'test/unit/cluster/lease.test.ts',
     scenario: 'leaders',
     file: 'src/cluster/lease.ts',
     from: 'this.#deadlineUs = sent.monoUs +',
@@ -98,6 +112,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'group commit serves those who came after the reserve had begun',
+    foundBy: 'test/unit/issuing/group-commit-order.test.ts',
     scenario: 'fleet',
     file: 'src/issuing/group-commit.ts',
     from: 'waiter.place < joined && waiter.count <= left',
@@ -105,6 +120,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a worker id is claimed from now on, whatever its bound was',
+    foundBy: 'test/unit/issuing/worker.test.ts',
     scenario: 'forgetting',
     file: 'src/issuing/worker.ts',
     from: 'Math.max(timeline.nowUs(), fromUs, this.#lost.get(id) ?? 0)',
@@ -112,10 +128,60 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'the counter is not sealed before the next incarnation begins',
+    foundBy: 'test/unit/catalogue/incarnation-change.test.ts',
     scenario: 'fleet',
     file: 'src/catalogue/incarnation-change.ts',
     from: `  await seal(engine, name, stored)
   await othersToHear`,
     to: '  await othersToHear',
+  },
+  {
+    fault: 'the timeline follows the wall clock backwards',
+    foundBy: 'test/unit/base/timeline.test.ts',
+    file: 'src/base/timeline.ts',
+    from: 'if (aheadUs > 0) {',
+    to: 'if (aheadUs !== 0) {',
+  },
+  {
+    fault: 'a reserve ignores the floor, the highest end that the node has held',
+    foundBy: 'test/unit/issuing/floors.test.ts',
+    file: 'src/issuing/counter-source.ts',
+    from: 'const request = { floor: this.#floor, max: max + 1n }',
+    to: 'const request = { floor: 0n, max: max + 1n }',
+  },
+  {
+    fault: 'a counter admits a fence lower than one that it has seen',
+    foundBy: 'test/conformance/etcd.test.ts',
+    file: 'src/engine/etcd/counter-steps.ts',
+    from: 'if (fence < counter.fence) return `',
+    to: 'if (fence < 0n * counter.fence) return `',
+  },
+  {
+    fault: 'a counter admits an older incarnation',
+    foundBy: 'test/conformance/etcd.test.ts',
+    file: 'src/engine/etcd/counter-steps.ts',
+    from: 'if (incarnation >= counter.incarnation) return undefined',
+    to: 'if (incarnation >= 0n * counter.incarnation) return undefined',
+  },
+  {
+    fault: 'a release does not compare the version',
+    foundBy: 'test/conformance/etcd.test.ts',
+    file: 'src/engine/etcd/counter-steps.ts',
+    from: 'if (counter.version !== version || fence',
+    to: 'if (fence',
+  },
+  {
+    fault: 'ids are issued from a reserve for what was read before an advance',
+    foundBy: 'test/unit/catalogue/advanced.test.ts',
+    file: 'src/issuing/incarnation.ts',
+    from: 'if (engine.advances === advances) return',
+    to: 'if (engine.advances >= advances) return',
+  },
+  {
+    fault: 'a range is released although another process may have raised a floor into it',
+    foundBy: 'test/unit/issuing/floors.test.ts',
+    file: 'src/issuing/counter-source.ts',
+    from: 'const start = untouched > this.#aloneFrom ? untouched : this.#aloneFrom',
+    to: 'const start = untouched',
   },
 ]

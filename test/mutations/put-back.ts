@@ -1,0 +1,71 @@
+/** Puts a fault into a copy of the source, and sees whether a test or the simulation finds it. */
+import { spawn } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runInParallel } from '../sim/parallel.ts'
+import type { Mutation } from './mutations.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+
+/** How the simulation found a fault: after how many seeds, undefined: it did not; and the first violation. */
+export type Found = { readonly seeds: number | undefined; readonly message: string }
+
+/** The file with the fault in it. Throws if the text that it replaces does not occur there exactly once. */
+export function mutated({ file, from, to, fault }: Mutation): string {
+  const text = readFileSync(join(root, file), 'utf8')
+  if (text.split(from).length !== 2)
+    throw new Error(`'${fault}' no longer fits ${file}: correct test/mutations/mutations.ts`)
+  return text.replace(from, () => to)
+}
+
+/** The title of the first test of `foundBy` that fails on the changed source; undefined: none fails. */
+export async function failingTest(mutation: Mutation): Promise<string | undefined> {
+  return inCopy(mutation, async (copy) => {
+    const child = spawn(process.execPath, ['--test', '--test-reporter=tap', mutation.foundBy], {
+      cwd: copy,
+      env: withoutTestContext(),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+    const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+    if (code === 0) return undefined
+    return /^ *not ok \d+ - (.*)$/m.exec(output)?.[1] ?? `node --test exited with ${code}`
+  })
+}
+
+/** Searches up to `seeds` seeds of the mutation's scenario for a violation. */
+export async function violatingSeed(
+  mutation: Mutation & { readonly scenario: string },
+  seeds: number,
+): Promise<Found> {
+  return inCopy(mutation, async (copy) => {
+    const { scenario } = mutation
+    const tally = await runInParallel(
+      { scenario, first: 0, count: seeds, untilFound: true },
+      join(copy, 'test', 'sim'),
+    )
+    const [first] = tally.violations.toSorted((a, b) => a.seed - b.seed)
+    return { seeds: first && first.seed + 1, message: first?.message.split('\n')[0] ?? '' }
+  })
+}
+
+async function inCopy<Result>(mutation: Mutation, run: (copy: string) => Promise<Result>): Promise<Result> {
+  const copy = mkdtempSync(join(tmpdir(), 'fahao-mutation-'))
+  try {
+    for (const part of ['src', 'test', 'scripts', 'docs', 'package.json', 'tsconfig.json'])
+      cpSync(join(root, part), join(copy, part), { recursive: true })
+    symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+    writeFileSync(join(copy, mutation.file), mutated(mutation))
+    return await run(copy)
+  } finally {
+    rmSync(copy, { recursive: true, force: true })
+  }
+}
+
+/** node --test refuses to run inside a test; the variable tells it that it does. */
+function withoutTestContext(): NodeJS.ProcessEnv {
+  const { NODE_TEST_CONTEXT: _, ...environment } = process.env
+  return environment
+}
