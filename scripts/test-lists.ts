@@ -14,6 +14,7 @@ export const inNpmTest: readonly string[] = [
   // The contract of the engine, on every engine.
   'test/conformance',
   'test/sim',
+  'test/mutations',
   // One integration path for each transport.
   'test/integration/ioredis.test.ts', // RESP
   'test/integration/http.test.ts', // HTTP, the native API

@@ -1,15 +1,17 @@
-/** Every fault still fits the source, and its test exists. That the test fails then: `npm run mutations`. */
+/** Every fault still fits the source, and `npm test` runs its test. That the test fails then: `npm run mutations`. */
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { filesOf } from '../../scripts/test-lists.ts'
 import { mutations } from './mutations.ts'
 import { mutated } from './put-back.ts'
 
-const root = join(import.meta.dirname, '..', '..')
+const existing = globSync('test/**/*.test.ts', { cwd: join(import.meta.dirname, '..', '..') })
+const short = filesOf('short', existing)
 
 for (const mutation of mutations)
   test(`fits the source: ${mutation.fault}`, () => {
     mutated(mutation)
-    assert.ok(existsSync(join(root, mutation.foundBy)), `${mutation.foundBy} does not exist`)
+    assert.ok(short.includes(mutation.foundBy), `npm test does not run ${mutation.foundBy}`)
   })

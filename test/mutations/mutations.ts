@@ -22,7 +22,7 @@ export type Mutation = {
 export const mutations: readonly Mutation[] = [
   {
     fault: 'an advance raises only the counters that the store still has',
-    foundBy: 'test/unit/catalogue/repair-generators.test.ts',
+    foundBy: 'test/unit/recovery/repair-generators.test.ts',
     scenario: 'forgetting',
     file: 'src/recovery/repair-generators.ts',
     from: "if (definition.kind === 'snowflake') continue",
@@ -30,7 +30,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a claim of a worker id outlives an advance',
-    foundBy: 'test/unit/issuing/repair-workers.test.ts',
+    foundBy: 'test/unit/recovery/repair-workers.test.ts',
     scenario: 'forgetting',
     file: 'src/recovery/repair-workers.ts',
     from: 'epoch: record.epoch + epochJump, ',
@@ -38,7 +38,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'an advance leaves incarnations as they are',
-    foundBy: 'test/unit/catalogue/repair-generators.test.ts',
+    foundBy: 'test/unit/recovery/repair-generators.test.ts',
     scenario: 'forgetting',
     file: 'src/recovery/repair-generators.ts',
     from: 'stored.incarnation + BigInt(epochJump)',
@@ -54,7 +54,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'strict order is acknowledged before other nodes have heard of it',
-    foundBy: 'test/unit/catalogue/another-kind.test.ts',
+    foundBy: 'test/unit/catalogue/incarnation-change.test.ts',
     scenario: 'fleet',
     file: 'src/catalogue/incarnation-change.ts',
     from: '|| engine.newsMs === 0) return',
@@ -62,7 +62,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a catalogue that could not be opened goes on listening',
-    foundBy: 'test/unit/catalogue/leftover-ranges.test.ts',
+    foundBy: 'test/unit/catalogue/successor.test.ts',
     scenario: 'servers',
     file: 'src/catalogue/engine-catalogue.ts',
     from: `      await catalogue.close()
@@ -71,7 +71,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a node that has not heard of a drop goes on with the old life of what is created there',
-    foundBy: 'test/unit/catalogue/incarnations.test.ts',
+    foundBy: 'test/unit/catalogue/incarnation-change.test.ts',
     scenario: 'fleet',
     file: 'src/catalogue/engine-catalogue.ts',
     from: 'open.version < record.version && !isRow(record)',
@@ -128,7 +128,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'the counter is not sealed before the next incarnation begins',
-    foundBy: 'test/unit/catalogue/incarnation-change.test.ts',
+    foundBy: 'test/unit/catalogue/incarnations.test.ts',
     scenario: 'fleet',
     file: 'src/catalogue/incarnation-change.ts',
     from: `  await seal(engine, name, stored)
@@ -144,31 +144,31 @@ export const mutations: readonly Mutation[] = [
   },
   {
     fault: 'a reserve ignores the floor, the highest end that the node has held',
-    foundBy: 'test/unit/issuing/floors.test.ts',
+    foundBy: 'test/unit/issuing/group-commit.test.ts',
     file: 'src/issuing/counter-source.ts',
     from: 'const request = { floor: this.#floor, max: max + 1n }',
     to: 'const request = { floor: 0n, max: max + 1n }',
   },
   {
     fault: 'a counter admits a fence lower than one that it has seen',
-    foundBy: 'test/conformance/etcd.test.ts',
-    file: 'src/engine/etcd/counter-steps.ts',
-    from: 'if (fence < counter.fence) return `',
-    to: 'if (fence < 0n * counter.fence) return `',
+    foundBy: 'test/conformance/memory.test.ts',
+    file: 'src/engine/counter.ts',
+    from: 'if (fence < counter.fence)\n    return new',
+    to: 'if (fence < 0n * counter.fence)\n    return new',
   },
   {
     fault: 'a counter admits an older incarnation',
-    foundBy: 'test/conformance/etcd.test.ts',
-    file: 'src/engine/etcd/counter-steps.ts',
-    from: 'if (incarnation >= counter.incarnation) return undefined',
-    to: 'if (incarnation >= 0n * counter.incarnation) return undefined',
+    foundBy: 'test/conformance/memory.test.ts',
+    file: 'src/engine/counter.ts',
+    from: 'if (incarnation < counter.incarnation) {',
+    to: 'if (incarnation < 0n * counter.incarnation) {',
   },
   {
     fault: 'a release does not compare the version',
-    foundBy: 'test/conformance/etcd.test.ts',
-    file: 'src/engine/etcd/counter-steps.ts',
-    from: 'if (counter.version !== version || fence',
-    to: 'if (fence',
+    foundBy: 'test/conformance/memory.test.ts',
+    file: 'src/engine/counter.ts',
+    from: 'const refused = counter.version !== version || fence',
+    to: 'const refused = fence',
   },
   {
     fault: 'ids are issued from a reserve for what was read before an advance',
