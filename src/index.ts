@@ -13,6 +13,7 @@ import type { GeneratorInput } from './catalogue/options.ts'
 import { type IdRange, Run, rangesOf } from './ids/run.ts'
 import { type DrawOptions, type IssuerStats, isStrict, type Kind } from './issuing/issuer.ts'
 import { loadConfig } from './node/config.ts'
+import { hyphenated } from './node/config-schema.ts'
 import type { FahaoNode } from './node/node.ts'
 import { startNode } from './node/start.ts'
 
@@ -232,10 +233,6 @@ export class FahaoGenerator {
 function checkCount(count: number): void {
   if (!Number.isSafeInteger(count) || count < 1 || count > countMax)
     throw new FahaoError('ERR', `count must be a whole number from 1 to ${countMax}, not ${count}`)
-}
-
-function hyphenated(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
 function flagValue(value: unknown): string | readonly string[] | undefined {

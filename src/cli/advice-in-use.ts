@@ -1,6 +1,6 @@
 /** For how long generators in use would go on without the engine, and what to set so that it is long enough. */
 import { parseDurationMs } from '../base/units.ts'
-import type { SentGenerator } from './generator-text.ts'
+import type { GeneratorAnswer } from '../http/native/shapes.ts'
 
 /** One generator in use on a node. */
 export type InUse = {
@@ -20,7 +20,7 @@ export type InUse = {
 const stepMin = 1000
 
 /** @param goalSeconds for how long ids should go on. Undefined where the generator is not in use. */
-export function adviseInUse(generator: SentGenerator, goalSeconds: number): InUse | undefined {
+export function adviseInUse(generator: GeneratorAnswer, goalSeconds: number): InUse | undefined {
   const { name, kind, mode, stats } = generator
   if (stats === null) return undefined
   const { ratePerSecond, peakPerSecond, inHand, inHandSeconds } = stats
@@ -43,7 +43,7 @@ export function adviseInUse(generator: SentGenerator, goalSeconds: number): InUs
   }
 }
 
-function forCounter({ definition, stats }: SentGenerator, goalSeconds: number): string {
+function forCounter({ definition, stats }: GeneratorAnswer, goalSeconds: number): string {
   const needed = Math.ceil((stats?.peakPerSecond ?? 0) * goalSeconds)
   const changes: string[] = []
   if (secondsOf(definition.horizon) < goalSeconds) changes.push(`horizon ${goalSeconds}s`)
@@ -54,7 +54,7 @@ function forCounter({ definition, stats }: SentGenerator, goalSeconds: number): 
   return changes.join(', ')
 }
 
-function forTime({ kind, definition, stats }: SentGenerator, goalSeconds: number): string {
+function forTime({ kind, definition, stats }: GeneratorAnswer, goalSeconds: number): string {
   if (kind === 'timestamp')
     return secondsOf(definition.horizon) < goalSeconds ? `horizon ${goalSeconds}s` : ''
   // A lead is extended when less than itself is ahead, so that this is what is in hand at least.

@@ -1,40 +1,15 @@
 /** A cluster at a glance: what is as it should be in one line, and the rest line by line. */
+import type { ClusterAnswer } from '../http/native/cluster.ts'
 import { bold, table } from './terminal.ts'
 
-/** As the server sends it. */
-export type SentCluster = {
-  readonly cluster: string
-  readonly self: string
-  readonly leaseLeftMs: number
-  readonly engine: { readonly state: 'up' | 'down'; readonly reason: string | null }
-  readonly nodes: readonly {
-    readonly id: string
-    readonly resp: string | null
-    readonly http: string | null
-    readonly version: string
-    readonly draining: boolean
-    readonly silentMs: number
-    readonly leads: number
-  }[]
-  readonly shards: readonly SentShard[]
-}
-
-type SentShard = {
-  readonly shard: number
-  readonly firstSlot: number
-  readonly lastSlot: number
-  readonly leader: string | null
-  readonly nobodyForMs: number | null
-  readonly wanted: string | null
-  readonly isWish: boolean
-}
+type ShardAnswer = ClusterAnswer['shards'][number]
 
 const shownIdCharacters = 8
 /** A longer list of shards is cut off in a table. */
 const shownShardsCharacters = 48
 
 /** Lines for people. */
-export function clusterLines(status: SentCluster): string[] {
+export function clusterLines(status: ClusterAnswer): string[] {
   const { cluster, nodes, shards } = status
   const led = shards.filter(isLed).length
   const summary = `${cluster}: ${counted(nodes.length, 'node')}, ${led} of ${counted(shards.length, 'shard')} led`
@@ -60,12 +35,12 @@ export function rangesText(numbers: readonly number[]): string {
   return runs.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(',')
 }
 
-function isLed({ nobodyForMs }: SentShard): boolean {
+function isLed({ nobodyForMs }: ShardAnswer): boolean {
   return nobodyForMs === null
 }
 
 /** Why what follows may be no longer so; none where it is. */
-function staleLines({ engine, leaseLeftMs, nodes, self }: SentCluster): string[] {
+function staleLines({ engine, leaseLeftMs, nodes, self }: ClusterAnswer): string[] {
   const reasons: string[] = []
   if (engine.state === 'down')
     reasons.push(`the engine does not answer this node (${engine.reason ?? 'it is down'})`)
@@ -76,7 +51,7 @@ function staleLines({ engine, leaseLeftMs, nodes, self }: SentCluster): string[]
   return reasons.length === 0 ? [] : [bold(`${reasons.join(', and ')}; what follows is from before`)]
 }
 
-function nodeTable({ self, nodes, shards, leaseLeftMs }: SentCluster): string[] {
+function nodeTable({ self, nodes, shards, leaseLeftMs }: ClusterAnswer): string[] {
   const width = Math.max(0, ...nodes.map(({ leads }) => String(leads).length))
   const rows = nodes.map(({ id, resp, http, version, draining, silentMs, leads }) => {
     const notes = [
@@ -100,7 +75,7 @@ function nodeTable({ self, nodes, shards, leaseLeftMs }: SentCluster): string[] 
 }
 
 /** What nobody leads, in one line for each node that should. */
-function orphanLines(status: SentCluster): string[] {
+function orphanLines(status: ClusterAnswer): string[] {
   const orphans = status.shards.filter((shard) => !isLed(shard))
   return [...Map.groupBy(orphans, ({ wanted }) => wanted)].map(([wanted, some]) => {
     const next = wanted === null ? 'there is no node to take' : `${placeOf(wanted, status)} should take`
@@ -113,10 +88,10 @@ function orphanLines(status: SentCluster): string[] {
 }
 
 /** What is led elsewhere than it should be: wishes one by one, and all others in one line. */
-function movingLines(status: SentCluster): string[] {
+function movingLines(status: ClusterAnswer): string[] {
   const moving = status.shards.filter((shard) => isLed(shard) && shard.leader !== shard.wanted)
   const unasked = moving.filter(({ isWish }) => !isWish)
-  const line = ({ shard, leader, wanted, isWish }: SentShard) =>
+  const line = ({ shard, leader, wanted, isWish }: ShardAnswer) =>
     `shard ${shard}: goes from ${placeOf(leader, status)} to ${placeOf(wanted, status)}${isWish ? ', as was asked for' : ''}`
   const wished = moving.filter(({ isWish }) => isWish).map(line)
   if (unasked.length < 2) return [...unasked.map(line), ...wished]
@@ -129,7 +104,7 @@ function movingLines(status: SentCluster): string[] {
   ]
 }
 
-function wishLines(status: SentCluster): string[] {
+function wishLines(status: ClusterAnswer): string[] {
   return status.shards
     .filter(({ isWish }) => isWish)
     .map(
@@ -138,7 +113,7 @@ function wishLines(status: SentCluster): string[] {
     )
 }
 
-function numbersOf(shards: readonly SentShard[]): number[] {
+function numbersOf(shards: readonly ShardAnswer[]): number[] {
   return shards.map(({ shard }) => shard)
 }
 
@@ -147,7 +122,7 @@ function cutOff(list: string): string {
   return `${list.slice(0, list.lastIndexOf(',', shownShardsCharacters))},…`
 }
 
-function placeOf(id: string | null, { nodes }: SentCluster): string {
+function placeOf(id: string | null, { nodes }: ClusterAnswer): string {
   return nodes.find((node) => node.id === id)?.resp ?? id?.slice(0, shownIdCharacters) ?? 'nobody'
 }
 

@@ -1,12 +1,13 @@
 /** Options of a generator as flags: from the same schema as ID.CREATE, HTTP and the config file. */
 import { type Command, Option } from 'commander'
 import { generatorOptions, optionNames } from '../catalogue/options.ts'
+import { hyphenated } from '../node/config-schema.ts'
 
 /** Gives `command` a flag for each option of a generator. */
 export function addGeneratorFlags(command: Command): Command {
   for (const name of optionNames) {
     const description = generatorOptions.shape[name].meta()?.description ?? ''
-    command.addOption(new Option(`--${flagName(name)} <value>`, description).helpGroup('Generator:'))
+    command.addOption(new Option(`--${hyphenated(name)} <value>`, description).helpGroup('Generator:'))
   }
   return command
 }
@@ -20,10 +21,6 @@ export function givenGeneratorOptions(command: Command): Record<string, string |
       // A node is a number in JSON; everything else may be text.
       .map((name) => [name, name === 'node' ? numberOf(values[name]!) : values[name]!]),
   )
-}
-
-function flagName(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
 function numberOf(text: string): number | string {

@@ -3,36 +3,8 @@ import { systemClock } from '../base/clock.ts'
 import { formatDuration } from '../base/units.ts'
 import { define, definitionText } from '../catalogue/definition.ts'
 import { parseOptions } from '../catalogue/options.ts'
+import type { GeneratorAnswer, ListedGenerator } from '../http/native/shapes.ts'
 import { fields, grouped } from './terminal.ts'
-
-/** A definition as the server sends it. */
-export type SentDefinition = Readonly<Record<string, string | number | boolean>>
-
-/** A generator in a list, as the server sends it. */
-export type ListedGenerator = {
-  readonly name: string
-  readonly kind: string
-  readonly definition: SentDefinition
-}
-
-/** A generator, as the server sends it. */
-export type SentGenerator = ListedGenerator & {
-  readonly incarnation: string
-  readonly mode: string
-  readonly leader: string | null
-  readonly bound: string | null
-  readonly lastIssued: string | null
-  readonly exhaustedAt: string | null
-  readonly notes: readonly string[]
-  readonly stats: {
-    readonly issued: number
-    readonly ratePerSecond: number
-    readonly peakPerSecond: number
-    readonly inHand: number
-    readonly inHandSeconds: number | null
-    readonly waits: number
-  } | null
-}
 
 /** In what a definition differs from one with nothing but its kind: `step=5000 format=sms_{id}`. */
 export function specialties({ kind, definition }: ListedGenerator): string {
@@ -44,7 +16,7 @@ export function specialties({ kind, definition }: ListedGenerator): string {
 }
 
 /** Everything about a generator, line by line. */
-export function generatorLines(generator: SentGenerator): string[] {
+export function generatorLines(generator: GeneratorAnswer): string[] {
   const { name, definition, stats, notes } = generator
   const lines = fields([
     ['name', name],

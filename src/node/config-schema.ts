@@ -299,7 +299,12 @@ export function variableOf(name: string): string {
 }
 
 function nameOf(key: string): string {
-  return key.replace(/(?:Ms|Bytes)$/, '').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  return hyphenated(key.replace(/(?:Ms|Bytes)$/, ''))
+}
+
+/** `leadMax` → `lead-max`. */
+export function hyphenated(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
 /** @param defaultText as people write it; empty: nothing. */

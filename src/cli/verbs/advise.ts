@@ -2,11 +2,12 @@ import type { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { formatDuration, parseDurationMs } from '../../base/units.ts'
+import type { GeneratorAnswer } from '../../http/native/shapes.ts'
 import { formatLayout, parseLayout } from '../../ids/layout-text.ts'
 import { type Advice, advise } from '../advice.ts'
 import { adviseInUse, type InUse } from '../advice-in-use.ts'
 import { UsageError } from '../exit-codes.ts'
-import { roughDuration, type SentGenerator } from '../generator-text.ts'
+import { roughDuration } from '../generator-text.ts'
 import { ask, generatorPath } from '../server-api.ts'
 import { bold, fields, grouped, print, printJson, table } from '../terminal.ts'
 import { allPages } from './list.ts'
@@ -68,7 +69,7 @@ async function adviseServer(options: AdviseOptions & { readonly url: string }): 
   const listed = await allPages(options, undefined)
   const inUse: InUse[] = []
   for (const { name } of listed.slice(0, askedMax)) {
-    const advice = adviseInUse(await ask<SentGenerator>(options, 'GET', generatorPath(name)), goalSeconds)
+    const advice = adviseInUse(await ask<GeneratorAnswer>(options, 'GET', generatorPath(name)), goalSeconds)
     if (advice !== undefined) inUse.push(advice)
   }
   inUse.sort((a, b) => (a.seconds ?? Number.POSITIVE_INFINITY) - (b.seconds ?? Number.POSITIVE_INFINITY))

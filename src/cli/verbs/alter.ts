@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander'
+import type { GeneratorAnswer } from '../../http/native/shapes.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addGeneratorFlags, givenGeneratorOptions } from '../generator-flags.ts'
-import { generatorLines, type SentGenerator } from '../generator-text.ts'
+import { generatorLines } from '../generator-text.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
 import { print, printJson } from '../terminal.ts'
 
@@ -35,7 +36,7 @@ Examples:
       const body = { ...givenGeneratorOptions(command), ...moved }
       if (Object.keys(body).length === 0)
         throw new UsageError('nothing to change; name an option: --step 5000')
-      const generator = await ask<SentGenerator>(options, 'PATCH', generatorPath(name), { body })
+      const generator = await ask<GeneratorAnswer>(options, 'PATCH', generatorPath(name), { body })
       if (options.json) printJson(generator)
       else print(...generatorLines(generator))
     })

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { slotOf } from '../../cluster/slots.ts'
-import { clusterLines, type SentCluster } from '../cluster-text.ts'
+import type { ClusterAnswer } from '../../http/native/cluster.ts'
+import { clusterLines } from '../cluster-text.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
 import { print, printJson } from '../terminal.ts'
@@ -78,11 +79,11 @@ function addDrain(cluster: Command): void {
   })
 }
 
-function read(options: ServerOptions): Promise<SentCluster> {
-  return ask<SentCluster>(options, 'GET', '/v1/cluster')
+function read(options: ServerOptions): Promise<ClusterAnswer> {
+  return ask<ClusterAnswer>(options, 'GET', '/v1/cluster')
 }
 
-async function shardNamed(text: string, { shards }: SentCluster, options: MoveOptions): Promise<number> {
+async function shardNamed(text: string, { shards }: ClusterAnswer, options: MoveOptions): Promise<number> {
   if (!options.generator && /^\d+$/.test(text)) {
     if (text.length > 9) throw new UsageError(`'${text}' is no number of a shard; is it a --generator?`)
     return Number(text)
@@ -93,7 +94,7 @@ async function shardNamed(text: string, { shards }: SentCluster, options: MoveOp
   return shards.find(({ firstSlot, lastSlot }) => firstSlot <= slot && slot <= lastSlot)!.shard
 }
 
-function nodeNamed(text: string, { nodes }: SentCluster): string {
+function nodeNamed(text: string, { nodes }: ClusterAnswer): string {
   const found = nodes.filter(({ id, resp }) => resp === text || id.startsWith(text))
   if (found.length === 1) return found[0]!.id
   const known = nodes.map(({ id, resp }) => resp ?? id).join(', ')

@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import { nearest } from '../../base/nearest.ts'
+import type { GeneratorAnswer } from '../../http/native/shapes.ts'
 import { kinds } from '../../issuing/issuer.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addGeneratorFlags, givenGeneratorOptions } from '../generator-flags.ts'
-import { type SentGenerator, specialties } from '../generator-text.ts'
+import { specialties } from '../generator-text.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
 import { fields, print, printJson } from '../terminal.ts'
 
@@ -28,7 +29,7 @@ Examples:
       const body = givenGeneratorOptions(command)
       if (!kinds.some((kind) => kind === body.kind))
         throw new UsageError(`${ofNoKind(body.kind)}; give --kind ${kinds.join('|')}`)
-      const generator = await ask<SentGenerator>(options, 'PUT', generatorPath(name), { body })
+      const generator = await ask<GeneratorAnswer>(options, 'PUT', generatorPath(name), { body })
       if (options.json) printJson(generator)
       else print(...created(generator))
     })
@@ -41,7 +42,7 @@ function ofNoKind(given: string | number | undefined): string {
 }
 
 /** What is special about it; `info` shows the rest. */
-function created(generator: SentGenerator): string[] {
+function created(generator: GeneratorAnswer): string[] {
   return fields([
     ['name', generator.name],
     ['kind', generator.kind],

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { generatorLines, type SentGenerator } from '../generator-text.ts'
+import type { GeneratorAnswer } from '../../http/native/shapes.ts'
+import { generatorLines } from '../generator-text.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
 import { print, printJson } from '../terminal.ts'
 
@@ -10,7 +11,7 @@ export function addInfo(program: Command): void {
     .summary('show a generator')
     .description('Shows a generator: its options, how far it is, how fast it goes, how long it will last.')
   addServerOptions(command).action(async (name: string, options: ServerOptions) => {
-    const generator = await ask<SentGenerator>(options, 'GET', generatorPath(name))
+    const generator = await ask<GeneratorAnswer>(options, 'GET', generatorPath(name))
     if (options.json) printJson(generator)
     else print(...generatorLines(generator))
   })

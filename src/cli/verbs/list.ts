@@ -1,9 +1,8 @@
 import type { Command } from 'commander'
-import { type ListedGenerator, specialties } from '../generator-text.ts'
+import type { GeneratorPage, ListedGenerator } from '../../http/native/shapes.ts'
+import { specialties } from '../generator-text.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { print, printJson, table } from '../terminal.ts'
-
-type Page = { readonly generators: readonly ListedGenerator[]; readonly next: string | null }
 
 /** `fahao list` */
 export function addList(program: Command): void {
@@ -37,7 +36,7 @@ export async function allPages(
   let after: string | undefined
   do {
     const query = { match, after, limit: '1000' }
-    const page = await ask<Page>(options, 'GET', '/v1/generators', { query })
+    const page = await ask<GeneratorPage>(options, 'GET', '/v1/generators', { query })
     all.push(...page.generators)
     after = page.next ?? undefined
   } while (after !== undefined)

@@ -54,6 +54,9 @@ const statusShape = z
   })
   .meta({ id: 'ClusterStatus', description: 'the cluster as the node that was asked sees it' })
 
+/** The cluster, as an answer. */
+export type ClusterAnswer = z.output<typeof statusShape>
+
 const moveBody = z
   .strictObject({
     shard: z.int().min(0),
@@ -137,7 +140,7 @@ function drain(cluster: () => ClusterView): Operation {
 function statusJson(
   { cluster, self, leaseLeftMs, nodes, shards }: ClusterStatus,
   { state, reason }: EngineStatus,
-): z.output<typeof statusShape> {
+): ClusterAnswer {
   return {
     cluster,
     self,

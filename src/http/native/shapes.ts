@@ -42,13 +42,19 @@ export const rangesShape = z
   })
   .meta({ id: 'Ranges', description: 'half-open ranges of raw ids, without format' })
 
+type DefinitionJson = Readonly<Record<string, string | number | boolean>>
+
+/** Of the schema's own output type only this much holds in an answer: every value is plain. */
 const definition = generatorOptions.meta({
   id: 'GeneratorDefinition',
   description: 'every option with its value; accepted as it is by PUT',
-})
+}) as unknown as z.ZodType<DefinitionJson>
 
 /** One generator in a list. */
 const listedShape = z.object({ name: z.string(), kind: z.enum(kinds as [string, ...string[]]), definition })
+
+/** A generator in a list. */
+export type ListedGenerator = z.output<typeof listedShape>
 
 /** A page of generators. */
 export const pageShape = z
@@ -60,6 +66,9 @@ export const pageShape = z
       .meta({ description: 'give it as `after` for the next page; null on the last' }),
   })
   .meta({ id: 'GeneratorPage' })
+
+/** A page of generators, as an answer. */
+export type GeneratorPage = z.output<typeof pageShape>
 
 const statsShape = z
   .object({
@@ -101,8 +110,11 @@ export const generatorShape = z
   })
   .meta({ id: 'Generator' })
 
+/** Everything about one generator, as an answer. */
+export type GeneratorAnswer = z.output<typeof generatorShape>
+
 /** A definition as PUT takes it: big integers and durations as text, small numbers as numbers. */
-export function definitionJson(definition: Definition): Record<string, string | number | boolean> {
+export function definitionJson(definition: Definition): DefinitionJson {
   const plain = (name: string, text: string) => {
     const value = definition[name as keyof Definition]
     if (typeof value === 'boolean') return value
@@ -112,9 +124,9 @@ export function definitionJson(definition: Definition): Record<string, string | 
 }
 
 /** A generator as `generatorShape` says. */
-export function generatorJson(info: GeneratorInfo): z.output<typeof generatorShape> {
+export function generatorJson(info: GeneratorInfo): GeneratorAnswer {
   const { name, mode, notes, stats } = info
-  const shown = {
+  return {
     name,
     kind: info.definition.kind,
     definition: definitionJson(info.definition),
@@ -127,7 +139,6 @@ export function generatorJson(info: GeneratorInfo): z.output<typeof generatorSha
     notes: [...notes],
     stats: stats === undefined ? null : { ...stats, inHandSeconds: finiteOrNull(stats.inHandSeconds) },
   }
-  return shown as unknown as z.output<typeof generatorShape>
 }
 
 function textOrNull(value: bigint | undefined): string | null {

@@ -1,20 +1,32 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { adviseInUse } from '../../../src/cli/advice-in-use.ts'
-import type { SentGenerator } from '../../../src/cli/generator-text.ts'
+import type { GeneratorAnswer } from '../../../src/http/native/shapes.ts'
 
-type Stats = NonNullable<SentGenerator['stats']>
+type Stats = NonNullable<GeneratorAnswer['stats']>
 
-function advise(kind: string, stats: Partial<Stats> | null, definition = {}, mode = 'node') {
-  const usual = {
+function advise(
+  kind: string,
+  stats: Partial<Stats> | null,
+  definition = {},
+  mode: GeneratorAnswer['mode'] = 'node',
+) {
+  const usual: Stats = {
     issued: 1,
     ratePerSecond: 100,
     peakPerSecond: 100,
     inHand: 90_000,
     inHandSeconds: 900,
+    reserved: 0,
+    released: 0,
+    refills: 0,
+    refillFailures: 0,
+    refillSeconds: 0,
     waits: 0,
+    drySeconds: 0,
+    waiting: 0,
   }
-  const generator: SentGenerator = {
+  const generator: GeneratorAnswer = {
     name: 'g',
     kind,
     definition: { kind, horizon: '10m', step: 1000, stepMax: 10_000_000_000, ...definition },

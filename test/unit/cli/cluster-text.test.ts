@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
-import { clusterLines, rangesText, type SentCluster } from '../../../src/cli/cluster-text.ts'
+import { clusterLines, rangesText } from '../../../src/cli/cluster-text.ts'
+import type { ClusterAnswer } from '../../../src/http/native/cluster.ts'
 
 const [a, b] = ['a'.repeat(40), 'b'.repeat(40)] as const
-const node = { http: null, version: '1.0.0', draining: false, silentMs: 420, leads: 1 }
-const shard = { nobodyForMs: null, isWish: false }
-const status: SentCluster = {
+const joined = '2026-11-22T00:00:00.000Z'
+const node = { http: null, version: '1.0.0', joined, draining: false, silentMs: 420, leads: 1 }
+const shard = { epoch: 1, nobodyForMs: null, isWish: false }
+const status: ClusterAnswer = {
   cluster: 'ids',
   self: a,
   leaseLeftMs: 2000,
@@ -21,7 +23,7 @@ const status: SentCluster = {
   ],
 }
 
-function lines(changed: Partial<SentCluster> = {}): string[] {
+function lines(changed: Partial<ClusterAnswer> = {}): string[] {
   return clusterLines({ ...status, ...changed }).map(stripVTControlCharacters)
 }
 
@@ -36,7 +38,7 @@ test('a cluster in good order is one line and its nodes', () => {
 })
 
 test('what is not as it should be comes after it, line by line', () => {
-  const [first, second] = status.shards as [SentCluster['shards'][number], SentCluster['shards'][number]]
+  const [first, second] = status.shards as [ClusterAnswer['shards'][number], ClusterAnswer['shards'][number]]
   const shown = lines({
     leaseLeftMs: 0,
     nodes: [status.nodes[0]!, { ...status.nodes[1]!, draining: true }],
@@ -84,7 +86,7 @@ test('the shards that a node leads are told as runs, aligned, and cut off where 
 })
 
 test('shards on their way by themselves are one line', () => {
-  const [first] = status.shards as [SentCluster['shards'][number]]
+  const [first] = status.shards as [ClusterAnswer['shards'][number]]
   const shards = [0, 1, 2, 3].map((shard) => ({ ...first, shard, wanted: shard === 1 ? a : b }))
   assert.deepEqual(lines({ shards }).slice(5), [
     '3 shards go where they belong, about a lease from now: 0,2-3 to 10.0.0.2:7379',
