@@ -21,6 +21,12 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
+/** Reads a flag's whole number of at most 19 digits. Throws UsageError. */
+export function wholeNumber(text: string, flag: string): bigint {
+  if (/^\d{1,19}$/.test(text)) return BigInt(text)
+  throw new UsageError(`${flag} '${text}' is no whole number of at most 19 digits`)
+}
+
 /** A process that this one started has ended as it should not have; it has said why. */
 export class ProcessEnded extends Error {
   override readonly name = 'ProcessEnded'

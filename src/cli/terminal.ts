@@ -11,6 +11,16 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, undefined, 2))
 }
 
+/** Prints an answer as JSON where `--json` was given, and as lines otherwise. */
+export function printAnswer(
+  { json }: { readonly json?: true },
+  answer: unknown,
+  lines: string | readonly string[],
+): void {
+  if (json) printJson(answer)
+  else print(...[lines].flat())
+}
+
 /** Something to look at first. */
 export function bold(text: string): string {
   return styleText('bold', text, { stream: process.stdout })

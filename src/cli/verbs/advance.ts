@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
-import { print, printJson } from '../terminal.ts'
+import { printAnswer } from '../terminal.ts'
 
 /** Longer than the server gives an advance, at its default call-timeout: a store may hold 100,000 generators. */
 const timeoutMs = 270_000
@@ -29,7 +29,6 @@ Example:
       const body = { by: options.by, ...(options.force && { force: true }) }
       const asked = { body, timeoutMs }
       const answer = await ask<{ counters: number }>(options, 'POST', '/v1/engine/advance', asked)
-      if (options.json) printJson(answer)
-      else print(`raised ${answer.counters} counters by ${options.by}`)
+      printAnswer(options, answer, `raised ${answer.counters} counters by ${options.by}`)
     })
 }

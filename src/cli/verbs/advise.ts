@@ -9,7 +9,7 @@ import { adviseInUse, type InUse } from '../advice-in-use.ts'
 import { UsageError } from '../exit-codes.ts'
 import { roughDuration } from '../generator-text.ts'
 import { ask, generatorPath } from '../server-api.ts'
-import { bold, fields, grouped, print, printJson, table } from '../terminal.ts'
+import { bold, fields, grouped, print, printAnswer, printJson, table } from '../terminal.ts'
 import { allPages } from './list.ts'
 
 type AdviseOptions = {
@@ -53,8 +53,11 @@ Examples:
       const nowUs = systemClock.wallUs()
       const advice = advise({ rate, nodes, horizonMs, layout, nowUs })
       const layoutName = layout.name ?? formatLayout(layout)
-      if (options.json) printJson(advice)
-      else print(...counterLines(advice, rate, nodes, horizonMs), '', ...clockLines(advice, layoutName))
+      printAnswer(options, advice, [
+        ...counterLines(advice, rate, nodes, horizonMs),
+        '',
+        ...clockLines(advice, layoutName),
+      ])
       // For scripts: what the answer says stands on stdout whole.
       if (advice.clock.ended)
         throw new FahaoError('EXHAUSTED', `layout ${layoutName} has no ids left since ${advice.clock.ends}`)

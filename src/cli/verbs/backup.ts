@@ -1,7 +1,14 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Command } from 'commander'
+import { systemClock } from '../../base/clock.ts'
+import type { CopySummary } from '../../engine/sqlite/backup.ts'
+import { momentText } from '../../ids/moment.ts'
+import type { Config } from '../../node/config-schema.ts'
+import { repairsOf } from '../../recovery/repairs.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
-import { copyLines, storeFile } from '../copies.ts'
-import { print, printJson } from '../terminal.ts'
+import { UsageError, wholeNumber } from '../exit-codes.ts'
+import { fields, grouped, printAnswer } from '../terminal.ts'
 
 /** `fahao backup` */
 export function addBackup(program: Command): void {
@@ -23,7 +30,62 @@ Examples:
     .action(async (file: string, options: { json?: true }) => {
       const { backupSqlite } = await import('../../engine/sqlite/backup.ts')
       const summary = backupSqlite(storeFile(configOf(command).config), file)
-      if (options.json) printJson(summary)
-      else print(...copyLines(summary))
+      printAnswer(options, summary, copyLines(summary))
     })
+}
+
+/** `fahao restore` */
+export function addRestore(program: Command): void {
+  const command = program
+    .command('restore <file>')
+    .summary('put a copy in the place of the store')
+    .description(
+      'Puts a copy in the place of the SQLite store of --engine, with every bound raised by --skip. Stop its servers first. A skip that is too small issues ids a second time: take the peak rate times the age of the copy, and then some; what is skipped is only a gap.',
+    )
+    .requiredOption(
+      '--skip <N>',
+      'more ids than any generator can have reserved since the copy was made: those issued, and one largest refill for each crash',
+    )
+    .option('--json', 'print JSON, for scripts')
+  addConfigOptions(command, ['engine'])
+    .addHelpText(
+      'after',
+      `
+Example:
+  fahao restore fahao-2026-11-21.db --skip 100000000   a day at 1,000 ids per second, and some more`,
+    )
+    .action(async (file: string, options: { skip: string; json?: true }) => {
+      const { config } = configOf(command)
+      const store = storeFile(config)
+      const { restoreSqlite } = await import('../../engine/sqlite/backup.ts')
+      const skip = wholeNumber(options.skip, '--skip')
+      // As `serve` does: a store is restored where its folder is gone, too.
+      mkdirSync(dirname(store), { recursive: true })
+      const summary = restoreSqlite(file, store, {
+        skip,
+        clock: systemClock,
+        mend: repairsOf(systemClock.wallUs(), skip, config.leadMs * 1000),
+      })
+      printAnswer(options, summary, [...copyLines(summary), `every bound was raised by ${grouped(skip)}`])
+    })
+}
+
+/** The file of the configured store. Throws UsageError for engines that keep none. */
+function storeFile({ engine }: Config): string {
+  const file = /^sqlite:(.+)$/.exec(engine)?.[1]
+  if (file !== undefined) return file
+  throw new UsageError(
+    `only SQLite stores are copied by file, and the engine is ${engine}; use --engine sqlite:FILE`,
+  )
+}
+
+/** What was copied, line by line. */
+function copyLines({ file, bytes, counters, records, lastWriteUs }: CopySummary): string[] {
+  return fields([
+    ['file', file],
+    ['bytes', grouped(bytes)],
+    ['counters', grouped(counters)],
+    ['records', grouped(records)],
+    ['newest write', lastWriteUs === 0 ? 'none' : momentText(BigInt(lastWriteUs))],
+  ])
 }

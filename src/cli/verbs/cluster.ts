@@ -4,7 +4,7 @@ import type { ClusterAnswer } from '../../http/native/cluster.ts'
 import { clusterLines } from '../cluster-text.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
-import { print, printJson } from '../terminal.ts'
+import { printAnswer } from '../terminal.ts'
 
 type MoveOptions = ServerOptions & { readonly generator?: true }
 
@@ -39,8 +39,7 @@ function addStatus(cluster: Command): void {
     .description('Shows the nodes, which shards each leads, and what is not as it should be.')
   addServerOptions(command).action(async (options: ServerOptions) => {
     const status = await read(options)
-    if (options.json) printJson(status)
-    else print(...clusterLines(status))
+    printAnswer(options, status, clusterLines(status))
   })
 }
 
@@ -58,8 +57,7 @@ function addMove(cluster: Command): void {
     const to = node === 'auto' ? null : nodeNamed(node, status)
     const body = { shard, to }
     const answer = await ask<typeof body>(options, 'POST', '/v1/cluster/move', { body })
-    if (options.json) printJson(answer)
-    else print(to === null ? `shard ${shard} goes where it belongs` : `shard ${shard} goes to ${to}`)
+    printAnswer(options, answer, `shard ${shard} goes ${to === null ? 'where it belongs' : `to ${to}`}`)
   })
 }
 
@@ -74,8 +72,8 @@ function addDrain(cluster: Command): void {
   addServerOptions(command).action(async (options: ServerOptions & { end?: true }) => {
     const body = { draining: options.end !== true }
     const answer = await ask<typeof body>(options, 'POST', '/v1/cluster/drain', { body })
-    if (options.json) printJson(answer)
-    else print(answer.draining ? 'the node hands over what it leads' : 'the node takes part again')
+    const state = answer.draining ? 'hands over what it leads' : 'takes part again'
+    printAnswer(options, answer, `the node ${state}`)
   })
 }
 

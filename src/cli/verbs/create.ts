@@ -1,12 +1,13 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { nearest } from '../../base/nearest.ts'
+import { generatorOptions, optionNames } from '../../catalogue/options.ts'
 import type { GeneratorAnswer } from '../../http/native/shapes.ts'
 import { kinds } from '../../issuing/issuer.ts'
+import { hyphenated } from '../../node/config-schema.ts'
 import { UsageError } from '../exit-codes.ts'
-import { addGeneratorFlags, givenGeneratorOptions } from '../generator-flags.ts'
-import { specialties } from '../generator-text.ts'
+import { generatorLines, specialties } from '../generator-text.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
-import { fields, print, printJson } from '../terminal.ts'
+import { fields, printAnswer } from '../terminal.ts'
 
 /** `fahao create` */
 export function addCreate(program: Command): void {
@@ -30,8 +31,42 @@ Examples:
       if (!kinds.some((kind) => kind === body.kind))
         throw new UsageError(`${ofNoKind(body.kind)}; give --kind ${kinds.join('|')}`)
       const generator = await ask<GeneratorAnswer>(options, 'PUT', generatorPath(name), { body })
-      if (options.json) printJson(generator)
-      else print(...created(generator))
+      printAnswer(options, generator, created(generator))
+    })
+}
+
+/** `fahao alter` */
+export function addAlter(program: Command): void {
+  const command = program
+    .command('alter <name>')
+    .summary('change options of a generator')
+    .description(
+      'Changes options of a generator. What is left out stays. Changing what an id is made of (kind, layout, increment, …) starts a new incarnation above every id of the old one.',
+    )
+  addGeneratorFlags(addServerOptions(command))
+    .addOption(
+      new Option('--floor <id>', 'move a sequence or segment forward, to this id at least').helpGroup(
+        'Generator:',
+      ),
+    )
+    .addOption(
+      new Option('--force', 'with --floor: also where it gives up very many ids').helpGroup('Generator:'),
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao alter order --step 5000       reserve at least 5,000 at a time
+  fahao alter order --floor 1000000   go on at 1,000,000 or above`,
+    )
+    .action(async (name: string, options: ServerOptions & { floor?: string; force?: true }) => {
+      const { floor, force } = options
+      const moved = floor === undefined ? {} : { floor, ...(force && { force }) }
+      const body = { ...givenGeneratorOptions(command), ...moved }
+      if (Object.keys(body).length === 0)
+        throw new UsageError('nothing to change; name an option: --step 5000')
+      const generator = await ask<GeneratorAnswer>(options, 'PATCH', generatorPath(name), { body })
+      printAnswer(options, generator, generatorLines(generator))
     })
 }
 
@@ -50,4 +85,28 @@ function created(generator: GeneratorAnswer): string[] {
     ['an id', `fahao next ${generator.name}`],
     ['everything about it', `fahao info ${generator.name}`],
   ])
+}
+
+/** Gives `command` a flag for each option of a generator. */
+function addGeneratorFlags(command: Command): Command {
+  for (const name of optionNames) {
+    const description = generatorOptions.shape[name].meta()?.description ?? ''
+    command.addOption(new Option(`--${hyphenated(name)} <value>`, description).helpGroup('Generator:'))
+  }
+  return command
+}
+
+/** The options that were given, as HTTP takes them. */
+function givenGeneratorOptions(command: Command): Record<string, string | number> {
+  const values = command.opts() as Record<string, string>
+  return Object.fromEntries(
+    optionNames
+      .filter((name) => values[name] !== undefined)
+      // A node is a number in JSON; everything else may be text.
+      .map((name) => [name, name === 'node' ? numberOf(values[name]!) : values[name]!]),
+  )
+}
+
+function numberOf(text: string): number | string {
+  return /^\d{1,9}$/.test(text) ? Number(text) : text
 }

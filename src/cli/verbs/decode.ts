@@ -4,7 +4,7 @@ import { describeId } from '../../ids/inspect.ts'
 import { parseLayout } from '../../ids/layout-text.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
-import { fields, print, printJson } from '../terminal.ts'
+import { fields, printAnswer } from '../terminal.ts'
 
 type DecodeOptions = ServerOptions & { readonly layout?: string; readonly generator?: string }
 
@@ -32,8 +32,7 @@ Examples:
     )
     .action(async (id: string, options: DecodeOptions) => {
       const decoded = await decode(id, options)
-      if (options.json) printJson(decoded)
-      else print(...fields(Object.entries(decoded)))
+      printAnswer(options, decoded, fields(Object.entries(decoded)))
     })
 }
 

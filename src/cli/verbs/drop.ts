@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
-import { print, printJson } from '../terminal.ts'
+import { printAnswer } from '../terminal.ts'
 
 /** `fahao drop` */
 export function addDrop(program: Command): void {
@@ -10,7 +10,7 @@ export function addDrop(program: Command): void {
     .description('Drops a generator. Its bound is remembered: one of the same name goes on above it.')
   addServerOptions(command).action(async (name: string, options: ServerOptions) => {
     await ask<void>(options, 'DELETE', generatorPath(name))
-    if (options.json) printJson({ dropped: name })
-    else print(`dropped ${name}; a generator of this name will go on above its ids`)
+    const line = `dropped ${name}; a generator of this name will go on above its ids`
+    printAnswer(options, { dropped: name }, line)
   })
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { GeneratorAnswer } from '../../http/native/shapes.ts'
 import { generatorLines } from '../generator-text.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
-import { print, printJson } from '../terminal.ts'
+import { printAnswer } from '../terminal.ts'
 
 /** `fahao info` */
 export function addInfo(program: Command): void {
@@ -12,7 +12,6 @@ export function addInfo(program: Command): void {
     .description('Shows a generator: its options, how far it is, how fast it goes, how long it will last.')
   addServerOptions(command).action(async (name: string, options: ServerOptions) => {
     const generator = await ask<GeneratorAnswer>(options, 'GET', generatorPath(name))
-    if (options.json) printJson(generator)
-    else print(...generatorLines(generator))
+    printAnswer(options, generator, generatorLines(generator))
   })
 }

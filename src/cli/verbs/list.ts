@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { GeneratorPage, ListedGenerator } from '../../http/native/shapes.ts'
 import { specialties } from '../generator-text.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
-import { print, printJson, table } from '../terminal.ts'
+import { printAnswer, table } from '../terminal.ts'
 
 /** `fahao list` */
 export function addList(program: Command): void {
@@ -21,9 +21,9 @@ Examples:
     )
     .action(async (options: ServerOptions & { match?: string }) => {
       const generators = await allPages(options, options.match)
-      if (options.json) printJson({ generators })
-      else if (generators.length === 0) print('no generators; create one: fahao create order --kind sequence')
-      else print(...table(['NAME', 'KIND', 'OPTIONS'], generators.map(row)))
+      const none = 'no generators; create one: fahao create order --kind sequence'
+      const lines = generators.length === 0 ? none : table(['NAME', 'KIND', 'OPTIONS'], generators.map(row))
+      printAnswer(options, { generators }, lines)
     })
 }
 

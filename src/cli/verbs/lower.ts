@@ -5,8 +5,8 @@ import { FahaoError } from '../../base/errors.ts'
 import { lower, planLowering } from '../../catalogue/lowering.ts'
 import { openEngine } from '../../engine/open.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
-import { UsageError } from '../exit-codes.ts'
-import { print, printJson } from '../terminal.ts'
+import { UsageError, wholeNumber } from '../exit-codes.ts'
+import { printAnswer } from '../terminal.ts'
 
 type LowerOptions = { readonly to: string; readonly force?: true; readonly json?: true }
 
@@ -30,7 +30,7 @@ Example:
     )
     .action(async (name: string, options: LowerOptions) => {
       const { config } = configOf(command)
-      const to = wholeId(options.to)
+      const to = wholeNumber(options.to, '--to')
       const file = /^sqlite:(.+)$/.exec(config.engine)?.[1]
       // To open it would make an empty one.
       if (file !== undefined && !existsSync(file)) throw new UsageError(`there is no store at ${file}`)
@@ -50,15 +50,10 @@ Example:
             `'${name}' stands at ${plan.from}: ${again}; nothing was changed: stop all servers, make sure that none of these ids is in use, and repeat it with --force`,
           )
         await lower(engine, plan)
-        if (options.json) printJson({ name, from: String(plan.from), to: String(to) })
-        else print(`'${name}' goes on at ${to}; ${again}`)
+        const answer = { name, from: String(plan.from), to: String(to) }
+        printAnswer(options, answer, `'${name}' goes on at ${to}; ${again}`)
       } finally {
         await engine.close()
       }
     })
-}
-
-function wholeId(text: string): bigint {
-  if (/^\d{1,19}$/.test(text)) return BigInt(text)
-  throw new UsageError(`--to '${text}' is no id`)
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { UsageError } from '../exit-codes.ts'
 import { addServerOptions, ask, generatorPath, type ServerOptions } from '../server-api.ts'
-import { print, printJson } from '../terminal.ts'
+import { printAnswer } from '../terminal.ts'
 
 /** `fahao next` */
 export function addNext(program: Command): void {
@@ -25,7 +25,6 @@ Examples:
       if (query.count !== undefined && !/^0*[1-9]\d*$/.test(query.count))
         throw new UsageError(`--count '${query.count}' is no whole number of ids, 1 or more`)
       const answer = await ask<{ ids: string[] }>(options, 'POST', generatorPath(name, '/next'), { query })
-      if (options.json) printJson(answer)
-      else print(...answer.ids)
+      printAnswer(options, answer, answer.ids)
     })
 }
