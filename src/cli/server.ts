@@ -10,14 +10,13 @@
 import type { Logger } from 'pino'
 import { type Address, addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
-import { FahaoError } from '../base/errors.ts'
 import { createCommands } from '../commands/all.ts'
 import { Forwarder } from '../forwarding/forwarder.ts'
 import { type HttpServer, type HttpServerOptions, startHttpServer } from '../http/server.ts'
 import { noTraffic } from '../http/traffic.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
-import { isLoopback } from '../node/config-values.ts'
+import { configError, isLoopback } from '../node/config-values.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
 import { version } from '../node/version.ts'
@@ -39,14 +38,10 @@ export type Above = { readonly stop: Promise<string>; readonly onReady: () => vo
  */
 export async function runServer(config: Config, above?: Above): Promise<void> {
   if (config.resp === undefined && config.http === undefined && config.compatHttp.length === 0) {
-    throw new FahaoError(
-      'CONFIG',
-      'nothing to serve: resp and http are both off; give one of them an address',
-    )
+    throw configError('nothing to serve: resp and http are both off; give one of them an address')
   }
   if (config.http === undefined && config.compat.length > 0) {
-    throw new FahaoError(
-      'CONFIG',
+    throw configError(
       'compat is served where http is, which is off; give http an address, or the API one with --compat-http',
     )
   }

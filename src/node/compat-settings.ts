@@ -1,7 +1,6 @@
 /** The settings of the APIs that other generators had: which are served, where, and to whom. */
 import { type Address, addressText } from '../base/address.ts'
-import { FahaoError } from '../base/errors.ts'
-import { address, type ValueType, wordsOf } from './config-values.ts'
+import { address, configError, type ValueType, wordsOf } from './config-values.ts'
 
 /** Every API that can be served beside the native one, by the name of the program whose it was. */
 export const compatNames = Object.freeze(['leaf', 'idbuilder', 'tinyid'] as const)
@@ -42,7 +41,9 @@ export const tokenRules: ValueType<readonly TokenRule[]> = {
 function readName(given: string): CompatName {
   const name = compatNames.find((each) => each === given)
   if (name !== undefined) return name
-  throw refused(`'${given.slice(0, 60)}' is no API that can be served; known are ${compatNames.join(', ')}`)
+  throw configError(
+    `'${given.slice(0, 60)}' is no API that can be served; known are ${compatNames.join(', ')}`,
+  )
 }
 
 function readDoor(given: string): CompatDoor {
@@ -53,7 +54,7 @@ function readDoor(given: string): CompatDoor {
       address: Object.freeze(address.read(given.slice(equals + 1))),
     })
   }
-  throw refused(
+  throw configError(
     `'${given.slice(0, 60)}' is no port of an API; write API=HOST:PORT, such as leaf=127.0.0.1:8080`,
   )
 }
@@ -62,9 +63,5 @@ function readRule(given: string, at: number): TokenRule {
   const equals = given.lastIndexOf('=')
   const [token, pattern] = [given.slice(0, Math.max(0, equals)), given.slice(equals + 1)]
   if (token !== '' && pattern !== '') return Object.freeze({ token, pattern })
-  throw refused(`rule ${at + 1} is none; write TOKEN=PATTERN, such as 0f673adf80504e2e=order*`)
-}
-
-function refused(sentence: string): FahaoError {
-  return new FahaoError('CONFIG', sentence)
+  throw configError(`rule ${at + 1} is none; write TOKEN=PATTERN, such as 0f673adf80504e2e=order*`)
 }

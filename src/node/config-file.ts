@@ -1,6 +1,6 @@
 /** The config file: YAML, with a place for every value, so that an error can point at it. */
 import { isMap, isScalar, LineCounter, type Node, type Pair, parseDocument, type YAMLMap } from 'yaml'
-import { FahaoError } from '../base/errors.ts'
+import { configError } from './config-values.ts'
 
 /** A value and where it stands. */
 export type FileValue = {
@@ -25,10 +25,10 @@ export function readConfigFile(path: string, text: string): ConfigFile {
   }
   const document = parseDocument(text, { intAsBigInt: true, lineCounter: lines, prettyErrors: false })
   const broken = document.errors[0] ?? document.warnings[0]
-  if (broken) throw refused(at(broken.pos[0]), firstLine(broken.message))
+  if (broken) throw configError(`${at(broken.pos[0])}: ${firstLine(broken.message)}`)
   if (isNothing(document.contents)) return { settings: new Map(), generators: new Map() }
   if (!isMap(document.contents))
-    throw refused(at(document.contents.range![0]), 'settings are written as `name: value`')
+    throw configError(`${at(document.contents.range![0])}: settings are written as \`name: value\``)
 
   const entries = (map: YAMLMap): Map<string, FileValue & { node: Node }> =>
     new Map(
@@ -44,12 +44,7 @@ export function readConfigFile(path: string, text: string): ConfigFile {
   settings.delete('generators')
   if (generators === undefined) return { settings, generators: new Map() }
   if (isMap(generators.node)) return { settings, generators: entries(generators.node) }
-  throw refused(generators.place, 'generators are written as `name: { kind: … }`')
-}
-
-/** An error at a place in a file. */
-export function refused(place: string, sentence: string): FahaoError {
-  return new FahaoError('CONFIG', `${place}: ${sentence}`)
+  throw configError(`${generators.place}: generators are written as \`name: { kind: … }\``)
 }
 
 function isNothing(node: Node | null): node is null {

@@ -26,7 +26,7 @@ export type AutoCreateRule = { readonly pattern: string; readonly kind: Kind }
 export function text(takes: string): ValueType<string> {
   return {
     read(given) {
-      if (given === '') throw refused(`'' is no ${takes}`)
+      if (given === '') throw configError(`'' is no ${takes}`)
       return given
     },
     show: (value) => value,
@@ -42,7 +42,7 @@ export function oneOf<const Word extends string>(
   return {
     read(given) {
       const word = Object.hasOwn(others, given) ? others[given] : words.find((each) => each === given)
-      if (word === undefined) throw refused(`'${shortened(given)}' is none of ${words.join(', ')}`)
+      if (word === undefined) throw configError(`'${shortened(given)}' is none of ${words.join(', ')}`)
       return word
     },
     show: (value) => value,
@@ -66,7 +66,7 @@ export function whole(min: bigint, max: bigint): ValueType<bigint> {
     read(given) {
       const value = /^\d{1,19}$/.test(given) ? BigInt(given) : -1n
       if (value >= min && value <= max) return value
-      throw refused(`'${shortened(given)}' is no whole number from ${min} to ${max}`)
+      throw configError(`'${shortened(given)}' is no whole number from ${min} to ${max}`)
     },
     show: String,
     takes: 'N',
@@ -113,7 +113,7 @@ export const onOff: ValueType<boolean> = {
   read(given) {
     if (/^(?:on|true|yes|1)$/.test(given)) return true
     if (/^(?:off|false|no|0)$/.test(given)) return false
-    throw refused(`'${shortened(given)}' is neither on nor off`)
+    throw configError(`'${shortened(given)}' is neither on nor off`)
   },
   show: (value) => (value ? 'on' : 'off'),
   takes: 'on|off',
@@ -127,7 +127,7 @@ export const address: ValueType<Address> = {
   read(given) {
     const [, v6, host, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/]+)):(\d{1,5})$/.exec(given) ?? []
     if (port !== undefined && Number(port) <= 65_535) return { host: (v6 ?? host)!, port: Number(port) }
-    throw refused(
+    throw configError(
       `'${shortened(given)}' is no address; write HOST:PORT, such as 127.0.0.1:7379 or [::1]:7379`,
     )
   },
@@ -164,7 +164,7 @@ function readRule(given: string): AutoCreateRule {
   const [, pattern, word] = /^(\S+)=([a-z]+)$/.exec(given) ?? []
   const kind = kinds.find((each) => each === word)
   if (pattern !== undefined && kind !== undefined) return Object.freeze({ pattern, kind })
-  throw refused(
+  throw configError(
     `'${shortened(given)}' is no rule; write PATTERN=KIND, such as 'order:*=sequence', with one of ${kinds.join(', ')}`,
   )
 }
@@ -173,7 +173,7 @@ function measured(parse: (given: string) => number, min: string, max: string): (
   return (given) => {
     const value = parse(given)
     if (value >= parse(min) && value <= parse(max)) return value
-    throw refused(`'${shortened(given)}' is out of range; give ${min} to ${max}`)
+    throw configError(`'${shortened(given)}' is out of range; give ${min} to ${max}`)
   }
 }
 
@@ -186,7 +186,7 @@ function withUnit(read: (given: string) => number, min: string, max: string): (g
       const units = /^\d{1,15}$/.test(given) ? ['s', 'm', 'h', 'd'] : []
       const meant = units.map((unit) => given + unit).find((each) => fits(read, each))
       if (meant === undefined) throw error
-      throw refused(`'${given}' has no unit; write ${meant}, or another duration from ${min} to ${max}`)
+      throw configError(`'${given}' has no unit; write ${meant}, or another duration from ${min} to ${max}`)
     }
   }
 }
@@ -204,6 +204,7 @@ function shortened(given: string): string {
   return given.length > 60 ? `${given.slice(0, 60)}…` : given
 }
 
-function refused(sentence: string): FahaoError {
+/** The error of a configuration that cannot be used. */
+export function configError(sentence: string): FahaoError {
   return new FahaoError('CONFIG', sentence)
 }

@@ -5,7 +5,8 @@ import { addressText } from '../base/address.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { nearest } from '../base/nearest.ts'
 import { type GeneratorInput, parseOptions } from '../catalogue/options.ts'
-import { type ConfigFile, readConfigFile, refused } from './config-file.ts'
+import { listenersOf } from './addresses.ts'
+import { type ConfigFile, readConfigFile } from './config-file.ts'
 import {
   type Config,
   type Setting,
@@ -15,7 +16,7 @@ import {
   settingsSchema,
   variableOf,
 } from './config-schema.ts'
-import { isLoopback } from './config-values.ts'
+import { configError, isLoopback } from './config-values.ts'
 import { refuseProcesses } from './processes.ts'
 
 /** What a configuration is made from. */
@@ -52,10 +53,10 @@ export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {
     if (read.success) values[setting.key] = read.data
     else problems.push(`${where}: ${read.error.issues[0]!.message}`)
   }
-  if (problems.length > 0) throw new FahaoError('CONFIG', problems.join('; '))
+  if (problems.length > 0) throw configError(problems.join('; '))
   const sources = Object.fromEntries(found.map(({ setting, source }) => [setting.key, source])) as Sources
   const config = completed(values as Settings, readGenerators(file))
-  refuseOpenDoors(config, sources)
+  refuseOpenListeners(config, sources)
   refuseProcesses(config, sources)
   return Object.freeze({ config, sources: Object.freeze(sources) })
 }
@@ -93,7 +94,7 @@ function readNamedFile({ flags, env, readFile }: ConfigInputs): ConfigFile {
   const text = readFile?.(path)
   if (text !== undefined) return readConfigFile(path, text)
   if (named === undefined) return { settings: new Map(), generators: new Map() }
-  throw new FahaoError('CONFIG', `there is no config file ${path}; name one that exists with --config`)
+  throw configError(`there is no config file ${path}; name one that exists with --config`)
 }
 
 function refuseUnknownKeys(file: ConfigFile): void {
@@ -101,7 +102,7 @@ function refuseUnknownKeys(file: ConfigFile): void {
     if (known.includes(name)) continue
     const meant = nearest(name, [...known, 'generators'])
     const hint = meant ? `did you mean '${meant}'?` : '`fahao config` lists what there is'
-    throw refused(place, `there is no setting '${name}'; ${hint}`)
+    throw configError(`${place}: there is no setting '${name}'; ${hint}`)
   }
 }
 
@@ -114,7 +115,7 @@ function refuseSlips(env: NonNullable<ConfigInputs['env']>): void {
   for (const name of Object.keys(env)) {
     if (!name.startsWith('FAHAO_') || variables.includes(name)) continue
     const meant = nearest(name, variables)
-    if (meant) throw new FahaoError('CONFIG', `${name} is no setting; did you mean ${meant}?`)
+    if (meant) throw configError(`${name} is no setting; did you mean ${meant}?`)
   }
 }
 
@@ -124,7 +125,7 @@ function readGenerators(file: ConfigFile): Config['generators'] {
       parseOptions(value)
     } catch (error) {
       const reason = error instanceof FahaoError ? error.message : describe(error)
-      throw refused(place, `generator '${name}': ${reason}`)
+      throw configError(`${place}: generator '${name}': ${reason}`)
     }
     return Object.freeze([name, Object.freeze(value as GeneratorInput)] as const)
   })
@@ -137,17 +138,11 @@ function completed(values: Settings, generators: Config['generators']): Config {
   return Object.freeze({ ...values, leadMs, generators: Object.freeze(generators) })
 }
 
-function refuseOpenDoors(config: Config, sources: Sources): void {
+function refuseOpenListeners(config: Config, sources: Sources): void {
   if (config.insecure) return
-  const doors = [
-    { key: 'resp', address: config.resp },
-    { key: 'http', address: config.http },
-    ...config.compatHttp.map(({ address }) => ({ key: 'compatHttp', address }) as const),
-  ] as const
-  for (const { key, address } of doors) {
-    if (address === undefined || isLoopback(address)) continue
-    throw new FahaoError(
-      'CONFIG',
+  for (const { key, address } of listenersOf(config)) {
+    if (isLoopback(address)) continue
+    throw configError(
       `${sources[key]}: other machines can reach ${addressText(address)}, and nobody has to log in there; listen on 127.0.0.1, or add --insecure where the network keeps strangers out`,
     )
   }

@@ -3,9 +3,10 @@
  * ports alone: the first process has those that are configured, and each one after it has the next ones.
  */
 import type { Address } from '../base/address.ts'
-import { FahaoError } from '../base/errors.ts'
-import { announced } from './announce.ts'
+import type { FahaoError } from '../base/errors.ts'
+import { announced, announcementsOf, type ConfiguredAddress, listenersOf } from './addresses.ts'
 import { type Config, type SettingKey, type Sources, settings } from './config-schema.ts'
+import { configError } from './config-values.ts'
 
 /** How far the ports of a process are from those of the one before: RESP and HTTP have adjoining ones by default. */
 const portStep = 2
@@ -36,7 +37,7 @@ export function refuseProcesses(config: Config, sources: Sources): void {
   const refused = (key: SettingKey, reason: string) => {
     const { name } = settings.find((setting) => setting.key === key)!
     const where = sources[key] === 'default' ? `${name}, which nothing sets` : sources[key]
-    return new FahaoError('CONFIG', `${where}: ${reason}`)
+    return configError(`${where}: ${reason}`)
   }
   if (config.cluster === undefined) {
     throw refused(
@@ -53,8 +54,9 @@ export function refuseProcesses(config: Config, sources: Sources): void {
   if (config.nodeIndex !== undefined) {
     throw refused('nodeIndex', 'this gives each process the same number; start nodes with numbers one by one')
   }
-  const [bound, announcements] = [boundBy(config), announcedBy(config)]
-  for (const { key, port } of [...bound, ...announcements]) {
+  const [listeners, announcements] = [listenersOf(config), announcementsOf(config)]
+  for (const { key, address } of [...listeners, ...announcements]) {
+    const { port } = address
     const last = port + portStep * (config.processes - 1)
     if (port !== 0 && last <= portMax) continue
     throw refused(
@@ -62,45 +64,24 @@ export function refuseProcesses(config: Config, sources: Sources): void {
       `each process has ports ${portStep} above those of the one before, which from ${port} does not work for ${config.processes}; give a port from 1 to ${portMax - (last - port)}`,
     )
   }
-  refuseSharedPorts(bound, config.processes, refused)
+  refuseSharedPorts(listeners, config.processes, refused)
   refuseSharedPorts(announcements, config.processes, refused)
   // Before a process is started in vain.
   announced(config)
 }
 
-type Door = { readonly key: SettingKey; readonly port: number }
-
-function boundBy({ resp, http, compatHttp }: Config): readonly Door[] {
-  return [
-    ...door('resp', resp),
-    ...door('http', http),
-    ...compatHttp.flatMap(({ address }) => door('compatHttp', address)),
-  ]
-}
-
-function announcedBy({ resp, http, announce, announceHttp }: Config): readonly Door[] {
-  return [
-    ...(announce ? door('announce', announce) : door('resp', resp)),
-    ...(announceHttp ? door('announceHttp', announceHttp) : door('http', http)),
-  ]
-}
-
-function door(key: SettingKey, address: Address | undefined): readonly Door[] {
-  return address ? [{ key, port: address.port }] : []
-}
-
 /** A port of one process may not be one of another's, whatever the hosts: simple, and no port is scarce. */
 function refuseSharedPorts(
-  doors: readonly Door[],
+  addresses: readonly ConfiguredAddress[],
   processes: number,
   refused: (key: SettingKey, reason: string) => FahaoError,
 ): void {
-  for (const low of doors) {
-    for (const high of doors) {
+  for (const { address: low } of addresses) {
+    for (const { key, address: high } of addresses) {
       const apart = (high.port - low.port) / portStep
       if (apart <= 0 || apart >= processes || !Number.isInteger(apart)) continue
       throw refused(
-        high.key,
+        key,
         `port ${high.port} is also that of process ${apart + 1}, whose ports are ${portStep} above those of the one before; give one that is no even number of ports away from ${low.port}, or at least ${portStep * processes}`,
       )
     }

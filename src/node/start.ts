@@ -16,7 +16,7 @@ import { Recovery } from '../recovery/recovery.ts'
 import { repairsOf } from '../recovery/repairs.ts'
 import { settingsText } from './config.ts'
 import { type Config, defaultEngine } from './config-schema.ts'
-import { type EngineCall, TimedEngine } from './engine-calls.ts'
+import { type EngineCall, timedEngine } from './engine-calls.ts'
 import { healthOf } from './health.ts'
 import { Membership } from './membership.ts'
 import type { FahaoNode, Transport } from './node.ts'
@@ -56,7 +56,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
     onAdvanced: () => recovery.reportAdvance(),
     onDisowned: () => disown(),
   })
-  const engine = new TimedEngine(opened, clock, (call) => {
+  const engine = timedEngine(opened, clock, (call) => {
     if (hasCode(call.error, 'REGRESSED')) recovery.reportLoss(call.error.message)
     for (const listener of listeners) listener(call)
   })
@@ -261,13 +261,9 @@ function randomHex(bytes: number): string {
 }
 
 function trafficOf(transports: readonly Transport[]): Traffic {
-  const each = transports.flatMap(({ traffic }) => traffic?.() ?? [])
-  const sum = (of: (one: Traffic) => number) => each.reduce((total, one) => total + of(one), 0)
-  return {
-    connectionsTotal: sum(({ connectionsTotal }) => connectionsTotal),
-    connectionsRejected: sum(({ connectionsRejected }) => connectionsRejected),
-    commands: sum(({ commands }) => commands),
-    bytesIn: sum(({ bytesIn }) => bytesIn),
-    bytesOut: sum(({ bytesOut }) => bytesOut),
+  const sum = { connectionsTotal: 0, connectionsRejected: 0, commands: 0, bytesIn: 0, bytesOut: 0 }
+  for (const each of transports.flatMap(({ traffic }) => traffic?.() ?? [])) {
+    for (const figure of Object.keys(sum) as (keyof Traffic)[]) sum[figure] += each[figure]
   }
+  return sum
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
-import { type EngineCall, TimedEngine } from '../../../src/node/engine-calls.ts'
+import { type EngineCall, timedEngine } from '../../../src/node/engine-calls.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
 
@@ -9,7 +9,7 @@ test('a timed engine tells of each call once it is over, and changes nothing', a
   const clock = new FakeClock()
   const faulty = new FaultyEngine(new MemoryEngine(new MemoryStore()))
   const calls: EngineCall[] = []
-  const engine = new TimedEngine(faulty, clock, (call) => calls.push(call))
+  const engine = timedEngine(faulty, clock, (call) => calls.push(call))
   faulty.slow('reserve', 40, clock)
   const reserving = engine.reserve('c', { size: 10n, incarnation: 1n })
   await clock.pass(39)

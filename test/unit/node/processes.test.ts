@@ -84,7 +84,7 @@ describe('several processes are refused', () => {
     const reason = /clients find the nodes of a cluster by their RESP addresses, and resp is off; give it one/
     assert.throws(() => configured({ processes: '2', resp: 'off' }), reason)
     const open = { resp: '0.0.0.0:7379', insecure: 'on' }
-    assert.throws(() => configured({ processes: '2', ...open }), /say with --announce HOST:PORT/)
+    assert.throws(() => configured({ processes: '2', ...open }), /set --announce HOST:PORT/)
     configured({ processes: '2', ...open, announce: '10.0.0.1:7379' })
   })
 
