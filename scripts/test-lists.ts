@@ -22,6 +22,12 @@ export const inNpmTest: readonly string[] = [
   'test/integration/cluster.test.ts', // a cluster
   'test/integration/library.test.ts', // in process
   'test/integration/cli.test.ts', // the command line
+  // One short fault of each kind.
+  'test/fault/short', // kill -9, clocks, an engine that is away or forgets, hostile clients, leaders killed or stopped
+  'test/fault/disk-full.test.ts',
+  'test/fault/unknown.test.ts', // writes without a reply
+  'test/fault/zombie.test.ts', // a process that is paused
+  'test/fault/shutdown.test.ts',
 ]
 
 /** Files that run while no other file does, because they compare times or use all cores. */

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { judge, roundsOf } from './campaign.ts'
 import type { ClusterEngine } from './cluster-engines.ts'
 import { type FollowingAsk, FollowingLoad } from './cluster-load.ts'
-import { eventually, leaseMs, startCluster, vacancyMs } from './cluster-nodes.ts'
+import { type ClusterOptions, eventually, startCluster } from './cluster-nodes.ts'
 import { figuresOf } from './figures.ts'
 import { nowUs } from './load.ts'
 
@@ -16,10 +16,17 @@ const asks: readonly FollowingAsk[] = [
   { generator: 'stamp', command: ['ID.NEXT', 'stamp'], restMs: 1 },
 ]
 
-/** The campaign. */
-export async function kills(t: TestContext, name: string, engine: ClusterEngine, short: number) {
+/** The campaign: each round kills the leader of `order`. */
+export async function kills(
+  t: TestContext,
+  name: string,
+  engine: ClusterEngine,
+  short: number,
+  options: ClusterOptions = {},
+) {
   const rounds = roundsOf(short, 0.25)
-  const cluster = await startCluster(t, engine)
+  const cluster = await startCluster(t, engine, options)
+  const { leaseMs, vacancyMs } = cluster
   // Ranges that last moments: whoever is killed has a reserve under way.
   await cluster.create('order', 'sequence', 'STEP', '200', 'HORIZON', '100ms')
   await cluster.create('stamp', 'timestamp', 'HORIZON', '100ms')

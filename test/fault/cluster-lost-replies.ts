@@ -10,7 +10,7 @@ import { judge, roundsOf } from './campaign.ts'
 import type { ClusterEngine } from './cluster-engines.ts'
 import { retryable } from './cluster-kill.ts'
 import { type FollowingAsk, FollowingLoad } from './cluster-load.ts'
-import { type ClusterNode, eventually, startCluster, type TestCluster, vacancyMs } from './cluster-nodes.ts'
+import { type ClusterNode, eventually, startCluster, type TestCluster } from './cluster-nodes.ts'
 import { nowUs } from './load.ts'
 
 // One in each of several shards; in `order` the campaign looks for its victims.
@@ -97,7 +97,7 @@ export async function lostReplies(t: TestContext, name: string, engine: ClusterE
   for (const [what, count] of lost) assert.ok(count > 0, `no answer to ${what} was lost`)
   for (const code of load.errors.keys()) assert.ok(retryable.includes(code), load.errorTexts.get(code))
   // Twice, for machines that tests share.
-  assert.ok(Math.max(...silencesMs) <= vacancyMs * 2, `${silencesMs}`)
+  assert.ok(Math.max(...silencesMs) <= cluster.vacancyMs * 2, `${silencesMs}`)
 }
 
 /** Loses the answer to the next write, by each of these nodes, of a record in which a word stands. */

@@ -9,16 +9,16 @@ import { ReplyError } from '../launch/raw-reply.ts'
 import { startTcpProxy, type TcpProxy } from '../launch/tcp-proxy.ts'
 import type { ClusterEngine } from './cluster-engines.ts'
 
-/** The lease, in ms: the default. */
-export const leaseMs = 3000
-/** How long nobody may lead at most: lease, margin and a second. */
-export const vacancyMs = leaseMs * 1.1 + 1000
+/** The lease of a cluster that is given none, in ms: the default of the server. */
+export const defaultLeaseMs = 3000
 
 const shards = 4
 const shardOfSlot = shardTable(shards)
 
 /** How to start the nodes. */
 export type ClusterOptions = {
+  /** In ms. Default: that of the server. */
+  readonly leaseMs?: number
   /** A proxy of its own between each node and each server of the engine. */
   readonly proxied?: boolean
   /** Further flags of each node, and what each has in its environment. */
@@ -53,7 +53,13 @@ type Status = {
 export async function startCluster(
   t: TestContext,
   engine: ClusterEngine,
-  { proxied = false, args = () => [], env = () => ({}), announced = [] }: ClusterOptions = {},
+  {
+    leaseMs = defaultLeaseMs,
+    proxied = false,
+    args = () => [],
+    env = () => ({}),
+    announced = [],
+  }: ClusterOptions = {},
 ): Promise<TestCluster> {
   const place = await engine.newPlace()
   const nodes = await Promise.all(
@@ -74,20 +80,27 @@ export async function startCluster(
       return { server, proxies, announced: port ?? server.resp }
     }),
   )
-  const cluster = new TestCluster(nodes, place)
+  const cluster = new TestCluster(nodes, place, leaseMs)
   await cluster.untilComplete()
   return cluster
 }
 
-/** See the top of the file. */
+/** Three nodes that run. */
 export class TestCluster {
   readonly nodes: readonly ClusterNode[]
   /** The engine's URL, past all proxies. */
   readonly engine: string
+  readonly leaseMs: number
 
-  constructor(nodes: readonly ClusterNode[], engine: string) {
+  constructor(nodes: readonly ClusterNode[], engine: string, leaseMs: number) {
     this.nodes = nodes
     this.engine = engine
+    this.leaseMs = leaseMs
+  }
+
+  /** The longest time that a shard may have no leader, in ms: lease, margin and a second. */
+  get vacancyMs(): number {
+    return this.leaseMs * 1.1 + 1000
   }
 
   get ports(): number[] {

@@ -15,7 +15,14 @@ import { judge, roundsOf } from './campaign.ts'
 import type { ClusterEngine } from './cluster-engines.ts'
 import { retryable } from './cluster-kill.ts'
 import { type FollowingAsk, FollowingLoad } from './cluster-load.ts'
-import { type ClusterNode, connectTo, eventually, startCluster, type TestCluster } from './cluster-nodes.ts'
+import {
+  type ClusterNode,
+  type ClusterOptions,
+  connectTo,
+  eventually,
+  startCluster,
+  type TestCluster,
+} from './cluster-nodes.ts'
 import { nowUs } from './load.ts'
 
 const patient: FollowingAsk = { generator: 'order', command: ['INCR', 'order'], restMs: 1 }
@@ -29,10 +36,16 @@ const asks: readonly FollowingAsk[] = [
 const quiet = '{order}quiet'
 let visitors = 0
 
-/** The campaign. */
-export async function zombies(t: TestContext, name: string, engine: ClusterEngine, short: number) {
+/** The campaign: each round stops the leader of `order` past its lease. */
+export async function zombies(
+  t: TestContext,
+  name: string,
+  engine: ClusterEngine,
+  short: number,
+  options: ClusterOptions = {},
+) {
   const rounds = roundsOf(short, 0.25)
-  const cluster = await startCluster(t, engine, { proxied: true })
+  const cluster = await startCluster(t, engine, { ...options, proxied: true })
   await cluster.create('order', 'sequence', 'STEP', '200', 'HORIZON', '100ms')
   await cluster.create('stamp', 'timestamp', 'HORIZON', '100ms')
   await cluster.create(quiet, 'sequence', 'STEP', '10', 'STEPMAX', '10')

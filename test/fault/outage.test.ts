@@ -1,147 +1,23 @@
-/** The database goes away in every way it can: per-node ids go on, strict ones say so, and all come back. */
-import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
-import type { DatabaseServer } from '../launch/database.ts'
-import { type FahaoServer, startFahao } from '../launch/fahao.ts'
-import { create, judge, secondsOf, until } from './campaign.ts'
+/** A database that goes away in every way that it can. */
+import { describe, it } from 'node:test'
+import { secondsOf } from './campaign.ts'
 import { databases } from './databases.ts'
-import { type Ask, Load, nowUs } from './load.ts'
+import { outage, outagesOf } from './outage-database.ts'
 
-const steadySeconds = secondsOf(12, 60)
-const step = 1000
-/** What a client may be told that can only be tried again. */
-const retryable = ['DRY', 'UNAVAILABLE', 'UNKNOWN', 'BUSY']
-
-type Outage = {
-  readonly what: string
-  readonly seconds: number
-  readonly begin: (database: DatabaseServer) => Promise<void>
-  readonly end: (database: DatabaseServer) => Promise<void>
-}
-
-const outages: readonly Outage[] = [
-  {
-    what: 'frozen',
-    seconds: secondsOf(8, 60),
-    begin: (database) => database.freeze(),
-    end: async (database) => database.thaw(),
-  },
-  {
-    what: 'killed',
-    seconds: secondsOf(3, 10),
-    begin: (database) => database.kill(),
-    end: (database) => database.restart(),
-  },
-  {
-    what: 'read-only',
-    seconds: secondsOf(5, 30),
-    begin: (database) => database.setReadOnly(true),
-    end: (database) => database.setReadOnly(false),
-  },
+const outages = [
+  outage.frozen(secondsOf(8, 60)),
+  outage.killed(secondsOf(3, 10)),
+  outage.readOnly(secondsOf(5, 30)),
 ]
 
 for (const [name, start] of Object.entries(databases)) {
   describe(`a node whose ${name} goes away`, () => {
-    it('goes on with segments and snowflakes, refuses strict ids clearly, and recovers by itself', {
-      timeout: 900_000,
-    }, async (t) => {
-      const database = await start(t)
-      const node = await startFahao(t, {
-        engine: await database.newDatabase(),
-        args: ['--log-level', 'warn', '--lead', '90s'],
-      })
-      const client = await node.connect()
-      for (const kind of ['segment', 'snowflake', 'sequence']) await create(client, kind, kind)
-      const perNode = new Load()
-      perNode.start([node.resp], [...asks('segment', 4), ...asks('snowflake', 4)])
-      const steadyUs = nowUs()
-      await pause(steadySeconds * 1000)
-
-      const recoveriesMs: number[] = []
-      for (const outage of outages) {
-        const strict = new Load()
-        strict.start([node.resp], asks('sequence', 2))
-        await outage.begin(database)
-        const beganUs = nowUs()
-        await untilDegraded(node)
-        await pause(outage.seconds * 1000)
-        const endUs = nowUs()
-        await outage.end(database)
-        const backUs = nowUs()
-        await until(
-          () => client.command('INCR', 'sequence'),
-          (reply) => typeof reply === 'bigint',
-          15_000,
-        )
-        recoveriesMs.push((nowUs() - backUs) / 1000)
-        await strict.stop()
-        const { errors } = strict
-        assert.ok(errors.size > 0, `strict ids were refused while the database was ${outage.what}`)
-        for (const code of errors.keys()) assert.ok(retryable.includes(code), strict.errorTexts.get(code))
-        judge(t, strict, ['sequence'], { name: `${name} ${outage.what}: strict`, rounds: 1 })
-        tellTail(t, perNode, outage.what, steadyUs, beganUs, endUs)
-        assert.equal((await fetch(`${node.http}/readyz`)).status, 200)
-        await untilRestocked(node)
-      }
-      await perNode.stop()
-
-      assert.deepEqual([...perNode.errorTexts.values()], [], 'no request for a per-node id has failed')
-      await checkReserves(node, perNode)
-      judge(t, perNode, [], { name: `${name} goes away: per node`, rounds: outages.length, recoveriesMs })
-    })
-  })
-}
-
-function asks(generator: string, clients: number): Ask[] {
-  return Array<Ask>(clients).fill({ generator, command: ['ID.NEXT', generator] })
-}
-
-/** Readiness says so while requests are still answered. */
-async function untilDegraded(node: FahaoServer): Promise<void> {
-  const giveUpAt = performance.now() + 15_000
-  for (;;) {
-    const health = await (await fetch(`${node.http}/readyz`)).text()
-    if (health.includes('degraded')) return
-    if (performance.now() > giveUpAt) assert.fail(`after 15 s still: ${health}`)
-    await pause(50)
-  }
-}
-
-/** What the outage has used up is in hand again, so that the next one begins as this one did. */
-async function untilRestocked(node: FahaoServer): Promise<void> {
-  const giveUpAt = performance.now() + 15_000
-  for (;;) {
-    const answer = await fetch(`${node.http}/v1/generators/snowflake`)
-    const info = (await answer.json()) as { stats: { inHandSeconds: number } }
-    if (info.stats.inHandSeconds > 85) return
-    if (performance.now() > giveUpAt) assert.fail(`after 15 s still: ${JSON.stringify(info)}`)
-    await pause(50)
-  }
-}
-
-function tellTail(
-  t: TestContext,
-  load: Load,
-  what: string,
-  steadyUs: number,
-  beganUs: number,
-  endUs: number,
-): void {
-  const tail = (sorted: readonly number[]) => sorted[Math.floor(sorted.length * 0.9999)] ?? 0
-  for (const [name, journal] of load.journals) {
-    const before = tail(journal.latenciesMs(steadyUs, Math.min(beganUs, steadyUs + steadySeconds * 1e6)))
-    const during = tail(journal.latenciesMs(beganUs, endUs))
-    t.diagnostic(
-      `${name}, database ${what}: p99.99 ${during.toFixed(2)} ms, ${(during / before).toFixed(2)} × of ${before.toFixed(2)} ms before`,
+    it(
+      'goes on with segments and snowflakes, refuses strict ids clearly, and recovers by itself',
+      {
+        timeout: 900_000,
+      },
+      (t) => outagesOf(t, name, start, outages, secondsOf(12, 60)),
     )
-  }
-}
-
-/** At most one reserve per `step` ids. */
-async function checkReserves(node: FahaoServer, load: Load): Promise<void> {
-  const answer = await fetch(`${node.http}/v1/generators/segment`)
-  const info = (await answer.json()) as { stats: { refills: number } }
-  const { refills } = info.stats
-  assert.ok(refills <= load.journal('segment').count / step + 1, `${refills} reserves`)
+  })
 }

@@ -1,0 +1,8 @@
+/** A wall clock that jumps, or stands still. */
+import { test } from 'node:test'
+import { jumpsAtRestart, liveJumps } from '../clock-jumps.ts'
+
+test('a server issues in order while its clock jumps', (t) => liveJumps(t, 'pool', 3))
+
+test('a server repeats nothing when it crashes while its clock is wrong', (t) =>
+  jumpsAtRestart(t, 'static:7', 2))
