@@ -1,6 +1,7 @@
 /** Which generators exist, and how to get hold of one. */
 
 import type { MovedDetails } from '../base/moved.ts'
+import type { Page } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
@@ -107,10 +108,7 @@ export interface Catalogue {
   info(name: string): Promise<GeneratorInfo>
 
   /** Names in byte order, after `after`, at most `limit`, with their kinds. */
-  list(page?: {
-    readonly after?: string
-    readonly limit?: number
-  }): Promise<{ name: string; definition: Definition }[]>
+  list(page?: Page): Promise<{ name: string; definition: Definition }[]>
 
   /** The generators in use here. */
   inUse(): Iterable<Generator>

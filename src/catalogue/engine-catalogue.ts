@@ -10,7 +10,7 @@
  */
 import { hasCode } from '../base/errors.ts'
 import type { LeaderTerm } from '../cluster/leadership.ts'
-import { boundMax, legacyPrefix, type RecordChange, type Watch } from '../engine/engine.ts'
+import { boundMax, legacyPrefix, type Page, type RecordChange, type Watch } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import { Limiter } from '../issuing/limiter.ts'
 import { type AutoCreate, autoCreate } from './auto-create.ts'
@@ -167,10 +167,8 @@ export class EngineCatalogue implements Catalogue {
     return describeGenerator(this.#options, name, stored, open)
   }
 
-  list(
-    page: { readonly after?: string; readonly limit?: number } = {},
-  ): Promise<{ name: string; definition: Definition }[]> {
-    return this.#records.list(page.after, page.limit ?? 1000)
+  list({ after, limit = 1000 }: Page = {}): Promise<{ name: string; definition: Definition }[]> {
+    return this.#records.list(after, limit)
   }
 
   inUse(): Iterable<Generator> {

@@ -4,7 +4,8 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
-import type { Engine, StoredRecord, Watch } from '../engine/engine.ts'
+import type { Engine, Watch } from '../engine/engine.ts'
+import { listAll } from '../engine/pages.ts'
 import type { FailureDetector } from './failure-detector.ts'
 import { Notify, withTimeout } from './pauses.ts'
 import { clusterPrefix } from './records.ts'
@@ -25,7 +26,6 @@ export type FeedOptions = {
   readonly onTrouble: (message: string) => void
 }
 
-const pageSize = 1000
 /** Looks follow each other no faster than this, in ms. */
 const looksApartMs = 5
 
@@ -83,23 +83,12 @@ export class Feed {
   async #look(): Promise<void> {
     const { clock, timing, view, observer, mayJudge, onLook } = this.#options
     const startedUs = clock.monoUs()
-    const records = await withTimeout(clock, timing.renewMs, this.#list())
+    const records = await withTimeout(clock, timing.renewMs, listAll(this.#options.engine, clusterPrefix))
     if (this.#stopped) return
     view.learnAll(records, startedUs)
     observer.observe(view.nodes())
     if (mayJudge()) await observer.judge(view.nodes())
     onLook()
-  }
-
-  async #list(): Promise<StoredRecord[]> {
-    const records: StoredRecord[] = []
-    for (;;) {
-      const after = records.at(-1)?.key
-      const page = { ...(after !== undefined && { after }), limit: pageSize }
-      const next = await this.#options.engine.list(clusterPrefix, page)
-      records.push(...next)
-      if (next.length < pageSize) return records
-    }
   }
 
   /** Looks alone suffice; so nothing waits for the watch, and one that could not begin is begun by the next look. */

@@ -32,7 +32,7 @@ export class Scan {
     if (!/^\d{1,20}$/.test(cursor)) throw invalidCursor()
     const { count, matches } = scanOptions(args)
     const after = BigInt(cursor) === 0n ? undefined : await this.#nameOf(cursor, context)
-    const page = await context.catalogue.list({ limit: count, ...(after === undefined ? {} : { after }) })
+    const page = await context.catalogue.list({ limit: count, after })
     const next = page.length < count ? '0' : this.#remember(page.at(-1)!.name)
     const isOwn = isServedHere(context)
     return [next, page.map(({ name }) => name).filter((name) => matches(name) && isOwn(name))]

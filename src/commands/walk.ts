@@ -1,6 +1,7 @@
 /** Every generator in byte order of names, a page at a time, for commands that look at all of them. */
 import { FahaoError } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
+import { everyPage } from '../engine/pages.ts'
 import type { CommandContext } from './context.ts'
 
 /** How many names are asked for at once. */
@@ -11,11 +12,9 @@ export async function* everyGenerator(
   { catalogue, session }: CommandContext,
   { after, page = walkPage }: { readonly after?: string | undefined; readonly page?: number } = {},
 ): AsyncGenerator<{ name: string; definition: Definition }> {
-  for (let last = after; ; ) {
+  const pages = everyPage<{ name: string; definition: Definition }>(page, (last) => {
     if (session.signal.aborted) throw new FahaoError('ABORTED', 'the connection has gone')
-    const found = await catalogue.list({ limit: page, ...(last === undefined ? {} : { after: last }) })
-    yield* found
-    if (found.length < page) return
-    last = found.at(-1)!.name
-  }
+    return catalogue.list({ after: last?.name ?? after, limit: page })
+  })
+  for await (const found of pages) yield* found
 }

@@ -114,6 +114,9 @@ export type RecordChange = {
   readonly record: StoredRecord | undefined
 }
 
+/** Which part of a list to read: records after the key `after`, at most `limit`. */
+export type Page = { readonly after?: string | undefined; readonly limit?: number | undefined }
+
 /** A running watch. */
 export interface Watch {
   /** Stops it; no call of the listener starts afterwards. */
@@ -253,7 +256,7 @@ export interface Engine {
    * All records whose key starts with `prefix`, in byte order of their keys, from `after` (exclusive), at most
    * `limit`. Pages may straddle writes; each record on them is one that was there.
    */
-  list(prefix: string, page?: { readonly after?: string; readonly limit?: number }): Promise<StoredRecord[]>
+  list(prefix: string, page?: Page): Promise<StoredRecord[]>
 
   /**
    * Writes a record if its version is still `expected` (undefined: if there is none). Resolves to the record

@@ -1,6 +1,7 @@
 /** The records of worker ids, as they stand in the engine. */
 import { describe, FahaoError } from '../base/errors.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
+import { listAll } from '../engine/pages.ts'
 
 /** Where worker ids are recorded. */
 export const workerPrefix = 'workers/'
@@ -35,8 +36,6 @@ export const unclaimed: WorkerRecord = {
 /** A holder extends its bound to so many leads ahead of its clock. */
 export const aheadLeads = 1.25
 
-const pageSize = 1000
-
 /** The record of a worker id. */
 export function recordKey(id: number): string {
   return `${workerPrefix}${id}`
@@ -48,14 +47,8 @@ export function idOf({ key }: StoredRecord): number {
 }
 
 /** The records of all worker ids that were ever claimed. */
-export async function workerRecords(engine: Engine): Promise<StoredRecord[]> {
-  const records: StoredRecord[] = []
-  for (;;) {
-    const after = records.at(-1)?.key
-    const page = await engine.list(workerPrefix, { ...(after !== undefined && { after }), limit: pageSize })
-    records.push(...page)
-    if (page.length < pageSize) return records
-  }
+export function workerRecords(engine: Engine): Promise<StoredRecord[]> {
+  return listAll(engine, workerPrefix)
 }
 
 /** What a record of a worker id says; ENGINE when it cannot be read. */

@@ -49,8 +49,7 @@ export class SharedStore extends MemoryStore {
     this.isSuspect = true
     this.losses++
     for (const record of records.values()) {
-      for (const { prefix, listener, open } of this.watchers)
-        if (open && record.key.startsWith(prefix)) listener({ key: record.key, record })
+      for (const watchers of this.watchers) watchers.notify({ key: record.key, record })
     }
   }
 

@@ -10,6 +10,7 @@ import type {
   EngineOptions,
   EngineStatus,
   Ownership,
+  Page,
   RecordChange,
   Reservation,
   ReserveRequest,
@@ -194,10 +195,7 @@ export class EtcdEngine implements Engine {
     return this.#call(() => this.#records.read(key))
   }
 
-  list(
-    prefix: string,
-    { after, limit }: { readonly after?: string; readonly limit?: number } = {},
-  ): Promise<StoredRecord[]> {
+  list(prefix: string, { after, limit }: Page = {}): Promise<StoredRecord[]> {
     return this.#call(() => this.#records.list(prefix, after, limit))
   }
 

@@ -11,21 +11,16 @@
 import { type Clock, sleep, systemRandom } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { RecordChange, Watch } from '../engine.ts'
+import { Watchers } from '../watchers.ts'
 import { endOf, type KeyValue, methods } from './api.ts'
 import type { Cluster } from './cluster.ts'
 import { next, type Records } from './records.ts'
 import type { Store } from './store.ts'
 import { follow } from './watch-stream.ts'
 
-type Watcher = {
-  readonly prefix: string
-  readonly listener: (change: RecordChange) => void
-  /** It is told of what came after this revision; what comes before that is known waits in `early`. */
-  after: bigint | undefined
-  readonly early: { readonly change: RecordChange; readonly revision: bigint }[]
-}
+type RevisedChange = RecordChange & { readonly revision: bigint }
 
-/** The streams of the time while somebody watches. */
+/** From the first watch to the last: its streams, and whether the first of them has begun. */
 type Session = { readonly abort: AbortController; readonly created: Promise<void> }
 
 /** etcd before 3.4.31 and 3.5.13 can lose events. */
@@ -39,7 +34,7 @@ export class Watches {
   readonly #store: Store
   readonly #records: Records
   readonly #clock: Clock
-  readonly #watchers = new Set<Watcher>()
+  readonly #watchers = new Watchers<RevisedChange>(() => this.#end())
   /** At which revision each record was last written, as far as told. */
   readonly #there = new Map<string, bigint>()
   /** Everything up to it has been told. */
@@ -55,29 +50,28 @@ export class Watches {
 
   /** See `Engine.watch`. */
   async add(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    const watcher: Watcher = { prefix, listener, after: undefined, early: [] }
-    this.#watchers.add(watcher)
+    let after: bigint | undefined
+    const watch = this.#watchers.add(prefix, ({ key, record, revision }) => {
+      if (after !== undefined && revision > after) listener({ key, record })
+    })
     try {
       this.#session ??= this.#begin()
       await this.#session.created
       const { revision } = await this.#store.read([], this.#store.newCall(false))
-      watcher.after = revision
-      for (const { change, revision } of watcher.early.splice(0)) this.#tellOne(watcher, change, revision)
+      after = revision
+      return watch
     } catch (error) {
-      this.#remove(watcher)
+      watch.close()
       throw error
     }
-    return { close: () => this.#remove(watcher) }
   }
 
-  /** Ends them all. */
+  /** Closes all watches. */
   close(): void {
-    for (const watcher of this.#watchers) this.#remove(watcher)
+    this.#watchers.close()
   }
 
-  #remove(watcher: Watcher): void {
-    this.#watchers.delete(watcher)
-    if (this.#watchers.size > 0) return
+  #end(): void {
     this.#session?.abort.abort()
     this.#session = undefined
   }
@@ -217,16 +211,6 @@ export class Watches {
 
   #tell(key: string, kv: KeyValue | undefined, revision: bigint): void {
     const record = kv && this.#records.recordOf(kv, this.#store.history.known.state)
-    for (const watcher of this.#watchers) {
-      if (!key.startsWith(watcher.prefix)) continue
-      const change = { key, record }
-      if (watcher.after === undefined) watcher.early.push({ change, revision })
-      else this.#tellOne(watcher, change, revision)
-    }
-  }
-
-  #tellOne(watcher: Watcher, change: RecordChange, revision: bigint): void {
-    if (revision <= watcher.after!) return
-    queueMicrotask(() => this.#watchers.has(watcher) && watcher.listener(change))
+    this.#watchers.notify({ key, record, revision })
   }
 }

@@ -9,6 +9,7 @@ import type {
   EngineOptions,
   EngineStatus,
   Ownership,
+  Page,
   RecordChange,
   Repair,
   Reservation,
@@ -18,14 +19,14 @@ import type {
   WriterIdentity,
 } from '../engine.ts'
 import { newStore } from '../new-store.ts'
-
-type Watcher = { readonly prefix: string; readonly listener: (change: RecordChange) => void; open: boolean }
+import { Watchers } from '../watchers.ts'
 
 /** What a memory engine remembers; hand one to several engines to let them share it, as processes share a database. */
 export class MemoryStore {
   readonly counters = new Map<string, Counter>()
   readonly records = new Map<string, StoredRecord>()
-  readonly watchers = new Set<Watcher>()
+  /** Those of each engine that shares it. */
+  readonly watchers = new Set<Watchers>()
   revision = 0n
   advances = 0
   owner: MemoryEngine | undefined
@@ -47,12 +48,13 @@ export class MemoryEngine implements Engine {
   readonly lastWriteUs = undefined
   readonly newsMs: number = 0
   readonly #store: MemoryStore
-  readonly #watchers = new Set<Watcher>()
+  readonly #watchers = new Watchers()
   #closed = false
 
   constructor(store: MemoryStore) {
     this.#store = store
     store.owner ??= this
+    store.watchers.add(this.#watchers)
   }
 
   get advances(): number {
@@ -105,10 +107,7 @@ export class MemoryEngine implements Engine {
     return this.#step(() => this.#store.records.get(key))
   }
 
-  list(
-    prefix: string,
-    page: { readonly after?: string; readonly limit?: number } = {},
-  ): Promise<StoredRecord[]> {
+  list(prefix: string, page: Page = {}): Promise<StoredRecord[]> {
     return this.#step(() => {
       const after = page.after === undefined ? undefined : Buffer.from(page.after)
       return [...this.#store.records.values()]
@@ -131,18 +130,13 @@ export class MemoryEngine implements Engine {
     return this.#step(() => {
       if (this.#store.records.get(key)?.version !== expected) return false
       this.#store.records.delete(key)
-      this.#tell({ key, record: undefined })
+      this.#notify({ key, record: undefined })
       return true
     })
   }
 
   watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    return this.#step(() => {
-      const watcher = { prefix, listener, open: true }
-      this.#watchers.add(watcher)
-      this.#store.watchers.add(watcher)
-      return { close: () => this.#stop(watcher) }
-    })
+    return this.#step(() => this.#watchers.add(prefix, listener))
   }
 
   ownership(): Promise<Ownership> {
@@ -160,7 +154,8 @@ export class MemoryEngine implements Engine {
 
   close(): Promise<void> {
     this.#closed = true
-    for (const watcher of this.#watchers) this.#stop(watcher)
+    this.#watchers.close()
+    this.#store.watchers.delete(this.#watchers)
     if (this.#store.owner === this) this.#store.owner = undefined
     return Promise.resolve()
   }
@@ -176,7 +171,7 @@ export class MemoryEngine implements Engine {
   #put(key: string, value: string): StoredRecord {
     const record = { key, value, version: ++this.#store.revision }
     this.#store.records.set(key, record)
-    this.#tell({ key, record })
+    this.#notify({ key, record })
     return record
   }
 
@@ -185,16 +180,7 @@ export class MemoryEngine implements Engine {
     return change()
   }
 
-  #tell(change: RecordChange): void {
-    for (const watcher of this.#store.watchers) {
-      if (!change.key.startsWith(watcher.prefix)) continue
-      queueMicrotask(() => watcher.open && watcher.listener(change))
-    }
-  }
-
-  #stop(watcher: Watcher): void {
-    watcher.open = false
-    this.#watchers.delete(watcher)
-    this.#store.watchers.delete(watcher)
+  #notify(change: RecordChange): void {
+    for (const watchers of this.#store.watchers) watchers.notify(change)
   }
 }

@@ -12,6 +12,7 @@ import {
   type EngineOptions,
   type EngineStatus,
   type Ownership,
+  type Page,
   type RecordChange,
   type Repair,
   type Reservation,
@@ -19,6 +20,7 @@ import {
   type StoredRecord,
   type Watch,
 } from '../engine.ts'
+import { type ChangePage, newsMs, PolledWatches } from '../polled-watch.ts'
 import { Calls, type Sort } from './calls.ts'
 import { Counters, type ReleaseCall, type ReserveCall } from './counters.ts'
 import { Durability } from './durability.ts'
@@ -29,7 +31,6 @@ import type { CallOptions, Links } from './links.ts'
 import { Pulse } from './pulse.ts'
 import { Records } from './records.ts'
 import { type Dialect, raisesOf } from './statements.ts'
-import { type Changes, newsMs, Watches } from './watches.ts'
 
 const advanceTries = 20
 /** Calls in one message: MySQL takes messages of at least 1 MiB, and a call needs less than 2 KiB. */
@@ -58,7 +59,7 @@ export class SqlEngine implements Engine {
   readonly #history: History
   readonly #counters: Counters
   readonly #records: Records
-  readonly #watches: Watches
+  readonly #watches: PolledWatches
   readonly #pulse: Pulse
   readonly #durability: Durability | undefined
   readonly #reserves: Calls<ReserveCall, Reservation>
@@ -91,7 +92,7 @@ export class SqlEngine implements Engine {
     )
     this.#counters = new Counters(dialect, this.#history)
     this.#records = new Records(dialect, this.#history)
-    this.#watches = new Watches(clock, (revision) => this.#read((ask) => this.#changes(ask, revision)))
+    this.#watches = new PolledWatches(clock, (revision) => this.#read((ask) => this.#changes(ask, revision)))
     this.#pulse = new Pulse(clock, () => this.#beat())
     this.#durability = options.unsafe
       ? undefined
@@ -177,20 +178,8 @@ export class SqlEngine implements Engine {
     return this.#reads.call(key)
   }
 
-  async list(
-    prefix: string,
-    {
-      after = '',
-      limit = Number.POSITIVE_INFINITY,
-    }: { readonly after?: string; readonly limit?: number } = {},
-  ): Promise<StoredRecord[]> {
-    const found: StoredRecord[] = []
-    for (let from = after, more = true; more && found.length < limit; from = found.at(-1)?.key ?? '') {
-      const page = await this.#read((ask) => this.#records.page(ask, prefix, from, limit - found.length))
-      found.push(...page.records)
-      more = page.more
-    }
-    return found
+  list(prefix: string, { after, limit }: Page = {}): Promise<StoredRecord[]> {
+    return this.#records.list((work) => this.#read(work), prefix, after, limit)
   }
 
   async write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
@@ -273,7 +262,7 @@ export class SqlEngine implements Engine {
   async #revise(key: string, value: string | undefined, expected: bigint | undefined) {
     const nowUs = this.#timeline.nowUs()
     const version = await this.#write((ask) => this.#records.revise(ask, { key, value, expected, nowUs }))
-    if (version !== undefined) this.#watches.wrote({ key, value, version })
+    if (version !== undefined) this.#watches.wrote({ key, value: value ?? null, version })
     return version
   }
 
@@ -295,7 +284,7 @@ export class SqlEngine implements Engine {
     return state
   }
 
-  async #changes(ask: Ask, since: bigint): Promise<Changes> {
+  async #changes(ask: Ask, since: bigint): Promise<ChangePage> {
     const { known } = this.#history
     const state = await this.#state(ask)
     // Records are read all the same: whoever has restored them wants them seen.
@@ -314,7 +303,7 @@ export class SqlEngine implements Engine {
     // What is lost may include earlier advances: their gaps, and what was reserved above them.
     const times = advancesBetween(at, known) + 1n
     const wide = gap * times < boundMax ? gap * times : boundMax - 1n
-    const { records, counters } = mend(await this.#records.all(ask))
+    const { records, counters } = mend(await this.#records.list((work) => work(ask), ''))
     const revision = at.revision > known.revision ? at.revision : known.revision
     const newest = revision + historyJump + BigInt(records.size)
     const mended = [...records].map(([key, value], place) => ({

@@ -7,10 +7,11 @@
  *  2. A removed record leaves a row without a value: `since` tells of removals, too.
  */
 import type { StoredRecord } from '../engine.ts'
+import { everyPage } from '../pages.ts'
+import type { ChangePage, RecordState } from '../polled-watch.ts'
 import { doneStateOf, type History, stateOf } from './history.ts'
 import { type Ask, integerOf, optionalTextOf, type Row, textOf } from './link.ts'
 import type { Dialect, RecordArguments } from './statements.ts'
-import type { Changes, RecordState } from './watches.ts'
 
 /** Rows in one answer. */
 const pageMax = 1000
@@ -40,27 +41,20 @@ export class Records {
     return keys.map((key) => found.get(key))
   }
 
-  /** Records of a prefix after a key, and whether there may be more. */
-  async page(
-    ask: Ask,
+  /** See `Engine.list`. @param run runs a call for one page. */
+  async list(
+    run: (work: (ask: Ask) => Promise<StoredRecord[]>) => Promise<StoredRecord[]>,
     prefix: string,
-    after: string,
-    limit: number,
-  ): Promise<{ readonly records: StoredRecord[]; readonly more: boolean }> {
-    const wanted = Math.max(0, Math.min(limit, pageMax))
-    const range = { from: prefix, to: prefix + last, after, limit: wanted }
-    const rows = await ask(this.#dialect.list(range))
-    return { records: rows.map(recordOf), more: rows.length === pageMax }
-  }
-
-  /** All of them. */
-  async all(ask: Ask): Promise<StoredRecord[]> {
+    after = '',
+    limit = Number.POSITIVE_INFINITY,
+  ): Promise<StoredRecord[]> {
     const found: StoredRecord[] = []
-    for (let more = true; more; ) {
-      const page = await this.page(ask, '', found.at(-1)?.key ?? '', pageMax)
-      found.push(...page.records)
-      more = page.more
-    }
+    const range = { from: prefix, to: prefix + last }
+    const pages = everyPage<StoredRecord>(pageMax, (before) => {
+      const page = { ...range, after: before?.key ?? after, limit: Math.min(limit - found.length, pageMax) }
+      return run(async (ask) => (await ask(this.#dialect.list(page))).map(recordOf))
+    })
+    if (limit > 0) for await (const page of pages) if (found.push(...page) >= limit) break
     return found
   }
 
@@ -79,7 +73,7 @@ export class Records {
   }
 
   /** A page of what was written or removed after a revision; `now` is the store's. */
-  async since(ask: Ask, revision: bigint, now: bigint): Promise<Changes> {
+  async since(ask: Ask, revision: bigint, now: bigint): Promise<ChangePage> {
     if (now <= revision) return { revision: now, records: [], more: false }
     const rows = await ask(this.#dialect.since(revision, pageMax))
     const records = rows.map(stateOfRecord)
@@ -94,5 +88,5 @@ function recordOf(row: Row): StoredRecord {
 }
 
 function stateOfRecord(row: Row): RecordState {
-  return { key: textOf(row.name), value: optionalTextOf(row.value), version: integerOf(row.version) }
+  return { key: textOf(row.name), value: optionalTextOf(row.value) ?? null, version: integerOf(row.version) }
 }

@@ -15,6 +15,7 @@ import type {
   EngineOptions,
   EngineStatus,
   Ownership,
+  Page,
   RecordChange,
   Reservation,
   ReserveRequest,
@@ -23,12 +24,12 @@ import type {
   WriterIdentity,
 } from '../engine.ts'
 import { newStore } from '../new-store.ts'
+import { type ChangePage, newsMs, PolledWatches } from '../polled-watch.ts'
 import { Calls } from './calls.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
 import { linksOf, placeOf, refuseNetwork } from './place.ts'
-import type { Advanced, Reply, Request, WorkerInput } from './protocol.ts'
-import { newsMs, Watches } from './watches.ts'
+import type { Advanced, Operation, Removal, Reply, Request, Value, WorkerInput } from './protocol.ts'
 
 /**
  * Opens the store in a file, which is made when there is none, with its folder.
@@ -73,7 +74,7 @@ export class SqliteEngine implements Engine {
   readonly #lock: OwnerLock
   readonly #owner: Owner
   readonly #calls: Calls
-  readonly #watches: Watches
+  readonly #watches: PolledWatches
   #trouble: string | undefined
   #closing: Promise<void> | undefined
   #lost = false
@@ -102,12 +103,15 @@ export class SqliteEngine implements Engine {
       onLost: () => options.onDisowned?.(),
       onEvent: options.onEvent,
     })
-    this.#watches = new Watches(options.clock, (operation) => this.#calls.call(operation, true))
+    this.#watches = new PolledWatches(
+      options.clock,
+      (since) => this.#calls.call({ op: 'changes', since }, true) as Promise<ChangePage>,
+    )
     this.#calls = new Calls({
       clock: options.clock,
       timeoutMs: options.callTimeoutMs,
       send: (operations) => this.#post({ type: 'batch', nowUs: this.#timeline.nowUs(), operations }),
-      observe: (operation, value) => this.#watches.observe(operation, value),
+      observe: (operation, value) => this.#observe(operation, value),
       onWaiting: (waiting) => (waiting ? worker.ref() : worker.unref()),
     })
     worker.on('message', (reply: Reply) => {
@@ -212,10 +216,7 @@ export class SqliteEngine implements Engine {
     return this.#calls.call({ op: 'read', key }) as Promise<StoredRecord | undefined>
   }
 
-  list(
-    prefix: string,
-    { after = '', limit }: { readonly after?: string; readonly limit?: number } = {},
-  ): Promise<StoredRecord[]> {
+  list(prefix: string, { after = '', limit }: Page = {}): Promise<StoredRecord[]> {
     return this.#calls.call({ op: 'list', prefix, after, limit }) as Promise<StoredRecord[]>
   }
 
@@ -270,6 +271,16 @@ export class SqliteEngine implements Engine {
       })
     })
     this.#worker.unref()
+  }
+
+  /** Reports writes of records, also those whose call has passed its deadline. */
+  #observe(operation: Operation, value: Value): void {
+    if (this.#watches.isEmpty || value === undefined) return
+    if (operation.op === 'write') this.#watches.wrote(value as StoredRecord)
+    else if (operation.op === 'advance')
+      for (const record of (value as Advanced).records) this.#watches.wrote(record)
+    else if (operation.op === 'remove')
+      this.#watches.wrote({ key: operation.key, value: null, version: (value as Removal).version })
   }
 
   #post(request: Request): void {

@@ -1,5 +1,6 @@
 /** What travels between the engine and its worker thread. */
 import type { Counter, Repaired, Reservation, ReserveRequest, StoredRecord } from '../engine.ts'
+import type { ChangePage } from '../polled-watch.ts'
 
 /** A value for a record, if its version is still `expected`; undefined: if there is none. */
 export type RecordWrite = {
@@ -47,7 +48,7 @@ export type Operation =
   | { readonly op: 'remove'; readonly key: string; readonly expected: bigint }
   /** The revision that the store has reached. */
   | { readonly op: 'revision' }
-  /** What was written after a revision; undefined when no other connection has committed since the last look. */
+  /** A page of what was written after a revision by this process or another one. */
   | { readonly op: 'changes'; readonly since: bigint }
   /** Writes the claim of the process that owns the store, if `over` is the one that stands there. */
   | { readonly op: 'own'; readonly claim: string; readonly over: string | undefined }
@@ -68,16 +69,6 @@ export function isWrite(operation: Operation): boolean {
   return writes.has(operation.op)
 }
 
-/** A record as it was left: `value` is null when it was removed. */
-export type RecordState = { readonly key: string; readonly value: string | null; readonly version: bigint }
-
-/** What was written after a revision, up to another, the oldest first; `more`: and there is more after that. */
-export type Changes = {
-  readonly revision: bigint
-  readonly records: readonly RecordState[]
-  readonly more: boolean
-}
-
 /** A removal that took place: its revision. */
 export type Removal = { readonly version: bigint }
 
@@ -88,7 +79,7 @@ export type Advanced = { readonly raised: number; readonly records: readonly Sto
 export type Value =
   | Reservation
   | Counter
-  | Changes
+  | ChangePage
   | bigint
   | Removal
   | Advanced

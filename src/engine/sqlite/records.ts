@@ -7,7 +7,8 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { StoredRecord } from '../engine.ts'
-import type { Operation, RecordState, RecordWrite, Removal } from './protocol.ts'
+import type { RecordState } from '../polled-watch.ts'
+import type { Operation, RecordWrite, Removal } from './protocol.ts'
 import { prepare } from './schema.ts'
 
 type Op<Name> = Extract<Operation, { op: Name }>

@@ -12,9 +12,10 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { versionJump } from '../advance.ts'
 import type { StoredRecord } from '../engine.ts'
+import type { ChangePage } from '../polled-watch.ts'
 import { type ConnectionOptions, openDatabase } from './connection.ts'
 import { Counters, type Held } from './counters.ts'
-import type { Changes, FailureCode, Operation, Outcome, RecordWrite, Removal } from './protocol.ts'
+import type { FailureCode, Operation, Outcome, RecordWrite, Removal } from './protocol.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
 import type { Position } from './witness.ts'
@@ -232,9 +233,11 @@ export class Session {
     return { value }
   }
 
-  #changes(since: bigint): Changes | undefined {
+  #changes(since: bigint): ChangePage {
     const { data_version } = this.#dataVersion.get()!
-    if (data_version === this.#seenDataVersion) return undefined
+    // No other connection has committed since the last page; the engine has reported the writes of this one.
+    if (data_version === this.#seenDataVersion && since > 0n)
+      return { revision: this.#currentRevision(), records: [], more: false }
     const { records, more } = this.#records.since(since)
     if (!more) this.#seenDataVersion = data_version
     return { revision: more ? records.at(-1)!.version : this.#currentRevision(), records, more }

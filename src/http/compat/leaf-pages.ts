@@ -42,7 +42,7 @@ export function dbRoute({ catalogue }: FahaoNode): CompatRoute {
     issues: false,
     async handler(request, reply) {
       const after = parameterOf(request, 'after')
-      const found = await catalogue.list({ limit: dbRows, ...(after === undefined ? {} : { after }) })
+      const found = await catalogue.list({ limit: dbRows, after })
       const infos = await Promise.all(found.filter(isCounter).map(({ name }) => infoIfThere(name)))
       const rows = infos.filter((info) => info !== undefined).map(dbRow)
       const next = found.length < dbRows ? undefined : `/db?after=${encodeURIComponent(found.at(-1)!.name)}`

@@ -9,11 +9,11 @@
  */
 import { globMatches } from '../../base/glob.ts'
 import type { Engine, Watch } from '../../engine/engine.ts'
+import { listAll } from '../../engine/pages.ts'
 import type { TokenRule } from '../../node/compat-settings.ts'
 
 /** Records of tokens start with this. */
 const prefix = 'tinyid-tokens/'
-const pageSize = 1000
 
 /** See the top of the file. */
 export class TinyidTokens {
@@ -73,16 +73,7 @@ export class TinyidTokens {
   }
 
   async #list(): Promise<Set<string>> {
-    const keys = new Set<string>()
-    for (let after: string | undefined; ; ) {
-      const page = await this.#engine.list(prefix, {
-        limit: pageSize,
-        ...(after === undefined ? {} : { after }),
-      })
-      for (const { key } of page) keys.add(key)
-      if (page.length < pageSize) return keys
-      after = page.at(-1)!.key
-    }
+    return new Set((await listAll(this.#engine, prefix)).map(({ key }) => key))
   }
 }
 

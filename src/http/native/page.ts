@@ -19,7 +19,7 @@ export async function findPage(
   let last = after
   for (let chunks = 0; chunks < chunksMax; chunks++) {
     const size = pattern === '*' ? limit : chunk
-    const read = await catalogue.list(last === undefined ? { limit: size } : { after: last, limit: size })
+    const read = await catalogue.list({ after: last, limit: size })
     for (const generator of read) {
       last = generator.name
       if (globMatches(pattern, generator.name)) found.push(generator)

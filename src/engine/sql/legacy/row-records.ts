@@ -13,11 +13,9 @@
 import { compareBytes } from '../../../base/byte-order.ts'
 import type { Clock, Timer } from '../../../base/clock.ts'
 import { legacyPrefix, type RecordChange, type StoredRecord, type Watch } from '../../engine.ts'
+import { Watchers } from '../../watchers.ts'
 import { isKey } from './schemas.ts'
 import type { LegacyTable } from './table.ts'
-
-type Listener = (change: RecordChange) => void
-type Watcher = { readonly prefix: string; readonly listener: Listener }
 
 /** The table as it was when its fingerprint was this. `keys` are in byte order. */
 type Snapshot = {
@@ -41,7 +39,7 @@ const keyBytesMax = 300
 export class RowRecords {
   readonly #table: LegacyTable
   readonly #clock: Clock
-  readonly #watchers = new Set<Watcher>()
+  readonly #watchers = new Watchers(() => this.#stop())
   #snapshot: Snapshot | undefined
   /** Rows that were read by themselves and are not in the snapshot as they were then. */
   readonly #ahead = new Map<string, StoredRecord>()
@@ -92,17 +90,16 @@ export class RowRecords {
   }
 
   /** Tells of changes made after this has resolved. */
-  async watch(prefix: string, listener: Listener): Promise<Watch> {
-    const watcher = { prefix, listener }
+  async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
     await this.#look()
-    this.#watchers.add(watcher)
+    const watch = this.#watchers.add(prefix, listener)
     this.#schedule()
-    return { close: () => this.#remove(watcher) }
+    return watch
   }
 
   /** Ends all watches. */
   close(): void {
-    for (const watcher of this.#watchers) this.#remove(watcher)
+    this.#watchers.close()
   }
 
   get #prefixes(): readonly string[] {
@@ -115,9 +112,7 @@ export class RowRecords {
     return { key, value, version: ++this.#revision }
   }
 
-  #remove(watcher: Watcher): void {
-    this.#watchers.delete(watcher)
-    if (this.#watchers.size > 0) return
+  #stop(): void {
     this.#timer?.cancel()
     this.#timer = undefined
   }
@@ -128,7 +123,7 @@ export class RowRecords {
       // Whatever hinders it shows where ids are reserved; the next look finds what this one has missed.
       this.#look()
         .catch(() => {})
-        .finally(() => this.#watchers.size > 0 && this.#schedule())
+        .finally(() => !this.#watchers.isEmpty && this.#schedule())
     })
   }
 
@@ -177,15 +172,9 @@ export class RowRecords {
     for (const key of tokens.sort(compareBytes)) add(key, '{}')
     this.#snapshot = { fingerprint, keys: [...records.keys()], records }
     this.#ahead.clear()
-    for (const record of changed) this.#tell({ key: record.key, record })
-    for (const key of before?.keys() ?? []) if (!records.has(key)) this.#tell({ key, record: undefined })
-  }
-
-  #tell(change: RecordChange): void {
-    for (const watcher of this.#watchers) {
-      if (!change.key.startsWith(watcher.prefix)) continue
-      queueMicrotask(() => this.#watchers.has(watcher) && watcher.listener(change))
-    }
+    for (const record of changed) this.#watchers.notify({ key: record.key, record })
+    for (const key of before?.keys() ?? [])
+      if (!records.has(key)) this.#watchers.notify({ key, record: undefined })
   }
 }
 
