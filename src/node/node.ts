@@ -5,7 +5,7 @@
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { ServerView, Session, Traffic } from '../commands/context.ts'
-import type { Engine, Ownership } from '../engine/engine.ts'
+import type { Engine, StoreOwnership } from '../engine/engine.ts'
 import type { Config } from './config-schema.ts'
 import type { EngineCall } from './engine-calls.ts'
 import type { Health } from './health.ts'
@@ -49,7 +49,7 @@ export interface FahaoNode {
   readonly regressions: number
   /** Tells of every call of the engine from now on, once it is over. The listener must not throw. */
   onEngineCall(listener: (call: EngineCall) => void): void
-  ownership(): Promise<Ownership>
+  ownership(): Promise<StoreOwnership>
   /** See `Engine.advance`. */
   advance(gap: bigint): Promise<number>
   /** Leaves the cluster, stops issuing, releases what is in hand, closes the engine. */

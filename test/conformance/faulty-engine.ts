@@ -13,11 +13,11 @@ import type {
   Counter,
   Engine,
   EngineStatus,
-  Ownership,
   RecordChange,
   Reservation,
   ReserveRequest,
   StoredRecord,
+  StoreOwnership,
   Watch,
 } from '../../src/engine/engine.ts'
 
@@ -176,7 +176,7 @@ export class FaultyEngine implements Engine {
     return this.#through('watch', [prefix, listener], () => this.#engine.watch(prefix, listener))
   }
 
-  ownership(): Promise<Ownership> {
+  ownership(): Promise<StoreOwnership> {
     return this.#through('ownership', [], () => this.#engine.ownership())
   }
 

@@ -12,11 +12,11 @@ import type {
   Engine,
   EngineOptions,
   EngineStatus,
-  Ownership,
   RecordChange,
   Reservation,
   ReserveRequest,
   StoredRecord,
+  StoreOwnership,
   Watch,
 } from '../../src/engine/engine.ts'
 import type { Machine } from './machine.ts'
@@ -56,7 +56,7 @@ export type RemoteOptions = RemoteHooks & {
   readonly link: Link
   /** Sees every write that the engine carries out, in its order. */
   readonly witness: Witness
-  readonly ownership: Ownership['state']
+  readonly ownership: StoreOwnership['state']
   /** See `Engine.newsMs`. */
   readonly newsWithinMs: number
   /** How often it looks whether the store has gone back, in ms; undefined: only when it writes. */
@@ -208,7 +208,7 @@ export class RemoteEngine implements Engine {
     return raised
   }
 
-  ownership(): Promise<Ownership> {
+  ownership(): Promise<StoreOwnership> {
     const state = this.#options.ownership
     return Promise.resolve(state === 'other' ? { state, holder: 'another machine' } : { state })
   }

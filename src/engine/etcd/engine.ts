@@ -9,12 +9,12 @@ import type {
   Engine,
   EngineOptions,
   EngineStatus,
-  Ownership,
   Page,
   RecordChange,
   Reservation,
   ReserveRequest,
   StoredRecord,
+  StoreOwnership,
   Watch,
   WriterIdentity,
 } from '../engine.ts'
@@ -211,7 +211,7 @@ export class EtcdEngine implements Engine {
     return this.#call(() => this.#watches.add(prefix, listener))
   }
 
-  ownership(): Promise<Ownership> {
+  ownership(): Promise<StoreOwnership> {
     return this.#call(() => Promise.resolve({ state: 'shared' }))
   }
 

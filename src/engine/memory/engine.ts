@@ -8,13 +8,13 @@ import type {
   Engine,
   EngineOptions,
   EngineStatus,
-  Ownership,
   Page,
   RecordChange,
   Repair,
   Reservation,
   ReserveRequest,
   StoredRecord,
+  StoreOwnership,
   Watch,
   WriterIdentity,
 } from '../engine.ts'
@@ -139,7 +139,7 @@ export class MemoryEngine implements Engine {
     return this.#step(() => this.#watchers.add(prefix, listener))
   }
 
-  ownership(): Promise<Ownership> {
+  ownership(): Promise<StoreOwnership> {
     return this.#step(() => {
       this.#store.owner ??= this
       return this.#store.owner === this

@@ -11,13 +11,13 @@ import {
   type Engine,
   type EngineOptions,
   type EngineStatus,
-  type Ownership,
   type Page,
   type RecordChange,
   type Repair,
   type Reservation,
   type ReserveRequest,
   type StoredRecord,
+  type StoreOwnership,
   type Watch,
 } from '../engine.ts'
 import { type ChangePage, newsMs, PolledWatches } from '../polled-watch.ts'
@@ -196,7 +196,7 @@ export class SqlEngine implements Engine {
     return this.#watches.add(prefix, listener, revision)
   }
 
-  ownership(): Promise<Ownership> {
+  ownership(): Promise<StoreOwnership> {
     if (this.#closing) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
     return Promise.resolve({ state: 'shared' })
   }

@@ -14,12 +14,12 @@ import type {
   Engine,
   EngineOptions,
   EngineStatus,
-  Ownership,
   Page,
   RecordChange,
   Reservation,
   ReserveRequest,
   StoredRecord,
+  StoreOwnership,
   Watch,
   WriterIdentity,
 } from '../engine.ts'
@@ -233,7 +233,7 @@ export class SqliteEngine implements Engine {
     return this.#watches.add(prefix, listener, revision)
   }
 
-  async ownership(): Promise<Ownership> {
+  async ownership(): Promise<StoreOwnership> {
     if (this.#closing) throw new FahaoError('UNAVAILABLE', 'the engine is closed')
     return this.#owner.ask()
   }

@@ -19,7 +19,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { type Clock, sleep, stayAlive } from '../../base/clock.ts'
 import type { LogEvent } from '../../base/events.ts'
-import type { Ownership } from '../engine.ts'
+import type { StoreOwnership } from '../engine.ts'
 import type { OwnerLock } from './owner-lock.ts'
 
 /** For how long a look at the lock file counts, in ms. */
@@ -75,7 +75,7 @@ export class Owner {
   }
 
   /** Whether this process owns the store; tries to take it when no other process does. Rejects as the lock does. */
-  async ask(): Promise<Ownership> {
+  async ask(): Promise<StoreOwnership> {
     if (this.owns()) return { state: 'owner' }
     this.#taking ??= this.#take().finally(() => {
       this.#taking = undefined

@@ -4,7 +4,7 @@ import type { AutoCreate } from '../../../src/catalogue/auto-create.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
 import type { GeneratorLeaders } from '../../../src/catalogue/generator-leaders.ts'
-import type { Engine, Ownership, RecordChange, Watch } from '../../../src/engine/engine.ts'
+import type { Engine, RecordChange, StoreOwnership, Watch } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
@@ -27,7 +27,7 @@ export type NodeOptions = {
 
 /** Reaches a store that many processes share, as they share a database: nobody owns it. */
 export class SharedEngine extends MemoryEngine {
-  override ownership(): Promise<Ownership> {
+  override ownership(): Promise<StoreOwnership> {
     return Promise.resolve({ state: 'shared' })
   }
 }

@@ -19,11 +19,11 @@ import {
   type Counter,
   type Engine,
   type EngineStatus,
-  type Ownership,
   type RecordChange,
   type Reservation,
   type ReserveRequest,
   type StoredRecord,
+  type StoreOwnership,
   type Watch,
 } from '../../engine.ts'
 import { RowRecords } from './row-records.ts'
@@ -159,7 +159,7 @@ export class LegacyEngine implements Engine {
     }
   }
 
-  ownership(): Promise<Ownership> {
+  ownership(): Promise<StoreOwnership> {
     return this.#inner.ownership()
   }
 
