@@ -49,7 +49,7 @@ describe('a store that has forgotten', () => {
       )
     }
     await load.stop()
-    await assertRegressed(server, /an older copy was put in place/)
+    await assertRegressed(server, /replaced while it was open|lacks acknowledged writes/)
     const recoveryMs = await advance(server)
     load.errorTexts.clear()
     await pull(load, server, 300)

@@ -5,7 +5,7 @@
  *  1. A backup is one consistent moment of the store, appears under its name only when it is whole and durable,
  *     and never takes the place of a file.
  *  2. A store is replaced only while nobody has it open, and by a file that is whole, durable and ahead.
- *  3. What is restored begins a new lineage: it can be told from every store that was here before.
+ *  3. A restored store begins a new history, which differs from that of every store that was here before.
  */
 import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
@@ -19,9 +19,9 @@ import { Counters } from './counters.ts'
 import { DatabaseSync } from './driver.ts'
 import { OwnerLock } from './owner-lock.ts'
 import { realPlace, refuseSecondPath } from './place.ts'
+import { PositionFile, type StorePosition } from './position-file.ts'
 import { Records } from './records.ts'
 import { checkTables, prepare } from './schema.ts'
-import { Witness } from './witness.ts'
 
 /** What a copy holds. */
 export type CopySummary = {
@@ -84,7 +84,7 @@ export function restoreSqlite(
   const lock = OwnerLock.forRestore(to)
   try {
     copy(from, draft)
-    const lineage = renew(draft, skip, mend)
+    const position = renew(draft, skip, mend)
     const summary = { ...summarize(draft), file: to }
     makeDurable(draft)
     // Before the new file is there: a log of the old one must never meet it.
@@ -92,7 +92,7 @@ export function restoreSqlite(
     makeDurable(dirname(to))
     renameSync(draft, to)
     makeDurable(dirname(to))
-    new Witness(to, clock).begin(lineage)
+    new PositionFile(to, clock).begin(position)
     return summary
   } catch (error) {
     throw asEngineError(error, `${to} could not be restored`)
@@ -111,14 +111,10 @@ function copy(from: string, draft: string): void {
   })
 }
 
-/** Raises every bound and begins a new lineage. */
-function renew(
-  file: string,
-  skip: bigint,
-  mend: Repair = repairNothing,
-): { lineage: string; commits: bigint } {
+/** Raises every bound and begins a new history. */
+function renew(file: string, skip: bigint, mend: Repair = repairNothing): StorePosition {
   return using(file, (database) => {
-    const lineage = randomUUID()
+    const history = randomUUID()
     database.exec('BEGIN IMMEDIATE')
     const records = new Records(database)
     const mended = mend(records.list(''))
@@ -128,12 +124,12 @@ function renew(
     let revision = state.revision! + versionJump
     for (const [key, value] of mended.records) records.put(key, value, ++revision)
     prepare(database, 'UPDATE state SET lineage = ?, commits = ?, revision = ?, owner = NULL').run(
-      lineage,
+      history,
       commits,
       revision,
     )
     database.exec('COMMIT')
-    return { lineage, commits }
+    return { history, progress: { commits } }
   })
 }
 

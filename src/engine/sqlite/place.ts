@@ -2,7 +2,7 @@
  * Where a store is: the one path by which every process opens it.
  *
  * SQLite keeps the write-ahead log beside the path by which a file was opened, and so do the owner lock and the
- * witness. A file that has two paths has two logs: the processes of one path do not see the commits of the other.
+ * position file. A file that has two paths has two logs: the processes of one path do not see the commits of the other.
  * A symbolic link is no second path, because it is resolved first; a hard link and a mount of the file by itself are.
  *
  * All processes that open a store run on one machine: the shared memory of SQLite and the owner's clock are those of one

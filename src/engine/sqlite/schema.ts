@@ -10,7 +10,7 @@ const schemaVersion = 1
 /*
  * `last` is bound − 1, the largest value that can have been issued: a bound of 2^63 does not fit a signed 64-bit
  * integer. A removed record stays as a row without a value, so that other processes see that it went. `revision`
- * is the newest version given to a record; `lineage` names one unbroken history of commits.
+ * is the newest version given to a record; `lineage` is the history id.
  */
 const tables = `
 CREATE TABLE counters (

@@ -15,12 +15,14 @@ import type { StoredRecord } from '../engine.ts'
 import type { ChangePage } from '../polled-watch.ts'
 import { type ConnectionOptions, openDatabase } from './connection.ts'
 import { Counters, type Held } from './counters.ts'
+import type { StorePosition } from './position-file.ts'
 import type { FailureCode, Operation, Outcome, RecordWrite, Removal } from './protocol.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
-import type { Position } from './witness.ts'
 
-type State = Position & {
+type State = {
+  readonly lineage: string
+  readonly commits: bigint
   readonly revision: bigint
   readonly last_write_us: bigint
   /** The claim of the process that owns the store. */
@@ -46,7 +48,7 @@ export class Session {
   #seenDataVersion: unknown
   /** Of the transaction under way. */
   #state: State
-  #lineage = ''
+  #history = ''
   #owner: string | null = null
   #revision = 0n
   #changed = false
@@ -70,9 +72,10 @@ export class Session {
     this.#logInode = identity(fstatSync(this.#log, { bigint: true }))
   }
 
-  /** Where the store stands, as far as the last transaction that was meant for writing saw or left it. */
-  get position(): Position {
-    return this.#state
+  /** The position that the last transaction for writing read, or left. */
+  get position(): StorePosition {
+    const { lineage, commits } = this.#state
+    return { history: lineage, progress: { commits } }
   }
 
   /** When its newest write was made, in µs since 1970; undefined before the first. */
@@ -96,7 +99,7 @@ export class Session {
     this.#changed = false
     if (!writing) return
     this.#state = this.#readState()
-    this.#lineage = this.#state.lineage
+    this.#history = this.#state.lineage
     this.#owner = this.#state.owner
     this.#revision = this.#state.revision
   }
@@ -109,7 +112,7 @@ export class Session {
   /** Counts the commit, if there is something to commit; the last step before `commit`. */
   stamp(nowUs: number): void {
     if (!this.#changed) return
-    this.#stamp.run(this.#lineage, this.#revision, nowUs)
+    this.#stamp.run(this.#history, this.#revision, nowUs)
     this.#state = this.#readState()
   }
 
@@ -214,7 +217,7 @@ export class Session {
     const isOutdated = ({ key, expected }: RecordWrite) => this.#records.read(key)?.version !== expected
     if (mended.some(isOutdated)) return { value: undefined }
     const raised = this.counters.advance(gap, counters)
-    this.#lineage = randomUUID()
+    this.#history = randomUUID()
     this.#revision += versionJump
     this.#changed = true
     const records = mended.map(({ key, value }) => this.#records.put(key, value, ++this.#revision))

@@ -1,23 +1,31 @@
 /**
- * A store, through the failures of its disk and the mistakes of people. Synchronous: it lives in the worker thread.
+ * A store, through failures of its disk and replacements of its file. Synchronous: it runs in the worker thread.
  *
  * Invariants
- *  1. An outcome is told after its transaction is durable, and after the file that took it was seen to be the
- *     one that everybody else would open.
- *  2. After a failed commit nothing is written until the file has been opened anew with an empty write-ahead
- *     log and every bound stands at or above what this process was given.
- *  3. A store that is found to have forgotten changes nothing, whoever asks, until `advance`.
- *  4. The witness remembers durable commits of the accepted history only.
+ *  1. An outcome is returned after its transaction is durable, and after the file that took it was seen to be the
+ *     one that every other process would open.
+ *  2. After a failed commit nothing is written until the file has been opened again with an empty write-ahead
+ *     log and every bound is at or above what this process was given.
+ *  3. While a regression is suspected, only `advance` changes the store; see ../regression.ts.
+ *  4. The position file contains positions of the accepted history only, and of durable commits.
+ *  5. Histories of a store in a file have no order. A later history is one that the position file confirms: an advance
+ *     and a restore write it there.
  */
 import type { Clock } from '../../base/clock.ts'
 import { describe } from '../../base/errors.ts'
+import {
+  accept,
+  describeRegression,
+  observe,
+  type RegressionCheck,
+  regressionOf,
+  suspect,
+} from '../regression.ts'
 import { explain, isBusy } from './connection.ts'
 import type { Held } from './counters.ts'
+import { PositionFile, type StorePosition } from './position-file.ts'
 import { type FailureCode, isWrite, type Operation, type Outcome } from './protocol.ts'
 import { Session } from './session.ts'
-import { type Position, regressionOf, Witness } from './witness.ts'
-
-const remedy = "run 'fahao advance --by N' with more than what can have been reserved since"
 
 /** Where the store is, and how it is opened. */
 export type StoreOptions = {
@@ -27,38 +35,37 @@ export type StoreOptions = {
   readonly clock: Clock
 }
 
-/** See the invariants at the top of the file. */
+/** One store, which is opened again after failures. */
 export class Store {
-  /** How many histories have been accepted since it was opened. */
-  advances = 0
   readonly #options: StoreOptions
-  readonly #witness: Witness
+  readonly #positionFile: PositionFile
   /** Outlives connections. */
   readonly #held: Held = new Map()
   #session: Session | undefined
   /** The one before, closed; until the next one works. */
   #former: Session | undefined
-  #seen: Position | undefined
+  #check: RegressionCheck<StorePosition>
   /** Why the last transaction failed. */
   #failure: string | undefined
-  /** Why the store is not what it was. */
-  #regressed: string | undefined
-  /** A bound was seen below what this process holds, in a history that looks whole. */
-  #forgotten: string | undefined
 
   /** Throws ENGINE with what to do. */
   constructor(options: StoreOptions) {
     this.#options = options
-    this.#witness = new Witness(options.file, options.clock)
+    this.#positionFile = new PositionFile(options.file, options.clock)
     const { file, busyTimeoutMs } = options
-    this.#session = new Session(file, this.#held, { create: true, busyTimeoutMs })
-    this.#session.begin(true)
-    this.#examine(this.#session)
-    this.#session.commit()
-    this.#accept(this.#session)
-    // The history that it was opened with is none that was accepted later.
-    this.advances = 0
-    this.#witness.flush()
+    const session = new Session(file, this.#held, { create: true, busyTimeoutMs })
+    this.#session = session
+    session.begin(true)
+    this.#check = { accepted: session.position, advances: 0 }
+    this.#examine(session)
+    session.commit()
+    this.#progress(session)
+    this.#positionFile.flush()
+  }
+
+  /** How many later histories have been accepted since it was opened. */
+  get advances(): number {
+    return this.#check.advances
   }
 
   /** When the newest write known at opening was made; undefined for a new store. */
@@ -68,7 +75,7 @@ export class Store {
 
   /** Why it does not serve as it should now, if it does not. */
   get trouble(): string | undefined {
-    return this.#failure ?? this.#regressed ?? this.#forgotten
+    return this.#failure ?? this.#regression
   }
 
   /** Carries out operations in one transaction, stamped with the time; the outcomes are in the same order. */
@@ -100,72 +107,66 @@ export class Store {
       return this.#fail(operations, changed ? 'UNKNOWN' : 'UNAVAILABLE')
     }
     this.#failure = undefined
-    if (changed && operations.some(({ op }) => op === 'advance')) this.#trust(session)
-    if (writing) this.#accept(session)
+    if (changed && operations.some(({ op }) => op === 'advance')) {
+      this.#check = accept(this.#check, session.position)
+      this.#positionFile.begin(session.position)
+    } else if (writing) this.#progress(session)
     return outcomes
   }
 
   /** Lets go of the file. */
   close(): void {
-    this.#witness.flush()
+    this.#positionFile.flush()
     this.#session?.close()
     this.#session?.forget()
     this.#former?.forget()
   }
 
   #apply(session: Session, operation: Operation): Outcome {
-    if (operation.op === 'reserve') this.#forgotten ??= this.#regression(session, operation.counter)
-    const regressed = this.#regressed ?? this.#forgotten
-    if (operation.op === 'advance' && operation.ifRegressed && regressed === undefined)
-      return { value: { raised: 0, records: [] } }
-    if (regressed === undefined || operation.op === 'advance' || !isWrite(operation))
-      return session.apply(operation)
-    return { code: 'REGRESSED', message: regressed }
-  }
-
-  #regression(session: Session, counter: string): string | undefined {
-    const reason = session.counters.regression(counter)
-    return reason && `${this.#options.file} is not what it was: ${reason}; ${remedy}`
-  }
-
-  /** Looks whether this is the history that this process knows; cheap when it is. */
-  #admit(session: Session): void {
-    const { lineage, commits } = session.position
-    const seen = this.#seen
-    const doubted = this.#regressed !== undefined || this.#forgotten !== undefined
-    if (doubted || seen?.lineage !== lineage || seen.commits > commits) this.#examine(session)
-  }
-
-  #examine(session: Session): void {
-    const { file } = this.#options
-    const reason = regressionOf(session.position, this.#seen, this.#witness.read())
-    if (reason !== undefined) {
-      this.#regressed = `${file} is not what it was: ${reason}; ${remedy}`
-      this.#witness.drop()
-      return
+    if (operation.op === 'reserve') {
+      const lost = session.counters.regression(operation.counter)
+      if (lost !== undefined) this.#check = suspect(this.#check, lost)
     }
-    this.#regressed = undefined
-    // A history that its witness vouches for, and that this process has not seen: somebody has advanced it.
-    if (this.#seen !== undefined && this.#seen.lineage !== session.position.lineage)
-      this.#forgotten = undefined
-    if (this.#forgotten === undefined) session.raiseToHeld()
+    const regression = this.#regression
+    if (operation.op === 'advance' && operation.ifRegressed && regression === undefined)
+      return { value: { raised: 0, records: [] } }
+    if (regression === undefined || operation.op === 'advance' || !isWrite(operation))
+      return session.apply(operation)
+    return { code: 'REGRESSED', message: regression }
   }
 
-  /** An advance has begun a new history. */
-  #trust(session: Session): void {
-    this.#regressed = undefined
-    this.#forgotten = undefined
-    this.#accept(session)
-    this.#witness.begin(session.position)
+  get #regression(): string | undefined {
+    const { suspected } = this.#check
+    return suspected && describeRegression(this.#options.file, suspected.reason)
   }
 
-  #accept(session: Session): void {
-    const { lineage, commits } = session.position
-    if (this.#regressed !== undefined || this.#forgotten !== undefined) return
-    const fresh = this.#seen?.lineage !== lineage || this.#seen.commits !== commits
-    if (this.#seen?.lineage !== lineage) this.advances++
-    this.#seen = { lineage, commits }
-    if (fresh) this.#witness.offer(this.#seen)
+  /** Checks the position that a transaction begins with; cheap when it is of the accepted history. */
+  #admit(session: Session): void {
+    const { accepted, suspected } = this.#check
+    if (suspected !== undefined || regressionOf(session.position, accepted) !== undefined)
+      this.#examine(session)
+  }
+
+  /** Compares the position also with the position file. */
+  #examine(session: Session): void {
+    const { position } = session
+    const { accepted, suspected } = this.#check
+    const confirmed = this.#positionFile.read()
+    const isLater =
+      confirmed?.history === position.history &&
+      [accepted, suspected?.position].every((known) => known?.history !== position.history)
+    const wrong =
+      (confirmed && regressionOf(position, confirmed)) ??
+      (isLater ? undefined : regressionOf(position, accepted))
+    this.#check = observe(this.#check, { position, isLater, wrong }, this.#check)
+    if (this.#check.suspected === undefined) session.raiseToHeld()
+    else this.#positionFile.drop()
+  }
+
+  /** A transaction is durable. */
+  #progress({ position }: Session): void {
+    this.#check = observe(this.#check, { position, isLater: false, wrong: undefined }, this.#check)
+    if (this.#check.suspected === undefined) this.#positionFile.note(position)
   }
 
   /** Opens the file again after a failure; undefined while that does not help. */
@@ -175,15 +176,15 @@ export class Store {
     try {
       this.#former?.discardLog()
       session = new Session(file, this.#held, { create: false, busyTimeoutMs })
-      // Its history may look whole, and lack what other processes were given.
+      // Also where its position is sound: it may lack what other processes were given.
       if (this.#former !== undefined && !session.isSameFileAs(this.#former))
-        this.#forgotten ??= `${file} is not what it was: it was replaced while it was open; ${remedy}`
+        this.#check = suspect(this.#check, 'it was replaced while it was open')
       session.renewLog()
       session.begin(true)
       this.#examine(session)
       session.stamp(nowUs)
       session.commit()
-      this.#accept(session)
+      this.#progress(session)
       this.#former?.forget()
       this.#former = undefined
       this.#session = session

@@ -1,4 +1,4 @@
-/** Stores that have forgotten: noticed where they can be, and mended by `advance`. */
+/** Stores that have lost writes: noticed where that is possible, and recovered by `advance`. */
 
 import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ function setUp(t: TestContext) {
   return { folder, file, copy: join(folder, 'copy.db'), open, events }
 }
 
-/** Only what has been changed by hand; closing this connection keeps the others' locks, as SQLite sees to it. */
+/** Changes the store as a person would; SQLite keeps the locks of other connections when this one closes. */
 function sql(file: string, statements: string): void {
   const database = new DatabaseSync(file)
   database.exec(statements)
@@ -49,8 +49,8 @@ describe('an older copy put in the place of the store', () => {
 
     const after = await open()
     assert.equal(after.status().state, 'down')
-    assert.match(after.status().reason!, /older copy.*1 acknowledged/)
-    assert.ok(events.some(({ level, message }) => level === 'error' && /older copy/.test(message)))
+    assert.match(after.status().reason!, /lacks acknowledged writes: it stands at commits 3, after 4/)
+    assert.ok(events.some(({ level, message }) => level === 'error' && /lacks acknowledged/.test(message)))
     await assert.rejects(after.reserve('a', mine), regressed)
     await assert.rejects(after.reserve('new', mine), regressed)
     await assert.rejects(after.release('a', lost, lost.start, mine), regressed)
@@ -71,14 +71,14 @@ describe('an older copy put in the place of the store', () => {
     assert.deepEqual((await open()).status(), { state: 'up' })
   })
 
-  it('is noticed by whoever has it open already, and no bound falls below what was given', async (t) => {
+  it('is noticed by a process that has the store open, and no bound falls below what that process was given', async (t) => {
     const { file, copy, open } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
     backupSqlite(file, copy)
     const held = await engine.reserve('a', { size: 500n, incarnation: 1n })
     renameSync(copy, file)
-    // The first write may still have gone into the file that is gone: nothing is said of it.
+    // The first write may have gone into the removed file: its outcome is unknown.
     await assert.rejects(engine.reserve('a', mine), { code: 'UNKNOWN', message: /replaced/ })
     await assert.rejects(engine.reserve('a', mine), regressed)
     assert.equal(engine.status().state, 'down')
@@ -104,7 +104,7 @@ describe('an older copy put in the place of the store', () => {
     assert.deepEqual([one.status(), two.status()], [{ state: 'up' }, { state: 'up' }])
   })
 
-  it('has its advance by another process reported to a process that had noticed nothing', async (t) => {
+  it('has its advance by another process reported to a process that had noticed no loss', async (t) => {
     const { file, copy, open } = setUp(t)
     const one = await open()
     let told = 0
@@ -143,7 +143,7 @@ describe('an older copy put in the place of the store', () => {
     assert.equal(late.advances, 2)
   })
 
-  it('with its witness gone, is not noticed: the docs say so', async (t) => {
+  it('is not noticed without the position file, as the documentation says', async (t) => {
     const { file, copy, open } = setUp(t)
     const engine = await open()
     backupSqlite(file, copy)
@@ -164,11 +164,11 @@ describe('another store put in the place of the store', () => {
     renameSync(other, file)
     await assert.rejects((await open()).reserve('a', mine), {
       code: 'REGRESSED',
-      message: /another database/,
+      message: /another history/,
     })
   })
 
-  it('is noticed when it is an empty one, made because the file was deleted', async (t) => {
+  it('is noticed when it is an empty store, made because the file was deleted', async (t) => {
     const { file, open } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -178,8 +178,8 @@ describe('another store put in the place of the store', () => {
   })
 })
 
-describe('a store whose file goes while it is open', () => {
-  it('serves nothing, makes no new one, and goes on when the file is back', async (t) => {
+describe('a store whose file is moved away while it is open', () => {
+  it('serves nothing, makes no new file, and goes on when the file is back', async (t) => {
     const { file, copy, open } = setUp(t)
     const engine = await open()
     const before = await engine.reserve('a', mine)
@@ -195,8 +195,8 @@ describe('a store whose file goes while it is open', () => {
   })
 })
 
-describe('a bound that somebody has lowered by hand', () => {
-  it('is noticed by the process that was given more', async (t) => {
+describe('a bound that was lowered by hand', () => {
+  it('is noticed by the process that holds ids above it', async (t) => {
     const { file, open } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -208,7 +208,7 @@ describe('a bound that somebody has lowered by hand', () => {
     assert.equal((await engine.reserve('a', mine)).start, 10n)
   })
 
-  it('is noticed by the process that goes on with what another has left', async (t) => {
+  it('is noticed by the process that acquired a range above it', async (t) => {
     const { file, open } = setUp(t)
     const [one, two] = [await open(), await open()]
     await one.reserve('a', mine)
@@ -218,7 +218,7 @@ describe('a bound that somebody has lowered by hand', () => {
     await assert.rejects(two.reserve('a', mine), { code: 'REGRESSED', message: /stands at 5, after 10/ })
   })
 
-  it('is not what a release or another process does', async (t) => {
+  it('is told from a bound that a release lowered', async (t) => {
     const { open } = setUp(t)
     const [one, two] = [await open(), await open()]
     const first = await one.reserve('a', mine)
@@ -236,8 +236,8 @@ describe('a bound that somebody has lowered by hand', () => {
   })
 })
 
-describe('the witness', () => {
-  it('that cannot be read is replaced', async (t) => {
+describe('the position file', () => {
+  it('is replaced when it cannot be read', async (t) => {
     const { file, open } = setUp(t)
     await (await open()).close()
     writeFileSync(`${file}-witness`, '')
@@ -247,7 +247,7 @@ describe('the witness', () => {
     assert.match(readFileSync(`${file}-witness`, 'utf8'), /"commits":"\d+"/)
   })
 
-  it('is written within a second or so of a change, not only at the end', async (t) => {
+  it('is written within about a second of a change, not only at the end', async (t) => {
     const { file, open } = setUp(t)
     const engine = await open()
     const before = readFileSync(`${file}-witness`, 'utf8')
