@@ -27,19 +27,6 @@ export function wholeNumber(text: string, flag: string): bigint {
   throw new UsageError(`${flag} '${text}' is no whole number of at most 19 digits`)
 }
 
-/** A process that this one started has ended as it should not have; it has said why. */
-export class ProcessEnded extends Error {
-  override readonly name = 'ProcessEnded'
-  readonly exitCode: number
-
-  /** @param exitCode its own; null: a signal ended it. */
-  constructor(message: string, exitCode: number | null) {
-    super(message)
-    // Also where it ended with 0: it should not have ended.
-    this.exitCode = exitCode || exitCodes.failed.code
-  }
-}
-
 /** Runs it and says on stderr, as a sentence or as JSON, why it failed. Resolves to the exit code. */
 export async function exitCodeAfter(work: () => Promise<unknown>, json = false): Promise<number> {
   try {
@@ -56,7 +43,6 @@ export async function exitCodeAfter(work: () => Promise<unknown>, json = false):
 
 /** The exit code that tells of `error`. */
 export function exitCodeOf(error: unknown): number {
-  if (error instanceof ProcessEnded) return error.exitCode
   if (error instanceof Unreachable) return exitCodes.unreachable.code
   if (error instanceof UsageError) return exitCodes.usage.code
   if (!(error instanceof FahaoError)) return exitCodes.failed.code

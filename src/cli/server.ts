@@ -29,14 +29,8 @@ import { fields, print } from './terminal.ts'
 
 type Door = { readonly port: number; close(deadlineMs: number): Promise<void> }
 
-/** The process that has started this one and others beside it: it says stop too, and is told when this one serves. */
-export type Above = { readonly stop: Promise<string>; readonly onReady: () => void }
-
-/**
- * Serves until a signal, or the process above, says stop; resolves when everything is closed. Rejects when it cannot
- * start.
- */
-export async function runServer(config: Config, above?: Above): Promise<void> {
+/** Serves until a signal asks it to stop; resolves when everything is closed. Rejects when it cannot start. */
+export async function runServer(config: Config): Promise<void> {
   if (config.resp === undefined && config.http === undefined && config.compatHttp.length === 0) {
     throw configError('nothing to serve: resp and http are both off; give one of them an address')
   }
@@ -49,7 +43,7 @@ export async function runServer(config: Config, above?: Above): Promise<void> {
   crashOnBugs(log)
   const node = await startNode(config, { onEvent: ({ level, message }) => log[level](message) })
   // Until here a signal ends the process by itself, which does no harm: nobody has been served yet.
-  const stop = above ? Promise.race([stopAsked(log), above.stop]) : stopAsked(log)
+  const stop = stopAsked(log)
   const doors: Door[] = []
   try {
     const forwarder = respForwarder(node)
@@ -66,8 +60,7 @@ export async function runServer(config: Config, above?: Above): Promise<void> {
     }
     await Promise.race([node.join(), stop])
     const bound = { resp: at(config.resp, resp), http: at(config.http, http) }
-    await sayReady(node, log, bound, process.stdout.isTTY && !above)
-    above?.onReady()
+    await sayReady(node, log, bound, process.stdout.isTTY)
     log.info(`${await stop}: stopping`)
   } finally {
     await close(node, doors, log)

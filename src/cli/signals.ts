@@ -11,10 +11,10 @@ const echoUs = 500_000
 const graceMs = 1000
 
 /**
- * Resolves at the first SIGTERM or SIGINT. Another one, later, ends the process at once, after `lastAct`, by that
- * signal, which shells show as 128 + its number: no id repeats after that, at most a range in hand stays unused.
+ * Resolves at the first SIGTERM or SIGINT. Another one, later, ends the process at once by that signal, which
+ * shells show as 128 + its number: no id repeats after that, at most a buffered range stays unused.
  */
-export function stopAsked(log: Logger, lastAct: () => void = () => {}): Promise<NodeJS.Signals> {
+export function stopAsked(log: Logger): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let askedUs: number | undefined
     const onSignal = (signal: NodeJS.Signals) => {
@@ -22,7 +22,6 @@ export function stopAsked(log: Logger, lastAct: () => void = () => {}): Promise<
       resolve(signal)
       if (systemClock.monoUs() - askedUs < echoUs) return
       log.warn(`${signal} again: ending at once`)
-      lastAct()
       endBy(signal)
     }
     process.on('SIGTERM', onSignal)

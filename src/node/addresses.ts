@@ -3,48 +3,33 @@ import { type Address, addressText } from '../base/address.ts'
 import type { Config, SettingKey } from './config-schema.ts'
 import { configError } from './config-values.ts'
 
-/** An address and the setting that gives it. */
-export type ConfiguredAddress = { readonly key: SettingKey; readonly address: Address }
-
-/** Every address that a node listens on. */
-export function listenersOf({ resp, http, compatHttp }: Config): readonly ConfiguredAddress[] {
-  return [
-    ...given('resp', resp),
-    ...given('http', http),
-    ...compatHttp.flatMap(({ address }) => given('compatHttp', address)),
-  ]
-}
-
-/** Every address that a node of a cluster announces: where nothing is set, the one that it listens on. */
-export function announcementsOf({
+/** Every address that a node listens on, with the setting that gives it. */
+export function listenersOf({
   resp,
   http,
-  announce,
-  announceHttp,
-}: Config): readonly ConfiguredAddress[] {
+  compatHttp,
+}: Config): readonly { readonly key: SettingKey; readonly address: Address }[] {
   return [
-    ...(announce ? given('announce', announce) : given('resp', resp)),
-    ...(announceHttp ? given('announceHttp', announceHttp) : given('http', http)),
+    ...(resp ? [{ key: 'resp', address: resp } as const] : []),
+    ...(http ? [{ key: 'http', address: http } as const] : []),
+    ...compatHttp.map(({ address }) => ({ key: 'compatHttp', address }) as const),
   ]
-}
-
-function given(key: SettingKey, address: Address | undefined): readonly ConfiguredAddress[] {
-  return address ? [{ key, address }] : []
 }
 
 /** What a node announces, `host:port` of RESP and of HTTP; undefined: not served. */
 export type Announced = { readonly resp: string | undefined; readonly http: string | undefined }
 
 /** What a node of a cluster announces. Throws CONFIG when other machines cannot use it as a destination. */
-export function announced({ resp, http, announce, announceHttp }: Config): Announced {
+export function announced(config: Config): Announced {
+  const { resp, http } = config
   if (resp === undefined) {
     throw configError(
       'clients find the nodes of a cluster by their RESP addresses, and resp is off; give it one',
     )
   }
   return {
-    resp: reachable('announce', announce ?? resp),
-    http: http && reachable('announce-http', announceHttp ?? http),
+    resp: reachable('announce', config.announce ?? resp),
+    http: http && reachable('announce-http', config.announceHttp ?? http),
   }
 }
 

@@ -126,12 +126,6 @@ export const settingsSchema = z.object({
     'off',
     'answer RESP requests for generators led elsewhere by asking the leader, instead of MOVED',
   ),
-  processes: setting(
-    'Cluster',
-    count(1, 64),
-    '1',
-    'run so many nodes on this machine, each in a process of its own with the next ports; more than one needs --cluster',
-  ),
 
   workerId: setting(
     'Issuing',

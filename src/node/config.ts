@@ -17,7 +17,6 @@ import {
   variableOf,
 } from './config-schema.ts'
 import { configError, isLoopback } from './config-values.ts'
-import { refuseProcesses } from './processes.ts'
 
 /** What a configuration is made from. */
 export type ConfigInputs = {
@@ -57,7 +56,6 @@ export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {
   const sources = Object.fromEntries(found.map(({ setting, source }) => [setting.key, source])) as Sources
   const config = completed(values as Settings, readGenerators(file))
   refuseOpenListeners(config, sources)
-  refuseProcesses(config, sources)
   return Object.freeze({ config, sources: Object.freeze(sources) })
 }
 

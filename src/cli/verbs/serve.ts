@@ -18,12 +18,11 @@ Examples:
   fahao serve --engine sqlite:/var/lib/fahao/fahao.db
   fahao serve --auto-create 'order:*=sequence'           generators come into being by being used
   fahao serve --resp 0.0.0.0:7379 --http off --insecure  in a container, on a network without strangers
-  fahao serve --engine etcd://10.0.0.11/ids --cluster ids --processes 2`,
+  fahao serve --engine etcd://10.0.0.11/ids --cluster ids`,
     )
     .action(async () => {
       const { config } = configOf(command)
       // Only here, so that every other verb starts without a server's code.
-      if (config.processes === 1) await (await import('../server.ts')).runServer(config)
-      else await (await import('../supervisor.ts')).runProcesses(config)
+      await (await import('../server.ts')).runServer(config)
     })
 }
