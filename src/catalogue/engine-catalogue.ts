@@ -10,17 +10,17 @@
  */
 import { hasCode } from '../base/errors.ts'
 import type { LeaderTerm } from '../cluster/leadership.ts'
-import { boundMax, legacyPrefix, type Page, type RecordChange, type Watch } from '../engine/engine.ts'
+import { boundMax, type Page, type RecordChange, type Watch } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import { Limiter } from '../issuing/limiter.ts'
 import { type AutoCreate, autoCreate } from './auto-create.ts'
 import type { Catalogue, Changes, Generator, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import { floorOf, refuseFloor } from './floor.ts'
+import type { RowChange, RowsDeps } from './foreign-rows.ts'
 import { altered, GeneratorRecords, noGenerator, stopping } from './generator-records.ts'
 import { describeGenerator, unlessAway } from './info.ts'
 import { LedGenerators } from './led-generators.ts'
-import { isRow } from './legacy-rows.ts'
 import { checkName } from './names.ts'
 import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
@@ -37,7 +37,7 @@ import {
 } from './stored.ts'
 
 /** What a catalogue is made of. */
-export type CatalogueOptions = IssuerDeps & { readonly autoCreate: readonly AutoCreate[] }
+export type CatalogueOptions = IssuerDeps & RowsDeps & { readonly autoCreate: readonly AutoCreate[] }
 
 /** What stands for the version of a generator that is a row: below that of every record which may take its place. */
 const rowVersion = 0n
@@ -81,8 +81,8 @@ export class EngineCatalogue implements Catalogue {
     const catalogue = new EngineCatalogue(options, state === 'shared')
     try {
       catalogue.#watches.push(await engine.watch(generatorPrefix, (change) => catalogue.#changed(change)))
-      if (engine.legacyTable !== undefined)
-        catalogue.#watches.push(await engine.watch(legacyPrefix, (change) => catalogue.#rowChanged(change)))
+      if (options.rows !== undefined)
+        catalogue.#watches.push(await options.rows.watch((change) => catalogue.#rowChanged(change)))
       return catalogue
     } catch (error) {
       // It listens to the cluster already: the next one to be opened would go on with the same leftover ranges.
@@ -132,7 +132,7 @@ export class EngineCatalogue implements Catalogue {
     this.#absent.delete(name)
     const open = this.#open.get(name)
     // What is served as an earlier life, or as a row, is served as the record says from here on, before the watch tells.
-    if (open !== undefined && open.version < record.version && !isRow(record))
+    if (open !== undefined && record !== undefined && open.version < record.version)
       await this.#close(name, altered(name), open)
   }
 
@@ -234,7 +234,7 @@ export class EngineCatalogue implements Catalogue {
     const { record, stored } = found
     const plan = this.#plans.of(stored.definition)
     const life = incarnationOf(name, found)
-    const version = isRow(record) ? rowVersion : record.version
+    const version = record?.version ?? rowVersion
     const takeTail = (here: LeaderTerm) => this.#leading!.takeTail(name, version, here)
     const opened = await openIssuer(this.#options, plan, life, stored.key, { seen, takeTail })
     if ((this.#told.get(name) ?? 0n) > version) {
@@ -333,16 +333,15 @@ export class EngineCatalogue implements Catalogue {
   }
 
   /** A row's versions say nothing beside those of records: what is being opened is looked up once more. */
-  #rowChanged({ key, record }: RecordChange): void {
-    const name = key.slice(legacyPrefix.length)
+  #rowChanged({ name, exists, definition }: RowChange): void {
     this.#absent.delete(name)
     if (this.#pending.has(name)) this.#told.set(name, boundMax)
     const open = this.#open.get(name)
     if (open?.version !== rowVersion) return
     // Ranges of rows cannot be given back: what is in hand stays there wherever it can.
-    const said = record && this.#records.definitionOfRow(record)
-    const resized = said && open.resized(said, this.#plans)
+    const next = definition()
+    const resized = next && open.resized(next, this.#plans)
     if (resized !== undefined) this.#open.set(name, resized)
-    else void this.#close(name, record === undefined ? noGenerator(name) : altered(name), open)
+    else void this.#close(name, exists ? altered(name) : noGenerator(name), open)
   }
 }

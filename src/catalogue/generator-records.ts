@@ -10,9 +10,10 @@
 import { compareBytes } from '../base/byte-order.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
-import type { Engine, StoredRecord } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import { type Definition, define, differences, fixedOptions, handedOn } from './definition.ts'
 import { refuseJump } from './floor.ts'
+import type { ForeignRows, RowsDeps } from './foreign-rows.ts'
 import { floorAfter } from './incarnation.ts'
 import {
   altering,
@@ -22,7 +23,6 @@ import {
   refuseReverted,
   seal,
 } from './incarnation-change.ts'
-import { isRow, LegacyRows, rowStays } from './legacy-rows.ts'
 import { checkName } from './names.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './options.ts'
 import { newKey } from './permutation-key.ts'
@@ -40,25 +40,25 @@ import {
 
 const changeTries = 20
 
-/** See the invariants at the top of the file. */
+/** Reads and changes generators. */
 export class GeneratorRecords {
   readonly #deps: IncarnationChangeDeps
   readonly #engine: Engine
   readonly #timeline: Timeline
-  readonly #rows: LegacyRows
+  readonly #rows: ForeignRows | undefined
 
-  constructor(deps: IncarnationChangeDeps) {
+  constructor(deps: IncarnationChangeDeps & RowsDeps) {
     const { engine, timeline } = deps
     this.#deps = deps
     this.#engine = engine
     this.#timeline = timeline
-    this.#rows = new LegacyRows(engine, timeline)
+    this.#rows = deps.rows
   }
 
   /** The live generator of this name, if there is one: its record, or else its row in another system's table. */
   async live(name: string): Promise<ReadGenerator | undefined> {
     const found = await this.#read(name)
-    return found?.stored.state === 'live' ? found : this.#rows.live(name)
+    return found?.stored.state === 'live' ? found : this.#readRow(name)
   }
 
   /** Creates it. EXISTS when one differs in what `options` ask for; one that agrees is returned. */
@@ -71,8 +71,11 @@ export class GeneratorRecords {
         refuseDifferent(name, options, wanted, before.stored.definition)
         return before
       }
-      const row = await this.#rows.live(name)
-      const definition = this.#rows.define(name, options, row)
+      const row = await this.#readRow(name)
+      const definition =
+        this.#rows === undefined
+          ? define(options, this.#timeline.nowUs())
+          : this.#rows.define(name, options, row?.stored)
       if (row !== undefined && differences(definition, row.stored.definition).length === 0) return row
       const incarnation = (before?.stored.incarnation ?? (await this.#newestOfCounter(name, row))) + 1n
       const stored: StoredGenerator = {
@@ -87,7 +90,11 @@ export class GeneratorRecords {
         definition,
         key: newKey(definition),
       }
-      const record = await this.#engine.write(generatorKey(name), writeStored(stored), before?.record.version)
+      const record = await this.#engine.write(
+        generatorKey(name),
+        writeStored(stored),
+        before?.record?.version,
+      )
       if (record === undefined) continue
       // A row has no seal: other nodes go on by it until they hear.
       if (row !== undefined) await othersToHear(this.#deps, row.stored.definition, definition)
@@ -115,7 +122,11 @@ export class GeneratorRecords {
   /** Leaves a tombstone. NOGENERATOR when there is none, ERR when it is a row of another system's table. */
   async drop(name: string): Promise<void> {
     const { stored } = await this.#change(name, (before, { record }) => {
-      if (isRow(record)) throw rowStays(name, this.#engine.legacyTable)
+      if (record === undefined)
+        throw new FahaoError(
+          'ERR',
+          `generator '${name}' is a row of ${this.#rows!.table}; remove the row there, and it is gone here within seconds`,
+        )
       return Promise.resolve({ ...before, state: 'dropped', incarnation: before.incarnation + 1n })
     })
     await seal(this.#engine, name, stored)
@@ -129,11 +140,6 @@ export class GeneratorRecords {
       refuseJump(name, (bound > first ? bound : first) - 1n, floor - 1n, stored.definition.max!)
     }
     await seal(this.#engine, name, stored, floor)
-  }
-
-  /** What a row says; undefined when it cannot be used. */
-  definitionOfRow(record: StoredRecord): Definition | undefined {
-    return this.#rows.definitionIfAny(record)
   }
 
   /** Live generators in byte order of their names, after `after`, at most `limit`; rows among them. */
@@ -153,7 +159,7 @@ export class GeneratorRecords {
     const page = { limit: size, ...(after === undefined ? {} : { after: generatorKey(after) }) }
     const [records, rows] = await Promise.all([
       this.#engine.list(generatorPrefix, page),
-      this.#rows.list(after, size),
+      this.#rows?.list(after, size) ?? [],
     ])
     const own = records.map((record) => {
       const { state, definition, next } = readStored(record)
@@ -180,6 +186,12 @@ export class GeneratorRecords {
     return found.stored.state === 'altering' ? this.#complete(name, found) : found
   }
 
+  async #readRow(name: string): Promise<ReadGenerator | undefined> {
+    const { advances } = this.#engine
+    const stored = await this.#rows?.read(name)
+    return stored && { record: undefined, stored, advances }
+  }
+
   async #complete(name: string, begun: ReadGenerator): Promise<ReadGenerator | undefined> {
     const after = await completed(this.#deps, name, begun)
     return after ?? this.#read(name)
@@ -195,10 +207,10 @@ export class GeneratorRecords {
       if (before === undefined) throw noGenerator(name)
       const stored = await change(before.stored, before)
       const value = writeStored(stored)
-      if (value === before.record.value) return before
-      const over = isRow(before.record) ? await this.#read(name) : before
+      if (value === before.record?.value) return before
+      const over = before.record === undefined ? await this.#read(name) : before
       if (over !== before && over?.stored.state === 'live') continue
-      const record = await this.#engine.write(generatorKey(name), value, over?.record.version)
+      const record = await this.#engine.write(generatorKey(name), value, over?.record?.version)
       if (record !== undefined) return { record, stored, advances: before.advances }
     }
     throw contended(name)
@@ -214,9 +226,9 @@ export class GeneratorRecords {
     before: StoredGenerator,
     changes: Partial<GeneratorInput>,
   ): Promise<StoredGenerator> {
-    const row = await this.#rows.live(name)
+    const row = await this.#readRow(name)
     const definition = redefine(before.definition, changes, this.#timeline.nowUs())
-    if (row !== undefined) this.#rows.check(name, definition, row)
+    if (row !== undefined) this.#rows!.check(name, definition, row.stored)
     const rescrambled = definition.scramble || before.definition.scramble
     if (fixedOptions.every((option) => definition[option] === before.definition[option])) {
       if (!rescrambled || definition.max === before.definition.max) return { ...before, definition }

@@ -56,7 +56,7 @@ export async function completed(
   await seal(engine, name, stored)
   await othersToHear(deps, stored.definition, stored.next!)
   const after = await successor(engine, name, stored, timeline.nowUs())
-  const written = await engine.write(generatorKey(name), writeStored(after), record.version)
+  const written = await engine.write(generatorKey(name), writeStored(after), record!.version)
   return written && { record: written, stored: after, advances }
 }
 

@@ -8,6 +8,7 @@ import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../issuing/progression.ts'
 import type { Generator, GeneratorInfo, Mode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
+import type { RowsDeps } from './foreign-rows.ts'
 import { detailsOf } from './generator-leaders.ts'
 import { modeOf } from './ownership.ts'
 import type { IssuerDeps } from './plans.ts'
@@ -19,7 +20,7 @@ const dateEndUs = 8.64e18
 
 /** Gathers the information; `open` is the generator in use here, if it is. */
 export async function describeGenerator(
-  deps: IssuerDeps,
+  deps: IssuerDeps & RowsDeps,
   name: string,
   stored: Pick<StoredGenerator, 'incarnation' | 'counter' | 'floor' | 'definition'>,
   open: Generator | undefined,
@@ -40,7 +41,7 @@ export async function describeGenerator(
     definition,
     incarnation: stored.incarnation,
     bound: definition.scramble ? undefined : bound,
-    updatedUs: counter?.updatedUs,
+    updatedUs: counter && deps.rows?.updatedUs(counter),
     mode,
     leader: leaderAddress(deps, lead),
     elsewhere: elsewhere(name, lead),

@@ -35,8 +35,6 @@ export async function planLowering(engine: Engine, name: string, to: bigint): Pr
   if (ownership.state === 'other')
     throw new FahaoError('NOTOWNER', `the store is in use by ${ownership.holder}; stop all its servers first`)
   const record = await engine.read(generatorKey(name))
-  if (engine.legacyTable !== undefined)
-    throw refused(`ids are counted in ${engine.legacyTable}; lower the row there, with all nodes stopped`)
   if (record === undefined) throw noGenerator(name)
   const before = readStored(record)
   const { state, floor, definition } = before

@@ -28,9 +28,10 @@ export type StoredGenerator = {
   readonly begunUs?: number
 }
 
-/** A generator's record, as it was read or written. */
+/** A generator as it was read or written. */
 export type ReadGenerator = {
-  readonly record: StoredRecord
+  /** Undefined: the generator is a row of another system's table, and has no record. */
+  readonly record: StoredRecord | undefined
   readonly stored: StoredGenerator
   /** `Engine.advances` from before the read or the write. */
   readonly advances: number

@@ -66,8 +66,6 @@ export type Counter = {
   readonly incarnation: bigint
   /** Grows with every reserve and release, never falls; 0 if the counter was never used. */
   readonly version: bigint
-  /** The time of the last change of a row of a legacy table (see `legacyTable`), in Unix µs, if the table stores it. */
-  readonly updatedUs?: number
 }
 
 /** A small versioned value. */
@@ -125,13 +123,6 @@ export type StoreOwnership =
   | { readonly state: 'other'; readonly holder: string }
   /** The engine is shared and has no owner: strict kinds need group commit or a cluster. */
   | { readonly state: 'shared' }
-
-/**
- * The prefix of the records that show rows of a legacy table: `legacy/NAME`. The value is JSON, the options of the
- * generator that the row stands for; its counter is `generators/NAME`. Such records change only with the table: a write
- * of one rejects with ERR.
- */
-export const legacyPrefix = 'legacy/'
 
 /** The engine's condition, for health checks and metrics. */
 export type EngineStatus = {
@@ -273,13 +264,6 @@ export interface Engine extends CounterStore, RecordStore, RangeOwnership {
 
   /** Its URL without the password. */
   readonly location: string
-
-  /**
-   * The legacy table on which this engine works beside another system; undefined: none. Its rows are generators that
-   * exist already, listed under `legacyPrefix`. Their counters are the rows, which store neither fence nor incarnation and
-   * are never released.
-   */
-  readonly legacyTable?: string
 
   /**
    * The time of the newest write known at opening, in µs since 1970 by the writer's clock; undefined if not stored. A

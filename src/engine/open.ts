@@ -1,7 +1,6 @@
 /** From a URL to an open engine. Drivers are loaded only when they are asked for. */
 import { FahaoError } from '../base/errors.ts'
 import type { Engine, EngineOptions } from './engine.ts'
-import type { OpenedTable } from './sql/legacy/open.ts'
 
 type Opener = (location: string, options: EngineOptions) => Promise<Engine>
 
@@ -41,33 +40,4 @@ export function openEngine(url: string, options: EngineOptions): Promise<Engine>
     )
   }
   return opener(url.slice(colon + 1), options)
-}
-
-const tableOpeners: Readonly<
-  Record<string, (location: string, options: EngineOptions) => Promise<OpenedTable>>
-> = {
-  mysql: openMysqlTable,
-  mariadb: openMysqlTable,
-  postgres: openPostgresTable,
-  postgresql: openPostgresTable,
-}
-
-async function openMysqlTable(location: string, options: EngineOptions): Promise<OpenedTable> {
-  return (await import('./mysql/engine.ts')).openMysqlTable(location, options)
-}
-
-async function openPostgresTable(location: string, options: EngineOptions): Promise<OpenedTable> {
-  return (await import('./postgres/engine.ts')).openPostgresTable(location, options)
-}
-
-/**
- * Opens the table of an old service, which `url` names by `schema=`, and nothing of Fahao's own. Rejects with CONFIG
- * when the URL names no such table, ENGINE when it is not there.
- */
-export function openLegacyTable(url: string, options: EngineOptions): Promise<OpenedTable> {
-  const [scheme = '', ...rest] = url.split(':')
-  const opener = Object.hasOwn(tableOpeners, scheme) ? tableOpeners[scheme] : undefined
-  if (opener !== undefined) return opener(rest.join(':'), options)
-  const message = `there are no tables of old services in '${scheme.slice(0, 40)}'; use mysql://… or postgres://…`
-  return Promise.reject(new FahaoError('CONFIG', message))
 }

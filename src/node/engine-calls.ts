@@ -45,11 +45,10 @@ export function timedEngine(engine: Engine, clock: Clock, onCall: (call: EngineC
         throw error
       }
     }
-  const { name, location, legacyTable, lastWriteUs, newsMs, owns } = engine
+  const { name, location, lastWriteUs, newsMs, owns } = engine
   return {
     name,
     location,
-    ...(legacyTable !== undefined && { legacyTable }),
     lastWriteUs,
     newsMs,
     ...(owns !== undefined && { owns: () => owns.call(engine) }),

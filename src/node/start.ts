@@ -9,9 +9,9 @@ import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
 import type { InfoSection, ServerView, Session, Traffic } from '../commands/context.ts'
 import type { Engine } from '../engine/engine.ts'
-import { openEngine } from '../engine/open.ts'
 import { Worker } from '../issuing/worker.ts'
 import { WorkerIdUsage } from '../issuing/worker-id-usage.ts'
+import { legacyRows, openAnyEngine } from '../legacy/open.ts'
 import { Recovery } from '../recovery/recovery.ts'
 import { repairsOf } from '../recovery/repairs.ts'
 import { settingsText } from './config.ts'
@@ -28,7 +28,7 @@ export type NodeDeps = {
   readonly clock?: Clock
   readonly random?: Random
   /** Opens the engine; default: the one that the configured URL names. */
-  readonly open?: typeof openEngine
+  readonly open?: typeof openAnyEngine
   /** 40 hexadecimal digits, new at each call. */
   readonly newId?: () => string
   /** Told what a log should say. */
@@ -45,7 +45,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
   const recovery = new Recovery({ clock, random, gap: config.failoverGap, onEvent })
   const listeners: ((call: EngineCall) => void)[] = []
   let disown = () => {}
-  const opened = await (deps.open ?? openEngine)(config.engine, {
+  const opened = await (deps.open ?? openAnyEngine)(config.engine, {
     clock,
     callTimeoutMs: config.callTimeoutMs,
     unsafe: config.unsafeEngine,
@@ -88,6 +88,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       leads: membership && { cluster: membership.cluster, leaseTtlMs: membership.leaseTtlMs },
       onEvent,
       autoCreate: config.autoCreate,
+      rows: legacyRows(config.engine, engine, timeline),
       nodeIndex: nodeIndex === undefined ? undefined : { value: nodeIndex, width: String(nodeIndex).length },
     })
     disown = () => catalogue.disown()

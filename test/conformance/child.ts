@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Engine } from '../../src/engine/engine.ts'
-import { openEngine } from '../../src/engine/open.ts'
+import { openAnyEngine } from '../../src/legacy/open.ts'
 import { engineOptions } from './store-under-test.ts'
 
 const [url = '', work = '', argument = ''] = process.argv.slice(2)
@@ -54,6 +54,6 @@ const works: Readonly<Record<string, (engine: Engine) => Promise<void>>> = {
   },
 }
 
-const engine = await openEngine(url, engineOptions())
+const engine = await openAnyEngine(url, engineOptions())
 print('opened')
 await works[work]!(engine)

@@ -58,7 +58,6 @@ export class FaultyEngine implements Engine {
   readonly location: string
   readonly lastWriteUs: number | undefined
   readonly newsMs: number
-  readonly legacyTable?: string
   /** Every call so far, as it came. */
   readonly calls: { readonly method: Method; readonly args: readonly unknown[] }[] = []
   readonly #engine: Engine
@@ -72,7 +71,6 @@ export class FaultyEngine implements Engine {
     this.location = engine.location
     this.lastWriteUs = engine.lastWriteUs
     this.newsMs = engine.newsMs
-    if (engine.legacyTable !== undefined) this.legacyTable = engine.legacyTable
   }
 
   get advances(): number {

@@ -1,6 +1,6 @@
 /** An engine beside an old service keeps the contract for everything that is no row. Rows: test/integration/legacy. */
 import { after } from 'node:test'
-import { openEngine } from '../../src/engine/open.ts'
+import { openAnyEngine } from '../../src/legacy/open.ts'
 import { startMariaDb } from '../launch/mariadb.ts'
 import { startPostgres } from '../launch/postgres.ts'
 import { oldDatabase } from '../legacy/database.ts'
@@ -17,7 +17,7 @@ for (const server of [await startMariaDb({ after }), await startPostgres({ after
       const url = `${plain}?schema=tinyid`
       return {
         url,
-        open: (options) => openEngine(url, options),
+        open: (options) => openAnyEngine(url, options),
         async freeze() {
           await server.freeze()
           return async () => server.thaw()

@@ -1,6 +1,6 @@
 /** A database with an old service's table in it, and engines of Fahao beside it. */
 import type { Engine, EngineOptions } from '../../src/engine/engine.ts'
-import { openEngine } from '../../src/engine/open.ts'
+import { openAnyEngine } from '../../src/legacy/open.ts'
 import { engineOptions } from '../conformance/store-under-test.ts'
 import type { DatabaseServer } from '../launch/database.ts'
 import { atEnd, type Lifetime } from '../launch/lifetime.ts'
@@ -41,7 +41,7 @@ export async function legacyBench(
     add: (rule) => addRow(send, schema, rule),
     bound: (key) => boundOf(send, schema, key),
     async open(options = {}) {
-      const engine = await openEngine(url, engineOptions(options))
+      const engine = await openAnyEngine(url, engineOptions(options))
       atEnd(lifetime, () => engine.close())
       return engine
     },

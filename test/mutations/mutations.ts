@@ -74,8 +74,8 @@ export const mutations: readonly Mutation[] = [
     foundBy: 'test/unit/catalogue/incarnation-change.test.ts',
     scenario: 'fleet',
     file: 'src/catalogue/engine-catalogue.ts',
-    from: 'open.version < record.version && !isRow(record)',
-    to: 'open.version === rowVersion && !isRow(record)',
+    from: 'open.version < record.version)',
+    to: 'open.version === rowVersion)',
   },
   {
     fault: 'a node is declared dead without the margin',

@@ -10,7 +10,7 @@ const storeys = [
   ['cluster'],
   ['auth'],
   ['catalogue'],
-  ['recovery'],
+  ['recovery', 'legacy'],
   ['commands'],
   ['forwarding'],
   ['node'],

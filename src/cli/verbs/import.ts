@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
+import { moveRow } from '../../legacy/import/move.ts'
+import { type PlannedRow, planImport } from '../../legacy/import/plan.ts'
+import { openStores, type Stores } from '../../legacy/import/stores.ts'
 import { UsageError } from '../exit-codes.ts'
-import { moveRow } from '../import/move.ts'
-import { type PlannedRow, planImport } from '../import/plan.ts'
-import { openStores, type Stores } from '../import/stores.ts'
 import { print, printJson, table } from '../terminal.ts'
 
 type ImportOptions = {

@@ -4,6 +4,7 @@ import { systemClock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { lower, planLowering } from '../../catalogue/lowering.ts'
 import { openEngine } from '../../engine/open.ts'
+import { legacyTableOf } from '../../legacy/open.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { UsageError, wholeNumber } from '../exit-codes.ts'
 import { printAnswer } from '../terminal.ts'
@@ -34,6 +35,12 @@ Example:
       const file = /^sqlite:(.+)$/.exec(config.engine)?.[1]
       // To open it would make an empty one.
       if (file !== undefined && !existsSync(file)) throw new UsageError(`there is no store at ${file}`)
+      const table = legacyTableOf(config.engine)
+      if (table !== undefined)
+        throw new FahaoError(
+          'ERR',
+          `ids are counted in ${table}; lower the row there, with all nodes stopped`,
+        )
       const engine = await openEngine(config.engine, {
         clock: systemClock,
         callTimeoutMs: config.callTimeoutMs,

@@ -2,37 +2,23 @@
 import type { ConnectionOptions } from 'mysql2'
 import { FahaoError } from '../../base/errors.ts'
 import type { Engine, EngineOptions } from '../engine.ts'
-import { mysqlFlavour } from '../sql/legacy/flavour.ts'
-import { type LegacyKind, type OpenedTable, openLegacy, openTable, splitSchema } from '../sql/legacy/open.ts'
 import { type Ask, optionalTextOf, textOf } from '../sql/link.ts'
-import { openSql } from '../sql/open.ts'
+import { type Kind, openSql } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'
 import { type Access, accessOf } from '../sql/url.ts'
 import { type MysqlServer, mysqlDialect } from './dialect.ts'
 import { mysqlDriver } from './driver.ts'
 
 /**
- * Opens the store in the database that `location` names: `//user:password@host:port/database?…`, or, with `schema=`,
- * the table of an old service in it. Rejects with CONFIG when it is no such URL, ENGINE when the database cannot be
- * used.
+ * Opens the store in the database that `location` names: `//user:password@host:port/database?…`. Rejects with CONFIG
+ * when it is no such URL, ENGINE when the database cannot be used.
  */
 export async function openMysql(location: string, options: EngineOptions): Promise<Engine> {
-  const { schema, ...kind } = await kindOf(location, options)
-  if (schema !== undefined) {
-    const dialect: LegacyKind['dialect'] = (ask, make) => dialectFor(ask, make, schema.table)
-    return openLegacy({ ...kind, dialect }, schema, options)
-  }
-  return openSql({ ...kind, dialect: (ask) => dialectFor(ask) }, options)
+  return openSql(await mysqlDatabase(location, options), options)
 }
 
-/** Opens the table that `schema=` names, and nothing of Fahao's own. Rejects as `openMysql` does. */
-export async function openMysqlTable(location: string, options: EngineOptions): Promise<OpenedTable> {
-  const { schema, ...kind } = await kindOf(location, options)
-  return openTable(kind, schema, options)
-}
-
-async function kindOf(url: string, options: EngineOptions) {
-  const { location, schema } = splitSchema(url)
+/** The database that `location` names, not connected yet. Rejects with CONFIG, and with ENGINE without the driver. */
+export async function mysqlDatabase(location: string, options: EngineOptions): Promise<Kind> {
   const access = accessOf('mysql', location, 3306)
   const { default: mysql } = await import('mysql2').catch((cause) => {
     throw new FahaoError('ENGINE', "the package mysql2 is missing: install it with 'npm install mysql2'", {
@@ -40,7 +26,7 @@ async function kindOf(url: string, options: EngineOptions) {
     })
   })
   const driver = mysqlDriver(mysql.createConnection, optionsOf(access), options.callTimeoutMs * 0.75)
-  return { access, driver, flavour: mysqlFlavour, schema }
+  return { access, driver, dialect: dialectFor }
 }
 
 async function dialectFor(ask: Ask, make?: MakeStatements, table?: string): Promise<Dialect> {

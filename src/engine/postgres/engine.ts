@@ -2,31 +2,20 @@
 import type { ClientConfig } from 'pg'
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { Engine, EngineOptions } from '../engine.ts'
-import { postgresFlavour } from '../sql/legacy/flavour.ts'
-import { type OpenedTable, openLegacy, openTable, splitSchema } from '../sql/legacy/open.ts'
 import { type Ask, optionalTextOf } from '../sql/link.ts'
 import { LinkError } from '../sql/links.ts'
-import { openSql } from '../sql/open.ts'
+import { type Kind, openSql } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'
 import { type Access, accessOf } from '../sql/url.ts'
 import { postgresDialect, postgresIdentities } from './dialect.ts'
 import { postgresDriver } from './driver.ts'
 
 /**
- * Opens the store in the database that `location` names: `//user:password@host:port/database?…`, or, with `schema=`,
- * the table of an old service in it. Rejects with CONFIG when it is no such URL, ENGINE when the database cannot be
- * used.
+ * Opens the store in the database that `location` names: `//user:password@host:port/database?…`. Rejects with CONFIG
+ * when it is no such URL, ENGINE when the database cannot be used.
  */
 export async function openPostgres(location: string, options: EngineOptions): Promise<Engine> {
-  const { schema, ...kind } = await kindOf(location, options)
-  if (schema === undefined) return openSql({ ...kind, dialect: (ask) => dialectFor(ask) }, options)
-  return openLegacy({ ...kind, dialect: dialectFor }, schema, options)
-}
-
-/** Opens the table that `schema=` names, and nothing of Fahao's own. Rejects as `openPostgres` does. */
-export async function openPostgresTable(location: string, options: EngineOptions): Promise<OpenedTable> {
-  const { schema, ...kind } = await kindOf(location, options)
-  return openTable(kind, schema, options)
+  return openSql(await postgresDatabase(location, options), options)
 }
 
 /** The dialect with the identity that the store was written with, or, for a new one, the best that there is. */
@@ -61,15 +50,15 @@ async function storedServer(ask: Ask): Promise<string | undefined> {
   }
 }
 
-async function kindOf(url: string, options: EngineOptions) {
-  const { location, schema } = splitSchema(url)
+/** The database that `location` names, not connected yet. Rejects with CONFIG, and with ENGINE without the driver. */
+export async function postgresDatabase(location: string, options: EngineOptions): Promise<Kind> {
   const access = accessOf('postgres', location, 5432)
   const { default: pg } = await import('pg').catch((cause) => {
     throw new FahaoError('ENGINE', "the package pg is missing: install it with 'npm install pg'", { cause })
   })
   const lockTimeoutMs = Math.max(1, Math.floor(options.callTimeoutMs * 0.75))
   const driver = postgresDriver(pg.Client, configOf(access), lockTimeoutMs)
-  return { access, driver, flavour: postgresFlavour, schema }
+  return { access, driver, dialect: dialectFor }
 }
 
 function configOf({ host, port, user, password, database, socket, tls }: Access): ClientConfig {

@@ -11,15 +11,18 @@ import { Health } from './health.ts'
 import { doneStateOf, type State, stateOf } from './history.ts'
 import { type Ask, type Driver, integerOf, type Row } from './link.ts'
 import { LinkError, Links } from './links.ts'
-import { type Dialect, schemaVersion } from './statements.ts'
+import { type Dialect, type MakeStatements, schemaVersion } from './statements.ts'
 import type { Access } from './url.ts'
 
 /** A kind of database. */
 export type Kind = {
   readonly access: Access
   readonly driver: Driver
-  /** The dialect of the very server that answers. */
-  readonly dialect: (ask: Ask) => Promise<Dialect>
+  /**
+   * The dialect of the very server that answers. `make`: with other statements on counters; `table`: another system's,
+   * in which some counters are.
+   */
+  readonly dialect: (ask: Ask, make?: MakeStatements, table?: string) => Promise<Dialect>
 }
 
 /** How long a database may be away when it is opened. */

@@ -273,13 +273,13 @@ for (const server of servers) {
   test(`a database on ${server.kind} without the table, or with another schema, is refused`, async (t) => {
     const { open, plainUrl } = await legacyBench(t, server, 'leaf')
     await open()
-    const { openEngine } = await import('../../../src/engine/open.ts')
+    const { openAnyEngine } = await import('../../../src/legacy/open.ts')
     const { engineOptions } = await import('../../conformance/store-under-test.ts')
-    await assert.rejects(openEngine(`${plainUrl}?schema=tinyid`, engineOptions()), {
+    await assert.rejects(openAnyEngine(`${plainUrl}?schema=tinyid`, engineOptions()), {
       code: 'ENGINE',
       message: /tiny_id_info/,
     })
-    await assert.rejects(openEngine(`${plainUrl}?schema=other`, engineOptions()), { code: 'CONFIG' })
+    await assert.rejects(openAnyEngine(`${plainUrl}?schema=other`, engineOptions()), { code: 'CONFIG' })
   })
 
   test(`a row without a bound on ${server.kind} is none, and hides no other`, async (t) => {

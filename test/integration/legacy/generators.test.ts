@@ -200,7 +200,6 @@ for (const server of servers) {
     const again = await one.open('odd')
     assert.equal((await one.open('odd', { kind: 'segment' })).name, 'odd')
     assert.ok((await again.next()) > last)
-    assert.equal((await bench.open()).legacyTable, 'tiny_id_info')
   })
 
   test(`what would issue others' ids is refused, and a row is dropped in its table ${on}`, async (t) => {

@@ -3,6 +3,7 @@ import { Timeline } from '../../../src/base/timeline.ts'
 import type { AutoCreate } from '../../../src/catalogue/auto-create.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
+import type { ForeignRows } from '../../../src/catalogue/foreign-rows.ts'
 import type { GeneratorLeaders } from '../../../src/catalogue/generator-leaders.ts'
 import type { Engine, RecordChange, StoreOwnership, Watch } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
@@ -21,6 +22,8 @@ export type NodeOptions = {
   readonly leadUs?: number
   /** The cluster that it has joined. */
   readonly leads?: GeneratorLeaders
+  /** Rows that are generators too. */
+  readonly rows?: (engine: Engine, timeline: Timeline) => ForeignRows
   /** How it reaches the store; as its owner, if it is the first, unless told otherwise. */
   readonly reach?: (store: MemoryStore) => Engine
 }
@@ -109,6 +112,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     onEvent: ({ message }) => events.push(message),
     autoCreate,
     nodeIndex,
+    rows: options.rows?.(engine, timeline),
   })
   const stop = async () => {
     await catalogue.close()

@@ -36,7 +36,7 @@ test('a timed engine tells of each call once it is over, and changes nothing', a
   )
   assert.equal(calls[0]!.seconds, 0.04)
   assert.deepEqual(await engine.ownership(), { state: 'owner' })
-  assert.deepEqual([engine.name, engine.location, engine.legacyTable], ['memory', 'memory:', undefined])
+  assert.deepEqual([engine.name, engine.location], ['memory', 'memory:'])
   await engine.close()
   assert.equal(engine.status().state, 'down')
 })

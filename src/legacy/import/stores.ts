@@ -3,8 +3,9 @@ import { existsSync } from 'node:fs'
 import { systemClock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { Engine, EngineOptions } from '../../engine/engine.ts'
-import { openEngine, openLegacyTable } from '../../engine/open.ts'
-import type { LegacyTable } from '../../engine/sql/legacy/table.ts'
+import { openEngine } from '../../engine/open.ts'
+import { openLegacyTable } from '../open.ts'
+import type { LegacyTable } from '../table.ts'
 
 /** Both ends, open. */
 export type Stores = {

@@ -16,7 +16,7 @@ import {
   writeStored,
 } from '../../catalogue/stored.ts'
 import type { Engine, StoredRecord } from '../../engine/engine.ts'
-import type { LegacyTable, LegacyToken } from '../../engine/sql/legacy/table.ts'
+import type { LegacyTable, LegacyToken } from '../table.ts'
 import type { PlannedRow } from './plan.ts'
 
 /** Where rows go. */

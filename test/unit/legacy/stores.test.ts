@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openStores, sameDatabase } from '../../../../src/cli/import/stores.ts'
+import { openStores, sameDatabase } from '../../../src/legacy/import/stores.ts'
 
 test('two URLs name one database by host, port and name, whoever asks and how', () => {
   const from = 'mysql://a:x@db/ids?schema=leaf'

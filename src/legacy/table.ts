@@ -1,7 +1,7 @@
 /** An old service's table, read and changed by single statements: what its rows say, and their way out of service. */
-import { FahaoError } from '../../../base/errors.ts'
-import { type Ask, type Command, integerOf, optionalTextOf, type Row, textOf } from '../link.ts'
-import { LinkError, type Links } from '../links.ts'
+import { FahaoError } from '../base/errors.ts'
+import { type Ask, type Command, integerOf, optionalTextOf, type Row, textOf } from '../engine/sql/link.ts'
+import { LinkError, type Links } from '../engine/sql/links.ts'
 import type { Flavour } from './flavour.ts'
 import {
   boundOf,

@@ -2,15 +2,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ReserveRequest } from '../../../src/engine/engine.ts'
-import { MemoryEngine } from '../../../src/engine/memory/engine.ts'
-import { draw, type Node, startNode } from './node.ts'
-
-class RowsEngine extends MemoryEngine {
-  readonly legacyTable = 'leaf_alloc'
-}
+import { LegacyRows } from '../../../src/legacy/rows.ts'
+import { draw, type Node, startNode } from '../catalogue/node.ts'
 
 async function startOnRow(options: object): Promise<Node> {
-  const node = await startNode({ reach: (store) => new RowsEngine(store) })
+  const node = await startNode({
+    rows: (engine, timeline) => new LegacyRows(engine, timeline, 'leaf_alloc'),
+  })
   const row = { kind: 'segment', start: '0', ...options }
   await node.engine.write('legacy/order', JSON.stringify(row), undefined)
   return node

@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { splitSchema } from '../../../../../src/engine/sql/legacy/open.ts'
-import {
-  boundOf,
-  isKey,
-  keyBeforeMove,
-  legacySchemas,
-  movedKey,
-} from '../../../../../src/engine/sql/legacy/schemas.ts'
+import { splitSchema } from '../../../src/legacy/open.ts'
+import { boundOf, isKey, keyBeforeMove, legacySchemas, movedKey } from '../../../src/legacy/schemas.ts'
 
 const { leaf, idbuilder, tinyid } = legacySchemas
 
@@ -69,17 +63,22 @@ describe('the generator of a row', () => {
   })
 })
 
-describe('schema= in a location', () => {
+describe('schema= in a URL', () => {
   test('is taken out of it, and leaves the rest', () => {
-    const split = splitSchema('//u:p%40@h/d?pool=2&schema=leaf&sslmode=require')
+    const split = splitSchema('mysql://u:p%40@h/d?pool=2&schema=leaf&sslmode=require')
     assert.equal(split.location, '//u:p%40@h/d?pool=2&sslmode=require')
     assert.equal(split.schema, leaf)
-    assert.deepEqual(splitSchema('//u@h/d'), { location: '//u@h/d', schema: undefined })
-    assert.equal(splitSchema('//u@h/d?schema=tinyid').location, '//u@h/d')
+    const without = splitSchema('mariadb://u@h/d')
+    assert.deepEqual([without.location, without.schema], ['//u@h/d', undefined])
+    assert.equal(splitSchema('postgres://u@h/d?schema=tinyid').location, '//u@h/d')
+  })
+
+  test('is part of the name of a file elsewhere', () => {
+    assert.equal(splitSchema('sqlite:./ids.db?schema=leaf').schema, undefined)
   })
 
   test('is one of those that are known, once', () => {
     for (const wrong of ['schema=', 'schema=other', 'schema=toString', 'schema=leaf&schema=tinyid'])
-      assert.throws(() => splitSchema(`//u@h/d?${wrong}`), { code: 'CONFIG' })
+      assert.throws(() => splitSchema(`mysql://u@h/d?${wrong}`), { code: 'CONFIG' })
   })
 })

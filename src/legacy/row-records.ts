@@ -10,10 +10,11 @@
  *     itself meanwhile keeps its version in the next snapshot.
  *  3. Looking at the table takes at most a hundredth of the time.
  */
-import { compareBytes } from '../../../base/byte-order.ts'
-import type { Clock, Timer } from '../../../base/clock.ts'
-import { legacyPrefix, type RecordChange, type StoredRecord, type Watch } from '../../engine.ts'
-import { Watchers } from '../../watchers.ts'
+import { compareBytes } from '../base/byte-order.ts'
+import type { Clock, Timer } from '../base/clock.ts'
+import type { RecordChange, StoredRecord, Watch } from '../engine/engine.ts'
+import { Watchers } from '../engine/watchers.ts'
+import { legacyPrefix } from './rows.ts'
 import { isKey } from './schemas.ts'
 import type { LegacyTable } from './table.ts'
 

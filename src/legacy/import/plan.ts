@@ -10,8 +10,8 @@ import { checkName } from '../../catalogue/names.ts'
 import { parseOptions } from '../../catalogue/options.ts'
 import { counterOf, generatorKey, readStored, type StoredGenerator } from '../../catalogue/stored.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { isKey, movedKey } from '../../engine/sql/legacy/schemas.ts'
-import type { LegacyRow, LegacyTable, LegacyToken } from '../../engine/sql/legacy/table.ts'
+import { isKey, movedKey } from '../schemas.ts'
+import type { LegacyRow, LegacyTable, LegacyToken } from '../table.ts'
 
 /** What is to be done with a row, or why nothing can be. */
 export type PlannedRow = {

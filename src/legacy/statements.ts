@@ -2,14 +2,14 @@
  * The statements on counters where some of them are rows of an old service's table: each has the effect of the old
  * service's own statement, and asks in itself, as all writes do, whether the history is sound.
  */
-import { max63 } from '../../../ids/limits.ts'
 import {
   type AdvanceArguments,
   type Put,
   type Raise,
   type ReserveArguments,
   Statements,
-} from '../statements.ts'
+} from '../engine/sql/statements.ts'
+import { max63 } from '../ids/limits.ts'
 import type { LegacySchema } from './schemas.ts'
 import type { LegacyTable } from './table.ts'
 

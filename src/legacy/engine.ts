@@ -9,11 +9,9 @@
  *  3. Rows keep neither fence nor incarnation. A fence is refused; incarnations are not compared, so what ends a
  *     life here is the catalogue's watch alone.
  */
-
-import { compareBytes } from '../../../base/byte-order.ts'
-import type { Clock } from '../../../base/clock.ts'
-import { FahaoError } from '../../../base/errors.ts'
-import { max63 } from '../../../ids/limits.ts'
+import { compareBytes } from '../base/byte-order.ts'
+import type { Clock } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
 import {
   boundMax,
   type Counter,
@@ -25,8 +23,10 @@ import {
   type StoredRecord,
   type StoreOwnership,
   type Watch,
-} from '../../engine.ts'
+} from '../engine/engine.ts'
+import { max63 } from '../ids/limits.ts'
 import { RowRecords } from './row-records.ts'
+import type { RowCounter } from './rows.ts'
 import { rowOf } from './statements.ts'
 import type { LegacyTable } from './table.ts'
 
@@ -44,7 +44,6 @@ export type LegacyParts = {
 export class LegacyEngine implements Engine {
   readonly name: string
   readonly location: string
-  readonly legacyTable: string
   readonly #inner: Engine
   readonly #table: LegacyTable
   readonly #records: RowRecords
@@ -54,7 +53,6 @@ export class LegacyEngine implements Engine {
   constructor({ inner, table, clock, closeTable }: LegacyParts) {
     this.name = inner.name
     this.location = `${inner.location}?schema=${table.schema.name}`
-    this.legacyTable = table.schema.table
     this.#inner = inner
     this.#table = table
     this.#records = new RowRecords(table, clock)
@@ -79,7 +77,7 @@ export class LegacyEngine implements Engine {
     if (request.fence !== undefined && request.fence > 0n)
       throw new FahaoError(
         'ERR',
-        `the rows of ${this.legacyTable} know no leader: serve per-node kinds, and sequence by group commit`,
+        `the rows of ${this.#table.schema.table} know no leader: serve per-node kinds, and sequence by group commit`,
       )
     const sealing = request.size === 0n && (request.floor ?? 0n) === 0n
     // There is nothing on a row to seal.
@@ -104,7 +102,7 @@ export class LegacyEngine implements Engine {
     this.#inner.acquire(counter, end)
   }
 
-  async counter(name: string): Promise<Counter> {
+  async counter(name: string): Promise<RowCounter> {
     const counter = await this.#inner.counter(name)
     const key = rowOf(name)
     const updatedUs = key === undefined ? undefined : await this.#table.updatedUs(key)
@@ -191,7 +189,7 @@ export class LegacyEngine implements Engine {
   #readOnly(): FahaoError {
     return new FahaoError(
       'ERR',
-      `records under legacy/ are the rows of ${this.legacyTable}; change them there`,
+      `records under legacy/ are the rows of ${this.#table.schema.table}; change them there`,
     )
   }
 }
