@@ -237,7 +237,7 @@ describe('a catalogue', () => {
     assert.equal(tryNext(generator), undefined)
     assert.equal(node.catalogue.find('g'), undefined)
     await assert.rejects(node.catalogue.open('g'), refused('SHUTDOWN'))
-    assert.equal(node.store.watchers.size, 0)
+    assert.ok([...node.store.watchers].every(({ isEmpty }) => isEmpty))
     assert.equal(node.clock.timers, 0)
     assert.equal(node.store.counters.get('generators/g')?.bound, 4n)
   })
