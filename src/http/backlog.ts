@@ -1,46 +1,22 @@
 /**
- * What a server holds because a client does not read: answers that wait to be read, and the requests behind them.
+ * The order of the requests of a connection, and what is held for clients that do not read: answers that wait to be
+ * read, and the requests behind them.
  *
  * Invariants
  *  1. The requests of one connection are carried out one after the other. The next one starts when the answer before
  *     it has left this process, and not in the same turn of the event loop.
- *  2. While `waitingMax` requests of a connection wait, nothing is read from it: what waits is one chunk more at most.
- *  3. What is held for all connections together stays below `unreadTotalBytesMax` + one write. Beyond it the
- *     connection is closed that has read nothing for the longest time.
- *  4. A connection that leaves bytes unread for `unreadTimeoutMs` is closed.
- *  5. The time to send a request counts only while the connection is read.
- *  6. An error that ends a connection is sent after the answers to all complete requests that came before it.
+ *  2. While `waitingMax` requests of a connection wait, nothing is read from it: at most one chunk more waits.
+ *  3. What is held stays within an `UnreadBudget`: requests that wait count as `waitingBytes` each.
+ *  4. The time to send a request counts only while the connection is read.
+ *  5. An error that ends a connection is sent after the answers to all complete requests before it.
  */
 import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../base/clock.ts'
+import { type Sender, UnreadBudget, type UnreadLimits } from '../node/unread-budget.ts'
 
-/** What clients may leave unread. */
-export type BacklogLimits = {
-  /** How long a client may leave an answer unread. */
-  readonly unreadTimeoutMs: number
-  /** What may be held for all connections together, in bytes. */
-  readonly unreadTotalBytesMax: number
-  /** How long a client may take to send a request. */
-  readonly requestTimeoutMs: number
-}
-
-/** A connection for which something is held. */
-type Held = {
-  /** Requests that have not been started. */
-  waiting: number
-  /** Its share of the total. */
-  bytes: number
-  /** `bytesWritten` when its time began: what has to be read until its time is up. */
-  mark: number
-  sinceUs: number
-  /** A request has used up its time while nothing was read, and gets new time when nothing is held any more. */
-  late: boolean
-  /** The first request since then: the late one. */
-  awaited: IncomingMessage | undefined
-  readonly onClose: () => void
-  readonly onResume: () => void
-}
+/** What clients may leave unread, and how long they may take to send a request, in ms. */
+export type BacklogLimits = UnreadLimits & { readonly requestTimeoutMs: number }
 
 /** Node's objects for a request that waits, in bytes: measured, and rounded up. */
 const waitingBytes = 8192
@@ -48,18 +24,63 @@ const waitingBytes = 8192
 const waitingMax = 64
 const sweepMsMax = 1000
 
-/** See the invariants at the top of the file. */
+/** A connection for which something is held. */
+class HeldConnection implements Sender {
+  readonly socket: Socket
+  readonly onClose: () => void
+  /** Requests that have not started. */
+  waiting = 0
+  /**
+   * A request has used up its time while the connection was not read. It gets new time from `idleSinceUs` on: since
+   * then nothing is held.
+   */
+  isLate = false
+  idleSinceUs: number | undefined
+  /** The first request since then: the late one. */
+  lateRequest: IncomingMessage | undefined
+
+  constructor(socket: Socket, onClose: () => void) {
+    this.socket = socket
+    this.onClose = onClose
+  }
+
+  get bytesOut(): number {
+    return this.socket.bytesWritten
+  }
+
+  get unreadBytes(): number {
+    return this.socket.destroyed ? 0 : this.socket.writableLength
+  }
+
+  get queuedBytes(): number {
+    return this.socket.destroyed ? 0 : this.waiting * waitingBytes
+  }
+
+  get isIdle(): boolean {
+    return this.unreadBytes + this.queuedBytes === 0
+  }
+
+  drop(): void {
+    this.socket.destroy()
+  }
+
+  /** Node resumes a connection whenever an answer has left. */
+  readonly onResume = (): void => {
+    if (this.waiting >= waitingMax) this.socket.pause()
+  }
+}
+
+/** The backlog of one server. */
 export class Backlog {
   readonly #limits: BacklogLimits
   readonly #clock: Clock
   readonly #onLate: (socket: Socket) => void
-  /** In the order in which they last read something. */
-  readonly #held = new Map<Socket, Held>()
+  readonly #budget: UnreadBudget
+  readonly #held = new Map<Socket, HeldConnection>()
   /** The newest request of each connection, until it is answered. */
   readonly #newest = new WeakMap<Socket, ServerResponse>()
   /** Requests whose answer is followed by an error. */
   readonly #failing = new WeakSet<ServerResponse>()
-  #totalBytes = 0
   #sweep: Timer | undefined
 
   /** @param onLate ends a connection that took too long to send a request. */
@@ -67,28 +88,24 @@ export class Backlog {
     this.#limits = limits
     this.#clock = clock
     this.#onLate = onLate
-  }
-
-  /** What is held for all connections together, in bytes. */
-  get totalBytes(): number {
-    return this.#totalBytes
+    this.#budget = new UnreadBudget(limits, clock)
   }
 
   /** Node's response, for a server whose answers are counted here. */
   responses(): typeof ServerResponse {
-    const look = (response: ServerResponse) => this.#look(response)
+    const count = (response: ServerResponse) => this.#countAnswer(response)
     const newest = this.#newest
     // Node's own declarations overload both methods: no other signature fits them all.
-    return class Answer<Request extends IncomingMessage> extends ServerResponse<Request> {
+    return class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
       override write(...args: unknown[]): boolean {
-        const roomLeft = super.write(...(args as Parameters<ServerResponse['write']>))
-        look(this)
-        return roomLeft
+        const hasRoom = super.write(...(args as Parameters<ServerResponse['write']>))
+        count(this)
+        return hasRoom
       }
 
       override end(...args: unknown[]): this {
         super.end(...(args as Parameters<ServerResponse['end']>))
-        look(this)
+        count(this)
         return this
       }
 
@@ -105,7 +122,7 @@ export class Backlog {
       const { socket } = request
       this.#newest.set(socket, response)
       const held = this.#held.size === 0 ? undefined : this.#held.get(socket)
-      if (held?.late) held.awaited ??= request
+      if (held?.isLate) held.lateRequest ??= request
       // Node gives the connection to the first response, and to the next one when that has left.
       if (response.socket !== null) return handler(request, response)
       this.#wait(socket)
@@ -120,7 +137,7 @@ export class Backlog {
 
   /**
    * Calls `fail`, which ends the connection with an error, once every complete request before the error is answered.
-   * A request that was late and has come meanwhile is carried out instead.
+   * A late request that has arrived since is carried out instead.
    */
   failInTurn(socket: Socket, fail: () => void): void {
     const newest = this.#newest.get(socket)
@@ -139,12 +156,12 @@ export class Backlog {
   /** Whether a request that has used up its time gets new time, because its connection was not read. */
   excuses(socket: Socket): boolean {
     const held = this.#held.get(socket)
-    if (held === undefined || held.bytes === 0) return false
-    held.late = true
+    if (held === undefined || held.isIdle) return false
+    held.isLate = true
     return true
   }
 
-  #look(response: ServerResponse): void {
+  #countAnswer(response: ServerResponse): void {
     const { socket } = response
     if (socket === null || socket.writableLength === 0) return
     if (response.writableEnded) response.once('finish', () => this.#update(socket))
@@ -152,7 +169,7 @@ export class Backlog {
   }
 
   #wait(socket: Socket): void {
-    const held = this.#held.get(socket) ?? this.#hold(socket)
+    const held = this.#hold(socket)
     held.waiting++
     if (held.waiting >= waitingMax) socket.pause()
     this.#update(socket)
@@ -166,82 +183,51 @@ export class Backlog {
     this.#update(socket)
   }
 
-  #hold(socket: Socket): Held {
-    const held: Held = {
-      waiting: 0,
-      bytes: 0,
-      mark: socket.bytesWritten,
-      sinceUs: this.#clock.monoUs(),
-      late: false,
-      awaited: undefined,
-      onClose: () => this.#forget(socket),
-      // Node reads on whenever an answer has left.
-      onResume: () => {
-        if (held.waiting >= waitingMax) socket.pause()
-      },
-    }
+  #hold(socket: Socket): HeldConnection {
+    const known = this.#held.get(socket)
+    if (known !== undefined) return known
+    const held = new HeldConnection(socket, () => this.#update(socket))
     this.#held.set(socket, held)
     socket.on('close', held.onClose).on('resume', held.onResume)
     this.#sweepSoon()
     return held
   }
 
-  #forget(socket: Socket): void {
-    const held = this.#held.get(socket)
-    if (held === undefined) return
-    this.#totalBytes -= held.bytes
+  #forget({ socket, onClose, onResume }: HeldConnection): void {
     this.#held.delete(socket)
-    socket.off('close', held.onClose).off('resume', held.onResume)
+    socket.off('close', onClose).off('resume', onResume)
   }
 
-  /** Takes account of what `socket` holds now. */
+  /** Counts what is held for `socket` now. */
   #update(socket: Socket): void {
-    if (socket.destroyed) return this.#forget(socket)
-    const held = this.#held.get(socket) ?? this.#hold(socket)
-    const unread = socket.writableLength
-    const before = held.bytes
-    held.bytes = unread + held.waiting * waitingBytes
-    this.#totalBytes += held.bytes - before
-    if (before > 0 && socket.bytesWritten - unread >= held.mark) this.#renew(socket, held)
-    if (held.bytes === 0 && !held.late) this.#forget(socket)
-    while (this.#totalBytes > this.#limits.unreadTotalBytesMax) this.#dropFirst()
+    const held = socket.destroyed ? this.#held.get(socket) : this.#hold(socket)
+    if (held === undefined) return
+    this.#budget.update(held)
+    if (!held.isIdle) held.idleSinceUs = undefined
+    else if (held.isLate && !socket.destroyed) held.idleSinceUs ??= this.#clock.monoUs()
+    else this.#forget(held)
   }
 
-  /** Its client has read all that it was to read: its time begins anew, and others come before it. */
-  #renew(socket: Socket, held: Held): void {
-    held.mark = socket.bytesWritten
-    held.sinceUs = this.#clock.monoUs()
-    this.#held.delete(socket)
-    this.#held.set(socket, held)
-  }
-
-  #dropFirst(): void {
-    const [socket] = this.#held.keys()
-    this.#forget(socket!)
-    socket!.destroy()
-  }
-
-  /** One timer looks after all connections for which something is held. */
+  /** One timer for all connections for which something is held. */
   #sweepSoon(): void {
     const { unreadTimeoutMs, requestTimeoutMs } = this.#limits
     const delayMs = Math.min(sweepMsMax, Math.max(10, Math.min(unreadTimeoutMs, requestTimeoutMs) / 4))
     this.#sweep ??= this.#clock.timer(delayMs, () => {
       this.#sweep = undefined
       const nowUs = this.#clock.monoUs()
-      for (const [socket, held] of [...this.#held]) this.#check(socket, held, nowUs)
+      this.#budget.sweep(nowUs)
+      for (const held of [...this.#held.values()]) this.#check(held, nowUs)
       if (this.#held.size > 0) this.#sweepSoon()
     })
   }
 
-  #check(socket: Socket, held: Held, nowUs: number): void {
-    if (held.awaited?.complete) held.late = false
+  #check(held: HeldConnection, nowUs: number): void {
+    const { socket } = held
+    if (held.lateRequest?.complete) held.isLate = false
     this.#update(socket)
-    const { unreadTimeoutMs, requestTimeoutMs } = this.#limits
-    const heldMs = (nowUs - held.sinceUs) / 1000
-    if (socket.writableLength > 0) {
-      if (heldMs > unreadTimeoutMs) socket.destroy()
-    } else if (held.late && held.bytes === 0 && heldMs > requestTimeoutMs) {
-      this.#forget(socket)
+    const { idleSinceUs = nowUs } = held
+    if (held.isLate && (nowUs - idleSinceUs) / 1000 > this.#limits.requestTimeoutMs) {
+      this.#forget(held)
       this.failInTurn(socket, () => this.#onLate(socket))
     }
   }

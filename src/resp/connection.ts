@@ -13,23 +13,23 @@
  *  7. An error that no request is answered with costs this connection, and neither another one nor the process:
  *     each callback of the socket, of a promise and of a timer runs in `#contain`.
  *  8. One that has produced its share of replies goes on in a later turn of the event loop.
- *  9. `Unread` counts the replies that have not left this process when a write, or the writes of a turn, has been tried.
+ *  9. `UnreadBudget` counts the replies that have not left this process when a write, or the writes of a turn, has been tried.
  */
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import type { Reply } from '../commands/command.ts'
 import { shareBytes, type Taker } from '../node/turns.ts'
+import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
 import type { RespLimits } from './limits.ts'
 import { type RequestHost, Requests } from './requests.ts'
 import { RespSession, type SessionFacts } from './session.ts'
-import type { Sender, Unread } from './unread.ts'
 
 /** What the connections of a server share. */
 export type ConnectionHost = RequestHost & {
   readonly limits: RespLimits
   readonly clock: Clock
   readonly totals: Totals
-  readonly unread: Unread
+  readonly unread: UnreadBudget
   /** Called before requests are carried out, in every callback; undefined: there is nothing to look at. */
   readonly mayIssue: (() => boolean) | undefined
   /** Calls `uncork` at the end of this turn of the event loop. */
@@ -111,6 +111,9 @@ export class Connection implements Taker, Sender {
   get unreadBytes(): number {
     return this.#socket.destroyed ? 0 : this.#socket.writableLength
   }
+
+  /** Requests that wait are bounded by `queuedBytesMax`. */
+  readonly queuedBytes = 0
 
   /** Ends it at once. */
   drop(): void {

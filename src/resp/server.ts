@@ -6,12 +6,12 @@ import { describe, FahaoError } from '../base/errors.ts'
 import type { CommandContext, Session } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
 import { turns } from '../node/turns.ts'
+import { UnreadBudget } from '../node/unread-budget.ts'
 import { Connection, type ConnectionHost, type Totals } from './connection.ts'
 import { KnownRequests } from './known.ts'
 import { defaultLimits, type RespLimits } from './limits.ts'
 import { Output } from './output.ts'
 import type { RoundingGuard } from './rounding.ts'
-import { Unread } from './unread.ts'
 
 /** How to serve. */
 export type RespServerOptions = {
@@ -199,7 +199,7 @@ export class RespServer {
       output: new Output(),
       turns,
       totals: this.#totals,
-      unread: new Unread(limits, clock),
+      unread: new UnreadBudget(limits, clock),
       onError: (error, session) => onError?.(error, session),
       uncorkSoon: (connection) => {
         if (this.#corked.push(connection) === 1) setImmediate(this.#uncork)
