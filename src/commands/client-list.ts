@@ -1,5 +1,5 @@
 /** A connection in one line, as CLIENT LIST writes it, and which connections a filter means. */
-import type { Session } from './context.ts'
+import type { ClientSession } from './context.ts'
 
 /** Which connections are meant; what is absent does not matter. */
 export type ClientFilter = {
@@ -12,7 +12,7 @@ export type ClientFilter = {
 }
 
 /** Whether a filter means this connection. */
-export function matches(session: Session, filter: ClientFilter): boolean {
+export function matches(session: ClientSession, filter: ClientFilter): boolean {
   return (
     (filter.ids === undefined || filter.ids.includes(session.id)) &&
     (filter.address === undefined || filter.address === session.address) &&
@@ -23,7 +23,7 @@ export function matches(session: Session, filter: ClientFilter): boolean {
 }
 
 /** Redis's line, in Redis's order. What does not apply here (databases, transactions, memory) is zero. */
-export function clientLine(session: Session, nowMonoUs: number): string {
+export function clientLine(session: ClientSession, nowMonoUs: number): string {
   const fields: readonly (readonly [string, string | number])[] = [
     ['id', session.id],
     ['addr', session.address],

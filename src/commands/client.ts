@@ -4,7 +4,7 @@ import { type Arguments, syntaxError } from './arguments.ts'
 import { type ClientFilter, clientLine, matches } from './client-list.ts'
 import { type Command, ok, type Reply, VerbatimText } from './command.ts'
 import { checkedName } from './connection.ts'
-import type { CommandContext, Session } from './context.ts'
+import type { ClientSession, CommandContext } from './context.ts'
 import { trackingSubcommands } from './tracking.ts'
 import { container } from './usage.ts'
 
@@ -183,7 +183,7 @@ function kill({ session, server }: CommandContext, args: Arguments): Reply {
   return closeAll(server.sessions(), filter, skipMe ? session : undefined)
 }
 
-function closeAll(sessions: Iterable<Session>, filter: ClientFilter, spared?: Session): number {
+function closeAll(sessions: Iterable<ClientSession>, filter: ClientFilter, spared?: ClientSession): number {
   const doomed = [...sessions].filter((session) => session !== spared && matches(session, filter))
   for (const session of doomed) session.close()
   return doomed.length

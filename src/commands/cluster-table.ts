@@ -22,11 +22,11 @@ export type Master = {
   readonly epoch: number
   /** For how long it has not been heard of, in ms. */
   readonly silentMs: number
-  readonly runs: readonly Run[]
+  readonly slots: readonly SlotRange[]
 }
 
 /** Slots in a row, both ends included. */
-export type Run = { readonly first: number; readonly last: number }
+export type SlotRange = { readonly first: number; readonly last: number }
 
 /** The masters, by id. `ownAddress`: `host:port` that stands for this node where no record of it is known yet. */
 export function masters(cluster: ClusterView, ownAddress: string): Master[] {
@@ -46,7 +46,7 @@ export function masters(cluster: ClusterView, ownAddress: string): Master[] {
       isSelf: node.id === self,
       epoch: Math.max(0, ...led.map(({ epoch }) => epoch)),
       silentMs: node.silentMs,
-      runs: joined(own),
+      slots: joined(own),
     }
   })
 }
@@ -57,7 +57,7 @@ export function masters(cluster: ClusterView, ownAddress: string): Master[] {
  */
 export function isServedHere({ server, session }: CommandContext): (name: string) => boolean {
   if (server.cluster === undefined) return () => true
-  const runs = masters(server.cluster, session.localAddress).find(({ isSelf }) => isSelf)?.runs ?? []
+  const runs = masters(server.cluster, session.localAddress).find(({ isSelf }) => isSelf)?.slots ?? []
   return (name) => {
     const slot = slotOf(name)
     return runs.some(({ first, last }) => first <= slot && slot <= last)
@@ -69,7 +69,7 @@ function unrecorded(id: string, resp: string): Pick<NodeStatus, 'id' | 'resp' | 
   return { id, resp, silentMs: 0 }
 }
 
-function joined(shards: readonly ShardStatus[]): Run[] {
+function joined(shards: readonly ShardStatus[]): SlotRange[] {
   const runs: { first: number; last: number }[] = []
   for (const { firstSlot, lastSlot } of shards) {
     const before = runs.at(-1)

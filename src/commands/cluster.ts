@@ -3,7 +3,7 @@ import { FahaoError } from '../base/errors.ts'
 import { slotCount, slotOf } from '../cluster/slots.ts'
 import { refuseLoneDrain } from '../cluster/status.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type Master, masters, type Run } from './cluster-table.ts'
+import { type Master, masters, type SlotRange } from './cluster-table.ts'
 import { type Command, MapReply, ok, type Reply, VerbatimText } from './command.ts'
 import type { ClusterView, CommandContext } from './context.ts'
 import { container } from './usage.ts'
@@ -169,7 +169,7 @@ function table(context: CommandContext): Master[] {
 }
 
 function slots(context: CommandContext): Reply {
-  const entries = table(context).flatMap((master) => master.runs.map((run) => ({ ...run, master })))
+  const entries = table(context).flatMap((master) => master.slots.map((run) => ({ ...run, master })))
   return entries
     .sort((a, b) => a.first - b.first)
     .map(({ first, last, master: { host, port, id } }) => [first, last, [host, port, id, new MapReply([])]])
@@ -177,9 +177,9 @@ function slots(context: CommandContext): Reply {
 
 function shards(context: CommandContext): Reply {
   return table(context).map(
-    ({ id, host, port, runs }) =>
+    ({ id, host, port, slots }) =>
       new MapReply([
-        ['slots', runs.flatMap(({ first, last }) => [first, last])],
+        ['slots', slots.flatMap(({ first, last }) => [first, last])],
         [
           'nodes',
           [
@@ -199,7 +199,7 @@ function shards(context: CommandContext): Reply {
 }
 
 function nodeLine({ server }: CommandContext, master: Master): string {
-  const { id, host, port, isSelf, epoch, silentMs, runs } = master
+  const { id, host, port, isSelf, epoch, silentMs, slots } = master
   const heardMs = Math.floor(server.timeline.nowUs() / 1000 - silentMs)
   const fields = [
     id,
@@ -211,10 +211,10 @@ function nodeLine({ server }: CommandContext, master: Master): string {
     epoch,
     'connected',
   ]
-  return `${[...fields, ...runs.map(runText)].join(' ')}\n`
+  return `${[...fields, ...slots.map(runText)].join(' ')}\n`
 }
 
-function runText({ first, last }: Run): string {
+function runText({ first, last }: SlotRange): string {
   return first === last ? String(first) : `${first}-${last}`
 }
 

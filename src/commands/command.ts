@@ -108,7 +108,7 @@ export class Invalidating {
 export const ok = Object.freeze(new SimpleString('OK'))
 
 /** Hands out the ids that are the whole answer to a frame, without asking the handler each time. */
-export interface Direct {
+export interface DirectIssuer {
   /** See `Issuer.take`: 0 sends the frame to the handler. */
   take(count: number, run: Run): number
   /** See `Issuer.nextIsSafe`. */
@@ -170,7 +170,7 @@ export type Command = {
    * If the answer to these arguments is one integer id of a generator already open, that generator: the
    * transport may then answer this frame, and the same frame again, straight from it.
    */
-  readonly direct?: (context: CommandContext, args: Arguments) => Direct | undefined
+  readonly direct?: (context: CommandContext, args: Arguments) => DirectIssuer | undefined
   /**
    * How much work these arguments ask for, where that may be much, so that the transport spreads it: 1 is an id in a
    * run of many. Throws as `handler`.

@@ -2,7 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply, SimpleString } from './command.ts'
-import type { CommandContext, Session } from './context.ts'
+import type { ClientSession, CommandContext } from './context.ts'
 import { redisVersion } from './redis-version.ts'
 
 const flags = ['loading', 'stale', 'fast'] as const
@@ -204,7 +204,7 @@ function askedProtocol(args: Arguments): 2 | 3 {
 }
 
 /** There is one user, without a password: any password is right for it, as in Redis. */
-function authenticate(session: Session, user: string): void {
+function authenticate(session: ClientSession, user: string): void {
   if (user !== defaultUser) {
     throw new FahaoError('WRONGPASS', 'invalid username-password pair or user is disabled.')
   }

@@ -1,11 +1,17 @@
-/** What a command's handler can reach: who asks, which generators exist, and the server around them. */
+/** What a command's handler can reach: the client's session, the generators, and the server. */
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Cluster } from '../cluster/cluster.ts'
-import type { Tracking } from './tracking.ts'
 
-/** One connection, as commands see and change it. The transport makes it and keeps it true. */
-export interface Session {
+/** The options of CLIENT TRACKING ON. */
+export type Tracking = {
+  /** As CLIENT TRACKINGINFO shows them: `optin`, `bcast` and so on. */
+  readonly modes: readonly string[]
+  readonly prefixes: readonly string[]
+}
+
+/** One connection, as commands see and change it. Its transport keeps it up to date. */
+export interface ClientSession {
   /** Unique in this process, increasing. */
   readonly id: number
   /** `host:port` of the peer. */
@@ -29,13 +35,13 @@ export interface Session {
    * other form for them, so that such an id is refused (UNSAFE) before it is drawn.
    */
   readonly exact: boolean
-  /** While the client keeps a cache: what CLIENT TRACKING was told. */
+  /** While the client keeps a cache: the options of CLIENT TRACKING. */
   tracking: Tracking | undefined
-  /** Whose permissions apply. */
+  /** The user whose permissions apply. */
   user: string
   /** Bytes waiting to be read by the peer, for CLIENT LIST. */
   readonly unreadBytes: number
-  /** Aborted when the connection goes away, so that its parked requests use up nothing. */
+  /** Aborted when the connection ends, so that its waiting requests use up no ids. */
   readonly signal: AbortSignal
   /** Closes the connection, after the reply to the command that is running. */
   close(): void
@@ -72,12 +78,12 @@ export interface ServerView {
   /** What all transports that have sessions have carried. */
   traffic(): Traffic
   /** Connections of all transports that have sessions. */
-  sessions(): Iterable<Session>
+  sessions(): Iterable<ClientSession>
   /** The cluster that this node takes part in; undefined: none. */
   readonly cluster?: ClusterView | undefined
 }
 
-/** A cluster, as far as commands and transports may look into it and change it. */
+/** The part of a cluster that commands and transports read and change. */
 export type ClusterView = Pick<
   Cluster,
   'nodeId' | 'shards' | 'shardOf' | 'lead' | 'leadWithin' | 'listen' | 'status' | 'move' | 'drain'
@@ -89,9 +95,9 @@ export type InfoSection = {
   readonly fields: readonly (readonly [name: string, value: string | number])[]
 }
 
-/** What a handler gets beside its arguments. */
+/** What a handler receives beside its arguments. */
 export type CommandContext = {
-  readonly session: Session
+  readonly session: ClientSession
   readonly catalogue: Catalogue
   readonly server: ServerView
 }

@@ -133,9 +133,9 @@ export function categories(command: Command): string[] {
   ]
 }
 
-type Found = { readonly command: Command; readonly container: string | undefined }
+type FoundCommand = { readonly command: Command; readonly container: string | undefined }
 
-function findByPath(table: CommandTable, path: string): Found | undefined {
+function findByPath(table: CommandTable, path: string): FoundCommand | undefined {
   const [word = '', second, ...rest] = path.toLowerCase().split('|')
   const command = table.get(word)
   if (command === undefined || rest.length > 0) return undefined

@@ -3,7 +3,7 @@ import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Arguments } from './arguments.ts'
 import { checkOneSlot } from './cluster.ts'
-import { type Command, type Direct, Issued, type Reply } from './command.ts'
+import { type Command, type DirectIssuer, Issued, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { checkedCount, drawIntegers, drawsAtOnce } from './drawing.ts'
 
@@ -102,7 +102,7 @@ async function incrementBy(context: CommandContext, args: Arguments): Promise<Re
 }
 
 /** `INCRBY key 1` is what redis-py sends for incr(). */
-function directOne({ catalogue }: CommandContext, args: Arguments): Direct | undefined {
+function directOne({ catalogue }: CommandContext, args: Arguments): DirectIssuer | undefined {
   const step = args.parts[1]!
   return step.length === 1 && step[0] === 0x31 ? catalogue.find(args.text(0)) : undefined
 }

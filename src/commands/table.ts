@@ -1,10 +1,10 @@
-/** Every command by name, and how a request finds its record. */
+/** Every command by name, and the command of a request. */
 import { FahaoError } from '../base/errors.ts'
 import { Arguments } from './arguments.ts'
 import type { Command } from './command.ts'
 
-/** A request that has found its command and brings the right number of words. */
-export type Resolved = {
+/** The command of a request, which has the right number of words. */
+export type ResolvedRequest = {
   /** The command, or the subcommand. It has a handler. */
   readonly command: Command
   /** `get`, or `client|list`. */
@@ -21,7 +21,7 @@ export class CommandTable {
   readonly #byName: ReadonlyMap<string, Command>
   readonly #refusals: ReadonlyMap<string, string>
 
-  /** @param refusals what to say of Redis's commands that have no meaning here, by `name` or `name|subcommand`. */
+  /** @param refusals the errors of Redis's commands that have no meaning here, by `name` or `name|subcommand`. */
   constructor(commands: readonly Command[], refusals: ReadonlyMap<string, string> = new Map()) {
     this.#byName = new Map(commands.map((command) => [command.name, command]))
     this.#refusals = refusals
@@ -37,8 +37,8 @@ export class CommandTable {
     return this.#byName.get(name)
   }
 
-  /** What a request asks for. ERR, in Redis's words: unknown command or subcommand, wrong number of words. */
-  resolve(words: readonly Uint8Array[]): Resolved {
+  /** The command of a request. ERR, in Redis's words: unknown command or subcommand, wrong number of words. */
+  resolve(words: readonly Uint8Array[]): ResolvedRequest {
     const word = lenient.decode(words[0]).toLowerCase()
     const command = this.#byName.get(word)
     if (command === undefined) throw this.#unknown(words)

@@ -1,22 +1,15 @@
 /**
- * CLIENT TRACKING, for libraries with a cache of their own. An id must never come from a cache, so every key that such
- * a connection reads is invalidated at once, behind the reply.
+ * CLIENT TRACKING, for libraries with a cache. An id must never come from a cache, so every key that such a connection
+ * reads is invalidated at once, after the reply.
  *
  * Invariants
  *  1. While a connection tracks, each reply to a read is followed by an `invalidate` push for the keys that it names.
- *  2. A connection tracks in RESP3 only, on its own behalf: nothing could be pushed elsewhere.
+ *  2. A connection tracks in RESP3 only, on its own behalf: there is no connection to push to elsewhere.
  */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, Invalidating, MapReply, ok, type Reply, SetReply } from './command.ts'
-import type { CommandContext } from './context.ts'
-
-/** What CLIENT TRACKING ON was told. */
-export type Tracking = {
-  /** As CLIENT TRACKINGINFO shows them: `optin`, `bcast` and so on. */
-  readonly modes: readonly string[]
-  readonly prefixes: readonly string[]
-}
+import type { CommandContext, Tracking } from './context.ts'
 
 const common = {
   keys: [0, 0, 0],
@@ -84,7 +77,7 @@ export const trackingSubcommands: readonly Command[] = [
     ...common,
     name: 'trackinginfo',
     arity: 2,
-    summary: 'Tells what CLIENT TRACKING was told on this connection.',
+    summary: 'Shows the options of CLIENT TRACKING on this connection.',
     reply: 'A map: flags, redirect, prefixes.',
     handler: ({ session: { tracking } }) =>
       new MapReply([
@@ -97,13 +90,13 @@ export const trackingSubcommands: readonly Command[] = [
     ...common,
     name: 'getredir',
     arity: 2,
-    summary: 'Tells to which connection invalidations go: to none but this one.',
+    summary: 'Returns the connection that receives invalidations: this one only.',
     reply: '0 while this connection tracks, else -1.',
     handler: ({ session }) => (session.tracking === undefined ? -1 : 0),
   },
 ]
 
-/** The command, with an invalidation behind its replies where it reads keys and the connection tracks. */
+/** The command, with an invalidation after its replies if it reads keys and the connection tracks. */
 export function invalidating(command: Command): Command {
   const { handler, keys, permission } = command
   if (handler === undefined || keys[0] === 0 || permission !== 'read') return command
@@ -116,12 +109,12 @@ export function invalidating(command: Command): Command {
   }
 }
 
-/** Whether replies to this command are read by a cache. */
+/** Whether the client caches replies to this command. */
 export function isTracked({ permission }: Command, { session }: CommandContext): boolean {
   return session.tracking !== undefined && session.protocol === 3 && permission === 'read'
 }
 
-/** The reply, with an invalidation of the names in the request behind it. */
+/** The reply, and after it an invalidation of the names in the request. */
 export function invalidated(
   { keys }: Command,
   args: Arguments,
@@ -132,7 +125,7 @@ export function invalidated(
   return reply.then((answer) => new Invalidating(answer, names))
 }
 
-/** Copies: the reply may come later than the request's bytes stay. */
+/** Copies: the reply may be later than the request's bytes are valid. */
 function namesIn(args: Arguments, [first, last, step]: Command['keys']): Uint8Array[] {
   const names: Uint8Array[] = []
   const end = last < 0 ? args.length + last : last - 1

@@ -60,7 +60,7 @@ type HttpRequest = {
 type NodeAnswer = { readonly head: IncomingMessage; readonly body: Buffer }
 
 /** Rejects a request that has not been answered. `state`: if it was sent; default: `lost`. */
-type Fail = (reason: unknown, state?: NoReplyState) => void
+type Reject = (reason: unknown, state?: NoReplyState) => void
 
 class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown> {
   readonly protocol = 'http'
@@ -68,7 +68,7 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
   readonly #timeoutMs: number
   readonly #clock: Clock
   /** The requests without an answer, by address. */
-  readonly #pending = new Map<string, Set<Fail>>()
+  readonly #pending = new Map<string, Set<Reject>>()
 
   constructor(timeoutMs: number, clock: Clock) {
     this.#timeoutMs = timeoutMs
@@ -131,7 +131,7 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
         forget()
       }
       // The agent reports nothing about a request that waits for a connection, not even that it was destroyed.
-      const fail: Fail = (reason, ifSent = 'lost') => {
+      const fail: Reject = (reason, ifSent = 'lost') => {
         settle()
         const state = signal.aborted ? 'late' : isConnected() ? ifSent : 'unsent'
         reject(new NoReply(state, address, describe(reason)))
@@ -157,7 +157,7 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
   }
 
   /** Adds a request to those without an answer; returns what removes it. */
-  #remember(address: string, fail: Fail): () => void {
+  #remember(address: string, fail: Reject): () => void {
     const requests = this.#pending.get(address) ?? new Set()
     this.#pending.set(address, requests.add(fail))
     return () => {

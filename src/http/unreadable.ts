@@ -61,10 +61,10 @@ export function methodRefusal(method: string): HttpRefusal {
 }
 
 /** What Node says of bytes that it cannot read. */
-type Unread = { readonly rawPacket?: Buffer; readonly bytesParsed?: number }
+type ParseError = { readonly rawPacket?: Buffer; readonly bytesParsed?: number }
 
 /** The method of a request line that is sound but for its method, which HTTP does not have (RFC 9110, 9.1). */
-function unknownMethod({ rawPacket, bytesParsed = 0 }: Unread): string | undefined {
+function unknownMethod({ rawPacket, bytesParsed = 0 }: ParseError): string | undefined {
   if (rawPacket === undefined) return undefined
   const start = rawPacket.lastIndexOf(10, bytesParsed - 1) + 1
   const line = rawPacket.toString('latin1', bytesParsed === 0 ? 0 : start, start + lineCharactersMax)
@@ -82,7 +82,7 @@ export function refusalOf(error: NodeJS.ErrnoException): HttpRefusal {
   if (code === 'HPE_INVALID_URL') {
     return new HttpRefusal(400, 'the path or the query has a character that must be percent-encoded')
   }
-  const method = unknownMethod(error as Unread)
+  const method = unknownMethod(error as ParseError)
   if (method !== undefined) return methodRefusal(method)
   return new HttpRefusal(400, 'this is no HTTP; Redis clients have a port of their own')
 }

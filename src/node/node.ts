@@ -4,7 +4,7 @@
  */
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { ServerView, Session, Traffic } from '../commands/context.ts'
+import type { ClientSession, ServerView, Traffic } from '../commands/context.ts'
 import type { Engine, StoreOwnership } from '../engine/engine.ts'
 import type { Config } from './config-schema.ts'
 import type { EngineCall } from './engine-calls.ts'
@@ -15,7 +15,7 @@ import type { Membership } from './membership.ts'
 export type Transport = {
   /** Where RESP is served. */
   readonly respPort?: number
-  readonly sessions?: () => Iterable<Session>
+  readonly sessions?: () => Iterable<ClientSession>
   readonly traffic?: () => Traffic
 }
 

@@ -7,7 +7,7 @@ import type { LogEvent } from '../base/events.ts'
 import { type ClockStep, Timeline } from '../base/timeline.ts'
 import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
-import type { InfoSection, ServerView, Session, Traffic } from '../commands/context.ts'
+import type { ClientSession, InfoSection, ServerView, Traffic } from '../commands/context.ts'
 import type { Engine } from '../engine/engine.ts'
 import { Worker } from '../issuing/worker.ts'
 import { WorkerIdUsage } from '../issuing/worker-id-usage.ts'
@@ -150,7 +150,7 @@ function wire(
     settings: () => settingsText(config),
     info: () => [infoSection(engine.location, worker)],
     traffic: () => trafficOf(transports),
-    *sessions(): Iterable<Session> {
+    *sessions(): Iterable<ClientSession> {
       for (const transport of transports) yield* transport.sessions?.() ?? []
     },
     cluster: membership?.cluster,

@@ -4,16 +4,16 @@
  * Invariants
  *  1. Replies leave in the order of the requests. While a command waits, nothing after it starts; except that up to
  *     `overlapMax` commands that only draw ids, one after the other, start in order and wait together.
- *  2. The shared output is empty whenever no connection is at work, and holds one connection's replies only.
+ *  2. The shared output is empty whenever no connection is being served, and holds one connection's replies only.
  *  3. Unread replies stay below `unreadBytesMax` + `flushBytes` + one reply (of many ids: a part of it), or
  *     `overlapMax` short ones: beyond it no command is carried out, and no reply goes on.
  *  4. Requests that wait, for a reply or for a turn of the event loop, stay below `queuedBytesMax` + one chunk: beyond it nothing is read.
- *  5. Whether this node may issue is looked at after the requests of a callback are in memory, and before they start.
- *  6. Once it has said that it closes, it carries nothing out.
- *  7. An error that no request is answered with costs this connection, and neither another one nor the process:
- *     each callback of the socket, of a promise and of a timer runs in `#contain`.
- *  8. One that has produced its share of replies goes on in a later turn of the event loop.
- *  9. `UnreadBudget` counts the replies that have not left this process when a write, or the writes of a turn, has been tried.
+ *  5. Whether this node may issue is checked after the requests of a callback are in memory, and before they start.
+ *  6. A connection that is closed carries nothing out.
+ *  7. An error outside of every request costs this connection, and neither another one nor the process: each callback
+ *     of the socket, of a promise and of a timer runs in `#contain`.
+ *  8. A connection that has produced its share of replies goes on in a later turn of the event loop.
+ *  9. `UnreadBudget` counts the replies that have not left this process after each write, or after the writes of a turn.
  */
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
@@ -30,7 +30,7 @@ export type ConnectionHost = RequestHost & {
   readonly clock: Clock
   readonly totals: Totals
   readonly unread: UnreadBudget
-  /** Called before requests are carried out, in every callback; undefined: there is nothing to look at. */
+  /** Called before requests are carried out, in every callback; undefined: there is nothing to check. */
   readonly mayIssue: (() => boolean) | undefined
   /** Calls `uncork` at the end of this turn of the event loop. */
   uncorkSoon(connection: Connection): void
@@ -48,10 +48,19 @@ const flushBytes = 65_536
 /** How many commands of one connection wait at once. */
 const overlapMax = 256
 
-/** A reply to come; `write` when it is there. */
-type Awaited = { write: (() => void) | undefined }
+/**
+ * From the first to the last. `open`. `finishing`: closes when all that was received is answered. `closing`: closes after
+ * the current reply. `closed`: its side is ended.
+ */
+type Phase = 'open' | 'finishing' | 'closing' | 'closed'
 
-/** See the invariants at the top of the file. */
+/** `serving`: in `#serveNow`. `queued`: goes on in a later turn. */
+type Activity = 'idle' | 'serving' | 'queued'
+
+/** The reply to a command that waits; `write` is set when the promise has settled. */
+type PendingReply = { write: (() => void) | undefined }
+
+/** A connection of a client. */
 export class Connection implements Taker, Sender {
   /** Bytes of replies written. */
   bytesOut = 0
@@ -59,24 +68,13 @@ export class Connection implements Taker, Sender {
   readonly #socket: Socket
   readonly #host: ConnectionHost
   readonly #requests: Requests
-  /** In `#serve`. */
-  #working = false
-  /** Replies that handlers have promised, in the order of the requests. */
-  readonly #awaited: Awaited[] = []
-  #resuming = false
-  /** Goes on in a later turn. */
-  #queued = false
-  /** More than `unreadBytesMax` is unread. */
+  #phase: Phase = 'open'
+  #activity: Activity = 'idle'
+  /** More than `unreadBytesMax` was unread, and not all of it has been read since. */
   #blocked = false
-  #reading = true
-  /** Closes once everything received is answered. */
-  #finishing = false
-  /** Closes after the reply under way. */
-  #closeAsked = false
-  /** Has said so. */
-  #closed = false
-  #corked = false
-  /** When it is dropped, once it closes. */
+  /** In the order of the requests. */
+  readonly #pending: PendingReply[] = []
+  /** When the connection is dropped after it was closed. */
   #deadlineUs = Number.POSITIVE_INFINITY
 
   constructor(socket: Socket, facts: SessionFacts, host: ConnectionHost) {
@@ -84,30 +82,30 @@ export class Connection implements Taker, Sender {
     this.#host = host
     this.session = new RespSession(facts, {
       unreadBytes: () => socket.writableLength,
-      close: () => this.#askClose(),
+      close: () => this.#closeAfterReply(),
     })
     this.#requests = new Requests(this.session, host)
     socket.on('data', (chunk: Buffer) => this.#contain(() => this.#receive(chunk)))
     socket.on('drain', () => this.#contain(() => this.#unblock()))
     socket.on('end', () => this.finish())
-    // What follows an error is `close`.
+    // `close` follows.
     socket.on('error', () => {})
     socket.on('close', () => this.#contain(() => this.#gone()))
   }
 
   /** Answers what has been received, then closes. */
   finish(): void {
-    this.#finishing = true
-    if (!this.#busy && !this.#blocked) this.#contain(() => this.#close())
+    if (this.#phase === 'open') this.#phase = 'finishing'
+    if (!this.#isBusy && !this.#blocked) this.#contain(() => this.#close())
   }
 
   /** Goes on in its turn. */
   takeTurn(): void {
-    this.#queued = false
-    if (!this.#closed && !this.#socket.destroyed) this.#contain(() => this.#serveNow())
+    this.#activity = 'idle'
+    if (this.#phase !== 'closed' && !this.#socket.destroyed) this.#contain(() => this.#serveNow())
   }
 
-  /** Replies that have not left this process; 0 once it has ended. */
+  /** Replies that have not left this process; 0 once the connection has ended. */
   get unreadBytes(): number {
     return this.#socket.destroyed ? 0 : this.#socket.writableLength
   }
@@ -115,36 +113,36 @@ export class Connection implements Taker, Sender {
   /** Requests that wait are bounded by `queuedBytesMax`. */
   readonly queuedBytes = 0
 
-  /** Ends it at once. */
+  /** Ends the connection at once. */
   drop(): void {
     this.#socket.destroy()
   }
 
-  /** Whether it has used up its time. */
-  overdue(nowUs: number): boolean {
-    const { idleTimeoutMs, strangerTimeoutMs } = this.#host.limits
+  /** Whether one of its deadlines has passed. */
+  isOverdue(nowUs: number): boolean {
+    const { idleTimeoutMs, unauthenticatedTimeoutMs } = this.#host.limits
     const { user, startedMonoUs, lastCommandMonoUs } = this.session
     if (nowUs > this.#deadlineUs) return true
-    if (user === '' && nowUs - startedMonoUs > strangerTimeoutMs * 1000) return true
-    if (idleTimeoutMs === 0 || this.#busy || this.#blocked) return false
+    if (user === '' && nowUs - startedMonoUs > unauthenticatedTimeoutMs * 1000) return true
+    if (idleTimeoutMs === 0 || this.#isBusy || this.#blocked) return false
     return nowUs - lastCommandMonoUs > idleTimeoutMs * 1000
   }
 
-  /** Carries out what a callback is for: what it throws ends this connection. */
+  /** Runs a callback; what it throws ends this connection. */
   #contain(work: () => void): void {
     try {
       work()
     } catch (error) {
-      // What the reply under way has left in the output must not reach another peer.
+      // The rest of the current reply must not reach another client.
       this.#host.output.length = 0
-      this.#working = false
+      this.#activity = 'idle'
       this.drop()
       this.#host.onError(error, this.session)
     }
   }
 
   #receive(chunk: Buffer): void {
-    if (this.#closed) return
+    if (this.#phase === 'closed') return
     this.#host.totals.bytesIn += chunk.length
     this.#requests.decoder.push(chunk)
     this.session.lastCommandMonoUs = this.#host.clock.monoUs()
@@ -153,101 +151,98 @@ export class Connection implements Taker, Sender {
 
   /** Carries out what has been received, now or in its turn. */
   #serve(): void {
-    if (this.#queued || this.#host.turns.over) this.#leaveForLater(!this.#requests.replying)
+    if (this.#activity === 'queued' || this.#host.turns.over) this.#queue(!this.#requests.isReplying)
     else this.#serveNow()
   }
 
-  /** Goes on until everything is done, its share is used up or something has to be waited for. */
+  /** Goes on until everything is done, its share is used up or a reply is pending. */
   #serveNow(): void {
     const { output, mayIssue, turns } = this.#host
     mayIssue?.()
-    this.#working = true
+    this.#activity = 'serving'
     const { spent } = turns
     let more = true
     while (more && turns.spent - spent < shareBytes && this.#mayGoOn) {
-      more = this.#step()
+      more = this.#advance()
       if (output.length > flushBytes) this.#flush()
     }
     this.#flush()
-    this.#working = false
-    if (more && this.#mayGoOn) return this.#leaveForLater(false)
-    if (this.#waiting) return this.#adjustReading()
-    if (this.#blocked && this.#requests.replying) return this.#adjustReading()
-    if (this.#closeAsked || (this.#finishing && !this.#blocked)) return this.#close()
-    if (!this.#reading) this.#adjustReading()
+    this.#activity = 'idle'
+    if (more && this.#mayGoOn) return this.#queue(false)
+    if (this.#isWaiting || (this.#blocked && this.#requests.isReplying)) return this.#adjustReading()
+    if (this.#phase === 'closing' || (this.#phase === 'finishing' && !this.#blocked)) return this.#close()
+    if (this.#socket.isPaused()) this.#adjustReading()
   }
 
-  /** Once it shall close, only the reply under way goes on. */
+  /** In `closing` only the current reply goes on. */
   get #mayGoOn(): boolean {
-    return !this.#blocked && !this.#socket.destroyed && (!this.#closeAsked || this.#requests.replying)
+    if (this.#blocked || this.#socket.destroyed) return false
+    return this.#phase === 'open' || this.#phase === 'finishing' || this.#requests.isReplying
   }
 
-  #leaveForLater(fresh: boolean): void {
+  #queue(isFresh: boolean): void {
     this.#flush()
-    if (!this.#queued) this.#host.turns.wait(this, fresh)
-    this.#queued = true
+    if (this.#activity !== 'queued') this.#host.turns.wait(this, isFresh)
+    this.#activity = 'queued'
     this.#adjustReading()
   }
 
   /** Carries out the next request, or several that are alike. False when there is none. */
-  #step(): boolean {
-    if (this.#waiting) return this.#stepBehind()
-    const step = this.#requests.step()
-    if (step === 'answered') return true
-    if (step === 'more') return false
-    if (step === 'http') {
+  #advance(): boolean {
+    if (this.#isWaiting) return this.#startOverlapping()
+    const progress = this.#requests.advance()
+    if (progress === 'answered') return true
+    if (progress === 'more') return false
+    if (progress === 'http') {
       this.drop()
-    } else if (step === 'broken') {
-      this.#closeAsked = true
+    } else if (progress === 'broken') {
+      this.#phase = 'closing'
     } else {
-      this.#wait(step)
+      this.#wait(progress)
       return true
     }
     return false
   }
 
-  /** Starts the next request behind those that wait, if it may. */
-  #stepBehind(): boolean {
-    if (!this.#requests.overlapping || this.#awaited.length >= overlapMax) return false
-    const reply = this.#requests.stepBehind()
+  /** Starts the next request while others wait, if it may overlap with them. */
+  #startOverlapping(): boolean {
+    if (!this.#requests.isOverlapping || this.#pending.length >= overlapMax) return false
+    const reply = this.#requests.startOverlapping()
     if (reply !== undefined) this.#wait(reply)
     return reply !== undefined
   }
 
-  get #waiting(): boolean {
-    return this.#awaited.length > 0
+  get #isWaiting(): boolean {
+    return this.#pending.length > 0
   }
 
-  /** Has something under way. */
-  get #busy(): boolean {
-    return this.#working || this.#waiting || this.#queued || this.#requests.replying
+  get #isBusy(): boolean {
+    return this.#activity !== 'idle' || this.#isWaiting || this.#requests.isReplying
   }
 
   #wait(reply: Promise<Reply>): void {
-    const awaited: Awaited = { write: undefined }
-    this.#awaited.push(awaited)
+    const pending: PendingReply = { write: undefined }
+    this.#pending.push(pending)
     reply.then(
-      (value) => this.#settle(awaited, () => this.#requests.answer(value)),
-      (error) => this.#settle(awaited, () => this.#requests.fail(error)),
+      (value) => this.#settle(pending, () => this.#requests.answer(value)),
+      (error) => this.#settle(pending, () => this.#requests.fail(error)),
     )
   }
 
-  #settle(awaited: Awaited, write: () => void): void {
-    awaited.write = write
-    if (awaited !== this.#awaited[0] || this.#resuming) return
-    this.#resuming = true
-    // Those that wait together are mostly answered together.
+  #settle(pending: PendingReply, write: () => void): void {
+    pending.write = write
+    if (pending !== this.#pending[0]) return
+    // Replies that wait together mostly settle together.
     queueMicrotask(() => this.#contain(() => this.#resume()))
   }
 
   #resume(): void {
-    this.#resuming = false
     if (this.#socket.destroyed) return
     // More promises may settle in this turn of the event loop: one write for all their replies.
     this.#cork()
-    const waiting = this.#awaited.findIndex(({ write }) => write === undefined)
-    const answered = this.#awaited.splice(0, waiting < 0 ? this.#awaited.length : waiting)
-    for (const { write } of answered) write!()
+    const unsettled = this.#pending.findIndex(({ write }) => write === undefined)
+    const settled = this.#pending.splice(0, unsettled < 0 ? this.#pending.length : unsettled)
+    for (const { write } of settled) write!()
     this.#serve()
   }
 
@@ -257,26 +252,24 @@ export class Connection implements Taker, Sender {
     totals.bytesOut += output.length
     this.bytesOut += output.length
     turns.spend(output.length)
-    if (this.#waiting) this.#cork()
+    if (this.#isWaiting) this.#cork()
     const replies = output.take()
     if (typeof replies === 'string') this.#socket.write(replies, 'latin1')
     else this.#socket.write(replies, (error) => error ?? output.giveBack(replies))
     const unread = this.#socket.writableLength
     if (unread > limits.unreadBytesMax) this.#block()
-    if (unread > 0 && !this.#corked) this.#host.unread.update(this)
+    if (unread > 0 && this.#socket.writableCorked === 0) this.#host.unread.update(this)
   }
 
   /** Holds writes back until the end of this turn of the event loop. */
   #cork(): void {
-    if (this.#corked) return
-    this.#corked = true
+    if (this.#socket.writableCorked > 0) return
     this.#socket.cork()
     this.#host.uncorkSoon(this)
   }
 
-  /** Lets the writes of this turn go. */
+  /** Sends the writes of this turn. */
   uncork(): void {
-    this.#corked = false
     this.#contain(() => {
       this.#socket.uncork()
       if (this.#socket.writableLength > 0) this.#host.unread.update(this)
@@ -291,32 +284,31 @@ export class Connection implements Taker, Sender {
   #unblock(): void {
     if (!this.#blocked) return
     this.#blocked = false
-    if (!this.#closed && !this.#waiting) this.#serve()
+    if (this.#phase !== 'closed' && !this.#isWaiting) this.#serve()
   }
 
   #adjustReading(): void {
-    const behind = this.#waiting || this.#queued
-    const tooMuch = behind && this.#requests.decoder.pendingBytes > this.#host.limits.queuedBytesMax
-    const wanted = this.#closed || (!this.#blocked && !tooMuch)
-    if (wanted === this.#reading) return
-    this.#reading = wanted
-    if (wanted) this.#socket.resume()
+    const isBehind = this.#isWaiting || this.#activity === 'queued'
+    const tooMuch = isBehind && this.#requests.decoder.pendingBytes > this.#host.limits.queuedBytesMax
+    const mayRead = this.#phase === 'closed' || (!this.#blocked && !tooMuch)
+    if (mayRead !== this.#socket.isPaused()) return
+    if (mayRead) this.#socket.resume()
     else this.#socket.pause()
   }
 
-  #askClose(): void {
-    this.#closeAsked = true
-    if (!this.#busy) this.#close()
+  #closeAfterReply(): void {
+    if (this.#phase !== 'closed') this.#phase = 'closing'
+    if (!this.#isBusy) this.#close()
   }
 
   /**
-   * Ends our side and reads on, into nowhere, until the peer ends its own: a socket closed with bytes unread
-   * resets the connection, and the peer might lose the last replies.
+   * Ends this side, and discards what the client sends until it ends its own: a socket that is closed with bytes unread
+   * resets the connection, and the client might lose the last replies.
    */
   #close(): void {
-    if (this.#closed) return
+    if (this.#phase === 'closed') return
     const { clock, limits } = this.#host
-    this.#closed = true
+    this.#phase = 'closed'
     this.#requests.clear()
     this.#deadlineUs = clock.monoUs() + limits.unreadTimeoutMs * 1000
     this.#socket.end(() => {
@@ -326,7 +318,7 @@ export class Connection implements Taker, Sender {
   }
 
   #gone(): void {
-    this.#closed = true
+    this.#phase = 'closed'
     this.#host.unread.update(this)
     this.#requests.clear()
     this.session.end()

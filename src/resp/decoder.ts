@@ -5,8 +5,8 @@
  *  1. No bytes make it throw.
  *  2. The same bytes give the same requests and the same error, however they are cut into chunks.
  *  3. An unfinished request is at most `requestBytesMax` + `inlineBytesMax` long, and its buffer twice that;
- *     more is held only when somebody pushes without asking for requests.
- *  4. Bytes that were pushed are never moved within a buffer nor overwritten: views of them stay true.
+ *     more is held only if bytes are pushed without calls of `next`.
+ *  4. Bytes that were pushed are never moved within a buffer nor overwritten: views of them stay valid.
  *  5. After an error nothing more is decoded.
  */
 import { isHttp, splitLine } from './inline.ts'
@@ -21,13 +21,13 @@ export type DecoderLimits = {
   readonly argumentsMax: number
   /** Longest request, in bytes. */
   readonly requestBytesMax: number
-  /** Names Redis's limits before AUTH in errors, instead of those after it. */
-  readonly stranger?: boolean
+  /** Whether errors name Redis's limits before AUTH, instead of those after it. */
+  readonly unauthenticated?: boolean
 }
 
 /**
  * What there is next. `frame`: a request, see `parts`. `more`: nothing until more bytes are pushed.
- * `error`: the protocol is broken, see `failure`. `http`: somebody speaks HTTP; nothing may be answered.
+ * `error`: the protocol is broken, see `failure`. `http`: the client speaks HTTP, and must get no reply.
  */
 export type Decoded = 'frame' | 'more' | 'error' | 'http'
 
@@ -37,27 +37,27 @@ const newline = 10
 const carriageReturn = 13
 const nothing = Buffer.alloc(0)
 
-/** Results of reading a length that are no length. */
+/** Results of reading a length that are not a length. */
 const incomplete = -1
 const tooLong = -2
 const negative = -3
 const malformed = -4
 
-/** Decodes one connection's requests. See the invariants at the top of the file. */
+/** Decodes one connection's requests. */
 export class Decoder {
-  /** In force from the next length that is read. */
+  /** Apply from the next length that is read. */
   limits: DecoderLimits
   /** The text after `ERR `, once `next` said `error`. */
   failure = ''
   #buffer: Buffer = nothing
-  /** Where the bytes of #buffer end; beyond is room in a buffer of our own. */
+  /** Where the bytes of #buffer end; the rest of an own buffer is free. */
   #end = 0
-  /** Where the request under way starts. */
+  /** Where the current request starts. */
   #start = 0
   #ownBuffer = false
   /** The last request's first byte. */
   #frameStart = 0
-  /** Progress of the request under way: what to read next, arguments to come (-1: not known), length of the next. */
+  /** Progress of the current request: what to read next, arguments to come (-1: unknown), length of the next. */
   #at = 0
   #missing = -1
   #bulkBytes = -1
@@ -76,7 +76,7 @@ export class Decoder {
     return this.#end - this.#start
   }
 
-  /** Adds bytes. They belong to the decoder from now on. */
+  /** Adds bytes. The caller must not change them. */
   push(chunk: Buffer): void {
     if (this.#start === this.#end) {
       this.#use(chunk, chunk.length, false)
@@ -132,7 +132,7 @@ export class Decoder {
     return this.#buffer.subarray(this.#frameStart, this.#start)
   }
 
-  /** How often the bytes of `frame`, a request of before, stand next, one after the other; at most `countMax`. */
+  /** How often the bytes of `frame`, an earlier request, come next, one after the other; at most `countMax`. */
   countRepeats(frame: Uint8Array, countMax: number): number {
     const { length } = frame
     const buffer = this.#buffer
@@ -148,7 +148,7 @@ export class Decoder {
     return count
   }
 
-  /** Takes these bytes for decoded. They were requests of before. */
+  /** Counts bytes as decoded: they repeat earlier requests. */
   consume(bytes: number): void {
     this.#frameStart = this.#start
     this.#reset(this.#start + bytes)
@@ -171,7 +171,7 @@ export class Decoder {
     if (count === malformed) return this.#fail('invalid multibulk length')
     if (count > this.limits.argumentsMax) {
       return this.#fail(
-        this.limits.stranger ? 'unauthenticated multibulk length' : 'invalid multibulk length',
+        this.limits.unauthenticated ? 'unauthenticated multibulk length' : 'invalid multibulk length',
       )
     }
     if (count === negative || count === 0) {
@@ -191,7 +191,7 @@ export class Decoder {
         if (outcome !== 'frame') return outcome
       }
       const bulkEnd = this.#at + this.#bulkBytes
-      // Like Redis, takes whatever two bytes follow for CR LF.
+      // As in Redis, any two bytes stand for CR LF here.
       if (bulkEnd + 2 > this.#end) return this.#more()
       this.#bounds[this.#count * 2] = this.#at
       this.#bounds[this.#count * 2 + 1] = bulkEnd
@@ -212,7 +212,7 @@ export class Decoder {
     if (bytes === tooLong) return this.#fail('too big bulk count string')
     if (bytes < 0) return this.#fail('invalid bulk length')
     if (bytes > this.limits.bulkBytesMax) {
-      return this.#fail(this.limits.stranger ? 'unauthenticated bulk length' : 'invalid bulk length')
+      return this.#fail(this.limits.unauthenticated ? 'unauthenticated bulk length' : 'invalid bulk length')
     }
     if (this.#afterLine + bytes + 2 - this.#start > this.limits.requestBytesMax) {
       return this.#fail('too big request')
@@ -261,7 +261,7 @@ export class Decoder {
     return value
   }
 
-  /** The same for whatever is not a short number on a whole line. */
+  /** The same for anything but a short number on a whole line. */
   #oddLength(from: number): number {
     const lineEnd = this.#find(carriageReturn, from)
     if (lineEnd < 0) return lineEnd
@@ -301,7 +301,7 @@ export class Decoder {
     return 'error'
   }
 
-  /** Lets go of all but the unfinished tail. */
+  /** Releases all but the unfinished request. */
   #more(): Decoded {
     if (this.#start === this.#end) this.#use(nothing, 0, false)
     else if (!this.#ownBuffer) this.#copyTail(this.pendingBytes)
@@ -315,7 +315,7 @@ export class Decoder {
     this.#use(own, this.#end - this.#start, true)
   }
 
-  /** Goes on in `buffer`, in which the request under way starts at 0. */
+  /** Goes on in `buffer`, in which the current request starts at 0. */
   #use(buffer: Buffer, end: number, own: boolean): void {
     const moved = this.#start
     for (let index = 0; index < this.#count * 2; index++) this.#bounds[index]! -= moved

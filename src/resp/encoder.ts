@@ -13,18 +13,21 @@ import {
   VerbatimText,
 } from '../commands/command.ts'
 import { readExactlyMax } from '../commands/drawing.ts'
+import { Batch } from '../ids/batch.ts'
 import type { Run } from '../ids/run.ts'
-import { TextsUnderWay } from './issued-texts.ts'
 import type { Output } from './output.ts'
 import { firstReadsExactly, readsExactly, type WideIds } from './rounding.ts'
 
-/** How a peer wants its replies. */
+/** How many ids of one reply are written at a time. */
+const partMax = 1024
+
+/** The form of replies to a client. */
 export type Encoding = {
   readonly protocol: 2 | 3
   readonly wideIds: WideIds
 }
 
-/** Writes a reply. Throws UNSAFE for an id that the peer would round; set the output back then. */
+/** Writes a reply. Throws UNSAFE for an id that the client would round: set the output back then. */
 export function encode(output: Output, reply: Reply, encoding: Encoding): void {
   const three = encoding.protocol === 3
   if (typeof reply === 'number' || typeof reply === 'bigint') return output.line(':', reply)
@@ -51,7 +54,7 @@ export function encodeError(output: Output, code: string, message: string): void
   output.oneLine('-', `${code} ${message}`)
 }
 
-/** Writes a reply for each id of a run, which is empty afterwards; UNSAFE for one that this peer may round. */
+/** Writes a reply for each id of a run, which is empty afterwards; UNSAFE for an id that this client may round. */
 export function encodeRun(output: Output, run: Run, wideIds: WideIds): void {
   if (wideIds === 'integer' || readsExactly(run)) return output.run(run)
   for (; run.count > 0; run.advance()) {
@@ -61,7 +64,7 @@ export function encodeRun(output: Output, run: Run, wideIds: WideIds): void {
   }
 }
 
-/** What is sent instead of an id to a client that may round it. */
+/** The reply instead of an id that the client may round. */
 function unsafeInteger(): FahaoError {
   return new FahaoError(
     'UNSAFE',
@@ -76,8 +79,32 @@ function encodeIssued(output: Output, id: bigint, wideIds: WideIds): void {
 }
 
 function encodeTexts(output: Output, reply: IssuedTexts): void {
-  const texts = new TextsUnderWay(output, reply)
+  const texts = new TextsWriter(output, reply)
   while (!texts.done) texts.writePart(output)
+}
+
+/** A reply of many ids, written a part at a time. It is complete only if each part is written. */
+export class TextsWriter {
+  readonly #batch: Batch
+
+  /** Writes the head of the reply. */
+  constructor(output: Output, { runs, count, text }: IssuedTexts) {
+    this.#batch = new Batch(runs, text)
+    output.line('*', count)
+  }
+
+  /** Whether all of it is written. */
+  get done(): boolean {
+    return this.#batch.done
+  }
+
+  /** Writes the next part; returns its cost beyond its bytes. Throws what the format does. */
+  writePart(output: Output): number {
+    return this.#batch.next(partMax, (run, index, count, text) => {
+      if (text === undefined) return output.texts(run, index, count)
+      for (let at = index; at < index + count; at++) output.text('$', text(run.at(at)))
+    })
+  }
 }
 
 /** See "Client-side caching" in Redis's documentation of RESP3. */

@@ -5,7 +5,7 @@ import { FahaoError } from '../base/errors.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Arguments } from '../commands/arguments.ts'
 import type { Command, EncodedReply, Reply } from '../commands/command.ts'
-import type { CommandContext, Session } from '../commands/context.ts'
+import type { ClientSession, CommandContext } from '../commands/context.ts'
 import { refusals } from '../commands/refused.ts'
 import { CommandTable } from '../commands/table.ts'
 import { invalidated, isTracked } from '../commands/tracking.ts'
@@ -123,7 +123,7 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
     for (const address of [...this.#connections.keys()]) this.abandon(address, 'this node is stopping')
   }
 
-  #connection(address: string, session: Session): ForwardConnection {
+  #connection(address: string, session: ClientSession): ForwardConnection {
     const { protocol } = session
     const wideIds = session instanceof RespSession ? session.wideIds : 'integer'
     const form = `${wideIds} ${protocol}`

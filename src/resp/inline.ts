@@ -1,4 +1,4 @@
-/** Inline commands: a line of words, as people type them into telnet. */
+/** Inline commands: a line of words, as typed into telnet. */
 
 const space = 32
 const quote = 34
@@ -26,7 +26,7 @@ export function splitLine(line: Uint8Array): Uint8Array[] | undefined {
   }
 }
 
-/** Whether a request speaks HTTP: then its sender was tricked into it, or is lost. */
+/** Whether a request is HTTP: sent by a client that was tricked into it, or to the wrong port. */
 export function isHttp(words: readonly Uint8Array[]): boolean {
   if (words.length === 0) return false
   const first = lowerText(words[0]!)
@@ -54,11 +54,11 @@ class WordReader {
     return Uint8Array.from(this.#word)
   }
 
-  /** False when a quote is not closed, or something adjoins the closing one. */
+  /** False if a quote is not closed, or a byte adjoins the closing one. */
   read(): boolean {
     while (this.at < this.#end) {
       const byte = this.#line[this.at]!
-      // Vertical tab and form feed separate words, but do not end one: so it is in Redis.
+      // As in Redis, vertical tab and form feed separate words, but do not end one.
       if (byte === space || (byte >= 9 && byte <= 13 && byte !== 11 && byte !== 12)) return true
       this.at++
       if (byte === quote) return this.#quoted()

@@ -1,8 +1,8 @@
-/** What one connection, and all of them together, may use up. */
+/** What one connection, and all of them together, may use. */
 
 /** Limits of the RESP server. Each is a config key. */
 export type RespLimits = {
-  /** Connections at once; one more is told so and closed. */
+  /** Connections at once; one more gets an error and is closed. */
   readonly connectionsMax: number
   /** Longest inline command, and longest line that holds a length, in bytes. */
   readonly inlineBytesMax: number
@@ -12,10 +12,10 @@ export type RespLimits = {
   readonly argumentsMax: number
   /** Longest request, in bytes. */
   readonly requestBytesMax: number
-  /** The same two before AUTH, where one is needed, and how long a connection may take for it, in ms. */
-  readonly strangerArgumentsMax: number
-  readonly strangerBytesMax: number
-  readonly strangerTimeoutMs: number
+  /** Most arguments and longest request before AUTH, and how long a connection may take for AUTH, in ms. */
+  readonly unauthenticatedArgumentsMax: number
+  readonly unauthenticatedBytesMax: number
+  readonly unauthenticatedTimeoutMs: number
   /** Unread replies of one connection, in bytes; beyond it no further command of it is carried out. */
   readonly unreadBytesMax: number
   /** Unread replies of all connections, in bytes; beyond it one of the connections is dropped. */
@@ -26,20 +26,20 @@ export type RespLimits = {
   readonly queuedBytesMax: number
   /** Closes connections that have sent nothing for so long, in ms; 0: never. */
   readonly idleTimeoutMs: number
-  /** How long the peer may take to close its end after ours is closed, in ms. */
+  /** How long the client may take to close its end after this server has closed its own, in ms. */
   readonly lingerMs: number
 }
 
-/** What is in force where nothing is configured. */
+/** The limits unless configured. */
 export const defaultLimits: RespLimits = Object.freeze({
   connectionsMax: 10_000,
   inlineBytesMax: 65_536,
   bulkBytesMax: 65_536,
   argumentsMax: 1024,
   requestBytesMax: 1_048_576,
-  strangerArgumentsMax: 10,
-  strangerBytesMax: 16_384,
-  strangerTimeoutMs: 5000,
+  unauthenticatedArgumentsMax: 10,
+  unauthenticatedBytesMax: 16_384,
+  unauthenticatedTimeoutMs: 5000,
   unreadBytesMax: 1_048_576,
   unreadTotalBytesMax: 268_435_456,
   unreadTimeoutMs: 30_000,

@@ -1,11 +1,11 @@
 /**
- * Reply bytes of the connection that is being served: one growing buffer for a whole server, since commands of
- * two connections never run at the same moment, emptied before anybody else's turn.
+ * Reply bytes of the connection that is being served: one growing buffer for a whole server. Commands of two
+ * connections never run at the same moment, and it is emptied before another connection is served.
  *
  * Invariants
  *  1. Bytes 0 … length − 1 are whole replies, except inside one call.
  *  2. What `take` returned is not written to again before it is given back.
- *  3. Bytes that `take` returned occupy at most twice their length.
+ *  3. What `take` returned occupies at most twice its length.
  */
 import { addTo, writeDecimal, writeRun } from '../ids/digits.ts'
 import type { Run } from '../ids/run.ts'
@@ -16,11 +16,11 @@ const carriageReturn = 13
 const newline = 10
 
 const startBytes = 65_536
-/** A buffer that grew beyond this for one large reply is given back. */
+/** A buffer that grew beyond this for one large reply is replaced. */
 const keepBytesMax = 1_048_576
-/** Up to this size a string is cheaper to hand to a socket than a buffer. */
+/** Up to this size a socket writes a string faster than a buffer. */
 const textBytesMax = 49_152
-/** Buffers of this size are used again: new ones all the time keep the garbage collector busy, and all peers waiting. */
+/** Buffers of this size are reused: new ones for each reply keep the garbage collector busy, and all clients waiting. */
 const slabBytes = 98_304
 const slabsMax = 64
 const betweenIds = Buffer.from('\r\n:')
@@ -29,7 +29,7 @@ const lineBytesMax = 24
 /** The same behind `$19` and its line end. */
 const textBytesRoom = 32
 
-/** See the invariants at the top of the file. */
+/** The output of one server. */
 export class Output {
   /** How many bytes are waiting. May be set back to drop a reply that failed half way. */
   length = 0
@@ -47,7 +47,7 @@ export class Output {
     return bytes
   }
 
-  /** Takes back what `take` has returned as bytes, once nothing reads them any more. */
+  /** Takes back what `take` has returned as bytes, once nothing reads them. */
   giveBack(bytes: Buffer): void {
     if (bytes.buffer.byteLength !== slabBytes || this.#slabs.length === slabsMax) return
     this.#slabs.push(Buffer.from(bytes.buffer))
@@ -88,7 +88,7 @@ export class Output {
     this.#endLine()
   }
 
-  /** A whole reply that is encoded already. */
+  /** A whole reply that is already encoded. */
   encoded(bytes: Uint8Array): void {
     this.#reserve(bytes.length)
     this.#buffer.set(bytes, this.length)

@@ -1,70 +1,69 @@
 /**
- * One connection's requests, from bytes to replies in the output.
+ * The requests of one connection: finds out what each asks for, has it carried out, writes the reply.
  *
  * Invariants
  *  1. Each request gets one reply, after those before it.
- *  2. A request of a peer that must authenticate first runs only if its command is marked `no_auth`.
- *  3. What a request that was seen before means is remembered for one user only.
+ *  2. A request of a client that must authenticate first runs only if its command is marked `no_auth`.
+ *  3. What repeated requests ask for is cached for one user only.
  *  4. A reply that fails half way leaves no byte behind; one of ids that has left in part ends the connection.
- *  5. Requests start in the order in which they came.
- *  6. A reply of many ids is written a part in each step, and no other reply before it is whole.
+ *  5. Requests start in the order in which they arrived.
+ *  6. A reply of many ids is written a part in each step, and no other reply before it is complete.
  */
 import { FahaoError } from '../base/errors.ts'
-import { type Direct, IssuedTexts, type Reply } from '../commands/command.ts'
-import type { CommandContext, Session } from '../commands/context.ts'
-import type { CommandTable, Resolved } from '../commands/table.ts'
+import { type DirectIssuer, IssuedTexts, type Reply } from '../commands/command.ts'
+import type { ClientSession, CommandContext } from '../commands/context.ts'
+import type { CommandTable, ResolvedRequest } from '../commands/table.ts'
 import { Run } from '../ids/run.ts'
 import { type Turns, turnBytesMax } from '../node/turns.ts'
 import { type Decoded, Decoder, type DecoderLimits } from './decoder.ts'
-import { encode, encodeError, encodeRun } from './encoder.ts'
+import { encode, encodeError, encodeRun, TextsWriter } from './encoder.ts'
 import { isHttp } from './inline.ts'
-import { TextsUnderWay } from './issued-texts.ts'
-import { type KnownRequests, knownBytesMax, type RecentRequest, RecentRequests } from './known.ts'
 import type { Output } from './output.ts'
+import { cachedBytesMax, type RecentRequest, RecentRequests, type RequestCache } from './request-cache.ts'
 import type { RespSession } from './session.ts'
 
 /** What the requests of all connections share. */
 export type RequestHost = {
   readonly table: CommandTable
-  readonly known: KnownRequests
-  /** In force for users, and for those who must become one first. */
+  readonly cache: RequestCache
+  /** In force for users, and for clients that must authenticate first. */
   readonly userLimits: DecoderLimits
-  readonly strangerLimits: DecoderLimits
+  readonly unauthenticatedLimits: DecoderLimits
   readonly output: Output
   readonly turns: Turns
   readonly totals: { commands: number }
-  context(session: Session): CommandContext
-  /** Told of what a handler threw that is no FahaoError. */
-  onError(error: unknown, session?: Session): void
+  context(session: ClientSession): CommandContext
+  /** Called with errors of a handler that are not a FahaoError. */
+  onError(error: unknown, session?: ClientSession): void
 }
 
 /**
- * `answered`: there may be more. `more`: not before more bytes come. `broken`: the protocol error is the last
- * reply. `http`: the peer may get no reply. A promise: pass what it says to `answer` or `fail` before the next.
+ * `answered`: there may be more requests. `more`: none before more bytes arrive. `broken`: the protocol error is the
+ * last reply. `http`: the client must get no reply. A promise: pass its result to `answer` or `fail` before the next.
  */
-export type Step = 'answered' | 'more' | 'broken' | 'http' | Promise<Reply>
+export type Progress = 'answered' | 'more' | 'broken' | 'http' | Promise<Reply>
 
-/** What it takes to draw an id of many at most: replies of so many bytes take as long. */
+/** What it takes to draw one id of many at most: replies of so many bytes take as long. */
 const drawnBytes = 8
-/** What a command with a promise for an answer takes for each argument: replies of so many bytes take as long. */
+/** What a command that returns a promise takes for each argument: replies of so many bytes take as long. */
 const awaitedBytes = 256
 /** Filled and emptied within one call. */
 const run = new Run()
 
-/** See the invariants at the top of the file. */
+/** The requests of one connection. */
 export class Requests {
   readonly decoder: Decoder
   /** Whether others may start while the request whose promise was returned last waits. */
-  overlapping = false
+  isOverlapping = false
   readonly #session: RespSession
   readonly #host: RequestHost
   readonly #context: CommandContext
   readonly #recent = new RecentRequests()
-  /** What has been read and may not start while those before it wait. */
-  #held: (() => Step) | undefined
+  /** What has been read, and must not start while the requests before it wait. */
+  #deferred: (() => Progress) | undefined
   /** A reply of which a part is written. */
-  #unfinished: TextsUnderWay | undefined
-  /** Whom #recent and the decoder's limits are for. Empty: nobody yet. */
+  #unfinished: TextsWriter | undefined
+  /** The user of #recent and of the decoder's limits; empty: not authenticated. */
   #user: string
 
   constructor(session: RespSession, host: RequestHost) {
@@ -75,35 +74,35 @@ export class Requests {
     this.decoder = new Decoder(this.#limits())
   }
 
-  /** Whether the reply written last is not whole: `step` goes on with it. */
-  get replying(): boolean {
+  /** Whether the newest reply is not complete: `advance` goes on with it. */
+  get isReplying(): boolean {
     return this.#unfinished !== undefined
   }
 
-  /** Answers the next request, or several that are alike; or goes on with the reply to the one before. */
-  step(): Step {
-    if (this.#unfinished !== undefined) return this.#reply(this.#unfinished)
-    if (this.#held !== undefined) return this.#letGo(this.#held)
+  /** Answers the next request, or several that are alike; or goes on with the current reply. */
+  advance(): Progress {
+    if (this.#unfinished !== undefined) return this.#writePart(this.#unfinished)
+    if (this.#deferred !== undefined) return this.#startDeferred(this.#deferred)
     const { all } = this.#recent
     for (let index = 0; index < all.length; index++) {
       const request = all[index]!
       const count = this.decoder.countRepeats(request.bytes, request.direct ? Number.POSITIVE_INFINITY : 1)
-      if (count > 0) return this.#again(request, count)
+      if (count > 0) return this.#answerRepeats(request, count)
     }
     return this.#read(this.decoder.next())
   }
 
   /**
-   * Starts the next request while those before it, which overlap as well, wait for their answers. Undefined: there is
-   * none, or it is not for now.
+   * Starts the next request while those before it, which overlap as well, wait for their replies. Undefined: there is
+   * none, or it has to wait.
    */
-  stepBehind(): Promise<Reply> | undefined {
-    if (this.#held !== undefined) return undefined
+  startOverlapping(): Promise<Reply> | undefined {
+    if (this.#deferred !== undefined) return undefined
     const request = this.#next()
     if (request === undefined) return undefined
     const { command, args } = request.resolved
-    if (this.#user === '' || !this.#overlaps(request.resolved)) {
-      this.#held = () => this.#answerFirst(request)
+    if (this.#user === '' || !this.#mayOverlap(request.resolved)) {
+      this.#deferred = () => this.#answerOne(request)
       return undefined
     }
     this.#session.lastCommand = request.resolved.name
@@ -111,7 +110,7 @@ export class Requests {
     return startOf(() => command.handler!(this.#context, args))
   }
 
-  /** Writes what a command answered. */
+  /** Writes the reply of a command. */
   answer(reply: Reply): void {
     this.#complete()
     const { output } = this.#host
@@ -126,16 +125,16 @@ export class Requests {
     this.#checkUser()
   }
 
-  /** Writes why a command failed. */
+  /** Writes the error of a command. */
   fail(error: unknown): void {
     this.#complete()
     this.#writeError(error)
     this.#checkUser()
   }
 
-  /** Lets go of everything. */
+  /** Forgets everything. */
   clear(): void {
-    this.#held = undefined
+    this.#deferred = undefined
     this.#unfinished = undefined
     this.decoder.clear()
     this.#recent.clear()
@@ -143,13 +142,13 @@ export class Requests {
 
   #begin(reply: IssuedTexts): void {
     const { output, turns } = this.#host
-    const texts = new TextsUnderWay(output, reply)
+    const texts = new TextsWriter(output, reply)
     if (turns.over) this.#unfinished = texts
-    else this.#reply(texts)
+    else this.#writePart(texts)
   }
 
   /** Writes the next part of a reply. */
-  #reply(texts: TextsUnderWay): 'answered' {
+  #writePart(texts: TextsWriter): 'answered' {
     const { output, turns } = this.#host
     this.#unfinished = undefined
     turns.spend(texts.writePart(output))
@@ -157,45 +156,45 @@ export class Requests {
     return 'answered'
   }
 
-  /** Writes all that is left of the reply under way. */
+  /** Writes the rest of the current reply. */
   #complete(): void {
-    while (this.#unfinished !== undefined) this.#reply(this.#unfinished)
+    while (this.#unfinished !== undefined) this.#writePart(this.#unfinished)
   }
 
-  #letGo(held: () => Step): Step {
-    this.#held = undefined
-    return held()
+  #startDeferred(deferred: () => Progress): Progress {
+    this.#deferred = undefined
+    return deferred()
   }
 
-  /** The next request; undefined when there is none, or what there is instead is held. */
+  /** The next request; undefined if there is none, or what is there instead is deferred. */
   #next(): RecentRequest | undefined {
-    const known = this.#recent.all.find(({ bytes }) => this.decoder.countRepeats(bytes, 1) > 0)
-    if (known !== undefined) {
-      this.decoder.consume(known.bytes.length)
-      return known
+    const repeated = this.#recent.all.find(({ bytes }) => this.decoder.countRepeats(bytes, 1) > 0)
+    if (repeated !== undefined) {
+      this.decoder.consume(repeated.bytes.length)
+      return repeated
     }
     const decoded = this.decoder.next()
     if (decoded === 'more') return undefined
-    const request = decoded === 'frame' ? this.#first() : () => this.#read(decoded)
+    const request = decoded === 'frame' ? this.#resolveFrame() : () => this.#read(decoded)
     if (typeof request !== 'function') return request
-    this.#held = request
+    this.#deferred = request
     return undefined
   }
 
-  #read(decoded: Decoded): Step {
+  #read(decoded: Decoded): Progress {
     if (decoded === 'frame') {
-      const request = this.#first()
-      return typeof request === 'function' ? request() : this.#answerFirst(request)
+      const request = this.#resolveFrame()
+      return typeof request === 'function' ? request() : this.#answerOne(request)
     }
     if (decoded !== 'error') return decoded
     encodeError(this.#host.output, 'ERR', this.decoder.failure)
     return 'broken'
   }
 
-  /** A request that is not one of this connection's newest, or what to do about one that is none. */
-  #first(): RecentRequest | (() => Step) {
+  /** The request of a frame that is none of the recent ones, or what to do with a frame that asks for no command. */
+  #resolveFrame(): RecentRequest | (() => Progress) {
     try {
-      return this.#recognise()
+      return this.#resolve()
     } catch (error) {
       if (isHttp(this.decoder.parts())) return () => 'http'
       return () => {
@@ -206,48 +205,48 @@ export class Requests {
     }
   }
 
-  #answerFirst(request: RecentRequest): Step {
+  #answerOne(request: RecentRequest): Progress {
     this.#session.lastCommand = request.resolved.name
     if (this.#user !== '' && this.#answerDirectly(request, 1) > 0) return 'answered'
     return this.#run(request.resolved)
   }
 
-  /** Finds what the request asks for, and remembers it where that is worth it. */
-  #recognise(): RecentRequest {
+  /** Resolves the frame, and caches that if the frame is short. */
+  #resolve(): RecentRequest {
     const { decoder } = this
-    const { known, table } = this.#host
+    const { cache, table } = this.#host
     const frame = decoder.frame()
-    if (this.#user === '' || decoder.inline || frame.length > knownBytesMax) {
+    if (this.#user === '' || decoder.inline || frame.length > cachedBytesMax) {
       return { bytes: frame, resolved: table.resolve(decoder.parts()), direct: undefined }
     }
     const text = frame.toString('latin1')
-    let found = known.get(text)
-    if (found === undefined) {
+    let cached = cache.get(text)
+    if (cached === undefined) {
       const bytes = Uint8Array.from(frame)
-      found = { bytes, resolved: table.resolve(decoder.partsIn(bytes)) }
-      known.add(text, found)
+      cached = { bytes, resolved: table.resolve(decoder.partsIn(bytes)) }
+      cache.add(text, cached)
     }
-    const request = { ...found, direct: undefined }
+    const request = { ...cached, direct: undefined }
     this.#recent.add(request)
     return request
   }
 
-  /** `count` requests that are byte for byte one of before. */
-  #again(request: RecentRequest, count: number): Step {
+  /** `count` requests whose bytes are those of a recent one. */
+  #answerRepeats(request: RecentRequest, count: number): Progress {
     this.#session.lastCommand = request.resolved.name
     const answered = this.#answerDirectly(request, count)
     this.decoder.consume((answered || 1) * request.bytes.length)
     return answered > 0 ? 'answered' : this.#run(request.resolved)
   }
 
-  /** Answers up to `count` requests without their handler; 0 when only that knows the answer. */
+  /** Answers up to `count` requests without their handler; 0 if only the handler can answer. */
   #answerDirectly(request: RecentRequest, count: number): number {
     let answered = 0
     try {
       request.direct ??= request.resolved.command.direct?.(this.#context, request.resolved.args)
       while (request.direct !== undefined && answered < count) {
         const taken = this.#take(request.direct, count - answered)
-        // Dry, or dropped and made anew: the handler finds out, and the next request asks again.
+        // The buffer is empty, or the generator was dropped: the handler answers, and the next request looks it up.
         if (taken === 0) request.direct = undefined
         answered += taken
       }
@@ -260,27 +259,27 @@ export class Requests {
     return answered
   }
 
-  #take(direct: Direct, count: number): number {
+  #take(direct: DirectIssuer, count: number): number {
     const { wideIds } = this.#session
-    // The handler refuses a generator past the line, and uses up no id.
+    // The handler refuses a generator whose ids are too large, and uses up no id.
     if (wideIds === 'refused' && !direct.nextIsSafe()) return 0
     const taken = direct.take(count, run)
     if (taken > 0) encodeRun(this.#host.output, run, wideIds)
     return taken
   }
 
-  #run(request: Resolved): Step {
+  #run(request: ResolvedRequest): Progress {
     const { command, args } = request
     this.#host.totals.commands++
     try {
       if (this.#user === '' && !command.flags.includes('no_auth')) {
         throw new FahaoError('NOAUTH', 'Authentication required.')
       }
-      this.#announce(request)
+      this.#spendInAdvance(request)
       const reply = command.handler!(this.#context, args)
       if (reply instanceof Promise) {
-        this.overlapping = this.#overlaps(request)
-        if (!this.overlapping) this.#host.turns.spend(args.length * awaitedBytes)
+        this.isOverlapping = this.#mayOverlap(request)
+        if (!this.isOverlapping) this.#host.turns.spend(args.length * awaitedBytes)
         return reply
       }
       this.answer(reply)
@@ -290,14 +289,14 @@ export class Requests {
     return 'answered'
   }
 
-  /** Counts what a command is about to draw, in advance, so that few of them start in one turn. */
-  #announce({ command, args }: Resolved): void {
+  /** Counts the ids that a command is about to draw, so that few such commands start in one turn. */
+  #spendInAdvance({ command, args }: ResolvedRequest): void {
     const work = command.work?.(args) ?? 0n
     if (work > 1n) this.#host.turns.spend(Math.min(Number(work) * drawnBytes, turnBytesMax))
   }
 
-  /** Never throws: what is wrong with the arguments is for the handler to say, in the turn of the request. */
-  #overlaps({ command, args }: Resolved): boolean {
+  /** Never throws: the handler reports errors of the arguments when the request starts. */
+  #mayOverlap({ command, args }: ResolvedRequest): boolean {
     try {
       return command.overlaps?.(this.#context, args) ?? false
     } catch (error) {
@@ -312,7 +311,7 @@ export class Requests {
     encodeError(this.#host.output, 'ERR', 'internal error')
   }
 
-  /** A command may have changed who the peer is. */
+  /** A command may have changed the user. */
   #checkUser(): void {
     if (this.#session.user === this.#user) return
     this.#user = this.#session.user
@@ -321,11 +320,11 @@ export class Requests {
   }
 
   #limits(): DecoderLimits {
-    return this.#user === '' ? this.#host.strangerLimits : this.#host.userLimits
+    return this.#user === '' ? this.#host.unauthenticatedLimits : this.#host.userLimits
   }
 }
 
-/** What a handler answers or throws, as a promise. */
+/** What a handler returns or throws, as a promise. */
 async function startOf(handler: () => Reply | Promise<Reply>): Promise<Reply> {
   return handler()
 }

@@ -2,7 +2,7 @@
  * JavaScript libraries hold integers as doubles. Past 2^53−1 they round without an error, and distinct ids become
  * equal in the caller. So an id of that size leaves as an integer only for a client that has shown that it reads such
  * integers exactly, and as a RESP3 big number only for one that is known to read those exactly. Any other client gets
- * the error UNSAFE: a reply of another type would be 0 to a C program that reads `reply->integer` without a check.
+ * the error UNSAFE: a reply of another type is 0 in a C program that reads `reply->integer` without a check.
  */
 import { readExactlyMax } from '../commands/drawing.ts'
 import type { Run } from '../ids/run.ts'
@@ -18,7 +18,7 @@ export type WideIds = 'integer' | 'big-number' | 'refused'
  */
 export type RoundingGuard = 'strict' | 'known' | 'off'
 
-/** What a connection between nodes says of itself: its requests were forwarded. */
+/** The library name of a connection between nodes: its requests were forwarded. */
 const forwardMark = 'fahao-forward'
 
 /** Names under which the leader sends large ids in the form that the client's node has chosen for the client. */
@@ -28,13 +28,13 @@ export const forwardNames: Readonly<Record<WideIds, string>> = {
   refused: `iovalkey(${forwardMark})`,
 }
 
-/** Whether a connection that named its library like this comes from another node. */
+/** Whether a connection with this library name comes from another node. */
 export function isForwardName(libraryName: string): boolean {
   return libraryName.endsWith(forwardMark) || libraryName.endsWith(`(${forwardMark})`)
 }
 
 /**
- * Libraries that round, by the name that they send in CLIENT SETINFO, in lower case; and whether they read a RESP3 big
+ * Libraries that round, by the name that they send in CLIENT SETINFO, in lower case, and whether they read a RESP3 big
  * number exactly.
  */
 const roundingLibraries: ReadonlyMap<string, boolean> = new Map([
@@ -75,11 +75,11 @@ const exactLibraries: ReadonlySet<string> = new Set([
   'redis-client',
 ])
 
-/** What a client that named its library like this can be sent. */
+/** The form of large ids for a client with this library name. */
 export function wideIdsFor(libraryName: string, protocol: 2 | 3, guard: RoundingGuard): WideIds {
-  // A node's guard is for its own clients: another node has chosen the form for a client of its own by the name.
+  // A node guards its own clients only: the name of a forwarding node states the form that its client needs.
   if (guard === 'off' && !isForwardName(libraryName)) return 'integer'
-  // Libraries append what the application or the platform tells them: `node-redis(my-app)`, `go-redis(,go1.26)`.
+  // Libraries append the names of the application and the platform: `node-redis(my-app)`, `go-redis(,go1.26)`.
   const named = libraryName.split(/[(,_]/, 1)[0]!.toLowerCase()
   // StackExchange.Redis appends with a hyphen: `SE.Redis-DC`.
   const library = named.startsWith('se.redis-') ? 'se.redis' : named
@@ -95,6 +95,6 @@ export function firstReadsExactly(run: Run): boolean {
 
 /** Whether every id of the run is at most `readExactlyMax`. */
 export function readsExactly(run: Run): boolean {
-  // NaN past 2^53−1, which compares as false; a product that is not exact is far above the line.
+  // NaN past 2^53−1, which compares as false; a product that is not exact is far above the limit.
   return run.number + run.stride * (run.count - 1) <= readExactlyMaxNumber
 }

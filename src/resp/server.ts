@@ -1,16 +1,16 @@
-/** Serves Redis's protocol on a port: accepts connections, looks after their deadlines, stops in good order. */
+/** Serves Redis's protocol on a port: accepts connections, enforces their deadlines, stops after the last reply. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { addressText } from '../base/address.ts'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
-import type { CommandContext, Session } from '../commands/context.ts'
+import type { ClientSession, CommandContext } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
 import { turns } from '../node/turns.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
 import { Connection, type ConnectionHost, type Totals } from './connection.ts'
-import { KnownRequests } from './known.ts'
 import { defaultLimits, type RespLimits } from './limits.ts'
 import { Output } from './output.ts'
+import { RequestCache } from './request-cache.ts'
 import type { RoundingGuard } from './rounding.ts'
 
 /** How to serve. */
@@ -19,18 +19,18 @@ export type RespServerOptions = {
   /** 0: any free port. */
   readonly port: number
   readonly table: CommandTable
-  /** What the commands of a connection get; called once for each. */
-  readonly context: (session: Session) => CommandContext
+  /** The context of a connection's commands; called once for each connection. */
+  readonly context: (session: ClientSession) => CommandContext
   readonly limits?: Partial<RespLimits>
-  /** Who a connection is before it authenticates; empty: nobody, and AUTH comes first. Default `default`. */
+  /** The user of a connection before AUTH; empty: none, and AUTH must come first. Default `default`. */
   readonly user?: string
-  /** From which clients ids past 2^53−1 are kept. Default `strict`. */
+  /** Which clients get no ids past 2^53−1. Default `strict`. */
   readonly roundingGuard?: RoundingGuard
   readonly clock?: Clock
   /** Called before requests are carried out, in every callback: see `FahaoNode.mayIssue`. */
   readonly mayIssue?: (() => boolean) | undefined
-  /** Told of errors that no client can do anything about. */
-  readonly onError?: (error: unknown, session?: Session) => void
+  /** Called with errors that are no client's fault. */
+  readonly onError?: (error: unknown, session?: ClientSession) => void
 }
 
 /** Figures of a server, since it started. */
@@ -38,7 +38,7 @@ export type RespStats = {
   /** Open now. */
   readonly connections: number
   readonly connectionsTotal: number
-  /** Closed at once, because there were too many. */
+  /** Closed at once because of `connectionsMax`. */
   readonly connectionsRejected: number
   readonly commands: number
   readonly bytesIn: number
@@ -85,7 +85,7 @@ export class RespServer {
   #accepted = 0
   #rejected = 0
   #sweep: Timer | undefined
-  /** Told when a connection is gone while the server closes. */
+  /** Called when a connection has ended while the server closes. */
   #onGone = () => {}
   #closed: Promise<void> | undefined
 
@@ -103,7 +103,7 @@ export class RespServer {
   }
 
   /** The sessions of the open connections. */
-  *sessions(): Iterable<Session> {
+  *sessions(): Iterable<ClientSession> {
     for (const connection of this.#connections) yield connection.session
   }
 
@@ -121,8 +121,8 @@ export class RespServer {
   }
 
   /**
-   * Accepts no one more, answers what has been received, and closes. Connections that have not come to an end
-   * after `deadlineMs` are dropped. Resolves when none is left.
+   * Accepts no more connections, answers what has been received, and closes. Connections that have not ended after
+   * `deadlineMs` are dropped. Resolves when none is left.
    */
   close(deadlineMs: number): Promise<void> {
     this.#closed ??= this.#shutDown(deadlineMs)
@@ -149,7 +149,7 @@ export class RespServer {
   #accept(socket: Socket): void {
     const { remoteAddress, remotePort, localAddress, localPort } = socket
     if (this.#connections.size >= this.#host.limits.connectionsMax) return this.#reject(socket)
-    // Gone before it was accepted.
+    // The client has closed the connection before it was accepted.
     if (remoteAddress === undefined || localAddress === undefined) return void socket.destroy()
     const facts = {
       id: ++this.#accepted,
@@ -184,17 +184,17 @@ export class RespServer {
       limits,
       clock,
       mayIssue,
-      known: new KnownRequests(),
+      cache: new RequestCache(),
       userLimits: limits,
-      strangerLimits: {
-        inlineBytesMax: Math.min(limits.inlineBytesMax, limits.strangerBytesMax),
-        bulkBytesMax: Math.min(limits.bulkBytesMax, limits.strangerBytesMax),
-        argumentsMax: Math.min(limits.argumentsMax, limits.strangerArgumentsMax),
+      unauthenticatedLimits: {
+        inlineBytesMax: Math.min(limits.inlineBytesMax, limits.unauthenticatedBytesMax),
+        bulkBytesMax: Math.min(limits.bulkBytesMax, limits.unauthenticatedBytesMax),
+        argumentsMax: Math.min(limits.argumentsMax, limits.unauthenticatedArgumentsMax),
         requestBytesMax: Math.min(
           limits.requestBytesMax,
-          limits.strangerArgumentsMax * limits.strangerBytesMax,
+          limits.unauthenticatedArgumentsMax * limits.unauthenticatedBytesMax,
         ),
-        stranger: true,
+        unauthenticated: true,
       },
       output: new Output(),
       turns,
@@ -215,14 +215,19 @@ export class RespServer {
     for (const connection of this.#corked.splice(0)) connection.uncork()
   }
 
-  /** One timer looks after every deadline of every connection. */
+  /** One timer for every deadline of every connection. */
   #sweepSoon(): void {
-    const { lingerMs, unreadTimeoutMs, strangerTimeoutMs, idleTimeoutMs } = this.#host.limits
-    const shortestMs = Math.min(lingerMs, unreadTimeoutMs, strangerTimeoutMs, idleTimeoutMs || sweepMsMax)
+    const { lingerMs, unreadTimeoutMs, unauthenticatedTimeoutMs, idleTimeoutMs } = this.#host.limits
+    const shortestMs = Math.min(
+      lingerMs,
+      unreadTimeoutMs,
+      unauthenticatedTimeoutMs,
+      idleTimeoutMs || sweepMsMax,
+    )
     this.#sweep = this.#host.clock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
       const nowUs = this.#host.clock.monoUs()
       this.#host.unread.sweep(nowUs)
-      for (const connection of this.#connections) if (connection.overdue(nowUs)) connection.drop()
+      for (const connection of this.#connections) if (connection.isOverdue(nowUs)) connection.drop()
       this.#sweepSoon()
     })
   }

@@ -1,30 +1,29 @@
-/** A connection, as commands see and change it. */
-import type { Session } from '../commands/context.ts'
-import type { Tracking } from '../commands/tracking.ts'
+/** A RESP connection, as commands see and change it. */
+import type { ClientSession, Tracking } from '../commands/context.ts'
 import { type RoundingGuard, type WideIds, wideIdsFor } from './rounding.ts'
 
 /** What a session needs of its connection. */
 export type SessionHost = {
-  /** Bytes that wait for the peer to read them. */
+  /** Bytes that the client has not read. */
   unreadBytes(): number
-  /** See `Session.close`. */
+  /** See `ClientSession.close`. */
   close(): void
 }
 
-/** Facts of a connection that never change. */
+/** What never changes of a connection. */
 export type SessionFacts = {
   readonly id: number
   readonly address: string
   readonly localAddress: string
   readonly startedMonoUs: number
-  /** Who it is before it authenticates; empty: nobody. */
+  /** The user before authentication; empty: none. */
   readonly user: string
-  /** From which clients ids past 2^53−1 are kept. */
+  /** Which clients get no ids past 2^53−1. */
   readonly roundingGuard: RoundingGuard
 }
 
-/** See `Session`. */
-export class RespSession implements Session {
+/** The session of one connection. */
+export class RespSession implements ClientSession {
   readonly id: number
   readonly address: string
   readonly localAddress: string
@@ -41,7 +40,7 @@ export class RespSession implements Session {
   readonly #roundingGuard: RoundingGuard
   readonly #host: SessionHost
   #gone = false
-  /** Made when somebody asks: it is dear, and most commands do not wait. */
+  /** Made on demand: it is expensive, and most commands do not wait. */
   #controller: AbortController | undefined
 
   constructor(facts: SessionFacts, host: SessionHost) {
@@ -74,7 +73,7 @@ export class RespSession implements Session {
     this.#wideIds = this.#chosen()
   }
 
-  /** How ids past 2^53−1 reach this peer. */
+  /** The form of ids past 2^53−1 for this client. */
   get wideIds(): WideIds {
     return this.#wideIds
   }
@@ -99,7 +98,7 @@ export class RespSession implements Session {
     this.#host.close()
   }
 
-  /** The connection is gone: nobody waits for what its commands wait for. */
+  /** Aborts what the commands of the connection wait for, because it has ended. */
   end(): void {
     this.#gone = true
     this.#controller?.abort()

@@ -8,7 +8,7 @@ import { parameterOf } from './parameters.ts'
 import { contentTypes, missingParameter, SpringFailure } from './spring.ts'
 
 /** What one of its paths gives. */
-type Form = {
+type IdForm = {
   readonly path: string
   /** Ids in order, or ids in none. */
   readonly ordered: boolean
@@ -16,7 +16,7 @@ type Form = {
   readonly text: boolean
 }
 
-const forms: readonly Form[] = [
+const forms: readonly IdForm[] = [
   { path: 'increase-id', ordered: false, text: false },
   { path: 'increase-id-str', ordered: false, text: true },
   { path: 'increase-seq-id', ordered: true, text: false },
@@ -28,7 +28,7 @@ export function idBuilderApi(node: FahaoNode): CompatApi {
   return { routes: forms.map((form) => route(node, form)) }
 }
 
-function route({ catalogue }: FahaoNode, form: Form): CompatRoute {
+function route({ catalogue }: FahaoNode, form: IdForm): CompatRoute {
   return {
     methods: ['GET'],
     path: `/id-builder/${form.path}`,
@@ -48,7 +48,7 @@ function route({ catalogue }: FahaoNode, form: Form): CompatRoute {
   }
 }
 
-function refuseOtherOrder({ name, definition }: Generator, { ordered, text }: Form): void {
+function refuseOtherOrder({ name, definition }: Generator, { ordered, text }: IdForm): void {
   const keepsOrder = definition.within !== 'shuffled' && definition.scramble !== true
   if (keepsOrder === ordered) return
   const other = `increase-${keepsOrder ? 'seq-' : ''}id${text ? '-str' : ''}`

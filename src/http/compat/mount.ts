@@ -13,7 +13,7 @@ import { leafApi } from './leaf.ts'
 import { SpringFailure, sendSpringFailure } from './spring.ts'
 import { tinyidApi } from './tinyid.ts'
 
-type Fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
+type FailureSender = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
 
 const apis: Readonly<Record<CompatName, (node: FahaoNode) => CompatApi>> = {
   leaf: leafApi,
@@ -31,7 +31,7 @@ export function mountCompatApis(
   return names.flatMap((name) => {
     const { routes, close } = apis[name](node)
     app.register((scope, _, done) => {
-      const fail: Fail = (error, request, reply) =>
+      const fail: FailureSender = (error, request, reply) =>
         sendSpringFailure(error, request, reply, node.timeline.nowUs(), log)
       readForms(scope)
       scope.setErrorHandler(fail)
@@ -64,7 +64,7 @@ export function answerFailuresAsSpring(
 function mount(
   scope: FastifyInstance,
   { methods, path, issues, handler, failure }: CompatRoute,
-  fail: Fail,
+  fail: FailureSender,
 ): void {
   scope.route({
     method: [...methods],

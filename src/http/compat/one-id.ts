@@ -5,7 +5,7 @@ import { Run } from '../../ids/run.ts'
 import { goneSignal } from '../gone-signal.ts'
 
 /** An id that is wanted. */
-export type IdWish = {
+export type SingleIdRequest = {
   /** The generator, if it is in use already. */
   readonly known: Generator | undefined
   /** The generator, else. */
@@ -21,7 +21,7 @@ export type IdWish = {
 const run = new Run()
 
 /** Issues, and sends; what it returns is an id that was waited for, yet to be sent. */
-export function issueOne(reply: FastifyReply, wish: IdWish): Promise<string> | undefined {
+export function issueOne(reply: FastifyReply, wish: SingleIdRequest): Promise<string> | undefined {
   const { known, check, show, contentType } = wish
   if (known === undefined) return waitForOne(reply, wish)
   check(known)
@@ -30,7 +30,7 @@ export function issueOne(reply: FastifyReply, wish: IdWish): Promise<string> | u
   return undefined
 }
 
-async function waitForOne(reply: FastifyReply, wish: IdWish): Promise<string> {
+async function waitForOne(reply: FastifyReply, wish: SingleIdRequest): Promise<string> {
   const generator = wish.known ?? (await wish.open())
   wish.check(generator)
   const [drawn] = await generator.draw(1, { signal: goneSignal(reply) })

@@ -17,7 +17,7 @@ import { segmentJson, segmentText, type TinyidSegment } from './tinyid-segment.t
 import { TinyidTokens } from './tinyid-tokens.ts'
 
 /** How an answer is written: as JSON with a code, or as plain text. */
-type Form = {
+type AnswerFormat = {
   readonly contentType: string
   readonly id: (id: string) => string
   readonly ids: Frame
@@ -26,7 +26,7 @@ type Form = {
   readonly failure: (code: number, message: string) => string
 }
 
-const json: Form = {
+const json: AnswerFormat = {
   contentType: contentTypes.json,
   id: (id) => `{"data":[${id}],"code":200,"message":""}`,
   ids: { head: '{"data":[', separator: ',', tail: '],"code":200,"message":""}' },
@@ -35,7 +35,7 @@ const json: Form = {
   failure: (code, message) => JSON.stringify({ data: null, code, message }),
 }
 
-const plain: Form = {
+const plain: AnswerFormat = {
   contentType: contentTypes.text,
   id: (id) => id,
   ids: { head: '', separator: ',', tail: '' },
@@ -64,7 +64,7 @@ export function tinyidApi(node: FahaoNode): CompatApi {
 
 function idsRoute(
   name: string,
-  form: Form,
+  form: AnswerFormat,
   { catalogue, server }: FahaoNode,
   tokens: TinyidTokens,
 ): CompatRoute {
@@ -92,7 +92,12 @@ function idsRoute(
   }
 }
 
-function segmentRoute(name: string, form: Form, { catalogue }: FahaoNode, tokens: TinyidTokens): CompatRoute {
+function segmentRoute(
+  name: string,
+  form: AnswerFormat,
+  { catalogue }: FahaoNode,
+  tokens: TinyidTokens,
+): CompatRoute {
   return {
     ...basics(name),
     handler(request, reply) {
@@ -112,7 +117,7 @@ function basics(name: string): Pick<CompatRoute, 'methods' | 'path' | 'issues'> 
 
 /** What `issue` answers, once the token opens the generator. */
 async function answer(
-  form: Form,
+  form: AnswerFormat,
   tokens: TinyidTokens,
   token: string,
   bizType: string,

@@ -2,7 +2,7 @@
 import { globMatches } from '../../base/glob.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 
-type Listed = Awaited<ReturnType<Catalogue['list']>>[number]
+type ListedGenerator = Awaited<ReturnType<Catalogue['list']>>[number]
 
 const chunk = 1000
 /** One request reads at most this many, so that a rare pattern over a million names keeps nobody waiting. */
@@ -14,8 +14,8 @@ export async function findPage(
   pattern: string,
   after: string | undefined,
   limit: number,
-): Promise<{ found: Listed[]; next: string | undefined }> {
-  const found: Listed[] = []
+): Promise<{ found: ListedGenerator[]; next: string | undefined }> {
+  const found: ListedGenerator[] = []
   let last = after
   for (let chunks = 0; chunks < chunksMax; chunks++) {
     const size = pattern === '*' ? limit : chunk

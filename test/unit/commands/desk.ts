@@ -13,11 +13,13 @@ import {
   SimpleString,
   VerbatimText,
 } from '../../../src/commands/command.ts'
-import type { ClusterView, InfoSection, ServerView, Session } from '../../../src/commands/context.ts'
+import type { ClientSession, ClusterView, InfoSection, ServerView } from '../../../src/commands/context.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
 
 /** A session with everything writable, so that tests can set the scene. */
-export type TestSession = { -readonly [Name in keyof Session]: Session[Name] } & { closed: boolean }
+export type TestSession = { -readonly [Name in keyof ClientSession]: ClientSession[Name] } & {
+  closed: boolean
+}
 
 /** Commands, a catalogue, a server and one session. */
 export class Desk {

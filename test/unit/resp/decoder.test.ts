@@ -9,7 +9,7 @@ const limits: DecoderLimits = {
   argumentsMax: 4,
   requestBytesMax: 100,
 }
-const strangers: DecoderLimits = { ...limits, stranger: true }
+const strangers: DecoderLimits = { ...limits, unauthenticated: true }
 
 /** The requests in these chunks, then what came after them. */
 function decode(chunks: readonly Buffer[], inForce = limits): (string[] | string)[] {

@@ -15,7 +15,7 @@ import {
   type Reply,
   VerbatimText,
 } from '../../../src/commands/command.ts'
-import type { ClusterView, CommandContext, Session } from '../../../src/commands/context.ts'
+import type { ClientSession, ClusterView, CommandContext } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { Forwarder } from '../../../src/forwarding/forwarder.ts'
 import { clusterCommands, RespTransport } from '../../../src/resp/forward.ts'
@@ -56,7 +56,7 @@ class Node {
     const find = (name: string) => ({ mode: name === 'strict' ? 'leader' : 'node' })
     const options = {
       table: clusterCommands(table, forwarder),
-      context: (session: Session) => ({ session, catalogue: { find } }) as unknown as CommandContext,
+      context: (session: ClientSession) => ({ session, catalogue: { find } }) as unknown as CommandContext,
     }
     this.server = (await serve(t, options)).server
     return this

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
-import type { Session } from '../../../src/commands/context.ts'
+import type { ClientSession } from '../../../src/commands/context.ts'
 import type { RespServer } from '../../../src/resp/server.ts'
 import { frame, Peer, serve } from './peer.ts'
 
@@ -35,7 +35,7 @@ describe('connections', () => {
   it('that nobody has authenticated may ask for little, and not for long', async (test) => {
     const { server } = await serve(test, {
       user: '',
-      limits: { strangerTimeoutMs: 200, strangerBytesMax: 20 },
+      limits: { unauthenticatedTimeoutMs: 200, unauthenticatedBytesMax: 20 },
     })
     const greedy = await Peer.to(server)
     greedy.send(frame('PING') + frame('AUTH', 'x'.repeat(21)))
@@ -111,7 +111,7 @@ describe('a peer with unread replies below its own limit', () => {
   const big = frame('BIG', String(replyBytes))
 
   /** A peer that has not read a large reply. */
-  async function unreading(server: RespServer): Promise<{ peer: Peer; session: Session }> {
+  async function unreading(server: RespServer): Promise<{ peer: Peer; session: ClientSession }> {
     const peer = await Peer.to(server)
     const session = [...server.sessions()].at(-1)!
     peer.socket.pause()

@@ -2,14 +2,14 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { type Command, type Direct, Issued, IssuedTexts, ok } from '../../../src/commands/command.ts'
+import { type Command, type DirectIssuer, Issued, IssuedTexts, ok } from '../../../src/commands/command.ts'
 import type { CommandContext } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { type RespServer, type RespServerOptions, startRespServer } from '../../../src/resp/server.ts'
 
 /** Counts, at most `runMax` at a time, and only while `left` lasts. */
-export class Counter implements Direct {
+export class Counter implements DirectIssuer {
   next: bigint
   left = Number.POSITIVE_INFINITY
   runMax = Number.POSITIVE_INFINITY

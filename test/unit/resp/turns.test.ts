@@ -3,8 +3,7 @@ import { describe, it } from 'node:test'
 import { type Command, IssuedTexts, ok } from '../../../src/commands/command.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { Run, ScatteredRun } from '../../../src/ids/run.ts'
-import { encode } from '../../../src/resp/encoder.ts'
-import { TextsUnderWay } from '../../../src/resp/issued-texts.ts'
+import { encode, TextsWriter } from '../../../src/resp/encoder.ts'
 import { Output } from '../../../src/resp/output.ts'
 import { commandsOf, frame, Peer, serve, World } from './peer.ts'
 
@@ -46,7 +45,7 @@ describe('a reply of many ids', () => {
   it('is written in smaller parts where ids take longer, so that each part takes about as long', () => {
     const output = new Output()
     const parts = (runs: Run[], text?: (id: bigint) => string) => {
-      const texts = new TextsUnderWay(output, new IssuedTexts(runs, text))
+      const texts = new TextsWriter(output, new IssuedTexts(runs, text))
       let count = 0
       for (; !texts.done; count++) texts.writePart(output)
       return count

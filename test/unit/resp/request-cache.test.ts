@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type KnownRequest, KnownRequests, RecentRequests } from '../../../src/resp/known.ts'
+import { type CachedRequest, RecentRequests, RequestCache } from '../../../src/resp/request-cache.ts'
 
-function request(name: string): KnownRequest {
+function request(name: string): CachedRequest {
   return { bytes: Buffer.from(name), resolved: undefined as never }
 }
 
 describe('requests of all connections', () => {
-  it('are forgotten when nobody asks for them, and kept when somebody does', () => {
-    const known = new KnownRequests()
+  it('are removed from the cache if they are not repeated, and kept if they are', () => {
+    const cache = new RequestCache()
     const wanted = request('wanted')
-    known.add('wanted', wanted)
-    known.add('unwanted', request('unwanted'))
+    cache.add('wanted', wanted)
+    cache.add('unwanted', request('unwanted'))
     for (let index = 0; index < 10_000; index++) {
-      known.add(`${index}`, request(`${index}`))
-      if (index % 1000 === 0) assert.equal(known.get('wanted'), wanted)
+      cache.add(`${index}`, request(`${index}`))
+      if (index % 1000 === 0) assert.equal(cache.get('wanted'), wanted)
     }
-    assert.equal(known.get('unwanted'), undefined)
-    assert.ok(known.get('9999') !== undefined)
+    assert.equal(cache.get('unwanted'), undefined)
+    assert.ok(cache.get('9999') !== undefined)
   })
 })
 

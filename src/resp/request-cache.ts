@@ -1,0 +1,69 @@
+/**
+ * What repeated requests ask for. A connection finds its newest ones by their bytes, before anything is parsed; those
+ * of all connections are found by their text, before a command is looked up.
+ *
+ * Invariants
+ *  1. The bytes and arguments of a cached request are copies of its own, and never change.
+ *  2. What is shared between connections follows from the bytes alone, and holds nothing of a session or a user.
+ *  3. At most 2 × `generationMax` are cached, and `recentMax` for each connection, of at most `cachedBytesMax` each.
+ */
+import type { DirectIssuer } from '../commands/command.ts'
+import type { ResolvedRequest } from '../commands/table.ts'
+
+/** A longer request is parsed each time, in bytes. */
+export const cachedBytesMax = 512
+const generationMax = 2048
+const recentMax = 8
+
+/** A request, and what it asks for. */
+export type CachedRequest = {
+  readonly bytes: Uint8Array
+  readonly resolved: ResolvedRequest
+}
+
+/** The requests of all connections of a server. */
+export class RequestCache {
+  #young = new Map<string, CachedRequest>()
+  #old: ReadonlyMap<string, CachedRequest> = new Map()
+
+  /** The request whose bytes are this Latin-1 text. */
+  get(text: string): CachedRequest | undefined {
+    const request = this.#young.get(text)
+    if (request !== undefined) return request
+    const aged = this.#old.get(text)
+    if (aged !== undefined) this.add(text, aged)
+    return aged
+  }
+
+  /** Adds a request. Those that were not used for two generations are removed. */
+  add(text: string, request: CachedRequest): void {
+    if (this.#young.size >= generationMax) {
+      this.#old = this.#young
+      this.#young = new Map()
+    }
+    this.#young.set(text, request)
+  }
+}
+
+/** A request of one connection, and what answers it without its handler, if anything does. */
+export type RecentRequest = CachedRequest & {
+  direct: DirectIssuer | undefined
+}
+
+/** The newest different requests of one connection. */
+export class RecentRequests {
+  readonly all: RecentRequest[] = []
+  #oldest = 0
+
+  /** Replaces the oldest request. */
+  add(request: RecentRequest): void {
+    this.all[this.#oldest] = request
+    this.#oldest = (this.#oldest + 1) % recentMax
+  }
+
+  /** Removes them all: another user may get other replies. */
+  clear(): void {
+    this.all.length = 0
+    this.#oldest = 0
+  }
+}
