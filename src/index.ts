@@ -8,6 +8,7 @@
  * ```
  */
 import { FahaoError, hasCode } from './base/errors.ts'
+import type { LogEvent } from './base/events.ts'
 import type { Catalogue, Generator } from './catalogue/catalogue.ts'
 import type { GeneratorInput } from './catalogue/options.ts'
 import { type IdRange, Run, rangesOf } from './ids/run.ts'
@@ -18,39 +19,40 @@ import type { FahaoNode } from './node/node.ts'
 import { startNode } from './node/start.ts'
 
 export { type ErrorCode, errorRegistry, FahaoError } from './base/errors.ts'
+export type { LogEvent } from './base/events.ts'
 export type { GeneratorInput } from './catalogue/options.ts'
 export type { IdRange } from './ids/run.ts'
 export type { IssuerStats, Kind } from './issuing/issuer.ts'
 
-/** How to open Fahao in process. Each option means what the setting of the same name means to the server. */
+/** Options of `openFahao`. Each has the meaning of the server's setting of the same name. */
 export type FahaoOptions = {
   /** Where bounds are kept: `sqlite:FILE` (default `sqlite:./data/fahao.db`) or `memory:`. */
   readonly engine?: string
-  /** Where snowflakes get their node part from: `pool` (default), `static:N`, `env:NAME`, `hostname`, … */
+  /** The source of the node part of snowflakes: `pool` (default), `static:N`, `env:NAME`, `hostname`, … */
   readonly workerId?: string
-  /** What `{node}` shows in formats. */
+  /** The value of `{node}` in formats. */
   readonly nodeIndex?: number
-  /** Generators to create when they are first asked for: `['order:*=sequence']`. */
+  /** Generators to create at their first request: `['order:*=sequence']`. */
   readonly autoCreate?: readonly string[]
   /** How far snowflakes reserve time ahead: `10m`. */
   readonly lead?: string
-  /** A clock that jumps further ahead is followed only once it has stayed there for 5 s: `1h`. */
+  /** A clock that jumps further ahead is followed only after it has stayed there for 5 s: `1h`. */
   readonly leadMax?: string
   /** How long a call to the engine may take: `5s`. */
   readonly callTimeout?: string
-  /** How many callers of one generator may wait. */
+  /** The most callers that may wait for one generator. */
   readonly waitersMax?: number
-  /** Told what a log should say: claims of worker ids, failed refills, clock steps. */
-  readonly onEvent?: (event: { readonly level: 'info' | 'warn' | 'error'; readonly message: string }) => void
+  /** Receives events for a log: claims of worker ids, failed refills, clock steps. */
+  readonly onEvent?: (event: LogEvent) => void
 }
 
-/** How to wait for ids. */
+/** Options of a call that may wait. */
 export type WaitOptions = {
-  /** Gives up waiting: rejects with ABORTED, and no id is lost. */
+  /** Ends the wait: the call rejects with ABORTED, and no id is lost. */
   readonly signal?: AbortSignal
 }
 
-/** How many ids a call can ask for. */
+/** The most ids of one call. */
 const countMax = 10 ** 12
 
 /** Opens a node in this process. Rejects with CONFIG or ENGINE. */
@@ -71,8 +73,8 @@ export class Fahao {
   }
 
   /**
-   * The generator of this name: created, or checked to be what `options` ask for (EXISTS when it differs).
-   * Without options it must exist: NOGENERATOR.
+   * Opens the generator of this name. With `options` it is created if it does not exist; EXISTS if it exists and
+   * differs. Without options it must exist: NOGENERATOR.
    */
   async open(name: string, options?: GeneratorInput): Promise<FahaoGenerator> {
     const { catalogue } = this.#node
@@ -81,17 +83,17 @@ export class Fahao {
     return new FahaoGenerator(this.#node, generator)
   }
 
-  /** Changes options. What is fixed starts a new incarnation, above every id of the old one. */
+  /** Changes options. A change of a fixed option starts a new incarnation, above every id of the old one. */
   async alter(name: string, changes: Partial<GeneratorInput>): Promise<FahaoGenerator> {
     return new FahaoGenerator(this.#node, await this.#node.catalogue.alter(name, changes))
   }
 
-  /** Drops a generator; its name remembers what was issued. Resolves to whether there was one. */
+  /** Drops a generator; the store keeps its bound. Resolves to whether the generator existed. */
   drop(name: string): Promise<boolean> {
     return this.#node.catalogue.drop(name)
   }
 
-  /** Stops issuing, gives back what is in hand, and closes the store. */
+  /** Stops issuing, releases buffered ids, and closes the store. */
   close(): Promise<void> {
     return this.#node.close()
   }
@@ -101,15 +103,15 @@ export class Fahao {
   }
 }
 
-/** A loop that never yields looks again after so many ids, which take less than a microsecond. */
+/** A loop that never yields checks the ownership again after this many ids, which take less than a microsecond. */
 const coveredCalls = 64
 
-/** A generator, as callers in this process use it. What a method returns never depends on how large ids are. */
+/** A generator for callers in this process. The type that a method returns never depends on the size of ids. */
 export class FahaoGenerator {
   readonly name: string
   readonly #catalogue: Catalogue
   readonly #mayIssue: (() => boolean) | undefined
-  /** How many calls of this callback the last look at the ownership of the store still covers. */
+  /** Calls in this callback that the last check of the ownership still covers. */
   #covered = 0
   readonly #run = new Run()
   #generator: Generator
@@ -127,16 +129,16 @@ export class FahaoGenerator {
     return this.#generator.kind
   }
 
-  /** The next id, if one is in hand; never waits. Undefined: ask `next`. */
+  /** The next id if one is buffered; never waits. Undefined: call `next`. */
   tryNext(): bigint | undefined {
-    this.#heedOwner()
+    this.#checkOwner()
     if (this.#generator.take(1, this.#run) > 0 || this.#takeFromSuccessor()) return this.#run.first
     return undefined
   }
 
-  /** The next id as a number, if one is in hand and at most 2^53−1; never waits, and uses up nothing otherwise. */
+  /** The next id as a number if one is buffered and at most 2^53−1; never waits. Otherwise it uses no id. */
   tryNextNumber(): number | undefined {
-    this.#heedOwner()
+    this.#checkOwner()
     let number = this.#generator.takeNumber()
     if (number >= 0) return number
     this.#follow()
@@ -150,13 +152,13 @@ export class FahaoGenerator {
     return id ?? (await this.#draw(1, options))[0]!.first
   }
 
-  /** The next id as a number. Rejects with UNSAFE, and uses up nothing, when it could be past 2^53−1. */
+  /** The next id as a number. Rejects with UNSAFE, and uses no id, when the id could exceed 2^53−1. */
   async nextNumber(options?: WaitOptions): Promise<number> {
     const id = options?.signal?.aborted ? undefined : this.tryNextNumber()
     return id ?? (await this.#draw(1, { ...options, safe: true }))[0]!.number
   }
 
-  /** The next id with its format around it; decimal without one. */
+  /** The next id as text in the generator's format; decimal if it has none. */
   async nextText(options?: WaitOptions): Promise<string> {
     const id = await this.next(options)
     return this.#generator.text(id)
@@ -172,7 +174,7 @@ export class FahaoGenerator {
     return ids
   }
 
-  /** The next `count` ids as few half-open ranges. WRONGTYPE where ids are not counted one by one. */
+  /** The next `count` ids as few half-open ranges. WRONGTYPE where ids are not contiguous. */
   async range(count: number, options?: WaitOptions): Promise<IdRange[]> {
     checkCount(count)
     if (!this.#generator.contiguous) {
@@ -182,23 +184,23 @@ export class FahaoGenerator {
     return rangesOf(runs)
   }
 
-  /** The newest id issued, here or by a predecessor; undefined when there is none. */
+  /** The newest id that this node or a predecessor has issued; undefined if none. */
   lastIssued(): bigint | undefined {
     return this.#generator.lastIssued()
   }
 
-  /** Figures since it was opened here. */
+  /** Figures since this process opened the generator. */
   stats(): IssuerStats {
     return this.#generator.stats()
   }
 
-  /** The path for when nothing is in hand, and for when another set of options has taken this one's place. */
+  /** The path when no id is buffered, and after the generator was altered or dropped. */
   async #draw(count: number, options?: DrawOptions): Promise<Run[]> {
     try {
       return await this.#generator.draw(count, options)
     } catch (error) {
       if (!hasCode(error, 'NOGENERATOR')) throw error
-      // Dropped: there may be another of this name by now.
+      // The generator was dropped; another one of this name may exist by now.
       this.#generator = await this.#catalogue.open(this.name)
       return this.#generator.draw(count, options)
     } finally {
@@ -206,8 +208,8 @@ export class FahaoGenerator {
     }
   }
 
-  /** A strict kind that this process may not issue any more is stopped when this returns. Once in a callback is enough. */
-  #heedOwner(): void {
+  /** Stops a strict kind if this process may no longer issue it. One check per callback is enough. */
+  #checkOwner(): void {
     if (this.#mayIssue === undefined || this.#covered-- > 0 || !isStrict(this.#generator.kind)) return
     this.#covered = coveredCalls
     queueMicrotask(this.#endOfCallback)
@@ -218,7 +220,7 @@ export class FahaoGenerator {
     this.#covered = 0
   }
 
-  /** From now on the generator that is in use under the name, which may have been altered elsewhere. */
+  /** Uses the generator that is open under the name, which another caller may have altered. */
   #follow(): void {
     this.#generator = this.#catalogue.find(this.name) ?? this.#generator
   }

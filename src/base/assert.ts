@@ -1,17 +1,17 @@
 /**
- * States what only a bug in this code base can break. Operating errors (bad input, a lost engine) are
- * `FahaoError`s instead: those are expected, and tell people what to do.
+ * Throws unless `condition` holds. It is for conditions that only a bug in this code base can break. Operating errors
+ * (bad input, a lost engine) are `FahaoError`s instead: they are expected, and say what to do.
  */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new AssertionError(message)
 }
 
-/** A broken invariant. It is never caught to go on: what holds state after one cannot be trusted. */
+/** A broken invariant. No code catches it to continue: state after a broken invariant cannot be trusted. */
 export class AssertionError extends Error {
   override readonly name = 'AssertionError'
 }
 
-/** For the branch that the types say cannot be reached. */
+/** Marks a branch that the types exclude. */
 export function unreachable(value: never): never {
   throw new AssertionError(`unreachable: ${String(value)}`)
 }

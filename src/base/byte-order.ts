@@ -1,6 +1,6 @@
-/** The order of names everywhere: that of the bytes of their UTF-8. */
+/** The order of names: by the bytes of their UTF-8. */
 
-/** Negative, 0 or positive as `a` stands before `b`, is the same, or stands after it, by the bytes of their UTF-8. */
+/** Compares the UTF-8 bytes of two strings: negative if `a` sorts before `b`, 0 if they are equal, positive otherwise. */
 export function compareBytes(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let index = 0; index < length; index++) {
@@ -10,7 +10,7 @@ export function compareBytes(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** UTF-8 orders by code point: a surrogate, which stands for one past 2^16, comes after all other units of UTF-16. */
+/** UTF-8 sorts by code point. A surrogate encodes a code point from 2^16 on, so it sorts after every other UTF-16 unit. */
 function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x1_0000 : unit
 }

@@ -1,11 +1,11 @@
 /**
- * The only file that touches the machine's clocks, timers and randomness. Everything else takes a `Clock`
- * and a `Random`, so that tests and the simulation can move time by hand.
+ * The only file that uses the machine's clocks, timers and randomness. All other code takes a `Clock` and a `Random`,
+ * so that tests and the simulation control time.
  */
 
 /** A pending timer. */
 export interface Timer {
-  /** Stops it; harmless when it has fired already. */
+  /** Cancels the timer; does nothing once it has fired. */
   cancel(): void
 }
 
@@ -13,7 +13,7 @@ export interface Timer {
 export interface Clock {
   /** Wall time since 1970-01-01T00:00:00Z, in µs. May jump either way at any moment. */
   wallUs(): number
-  /** Time since an arbitrary start, in µs. Never goes back; stands still while the machine is suspended. */
+  /** Time since an arbitrary start, in µs. Never decreases; does not advance while the machine is suspended. */
   monoUs(): number
   /** Calls back once after `delayMs`, or after 24 days if that is sooner. Does not keep the process alive. */
   timer(delayMs: number, callback: () => void): Timer
@@ -22,7 +22,7 @@ export interface Clock {
 /** A number in [0, 1). Not for secrets. */
 export type Random = () => number
 
-/** Longer delays would make setTimeout fire at once. */
+/** `setTimeout` fires at once when the delay is longer. */
 const delayMaxMs = 2 ** 31 - 1
 
 /** The machine's clocks and timers. */
@@ -37,7 +37,7 @@ export const systemClock: Clock = Object.freeze({
   },
 })
 
-/** Keeps the process alive until it is cancelled, which no other timer does. */
+/** Keeps the process alive until it is cancelled. Other timers do not. */
 export function stayAlive(): Timer {
   const handle = setInterval(() => {}, delayMaxMs)
   return { cancel: () => clearInterval(handle) }

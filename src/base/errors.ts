@@ -1,6 +1,6 @@
 /**
- * The error registry. Every error that a user can meet has its word here: the word opens the RESP error
- * line, is the `code` of HTTP's problem details and of library errors, and never changes its meaning.
+ * The error registry: every error that a user can receive has a code here. The code opens the RESP error line, is the
+ * `code` of HTTP's problem details and of library errors, and never changes its meaning.
  * `docs/reference/errors.md` is checked against this table.
  */
 type ErrorKind = {
@@ -8,9 +8,9 @@ type ErrorKind = {
   readonly status: number
   /** Whether the same request, sent again unchanged after a moment, can succeed. */
   readonly retryable: boolean
-  /** What it means, for the reference page. */
+  /** The meaning, for the reference page. */
   readonly meaning: string
-  /** What to do about it, for the reference page. */
+  /** What to do, for the reference page. */
   readonly remedy: string
 }
 
@@ -44,7 +44,7 @@ const kinds = {
   CONFLICT: {
     status: 409,
     retryable: true,
-    meaning: 'Somebody else changed the same generator or record at the same moment.',
+    meaning: 'Another request changed the same generator or record at the same moment.',
     remedy: 'Look at it again and repeat the change if it is still wanted.',
   },
   STALE: {
@@ -57,7 +57,7 @@ const kinds = {
   DRY: {
     status: 503,
     retryable: true,
-    meaning: 'No id in hand, and none could be reserved within issueTimeout.',
+    meaning: 'No id was buffered, and none could be reserved within issueTimeout.',
     remedy: 'Retry with a pause; the message says what the engine answered. Look at its health.',
   },
   BUSY: {
@@ -104,7 +104,7 @@ const kinds = {
   CLUSTERDOWN: {
     status: 503,
     retryable: true,
-    meaning: 'Nobody leads the slots of this generator, and nobody did for as long as requests may wait.',
+    meaning: 'No node leads the slots of this generator, and none did for as long as requests may wait.',
     remedy: 'Retry with a pause; if it stays, look at `fahao cluster status` and at the engine.',
   },
   CROSSSLOT: {
@@ -183,8 +183,8 @@ const kinds = {
   WRONGPASS: {
     status: 401,
     retryable: false,
-    meaning: 'There is no such user, or the password is another.',
-    remedy: 'Correct the credentials; the user `default` is what there is until users can be made.',
+    meaning: 'There is no such user, or the password is wrong.',
+    remedy: 'Correct the credentials; `default` is the only user.',
   },
   NOPROTO: {
     status: 400,
@@ -194,7 +194,7 @@ const kinds = {
   },
 } as const satisfies Record<string, ErrorKind>
 
-/** The published word of an error. */
+/** The published code of an error. */
 export type ErrorCode = keyof typeof kinds
 
 /** Every published error: its HTTP status, whether a retry can help, what it means and what to do. */
@@ -203,7 +203,7 @@ export const errorRegistry: Readonly<Record<ErrorCode, ErrorKind>> = Object.free
 /** An operating error, as every interface shows it. Thrown by the library, sent as `-CODE message` over RESP. */
 export class FahaoError extends Error {
   override readonly name = 'FahaoError'
-  /** The published word; stable for programs. */
+  /** The published code; stable for programs. */
   readonly code: ErrorCode
 
   /** @param message one sentence, on one line, that says what to do. */

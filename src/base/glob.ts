@@ -1,6 +1,6 @@
 /**
- * Redis's glob patterns (`*`, `?`, `[a-z]`, `[^x]`, `\` to escape), matched without backtracking over more than
- * the latest star: time is at most pattern length × text length, whatever the pattern.
+ * Redis's glob patterns (`*`, `?`, `[a-z]`, `[^x]`, `\` to escape), matched with backtracking to
+ * the latest star only: the time is at most pattern length × text length.
  */
 
 /** Whether the whole text matches the pattern. Compares code points. */
@@ -33,7 +33,7 @@ export function globMatches(pattern: string, text: string): boolean {
   return at >= patternPoints.length
 }
 
-/** How many points of the pattern match one of the text; 0 when they do not. */
+/** The number of pattern code points that match `point`, a code point of the text; 0 if none match. */
 function matchOne(pattern: readonly string[], at: number, point: string): number {
   const first = pattern[at]!
   if (first === '?') return 1

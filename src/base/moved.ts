@@ -1,9 +1,9 @@
-/** The refusal of a request that another node of the cluster answers. */
+/** Errors of a cluster: another node leads the generator, or none does. */
 import { FahaoError } from './errors.ts'
 
-/** Who answers instead. */
+/** The node that leads the generator. */
 export type MovedDetails = {
-  /** Id of the node that leads. */
+  /** Id of the leader. */
   readonly node: string
   /** Slot of the generator's name. */
   readonly slot: number
@@ -12,18 +12,18 @@ export type MovedDetails = {
   readonly http: string | undefined
 }
 
-/** A strict generator is led elsewhere: MOVED. In RESP it reads as Redis Cluster's, `MOVED 1234 10.0.0.1:7379`. */
+/** MOVED: another node leads this strict generator. The RESP text is Redis Cluster's, `MOVED 1234 10.0.0.1:7379`. */
 export class Moved extends FahaoError {
   readonly details: MovedDetails
 
   constructor(details: MovedDetails) {
-    // Without an IPv6 address's brackets: libraries take everything before the last colon for the host.
+    // An IPv6 address has no brackets here: libraries take everything before the last colon as the host.
     super('MOVED', `${details.slot} ${(details.resp ?? ':0').replace(/^\[(.*)\]/, '$1')}`)
     this.details = details
   }
 }
 
-/** Nobody leads: CLUSTERDOWN, in Redis's words. */
+/** CLUSTERDOWN, with Redis Cluster's text: no node leads the slot. */
 export function slotNotServed(): FahaoError {
   return new FahaoError('CLUSTERDOWN', 'Hash slot not served')
 }

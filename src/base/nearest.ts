@@ -1,6 +1,6 @@
-/** What somebody may have meant. */
+/** Suggestions for misspelled words. */
 
-/** The known word that is nearest to `given`, if one is so near that it is likely a slip. */
+/** The known word nearest to `given`, or undefined if none is near enough to be a likely misspelling. */
 export function nearest(given: string, known: readonly string[]): string | undefined {
   const ranked = known
     .map((word) => ({ word, distance: editDistance(squeezed(given), squeezed(word)) }))
@@ -8,12 +8,12 @@ export function nearest(given: string, known: readonly string[]): string | undef
   return ranked && ranked.distance <= Math.min(2, Math.floor(given.length / 3)) ? ranked.word : undefined
 }
 
-/** `leadMax`, `lead_max` and `lead-max` are no different slips. */
+/** Spellings that differ only in case, hyphens and underscores become equal: `leadMax`, `lead_max`, `lead-max`. */
 function squeezed(word: string): string {
   return word.toLowerCase().replaceAll(/[-_]/g, '')
 }
 
-/** How many letters must be changed, added, left out or swapped with the next. */
+/** The Damerau–Levenshtein distance: substitutions, insertions, deletions and transpositions of neighbours. */
 function editDistance(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, column) => column)

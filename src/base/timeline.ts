@@ -1,51 +1,53 @@
 /**
- * One timeline per process: wall clock at the start + monotonic elapsed, corrected forwards only.
+ * The timeline of a process: the wall clock at the start plus elapsed monotonic time, corrected forwards only.
  *
  * Invariants
- *  1. Neither `nowUs()` nor `burstUs()` ever goes back, whatever the wall clock does.
- *  2. A wall clock set back or frozen changes nothing: time goes on with the monotonic clock.
- *  3. A wall clock ahead by at most `leadMaxUs` is followed at once; one further ahead only as far as every
- *     reading for `settleUs` has found it, and this is reported. So a bad minute poisons no bound.
- *  4. A start more than `restMaxUs` beyond the last recorded write is such a step: time starts where that was
- *     recorded. A store may rest over a weekend without its first ids carrying an old time.
+ *  1. Neither `nowUs()` nor `burstUs()` ever decreases, whatever the wall clock does.
+ *  2. A wall clock that is set back or frozen has no effect: time advances with the monotonic clock.
+ *  3. The timeline follows a wall clock ahead by at most `leadMaxUs` at once. A larger step must persist for `settleUs`;
+ *     the timeline then follows it as far as every reading in that time was ahead, and reports it. So a clock that is
+ *     wrong for a minute spoils no bound.
+ *  4. A wall clock more than `restMaxUs` past the last recorded write at the start counts as such a step: the timeline
+ *     starts at that write. A store that was idle for a weekend is below this limit, so its first ids carry the
+ *     present time.
  *  5. `burstUs()` is at most one callback of the event loop or `burstReads` calls old.
  */
 import type { Clock } from './clock.ts'
 
-/** What happened to a wall clock that stood far ahead. */
+/** A step of the wall clock beyond `leadMaxUs`. */
 export type ClockStep = {
-  /** `held`: seen, not followed yet. `taken`: followed, it persisted. `gone`: it went back by itself. */
+  /** `held`: seen, not followed yet. `taken`: it persisted and was followed. `gone`: the wall clock came back. */
   readonly state: 'held' | 'taken' | 'gone'
-  /** How far ahead of the timeline the wall clock stands, in µs. */
+  /** How far the wall clock is ahead of the timeline, in µs. */
   readonly aheadUs: number
 }
 
-/** Limits of a timeline, and who is told about steps. */
+/** Limits of a timeline, and the listener for steps. */
 export type TimelineOptions = {
-  /** The largest step forwards that is followed at once, in µs. Default one hour. */
+  /** The largest step that is followed at once, in µs. Default one hour. */
   readonly leadMaxUs?: number
   /** How long a larger step must persist, in µs. Default 5 s. */
   readonly settleUs?: number
-  /** When the newest write was made, in µs since 1970, if anybody remembers. */
+  /** Time of the newest recorded write, in µs since 1970; undefined if unknown. */
   readonly lastWriteUs?: number | undefined
-  /** Called on each change of a large step. */
+  /** Receives each change of state of a step beyond `leadMaxUs`. */
   readonly onStep?: (step: ClockStep) => void
 }
 
 const burstReads = 64
-/** How long a store may have rested, at a start, before its clock is doubted: 30 days. */
+/** The longest idle time of a store after which the clock is trusted at the start: 30 days. */
 const restMaxUs = 30 * 86_400_000_000
 
-/** The process's time. See the invariants at the top of the file. */
+/** The time of a process. */
 export class Timeline {
   readonly #clock: Clock
   readonly #leadMaxUs: number
   readonly #settleUs: number
   readonly #onStep: (step: ClockStep) => void
-  /** Timeline minus monotonic clock; only ever grows. */
+  /** Timeline minus monotonic clock; never decreases. */
   #offsetUs: number
   #heldSinceUs: number | undefined
-  /** How far ahead every reading since then has found it, at least. */
+  /** The least lead of the wall clock in all readings since then. */
   #heldAheadUs = 0
   #burstUs = 0
   #burstLeft = 0
@@ -70,7 +72,7 @@ export class Timeline {
       if (aheadUs <= this.#leadMaxUs) this.#offsetUs += aheadUs
       else if (this.#persists(monoUs, aheadUs)) this.#offsetUs += this.#heldAheadUs
     }
-    if (this.#heldSinceUs !== undefined && aheadUs <= this.#leadMaxUs) this.#letGo('gone', aheadUs)
+    if (this.#heldSinceUs !== undefined && aheadUs <= this.#leadMaxUs) this.#endStep('gone', aheadUs)
     return Math.floor(monoUs + this.#offsetUs)
   }
 
@@ -86,7 +88,7 @@ export class Timeline {
     return this.#burstUs
   }
 
-  /** The same clock's monotonic reading, in µs; for measuring how long something took. */
+  /** The monotonic reading of the same clock, in µs; for measuring durations. */
   monoUs(): number {
     return this.#clock.monoUs()
   }
@@ -105,11 +107,11 @@ export class Timeline {
     }
     this.#heldAheadUs = Math.min(this.#heldAheadUs, aheadUs)
     if (monoUs - this.#heldSinceUs < this.#settleUs) return false
-    this.#letGo('taken', this.#heldAheadUs)
+    this.#endStep('taken', this.#heldAheadUs)
     return true
   }
 
-  #letGo(state: 'taken' | 'gone', aheadUs: number): void {
+  #endStep(state: 'taken' | 'gone', aheadUs: number): void {
     this.#heldSinceUs = undefined
     this.#onStep({ state, aheadUs })
   }

@@ -15,22 +15,22 @@ const sizeUnits: readonly (readonly [suffix: string, bytes: number])[] = [
   ['B', 1],
 ]
 
-/** `10m` → 600000. A number alone is milliseconds. Refuses what is negative or of no known unit: ERR. */
+/** `10m` → 600000. A number alone is milliseconds. Throws ERR for negative values and unknown units. */
 export function parseDurationMs(text: string): number {
   return parseMeasure(text, durationUnits, 'ms', 'a duration such as 250ms, 3s, 10m, 1h or 1d')
 }
 
-/** 600000 → `10m`: in the largest unit that needs no fraction. */
+/** 600000 → `10m`: the largest unit without a fraction. */
 export function formatDuration(ms: number): string {
   return formatMeasure(ms, durationUnits)
 }
 
-/** `64KiB` → 65536. A number alone is bytes. Refuses what is negative or of no known unit: ERR. */
+/** `64KiB` → 65536. A number alone is bytes. Throws ERR for negative values and unknown units. */
 export function parseSizeBytes(text: string): number {
   return parseMeasure(text, sizeUnits, 'B', 'a size such as 512B, 64KiB or 1MiB')
 }
 
-/** 65536 → `64KiB`: in the largest unit that needs no fraction. */
+/** 65536 → `64KiB`: the largest unit without a fraction. */
 export function formatSize(bytes: number): string {
   return formatMeasure(bytes, sizeUnits)
 }

@@ -1,4 +1,4 @@
-/** For how long generators in use would go on without the engine, and what to set so that it is long enough. */
+/** How long generators in use can issue without the engine, and the settings that make it long enough. */
 import { parseDurationMs } from '../base/units.ts'
 import type { GeneratorAnswer } from '../http/native/shapes.ts'
 
@@ -8,18 +8,18 @@ export type InUse = {
   readonly kind: string
   readonly ratePerSecond: number
   readonly peakPerSecond: number
-  /** For how long the ids in hand last at the present rate, in seconds; null while idle. */
+  /** How long buffered ids last at the present rate, in seconds; null while idle. */
   readonly seconds: number | null
-  /** The same at the highest rate since the node opened it. */
+  /** The same at the highest rate since the node opened the generator. */
   readonly secondsAtPeak: number | null
-  /** What to set, in the words of `alter` and of settings; empty: all is well. */
+  /** Options for `alter`, or settings, that make it long enough; empty: it is. */
   readonly set: string
 }
 
 /** The largest step that is worth a default. */
 const stepMin = 1000
 
-/** @param goalSeconds for how long ids should go on. Undefined where the generator is not in use. */
+/** @param goalSeconds how long buffered ids should last. Undefined if the generator is not in use. */
 export function adviseInUse(generator: GeneratorAnswer, goalSeconds: number): InUse | undefined {
   const { name, kind, mode, stats } = generator
   if (stats === null) return undefined
@@ -32,7 +32,7 @@ export function adviseInUse(generator: GeneratorAnswer, goalSeconds: number): In
     ratePerSecond,
     peakPerSecond,
     seconds: inHandSeconds,
-    // Reserved time passes as fast at any rate that the layout has room for.
+    // Reserved time does not depend on the rate.
     secondsAtPeak: timed ? inHandSeconds : atPeak,
     set:
       mode === 'group commit'
@@ -48,7 +48,7 @@ function forCounter({ definition, stats }: GeneratorAnswer, goalSeconds: number)
   const changes: string[] = []
   if (secondsOf(definition.horizon) < goalSeconds) changes.push(`horizon ${goalSeconds}s`)
   if (Number(definition.stepMax) < needed) changes.push(`step-max ${2 * needed}`)
-  // Refills follow the rate; a larger step is for a peak that comes out of a quiet time.
+  // Refills follow the rate; a larger step helps against a peak after a quiet time.
   const quiet = (stats?.ratePerSecond ?? 0) * 2 < (stats?.peakPerSecond ?? 0)
   if (quiet && Number(definition.step) < 2 * needed && needed > stepMin) changes.push(`step ${2 * needed}`)
   return changes.join(', ')
@@ -57,9 +57,9 @@ function forCounter({ definition, stats }: GeneratorAnswer, goalSeconds: number)
 function forTime({ kind, definition, stats }: GeneratorAnswer, goalSeconds: number): string {
   if (kind === 'timestamp')
     return secondsOf(definition.horizon) < goalSeconds ? `horizon ${goalSeconds}s` : ''
-  // A lead is extended when less than itself is ahead, so that this is what is in hand at least.
+  // A lead is extended as soon as less than one lead is reserved, so a busy node has at least one lead buffered.
   const inHand = stats?.inHandSeconds ?? goalSeconds
-  // An idle node extends nothing, and needs to extend nothing.
+  // An idle node extends nothing, and does not need to.
   return (stats?.ratePerSecond ?? 0) >= 1 && inHand < 0.9 * goalSeconds ? `--lead ${goalSeconds}s` : ''
 }
 

@@ -1,51 +1,50 @@
-/** How large a step, how long a horizon, how long a layout: arithmetic for `fahao advise`. */
-
+/** The arithmetic of `fahao advise`: step, horizon and lifetime of layouts. */
 import type { Layout } from '../ids/layout.ts'
 import { counterLifetime, lifetime } from '../ids/lifetime.ts'
 import { max53, max63 } from '../ids/limits.ts'
 
-/** What is asked about. */
+/** The load and the layout that the advice is for. */
 export type AdviceRequest = {
   /** Ids per second at peak, over all nodes. */
   readonly rate: number
   readonly nodes: number
-  /** How long ids should go on without the engine, in ms. */
+  /** How long ids should last without the engine, in ms. */
   readonly horizonMs: number
   readonly layout: Layout
   /** Now, in Unix µs. */
   readonly nowUs: number
 }
 
-/** What to expect and what to set. */
+/** Expected figures, and the step to set. */
 export type Advice = {
   /** For sequences and segments. */
   readonly counter: {
-    /** Ids that each node has in hand at peak, at least and at most. */
+    /** Ids that each node buffers at peak, at least and at most. */
     readonly inHand: readonly [least: number, most: number]
-    /** Ids that a node killed without warning leaves unused, at most. */
+    /** The most ids that a crash of a node leaves unused. */
     readonly lostByCrash: number
-    /** A step with which the horizon is in hand even when traffic was low before the engine went away. */
+    /** A step that buffers one horizon of ids even after a time of little traffic. */
     readonly step: number
-    /** How long counting from 1 lasts at this rate without a pause. */
+    /** When a counter that starts at 1 passes 2^53−1 at this rate without a pause. */
     readonly passes53: string
     readonly ends: string
   }
   /** For timestamps and snowflakes. */
   readonly clock: {
     readonly idsPerSecondPerNode: number
-    /** Whether its time field is full already. */
+    /** Whether the time field has ended. */
     readonly ended: boolean
-    /** Whether that is enough for this rate, now. */
+    /** Whether the layout has room for this rate and these nodes now. */
     readonly enough: boolean
     readonly nodes: number
     readonly ends: string
     readonly passes53: string | undefined
-    /** Whether ids are larger than 2^53 − 1 now. */
+    /** Whether ids exceed 2^53−1 now. */
     readonly past53Now: boolean
   }
 }
 
-/** Works it out. A refill keeps between one and two horizons' worth in hand. */
+/** Computes the advice. Refills keep between one and two horizons of ids buffered. */
 export function advise({ rate, nodes, horizonMs, layout, nowUs }: AdviceRequest): Advice {
   const perNode = rate / nodes
   const horizonIds = Math.ceil((perNode * horizonMs) / 1000)

@@ -1,14 +1,14 @@
-/** A cluster at a glance: what is as it should be in one line, and the rest line by line. */
+/** The status of a cluster as text: a summary, the nodes, and a line for each problem. */
 import type { ClusterAnswer } from '../http/native/cluster.ts'
 import { bold, table } from './terminal.ts'
 
 type ShardAnswer = ClusterAnswer['shards'][number]
 
 const shownIdCharacters = 8
-/** A longer list of shards is cut off in a table. */
+/** The longest list of shards in a table cell. */
 const shownShardsCharacters = 48
 
-/** Lines for people. */
+/** The status, line by line. */
 export function clusterLines(status: ClusterAnswer): string[] {
   const { cluster, nodes, shards } = status
   const led = shards.filter(isLed).length
@@ -18,13 +18,13 @@ export function clusterLines(status: ClusterAnswer): string[] {
     bold(led === shards.length ? summary : `${summary}: ${shards.length - led} without a leader`),
     '',
     ...nodeTable(status),
-    ...orphanLines(status),
+    ...leaderlessLines(status),
     ...movingLines(status),
-    ...wishLines(status),
+    ...pinLines(status),
   ]
 }
 
-/** Numbers with runs put together: `1,5-6,12-14`. They are in order. */
+/** Ascending numbers with runs joined: `1,5-6,12-14`. */
 export function rangesText(numbers: readonly number[]): string {
   const runs: [first: number, last: number][] = []
   for (const each of numbers) {
@@ -39,7 +39,7 @@ function isLed({ nobodyForMs }: ShardAnswer): boolean {
   return nobodyForMs === null
 }
 
-/** Why what follows may be no longer so; none where it is. */
+/** Why the rest may be out of date; empty if it is current. */
 function staleLines({ engine, leaseLeftMs, nodes, self }: ClusterAnswer): string[] {
   const reasons: string[] = []
   if (engine.state === 'down')
@@ -48,7 +48,7 @@ function staleLines({ engine, leaseLeftMs, nodes, self }: ClusterAnswer): string
     reasons.push(
       nodes.some(({ id }) => id === self) ? "this node's lease has lapsed" : 'this node has not joined yet',
     )
-  return reasons.length === 0 ? [] : [bold(`${reasons.join(', and ')}; what follows is from before`)]
+  return reasons.length === 0 ? [] : [bold(`${reasons.join(', and ')}; the rest is out of date`)]
 }
 
 function nodeTable({ self, nodes, shards, leaseLeftMs }: ClusterAnswer): string[] {
@@ -71,45 +71,45 @@ function nodeTable({ self, nodes, shards, leaseLeftMs }: ClusterAnswer): string[
       notes.filter((note) => note !== '').join(', '),
     ]
   })
-  return table(['NODE', 'RESP', 'HTTP', 'LEADS', 'HEARD OF', 'VERSION', ''], rows)
+  return table(['NODE', 'RESP', 'HTTP', 'LEADS', 'RENEWED', 'VERSION', ''], rows)
 }
 
-/** What nobody leads, in one line for each node that should. */
-function orphanLines(status: ClusterAnswer): string[] {
-  const orphans = status.shards.filter((shard) => !isLed(shard))
-  return [...Map.groupBy(orphans, ({ wanted }) => wanted)].map(([wanted, some]) => {
-    const next = wanted === null ? 'there is no node to take' : `${placeOf(wanted, status)} should take`
+/** Shards without a leader, one line for each node that should lead them. */
+function leaderlessLines(status: ClusterAnswer): string[] {
+  const leaderlesss = status.shards.filter((shard) => !isLed(shard))
+  return [...Map.groupBy(leaderlesss, ({ wanted }) => wanted)].map(([wanted, some]) => {
+    const next = wanted === null ? 'there is no node that can lead' : `${nameOf(wanted, status)} should take`
     const longest = seconds(Math.max(...some.map(({ nobodyForMs }) => nobodyForMs ?? 0)))
     if (some.length > 1)
-      return `shards ${rangesText(numbersOf(some))}: nobody leads them, for up to ${longest}; ${next} them`
+      return `shards ${rangesText(numbersOf(some))}: no leader for up to ${longest}; ${next} them`
     const { shard, firstSlot, lastSlot } = some[0]!
-    return `shard ${shard} (slots ${firstSlot}-${lastSlot}): nobody leads it for ${longest}; ${next} it`
+    return `shard ${shard} (slots ${firstSlot}-${lastSlot}): no leader for ${longest}; ${next} it`
   })
 }
 
-/** What is led elsewhere than it should be: wishes one by one, and all others in one line. */
+/** Shards that another node should lead: pinned ones one by one, the others in one line. */
 function movingLines(status: ClusterAnswer): string[] {
   const moving = status.shards.filter((shard) => isLed(shard) && shard.leader !== shard.wanted)
   const unasked = moving.filter(({ isWish }) => !isWish)
   const line = ({ shard, leader, wanted, isWish }: ShardAnswer) =>
-    `shard ${shard}: goes from ${placeOf(leader, status)} to ${placeOf(wanted, status)}${isWish ? ', as was asked for' : ''}`
-  const wished = moving.filter(({ isWish }) => isWish).map(line)
-  if (unasked.length < 2) return [...unasked.map(line), ...wished]
+    `shard ${shard}: moves from ${nameOf(leader, status)} to ${nameOf(wanted, status)}${isWish ? ', as pinned' : ''}`
+  const pinned = moving.filter(({ isWish }) => isWish).map(line)
+  if (unasked.length < 2) return [...unasked.map(line), ...pinned]
   const targets = [...Map.groupBy(unasked, ({ wanted }) => wanted)].map(
-    ([wanted, some]) => `${rangesText(numbersOf(some))} to ${placeOf(wanted, status)}`,
+    ([wanted, some]) => `${rangesText(numbersOf(some))} to ${nameOf(wanted, status)}`,
   )
   return [
-    `${unasked.length} shards go where they belong, about a lease from now: ${targets.join('; ')}`,
-    ...wished,
+    `${unasked.length} shards move to their assigned nodes in about one lease: ${targets.join('; ')}`,
+    ...pinned,
   ]
 }
 
-function wishLines(status: ClusterAnswer): string[] {
+function pinLines(status: ClusterAnswer): string[] {
   return status.shards
     .filter(({ isWish }) => isWish)
     .map(
       ({ shard, wanted }) =>
-        `shard ${shard}: moved to ${placeOf(wanted, status)} by hand; 'fahao cluster move ${shard} auto' ends it`,
+        `shard ${shard}: pinned to ${nameOf(wanted, status)}; 'fahao cluster move ${shard} auto' unpins it`,
     )
 }
 
@@ -122,8 +122,8 @@ function cutOff(list: string): string {
   return `${list.slice(0, list.lastIndexOf(',', shownShardsCharacters))},…`
 }
 
-function placeOf(id: string | null, { nodes }: ClusterAnswer): string {
-  return nodes.find((node) => node.id === id)?.resp ?? id?.slice(0, shownIdCharacters) ?? 'nobody'
+function nameOf(id: string | null, { nodes }: ClusterAnswer): string {
+  return nodes.find((node) => node.id === id)?.resp ?? id?.slice(0, shownIdCharacters) ?? 'no node'
 }
 
 function counted(count: number, what: string): string {

@@ -1,19 +1,19 @@
-/** Settings of a node as flags, and the configuration that they make with the environment and the file. */
+/** Settings of a node as flags, and the configuration from flags, environment and file. */
 import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { describe, FahaoError } from '../base/errors.ts'
 import { defaultConfigFile, type LoadedConfig, loadConfig } from '../node/config.ts'
 import { type Setting, type SettingKey, settings } from '../node/config-schema.ts'
 
-/** More than these stand in the meaning of a flag: the column of flags leaves room for it on any terminal. */
+/** Longer lists of words go into the description of a flag, so that the column of flags stays narrow. */
 const wordsShown = 3
 
-/** Gives `command` --config and a flag for each setting, or for those of `keys`. */
+/** Adds --config to `command`, and a flag for each setting or for those of `keys`. */
 export function addConfigOptions(command: Command, keys?: readonly SettingKey[]): Command {
   command.addOption(
     new Option(
       '--config <FILE>',
-      `settings and generators in YAML (default ${defaultConfigFile}, if it is there)`,
+      `settings and generators in YAML (default ${defaultConfigFile}, if it exists)`,
     ).helpGroup('Basics:'),
   )
   for (const setting of settings) {
@@ -22,7 +22,7 @@ export function addConfigOptions(command: Command, keys?: readonly SettingKey[])
   return command
 }
 
-/** The configuration by `command`'s flags, the environment and the file. Throws CONFIG. */
+/** The configuration from the flags of `command`, the environment and the file. Throws CONFIG. */
 export function configOf(command: Command): LoadedConfig {
   const values = command.opts() as Record<string, string | boolean | string[] | undefined>
   const flags = Object.fromEntries(

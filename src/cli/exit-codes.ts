@@ -1,14 +1,14 @@
-/** How the program ends, for scripts. */
+/** Exit codes of the program. */
 import { CommanderError } from 'commander'
 import { describe, FahaoError } from '../base/errors.ts'
 
 /** Exit codes; `docs/reference/cli.md` is checked against their meanings. */
 export const exitCodes = Object.freeze({
   ok: { code: 0, meaning: 'done' },
-  failed: { code: 1, meaning: 'refused or failed; the same again will not help' },
+  failed: { code: 1, meaning: 'refused or failed; a retry does not help' },
   usage: { code: 2, meaning: 'wrong flags, arguments or configuration' },
   unreachable: { code: 3, meaning: 'no server answers at --url' },
-  retryable: { code: 4, meaning: 'refused or failed for now; the same again, after a pause, can help' },
+  retryable: { code: 4, meaning: 'refused or failed for now; a retry after a pause can help' },
 })
 
 /** No server answers. */
@@ -16,7 +16,7 @@ export class Unreachable extends Error {
   override readonly name = 'Unreachable'
 }
 
-/** Wrong flags or arguments beyond what the parser sees. */
+/** Wrong flags or arguments that the parser accepts. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -27,13 +27,13 @@ export function wholeNumber(text: string, flag: string): bigint {
   throw new UsageError(`${flag} '${text}' is no whole number of at most 19 digits`)
 }
 
-/** Runs it and says on stderr, as a sentence or as JSON, why it failed. Resolves to the exit code. */
+/** Runs `work`, and prints its error to stderr, as a sentence or as JSON. Resolves to the exit code. */
 export async function exitCodeAfter(work: () => Promise<unknown>, json = false): Promise<number> {
   try {
     await work()
     return exitCodes.ok.code
   } catch (error) {
-    // The parser has printed what it has to say.
+    // The parser has printed its message.
     if (error instanceof CommanderError)
       return error.exitCode === 0 ? exitCodes.ok.code : exitCodes.usage.code
     console.error(json ? JSON.stringify(jsonOf(error)) : `fahao: ${describe(error)}`)
@@ -41,7 +41,7 @@ export async function exitCodeAfter(work: () => Promise<unknown>, json = false):
   }
 }
 
-/** The exit code that tells of `error`. */
+/** The exit code of `error`. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof Unreachable) return exitCodes.unreachable.code
   if (error instanceof UsageError) return exitCodes.usage.code

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The program `fahao`. This file imports nothing and uses nothing new, so that a Node that is too old for the
- * rest can still say so.
+ * The program `fahao`. This file imports nothing and uses only old syntax, so that a Node that is too old for the other
+ * files can still print an error.
  */
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 if (major > 22 || (major === 22 && minor >= 18)) {

@@ -1,24 +1,24 @@
-/** How to get the first id: lines to paste, for whoever has just started a server. */
+/** Commands that draw a first id, to paste after a server has started. */
 import { type Address, addressText } from '../base/address.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { shellWord } from '../http/console/snippets.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 
-/** A line to paste, and what it is for. */
+/** A line to paste, and its purpose. */
 export type Step = { readonly what: string; readonly line: string }
 
-/** Where a server listens; undefined: it does not. */
-export type Doors = { readonly resp: Address | undefined; readonly http: Address | undefined }
+/** The addresses that a server listens on; undefined: not served. */
+export type Listeners = { readonly resp: Address | undefined; readonly http: Address | undefined }
 
 const listed = 1000
 
 /**
- * From nothing to an id. A strict sequence is preferred: 1, 2, 3 is what a first look expects. `strict`: whether
- * this process serves strict kinds; `clustered`: whether it may answer MOVED.
+ * The steps to a first id. They prefer a sequence, whose ids 1, 2, 3 are the expected ones. `strict`: this process serves
+ * strict kinds; `clustered`: it may answer MOVED.
  */
 export async function firstIdSteps(
   catalogue: Catalogue,
-  { resp, http }: Doors,
+  { resp, http }: Listeners,
   { strict, clustered }: { readonly strict: boolean; readonly clustered: boolean },
 ): Promise<Step[]> {
   const generators = await catalogue.list({ limit: listed })
@@ -39,7 +39,7 @@ type About = { readonly kind: Kind; readonly created: Kind | undefined; readonly
 function respSteps(address: Address, name: string, { kind, created, clustered }: About): Step[] {
   const { host, port } = near(address)
   const client = `redis-cli${clustered ? ' -c' : ''}${host === '127.0.0.1' ? '' : ` -h ${host}`} -p ${port}`
-  // Ids of the clock are past 2^53, where INCR asks for a client that has named its library.
+  // Clock kinds issue ids past 2^53. INCR returns those only to clients that have named an exact library.
   const command = kind === 'sequence' || kind === 'segment' ? 'INCR' : 'ID.NEXT'
   const steps = [{ what: 'an id, with any Redis client', line: `${client} ${command} ${shellWord(name)}` }]
   if (created === undefined) return steps
@@ -63,7 +63,7 @@ export function httpUrl(address: Address): string {
   return `http://${addressText(near(address))}`
 }
 
-/** Who listens everywhere is reached here. */
+/** The address at which this machine reaches a listener: a wildcard address becomes loopback. */
 function near({ host, port }: Address): Address {
   const here: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
   return { host: here[host] ?? host, port }

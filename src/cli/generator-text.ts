@@ -1,4 +1,4 @@
-/** Generators as the verbs show them. */
+/** Generators as text. */
 import { systemClock } from '../base/clock.ts'
 import { formatDuration } from '../base/units.ts'
 import { define, definitionText } from '../catalogue/definition.ts'
@@ -6,7 +6,7 @@ import { parseOptions } from '../catalogue/options.ts'
 import type { GeneratorAnswer, ListedGenerator } from '../http/native/shapes.ts'
 import { fields, grouped } from './terminal.ts'
 
-/** In what a definition differs from one with nothing but its kind: `step=5000 format=sms_{id}`. */
+/** The options that differ from the defaults of the kind: `step=5000 format=sms_{id}`. */
 export function specialties({ kind, definition }: ListedGenerator): string {
   const usual = new Map(definitionText(define(parseOptions({ kind }), systemClock.wallUs())))
   return Object.entries(definition)
@@ -29,7 +29,7 @@ export function generatorLines(generator: GeneratorAnswer): string[] {
     ['exhausted at', generator.exhaustedAt ?? ''],
     ['issued', stats ? grouped(stats.issued) : ''],
     ['per second', stats ? grouped(Math.round(stats.ratePerSecond)) : ''],
-    ['in hand', stats ? inHandText(stats.inHand, stats.inHandSeconds) : ''],
+    ['buffered', stats ? bufferedText(stats.inHand, stats.inHandSeconds) : ''],
     ['waits', stats ? grouped(stats.waits) : ''],
   ])
   return [...lines, ...notes.map((note) => `note: ${note}`)]
@@ -37,18 +37,17 @@ export function generatorLines(generator: GeneratorAnswer): string[] {
 
 const modes: Readonly<Record<string, string>> = {
   local: 'local: strict order, issued by this node alone',
-  'group commit':
-    'group commit: strict order over all nodes; nothing in hand, the engine is asked for each batch',
+  'group commit': 'group commit: strict order over all nodes; nothing buffered, one reserve for each batch',
   leader: 'leader: strict order over all nodes, issued by its leader',
   node: 'node: in order per node',
 }
 
-function inHandText(ids: number, seconds: number | null): string {
+function bufferedText(ids: number, seconds: number | null): string {
   if (seconds === null) return grouped(ids)
   return `${grouped(ids)}, for about ${roughDuration(seconds)} at this rate`
 }
 
-/** A duration in seconds, as exact as anybody wants to know it. */
+/** A duration in seconds, rounded for people. */
 export function roughDuration(seconds: number): string {
   if (seconds >= 10 * yearSeconds) return `${grouped(Math.round(seconds / yearSeconds))} years`
   return formatDuration(roughly(seconds) * 1000)
@@ -57,7 +56,7 @@ export function roughDuration(seconds: number): string {
 const daySeconds = 86_400
 const yearSeconds = 365.25 * daySeconds
 
-/** To two digits or so: whole minutes from ten minutes on, whole hours from ten hours, whole days from ten days. */
+/** Rounds to about two digits: whole minutes from ten minutes on, whole hours from ten hours, whole days from ten days. */
 function roughly(seconds: number): number {
   const unit = seconds >= 10 * daySeconds ? daySeconds : seconds >= 36_000 ? 3600 : seconds >= 600 ? 60 : 1
   return Math.round(seconds / unit) * unit

@@ -2,7 +2,7 @@
 import { type Logger, pino, stdTimeFunctions } from 'pino'
 import type { Config } from '../node/config-schema.ts'
 
-/** Lines that wait for a disk with room; beyond it the newest are dropped. */
+/** Bytes of lines that wait for room on the disk; further lines are dropped. */
 const pendingBytesMax = 1_048_576
 
 /** Opens the log on stdout. Each line is written before the call returns, so that a crash loses none. */
@@ -20,5 +20,5 @@ export async function openLog(level: Config['logLevel']): Promise<Logger> {
   return pino({ level }, lines)
 }
 
-/** A log that cannot be written, on a full disk say, is no reason to stop issuing: its lines are lost. */
+/** Drops lines that cannot be written, on a full disk for example: issuing continues. */
 function dropLines(): void {}

@@ -1,4 +1,4 @@
-/** Reads the command line, runs one verb, and turns whatever it throws into one sentence and an exit code. */
+/** Reads the command line, runs one verb, and turns an error into one sentence and an exit code. */
 import { Command } from 'commander'
 import { version } from '../node/version.ts'
 import { exitCodeAfter, exitCodes } from './exit-codes.ts'
@@ -19,7 +19,7 @@ import { addServe } from './verbs/serve.ts'
 
 /** Runs the program; resolves to its exit code. `argv` as in `process.argv`. */
 export async function main(argv: readonly string[]): Promise<number> {
-  // `fahao list | head` is no failure.
+  // A reader that closes the pipe, as in `fahao list | head`, is no failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok.code)
     throw error
@@ -36,7 +36,7 @@ export function program(): Command {
     .version(version)
     .helpCommand(false)
     .exitOverride()
-    .showHelpAfterError('(--help shows what there is)')
+    .showHelpAfterError('(--help lists verbs and flags)')
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
   root.commandsGroup('Running a server:')
   addServe(root)

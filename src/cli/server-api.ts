@@ -1,26 +1,26 @@
-/** Asks a running server, over the native HTTP API. */
+/** Requests to a running server over the native HTTP API. */
 import { connect } from 'node:net'
 import { type Command, Option } from 'commander'
 import { describe, type ErrorCode, errorRegistry, FahaoError } from '../base/errors.ts'
 import { Unreachable, UsageError } from './exit-codes.ts'
 
-/** Options of every verb that asks a server. */
+/** Options of every verb that sends requests to a server. */
 export type ServerOptions = { readonly url: string; readonly json?: true }
 
-/** What goes with a request. */
+/** The parameters of a request. */
 export type Ask = {
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly body?: unknown
-  /** How long the answer may take, where that is longer than usual. */
+  /** The deadline of the answer, if it is not the default. */
   readonly timeoutMs?: number
 }
 
-/** Longer than any sensible issueTimeout; a server that is alive answers within that. */
+/** Longer than any sensible issueTimeout: a live server answers within it. */
 const deadlineMs = 60_000
 const probeMs = 1000
 const defaultUrl = 'http://127.0.0.1:7380'
 
-/** Gives `command` --url and --json. */
+/** Adds --url and --json to `command`. */
 export function addServerOptions(command: Command): Command {
   return command
     .addOption(new Option('--url <URL>', 'the server').default(defaultUrl).env('FAHAO_URL'))
@@ -33,8 +33,8 @@ export function generatorPath(name: string, operation = ''): string {
 }
 
 /**
- * One request; resolves to the JSON of the answer, undefined if it has none. Throws the server's error as a
- * FahaoError, or Unreachable.
+ * Sends one request; resolves to the JSON of the answer, undefined if it has none. Rejects with the server's error as a
+ * FahaoError, or with Unreachable.
  */
 export async function ask<Answer>(
   { url }: ServerOptions,
@@ -84,7 +84,7 @@ function reasonOf(error: unknown): string {
   return name === 'TimeoutError' ? 'it takes too long' : (cause?.code ?? describe(error))
 }
 
-/** Asked only once HTTP has failed: RESP closes such connections without a word. */
+/** Whether the port serves RESP. Called only after HTTP has failed: RESP closes an HTTP connection without an answer. */
 function speaksResp({ hostname, port, protocol }: URL): Promise<boolean> {
   const host = hostname.replace(/^\[|\]$/g, '')
   return new Promise((resolve) => {
@@ -98,7 +98,7 @@ function speaksResp({ hostname, port, protocol }: URL): Promise<boolean> {
       resolve(answer)
     }
     socket.once('connect', () => socket.write('PING\r\n'))
-    // +PONG, or -NOAUTH and its like.
+    // +PONG, or an error such as -NOAUTH.
     socket.once('data', (reply) => settle(/^(?:\+PONG\r|-[A-Z]+ )/.test(reply.toString('latin1'))))
     socket.once('timeout', () => settle(false))
     socket.once('error', () => settle(false))
@@ -108,10 +108,10 @@ function speaksResp({ hostname, port, protocol }: URL): Promise<boolean> {
 
 function problemOf({ status }: Response, text: string, url: string): Error {
   const { code, detail } = jsonOf(text, url) as { code?: string; detail?: string }
-  if (code === undefined || detail === undefined) return stranger(url, `status ${status}`)
+  if (code === undefined || detail === undefined) return foreignServer(url, `status ${status}`)
   return new FahaoError(
     Object.hasOwn(errorRegistry, code) ? (code as ErrorCode) : 'ERR',
-    // The detail may be a bare ECONNREFUSED, which reads as if the server itself were away.
+    // The detail may be a bare ECONNREFUSED, which reads as if the server itself were unreachable.
     code === 'UNAVAILABLE'
       ? `${detail}; the server runs, but its engine or a leader does not answer it: see ${url.replace(/\/+$/, '')}/readyz`
       : detail,
@@ -122,10 +122,10 @@ function jsonOf(text: string, url: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw stranger(url, 'an answer that is no JSON')
+    throw foreignServer(url, 'an answer that is no JSON')
   }
 }
 
-function stranger(url: string, what: string): Error {
+function foreignServer(url: string, what: string): Error {
   return new Unreachable(`what answers at ${url} is no fahao server: ${what}; say where it is with --url`)
 }

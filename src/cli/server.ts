@@ -2,10 +2,10 @@
  * A node with its transports, from start to stop.
  *
  * Invariants
- *  1. The node is up before a transport listens, and goes down after the last one has closed: nobody is
- *     accepted who cannot be served, and nobody who was accepted loses an answer.
- *  2. Whatever was opened is closed again when a later step of the start fails.
- *  3. A stop comes to an end: what is still open when its time is up is dropped with the process.
+ *  1. The node is up before a transport listens, and closes after the last transport: every accepted request can be
+ *     served and answered.
+ *  2. When a step of the start fails, everything that was opened before is closed.
+ *  3. A stop has a deadline. What is still open then ends with the process.
  */
 import type { Logger } from 'pino'
 import { type Address, addressText } from '../base/address.ts'
@@ -27,9 +27,9 @@ import { openLog } from './log.ts'
 import { crashOnBugs, stopAsked, stopTimeoutMs } from './signals.ts'
 import { fields, print } from './terminal.ts'
 
-type Door = { readonly port: number; close(deadlineMs: number): Promise<void> }
+type Listener = { readonly port: number; close(deadlineMs: number): Promise<void> }
 
-/** Serves until a signal asks it to stop; resolves when everything is closed. Rejects when it cannot start. */
+/** Serves until a signal stops it; resolves when everything is closed. Rejects if it cannot start. */
 export async function runServer(config: Config): Promise<void> {
   if (config.resp === undefined && config.http === undefined && config.compatHttp.length === 0) {
     throw configError('nothing to serve: resp and http are both off; give one of them an address')
@@ -42,28 +42,29 @@ export async function runServer(config: Config): Promise<void> {
   const log = await openLog(config.logLevel)
   crashOnBugs(log)
   const node = await startNode(config, { onEvent: ({ level, message }) => log[level](message) })
-  // Until here a signal ends the process by itself, which does no harm: nobody has been served yet.
+  // Until here a signal ends the process at once, which does no harm: no request has been served.
   const stop = stopAsked(log)
-  const doors: Door[] = []
+  const listeners: Listener[] = []
   try {
     const forwarder = respForwarder(node)
     const resp = config.resp && (await openResp(node, config.resp, log, forwarder))
-    if (resp) doors.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
+    if (resp)
+      listeners.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
     const shared = httpOptions(node, log)
     const http = config.http && (await openHttp(shared, config.http, resp))
-    if (http) doors.push(http)
+    if (http) listeners.push(http)
     for (const { api, address } of config.compatHttp) {
       const compat = { compat: [api], compatOnly: true, setting: 'compat-http' }
-      const door = await startHttpServer({ ...shared, ...address, ...compat })
-      doors.push(door)
-      sayCompat(log, api, { ...address, port: door.port })
+      const listener = await startHttpServer({ ...shared, ...address, ...compat })
+      listeners.push(listener)
+      sayCompat(log, api, { ...address, port: listener.port })
     }
     await Promise.race([node.join(), stop])
     const bound = { resp: at(config.resp, resp), http: at(config.http, http) }
     await sayReady(node, log, bound, process.stdout.isTTY)
     log.info(`${await stop}: stopping`)
   } finally {
-    await close(node, doors, log)
+    await close(node, listeners, log)
   }
   log.info('stopped')
 }
@@ -106,7 +107,7 @@ function respForwarder({ config, server: { cluster } }: FahaoNode): RespForwarde
   )
 }
 
-/** What all HTTP servers of this process have in common. */
+/** The options that all HTTP servers of this process share. */
 function httpOptions(node: FahaoNode, log: Logger): Omit<HttpServerOptions, 'host' | 'port'> {
   const { config } = node
   return {
@@ -126,7 +127,7 @@ function httpOptions(node: FahaoNode, log: Logger): Omit<HttpServerOptions, 'hos
   }
 }
 
-/** Other nodes send requests on to the announced host, so it is one of ours wherever names are checked. */
+/** Other nodes forward requests to the announced host, so it is accepted wherever names are checked. */
 function namesOf(config: Config): readonly string[] {
   const { httpNames, http, announceHttp } = config
   const checked = httpNames.length > 0 || (http !== undefined && isLoopback(http))
@@ -152,21 +153,20 @@ function sayCompat(log: Logger, api: CompatName, address: Address): void {
   if (!isLoopback(address)) log.warn(`${api}'s API is open to other machines`)
 }
 
-/** The address with the port that was free, where any was asked for. */
-function at(address: Address | undefined, door: Door | undefined): Address | undefined {
-  return address && door && { host: address.host, port: door.port }
+/** The address with the port that was bound: port 0 binds any free one. */
+function at(address: Address | undefined, listener: Listener | undefined): Address | undefined {
+  return address && listener && { host: address.host, port: listener.port }
 }
 
 async function sayReady(
   node: FahaoNode,
   log: Logger,
-  doors: { resp: Address | undefined; http: Address | undefined },
+  listeners: { resp: Address | undefined; http: Address | undefined },
   forPeople: boolean,
 ): Promise<void> {
   for (const name of ['resp', 'http'] as const) {
-    const address = doors[name]
-    if (address && !isLoopback(address))
-      log.warn(`${name} is open to other machines, and nobody has to log in`)
+    const address = listeners[name]
+    if (address && !isLoopback(address)) log.warn(`${name} is open to other machines, and there is no login`)
   }
   if (node.engine.name === 'memory')
     log.warn('memory: forgets every generator and what it has issued when this process stops')
@@ -174,14 +174,14 @@ async function sayReady(
   if (ownership.state === 'other') {
     log.warn(`${ownership.holder} owns this store: strict kinds are served there, and here once it is gone`)
   }
-  const steps = await firstIdSteps(node.catalogue, doors, {
+  const steps = await firstIdSteps(node.catalogue, listeners, {
     strict: ownership.state !== 'other',
     clustered: node.server.cluster !== undefined && !node.config.forward,
   })
   const facts = {
     engine: node.engine.location,
-    resp: doors.resp && addressText(doors.resp),
-    http: doors.http && httpUrl(doors.http),
+    resp: listeners.resp && addressText(listeners.resp),
+    http: listeners.http && httpUrl(listeners.http),
   }
   if (!forPeople)
     return log.info({ ...facts, try: steps.map(({ line }) => line) }, `fahao ${version} is ready`)
@@ -193,21 +193,21 @@ async function sayReady(
   print('', ...fields([...steps.map(({ what, line }) => [what, line] as const), ...places]), '')
 }
 
-async function close(node: FahaoNode, doors: readonly Door[], log: Logger): Promise<void> {
+async function close(node: FahaoNode, listeners: readonly Listener[], log: Logger): Promise<void> {
   const { shutdownTimeoutMs, callTimeoutMs } = node.config
   const watchdog = systemClock.timer(stopTimeoutMs(node.config), () => endWithoutStore(log))
-  // While clients can still be told who leads instead.
+  // First, while the listeners can still redirect clients to the new leaders.
   await node.leave()
-  await Promise.all(doors.map((door) => door.close(shutdownTimeoutMs)))
+  await Promise.all(listeners.map((listener) => listener.close(shutdownTimeoutMs)))
   const closingUs = systemClock.monoUs()
   await node.close()
   watchdog.cancel()
-  // The engine has given up waiting for its thread, which sits in the disk: leaving would wait for it.
+  // The engine's thread still waits for the disk, and a normal exit would wait for the thread.
   if (systemClock.monoUs() - closingUs >= callTimeoutMs * 1000) endWithoutStore(log)
 }
 
-/** Any other way out joins the thread that writes the store, and so waits for a disk that does not answer. */
+/** Every other exit joins the thread that writes the store, and so waits for a disk that does not answer. */
 function endWithoutStore(log: Logger): void {
-  log.error('the stop took too long: what was in hand stays unused, and no id repeats')
+  log.error('the stop took too long: buffered ids stay unused, and no id repeats')
   process.kill(process.pid, 'SIGKILL')
 }

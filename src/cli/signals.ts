@@ -1,18 +1,18 @@
-/** How a server is told to stop, and how it falls. */
+/** Signals that stop a server, and crashes. */
 import { constants } from 'node:os'
 import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
 import type { Config } from '../node/config-schema.ts'
 import { exitCodes } from './exit-codes.ts'
 
-/** Ctrl-C reaches the whole process group, and npm passes it on once more: within this it is one wish. */
+/** Ctrl-C reaches the whole process group, and npm forwards it again: signals within this time count as one. */
 const echoUs = 500_000
-/** For what takes its time when all that has a deadline is over. */
+/** Extra time of a stop for steps without a deadline of their own. */
 const graceMs = 1000
 
 /**
- * Resolves at the first SIGTERM or SIGINT. Another one, later, ends the process at once by that signal, which
- * shells show as 128 + its number: no id repeats after that, at most a buffered range stays unused.
+ * Resolves at the first SIGTERM or SIGINT. A later one ends the process at once by that signal, which shells show as
+ * 128 + its number: no id repeats after that, at most buffered ids stay unused.
  */
 export function stopAsked(log: Logger): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
@@ -29,23 +29,23 @@ export function stopAsked(log: Logger): Promise<NodeJS.Signals> {
   })
 }
 
-/** How long a stop may take before the process is ended without: what is open by then is dropped. */
+/** The deadline of a stop, in ms, after which the process ends with what is still open. */
 export function stopTimeoutMs({ shutdownTimeoutMs, callTimeoutMs }: Config): number {
   return shutdownTimeoutMs + callTimeoutMs + graceMs
 }
 
-/** As if nobody had listened: process.exit would wait for the thread that writes the store, and so for its disk. */
+/** Ends the process by the signal's default action: process.exit would wait for the thread that writes the store. */
 function endBy(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)
-  // The first process of a container does not hear its own signals.
+  // The first process of a container does not receive its own signals.
   process.exit(128 + constants.signals[signal])
 }
 
-/** A bug ends the process at once: what holds state after one cannot be trusted, and a crash repeats no id. */
+/** Ends the process at once on a bug: its state cannot be trusted, and a crash repeats no id. */
 export function crashOnBugs(log: Logger): void {
   process.on('uncaughtException', (error, origin) => {
-    // Not fatal(): that waits until the line is written, and a full disk would keep this process for ever.
+    // Not fatal(): it waits until the line is written, which a full disk would delay for ever.
     log.error({ err: error, origin }, 'a bug; this process ends at once. No id repeats after a restart')
     process.exit(exitCodes.failed.code)
   })

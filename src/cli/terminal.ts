@@ -1,4 +1,4 @@
-/** What the verbs print. Colours only on a terminal, and not with NO_COLOR. */
+/** Output of the verbs. Colours only on a terminal, and not with NO_COLOR. */
 import { styleText } from 'node:util'
 
 /** Prints lines to stdout. */
@@ -6,7 +6,7 @@ export function print(...lines: readonly string[]): void {
   process.stdout.write(lines.map((line) => `${line}\n`).join(''))
 }
 
-/** Prints one JSON document to stdout. Integers that a double cannot hold must be text already. */
+/** Prints one JSON document to stdout. Integers that a double does not hold exactly must be text. */
 export function printJson(value: unknown): void {
   print(JSON.stringify(value, undefined, 2))
 }
@@ -21,12 +21,12 @@ export function printAnswer(
   else print(...[lines].flat())
 }
 
-/** Something to look at first. */
+/** Emphasized text. */
 export function bold(text: string): string {
   return styleText('bold', text, { stream: process.stdout })
 }
 
-/** Something that matters less. */
+/** Text of less importance. */
 export function dim(text: string): string {
   return styleText('dim', text, { stream: process.stdout })
 }

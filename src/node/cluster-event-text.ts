@@ -1,8 +1,8 @@
-/** What happens in a cluster, as a log says it. */
+/** Events of a cluster as log lines. */
 import type { LogEvent } from '../base/events.ts'
 import type { ClusterEvent } from '../cluster/events.ts'
 
-/** One line, with durations. */
+/** The log line of an event, with durations. */
 export function clusterEventText(event: ClusterEvent): LogEvent {
   switch (event.type) {
     case 'joined':
@@ -10,9 +10,9 @@ export function clusterEventText(event: ClusterEvent): LogEvent {
     case 'left':
       return info(`left the cluster; this was node ${event.node}`)
     case 'lapsed':
-      return warn(`the lease has lapsed, nothing strict is issued here: ${event.reason}`)
+      return warn(`the lease has lapsed, this node issues no strict ids: ${event.reason}`)
     case 'resumed':
-      return warn(`the lease holds again after ${ms(event.lapsedMs)}; nobody else led in between`)
+      return warn(`the lease is valid again after ${ms(event.lapsedMs)}; no other node led in between`)
     case 'died':
       return warn(
         event.by === ''
@@ -23,7 +23,7 @@ export function clusterEventText(event: ClusterEvent): LogEvent {
       return warn(`declared node ${event.node} dead, which has not renewed for ${ms(event.silentMs)}`)
     case 'won':
       return info(
-        `leads shard ${event.shard} with fence ${event.fence}, ${event.from === '' ? 'which nobody led before' : `after node ${event.from}`}; vacant for ${ms(event.vacantMs)}`,
+        `leads shard ${event.shard} with fence ${event.fence}, ${event.from === '' ? 'which had no leader before' : `after node ${event.from}`}; vacant for ${ms(event.vacantMs)}`,
       )
     case 'lost':
       return warn(
@@ -31,10 +31,10 @@ export function clusterEventText(event: ClusterEvent): LogEvent {
       )
     case 'handedOver':
       return info(
-        `handed shard ${event.shard} over to ${event.to === '' ? 'nobody' : `node ${event.to}`}: released in ${ms(event.releaseMs)}, written in ${ms(event.writeMs)}`,
+        `handed shard ${event.shard} over to ${event.to === '' ? 'no node' : `node ${event.to}`}: released in ${ms(event.releaseMs)}, written in ${ms(event.writeMs)}`,
       )
     case 'sealedOut':
-      return warn(`a newer leader of shard ${event.shard} has been there: fence ${event.fence} was refused`)
+      return warn(`shard ${event.shard} has a newer leader: fence ${event.fence} was refused`)
     case 'trouble':
       return warn(event.message)
   }

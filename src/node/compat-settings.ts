@@ -1,20 +1,20 @@
-/** The settings of the APIs that other generators had: which are served, where, and to whom. */
+/** Settings of the compatible APIs: the APIs to serve, their addresses, and the tokens that they accept. */
 import { type Address, addressText } from '../base/address.ts'
 import { address, configError, type ValueType, wordsOf } from './config-values.ts'
 
-/** Every API that can be served beside the native one, by the name of the program whose it was. */
+/** Every compatible API, named after the program that it comes from. */
 export const compatNames = Object.freeze(['leaf', 'idbuilder', 'tinyid'] as const)
 
-/** The name of one of them. */
+/** The name of a compatible API. */
 export type CompatName = (typeof compatNames)[number]
 
-/** One of them on a port of its own. */
-export type CompatDoor = { readonly api: CompatName; readonly address: Address }
+/** A compatible API on a port of its own. */
+export type CompatListener = { readonly api: CompatName; readonly address: Address }
 
-/** Who shows `token` may have ids of the generators whose names match `pattern`, a glob as in KEYS. */
+/** A request with `token` may draw from generators whose name matches `pattern`, a glob as in KEYS. */
 export type TokenRule = { readonly token: string; readonly pattern: string }
 
-/** `leaf,tinyid`: names, divided by commas or white space. */
+/** `leaf,tinyid`: names, separated by commas or white space. */
 export const compatApis: ValueType<readonly CompatName[]> = {
   read: (given) => [...new Set(wordsOf(given.replaceAll(',', ' ')).map(readName))],
   show: (names) => names.join(' '),
@@ -23,14 +23,14 @@ export const compatApis: ValueType<readonly CompatName[]> = {
 }
 
 /** `leaf=127.0.0.1:8080`, any number of them. */
-export const compatDoors: ValueType<readonly CompatDoor[]> = {
-  read: (given) => wordsOf(given).map(readDoor),
-  show: (doors) => doors.map((door) => `${door.api}=${addressText(door.address)}`).join(' '),
+export const compatListeners: ValueType<readonly CompatListener[]> = {
+  read: (given) => wordsOf(given).map(readListener),
+  show: (listeners) => listeners.map(({ api, address }) => `${api}=${addressText(address)}`).join(' '),
   takes: 'API=HOST:PORT',
   list: true,
 }
 
-/** `TOKEN=PATTERN`, any number of them. Tokens are secrets: what is shown has none, and neither have errors. */
+/** `TOKEN=PATTERN`, any number of them. Tokens are secrets: neither the shown form nor an error contains one. */
 export const tokenRules: ValueType<readonly TokenRule[]> = {
   read: (given) => wordsOf(given).map(readRule),
   show: (rules) => rules.map(({ pattern }) => `***=${pattern}`).join(' '),
@@ -46,7 +46,7 @@ function readName(given: string): CompatName {
   )
 }
 
-function readDoor(given: string): CompatDoor {
+function readListener(given: string): CompatListener {
   const equals = given.indexOf('=')
   if (equals > 0) {
     return Object.freeze({

@@ -1,16 +1,16 @@
-/** The config file: YAML, with a place for every value, so that an error can point at it. */
+/** The config file: YAML, with the position of every value, so that an error can name it. */
 import { isMap, isScalar, LineCounter, type Node, type Pair, parseDocument, type YAMLMap } from 'yaml'
 import { configError } from './config-values.ts'
 
-/** A value and where it stands. */
+/** A value and its position. */
 export type FileValue = {
-  /** Integers that a double cannot hold are bigint, others number. */
+  /** An integer is a number if a double holds it exactly, and a bigint otherwise. */
   readonly value: unknown
   /** `fahao.yaml:3`. */
-  readonly place: string
+  readonly position: string
 }
 
-/** What a config file says: settings by name, generators by name. A key without a value was not given. */
+/** The content of a config file: settings by name, generators by name. A key without a value counts as absent. */
 export type ConfigFile = {
   readonly settings: ReadonlyMap<string, FileValue>
   readonly generators: ReadonlyMap<string, FileValue>
@@ -36,7 +36,7 @@ export function readConfigFile(path: string, text: string): ConfigFile {
         .filter(({ value }) => !isNothing(value))
         .map(({ key, value }) => [
           String(isScalar(key) ? key.value : key),
-          { value: narrowed(value!.toJS(document)), place: at(key.range![0]), node: value! },
+          { value: narrowed(value!.toJS(document)), position: at(key.range![0]), node: value! },
         ]),
     )
   const settings = entries(document.contents)
@@ -44,14 +44,14 @@ export function readConfigFile(path: string, text: string): ConfigFile {
   settings.delete('generators')
   if (generators === undefined) return { settings, generators: new Map() }
   if (isMap(generators.node)) return { settings, generators: entries(generators.node) }
-  throw configError(`${generators.place}: generators are written as \`name: { kind: … }\``)
+  throw configError(`${generators.position}: generators are written as \`name: { kind: … }\``)
 }
 
 function isNothing(node: Node | null): node is null {
   return node === null || (isScalar(node) && node.value === null)
 }
 
-/** Makes bigints numbers where nothing is lost, all the way down. */
+/** Replaces each bigint that a double holds exactly by a number, at every depth. */
 function narrowed(value: unknown): unknown {
   if (typeof value === 'bigint') {
     const number = Number(value)

@@ -1,13 +1,13 @@
 /**
- * Every setting of a node: one schema, from which flags, environment variables, keys of the file, defaults,
- * CONFIG GET and the reference page come. A key here is the property's name in code, with its unit last;
- * people write it without the unit and with hyphens: `leadMaxMs` is `lead-max`, --lead-max, FAHAO_LEAD_MAX.
+ * Every setting of a node in one schema, the source of flags, environment variables, keys of the file, defaults,
+ * CONFIG GET and the reference page. A key is the property's name in code, with its unit last. Its written name has no
+ * unit and has hyphens: `leadMaxMs` is `lead-max`, --lead-max, FAHAO_LEAD_MAX.
  */
 import { z } from 'zod'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { GeneratorInput } from '../catalogue/options.ts'
 import { shardsMax } from '../cluster/slots.ts'
-import { compatApis, compatDoors, tokenRules } from './compat-settings.ts'
+import { compatApis, compatListeners, tokenRules } from './compat-settings.ts'
 import {
   address,
   aSwitch,
@@ -25,20 +25,20 @@ import {
   workerStrategy,
 } from './config-values.ts'
 
-/** Headings under which help and the reference page list settings. */
+/** Headings of the settings in help and on the reference page. */
 export const settingGroups = ['Basics', 'Cluster', 'Issuing', 'Requests', 'RESP', 'HTTP'] as const
 
-/** What a setting is, beside its schema. */
+/** The description of a setting, besides its schema. */
 type About = {
   readonly group: (typeof settingGroups)[number]
   /** One line, for help and the reference page. */
   readonly meaning: string
-  /** As people write it; empty: nothing. */
+  /** The default in its written form; empty: none. */
   readonly defaultText: string
   readonly type: ValueType<unknown>
 }
 
-/** Where bounds are kept unless another place is named. */
+/** The engine unless another one is configured. */
 export const defaultEngine = 'sqlite:./data/fahao.db'
 
 const abouts = z.registry<About>()
@@ -49,7 +49,7 @@ export const settingsSchema = z.object({
     'Basics',
     text('URL'),
     defaultEngine,
-    'where bounds are kept: sqlite:FILE, mysql://, postgres:// or etcd:// for many nodes, or memory: (which forgets when it stops)',
+    'where bounds are kept: sqlite:FILE; mysql://, postgres:// or etcd:// for several nodes; memory: for tests (nothing is kept)',
   ),
   resp: setting('Basics', orOff(address), '127.0.0.1:7379', 'where Redis clients connect'),
   http: setting('Basics', orOff(address), '127.0.0.1:7380', 'where HTTP is served'),
@@ -57,7 +57,7 @@ export const settingsSchema = z.object({
     'Basics',
     aSwitch,
     'off',
-    'allow addresses that other machines can reach, though nobody has to log in',
+    'allow addresses that other machines can reach, although there is no login',
   ),
   unsafeEngine: setting(
     'Basics',
@@ -69,38 +69,38 @@ export const settingsSchema = z.object({
     'Basics',
     aSwitch,
     'off',
-    'refuse to start where there is no store yet, as behind a mistyped engine, instead of making an empty one',
+    'refuse to start without an existing store, such as behind a mistyped engine, instead of making an empty one',
   ),
   autoCreate: setting(
     'Basics',
     autoCreateRules,
     '',
-    "create unknown generators whose name matches, such as 'order:*=sequence'; repeatable",
+    "create an unknown generator when its name matches, such as 'order:*=sequence'; repeatable",
   ),
   logLevel: setting(
     'Basics',
     oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     'info',
-    'the least that is logged',
+    'the lowest level that is logged',
   ),
 
   cluster: setting(
     'Cluster',
     optional(text('NAME')),
     '',
-    'take part in the cluster of this name: nodes on one engine that lead each strict generator in turn',
+    'join the cluster of this name: nodes on one engine, of which one at a time leads each strict generator',
   ),
   shards: setting(
     'Cluster',
     optional(count(1, shardsMax)),
     '',
-    'into how many parts leadership is split; fixed by the first node: 16 where nothing is given',
+    'number of parts into which leadership is split; the first node fixes it, 16 unless given',
   ),
   leaseTtlMs: setting(
     'Cluster',
     optional(duration('100ms', '10m')),
     '',
-    'how long a node may be silent before others take over what it leads; fixed by the first node: 3s where nothing is given',
+    'how long a node may go without renewing its lease before other nodes take over its shards; the first node fixes it, 3s unless given',
   ),
   leaderWaitMs: setting(
     'Cluster',
@@ -124,7 +124,7 @@ export const settingsSchema = z.object({
     'Cluster',
     aSwitch,
     'off',
-    'answer RESP requests for generators led elsewhere by asking the leader, instead of MOVED',
+    'forward RESP requests for generators of other leaders, instead of answering MOVED',
   ),
 
   workerId: setting(
@@ -138,20 +138,20 @@ export const settingsSchema = z.object({
     'Issuing',
     optional(duration('1s', '24h')),
     '',
-    'time that snowflakes reserve ahead, so how long they go on without the engine; default 10m, or 10s where --worker-id fixes the id',
+    'time that snowflakes reserve ahead, and for which they continue without the engine; default 10m, or 10s with a fixed --worker-id',
   ),
   leadMaxMs: setting(
     'Issuing',
     duration('1s', '365d'),
     '1h',
-    'a clock that jumps ahead further than this is followed only once it has stayed there for 5s',
+    'a clock that jumps further ahead is followed only after it has stayed there for 5s',
   ),
   callTimeoutMs: setting('Issuing', duration('10ms', '10m'), '5s', 'how long a call to the engine may take'),
   failoverGap: setting(
     'Issuing',
     whole(0n, 10n ** 18n),
     '0',
-    'raise every bound by this much at once when the engine has forgotten writes; 0: stop reserving until somebody does so by hand',
+    'raise every bound by this much at once when the engine has forgotten writes; 0: stop reserving until `fahao advance` is run',
   ),
   waitersMax: setting('Issuing', count(1, 10_000_000), '100000', 'requests that may wait for ids at once'),
   shutdownTimeoutMs: setting(
@@ -167,7 +167,7 @@ export const settingsSchema = z.object({
     'Requests',
     oneOf(['strict', 'known', 'off'], { on: 'strict', true: 'strict', false: 'off' }),
     'strict',
-    'which clients get no integers above 2^53−1: strict: all but the libraries known to read them; known: the libraries known to round them; off: none',
+    'clients that get no integers above 2^53−1: strict: all except libraries that are known to read them exactly; known: only libraries that are known to round them; off: none',
   ),
 
   respInlineMaxBytes: setting('RESP', size('1KiB', '1MiB'), '64KiB', 'longest line of an inline command'),
@@ -178,7 +178,7 @@ export const settingsSchema = z.object({
     'RESP',
     size('64KiB', '1GiB'),
     '1MiB',
-    'replies that a client has not read; above this its requests are not read either',
+    'unread replies of one client; above this the server does not read its requests',
   ),
   respUnreadTimeoutMs: setting(
     'RESP',
@@ -190,7 +190,7 @@ export const settingsSchema = z.object({
     'RESP',
     size('1MiB', '64GiB'),
     '256MiB',
-    'replies that clients have not read, all together; above this the client that has read nothing for the longest time is dropped',
+    'unread replies of all clients together; above this the server drops the client that has read nothing for the longest time',
   ),
   respConnectionsMax: setting('RESP', count(1, 1_000_000), '10000', 'connections at once'),
   respIdleTimeoutMs: setting(
@@ -225,7 +225,7 @@ export const settingsSchema = z.object({
     'HTTP',
     size('1MiB', '64GiB'),
     '256MiB',
-    'what is held for clients that do not read their answers, all together; above this one of them is dropped',
+    'unread answers of all clients together; above this the server drops one of these clients',
   ),
   compat: setting(
     'HTTP',
@@ -235,7 +235,7 @@ export const settingsSchema = z.object({
   ),
   compatHttp: setting(
     'HTTP',
-    compatDoors,
+    compatListeners,
     '',
     'serve one of these APIs on a port of its own, such as leaf=127.0.0.1:8080; repeatable',
   ),
@@ -243,13 +243,13 @@ export const settingsSchema = z.object({
     'HTTP',
     tokenRules,
     '',
-    "who may use tinyid's API for which generators, beside the tokens in the store; repeatable",
+    "tokens of tinyid's API and the generators that each may use, beside the tokens in the store; repeatable",
   ),
   metricsSeriesMax: setting(
     'HTTP',
     count(0, 100_000),
     '200',
-    'generators with series of their own in /metrics; the others are added up',
+    'generators with series of their own in /metrics; the others are summed',
   ),
 })
 
@@ -270,10 +270,10 @@ export type Sources = Readonly<Record<SettingKey, string>>
 /** A setting's name in code. */
 export type SettingKey = keyof typeof settingsSchema.shape
 
-/** A setting as people meet it. */
+/** A setting with its names. */
 export type Setting = About & {
   readonly key: SettingKey
-  /** `lead-max`: its name in the file and in CONFIG GET, and behind the dashes of its flag. */
+  /** `lead-max`: the name in the file, in CONFIG GET, and after the dashes of the flag. */
   readonly name: string
   /** `FAHAO_LEAD_MAX`. */
   readonly variable: string
@@ -301,7 +301,7 @@ export function hyphenated(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-/** @param defaultText as people write it; empty: nothing. */
+/** @param defaultText the default in its written form; empty: none. */
 function setting<Value>(
   group: About['group'],
   type: ValueType<Value>,
@@ -312,7 +312,7 @@ function setting<Value>(
   const given = type.list
     ? z.union([...one, z.array(z.string())], { error: 'wants one text, or a list of texts' })
     : z.union(one, { error: 'wants a single value' })
-  // Before the parse: a default that came after it would stand in for `off` as well.
+  // A prefault applies before the parse: a default after the parse would also replace `off`.
   return given
     .prefault(defaultText)
     .transform((value, context) => {

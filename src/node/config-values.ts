@@ -1,6 +1,6 @@
 /**
- * The types of values that settings have. A value comes as text from flags and the environment, as text or as
- * YAML's own types from a file; every type reads both alike, and writes what it has read.
+ * The types of settings. A value is text in flags and in the environment, and text or one of YAML's types in a file.
+ * Every type reads both forms, and writes the values that it has read.
  */
 import { type Address, addressText } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
@@ -8,21 +8,21 @@ import { formatDuration, formatSize, parseDurationMs, parseSizeBytes } from '../
 import { type Kind, kinds } from '../issuing/issuer.ts'
 import { parseWorkerStrategy, type WorkerStrategy, workerStrategyText } from './worker-id.ts'
 
-/** How a setting's value is read and written. */
+/** The reader and the writer of a setting's value. */
 export type ValueType<Value> = {
   /** Throws a FahaoError that says what is wrong. */
   readonly read: (given: string) => Value
   readonly show: (value: Value) => string
-  /** What stands for the value in help; undefined: a switch, which is on when it is named. */
+  /** The placeholder of the value in help; undefined: a switch, which is on when it is named. */
   readonly takes: string | undefined
-  /** It may be given as a list; as one text its parts are divided by white space. */
+  /** Accepts a list; in one text, white space separates the items. */
   readonly list?: boolean
 }
 
-/** Unknown generators whose name matches `pattern`, a glob as in KEYS, are created with this kind. */
+/** An unknown generator whose name matches `pattern`, a glob as in KEYS, is created with this kind. */
 export type AutoCreateRule = { readonly pattern: string; readonly kind: Kind }
 
-/** Any text but none. */
+/** Any text except the empty one. */
 export function text(takes: string): ValueType<string> {
   return {
     read(given) {
@@ -34,7 +34,7 @@ export function text(takes: string): ValueType<string> {
   }
 }
 
-/** One of a few words. `others` are read as well, and mean one of them. */
+/** One of a few words. `others` are synonyms of them. */
 export function oneOf<const Word extends string>(
   words: readonly Word[],
   others: Readonly<Record<string, NoInfer<Word>>> = {},
@@ -50,7 +50,7 @@ export function oneOf<const Word extends string>(
   }
 }
 
-/** Any number of words, divided by white space. */
+/** Any number of words, separated by white space. */
 export function words(takes: string): ValueType<readonly string[]> {
   return {
     read: wordsOf,
@@ -119,7 +119,7 @@ export const onOff: ValueType<boolean> = {
   takes: 'on|off',
 }
 
-/** `on` or `off`; as a flag it stands alone, and means on. */
+/** `on` or `off`; as a flag it takes no value, and means on. */
 export const aSwitch: ValueType<boolean> = { ...onOff, takes: undefined }
 
 /** `HOST:PORT`; an IPv6 address stands in brackets. */
@@ -135,7 +135,7 @@ export const address: ValueType<Address> = {
   takes: 'HOST:PORT',
 }
 
-/** Whether only this machine can reach it. */
+/** Whether only this machine can reach the address. */
 export function isLoopback({ host }: Address): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host)
 }
@@ -147,7 +147,7 @@ export const workerStrategy: ValueType<WorkerStrategy> = {
   takes: 'STRATEGY',
 }
 
-/** `PATTERN=KIND`, any number of them: names contain no white space, so that it can divide them. */
+/** `PATTERN=KIND`, any number of them, separated by white space, which names cannot contain. */
 export const autoCreateRules: ValueType<readonly AutoCreateRule[]> = {
   read: (given) => wordsOf(given).map(readRule),
   show: (rules) => rules.map(({ pattern, kind }) => `${pattern}=${kind}`).join(' '),
@@ -155,7 +155,7 @@ export const autoCreateRules: ValueType<readonly AutoCreateRule[]> = {
   list: true,
 }
 
-/** The words of a text that divides them by white space. */
+/** The words of a text, separated by white space. */
 export function wordsOf(given: string): string[] {
   return given.split(/\s+/).filter((word) => word !== '')
 }
@@ -177,7 +177,7 @@ function measured(parse: (given: string) => number, min: string, max: string): (
   }
 }
 
-/** A number alone is milliseconds, which is seldom meant where it is refused: names the unit that makes it fit. */
+/** A number without a unit is milliseconds. Where that is out of range, the error suggests a unit that is not. */
 function withUnit(read: (given: string) => number, min: string, max: string): (given: string) => number {
   return (given) => {
     try {

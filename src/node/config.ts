@@ -1,5 +1,6 @@
 /**
- * The configuration of a node: flags, then the environment, then the file, then defaults, setting by setting.
+ * The configuration of a node. For each setting a flag goes before the environment, the environment before the file,
+ * the file before the default.
  */
 import { addressText } from '../base/address.ts'
 import { describe, FahaoError } from '../base/errors.ts'
@@ -18,30 +19,30 @@ import {
 } from './config-schema.ts'
 import { configError, isLoopback } from './config-values.ts'
 
-/** What a configuration is made from. */
+/** The sources of a configuration. */
 export type ConfigInputs = {
-  /** By setting's name, and `config`: the path of the file. */
+  /** By name of the setting, and `config`: the path of the file. */
   readonly flags?: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Text of a file; undefined where there is none. */
+  /** Text of a file; undefined if it does not exist. */
   readonly readFile?: (path: string) => string | undefined
 }
 
-/** A configuration and where each value comes from. */
+/** A configuration and the source of each value. */
 export type LoadedConfig = { readonly config: Config; readonly sources: Sources }
 
-/** The file that is read when none is named, if it is there. */
+/** The file that is read by default, if it exists. */
 export const defaultConfigFile = 'fahao.yaml'
 
 const leadDefaultMs = { pooled: 600_000, fixed: 10_000 }
 const known = settings.map(({ name }) => name)
-/** Read by the command line beside the settings. */
+/** Variables that the command line reads besides the settings. */
 const otherVariables = [variableOf('config'), variableOf('url')]
 
-/** Reads and checks a configuration. Throws CONFIG, with every value that is wrong and where it stands. */
+/** Reads and checks a configuration. Throws CONFIG with every invalid value and its position. */
 export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {
   const env = inputs.env ?? {}
-  refuseSlips(env)
+  refuseMisspelled(env)
   const file = readNamedFile(inputs)
   refuseUnknownKeys(file)
   const found = settings.map((setting) => ({ setting, ...find(setting, inputs.flags ?? {}, env, file) }))
@@ -59,7 +60,7 @@ export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {
   return Object.freeze({ config, sources: Object.freeze(sources) })
 }
 
-/** Every setting as people write it, in the order of help: CONFIG GET. */
+/** Every setting in its written form, in the order of help; for CONFIG GET. */
 export function settingsText(config: Config): [name: string, value: string][] {
   return settings.map(({ key, name, type }) => [name, type.show(config[key])])
 }
@@ -67,7 +68,7 @@ export function settingsText(config: Config): [name: string, value: string][] {
 type Found = {
   readonly given: unknown
   readonly source: string
-  /** For messages: the source and, where it does not say so itself, the setting. */
+  /** For messages: the source, and the setting unless the source names it. */
   readonly where: string
 }
 
@@ -79,10 +80,10 @@ function find(
 ): Found {
   const named = (given: unknown, source: string, where = source) => ({ given, source, where })
   if (flags[name] !== undefined) return named(flags[name], `--${name}`)
-  // Compose files and unit files set variables to nothing where they mean: not set.
+  // An empty variable counts as unset, as Compose files and unit files mean it.
   if (env[variable]) return named(env[variable], variable)
   const written = file.settings.get(name)
-  if (written) return named(written.value, written.place, `${written.place}: ${name}`)
+  if (written) return named(written.value, written.position, `${written.position}: ${name}`)
   return named(undefined, 'default')
 }
 
@@ -96,19 +97,19 @@ function readNamedFile({ flags, env, readFile }: ConfigInputs): ConfigFile {
 }
 
 function refuseUnknownKeys(file: ConfigFile): void {
-  for (const [name, { place }] of file.settings) {
+  for (const [name, { position }] of file.settings) {
     if (known.includes(name)) continue
     const meant = nearest(name, [...known, 'generators'])
-    const hint = meant ? `did you mean '${meant}'?` : '`fahao config` lists what there is'
-    throw configError(`${place}: there is no setting '${name}'; ${hint}`)
+    const hint = meant ? `did you mean '${meant}'?` : '`fahao config` lists all settings'
+    throw configError(`${position}: there is no setting '${name}'; ${hint}`)
   }
 }
 
 /**
- * A variable that is almost a setting's is a slip. Others are not ours to refuse: Kubernetes sets
- * FAHAO_SERVICE_HOST and its like for a service called fahao.
+ * Refuses variables that are nearly a setting's name: they are likely misspelled. Other variables are accepted:
+ * Kubernetes sets FAHAO_SERVICE_HOST and similar ones for a service called fahao.
  */
-function refuseSlips(env: NonNullable<ConfigInputs['env']>): void {
+function refuseMisspelled(env: NonNullable<ConfigInputs['env']>): void {
   const variables = [...settings.map(({ variable }) => variable), ...otherVariables]
   for (const name of Object.keys(env)) {
     if (!name.startsWith('FAHAO_') || variables.includes(name)) continue
@@ -118,12 +119,12 @@ function refuseSlips(env: NonNullable<ConfigInputs['env']>): void {
 }
 
 function readGenerators(file: ConfigFile): Config['generators'] {
-  return [...file.generators].map(([name, { value, place }]) => {
+  return [...file.generators].map(([name, { value, position }]) => {
     try {
       parseOptions(value)
     } catch (error) {
       const reason = error instanceof FahaoError ? error.message : describe(error)
-      throw configError(`${place}: generator '${name}': ${reason}`)
+      throw configError(`${position}: generator '${name}': ${reason}`)
     }
     return Object.freeze([name, Object.freeze(value as GeneratorInput)] as const)
   })
@@ -141,7 +142,7 @@ function refuseOpenListeners(config: Config, sources: Sources): void {
   for (const { key, address } of listenersOf(config)) {
     if (isLoopback(address)) continue
     throw configError(
-      `${sources[key]}: other machines can reach ${addressText(address)}, and nobody has to log in there; listen on 127.0.0.1, or add --insecure where the network keeps strangers out`,
+      `${sources[key]}: other machines can reach ${addressText(address)}, and there is no login; listen on 127.0.0.1, or add --insecure where the network admits only your own clients`,
     )
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One running node: an engine, a timeline, a worker id and a catalogue, wired together. It knows no transport;
- * RESP, HTTP and the library attach to it.
+ * A running node: an engine, a timeline, a worker id and a catalogue. It depends on no transport: RESP, HTTP and the
+ * library attach to it.
  */
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -11,9 +11,9 @@ import type { EngineCall } from './engine-calls.ts'
 import type { Health } from './health.ts'
 import type { Membership } from './membership.ts'
 
-/** A transport, as far as commands want to know of it. */
+/** A transport, as far as commands need it. */
 export type Transport = {
-  /** Where RESP is served. */
+  /** Port of RESP. */
   readonly respPort?: number
   readonly sessions?: () => Iterable<ClientSession>
   readonly traffic?: () => Traffic
@@ -26,32 +26,32 @@ export interface FahaoNode {
   readonly timeline: Timeline
   readonly catalogue: Catalogue
   readonly server: ServerView
-  /** Worker id of this node's snowflakes; undefined until one was needed. */
+  /** Worker id of this node's snowflakes; undefined until a snowflake needs it. */
   readonly workerId: number | undefined
-  /** How many worker ids of the store are taken, at the last look; undefined where that is not known. */
+  /** Worker ids of the store that are taken, as last read; undefined if unknown. */
   workerIdsTaken(): number | undefined
-  /** Its part in a cluster; undefined: it stands alone. */
+  /** The node's membership of a cluster; undefined: it is no member. */
   readonly membership: Membership | undefined
-  /** Takes part in the cluster, if there is one, from when on others can reach it. Resolves when it does. */
+  /** Joins the cluster, if there is one. Call it once other nodes can connect. Resolves when the node has joined. */
   join(): Promise<void>
-  /** Gives away what it leads. Requests are answered still: where others lead, with who does. */
+  /** Hands over all shards. The node still answers requests; for shards of other nodes it names the leader. */
   leave(): Promise<void>
   /**
-   * To be called in every callback that brought requests, before any of them is carried out. What must not be
-   * issued, because another node leads it or another process owns the store, is stopped when it returns. Undefined:
-   * there is nothing to look at.
+   * Call it in every callback that brings requests, before the first request is executed. When it returns, generators
+   * that this node must not issue, because another node leads them or another process owns the store, are stopped.
+   * Undefined: no check is needed.
    */
   readonly mayIssue: (() => boolean) | undefined
-  /** Makes a transport known to INFO and CLIENT LIST. */
+  /** Registers a transport for INFO and CLIENT LIST. */
   attach(transport: Transport): void
   health(): Health
-  /** How often the engine has been found to have forgotten acknowledged writes. */
+  /** How often the engine was found to have forgotten acknowledged writes. */
   readonly regressions: number
-  /** Tells of every call of the engine from now on, once it is over. The listener must not throw. */
+  /** Reports every later call of the engine once it is over. The listener must not throw. */
   onEngineCall(listener: (call: EngineCall) => void): void
   ownership(): Promise<StoreOwnership>
   /** See `Engine.advance`. */
   advance(gap: bigint): Promise<number>
-  /** Leaves the cluster, stops issuing, releases what is in hand, closes the engine. */
+  /** Leaves the cluster, stops issuing, releases buffered ids, closes the engine. */
   close(): Promise<void>
 }

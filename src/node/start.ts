@@ -1,4 +1,4 @@
-/** Wires a node together, in the order in which its parts need each other, and takes it apart in the other. */
+/** Builds a node from its parts in the order of their dependencies, and closes them in reverse order. */
 
 import { hostname } from 'node:os'
 import { type Clock, type Random, systemClock, systemRandom } from '../base/clock.ts'
@@ -23,7 +23,7 @@ import type { FahaoNode, Transport } from './node.ts'
 import { version } from './version.ts'
 import { proposeWorkerId, thisMachine } from './worker-id.ts'
 
-/** What a node takes from its process; everything has a default. */
+/** What a node takes from its process; each member has a default. */
 export type NodeDeps = {
   readonly clock?: Clock
   readonly random?: Random
@@ -31,11 +31,11 @@ export type NodeDeps = {
   readonly open?: typeof openAnyEngine
   /** 40 hexadecimal digits, new at each call. */
   readonly newId?: () => string
-  /** Told what a log should say. */
+  /** Receives events for the log. */
   readonly onEvent?: (event: LogEvent) => void
 }
 
-/** Opens the engine, creates the configured generators, and is ready to issue. Rejects with CONFIG or ENGINE. */
+/** Opens the engine and creates the configured generators. Rejects with CONFIG or ENGINE. */
 export async function startNode(config: Config, deps: NodeDeps = {}): Promise<FahaoNode> {
   const clock = deps.clock ?? systemClock
   const random = deps.random ?? systemRandom
@@ -49,7 +49,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
     clock,
     callTimeoutMs: config.callTimeoutMs,
     unsafe: config.unsafeEngine,
-    // A place that was named is more often one that should exist.
+    // A store that was configured by name should usually exist.
     newStore: config.requireStore ? 'refuse' : config.engine === defaultEngine ? 'info' : 'warn',
     onEvent,
     onRegressed: (reason) => recovery.reportLoss(reason),
@@ -103,11 +103,11 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       advance: (gap) =>
         engine.advance(gap, repairsOf(timeline.nowUs(), gap, worker.leadUs), { ifRegressed: true }),
       reload: async () => {
-        // Its claim has ended with the advance.
+        // The advance has ended the claim of the worker id.
         await worker.confirm()
         await catalogue.reopenAll()
         await createConfigured(catalogue, config, onEvent, (error) =>
-          onEvent({ level: 'error', message: `${error.message}; it goes on as it is stored` }),
+          onEvent({ level: 'error', message: `${error.message}; the stored definition stays in force` }),
         )
       },
     })
@@ -179,7 +179,8 @@ function wire(
     ownership: () => engine.ownership(),
     async advance(gap) {
       const raised = await engine.advance(gap, repairsOf(timeline.nowUs(), gap, worker.leadUs))
-      // Its claim has ended, too. Where that cannot be read now, it is read before the worker id is used again.
+      // The advance has ended the claim of the worker id. If that cannot be read now, the worker reads it before it is
+      // used again.
       await worker.confirm().catch(() => false)
       await catalogue.reopenAll()
       return raised
@@ -187,7 +188,7 @@ function wire(
     close() {
       closing ??= (async () => {
         recovery.close()
-        // While its generators can still give back what they hold.
+        // Before the catalogue closes: its generators still release what they hold.
         await membership?.leave()
         await catalogue.close()
         await worker.release()
@@ -198,7 +199,7 @@ function wire(
   }
 }
 
-/** Asks by a write that changes nothing: no record ever has version 0. */
+/** Tests for a regression by a write that changes nothing: no record has version 0. */
 async function isRegressed(engine: Engine): Promise<boolean> {
   try {
     await engine.remove('none', 0n)
@@ -210,8 +211,8 @@ async function isRegressed(engine: Engine): Promise<boolean> {
 }
 
 /**
- * Creates the generators of the config file. A store that must be advanced first keeps nobody from doing so.
- * `refused`: called where the file contradicts what is stored.
+ * Creates the generators of the config file. A store that has to be advanced first does not stop the node, so that an
+ * operator can advance it. `refused`: called if the file contradicts the stored definition.
  */
 async function createConfigured(
   catalogue: EngineCatalogue,

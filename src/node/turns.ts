@@ -1,48 +1,48 @@
 /**
- * Shares the event loop among the connections of all servers of this process: a turn produces so many bytes of replies,
- * and what is left to do goes on in the next one, behind the sockets and timers that are due.
+ * Shares the event loop among the connections of all servers of this process. A turn produces a limited number of reply
+ * bytes; the remaining work continues in the next turn, after the sockets and timers that are due.
  *
  * Invariants
- *  1. A turn ends once `turnBytesMax` have been spent: what a connection starts after that is its share at most.
- *  2. Connections that have just been sent requests go before those that have had a share of theirs.
- *  3. Of those that have had a share at least one goes on in each turn, each in its turn.
+ *  1. A turn ends once `turnBytesMax` have been spent. Work that starts after that is at most one share.
+ *  2. Connections with new requests go before connections that have had a share.
+ *  3. Of the connections that have had a share, at least one continues in each turn, in order.
  */
 
-/** What a connection may produce before it lets others pass, in bytes. */
+/** The share of a connection: bytes that it may produce before other connections continue. */
 export const shareBytes = 65_536
-/** What all connections together may produce in a turn, in bytes. */
+/** Bytes that all connections together may produce in a turn. */
 export const turnBytesMax = 131_072
 
-/** What waits for its turn: a connection. */
+/** A connection that waits for its turn. */
 export interface Taker {
-  /** Goes on with what it has left to do. */
+  /** Continues the connection's remaining work. */
   takeTurn(): void
 }
 
-/** See the invariants at the top of the file. */
+/** The queue of connections that continue in later turns. */
 export class Turns {
   /**
-   * Bytes of this turn, or work that takes as long. It counts turns that produced little as one, until half of what ends
-   * a turn is spent: to end each of them would cost more than they produce.
+   * Bytes of this turn, or work that takes as long. Short turns count as one until half of `turnBytesMax` is spent: to
+   * end each of them would cost more than the work in it.
    */
   spent = 0
   #fresh: Taker[] = []
   #others: Taker[] = []
   #ending = false
 
-  /** Whether what comes now has to wait for the next turn. */
+  /** Whether further work has to wait for the next turn. */
   get over(): boolean {
     return this.spent >= turnBytesMax
   }
 
-  /** Counts what was produced. */
+  /** Counts bytes that were produced. */
   spend(bytes: number): void {
     this.spent += bytes
-    // Ends the turn before it is over, so that no connection is put off for what earlier turns have spent.
+    // The turn ends before it is over, so that no connection waits for bytes of earlier turns.
     if (this.spent >= turnBytesMax / 2) this.#endSoon()
   }
 
-  /** Has `taker` go on in a later turn, before all that have had a share if it has had none. */
+  /** Queues `taker` for a later turn; `fresh`: it has had no share, and goes before those that have. */
   wait(taker: Taker, fresh: boolean): void {
     if (fresh) this.#fresh.push(taker)
     else this.#others.push(taker)
@@ -58,7 +58,7 @@ export class Turns {
   #next = (): void => {
     this.#ending = false
     this.spent = 0
-    // Those that come meanwhile stand behind those that have to wait on.
+    // Connections that are queued meanwhile go behind those that are still waiting.
     const fresh = this.#fresh
     this.#fresh = []
     this.#fresh = [...this.#carryOut(fresh, 0), ...this.#fresh]
@@ -68,7 +68,7 @@ export class Turns {
     if (this.#fresh.length > 0 || this.#others.length > 0) this.#endSoon()
   }
 
-  /** Lets them take their turn, the first `sure` of them in any case; returns those that have to wait on. */
+  /** Runs connections until the turn is over, at least `sure` of them; returns the rest. */
   #carryOut(takers: readonly Taker[], sure: number): Taker[] {
     let taken = 0
     while (taken < takers.length && (taken < sure || !this.over)) takers[taken++]!.takeTurn()
@@ -76,5 +76,5 @@ export class Turns {
   }
 }
 
-/** The turns of this process: there is one event loop. */
+/** The turns of this process, which has one event loop. */
 export const turns = new Turns()

@@ -1,20 +1,20 @@
 /**
- * Which worker id this node asks for. A strategy only proposes: the id is claimed in the engine, where a clash
- * between two nodes is found, whatever both proposed.
+ * The worker id that a node proposes. The engine decides: the id is claimed there, and a clash between two nodes is
+ * found there.
  */
 import { hostname, networkInterfaces } from 'node:os'
 import { FahaoError } from '../base/errors.ts'
 
-/** Ids above this fit no worker field that any preset has, and the pool ends here. */
+/** The largest worker id of the pool; no preset has a wider worker field. */
 export const workerIdMax = 65_535
 
-/** A strategy, as read. */
+/** A strategy for the worker id. */
 export type WorkerStrategy =
   | { readonly by: 'static'; readonly id: number }
   | { readonly by: 'env'; readonly variable: string }
   | { readonly by: 'hostname' | 'ordinal' | 'ip-low-bits' | 'ip-sum' | 'pool' }
 
-/** What a proposal is made from. */
+/** The properties of a machine that strategies use. */
 export type Machine = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly hostname: string
@@ -38,13 +38,13 @@ export function parseWorkerStrategy(text: string): WorkerStrategy {
   )
 }
 
-/** A strategy as people write it. */
+/** A strategy in its written form. */
 export function workerStrategyText(strategy: WorkerStrategy): string {
   if (strategy.by === 'static') return `static:${strategy.id}`
   return strategy.by === 'env' ? `env:${strategy.variable}` : strategy.by
 }
 
-/** The worker id to ask for, or undefined: any free one of the pool. Throws WORKERID with the remedy. */
+/** The proposed worker id; undefined: any free id of the pool. Throws WORKERID with the remedy. */
 export function proposeWorkerId(strategy: WorkerStrategy, machine: Machine): number | undefined {
   switch (strategy.by) {
     case 'pool':
@@ -64,7 +64,7 @@ export function proposeWorkerId(strategy: WorkerStrategy, machine: Machine): num
   }
 }
 
-/** This machine. Loopback and link-local addresses are left out: they say nothing of which machine it is. */
+/** This machine. Loopback and link-local addresses are left out: they do not identify a machine. */
 export function thisMachine(): Machine {
   const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
   const addresses = all
@@ -85,7 +85,7 @@ function fromHostname(name: string): number {
   throw refused(`the host name ${name} ends in no digits; name hosts like ${name}-01`)
 }
 
-/** Only what a StatefulSet gives, so that a pod of a Deployment with a random name is refused, not misread. */
+/** Accepts only names that a StatefulSet gives, so that a Deployment's pod with a random name is refused, not misread. */
 function fromOrdinal(name: string): number {
   const digits = /-(0|[1-9]\d*)$/.exec(name)?.[1]
   if (digits !== undefined) return checkedId(digits, `the host name ${name}`)
@@ -115,7 +115,7 @@ function bytesOfV4(address: string): number[] | undefined {
   return /^\d+(?:\.\d+){3}$/.test(address) ? address.split('.').map(Number) : undefined
 }
 
-/** The 16 bytes of an address that the system gave, so that it needs no check. */
+/** The 16 bytes of an address. It comes from the system, so it needs no check. */
 function bytesOfV6(address: string): number[] {
   const [head = '', tail] = address.split('%')[0]!.split('::')
   const left = groupsOfV6(head)

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { printAnswer } from '../terminal.ts'
 
-/** Longer than the server gives an advance, at its default call-timeout: a store may hold 100,000 generators. */
+/** Longer than the server's deadline of an advance at the default call-timeout: a store may hold 100,000 generators. */
 const timeoutMs = 270_000
 
 /** `fahao advance` */

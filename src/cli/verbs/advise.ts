@@ -27,12 +27,12 @@ export function addAdvise(program: Command): void {
     .command('advise')
     .summary('work out step, horizon and layout from a peak rate or a running server')
     .description(
-      'Works out what a peak rate needs: how many ids are in hand, what a crash costs, which step covers an outage of the engine, how long counters and layouts last. Asks no server, unless --url names one: then it shows for each generator in use there how long its ids would last without the engine, at the present rate and at the highest so far, and what to set.',
+      'Works out what a peak rate needs: how many ids are buffered, what a crash costs, which step covers an outage of the engine, how long counters and layouts last. Asks no server, unless --url names one: then it shows for each generator in use there how long its ids would last without the engine, at the present rate and at the highest so far, and what to set.',
     )
     .option('--rate <N>', 'ids per second at peak, over all nodes')
     .option('--url <URL>', 'a server, to look at what it holds')
     .option('--nodes <N>', 'nodes that share the load', '1')
-    .option('--horizon <DURATION>', 'how long ids should go on without the engine', '10m')
+    .option('--horizon <DURATION>', 'how long ids should last without the engine', '10m')
     .option('--layout <LAYOUT>', 'bits of a clock kind: a preset, or fields and epoch', 'twitter')
     .option('--json', 'print JSON, for scripts')
     .addHelpText(
@@ -58,13 +58,13 @@ Examples:
         '',
         ...clockLines(advice, layoutName),
       ])
-      // For scripts: what the answer says stands on stdout whole.
+      // After the answer is on stdout, for scripts.
       if (advice.clock.ended)
         throw new FahaoError('EXHAUSTED', `layout ${layoutName} has no ids left since ${advice.clock.ends}`)
     })
 }
 
-/** A generator each, but no more questions than a person would wait for. */
+/** The most generators that are asked for, with one request each. */
 const askedMax = 1000
 
 async function adviseServer(options: AdviseOptions & { readonly url: string }): Promise<void> {
@@ -98,15 +98,15 @@ function counterLines({ counter }: Advice, rate: number, nodes: number, horizonM
       `Counters (sequence, segment) at ${grouped(rate)} ids per second on ${nodes === 1 ? 'one node' : `${nodes} nodes`}`,
     ),
     ...fields([
-      ['horizon', `${horizon}: ids go on this long without the engine, at the rate before it went away`],
-      ['in hand', `${least} to ${most} ids on each node at peak`],
+      ['horizon', `${horizon}: ids last this long without the engine, at the rate before the outage`],
+      ['buffered', `${least} to ${most} ids on each node at peak`],
       [
         'a crash',
         `leaves at most ${grouped(counter.lostByCrash)} ids of a node unused; a clean stop next to none`,
       ],
       [
         'step',
-        `the default follows the rate; step ${counter.step} keeps ${horizon} of peak in hand even after quiet hours`,
+        `the default follows the rate; step ${counter.step} keeps ${horizon} of peak buffered even after quiet hours`,
       ],
       ['2^53', `passed in ${momentOf(counter.passes53)}; then JavaScript needs strings`],
       ['2^63', `reached in ${momentOf(counter.ends)}`],
@@ -142,7 +142,7 @@ function past53Text({ past53Now, passes53 }: Advice['clock']): string {
     : `passed in ${momentOf(passes53)}`
 }
 
-/** A day says enough of moments far away, and a year of those that need five digits for it. */
+/** Shortens a moment to its day, or to its year if that has five digits. */
 function momentOf(text: string): string {
   const day = text.replace(/T.*$/, '').replace(/^about /, '')
   return day.replace(/^\+0*(\d+)-.*$/, 'the year $1')

@@ -16,7 +16,7 @@ export function addBackup(program: Command): void {
     .command('backup <file>')
     .summary('copy the store, while servers use it')
     .description(
-      'Copies the SQLite store of --engine to a new file, at one consistent moment, while servers go on using it. Run it on the machine that has the store.',
+      'Copies the SQLite store of --engine to a new file, as a consistent snapshot, while servers use it. Run it on the machine that has the store.',
     )
     .option('--json', 'print JSON, for scripts')
   addConfigOptions(command, ['engine'])
@@ -59,7 +59,7 @@ Example:
       const store = storeFile(config)
       const { restoreSqlite } = await import('../../engine/sqlite/backup.ts')
       const skip = wholeNumber(options.skip, '--skip')
-      // As `serve` does: a store is restored where its folder is gone, too.
+      // As `serve` does: the folder of the store is created if it is missing.
       mkdirSync(dirname(store), { recursive: true })
       const summary = restoreSqlite(file, store, {
         skip,

@@ -23,7 +23,7 @@ Examples:
   fahao cluster move 3 10.0.0.2:7379                   shard 3 is led there from now on
   fahao cluster move 3 auto                            and again where it belongs
   fahao cluster move order 10.0.0.2:7379               the shard that the generator 'order' is in
-  fahao cluster move --generator 2026 10.0.0.2:7379    a generator whose name is all digits
+  fahao cluster move --generator 2026 10.0.0.2:7379    the generator named 2026
   fahao cluster drain --url http://10.0.0.1:7380       before that machine is taken away
   fahao cluster drain --end --url http://10.0.0.1:7380`,
     )
@@ -35,8 +35,8 @@ Examples:
 function addStatus(cluster: Command): void {
   const command = cluster
     .command('status')
-    .summary('nodes, and who leads what')
-    .description('Shows the nodes, which shards each leads, and what is not as it should be.')
+    .summary('nodes and the shards that each leads')
+    .description('Shows the nodes, the shards that each leads, and every problem.')
   addServerOptions(command).action(async (options: ServerOptions) => {
     const status = await read(options)
     printAnswer(options, status, clusterLines(status))
@@ -46,29 +46,29 @@ function addStatus(cluster: Command): void {
 function addMove(cluster: Command): void {
   const command = cluster
     .command('move <shard> <node>')
-    .summary('have a shard led by a node')
+    .summary('pin a shard to a node')
     .description(
-      'Has a shard led by a node for as long as that node lives. The shard is its number, or the name of a generator in it; all digits are a number, also where a generator is called so, unless --generator is given. All generators of the shard move. The node is its RESP address, or its id or the beginning of it; `auto` lets the assignment decide again.',
+      'Pins a shard to a node for as long as that node is a member. Give the number of the shard, or the name of a generator in it; digits are a number unless --generator is given. All generators of the shard move. Give the RESP address of the node, its id, or a prefix of its id; `auto` returns the decision to the assignment.',
     )
-    .option('--generator', 'the first argument is the name of a generator, also where it is all digits')
+    .option('--generator', 'the first argument is the name of a generator, even if it consists of digits')
   addServerOptions(command).action(async (what: string, node: string, options: MoveOptions) => {
     const status = await read(options)
     const shard = await shardNamed(what, status, options)
     const to = node === 'auto' ? null : nodeNamed(node, status)
     const body = { shard, to }
     const answer = await ask<typeof body>(options, 'POST', '/v1/cluster/move', { body })
-    printAnswer(options, answer, `shard ${shard} goes ${to === null ? 'where it belongs' : `to ${to}`}`)
+    printAnswer(options, answer, `shard ${shard} moves to ${to ?? 'its assigned node'}`)
   })
 }
 
 function addDrain(cluster: Command): void {
   const command = cluster
     .command('drain')
-    .summary('have a node lead nothing')
+    .summary('remove all leaderships from a node')
     .description(
-      'Has the node at --url hand over everything that it leads and take nothing more. It goes on issuing ids that need no leader, and sends clients to the others.',
+      'Has the node at --url hand over all its shards and take none. The node continues to issue ids that need no leader, and redirects clients to the other nodes.',
     )
-    .option('--end', 'have it take part again')
+    .option('--end', 'let the node lead shards again')
   addServerOptions(command).action(async (options: ServerOptions & { end?: true }) => {
     const body = { draining: options.end !== true }
     const answer = await ask<typeof body>(options, 'POST', '/v1/cluster/drain', { body })
@@ -86,7 +86,7 @@ async function shardNamed(text: string, { shards }: ClusterAnswer, options: Move
     if (text.length > 9) throw new UsageError(`'${text}' is no number of a shard; is it a --generator?`)
     return Number(text)
   }
-  // A name with a slip in it has a slot too.
+  // A misspelled name has a slot too, so the generator has to exist.
   await ask(options, 'GET', generatorPath(text))
   const slot = slotOf(text)
   return shards.find(({ firstSlot, lastSlot }) => firstSlot <= slot && slot <= lastSlot)!.shard

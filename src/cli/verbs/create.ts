@@ -57,7 +57,7 @@ export function addAlter(program: Command): void {
       `
 Examples:
   fahao alter order --step 5000       reserve at least 5,000 at a time
-  fahao alter order --floor 1000000   go on at 1,000,000 or above`,
+  fahao alter order --floor 1000000   the next id is 1,000,000 or above`,
     )
     .action(async (name: string, options: ServerOptions & { floor?: string; force?: true }) => {
       const { floor, force } = options
@@ -76,7 +76,7 @@ function ofNoKind(given: string | number | undefined): string {
   return `'${given}' is no kind${meant === undefined ? '' : `, ${meant} is near`}`
 }
 
-/** What is special about it; `info` shows the rest. */
+/** The options that differ from the defaults; `info` shows all. */
 function created(generator: GeneratorAnswer): string[] {
   return fields([
     ['name', generator.name],

@@ -21,7 +21,7 @@ export function addDecode(program: Command): void {
       '--layout <LAYOUT>',
       'a preset, or fields: time:41,node:10,sequence:12;epoch=… (default: twitter)',
     )
-    .option('--generator <NAME>', 'whose id it is')
+    .option('--generator <NAME>', 'the generator that issued the id')
     .addHelpText(
       'after',
       `

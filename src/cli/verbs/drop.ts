@@ -7,10 +7,12 @@ export function addDrop(program: Command): void {
   const command = program
     .command('drop <name>')
     .summary('drop a generator')
-    .description('Drops a generator. Its bound is remembered: one of the same name goes on above it.')
+    .description(
+      'Drops a generator. The store keeps its bound: a new generator of the same name issues ids above it.',
+    )
   addServerOptions(command).action(async (name: string, options: ServerOptions) => {
     await ask<void>(options, 'DELETE', generatorPath(name))
-    const line = `dropped ${name}; a generator of this name will go on above its ids`
+    const line = `dropped ${name}; a new generator of this name issues ids above it`
     printAnswer(options, { dropped: name }, line)
   })
 }

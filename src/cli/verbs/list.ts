@@ -27,7 +27,7 @@ Examples:
     })
 }
 
-/** Every generator of a server, in use or not. */
+/** All generators of a server, page by page. */
 export async function allPages(
   options: ServerOptions,
   match: string | undefined,

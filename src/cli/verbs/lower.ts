@@ -33,7 +33,7 @@ Example:
       const { config } = configOf(command)
       const to = wholeNumber(options.to, '--to')
       const file = /^sqlite:(.+)$/.exec(config.engine)?.[1]
-      // To open it would make an empty one.
+      // Opening a missing store would create an empty one.
       if (file !== undefined && !existsSync(file)) throw new UsageError(`there is no store at ${file}`)
       const table = legacyTableOf(config.engine)
       if (table !== undefined)
@@ -58,7 +58,7 @@ Example:
           )
         await lower(engine, plan)
         const answer = { name, from: String(plan.from), to: String(to) }
-        printAnswer(options, answer, `'${name}' goes on at ${to}; ${again}`)
+        printAnswer(options, answer, `'${name}' continues at ${to}; ${again}`)
       } finally {
         await engine.close()
       }

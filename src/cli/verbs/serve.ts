@@ -16,13 +16,13 @@ export function addServe(program: Command): void {
 Examples:
   fahao serve                                            on this machine, in ./data/fahao.db
   fahao serve --engine sqlite:/var/lib/fahao/fahao.db
-  fahao serve --auto-create 'order:*=sequence'           generators come into being by being used
-  fahao serve --resp 0.0.0.0:7379 --http off --insecure  in a container, on a network without strangers
+  fahao serve --auto-create 'order:*=sequence'           the first request creates a generator
+  fahao serve --resp 0.0.0.0:7379 --http off --insecure  in a container, on a private network
   fahao serve --engine etcd://10.0.0.11/ids --cluster ids`,
     )
     .action(async () => {
       const { config } = configOf(command)
-      // Only here, so that every other verb starts without a server's code.
+      // Imported here, so that other verbs start without the server's code.
       await (await import('../server.ts')).runServer(config)
     })
 }

@@ -27,17 +27,17 @@ function lines(changed: Partial<ClusterAnswer> = {}): string[] {
   return clusterLines({ ...status, ...changed }).map(stripVTControlCharacters)
 }
 
-test('a cluster in good order is one line and its nodes', () => {
+test('a healthy cluster is one line and its nodes', () => {
   assert.deepEqual(lines(), [
     'ids: 2 nodes, 2 of 2 shards led',
     '',
-    'NODE      RESP           HTTP           LEADS   HEARD OF  VERSION',
+    'NODE      RESP           HTTP           LEADS   RENEWED   VERSION',
     'aaaaaaaa  10.0.0.1:7379  -              1/2: 0  0.4s ago  1.0.0    asked',
     'bbbbbbbb  10.0.0.2:7379  10.0.0.2:7380  1/2: 1  0.4s ago  1.0.0',
   ])
 })
 
-test('what is not as it should be comes after it, line by line', () => {
+test('each problem follows on a line of its own', () => {
   const [first, second] = status.shards as [ClusterAnswer['shards'][number], ClusterAnswer['shards'][number]]
   const shown = lines({
     leaseLeftMs: 0,
@@ -47,28 +47,28 @@ test('what is not as it should be comes after it, line by line', () => {
       { ...second, leader: null, nobodyForMs: 1250, wanted: a },
     ],
   })
-  assert.equal(shown[0], "this node's lease has lapsed; what follows is from before")
+  assert.equal(shown[0], "this node's lease has lapsed; the rest is out of date")
   assert.equal(shown[1], 'ids: 2 nodes, 1 of 2 shards led: 1 without a leader')
   assert.match(shown[4]!, /asked, its lease has lapsed$/)
   assert.match(shown[5]!, /draining$/)
   assert.deepEqual(shown.slice(6), [
-    'shard 1 (slots 8192-16383): nobody leads it for 1.3s; 10.0.0.1:7379 should take it',
-    'shard 0: goes from 10.0.0.2:7379 to 10.0.0.1:7379, as was asked for',
-    "shard 0: moved to 10.0.0.1:7379 by hand; 'fahao cluster move 0 auto' ends it",
+    'shard 1 (slots 8192-16383): no leader for 1.3s; 10.0.0.1:7379 should take it',
+    'shard 0: moves from 10.0.0.2:7379 to 10.0.0.1:7379, as pinned',
+    "shard 0: pinned to 10.0.0.1:7379; 'fahao cluster move 0 auto' unpins it",
   ])
 })
 
-test('that the engine is gone is the first line, with its reason', () => {
+test('a down engine is the first line, with its reason', () => {
   const engine = { state: 'down', reason: 'connection refused' } as const
   assert.equal(
     lines({ engine })[0],
-    'the engine does not answer this node (connection refused); what follows is from before',
+    'the engine does not answer this node (connection refused); the rest is out of date',
   )
-  assert.match(lines({ engine, leaseLeftMs: 0 })[0]!, /refused\), and this node's lease has lapsed; what/)
-  assert.match(lines({ leaseLeftMs: 0, nodes: [] })[0]!, /^this node has not joined yet; what/)
+  assert.match(lines({ engine, leaseLeftMs: 0 })[0]!, /refused\), and this node's lease has lapsed; the/)
+  assert.match(lines({ leaseLeftMs: 0, nodes: [] })[0]!, /^this node has not joined yet; the/)
 })
 
-test('the shards that a node leads are told as runs, aligned, and cut off where they are many', () => {
+test('the shards of a node are shown as aligned runs, and a long list is cut off', () => {
   assert.equal(rangesText([1, 5, 6, 12, 13, 14]), '1,5-6,12-14')
   const shards = Array.from({ length: 101 }, (_, at) => ({
     ...status.shards[0]!,
@@ -81,14 +81,14 @@ test('the shards that a node leads are told as runs, aligned, and cut off where 
   assert.match(shown[3]!, / {2} 1\/101: 1,3,5,[0-9,]+,… /)
   assert.match(shown[4]!, / {2}40\/101: 0,2,4,[0-9,]+,… /)
   assert.deepEqual(shown.slice(5), [
-    'shards 81-100: nobody leads them, for up to 0.0s; 10.0.0.1:7379 should take them',
+    'shards 81-100: no leader for up to 0.0s; 10.0.0.1:7379 should take them',
   ])
 })
 
-test('shards on their way by themselves are one line', () => {
+test('shards that move to their assigned nodes are one line', () => {
   const [first] = status.shards as [ClusterAnswer['shards'][number]]
   const shards = [0, 1, 2, 3].map((shard) => ({ ...first, shard, wanted: shard === 1 ? a : b }))
   assert.deepEqual(lines({ shards }).slice(5), [
-    '3 shards go where they belong, about a lease from now: 0,2-3 to 10.0.0.2:7379',
+    '3 shards move to their assigned nodes in about one lease: 0,2-3 to 10.0.0.2:7379',
   ])
 })

@@ -88,7 +88,7 @@ describe('POST next', () => {
     assert.equal(answer.headers['content-type'], 'application/problem+json; charset=utf-8')
     assert.deepEqual(answer.json(), {
       type: '/docs#DRY',
-      title: 'No id in hand, and none could be reserved within issueTimeout.',
+      title: 'No id was buffered, and none could be reserved within issueTimeout.',
       status: 503,
       detail: 'no id within 2s',
       code: 'DRY',
