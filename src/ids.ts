@@ -73,25 +73,25 @@ export function snowflake(options: SnowflakeOptions): Snowflake {
   }
   const borrowMaxMs = options.borrowMaxMs ?? 10_000
   if (!(borrowMaxMs >= 0)) throw new FahaoError('ERR', `borrowMaxMs is ${borrowMaxMs}; give 0 or more`)
-  const hand = new ClockBuffer({
+  const buffer = new ClockBuffer({
     layout,
     timeline: new Timeline(systemClock),
     random: systemRandom,
     borrowMaxUs: borrowMaxMs * 1000,
     sequenceStart: options.sequenceStart ?? 'zero',
   })
-  hand.grant(workerId, 0, 2 ** Math.min(layout.timeBits, 53))
-  return new LocalSnowflake(hand)
+  buffer.grant(workerId, 0, 2 ** Math.min(layout.timeBits, 53))
+  return new LocalSnowflake(buffer)
 }
 
 class LocalSnowflake implements Snowflake {
-  readonly #hand: ClockBuffer
-  readonly #ready: FastRun
+  readonly #buffer: ClockBuffer
+  readonly #fastRun: FastRun
   readonly #run = new Run()
 
-  constructor(hand: ClockBuffer) {
-    this.#hand = hand
-    this.#ready = hand.ready
+  constructor(buffer: ClockBuffer) {
+    this.#buffer = buffer
+    this.#fastRun = buffer.fastRun
   }
 
   next(): bigint {
@@ -105,11 +105,11 @@ class LocalSnowflake implements Snowflake {
   }
 
   #take(): void {
-    if (this.#ready.take(1, this.#run) === 0 && this.#hand.take(1, this.#run) === 0) throw this.#dry()
+    if (this.#fastRun.take(1, this.#run) === 0 && this.#buffer.take(1, this.#run) === 0) throw this.#dry()
   }
 
   #dry(): FahaoError {
-    return this.#hand.waitMs() === undefined
+    return this.#buffer.waitMs() === undefined
       ? new FahaoError('EXHAUSTED', 'the time field of this layout is full; use a layout with a later epoch')
       : new FahaoError(
           'CLOCK',

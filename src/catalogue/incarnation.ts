@@ -2,7 +2,7 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
-import { firstFrom } from '../issuing/progression.ts'
+import { firstFrom } from '../ids/run.ts'
 import { readWorker, workerRecords } from '../issuing/worker-records.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import { counterOf, type StoredGenerator } from './stored.ts'

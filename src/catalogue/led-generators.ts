@@ -18,7 +18,7 @@ import type { GeneratorLeaders } from './generator-leaders.ts'
 import { LeftoverRanges, leftoverOf } from './leftover-ranges.ts'
 
 /** A generator in use: what issues for it. */
-type Led = Pick<Reservoir, 'suspend' | 'resume' | 'stop' | 'idle' | 'leave' | 'close' | 'abandon'>
+type Led = Pick<Reservoir, 'suspend' | 'resume' | 'stop' | 'idle' | 'transfer' | 'close' | 'abandon'>
 
 /** Which generator that is, and what puts a standby in its place. */
 type Place = { readonly name: string; readonly version: bigint; readonly demote: () => void }
@@ -132,7 +132,7 @@ export class LedGenerators {
         await led.idle()
         const inTime = this.#clock.monoUs() < untilUs
         if (inTime && tails !== undefined && tails.length < tailsMax) {
-          const tail = led.leave(reason)
+          const tail = led.transfer(reason)
           if (tail !== undefined) tails.push(leftoverOf(name, version, tail))
           continue
         }

@@ -9,7 +9,7 @@
 import { FahaoError } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { Run } from '../ids/run.ts'
-import type { DrawOptions, Issuer, IssuerStats } from '../issuing/issuer.ts'
+import { type DrawOptions, type Issuer, type IssuerStats, idleStats } from '../issuing/issuer.ts'
 import { aborted } from '../issuing/wait-queue.ts'
 import { type GeneratorLeaders, moved } from './generator-leaders.ts'
 
@@ -64,21 +64,7 @@ export class Standby implements Issuer {
   }
 
   stats(): IssuerStats {
-    return {
-      issued: 0,
-      ratePerSecond: 0,
-      peakPerSecond: 0,
-      inHand: 0,
-      inHandSeconds: Number.POSITIVE_INFINITY,
-      reserved: 0,
-      released: 0,
-      refills: 0,
-      refillFailures: 0,
-      refillSeconds: 0,
-      waits: this.#waits,
-      drySeconds: 0,
-      waiting: this.#waiting,
-    }
+    return { ...idleStats, waits: this.#waits, waiting: this.#waiting }
   }
 
   close(reason: Error): Promise<void> {

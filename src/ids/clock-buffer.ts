@@ -1,12 +1,12 @@
 /**
- * Reserved time in hand: issues ids made of the clock.
+ * A buffer of granted time: issues ids made of the clock.
  *
  * Invariants
  *  1. (time, sequence) only grows: no clock, however it jumps, brings a pair back.
- *  2. A pair is issued only while its time lies in `[start, end)` of what was granted.
- *  3. Time runs ahead of the timeline by at most `borrowMax`, counted from where a grant had to start when that
- *     was in the future already, so that a bound ahead of the clock slows nothing down and sticks nowhere.
- *  4. An idle hand never issues with a stale time: time is read anew in every callback, and every 64 ids.
+ *  2. A pair is issued only while its time lies in the granted `[start, end)`.
+ *  3. Time runs ahead of the timeline by at most `borrowMax`. When a grant starts in the future, this is counted from
+ *     its start, which moves on with the timeline: a bound ahead of the clock slows nothing down.
+ *  4. An idle buffer never issues with a stale time: the clock is read in every callback, and every 64 ids.
  */
 import type { Random } from '../base/clock.ts'
 import type { Timeline } from '../base/timeline.ts'
@@ -14,7 +14,7 @@ import { FastRun } from './fast-run.ts'
 import type { Layout } from './layout.ts'
 import { Run } from './run.ts'
 
-/** What a clock hand is made of. */
+/** What a buffer of time is made of. */
 export type ClockBufferOptions = {
   readonly layout: Layout
   readonly timeline: Timeline
@@ -23,16 +23,18 @@ export type ClockBufferOptions = {
   readonly sequenceStart: 'zero' | 'random'
 }
 
-/** So many ids are issued by one reading of the clock, at most. */
-const burst = 64
+/** How many ids one reading of the clock covers at most. */
+const burstMax = 64
 
 /** Runs are stepped through in doubles: a stride above this would lose bits. */
 const strideMax = 2 ** 20
 
-/** See the invariants at the top of the file. */
+/** Pairs of time and sequence, for one node at a time. */
 export class ClockBuffer {
-  /** Ids of the moment: taken back at the end of every callback, and by whatever is called here. */
-  readonly ready = new FastRun()
+  /** Ids of this callback: taken back at its end, and by every other method. */
+  readonly fastRun = new FastRun()
+  /** Set by `take` and `collect` when the marks of `markAt` are reached, or none are set. */
+  low = false
   readonly #layout: Layout
   readonly #timeline: Timeline
   readonly #random: Random | undefined
@@ -57,12 +59,14 @@ export class ClockBuffer {
   #hi = 0
   #lo = 0
   #seenUs = -1
+  #markUs = 0
+  #markTime = 0
   #now = 0
   #issued = 0
   #recallAsked = false
-  /** Time may not go beyond. */
+  /** The last unit that time may reach now. */
   #limit = 0
-  /** Where time was granted from when that was ahead of the timeline, and the timeline then. */
+  /** Start of the grant, if that was ahead of the timeline, and the timeline then. */
   #anchor = 0
   #anchorUs = 0
 
@@ -85,29 +89,24 @@ export class ClockBuffer {
     return this.#end
   }
 
-  /** Where time stands: ids come from this unit on. Reads the clock. */
+  /** The unit of the next id. Reads the clock. */
   get position(): number {
     this.#see(this.#timeline.nowUs())
     return this.#time
   }
 
-  /** Where ids came from when time was last read. */
-  get seenTime(): number {
-    return this.#time
-  }
-
-  /** What the timeline showed when time was last read, in Unix µs. */
+  /** The timeline when it was last read, in Unix µs. */
   get seenUs(): number {
     return this.#seenUs
   }
 
-  /** First unit of which nothing has been issued. */
+  /** First unit of which no id has been issued. */
   get untouched(): number {
     this.recall()
     return this.#sequence > 0 ? this.#time + 1 : this.#time
   }
 
-  /** Makes `[start, end)`, in units since the epoch, the time to issue from, with this node. */
+  /** Replaces the granted time by `[start, end)`, in units since the epoch, for ids with this node. */
   grant(node: number, start: number, end: number): void {
     this.recall()
     const us = this.#timeline.nowUs()
@@ -126,22 +125,29 @@ export class ClockBuffer {
     }
   }
 
-  /** Takes up to `count` ids into `run`, all of one unit of time; 0 when no granted time is at hand. */
+  /** Sets `low` once the timeline has come to `us`, in Unix µs, or fewer than `spare` units are left. */
+  markAt(us: number, spare: number): void {
+    this.#markUs = us
+    this.#markTime = this.#end - spare + 1
+  }
+
+  /** Takes up to `count` ids into `run`, all of one unit of time; 0 when no granted time is left at this moment. */
   take(count: number, run: Run): number {
     this.#see(this.#timeline.nowUs())
     const taken = this.#next(count, run)
-    if (taken > 0) this.#prepare()
+    if (taken > 0) this.#fill()
+    this.#checkLow()
     return taken
   }
 
-  /** How many ids have been taken, ready ones too. */
+  /** How many ids have been taken, those of the fast run too. */
   get issued(): number {
-    return this.#issued + this.ready.taken
+    return this.#issued + this.fastRun.taken
   }
 
-  /** Takes back what is ready. */
+  /** Takes the rest of the fast run back. */
   recall(): void {
-    const taken = this.ready.recall()
+    const taken = this.fastRun.recall()
     this.#issued += taken
     this.#sequence += taken
   }
@@ -154,38 +160,44 @@ export class ClockBuffer {
 
   /** Takes exactly `count` ids as of one reading of the clock, or none. */
   collect(count: number): Run[] | undefined {
-    if (this.available() < count) return undefined
+    const isEnough = this.available() >= count
     const runs: Run[] = []
-    for (let left = count; left > 0; ) {
+    for (let left = isEnough ? count : 0; left > 0; ) {
       const run = new Run()
       left -= this.#next(left, run)
       runs.push(run)
     }
-    return runs
+    this.#checkLow()
+    return isEnough ? runs : undefined
   }
 
-  /** In how many ms to look again, when it is the clock that allows no more, not what was granted. */
+  /** The ms until the clock allows more ids; undefined when more time has to be granted first. */
   waitMs(): number | undefined {
     if (this.#limit + 1 >= this.#end) return undefined
     return Math.ceil(Math.min(this.#layout.unitUs, 5000) / 1000)
   }
 
-  /** The newest id issued from here. */
+  /** The newest id issued by this buffer. */
   lastIssued(): bigint | undefined {
     this.recall()
     this.#noteLast()
     return this.#last.count === 0 ? undefined : this.#last.first
   }
 
-  /** Units of time that the timeline shows now. */
+  /** The unit of time that `us`, in Unix µs, lies in. */
   unitsAt(us: number): number {
     return Math.max(0, Math.floor((us - this.#layout.epochUs) / this.#layout.unitUs))
   }
 
-  /** Takes the granted time away. */
+  /** Drops the granted time. */
   clear(): void {
     this.recall()
     this.#end = 0
+    this.low = false
+  }
+
+  #checkLow(): void {
+    if (this.#seenUs >= this.#markUs || this.#time >= this.#markTime) this.low = true
   }
 
   #availableSeen(): number {
@@ -210,15 +222,15 @@ export class ClockBuffer {
     return taken
   }
 
-  /** Makes more ids of this unit of time ready until the callback ends. */
-  #prepare(): void {
+  /** Fills the fast run with ids of this unit of time, until the callback ends. */
+  #fill(): void {
     if (this.#stride > strideMax) return
     const untilCarry = this.#lowSpan - (this.#sequence % this.#lowSpan)
-    const count = Math.min(burst - 1, this.capacity - this.#sequence, untilCarry)
+    const count = Math.min(burstMax - 1, this.capacity - this.#sequence, untilCarry)
     if (count <= 0) return
     const high = Math.floor(this.#sequence / this.#lowSpan)
     const low = this.#sequence - high * this.#lowSpan
-    this.ready.make(this.#hi + high * this.#highScale, this.#lo + low * this.#lowScale, count, this.#stride)
+    this.fastRun.fill(this.#hi + high * this.#highScale, this.#lo + low * this.#lowScale, count, this.#stride)
     if (this.#recallAsked) return
     this.#recallAsked = true
     queueMicrotask(this.#endOfCallback)

@@ -1,8 +1,8 @@
 /**
- * Ids that can be issued without looking at anything: in hand, of the moment, with nobody waiting and no refill
- * due. One class for all kinds, so that the fast path is the same few instructions everywhere.
+ * The next few ids of a buffer, which can be issued without any check: no caller waits and no refill is due. One class
+ * for all kinds, so that the fast path is the same few instructions everywhere.
  *
- * Whoever holds the hand makes ids ready, and takes the rest back before it looks at or changes anything.
+ * The buffer fills it, and takes its rest back before it reads or changes anything.
  */
 import { type Run, safeHi, two32 } from './run.ts'
 
@@ -11,17 +11,17 @@ export class FastRun {
   hi = 0
   count = 0
   stride = 1
-  /** Where the low half will stand when all are taken: what a taker writes is `count` alone. */
+  /** The low half after all ids are taken: `take` writes `count` alone. */
   #endLo = 0
-  #made = 0
+  #filled = 0
 
-  /** Makes `count` ids ready. */
-  make(hi: number, lo: number, count: number, stride: number): void {
+  /** Fills it with `count` ids. */
+  fill(hi: number, lo: number, count: number, stride: number): void {
     this.hi = hi
     this.#endLo = lo + count * stride
     this.count = count
     this.stride = stride
-    this.#made = count
+    this.#filled = count
   }
 
   /** Takes exactly `count` ids into `run`, or none: 0. */
@@ -36,7 +36,7 @@ export class FastRun {
     return count
   }
 
-  /** Takes one id as a number; −1, and takes none, when none is ready or it is past 2^53−1. */
+  /** Takes one id as a number; −1, and takes none, when it is empty or the id is past 2^53−1. */
   takeNumber(): number {
     const left = this.count
     if (left === 0 || this.hi >= safeHi) return -1
@@ -44,16 +44,16 @@ export class FastRun {
     return this.hi * two32 + (this.#endLo - left * this.stride)
   }
 
-  /** How many of those made ready have been taken. */
+  /** How many of its ids have been taken. */
   get taken(): number {
-    return this.#made - this.count
+    return this.#filled - this.count
   }
 
-  /** Takes back what is left; returns how many had been taken. */
+  /** Empties it; returns how many of its ids had been taken. */
   recall(): number {
     const { taken } = this
     this.count = 0
-    this.#made = 0
+    this.#filled = 0
     return taken
   }
 }

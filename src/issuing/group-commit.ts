@@ -1,29 +1,36 @@
 /**
- * `sequence` where several processes share an engine and nobody leads: one reserve after the other, each for exactly
- * those who wait for it.
+ * `sequence` where several processes share an engine and no node leads: one reserve at a time, each for exactly the
+ * callers that wait for it.
  *
  * Invariants
- *  1. A caller gets ids only from a reserve that was sent after it had come. So between a reply that was received
- *     and a request sent after it, on whatever node, lies the order of two reserves, and the counter keeps it (P3).
- *  2. Nothing is ever in hand: what a reserve opened for callers who have left meanwhile is dropped, and so is what
- *     may have been opened by one that failed (P8).
- *  3. Every reserve's floor is at least the highest end seen here, so that an engine which forgot does not open a
- *     range twice to this process.
- *  4. A caller gets all its ids from one reserve, so they are one run.
+ *  1. A caller gets ids only from a reserve that was sent after its request. So between a reply that was received and a
+ *     request sent after it, on whatever node, lies the order of two reserves, and the counter keeps it (P3).
+ *  2. No id is ever buffered: what a reserve opened for callers that have left meanwhile is dropped, and so is what a
+ *     failed one may have opened (P8).
+ *  3. A caller gets all its ids from one reserve, so they are one run.
  */
 import type { Timer } from '../base/clock.ts'
-import { describe, FahaoError, hasCode } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Range } from '../engine/engine.ts'
-import { Run } from '../ids/run.ts'
-import { type Incarnation, reserveFor } from './incarnation.ts'
-import { type DrawOptions, exhausted, type Issuer, type IssuerStats, unsafe } from './issuer.ts'
-import { Meter } from './meter.ts'
-import { countBelow, firstFrom } from './progression.ts'
+import { max53 } from '../ids/limits.ts'
+import { countBelow, firstFrom, Run } from '../ids/run.ts'
+import type { Incarnation } from './incarnation.ts'
+import {
+  type DrawOptions,
+  dry,
+  exhausted,
+  type Issuer,
+  type IssuerStats,
+  idleStats,
+  unsafe,
+} from './issuer.ts'
+import { RateMeter } from './rate-meter.ts'
 import { Refills } from './refills.ts'
+import { ReservedCounter } from './reserved-counter.ts'
 import type { ReservoirOptions } from './reservoir.ts'
 import { aborted, type Waiter, WaitQueue } from './wait-queue.ts'
 
-/** What those share that are defined alike. */
+/** What sequences with one definition share. */
 export type GroupCommitOptions = ReservoirOptions & {
   readonly engine: Engine
   /** The largest id. */
@@ -33,52 +40,51 @@ export type GroupCommitOptions = ReservoirOptions & {
   readonly offset: bigint
 }
 
-/** Numbers hold ids below this. */
-const safeEnd = 2n ** 53n
 /** Of the time that a reserve takes; in whole milliseconds, so an engine that answers at once is never waited for. */
 const gatherShare = 0.25
 
-/** See the invariants at the top of the file. */
+/** Issues from one reserve for each batch of requests. */
 export class GroupCommit implements Issuer {
-  readonly #life: Incarnation
+  readonly #incarnation: Incarnation
   readonly #options: GroupCommitOptions
-  readonly #line: WaitQueue
+  readonly #counter: ReservedCounter
+  readonly #queue: WaitQueue
   readonly #refills: Refills
-  readonly #meter: Meter
-  /** The highest end seen here: no id below it is issued any more. */
-  #floor: bigint
+  readonly #meter: RateMeter
   #sending = false
-  /** Runs while those whom the newest reserve served may come back. */
+  /** Runs while the callers that the newest reserve served may come back. */
   #gathering: Timer | undefined
-  /** How many it served, and how many the next one is for, if all of them do. */
+  /** How many callers it served, and how many the next one is for, if all of them come back. */
   #served = 0
   #crowd = 0
   #issued = 0
-  #reserved = 0
   #waits = 0
   #closed: Error | undefined
 
   /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */
-  constructor(bound: bigint, life: Incarnation, options: GroupCommitOptions) {
-    this.#life = life
+  constructor(bound: bigint, incarnation: Incarnation, options: GroupCommitOptions) {
+    const { floor, name } = incarnation
+    this.#incarnation = incarnation
     this.#options = options
-    this.#floor = bound > life.floor ? bound : life.floor
-    this.#meter = new Meter(options.clock.monoUs())
-    this.#refills = new Refills(life.name, options, () => this.#commit())
-    this.#line = new WaitQueue(
+    this.#counter = new ReservedCounter(incarnation, bound > floor ? bound : floor, {
+      engine: options.engine,
+    })
+    this.#meter = new RateMeter(options.clock.monoUs())
+    this.#refills = new Refills(name, options, () => this.#commit())
+    this.#queue = new WaitQueue(
       options.clock,
       options.waitersMax,
-      () => this.#whyDry(),
+      () => dry(`generator '${name}' asks the engine for each request,`, this.#refills.failure),
       () => {},
     )
   }
 
-  /** Always 0: nothing is ever in hand. */
+  /** Always 0: no id is buffered. */
   take(): number {
     return 0
   }
 
-  /** Always −1: nothing is ever in hand. */
+  /** Always −1: no id is buffered. */
   takeNumber(): number {
     return -1
   }
@@ -88,47 +94,44 @@ export class GroupCommit implements Issuer {
     if (options.signal?.aborted) return Promise.reject(aborted())
     const { refusal } = this.#refills
     if (refusal !== undefined) return Promise.reject(refusal)
-    const wish = { count, contiguous: true, safe: options.safe === true }
-    if (wish.safe && !this.nextIsSafe()) return Promise.reject(unsafe())
+    const request = { count, contiguous: true, safe: options.safe === true }
+    if (request.safe && !this.nextIsSafe()) return Promise.reject(unsafe())
     this.#waits++
-    const place = this.#line.join(wish, this.#options.issueTimeoutMs, options.signal)
+    const drawn = this.#queue.join(request, this.#options.issueTimeoutMs, options.signal)
     this.#commitSoon()
-    return place
+    return drawn
   }
 
   nextIsSafe(): boolean {
-    return this.#firstFrom(this.#floor) < safeEnd
+    return this.#firstFrom(this.#counter.bound) <= max53
   }
 
-  /** As far as this process knows; what others have issued since stands in the counter alone. */
+  /** As far as this process has seen; only the counter shows what other processes have issued since. */
   lastIssued(): bigint | undefined {
-    const newest = this.#firstFrom(this.#floor) - BigInt(this.#options.increment)
-    return newest < this.#life.floor ? undefined : newest
+    const newest = this.#firstFrom(this.#counter.bound) - BigInt(this.#options.increment)
+    return newest < this.#incarnation.floor ? undefined : newest
   }
 
   moveTo(newest: bigint): Promise<void> {
     return this.#refills.alone(
-      () => this.#seal(newest),
-      () => this.#goOn(),
+      () => this.#moveTo(newest),
+      () => this.#continue(),
     )
   }
 
   stats(): IssuerStats {
     const ratePerSecond = this.#meter.observe(this.#issued, this.#options.clock.monoUs())
     return {
+      ...idleStats,
+      ...this.#refills.stats(),
       issued: this.#issued,
       ratePerSecond,
       peakPerSecond: this.#meter.peakPerSecond,
-      inHand: 0,
       inHandSeconds: ratePerSecond > 0 ? 0 : Number.POSITIVE_INFINITY,
-      reserved: this.#reserved,
-      released: 0,
-      refills: this.#refills.succeeded,
-      refillFailures: this.#refills.failed,
-      refillSeconds: this.#refills.seconds,
+      reserved: this.#counter.reserved,
       waits: this.#waits,
-      drySeconds: this.#line.drySeconds,
-      waiting: this.#line.length,
+      drySeconds: this.#queue.drySeconds,
+      waiting: this.#queue.length,
     }
   }
 
@@ -136,14 +139,14 @@ export class GroupCommit implements Issuer {
     this.#closed ??= reason
     this.#refills.stop(reason)
     this.#gathering?.cancel()
-    this.#line.sift(() => reason)
+    this.#queue.rejectEach(() => reason)
     await this.#refills.idle()
   }
 
-  /** At the end of this callback: what comes in one callback travels in one reserve. */
+  /** At the end of this callback: all requests of one callback share one reserve. */
   #commitSoon(): void {
     if (this.#sending || this.#refills.busy) return
-    if (this.#gathering !== undefined && this.#line.length < this.#crowd) return
+    if (this.#gathering !== undefined && this.#queue.length < this.#crowd) return
     this.#sending = true
     queueMicrotask(() => {
       this.#sending = false
@@ -154,64 +157,62 @@ export class GroupCommit implements Issuer {
   #commit(): void {
     this.#gathering?.cancel()
     this.#gathering = undefined
-    if (this.#refills.busy || this.#line.length === 0) return
+    if (this.#refills.busy || this.#queue.length === 0) return
     this.#refills.start(
       true,
       () => this.#reserve(),
-      () => this.#goOn(),
+      () => this.#continue(),
     )
   }
 
-  #goOn(): void {
+  #continue(): void {
     const { refusal } = this.#refills
-    if (refusal !== undefined) this.#line.sift(() => refusal)
+    if (refusal !== undefined) this.#queue.rejectEach(() => refusal)
     this.#gather()
   }
 
   /**
-   * Callers who have just been served tend to come back at once. Without waiting for them, for a small part of what
-   * a reserve takes, about half of a steady crowd would miss each reserve.
+   * Callers that have just been served tend to come back at once. Without a pause for them, a small part of the time of
+   * a reserve, about half of a steady crowd would miss each reserve.
    */
   #gather(): void {
-    this.#crowd = this.#line.length + this.#served
+    this.#crowd = this.#queue.length + this.#served
     this.#served = 0
     const waitMs = Math.floor(this.#refills.newestMs * gatherShare)
-    if (waitMs === 0 || this.#line.length === this.#crowd) return this.#commit()
+    if (waitMs === 0 || this.#queue.length === this.#crowd) return this.#commit()
     this.#gathering = this.#options.clock.timer(waitMs, () => this.#commit())
   }
 
-  /** Reserves for those in line, and serves them. */
+  /** Reserves for the callers in the queue, and serves them. */
   async #reserve(): Promise<void> {
-    const { engine, increment, max } = this.#options
+    const { increment, max } = this.#options
     this.#refuseBeyondMax()
-    if (this.#line.length === 0) return
-    const joined = this.#line.joined
-    const wanted = BigInt(this.#line.demand) * BigInt(increment)
-    const left = max + 1n - this.#floor
-    const size = wanted < left ? wanted : left
-    const floor = this.#floor
+    if (this.#queue.length === 0) return
+    const joined = this.#queue.joined
+    const { bound } = this.#counter
+    const wanted = BigInt(this.#queue.demand) * BigInt(increment)
+    const left = max + 1n - bound
     try {
-      const range = await reserveFor(this.#life, engine, { size, floor, max: max + 1n })
-      this.#reserved += Number(size)
-      this.#see(range.end)
-      this.#serve(range, joined)
+      this.#serve(await this.#counter.reserve(wanted < left ? wanted : left, max + 1n), joined)
     } catch (error) {
-      if (!hasCode(error, 'EXHAUSTED')) throw error
-      // Others have come further than was known here: the next reserve is for those for whom enough is left.
-      this.#see((await engine.counter(this.#life.counter)).bound)
-      if (this.#floor === floor) throw error
+      // Other processes have reserved more than was known here: the next reserve is for the callers that still fit.
+      if (!hasCode(error, 'EXHAUSTED') || this.#counter.bound === bound) throw error
     }
   }
 
-  /** Serves those who had joined when the range was asked for, in order. */
+  /** Serves the callers that had joined when the range was reserved, in order. */
   #serve(range: Range, joined: number): void {
     const { increment } = this.#options
     let next = this.#firstFrom(range.start)
     let left = countBelow(next, range.end, increment)
-    const isIn = (waiter: Waiter) => waiter.place < joined && waiter.count <= left
-    for (let waiter = this.#line.first(); waiter !== undefined && isIn(waiter); waiter = this.#line.first()) {
-      if (waiter.safe && next >= safeEnd) {
-        this.#line.settleFirst(unsafe())
+    const fits = (waiter: Waiter) => waiter.place < joined && waiter.count <= left
+    for (
+      let waiter = this.#queue.first();
+      waiter !== undefined && fits(waiter);
+      waiter = this.#queue.first()
+    ) {
+      if (waiter.safe && next > max53) {
+        this.#queue.settleFirst(unsafe())
         continue
       }
       const run = new Run()
@@ -220,55 +221,38 @@ export class GroupCommit implements Issuer {
       left -= waiter.count
       this.#issued += waiter.count
       this.#served++
-      this.#line.settleFirst([run])
+      this.#queue.settleFirst([run])
     }
   }
 
-  /** Sends those home for whom not enough is left. */
+  /** Rejects the callers that ask for more ids than are left. */
   #refuseBeyondMax(): void {
     const { increment, max } = this.#options
-    let left = countBelow(this.#firstFrom(this.#floor), max + 1n, increment)
-    if (this.#line.demand <= left) return
-    this.#line.sift(({ count }) => {
-      if (count > left) return exhausted(this.#life.name, max)
+    let left = countBelow(this.#firstFrom(this.#counter.bound), max + 1n, increment)
+    if (this.#queue.demand <= left) return
+    this.#queue.rejectEach(({ count }) => {
+      if (count > left) return exhausted(this.#incarnation.name, max)
       left -= count
       return undefined
     })
   }
 
-  async #seal(newest: bigint): Promise<void> {
-    this.#refuseMoveBack(newest, this.#floor)
-    const floor = newest + 1n
-    const { end } = await reserveFor(this.#life, this.#options.engine, { size: 0n, floor })
-    this.#see(end)
-    this.#refuseMoveBack(newest, end)
+  async #moveTo(newest: bigint): Promise<void> {
+    this.#refuseMoveBack(newest)
+    await this.#counter.raise(newest + 1n)
+    this.#refuseMoveBack(newest)
   }
 
-  /** @param bound what is below it may have been issued. */
-  #refuseMoveBack(newest: bigint, bound: bigint): void {
-    const last = this.#firstFrom(bound) - BigInt(this.#options.increment)
-    if (last <= newest || last < this.#life.floor) return
+  #refuseMoveBack(newest: bigint): void {
+    const last = this.lastIssued()
+    if (last === undefined || last <= newest) return
     throw new FahaoError(
       'ERR',
-      `generator '${this.#life.name}' has issued ${last} already; it moves forward only`,
+      `generator '${this.#incarnation.name}' has issued ${last} already; it moves forward only`,
     )
-  }
-
-  #see(end: bigint): void {
-    if (end > this.#floor) this.#floor = end
   }
 
   #firstFrom(value: bigint): bigint {
     return firstFrom(value, this.#options.increment, this.#options.offset)
-  }
-
-  #whyDry(): FahaoError {
-    const cause = this.#refills.failure
-    const why = cause === undefined ? 'it has not answered in time' : `the engine said: ${describe(cause)}`
-    return new FahaoError(
-      'DRY',
-      `generator '${this.#life.name}' asks the engine for each request, and ${why}; retry`,
-      { cause },
-    )
   }
 }

@@ -1,40 +1,49 @@
-/** What a reservoir holds and how it gets more: the part in which the kinds differ. */
+/** Where a reservoir gets its ids from: a buffer, and the way to refill it. The kinds differ in this part. */
 import type { FahaoError } from '../base/errors.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { FastRun } from '../ids/fast-run.ts'
 import type { Run } from '../ids/run.ts'
-import type { RefillSizes } from './step.ts'
+import type { RefillSizes } from './refill-size.ts'
 
-/** The ids in hand of one generator, and the way to more. Driven by its reservoir, never by two at once. */
-export interface IdSource {
-  /** What may be issued past `take`. `take` makes ids ready; whatever else is called takes them back. */
-  readonly ready: FastRun
-
-  /** Name of the generator, for messages. */
-  readonly name: string
+/** Ids of one generator that can be issued at once. */
+export interface IdBuffer {
+  /** Ids that may be issued without `take`. `take` fills it; every other method takes its rest back. */
+  readonly fastRun: FastRun
 
   /** Set when a refill should start. */
   low: boolean
 
-  /** Ids issued since the start, ready ones too. */
+  /** Ids taken since the start, those of the fast run too. */
   readonly issued: number
 
-  /** Takes up to `count` ids into `run`; returns how many, 0 when nothing is in hand. */
+  /** Takes up to `count` ids into `run`; returns how many, 0 when the buffer is empty. */
   take(count: number, run: Run): number
 
   /** How many ids `take` would give now, all in all. */
   available(): number
 
   /**
-   * Takes exactly `count` ids in one step, or none: undefined. `contiguous`: as one run with stride 1, dropping
-   * what stands in the way of it.
+   * Takes exactly `count` ids in one step, or none: undefined. `contiguous`: as one run with stride 1, dropping the ids
+   * before it.
    */
   collect(count: number, contiguous: boolean): Run[] | undefined
+}
+
+/** The buffer of one generator and the way to more ids. Driven by its reservoir, which makes one call at a time. */
+export interface IdSource {
+  readonly buffer: IdBuffer
+
+  /** Name of the generator, for messages. */
+  readonly name: string
+
+  /** Raw values reserved and released since the start. */
+  readonly reserved: number
+  readonly released: number
 
   /**
-   * Reserves what is wanted now and takes it in hand; resolves without doing anything if nothing is wanted.
-   * `demand`: ids that callers wait for beyond what is in hand; `contiguous`: the longest run among them;
-   * `ratePerSecond`: how fast ids go.
+   * Reserves what is wanted now and adds it to the buffer; does nothing if nothing is wanted.
+   * `demand`: ids that callers wait for beyond the buffer; `contiguous`: the longest run among them;
+   * `ratePerSecond`: ids issued per second.
    */
   refill(demand: number, contiguous: number, ratePerSecond: number): Promise<void>
 
@@ -44,19 +53,19 @@ export interface IdSource {
    */
   moveTo(newest: bigint): Promise<void>
 
-  /** Sets `low` when what is in hand would not last at this rate, in ids per second, for as long as it should. */
-  observe(ratePerSecond: number): void
+  /** Sets `low` when the buffer would not last at this rate, in ids per second, for as long as it should. */
+  observe?(ratePerSecond: number): void
 
-  /** Refills are of other sizes from now on. What is in hand stays there. */
-  resize(sizes: RefillSizes): void
+  /** Changes the sizes of refills from now on, where refills have sizes. The buffer stays as it is. */
+  resize?(sizes: RefillSizes): void
 
-  /** Callers had to wait: ask for more next time. */
-  ranDry(): void
+  /** Records that callers had to wait, so that the next refill is larger. */
+  ranEmpty?(): void
 
-  /** When not the engine but time itself is what callers wait for: ms until `take` can give more. */
-  waitMs(): number | undefined
+  /** The ms until the clock allows more ids; undefined when callers wait for the engine and not for time itself. */
+  waitMs?(): number | undefined
 
-  /** What to tell a caller whose time ran out, `cause` being the newest failure to refill. */
+  /** The error for a caller that has waited too long, `cause` being the newest failure to refill. */
   whyDry(cause: unknown): FahaoError
 
   /** See `Issuer.nextIsSafe`. */
@@ -65,19 +74,15 @@ export interface IdSource {
   /** See `Issuer.lastIssued`. */
   lastIssued(): bigint | undefined
 
-  /** For how long what is in hand would last at this rate, in seconds. */
+  /** For how long the buffer would last at this rate, in seconds. */
   seconds(ratePerSecond: number): number
 
-  /** Raw values reserved and given back since the start. */
-  readonly reserved: number
-  readonly released: number
+  /** Adds what another process has reserved and transferred. `low` is set: how long it will last is not known. */
+  acquire?(leftover: Reservation): void
 
-  /** Takes in hand what another holder has left. Only at first, when nothing else is. */
-  adopt(tail: Reservation): void
+  /** Empties the buffer. Returns the unissued range on top of the counter's bound, if any, for the next holder. */
+  transfer(): Reservation | undefined
 
-  /** Lets go of everything in hand. Returns what of it is on top of its bound still, for another holder to go on with. */
-  leave(): Reservation | undefined
-
-  /** Lets go of everything in hand, and gives back what of it is on top of its bound still. Never throws. */
+  /** Empties the buffer and releases that range. Never rejects. */
   close(): Promise<void>
 }

@@ -1,14 +1,14 @@
 /**
- * What tells one generator from another that is defined alike.
+ * The incarnation of a generator that ids are issued for: what differs between generators with one definition.
  *
- * Invariant: no id comes from a range that was reserved for a life in a history of the store that began after the life's
- * record was read. The record may be among what was forgotten, and with it the counter: that begins anew then, and knows
- * no incarnation that would refuse the reserve.
+ * Invariant: no id comes from a range that was reserved for an incarnation in a history of the store that began after
+ * the incarnation's record was read. The record may be among the forgotten writes, and the counter with it: the counter
+ * starts again then, and stores no incarnation by which it could reject the reserve.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
 
-/** One incarnation of a generator, and, in a cluster, one leadership of it; one object, shared by all that issue for it. */
+/** One incarnation of a generator, and, in a cluster, one leadership of it. One object for all that issue for it. */
 export type Incarnation = {
   /** The generator's name. */
   readonly name: string
@@ -17,7 +17,7 @@ export type Incarnation = {
   readonly incarnation: bigint
   /** Raw values, or units of time, below this are not issued: they belong to earlier incarnations. */
   readonly floor: bigint
-  /** What its reserves carry where nodes lead in turn; undefined: nothing. */
+  /** The fence of its reserves in a cluster; undefined: none. */
   readonly fence?: bigint | undefined
   /** `Engine.advances` from before its record was read. */
   readonly advances: number
@@ -26,23 +26,23 @@ export type Incarnation = {
 /** What reserves and releases carry, and counters compare. */
 export type WriterIdentity = { readonly incarnation: bigint; readonly fence?: bigint }
 
-/** The part of a life that counters look at. */
+/** The identity under which an incarnation writes. */
 export function writerOf({ incarnation, fence }: Incarnation): WriterIdentity {
   return fence === undefined ? { incarnation } : { incarnation, fence }
 }
 
 /**
- * Reserves for a life. Rejects as `Engine.reserve` does, and with STALE where the store has been advanced since the
- * record was read; what was reserved then is a gap.
+ * Reserves for an incarnation. Rejects as `Engine.reserve` does, and with STALE where the store has been advanced since
+ * the record was read; the range that was reserved then is a gap.
  */
 export async function reserveFor(
-  life: Incarnation,
+  incarnation: Incarnation,
   engine: Engine,
   request: Omit<ReserveRequest, keyof WriterIdentity>,
 ): Promise<Reservation> {
-  refuseOutdated(life, engine)
-  const reservation = await engine.reserve(life.counter, { ...request, ...writerOf(life) })
-  refuseOutdated(life, engine)
+  refuseOutdated(incarnation, engine)
+  const reservation = await engine.reserve(incarnation.counter, { ...request, ...writerOf(incarnation) })
+  refuseOutdated(incarnation, engine)
   return reservation
 }
 

@@ -10,8 +10,7 @@ import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
 import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Kind } from './issuer.ts'
-import { OrderedBuffer } from './ordered-buffer.ts'
-import type { RangeBuffer } from './range-buffer.ts'
+import { RangeBuffer } from './range-buffer.ts'
 import { Reservoir, type ReservoirOptions } from './reservoir.ts'
 import { ScrambledBuffer } from './scrambled-buffer.ts'
 import { ShuffledBuffer } from './shuffled-buffer.ts'
@@ -83,7 +82,7 @@ export class IssuerFactory {
   /** Issues from memory, first from what another process has reserved and left. Never of a permuted generator. */
   continued(incarnation: Incarnation, leftover: Reservation): Reservoir {
     const source = this.#source(incarnation, leftover.start, undefined)
-    source.adopt(leftover)
+    source.acquire?.(leftover)
     return new Reservoir(source, this.#reservoir)
   }
 
@@ -148,8 +147,8 @@ function rangeBuffer(definition: IssuingOptions, key: string | undefined): Range
   if (definition.scramble)
     return new ScrambledBuffer(permutation(keyBytes(key), max + 1n), max, increment, offset)
   if (definition.within === 'shuffled')
-    return new ShuffledBuffer(blockPermutation(keyBytes(key), shuffleBlock), shuffleBlock, increment, offset)
-  return new OrderedBuffer(increment, offset)
+    return new ShuffledBuffer(blockPermutation(keyBytes(key), shuffleBlock), increment, offset)
+  return new RangeBuffer(increment, offset)
 }
 
 function timestampSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {

@@ -1,5 +1,5 @@
-/** What every kind of generator offers to those who want ids. */
-import { FahaoError } from '../base/errors.ts'
+/** What every kind of generator offers to its callers. */
+import { describe, FahaoError } from '../base/errors.ts'
 import type { Run } from '../ids/run.ts'
 
 /** The four kinds: made of a counter or of the clock, in strict order or in order per node. */
@@ -13,45 +13,41 @@ export function isStrict(kind: Kind): boolean {
   return kind === 'sequence' || kind === 'timestamp'
 }
 
-/** How a caller that may wait wants its ids. */
+/** How a caller that may wait gets its ids. */
 export type DrawOptions = {
-  /** All in one run with stride 1; ids that stand in the way are dropped. */
+  /** All in one run with stride 1; ids before it are dropped. */
   readonly contiguous?: boolean
-  /** Rejects with UNSAFE, and uses nothing up, when the first of them could be past 2^53−1. */
+  /** Rejects with UNSAFE, and uses no id up, when the first of them could be past 2^53−1. */
   readonly safe?: boolean
   /** Gives up waiting: rejects with ABORTED, and no id is lost. */
   readonly signal?: AbortSignal
 }
 
-/** Hands out ids of one generator. One per incarnation and process. */
+/** Issues ids of one generator. One per incarnation and process. */
 export interface Issuer {
   /**
-   * Takes up to `count` ids that are in hand into `run` and returns how many, at least 1 unless dry. Never
-   * waits, never throws for want of ids. 0 means: nothing in hand, or others are already waiting in line, or
-   * the issuer is closed; `draw` knows what to do then.
+   * Takes up to `count` buffered ids into `run` and returns how many, at least 1 unless dry. Never waits, never throws
+   * for lack of ids. 0: no id is buffered, other callers wait already, or the issuer is closed; `draw` handles these.
    */
   take(count: number, run: Run): number
 
-  /**
-   * Takes one id that is in hand as a number. −1, and nothing is used up: `take` would give none, or the id is
-   * past 2^53−1.
-   */
+  /** Takes one buffered id as a number. −1, and takes none, when `take` would take none or the id is past 2^53−1. */
   takeNumber(): number
 
   /**
-   * Takes exactly `count` ids, waiting in line for the refill under way, at most `issueTimeout`.
+   * Takes exactly `count` ids, waiting in the queue for the refill under way, at most `issueTimeout`.
    * All or nothing: a caller that gives up or times out has used up no id.
    * Rejects with DRY, BUSY, EXHAUSTED, CLOCK, WORKERID, NOTOWNER, REGRESSED, STALE, UNSAFE, SHUTDOWN or ABORTED.
    */
   draw(count: number, options?: DrawOptions): Promise<Run[]>
 
   /**
-   * Whether the next id is at most 2^53−1, so that a JavaScript number holds it. Takes nothing. Exact while ids
-   * are in hand; while none are, as far as the bound last seen tells, and `draw` with `safe` makes sure.
+   * Whether the next id is at most 2^53−1, so that a JavaScript number holds it. Takes no id. Exact while ids are
+   * buffered; otherwise an estimate from the bound last seen, and `draw` with `safe` makes sure.
    */
   nextIsSafe(): boolean
 
-  /** The newest id issued, here or by a predecessor; after a crash the last one that can have been. */
+  /** The newest id issued, here or by a predecessor; after a crash the largest that can have been issued. */
   lastIssued(): bigint | undefined
 
   /**
@@ -63,25 +59,25 @@ export interface Issuer {
   /** Figures for INFO and metrics. */
   stats(): IssuerStats
 
-  /** Stops issuing, sends waiting callers away with `reason`, and releases what is still on top of its bound. */
+  /** Stops issuing, rejects waiting callers with `reason`, and releases the buffered range on top of the bound. */
   close(reason: Error): Promise<void>
 }
 
 /** Figures of one issuer. Counts are since it was opened here. */
 export type IssuerStats = {
-  /** Ids handed out. */
+  /** Ids issued. */
   readonly issued: number
   /** Ids per second, smoothed over about a minute. */
   readonly ratePerSecond: number
-  /** The highest it has been. */
+  /** The highest rate so far. */
   readonly peakPerSecond: number
-  /** Ids in hand; for clock kinds, what the reserved time would hold. */
+  /** Buffered ids; for clock kinds, how many the reserved time would hold. */
   readonly inHand: number
-  /** For how long the ids in hand would last at this rate, in seconds; Infinity when idle. */
+  /** For how long the buffered ids would last at this rate, in seconds; Infinity when idle. */
   readonly inHandSeconds: number
   /** Raw values reserved. */
   readonly reserved: number
-  /** Raw values given back. */
+  /** Raw values released. */
   readonly released: number
   /** Reserves that succeeded. */
   readonly refills: number
@@ -91,13 +87,30 @@ export type IssuerStats = {
   readonly refillSeconds: number
   /** Requests that had to wait. */
   readonly waits: number
-  /** Time during which somebody was waiting, in seconds. */
+  /** Time during which callers were waiting, in seconds. */
   readonly drySeconds: number
   /** Callers waiting now. */
   readonly waiting: number
 }
 
-/** What a caller is told whom the next id would not reach as it is. */
+/** The figures of an issuer that has done nothing. */
+export const idleStats: IssuerStats = Object.freeze({
+  issued: 0,
+  ratePerSecond: 0,
+  peakPerSecond: 0,
+  inHand: 0,
+  inHandSeconds: Number.POSITIVE_INFINITY,
+  reserved: 0,
+  released: 0,
+  refills: 0,
+  refillFailures: 0,
+  refillSeconds: 0,
+  waits: 0,
+  drySeconds: 0,
+  waiting: 0,
+})
+
+/** Error for callers that cannot represent the next id exactly (above 2^53−1). */
 export function unsafe(): FahaoError {
   return new FahaoError(
     'UNSAFE',
@@ -105,10 +118,17 @@ export function unsafe(): FahaoError {
   )
 }
 
-/** What a caller is told when a counter has come to its end. */
+/** Error for callers when a counter has come to its end. */
 export function exhausted(name: string, max: bigint): FahaoError {
   return new FahaoError(
     'EXHAUSTED',
     `generator '${name}' has reached its maximum ${max}; raise MAX with ID.ALTER or use another generator`,
   )
+}
+
+/** Error for callers that have waited too long: what is missing, and why it was not refilled in time. */
+export function dry(missing: string, cause: unknown): FahaoError {
+  const why =
+    cause === undefined ? 'the engine has not answered in time' : `the engine said: ${describe(cause)}`
+  return new FahaoError('DRY', `${missing} and ${why}; retry`, { cause })
 }

@@ -1,50 +1,252 @@
-/** Ranges of a counter in hand, in whatever order they are issued. */
+/**
+ * Ranges of a counter, buffered and issued in increasing order.
+ *
+ * Invariants
+ *  1. Every id lies in a range that was added, is ≡ offset (mod increment), and is taken once.
+ *  2. Ids increase; ranges are added in increasing order.
+ *  3. Adjacent ranges are one: a run may cross the boundary between them.
+ */
 import { assert } from '../base/assert.ts'
 import type { Range } from '../engine/engine.ts'
-import type { FastRun } from '../ids/fast-run.ts'
-import { Run } from '../ids/run.ts'
+import { FastRun } from '../ids/fast-run.ts'
+import { max53 } from '../ids/limits.ts'
+import { countBelow, firstFrom, Run, safeHi, two32 } from '../ids/run.ts'
+import type { IdBuffer } from './id-source.ts'
 
-/** What a counter's stock needs of the ids that it holds. */
-export interface RangeBuffer {
-  /** What may be issued past `take`. Whatever else is called takes it back. */
-  readonly ready: FastRun
-  /** How many ids are in hand. */
-  readonly left: number
-  /** How many were taken, ready ones too. */
-  readonly issued: number
-  /** Takes a range in hand, above all that were added before. */
-  add(range: Range): void
-  /** Takes up to `count` ids into `run`, 0 when nothing is left. */
-  take(count: number, run: Run): number
-  /** Takes exactly `count` ids, which have to be in hand. */
-  collect(count: number): Run[]
-  /** Makes ids ready, but leaves at least `keep` in hand. */
-  prepare(keep: number): void
-  /** Drops ids until the next `count` are one run; false, and nothing dropped, when there is no such run. */
-  align(count: number): boolean
-  /** Drops every id below `floor`. */
-  dropBelow(floor: bigint): void
-  /** Whether the next id is at most 2^53−1. With nothing in hand: whether the first from `bound` on is. */
-  nextIsSafe(bound: bigint): boolean
-  /**
-   * The newest id that can have been issued: below the next one in hand, or below `bound` when nothing is in
-   * hand. Undefined when that is below `floor`, so that none was.
-   */
-  newest(bound: bigint, floor: bigint): bigint | undefined
-  /** The lowest value from which on everything up to `end` is in hand and untouched; undefined: nothing is. */
-  untouchedUpTo(end: bigint): bigint | undefined
-  /** Lets go of everything. */
-  clear(): void
-}
+/** A buffered range: its next id, how many ids are left, and its end. */
+type Piece = { next: bigint; left: number; end: bigint }
 
-/** Takes exactly `count` ids of what is known to hold them. */
-export function collectRuns(hand: { take(count: number, run: Run): number }, count: number): Run[] {
-  const runs: Run[] = []
-  for (let left = count; left > 0; ) {
-    const run = new Run()
-    left -= hand.take(left, run)
-    assert(run.count > 0, 'a hand holds what it says')
-    runs.push(run)
+/** Issues ranges as they are counted. The base of the buffers that permute ids. */
+export class RangeBuffer implements IdBuffer {
+  readonly fastRun = new FastRun()
+  low = false
+  /** A refill is due when fewer ids are left. */
+  lowMark = 0
+  /** Ids taken, without those of the fast run. */
+  protected taken = 0
+  protected readonly increment: number
+  readonly #offset: bigint
+  readonly #later: Piece[] = []
+  /** The current range, with its next id in halves. */
+  #hi = 0
+  #lo = 0
+  #left = 0
+  #end = 0n
+  #laterLeft = 0
+
+  /** Issues ids that are ≡ `offset` (mod `increment`). */
+  constructor(increment: number, offset: bigint) {
+    this.increment = increment
+    this.#offset = offset
   }
-  return runs
+
+  get issued(): number {
+    return this.taken + this.fastRun.taken
+  }
+
+  /** The next id; only while one is left. */
+  get #next(): bigint {
+    return BigInt(this.#hi) * 0x1_0000_0000n + BigInt(this.#lo)
+  }
+
+  take(count: number, run: Run): number {
+    const taken = this.next(count, run)
+    this.taken += taken
+    this.checkLow()
+    // Once a refill is due, ids below the low mark are issued as fast as those above it.
+    this.fill(this.low ? 0 : this.lowMark)
+    return taken
+  }
+
+  available(): number {
+    this.#recall()
+    return this.#left + this.#laterLeft
+  }
+
+  collect(count: number, contiguous = false): Run[] | undefined {
+    if (this.available() < count || (contiguous && !this.align(count))) return undefined
+    const runs: Run[] = []
+    for (let left = count; left > 0; ) {
+      const run = this.nextRun(left)
+      assert(run.count > 0, 'as many ids are buffered as are available')
+      runs.push(run)
+      left -= run.count
+    }
+    this.taken += count
+    this.checkLow()
+    return runs
+  }
+
+  /** Sets `low` when fewer ids than `lowMark` are left. */
+  checkLow(): void {
+    if (this.available() < this.lowMark) this.low = true
+  }
+
+  /** Adds a range. It starts at or above the end of the one added before. */
+  add(range: Range): void {
+    this.#recall()
+    const piece = this.#piece(range)
+    const last = this.#later.at(-1)
+    const lastEnd = last?.end ?? this.#end
+    assert(range.start >= lastEnd, 'ranges are added in increasing order')
+    if (piece.left === 0) {
+      // It holds no id, but the next range may be adjacent to it.
+      if (range.start === lastEnd) this.#extendLast(0, range.end)
+      return
+    }
+    if (this.#left === 0) return this.#begin(piece)
+    if (range.start === lastEnd) return this.#extendLast(piece.left, range.end)
+    this.#later.push(piece)
+    this.#laterLeft += piece.left
+  }
+
+  /** Drops every id below `floor`. */
+  dropBelow(floor: bigint): void {
+    this.#recall()
+    while (this.#left > 0 && this.#end <= floor) this.#shift()
+    if (this.#left === 0 || this.#next >= floor) return
+    const below = countBelow(this.#next, floor, this.increment)
+    if (below >= this.#left) this.#shift()
+    else this.#skip(below)
+  }
+
+  /** Whether the next id is at most 2^53−1; of an empty buffer: whether the first id from `bound` on is. */
+  nextIsSafe(bound: bigint): boolean {
+    this.#recall()
+    return this.#left > 0 ? this.#hi < safeHi : bound <= max53
+  }
+
+  /**
+   * The largest id that can have been issued: below the next buffered one, or below `bound` of an empty buffer.
+   * Undefined when that is below `floor`, so that none was.
+   */
+  newest(bound: bigint, floor: bigint): bigint | undefined {
+    this.#recall()
+    const next = this.#left > 0 ? this.#next : firstFrom(bound, this.increment, this.#offset)
+    const newest = next - BigInt(this.increment)
+    return newest < floor ? undefined : newest
+  }
+
+  /**
+   * The lowest value from which on everything up to `end` is buffered; undefined when nothing is. Adjacent ranges
+   * have become one, so the newest range decides.
+   */
+  untouchedUpTo(end: bigint): bigint | undefined {
+    this.#recall()
+    const newest = this.#later.at(-1)
+    if (newest !== undefined) return newest.end === end ? newest.next : undefined
+    return this.#left > 0 && this.#end === end ? this.#next : undefined
+  }
+
+  /** Drops all ids, and the low mark. */
+  clear(): void {
+    this.#recall()
+    this.#later.length = 0
+    this.#laterLeft = 0
+    this.#left = 0
+    this.lowMark = 0
+    this.low = false
+  }
+
+  /** Removes up to `count` ids of the current range and writes them to `run`; 0 when the buffer is empty. */
+  protected next(count: number, run: Run): number {
+    this.#recall()
+    if (this.#left === 0) return 0
+    const taken = count < this.#left ? count : this.#left
+    run.hi = this.#hi
+    run.lo = this.#lo
+    run.count = taken
+    run.stride = this.increment
+    this.#skip(taken)
+    return taken
+  }
+
+  /** Removes up to `count` ids, as a run of their own. */
+  protected nextRun(count: number): Run {
+    const run = new Run()
+    this.next(count, run)
+    return run
+  }
+
+  /** The largest of the next ids of the current range, at most `count`; undefined when the buffer is empty. */
+  protected peek(count: number): bigint | undefined {
+    if (this.#left === 0) return undefined
+    return this.#next + BigInt(Math.min(count, this.#left) - 1) * BigInt(this.increment)
+  }
+
+  /** Fills the fast run, but leaves at least `keep` ids out of it. */
+  protected fill(keep: number): void {
+    const spare = this.available() - keep
+    const untilCarry = Math.floor((two32 - 1 - this.#lo) / this.increment) + 1
+    const count = Math.floor(Math.min(this.#left, spare, untilCarry))
+    if (count > 0) this.fastRun.fill(this.#hi, this.#lo, count, this.increment)
+  }
+
+  /** Whether `count` ids are left in one run, once the ranges before it are dropped; drops them. */
+  protected align(count: number): boolean {
+    if (this.#left >= count) return true
+    const fitting = this.#later.findIndex((piece) => piece.left >= count)
+    if (fitting < 0) return false
+    for (let dropped = 0; dropped <= fitting; dropped++) this.#shift()
+    return true
+  }
+
+  #recall(): void {
+    const taken = this.fastRun.recall()
+    if (taken === 0) return
+    this.taken += taken
+    this.#skip(taken)
+  }
+
+  #piece(range: Range): Piece {
+    const next = firstFrom(range.start, this.increment, this.#offset)
+    return { next, left: countBelow(next, range.end, this.increment), end: range.end }
+  }
+
+  #extendLast(count: number, end: bigint): void {
+    const last = this.#later.at(-1)
+    if (last === undefined) {
+      this.#left += count
+      this.#end = end
+      return
+    }
+    last.left += count
+    last.end = end
+    this.#laterLeft += count
+  }
+
+  #skip(count: number): void {
+    this.#left -= count
+    const lo = this.#lo + count * this.increment
+    if (lo < two32) this.#lo = lo
+    else if (lo <= Number.MAX_SAFE_INTEGER) this.#carry(Math.floor(lo / two32), lo)
+    else this.#goTo(this.#next + BigInt(count) * BigInt(this.increment))
+    if (this.#left === 0 && this.#later.length > 0) this.#shift()
+  }
+
+  #carry(carry: number, lo: number): void {
+    this.#lo = lo - carry * two32
+    this.#hi += carry
+  }
+
+  #goTo(next: bigint): void {
+    this.#hi = Number(next >> 32n)
+    this.#lo = Number(next & 0xffff_ffffn)
+  }
+
+  #shift(): void {
+    const piece = this.#later.shift()
+    if (piece === undefined) {
+      this.#left = 0
+      return
+    }
+    this.#laterLeft -= piece.left
+    this.#begin(piece)
+  }
+
+  #begin(piece: Piece): void {
+    this.#left = piece.left
+    this.#end = piece.end
+    this.#goTo(piece.next)
+  }
 }

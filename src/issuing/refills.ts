@@ -8,6 +8,7 @@
  */
 import type { Clock, Random, Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
+import type { IssuerStats } from './issuer.ts'
 import { type Limiter, Ticket } from './limiter.ts'
 
 const pauseMinMs = 20
@@ -28,14 +29,13 @@ export type RefillsOptions = {
 
 /** The refills of one generator. */
 export class Refills {
-  /** Refills that succeeded, how long they took, and those that failed. */
-  succeeded = 0
-  seconds = 0
-  failed = 0
   /** How long the newest successful refill took. */
   newestMs = 0
   /** The error of the newest refill; undefined when it succeeded. */
   failure: Error | undefined
+  #succeeded = 0
+  #seconds = 0
+  #failed = 0
   readonly #name: string
   readonly #options: RefillsOptions
   readonly #again: () => void
@@ -52,6 +52,10 @@ export class Refills {
     this.#name = name
     this.#options = options
     this.#again = again
+  }
+
+  stats(): Pick<IssuerStats, 'refills' | 'refillFailures' | 'refillSeconds'> {
+    return { refills: this.#succeeded, refillFailures: this.#failed, refillSeconds: this.#seconds }
   }
 
   /** Whether no refill can start now. */
@@ -122,9 +126,9 @@ export class Refills {
     const { limiter } = this.#options
     const turn = limiter.acquire(this.#ticket, this.#urgent)
     if (turn !== true && !(await turn)) return
-    const failed = this.failed
+    const failed = this.#failed
     await this.#attempt(refill)
-    limiter.release(this.failed > failed && isOfEngine(this.failure))
+    limiter.release(this.#failed > failed && isOfEngine(this.failure))
   }
 
   async #attempt(refill: () => Promise<void>): Promise<void> {
@@ -135,9 +139,9 @@ export class Refills {
     } catch (error) {
       return this.#fail(error instanceof Error ? error : new Error(String(error)))
     }
-    this.succeeded++
+    this.#succeeded++
     this.newestMs = (clock.monoUs() - startedUs) / 1000
-    this.seconds += this.newestMs / 1000
+    this.#seconds += this.newestMs / 1000
     if (this.failure !== undefined) onRefillOutcome?.(this.#name, undefined)
     this.failure = undefined
     this.#pauseMs = pauseMinMs
@@ -147,7 +151,7 @@ export class Refills {
   #fail(error: Error): void {
     const { clock, random, onRefillOutcome, onStale } = this.#options
     const isFirst = this.failure === undefined
-    this.failed++
+    this.#failed++
     this.failure = error
     // Another issuer may serve the name by now: the failure says nothing about it.
     if (this.#stopped !== undefined) return

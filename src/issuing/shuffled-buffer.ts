@@ -1,150 +1,90 @@
 /**
- * Ranges of a counter in hand, issued block by block, each block in an order that only its key knows.
+ * A buffer whose ids are issued block by block, each block in a secret order.
  *
  * Invariants
- *  1. Every id of a range is given out once: within a block the order is a permutation, and a block is a part
- *     of one range only, counted from the range's own start.
- *  2. Only the current block is touched; what lies above it can be given back.
+ *  1. Every id is issued once: within a block the order is a permutation, and blocks do not overlap.
+ *  2. Only the current block is touched; what lies above it can be released.
  */
-import { assert } from '../base/assert.ts'
-import type { Range } from '../engine/engine.ts'
-import { FastRun } from '../ids/fast-run.ts'
+import { max53 } from '../ids/limits.ts'
 import type { BlockPermutation } from '../ids/permutation.ts'
-import { type Run, ScatteredRun } from '../ids/run.ts'
-import type { RangeBuffer } from './range-buffer.ts'
+import { Run, ScatteredRun } from '../ids/run.ts'
+import { RangeBuffer } from './range-buffer.ts'
 
-/** What is left of a range: its first id, how many there are, and its end. */
-type Piece = { first: bigint; left: number; readonly end: bigint }
-
-const numberMax = BigInt(Number.MAX_SAFE_INTEGER)
-
-/** See the invariants at the top of the file. */
-export class ShuffledBuffer implements RangeBuffer {
-  /** Always empty: each id has to be permuted. */
-  readonly ready = new FastRun()
-  issued = 0
+/** Permutes the ids of each block. */
+export class ShuffledBuffer extends RangeBuffer {
   readonly #permutation: BlockPermutation
-  readonly #blockSize: number
-  readonly #increment: bigint
-  readonly #offset: bigint
-  readonly #ranges: Piece[] = []
-  #left = 0
-  /** The current block: its first id, its size, and how many of it are out. */
-  #block = 0n
-  #size = 0
+  /** The current block, and how many of its ids are taken. */
+  #block = new Run()
   #used = 0
 
-  /** Issues ids that are ≡ `offset` (mod `increment`), shuffled within blocks of `blockSize` ids. */
-  constructor(permutation: BlockPermutation, blockSize: number, increment: number, offset: bigint) {
+  /** Issues ids that are ≡ `offset` (mod `increment`), shuffled within blocks of at most the permutation's size. */
+  constructor(permutation: BlockPermutation, increment: number, offset: bigint) {
+    super(increment, offset)
     this.#permutation = permutation
-    this.#blockSize = blockSize
-    this.#increment = BigInt(increment)
-    this.#offset = offset
   }
 
-  get left(): number {
-    return this.#left + this.#size - this.#used
+  override available(): number {
+    return super.available() + this.#block.count - this.#used
   }
 
-  add(range: Range): void {
-    assert(range.start >= (this.#ranges.at(-1)?.end ?? 0n), 'ranges are added in increasing order')
-    const away = (((this.#offset - range.start) % this.#increment) + this.#increment) % this.#increment
-    const first = range.start + away
-    if (first >= range.end) return
-    const left = Number((range.end - first + this.#increment - 1n) / this.#increment)
-    this.#ranges.push({ first, left, end: range.end })
-    this.#left += left
+  override dropBelow(floor: bigint): void {
+    if (this.#block.first < floor) this.#used = this.#block.count
+    super.dropBelow(floor)
   }
 
-  take(count: number, run: Run): number {
-    assert(count > 0, 'somebody wants an id')
-    if (this.#used === this.#size && !this.#nextBlock()) return 0
-    run.setOne(this.#idAt(this.#block, this.#size, this.#used++))
-    this.issued++
+  /** Whether all ids of the block that the next id belongs to are at most 2^53−1. */
+  override nextIsSafe(bound: bigint): boolean {
+    return (this.#top ?? this.peek(this.#permutation.blockSize) ?? bound) <= max53
+  }
+
+  override newest(bound: bigint, floor: bigint): bigint | undefined {
+    return this.#top ?? super.newest(bound, floor)
+  }
+
+  override clear(): void {
+    this.#used = this.#block.count
+    super.clear()
+  }
+
+  protected override next(_count: number, run: Run): number {
+    if (!this.#hasBlock()) return 0
+    run.setOne(this.#idAt(this.#block, this.#used++))
     return 1
   }
 
-  collect(count: number): Run[] {
-    const runs: Run[] = []
-    for (let left = count; left > 0; ) {
-      assert(this.#used < this.#size || this.#nextBlock(), 'a hand holds what it says')
-      const block = this.#block
-      const size = this.#size
-      const used = this.#used
-      const taken = Math.min(left, size - used)
-      runs.push(new ScatteredRun(taken, (index) => this.#idAt(block, size, used + index)))
-      this.#used += taken
-      left -= taken
-    }
-    this.issued += count
-    return runs
+  protected override nextRun(count: number): Run {
+    if (!this.#hasBlock()) return new Run()
+    const block = this.#block
+    const used = this.#used
+    const taken = Math.min(count, block.count - used)
+    this.#used += taken
+    return new ScatteredRun(taken, (index) => this.#idAt(block, used + index))
   }
 
-  prepare(): void {}
+  /** The fast run holds no ids: each has to be permuted. */
+  protected override fill(): void {}
 
-  /** Ids in hand are in no order: only a run of one is. */
-  align(count: number): boolean {
-    return count === 1 && this.left > 0
+  /** Ids are in no order: only a single one is contiguous. */
+  protected override align(count: number): boolean {
+    return count === 1
   }
 
-  dropBelow(floor: bigint): void {
-    if (this.#block < floor) this.#used = this.#size
-    while (this.#ranges.length > 0 && this.#ranges[0]!.first < floor) {
-      this.#left -= this.#ranges.shift()!.left
-    }
+  #idAt(block: Run, index: number): bigint {
+    return block.at(this.#permutation.forward(block.first, index, block.count))
   }
 
-  nextIsSafe(bound: bigint): boolean {
-    const range = this.#ranges[0]
-    if (this.#used < this.#size) return this.#top <= numberMax
-    return (range === undefined ? bound : this.#topOf(range)) <= numberMax
+  /** The largest id of the current block while some of its ids are left. */
+  get #top(): bigint | undefined {
+    return this.#used < this.#block.count ? this.#block.at(this.#block.count - 1) : undefined
   }
 
-  newest(bound: bigint, floor: bigint): bigint | undefined {
-    const below = this.#ranges[0]?.first ?? bound
-    const newest = this.#used < this.#size ? this.#top : below - 1n
-    return newest < floor ? undefined : newest
-  }
-
-  untouchedUpTo(end: bigint): bigint | undefined {
-    let from: bigint | undefined
-    for (const range of this.#ranges.toReversed()) {
-      if (range.end !== (from ?? end)) break
-      from = range.first
-    }
-    return from
-  }
-
-  clear(): void {
-    this.#ranges.length = 0
-    this.#left = 0
-    this.#used = this.#size
-  }
-
-  #idAt(block: bigint, size: number, index: number): bigint {
-    return block + BigInt(this.#permutation.forward(block, index, size)) * this.#increment
-  }
-
-  /** The largest id of the current block. */
-  get #top(): bigint {
-    return this.#block + BigInt(this.#size - 1) * this.#increment
-  }
-
-  /** The largest id of the block that a range starts with. */
-  #topOf(range: Piece): bigint {
-    return range.first + BigInt(Math.min(this.#blockSize, range.left) - 1) * this.#increment
-  }
-
-  #nextBlock(): boolean {
-    const range = this.#ranges[0]
-    if (range === undefined) return false
-    this.#block = range.first
-    this.#size = Math.min(this.#blockSize, range.left)
+  /** Whether ids are left in the current block, or in a next one that becomes the current one. */
+  #hasBlock(): boolean {
+    if (this.#used < this.#block.count) return true
+    const block = new Run()
+    if (super.next(this.#permutation.blockSize, block) === 0) return false
+    this.#block = block
     this.#used = 0
-    this.#left -= this.#size
-    range.left -= this.#size
-    range.first += BigInt(this.#size) * this.#increment
-    if (range.left === 0) this.#ranges.shift()
     return true
   }
 }

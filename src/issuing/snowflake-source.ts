@@ -1,30 +1,30 @@
 /**
- * The stock of `snowflake`: ids from the time that this node's worker id has reserved.
+ * The source of `snowflake`: ids from the time that this node's worker id has reserved.
  *
  * Invariants
  *  1. An id carries the worker id whose reserved time its own time lies in, whole units of it only.
  *  2. A new claim of a worker id, the same or another, starts above everything that its bound covered before.
- *  3. A new stock starts above what any stock of this process used under the same claim: an incarnation that
- *     follows another within a unit of time repeats nothing.
- *  4. More time is used only if, after it had been reserved, this incarnation was still the generator's own: one
- *     that follows with another layout starts above every worker id's reserved time.
+ *  3. A new source starts above the time that any source of this process used under the same claim: an incarnation that
+ *     follows another within a unit of time repeats no id.
+ *  4. More time is used only if, after it had been reserved, this incarnation was still the generator's current one: an
+ *     incarnation with another layout starts above every worker id's reserved time.
  */
-import { FahaoError } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import type { ClockBuffer } from '../ids/clock-buffer.ts'
 import type { Layout } from '../ids/layout.ts'
-import { ClockSource, fullTime } from './clock-source.ts'
+import { ClockSource } from './clock-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Worker } from './worker.ts'
 
-/** What the stocks of all generators that are defined alike share. */
+/** What the sources of all generators with one definition share. */
 export type SnowflakeSourceOptions = {
   readonly worker: Worker
   readonly layout: Layout
-  /** Rejects with STALE when another incarnation has taken this one's place. */
-  readonly confirm: (life: Incarnation) => Promise<void>
+  /** Rejects with STALE when another incarnation has replaced this one. */
+  readonly confirm: (incarnation: Incarnation) => Promise<void>
 }
 
-/** See the invariants at the top of the file. */
+/** Uses the time of the node's worker id. */
 export class SnowflakeSource extends ClockSource {
   readonly reserved = 0
   readonly released = 0
@@ -32,33 +32,33 @@ export class SnowflakeSource extends ClockSource {
   #claim = 0
   #start = 0
 
-  constructor(hand: ClockBuffer, life: Incarnation, options: SnowflakeSourceOptions) {
-    super(hand, life, options.layout)
+  constructor(buffer: ClockBuffer, incarnation: Incarnation, options: SnowflakeSourceOptions) {
+    super(buffer, incarnation, options.layout)
     this.#options = options
   }
 
   async refill(demand: number, _contiguous: number, ratePerSecond: number): Promise<void> {
-    this.low = false
-    const { worker, layout, confirm } = this.#options
-    const position = Math.max(this.hand.position, Number(this.life.floor))
+    const { buffer, layout, unitMax } = this
+    const { worker, confirm } = this.#options
+    buffer.low = false
+    const position = Math.max(buffer.position, Number(this.incarnation.floor))
     const spare = this.spare(demand, ratePerSecond, worker.leadUs)
-    await worker.secure(layout.epochUs + Math.min(position + spare, this.unitMax) * layout.unitUs)
+    await worker.secure(layout.epochUs + Math.min(position + spare, unitMax) * layout.unitUs)
     const { boundUs, claim } = worker
-    const end = Math.min(this.#unitAt(boundUs), this.unitMax)
-    if (end > this.hand.end || claim !== this.#claim) {
-      await confirm(this.life)
-      // What was reserved belongs to the claim that it was reserved under.
-      if (worker.claim !== claim || worker.id < 0) throw changedHands(this.name)
+    const end = Math.min(buffer.unitsAt(boundUs), unitMax)
+    if (end > buffer.end || claim !== this.#claim) {
+      await confirm(this.incarnation)
+      // Reserved time belongs to the claim under which it was reserved.
+      if (worker.claim !== claim || worker.id < 0) throw this.#claimChanged()
       this.#grant(end)
     }
-    this.markAt(boundUs - worker.leadUs, spare)
-    const full = this.hand.end >= this.unitMax && this.hand.waitMs() === undefined
-    if (full && demand > this.hand.available()) throw fullTime(this.name)
+    buffer.markAt(boundUs - worker.leadUs, spare)
+    const full = buffer.end >= unitMax && buffer.waitMs() === undefined
+    if (full && demand > buffer.available()) throw this.fullTime()
   }
 
   override whyDry(cause: unknown): FahaoError {
-    const isWorkers = this.waitMs() === undefined && cause instanceof FahaoError && cause.code === 'WORKERID'
-    return isWorkers ? cause : super.whyDry(cause)
+    return this.waitMs() === undefined && hasCode(cause, 'WORKERID') ? cause : super.whyDry(cause)
   }
 
   moveTo(): Promise<void> {
@@ -67,23 +67,21 @@ export class SnowflakeSource extends ClockSource {
     )
   }
 
-  /** Time is the worker id's and not the generator's. */
-  adopt(): void {}
-
-  leave(): undefined {
-    const { worker, layout } = this.#options
-    if (this.hand.lastIssued() !== undefined)
-      worker.used(this.#claim, layout.epochUs + this.hand.untouched * layout.unitUs)
-    this.hand.clear()
-    this.low = false
+  /** Transfers nothing: the time belongs to the worker id, which is told how far it was used. */
+  transfer(): undefined {
+    const { buffer, layout } = this
+    if (buffer.lastIssued() !== undefined)
+      this.#options.worker.used(this.#claim, layout.epochUs + buffer.untouched * layout.unitUs)
+    buffer.clear()
   }
 
   async close(): Promise<void> {
-    this.leave()
+    this.transfer()
   }
 
   #grant(end: number): void {
-    const { worker, layout } = this.#options
+    const { layout } = this
+    const { worker } = this.#options
     const nodes = 2 ** layout.nodeBits
     if (worker.id >= nodes) {
       throw new FahaoError(
@@ -93,25 +91,14 @@ export class SnowflakeSource extends ClockSource {
     }
     if (worker.claim !== this.#claim) {
       this.#claim = worker.claim
-      this.#start = Math.max(
-        0,
-        Number(this.life.floor),
-        Math.ceil((worker.unusedUs - layout.epochUs) / layout.unitUs),
-      )
+      const unusedUnit = Math.ceil((worker.unusedUs - layout.epochUs) / layout.unitUs)
+      this.#start = Math.max(0, Number(this.incarnation.floor), unusedUnit)
     }
-    this.hand.grant(worker.id, this.#start, end)
+    this.buffer.grant(worker.id, this.#start, end)
   }
 
-  /** The unit of time that `us`, in Unix µs, lies in. */
-  #unitAt(us: number): number {
-    const { epochUs, unitUs } = this.#options.layout
-    return Math.floor((us - epochUs) / unitUs)
+  #claimChanged(): FahaoError {
+    const message = `this node's worker id changed while time was reserved for '${this.name}'; retry`
+    return new FahaoError('CONFLICT', message)
   }
-}
-
-function changedHands(name: string): FahaoError {
-  return new FahaoError(
-    'CONFLICT',
-    `this node's worker id changed while time was reserved for '${name}'; retry`,
-  )
 }

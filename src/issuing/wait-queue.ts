@@ -1,26 +1,26 @@
 /**
- * Callers that wait for ids, in the order in which they came.
+ * Callers that wait for ids, in the order of their arrival.
  *
  * Invariants
- *  1. First come, first served: nobody is served while somebody before him waits.
- *  2. A caller gets all its ids in one step, or none: one that gave up, or whose time ran out, got none.
- *  3. The line is bounded in length and each place in it in time.
- *  4. Memory is bounded by who waits now, not by who has waited.
+ *  1. First come, first served: no caller is served before an earlier one that still waits.
+ *  2. A caller gets all its ids in one step, or none: one that gave up or timed out got none.
+ *  3. The queue is bounded in length, and each caller waits for a bounded time.
+ *  4. Memory is bounded by the callers that wait now, not by all that have waited.
  */
 import type { Clock, Timer } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Run } from '../ids/run.ts'
 
-/** What a caller wants. */
+/** The ids that a caller asks for. */
 export type DrawRequest = {
   readonly count: number
   readonly contiguous: boolean
   readonly safe: boolean
 }
 
-/** One caller. */
+/** One waiting caller. */
 export type Waiter = DrawRequest & {
-  /** How many had joined before. */
+  /** How many callers had joined before. */
   readonly place: number
   readonly deadlineUs: number
   readonly resolve: (runs: Run[]) => void
@@ -28,18 +28,18 @@ export type Waiter = DrawRequest & {
   gone: boolean
 }
 
-/** Places of callers that have gone are swept out when they outnumber the others by this. */
+/** Entries of callers that have left are removed when they outnumber the others by this. */
 const slack = 64
 
-/** Where callers wait. See the invariants at the top of the file. */
+/** The queue of one generator. */
 export class WaitQueue {
   readonly #clock: Clock
   readonly #lengthMax: number
   readonly #onTimeout: () => Error
   readonly #onLeave: () => void
-  /** How many wait. Read on every take, so a plain field. */
+  /** How many callers wait. Read on every take, so a plain field. */
   length = 0
-  /** How many have ever joined. */
+  /** How many callers have ever joined. */
   joined = 0
   #waiters: Waiter[] = []
   #head = 0
@@ -49,8 +49,8 @@ export class WaitQueue {
   #drySinceUs = 0
 
   /**
-   * @param onTimeout what to tell a caller whose time ran out.
-   * @param onLeave somebody went away without ids: those behind may be content with what is in hand.
+   * @param onTimeout makes the error for a caller that has waited too long.
+   * @param onLeave a caller has left without ids: the buffered ids may satisfy the callers behind it.
    */
   constructor(clock: Clock, lengthMax: number, onTimeout: () => Error, onLeave: () => void) {
     this.#clock = clock
@@ -59,24 +59,24 @@ export class WaitQueue {
     this.#onLeave = onLeave
   }
 
-  /** How many places are kept in memory. */
+  /** How many entries are kept in memory. */
   get places(): number {
     return this.#waiters.length
   }
 
-  /** How many ids they wait for. */
+  /** How many ids the callers wait for. */
   get demand(): number {
     return this.#demand
   }
 
-  /** For how long somebody has been waiting, all in all, in seconds. */
+  /** For how long callers have been waiting, all in all, in seconds. */
   get drySeconds(): number {
     const openUs = this.length > 0 ? this.#clock.monoUs() - this.#drySinceUs : 0
     return (this.#dryUs + openUs) / 1_000_000
   }
 
-  /** Queues a caller for at most `timeoutMs`. Rejects with BUSY, ABORTED, or what `onTimeout` says. */
-  join(wish: DrawRequest, timeoutMs: number, signal?: AbortSignal): Promise<Run[]> {
+  /** Queues a caller for at most `timeoutMs`. Rejects with BUSY, ABORTED, or the error of `onTimeout`. */
+  join(request: DrawRequest, timeoutMs: number, signal?: AbortSignal): Promise<Run[]> {
     if (this.length >= this.#lengthMax) {
       return Promise.reject(
         new FahaoError(
@@ -88,7 +88,7 @@ export class WaitQueue {
     return new Promise((resolve, reject) => {
       const nowUs = this.#clock.monoUs()
       const waiter: Waiter = {
-        ...wish,
+        ...request,
         place: this.joined++,
         deadlineUs: nowUs + timeoutMs * 1000,
         resolve: (runs) => {
@@ -102,19 +102,19 @@ export class WaitQueue {
         gone: false,
       }
       const onAbort = () => {
-        this.#leave(waiter, aborted())
+        this.#reject(waiter, aborted())
         this.#onLeave()
       }
       signal?.addEventListener('abort', onAbort, { once: true })
       if (this.length === 0) this.#drySinceUs = nowUs
       this.#waiters.push(waiter)
       this.length++
-      this.#demand += wish.count
+      this.#demand += request.count
       this.#watchHead()
     })
   }
 
-  /** The first in line. */
+  /** The first caller in the queue. */
   first(): Waiter | undefined {
     while (this.#head < this.#waiters.length) {
       const waiter = this.#waiters[this.#head]!
@@ -124,24 +124,24 @@ export class WaitQueue {
     return undefined
   }
 
-  /** Sends the first in line home with its ids, or with what kept it from them. */
+  /** Removes the first caller, which gets its ids or an error. */
   settleFirst(outcome: Run[] | Error): void {
     const waiter = this.first()
     if (waiter === undefined) return
-    if (outcome instanceof Error) return this.#leave(waiter, outcome)
+    if (outcome instanceof Error) return this.#reject(waiter, outcome)
     this.#remove(waiter)
     waiter.resolve(outcome)
   }
 
-  /** Sends everyone home, in order, of whom `reason` says why. */
-  sift(reason: (waiter: Waiter) => Error | undefined): void {
+  /** Rejects every waiter for which `reason(waiter)` returns an error, oldest first. */
+  rejectEach(reason: (waiter: Waiter) => Error | undefined): void {
     for (const waiter of [...this.#waiters]) {
       const error = waiter.gone ? undefined : reason(waiter)
-      if (error !== undefined) this.#leave(waiter, error)
+      if (error !== undefined) this.#reject(waiter, error)
     }
   }
 
-  #leave(waiter: Waiter, error: unknown): void {
+  #reject(waiter: Waiter, error: unknown): void {
     if (waiter.gone) return
     this.#remove(waiter)
     waiter.reject(error)
@@ -162,7 +162,7 @@ export class WaitQueue {
     this.#head = 0
   }
 
-  /** One timer, for the first: the others came later and wait as long. */
+  /** One timer, for the first caller: the others came later and wait as long. */
   #watchHead(): void {
     const waiter = this.first()
     if (waiter === undefined || this.#timer !== undefined) return
@@ -171,7 +171,7 @@ export class WaitQueue {
       this.#timer = undefined
       const nowUs = this.#clock.monoUs()
       for (let head = this.first(); head !== undefined && head.deadlineUs <= nowUs; head = this.first()) {
-        this.#leave(head, this.#onTimeout())
+        this.#reject(head, this.#onTimeout())
       }
       this.#onLeave()
       this.#watchHead()
@@ -179,7 +179,7 @@ export class WaitQueue {
   }
 }
 
-/** What a caller is told that has given up. */
+/** Error for a caller that has given up. */
 export function aborted(): FahaoError {
   return new FahaoError('ABORTED', 'the caller stopped waiting; no id was used up')
 }

@@ -145,9 +145,9 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a reserve ignores the floor, the highest end that the node has held',
     foundBy: 'test/unit/issuing/group-commit.test.ts',
-    file: 'src/issuing/counter-source.ts',
-    from: 'const request = { floor: this.#floor, max: max + 1n }',
-    to: 'const request = { floor: 0n, max: max + 1n }',
+    file: 'src/issuing/reserved-counter.ts',
+    from: 'floor: floor > this.bound ? floor : this.bound',
+    to: 'floor',
   },
   {
     fault: 'a counter admits a fence lower than one that it has seen',
@@ -180,8 +180,8 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a range is released although another process may have raised a floor into it',
     foundBy: 'test/unit/issuing/floors.test.ts',
-    file: 'src/issuing/counter-source.ts',
-    from: 'const start = untouched > this.#aloneFrom ? untouched : this.#aloneFrom',
+    file: 'src/issuing/reserved-counter.ts',
+    from: 'const start = untouched > this.aloneFrom ? untouched : this.aloneFrom',
     to: 'const start = untouched',
   },
 ]

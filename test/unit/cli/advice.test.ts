@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type AdviceRequest, advise } from '../../../src/cli/advice.ts'
 import { layouts } from '../../../src/ids/presets.ts'
-import { refillSize } from '../../../src/issuing/step.ts'
+import { refillSize } from '../../../src/issuing/refill-size.ts'
 
 const request: AdviceRequest = {
   rate: 5000,
@@ -22,7 +22,7 @@ describe('advice on counters', () => {
     const { step, inHand } = advise(request).counter
     const steps = { step, stepMin: step, stepMax: 10 ** 10 }
     const need = { rate: 0, horizonSeconds: 600, demand: 0, contiguous: 0, space: 2 ** 60, ...steps }
-    const size = (ids: number) => refillSize({ ...need, inHand: ids })
+    const size = (ids: number) => refillSize({ ...need, buffered: ids })
     assert.equal(size(inHand[0]), 0)
     assert.ok(size(inHand[0] - 1) > 0)
   })

@@ -2,12 +2,12 @@
 import { FahaoError } from '../../../src/base/errors.ts'
 import type { Reservation } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { max63 } from '../../../src/ids/limits.ts'
 import type { Run } from '../../../src/ids/run.ts'
 import { CounterSource, type CounterSourceOptions } from '../../../src/issuing/counter-source.ts'
 import type { Incarnation } from '../../../src/issuing/incarnation.ts'
 import { Limiter } from '../../../src/issuing/limiter.ts'
-import { OrderedBuffer } from '../../../src/issuing/ordered-buffer.ts'
-import type { RangeBuffer } from '../../../src/issuing/range-buffer.ts'
+import { RangeBuffer } from '../../../src/issuing/range-buffer.ts'
 import { Reservoir, type ReservoirOptions } from '../../../src/issuing/reservoir.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -17,9 +17,9 @@ export const counter = 'generators/test'
 type Changes = Partial<CounterSourceOptions> &
   Partial<ReservoirOptions> &
   Partial<Incarnation> & {
-    readonly hand?: RangeBuffer
+    readonly buffer?: RangeBuffer
     readonly bound?: bigint
-    readonly tail?: Reservation | undefined
+    readonly leftover?: Reservation | undefined
   }
 
 /** An issuer and everything around it. */
@@ -27,9 +27,9 @@ export type Process = {
   readonly clock: FakeClock
   readonly engine: FaultyEngine
   readonly store: MemoryStore
-  readonly stock: CounterSource
+  readonly source: CounterSource
   readonly reservoir: Reservoir
-  /** What was told of refills: codes of failures, `ok` of recoveries. */
+  /** Outcomes of refills: codes of failures, `ok` for recoveries. */
   readonly outcomes: string[]
   close(): Promise<void>
 }
@@ -41,11 +41,18 @@ export async function startCounter(
 ): Promise<Process> {
   const engine = new FaultyEngine(new MemoryEngine(store))
   const outcomes: string[] = []
-  const bound = changes.tail?.start ?? (await engine.counter(counter)).bound
-  const life = { name: 'test', incarnation: 1n, floor: 1n, advances: engine.advances, ...changes, counter }
-  const stock = new CounterSource(changes.hand ?? new OrderedBuffer(1, 0n), bound, life, {
+  const bound = changes.leftover?.start ?? (await engine.counter(counter)).bound
+  const incarnation = {
+    name: 'test',
+    incarnation: 1n,
+    floor: 1n,
+    advances: engine.advances,
+    ...changes,
+    counter,
+  }
+  const source = new CounterSource(changes.buffer ?? new RangeBuffer(1, 0n), bound, incarnation, {
     engine,
-    max: 2n ** 63n - 1n,
+    max: max63,
     increment: 1,
     step: 10,
     stepMax: 1_000_000,
@@ -54,8 +61,8 @@ export async function startCounter(
     mayReserve: () => Promise.resolve(),
     ...changes,
   })
-  if (changes.tail !== undefined) stock.adopt(changes.tail)
-  const reservoir = new Reservoir(stock, {
+  if (changes.leftover !== undefined) source.acquire(changes.leftover)
+  const reservoir = new Reservoir(source, {
     clock,
     random: () => 0.5,
     issueTimeoutMs: 2000,
@@ -66,7 +73,7 @@ export async function startCounter(
     ...changes,
   })
   const close = () => reservoir.close(new FahaoError('SHUTDOWN', 'closing'))
-  return { clock, engine, store, stock, reservoir, outcomes, close }
+  return { clock, engine, store, source, reservoir, outcomes, close }
 }
 
 /** Every id of some runs. */

@@ -1,19 +1,18 @@
-/** A floor that one process has raised, and was told so, holds whatever another one gives back. */
+/** A floor that one process has raised with an acknowledgement holds whatever another process releases. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Reservation } from '../../../src/engine/engine.ts'
 import { blockPermutation } from '../../../src/ids/permutation.ts'
-import { OrderedBuffer } from '../../../src/issuing/ordered-buffer.ts'
-import type { RangeBuffer } from '../../../src/issuing/range-buffer.ts'
+import { RangeBuffer } from '../../../src/issuing/range-buffer.ts'
 import { ShuffledBuffer } from '../../../src/issuing/shuffled-buffer.ts'
 import { settled } from '../fake-clock.ts'
 import { counter, idsOf, type Process, startCounter } from './counter-process.ts'
 
 const shuffle = blockPermutation(new Uint8Array(16), 4)
-const hands: Record<string, () => RangeBuffer> = {
-  ordered: () => new OrderedBuffer(1, 0n),
-  shuffled: () => new ShuffledBuffer(shuffle, 4, 1, 0n),
+const buffers: Record<string, () => RangeBuffer> = {
+  ordered: () => new RangeBuffer(1, 0n),
+  shuffled: () => new ShuffledBuffer(shuffle, 1, 0n),
 }
 
 /** What one of two processes does. Floors are meant from where the bound stands. */
@@ -47,16 +46,16 @@ function boundOf({ store }: Process): bigint {
 }
 
 describe('two processes that draw from one counter and raise its floor', () => {
-  for (const [order, newHand] of Object.entries(hands)) {
-    it(`undo no floor, and issue no id twice, whatever they do (${order})`, async () => {
+  for (const [order, newBuffer] of Object.entries(buffers)) {
+    it(`undo no floor, and issue no id twice, in any order of steps (${order})`, async () => {
       await fc.assert(
-        fc.asyncProperty(steps, (sequence) => keepsFloors(newHand, sequence)),
+        fc.asyncProperty(steps, (sequence) => keepsFloors(newBuffer, sequence)),
         { numRuns: 300 },
       )
     })
   }
 
-  it('give back what lies above the floor, and not what lies below', async () => {
+  it('release ids above the floor, and none below', async () => {
     const process = await startCounter({ step: 1000 })
     const other = await startCounter({}, process)
     await process.reservoir.draw(1)
@@ -71,7 +70,7 @@ describe('two processes that draw from one counter and raise its floor', () => {
     assert.equal((await other.reservoir.draw(1))[0]!.first, bound)
   })
 
-  it('give nothing back from below a move of their own, when another one came before it', async () => {
+  it('release nothing from below a move of their own, when another process moved before', async () => {
     const process = await startCounter({ step: 1000 })
     const other = await startCounter({}, process)
     await process.reservoir.draw(1)
@@ -84,9 +83,10 @@ describe('two processes that draw from one counter and raise its floor', () => {
   })
 })
 
-async function keepsFloors(newHand: () => RangeBuffer, sequence: readonly Step[]): Promise<void> {
-  const first = await startCounter({ hand: newHand(), stepMultiple: 4 })
-  const start = (tail?: Reservation) => startCounter({ hand: newHand(), stepMultiple: 4, tail }, first)
+async function keepsFloors(newBuffer: () => RangeBuffer, sequence: readonly Step[]): Promise<void> {
+  const first = await startCounter({ buffer: newBuffer(), stepMultiple: 4 })
+  const start = (leftover?: Reservation) =>
+    startCounter({ buffer: newBuffer(), stepMultiple: 4, leftover }, first)
   const processes = [first, await start()]
   const seen = new Set<bigint>()
   let floor = 0n
@@ -98,7 +98,7 @@ async function keepsFloors(newHand: () => RangeBuffer, sequence: readonly Step[]
     } else if (step.act === 'pass on') {
       await process.reservoir.idle()
       const released = process.engine.count('release')
-      processes[step.by] = await start(process.reservoir.leave(new Error('over')))
+      processes[step.by] = await start(process.reservoir.transfer(new Error('over')))
       await process.close()
       assert.equal(process.engine.count('release'), released)
       await first.clock.pass(50)

@@ -101,7 +101,7 @@ describe('a reservoir', () => {
   it('makes callers wait no longer than issueTimeout, and says why', async () => {
     const process = await startCounter()
     process.engine.always('reserve', 'unavailable')
-    const waiting = assert.rejects(draw(process, 1), /DRY|no ids in hand and the engine said: UNAVAILABLE/)
+    const waiting = assert.rejects(draw(process, 1), /DRY|no buffered ids and the engine said: UNAVAILABLE/)
     await process.clock.pass(2000)
     await waiting
     process.engine.heal()
@@ -270,8 +270,8 @@ describe('a reservoir', () => {
       takeAll(process)
       await draw(process, 1)
     }
-    assert.ok(process.stock.reserved > 150, `${process.stock.reserved} were reserved`)
-    const before = process.stock.reserved
+    assert.ok(process.source.reserved > 150, `${process.source.reserved} were reserved`)
+    const before = process.source.reserved
     process.engine.always('any', 'unavailable')
     takeAll(process)
     for (let each = 0; each < 20; each++) {
@@ -282,7 +282,7 @@ describe('a reservoir', () => {
     process.engine.heal()
     await process.clock.pass(2000)
     await draw(process, 1)
-    assert.ok(process.stock.reserved < before * 3, `${process.stock.reserved} were reserved`)
+    assert.ok(process.source.reserved < before * 3, `${process.source.reserved} were reserved`)
   })
 
   it('asks for no more than stepMax at a time, however often callers had to wait', async () => {
@@ -322,7 +322,7 @@ describe('a reservoir', () => {
     await draw(process, 1)
     process.engine.slow('any', 1000, process.clock)
     for (let id = 2; id <= 600; id++) assert.equal(process.reservoir.take(1, new Run()), 1)
-    assert.equal(process.stock.ready.count, 400)
+    assert.equal(process.source.buffer.fastRun.count, 400)
     process.engine.heal()
     await process.clock.pass(1000)
     assert.equal(process.reservoir.stats().inHand, 1400)
@@ -371,7 +371,7 @@ describe('a reservoir', () => {
     const process = await startCounter()
     await draw(process, 3)
     await process.close()
-    assert.equal(process.stock.released, 7)
+    assert.equal(process.source.released, 7)
     assert.equal(process.clock.timers, 0)
     assert.deepEqual(takeAll(process), [])
     await assert.rejects(draw(process, 1), refused('SHUTDOWN'))
@@ -399,7 +399,7 @@ describe('a reservoir', () => {
     const other = await startCounter({}, process)
     await draw(other, 1)
     await process.close()
-    assert.equal(process.stock.released, 0)
+    assert.equal(process.source.released, 0)
     other.engine.next('release', 'lose-reply')
     await other.close()
     await other.close()
@@ -413,7 +413,7 @@ describe('a reservoir', () => {
     await draw(await startCounter({ incarnation: 2n }, process), 1)
     const refusal = draw(process, 20).catch(() => {})
     await process.reservoir.idle()
-    assert.equal(process.reservoir.leave(new FahaoError('SHUTDOWN', 'over')), undefined)
+    assert.equal(process.reservoir.transfer(new FahaoError('SHUTDOWN', 'over')), undefined)
     await refusal
   })
 
@@ -495,7 +495,7 @@ describe('a reservoir', () => {
     held.letGo()
     await moving
     await closing
-    assert.equal(process.stock.released, 6)
+    assert.equal(process.source.released, 6)
     await assert.rejects(process.reservoir.moveTo(4n), refused('SHUTDOWN'))
   })
 
@@ -526,7 +526,7 @@ describe('a reservoir', () => {
   it('does not spin when a refill brings what helps nobody', async () => {
     const process = await startCounter()
     const waiting = assert.rejects(process.reservoir.draw(2, { contiguous: true }), refused('DRY'))
-    process.stock.collect = () => undefined
+    process.source.buffer.collect = () => undefined
     await process.clock.pass(2000)
     await waiting
     assert.ok(process.engine.count('reserve') <= 101)

@@ -35,7 +35,7 @@ it('a snowflake whose worker id is lost between reserve and use issues under nei
     sequenceStart: 'zero',
   })
   let interfere = true
-  const stock = new SnowflakeSource(
+  const source = new SnowflakeSource(
     hand,
     { name: 'event', counter: 'generators/event', incarnation: 1n, floor: 0n, advances: 0 },
     {
@@ -50,10 +50,10 @@ it('a snowflake whose worker id is lost between reserve and use issues under nei
       },
     },
   )
-  await assert.rejects(stock.refill(1, 0, 0), { code: 'CONFLICT' })
-  assert.equal(stock.collect(1), undefined)
+  await assert.rejects(source.refill(1, 0, 0), { code: 'CONFLICT' })
+  assert.equal(source.buffer.collect(1), undefined)
   assert.equal(worker.id, 1)
-  await stock.refill(1, 0, 0)
-  const [run] = stock.collect(1)!
+  await source.refill(1, 0, 0)
+  const [run] = source.buffer.collect(1)!
   assert.equal((run!.first >> BigInt(layout.nodeShift)) & 1023n, 1n)
 })

@@ -4,8 +4,12 @@ import { hasCode } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
-import { WorkerIdUsage } from '../../../src/issuing/worker-id-usage.ts'
-import { readWorker, workerPrefix, workerRecords } from '../../../src/issuing/worker-records.ts'
+import {
+  readWorker,
+  WorkerIdUsage,
+  workerPrefix,
+  workerRecords,
+} from '../../../src/issuing/worker-records.ts'
 import { repairWorkers } from '../../../src/recovery/repair-workers.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock, settled } from '../fake-clock.ts'

@@ -1,14 +1,14 @@
-/** How much to reserve at a time: by what was used lately, by what callers had to wait for, by what is left. */
+/** How much to reserve at a time: by the recent rate, by the ids that callers wait for, by the space that is left. */
 
-/** What the size of a refill depends on; all in ids, rates per second. */
+/** The state of a generator that decides the size of a refill; all in ids, rates per second. */
 export type RefillNeed = {
   readonly rate: number
   readonly horizonSeconds: number
-  readonly inHand: number
-  /** What callers wait for, all in all, and the longest run among it. */
+  readonly buffered: number
+  /** The ids that callers wait for, all in all, and the longest run among them. */
   readonly demand: number
   readonly contiguous: number
-  /** What is left of the generator's space. */
+  /** The ids that are left of the generator's space. */
   readonly space: number
   /**
    * The least that a refill reserves: doubled each time callers had to wait, up to `stepMax`, and slowly back to
@@ -22,10 +22,13 @@ export type RefillNeed = {
 /** The smallest and the largest refill of a counter, in ids. */
 export type RefillSizes = { readonly step: number; readonly stepMax: number }
 
-/** No refill is larger: beyond 2^53 a double would miscount what is in hand. */
+/** No refill is larger: beyond 2^53 a double would miscount the buffer. */
 const refillMax = 2 ** 50
 
-/** A refill is due when fewer ids than this are in hand: half a step, or the horizon, but 1 % of the space left. */
+/**
+ * A refill is due when fewer ids than this are buffered: half a step, or the horizon if that is more, but at most 1 % of
+ * the space left.
+ */
 export function lowMark({ rate, horizonSeconds, step, space }: RefillNeed): number {
   return Math.min(Math.max(rate * horizonSeconds, step / 2), shareOf(space))
 }
@@ -36,21 +39,21 @@ export function lowMark({ rate, horizonSeconds, step, space }: RefillNeed): numb
  */
 export function refillSize(need: RefillNeed): number {
   const missing = missingOf(need)
-  if (missing <= 0 && need.inHand >= lowMark(need)) return 0
-  const wanted = Math.max(2 * need.rate * need.horizonSeconds - need.inHand, stepAfter(need))
+  if (missing <= 0 && need.buffered >= lowMark(need)) return 0
+  const wanted = Math.max(2 * need.rate * need.horizonSeconds - need.buffered, stepAfter(need))
   const allowed = Math.min(wanted, need.stepMax, shareOf(need.space))
   return Math.ceil(Math.min(Math.max(allowed, missing), refillMax))
 }
 
-/** The step from this refill on: smaller if one is due and nobody waits for it. */
+/** The step from this refill on: smaller if a refill is due and no caller waits for it. */
 export function stepAfter(need: RefillNeed): number {
-  if (missingOf(need) > 0 || need.inHand >= lowMark(need)) return need.step
+  if (missingOf(need) > 0 || need.buffered >= lowMark(need)) return need.step
   return Math.max(need.stepMin, Math.floor(need.step * 0.9))
 }
 
-/** What callers wait for beyond what is in hand. */
-function missingOf({ demand, inHand, contiguous }: RefillNeed): number {
-  return Math.max(demand - inHand, contiguous)
+/** The ids that callers wait for beyond the buffer. */
+function missingOf({ demand, buffered, contiguous }: RefillNeed): number {
+  return Math.max(demand - buffered, contiguous)
 }
 
 /** Whether `stepMax` keeps a refill from lasting the horizon. */

@@ -1,0 +1,116 @@
+/**
+ * A counter as one source uses it: reserves from it, and gives back the unused range on top of its bound.
+ *
+ * Invariants
+ *  1. Every reserve's floor is at least the highest bound seen here, so that an engine that forgot writes does not open
+ *     a range twice to this process.
+ *  2. A range is released or transferred once, at the end, when no reserve from here is under way and the buffer is
+ *     empty already.
+ *  3. Neither goes below the start of the range before which another process was last at the counter: it may have
+ *     raised the floor to anywhere below, also into the buffered range.
+ */
+import { hasCode } from '../base/errors.ts'
+import type { Engine, Reservation } from '../engine/engine.ts'
+import { type Incarnation, reserveFor, writerOf } from './incarnation.ts'
+
+/** What a counter's sources take from their process. */
+export type ReservedCounterOptions = {
+  readonly engine: Engine
+  /** Rejects when this process may not reserve (a strict kind that another process owns). Default: it may. */
+  readonly mayReserve?: (name: string) => Promise<void>
+}
+
+/** The counter of one incarnation. */
+export class ReservedCounter {
+  /** Raw values reserved and released since the start. */
+  reserved = 0
+  released = 0
+  /** The highest bound seen here. */
+  bound: bigint
+  /** The counter cannot have been changed by others since the range that starts here, if its version is `#version`. */
+  aloneFrom = 0n
+  readonly #incarnation: Incarnation
+  readonly #options: ReservedCounterOptions
+  /** The version of the newest reserve; undefined: nothing here is on top of the bound. */
+  #version: bigint | undefined
+
+  /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */
+  constructor(incarnation: Incarnation, bound: bigint, options: ReservedCounterOptions) {
+    this.#incarnation = incarnation
+    this.bound = bound
+    this.#options = options
+  }
+
+  /** Reserves `size` raw values from `floor` or above, below `max`. Rejects with EXHAUSTED when there are too few. */
+  async reserve(size: bigint, max: bigint, floor = 0n): Promise<Reservation> {
+    try {
+      const reservation = await this.#reserve({ size, max, floor: floor > this.bound ? floor : this.bound })
+      this.reserved += Number(size)
+      return reservation
+    } catch (error) {
+      // Other processes have reserved more than was known here.
+      if (hasCode(error, 'EXHAUSTED')) this.#see((await this.#options.engine.counter(this.#name)).bound)
+      throw error
+    }
+  }
+
+  /** Raises the bound to `floor` and reserves nothing. */
+  async raise(floor: bigint): Promise<void> {
+    await this.#reserve({ size: 0n, floor })
+  }
+
+  /** Goes on with a range that another process has reserved and transferred. */
+  acquire(leftover: Reservation): void {
+    this.#options.engine.acquire(this.#name, leftover.end)
+    this.#follow(leftover)
+  }
+
+  /** Transfers the range from `untouched` on to the bound. Undefined: none is left. */
+  transfer(untouched: bigint | undefined): Reservation | undefined {
+    const leftover = this.#leftover(untouched)
+    if (leftover !== undefined) this.#options.engine.transfer(this.#name, leftover.start)
+    return leftover
+  }
+
+  /** Releases the range from `untouched` on to the bound. Never rejects. */
+  async release(untouched: bigint | undefined): Promise<void> {
+    const leftover = this.#leftover(untouched)
+    if (leftover === undefined) return
+    const { start, end } = leftover
+    // A refused or lost release is a gap, which is allowed; a second try is not.
+    const released = await this.#options.engine
+      .release(this.#name, leftover, start, writerOf(this.#incarnation))
+      .catch(() => false)
+    if (released) this.released += Number(end - start)
+  }
+
+  get #name(): string {
+    return this.#incarnation.counter
+  }
+
+  async #reserve(request: { size: bigint; floor: bigint; max?: bigint }): Promise<Reservation> {
+    const { engine, mayReserve } = this.#options
+    await mayReserve?.(this.#incarnation.name)
+    const reservation = await reserveFor(this.#incarnation, engine, request)
+    this.#follow(reservation)
+    return reservation
+  }
+
+  #leftover(untouched: bigint | undefined): Reservation | undefined {
+    const version = this.#version
+    if (version === undefined || untouched === undefined) return undefined
+    const start = untouched > this.aloneFrom ? untouched : this.aloneFrom
+    return start < this.bound ? { start, end: this.bound, version } : undefined
+  }
+
+  #follow({ start, end, version }: Reservation): void {
+    if (this.#version === undefined || version !== this.#version + 1n) this.aloneFrom = start
+    // An engine that forgot writes can return an end below the range that is held: that is not on top of its bound.
+    this.#version = end < this.bound ? undefined : version
+    this.#see(end)
+  }
+
+  #see(bound: bigint): void {
+    if (bound > this.bound) this.bound = bound
+  }
+}
