@@ -1,9 +1,9 @@
 /** Connects to an old service's table: as an engine that counts by its rows, or as the table alone. */
 import { FahaoError } from '../base/errors.ts'
 import type { Engine, EngineOptions } from '../engine/engine.ts'
-import type { Driver } from '../engine/sql/link.ts'
-import { Links } from '../engine/sql/links.ts'
-import { type Kind, openSql } from '../engine/sql/open.ts'
+import { ConnectionPool } from '../engine/sql/connection-pool.ts'
+import type { Driver } from '../engine/sql/driver.ts'
+import { openSql, type SqlDatabase } from '../engine/sql/open.ts'
 import type { Dialect, MakeStatements } from '../engine/sql/statements.ts'
 import { LegacyEngine } from './engine.ts'
 import type { Flavour } from './flavour.ts'
@@ -19,14 +19,15 @@ const linksMax = 2
 
 /** Opens the engine. Rejects with ENGINE when the database cannot be used, or has no such table. */
 export async function connectEngine(
-  kind: Kind,
+  kind: SqlDatabase,
   flavour: Flavour,
   schema: LegacySchema,
   options: EngineOptions,
 ): Promise<LegacyEngine> {
   const { table, close } = tableOf(kind.driver, flavour, schema, options)
   const make: MakeStatements = (put, identity) => new LegacyStatements(put, identity, table)
-  const dialect: Kind['dialect'] = async (ask) => onRows(await kind.dialect(ask, make, schema.table), schema)
+  const dialect: SqlDatabase['dialect'] = async (ask) =>
+    onRows(await kind.dialect(ask, make, schema.table), schema)
   let inner: Engine | undefined
   try {
     inner = await openSql({ ...kind, dialect }, options)
@@ -62,12 +63,18 @@ function tableOf(
   schema: LegacySchema,
   { clock, callTimeoutMs }: EngineOptions,
 ): OpenedTable {
-  const links = new Links({ clock, driver, sizeMax: linksMax, timeoutMs: callTimeoutMs, onDown: () => {} })
+  const pool = new ConnectionPool({
+    clock,
+    driver,
+    sizeMax: linksMax,
+    timeoutMs: callTimeoutMs,
+    onDown: () => {},
+  })
   return {
-    table: new LegacyTable(schema, flavour, links),
+    table: new LegacyTable(schema, flavour, pool),
     async close() {
-      await links.drain()
-      await links.end()
+      await pool.drain()
+      await pool.end()
     },
   }
 }

@@ -3,7 +3,7 @@ import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine, EngineOptions } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
-import type { Kind } from '../engine/sql/open.ts'
+import type { SqlDatabase } from '../engine/sql/open.ts'
 import type { OpenedTable } from './connect.ts'
 import { type Flavour, mysqlFlavour, postgresFlavour } from './flavour.ts'
 import { LegacyRows } from './rows.ts'
@@ -12,7 +12,7 @@ import { type LegacySchema, legacySchemas } from './schemas.ts'
 /** A kind of database that old services keep their tables in. Its driver is loaded when it is needed. */
 export type DatabaseKind = {
   readonly flavour: Flavour
-  readonly load: (location: string, options: EngineOptions) => Promise<Kind>
+  readonly load: (location: string, options: EngineOptions) => Promise<SqlDatabase>
 }
 
 const mysql: DatabaseKind = {

@@ -2,7 +2,7 @@
  * The tables of Leaf, IdBuilder and tinyid: what a row of theirs stands for, and what the old service's statement
  * does to it. Everything else about them is the same.
  */
-import { integerOf, optionalTextOf, type Row, textOf } from '../engine/sql/link.ts'
+import { integerOf, optionalTextOf, type Row, textOf } from '../engine/sql/driver.ts'
 
 /** One old service's table. */
 export type LegacySchema = {

@@ -4,7 +4,7 @@
  */
 import {
   type AdvanceArguments,
-  type Put,
+  type PutValue,
   type Raise,
   type ReserveArguments,
   Statements,
@@ -23,10 +23,10 @@ export function rowOf(counter: string): string | undefined {
 
 /** See the top of the file. */
 export class LegacyStatements extends Statements {
-  readonly #put: Put
+  readonly #put: PutValue
   readonly #table: LegacyTable
 
-  constructor(put: Put, identity: string, table: LegacyTable) {
+  constructor(put: PutValue, identity: string, table: LegacyTable) {
     super(put, identity)
     this.#put = put
     this.#table = table

@@ -1,7 +1,14 @@
 /** An old service's table, read and changed by single statements: what its rows say, and their way out of service. */
 import { FahaoError } from '../base/errors.ts'
-import { type Ask, type Command, integerOf, optionalTextOf, type Row, textOf } from '../engine/sql/link.ts'
-import { LinkError, type Links } from '../engine/sql/links.ts'
+import { type ConnectionPool, DriverError } from '../engine/sql/connection-pool.ts'
+import {
+  type Ask,
+  integerOf,
+  optionalTextOf,
+  type Row,
+  type SqlCommand,
+  textOf,
+} from '../engine/sql/driver.ts'
 import type { Flavour } from './flavour.ts'
 import {
   boundOf,
@@ -40,13 +47,13 @@ const pageSize = 5000
 export class LegacyTable {
   readonly schema: LegacySchema
   readonly #flavour: Flavour
-  readonly #links: Pick<Links, 'run'>
+  readonly #pool: Pick<ConnectionPool, 'run'>
 
-  /** @param links to the database that has the table. */
-  constructor(schema: LegacySchema, flavour: Flavour, links: Pick<Links, 'run'>) {
+  /** @param pool to the database that has the table. */
+  constructor(schema: LegacySchema, flavour: Flavour, pool: Pick<ConnectionPool, 'run'>) {
     this.schema = schema
     this.#flavour = flavour
-    this.#links = links
+    this.#pool = pool
   }
 
   /** Every row, also those out of service. Rejects with ENGINE when there is no such table. */
@@ -95,7 +102,7 @@ export class LegacyTable {
       return row && this.#read(row)
     } catch (error) {
       // No row has a name that the column cannot hold.
-      if (error instanceof LinkError && error.failure.kind === 'unmatched') return undefined
+      if (error instanceof DriverError && error.failure.kind === 'unmatched') return undefined
       throw error
     }
   }
@@ -111,7 +118,7 @@ export class LegacyTable {
       return updatedUs === undefined ? undefined : Number(updatedUs)
     } catch (error) {
       // Ids need neither such a column nor the right to read it.
-      if (error instanceof LinkError) return undefined
+      if (error instanceof DriverError) return undefined
       throw error
     }
   }
@@ -120,14 +127,14 @@ export class LegacyTable {
   async takesOut(key: string): Promise<string | undefined> {
     const { table } = this.schema
     const name = this.#movedName(key)
-    return this.#links.run(
+    return this.#pool.run(
       async (ask) => {
         await ask({ text: 'START TRANSACTION' })
         try {
           await ask({ text: `UPDATE ${table} SET ${this.schema.keyColumn} = ${name} WHERE ${this.is(key)}` })
           return undefined
         } catch (error) {
-          if (!(error instanceof LinkError) || error.failure.kind === 'lost') throw error
+          if (!(error instanceof DriverError) || error.failure.kind === 'lost') throw error
           return `${table} does not let its row be taken out of service: ${error.message}`
         } finally {
           await ask({ text: 'ROLLBACK' }).catch(() => {})
@@ -180,7 +187,7 @@ export class LegacyTable {
   async moveOut(key: string, record: (bound: bigint) => Promise<RecordToWrite>): Promise<void> {
     const { table, keyColumn } = this.schema
     const name = this.#movedName(key)
-    return this.#links.run(
+    return this.#pool.run(
       async (ask) => {
         const change = (text: string) => ask({ text, writes: true })
         await ask({ text: 'START TRANSACTION' })
@@ -192,7 +199,7 @@ export class LegacyTable {
           await change(`UPDATE ${table} SET ${keyColumn} = ${name} WHERE ${this.is(key)}`)
         } catch (error) {
           // A connection that failed is closed, which undoes as much.
-          if (!(error instanceof LinkError)) await ask({ text: 'ROLLBACK' })
+          if (!(error instanceof DriverError)) await ask({ text: 'ROLLBACK' })
           throw error
         }
         await change('COMMIT')
@@ -248,9 +255,9 @@ export class LegacyTable {
     })
   }
 
-  #ask(command: Command): Promise<readonly Row[]> {
-    // These links have nobody who looks after them: each call tries to connect.
-    return this.#links.run((ask) => ask(command), { probe: true })
+  #ask(command: SqlCommand): Promise<readonly Row[]> {
+    // These pool have nobody who looks after them: each call tries to connect.
+    return this.#pool.run((ask) => ask(command), { probe: true })
   }
 
   #select(): string {
@@ -281,5 +288,5 @@ export class LegacyTable {
 }
 
 function isMissing(error: unknown): boolean {
-  return error instanceof LinkError && error.failure.kind === 'missing'
+  return error instanceof DriverError && error.failure.kind === 'missing'
 }

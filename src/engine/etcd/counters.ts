@@ -19,16 +19,16 @@ import { max63 } from '../../ids/limits.ts'
 import { lossOf, type ReleaseRequest, release, reserve, type Step } from '../counter.ts'
 import type { Counter, Reservation, ReserveRequest } from '../engine.ts'
 import { unchanged } from './api.ts'
-import type { Call } from './cluster.ts'
 import { encodeCounter } from './counter-value.ts'
+import type { CallContext } from './members.ts'
 import { isLater, type Seen, seenAs, unseen } from './seen.ts'
 import { present } from './state.ts'
 import type { Change, Store } from './store.ts'
-import type { Together } from './together.ts'
+import type { Transactions } from './transactions.ts'
 
 type Answer = Reservation | boolean
 
-type Waiting = {
+type PendingStep = {
   readonly step: (counter: Counter) => Step<Answer>
   /** What a release gives back, and under which version: this process holds it no more, unless that is refused. */
   readonly givesBack: ReleaseRequest | undefined
@@ -37,15 +37,15 @@ type Waiting = {
   readonly deadlineUs: number
   open: boolean
   /** The transaction that it is in. */
-  call: Call | undefined
+  call: CallContext | undefined
   timer: Timer | undefined
 }
 
 /** What this process knows of a counter. */
-type Line = {
+type CounterQueue = {
   readonly name: string
   readonly key: Buffer
-  readonly waiting: Waiting[]
+  readonly waiting: PendingStep[]
   /** What was asked for last. */
   newest: Promise<unknown>
   running: boolean
@@ -67,22 +67,22 @@ const contendedUs = 1_000_000
 const patience = 30
 const pauseMaxMs = 50
 /** So many that were read are remembered for the reserve that mostly follows. */
-const glimpsesMax = 1000
+const cachedReadsMax = 1000
 /** As often a counter goes along with one that has changed; then it goes alone. */
 const companyMax = 3
 /** See the invariants at the top of the file. */
 export class Counters {
   readonly #store: Store
-  readonly #together: Together
+  readonly #transactions: Transactions
   readonly #clock: Clock
   readonly #timeoutMs: number
-  readonly #lines = new Map<string, Line>()
+  readonly #queues = new Map<string, CounterQueue>()
   /** Counters that were read and not reserved from. */
-  readonly #glimpsed = new Map<string, Seen>()
+  readonly #cachedReads = new Map<string, Seen>()
 
-  constructor(store: Store, together: Together, clock: Clock, timeoutMs: number) {
+  constructor(store: Store, transactions: Transactions, clock: Clock, timeoutMs: number) {
     this.#store = store
-    this.#together = together
+    this.#transactions = transactions
     this.#clock = clock
     this.#timeoutMs = timeoutMs
   }
@@ -100,44 +100,45 @@ export class Counters {
 
   /** See `Engine.transfer`. */
   transfer(name: string, from: bigint): void {
-    const line = this.#lines.get(name)
-    if (line !== undefined && from < line.held) line.held = from
+    const queue = this.#queues.get(name)
+    if (queue !== undefined && from < queue.held) queue.held = from
   }
 
   /** See `Engine.acquire`. What was seen of the counter may be older than what is held of it now. */
   acquire(name: string, end: bigint): void {
-    const line = this.#line(name)
-    if (end <= line.held) return
-    line.held = end
-    line.era = present(this.#store.history.known.state).id
-    line.seen = unseen
-    line.adoptions++
+    const queue = this.#queue(name)
+    if (end <= queue.held) return
+    queue.held = end
+    queue.era = present(this.#store.history.known.state).id
+    queue.seen = unseen
+    queue.adoptions++
   }
 
   /** See `Engine.counter`. */
   async read(name: string): Promise<Counter> {
     const call = this.#store.newCall(false)
     // What this process has asked for before comes first.
-    await this.#lines.get(name)?.newest.catch(() => {})
-    const adoptions = this.#lines.get(name)?.adoptions ?? 0
-    const { state, kv } = await this.#together.read(this.#store.keys.counter(name), call)
+    await this.#queues.get(name)?.newest.catch(() => {})
+    const adoptions = this.#queues.get(name)?.adoptions ?? 0
+    const { state, kv } = await this.#transactions.read(this.#store.keys.counter(name), call)
     const seen = seenAs(name, kv, state)
-    if (kv !== undefined && adoptions === (this.#lines.get(name)?.adoptions ?? 0)) this.#glimpse(name, seen)
+    if (kv !== undefined && adoptions === (this.#queues.get(name)?.adoptions ?? 0))
+      this.#cacheRead(name, seen)
     return seen.counter
   }
 
   /** What this process was given of each counter: no bound may be below it. */
   held(): Map<string, bigint> {
     return new Map(
-      [...this.#lines].filter(([, { held }]) => held > 0n).map(([name, { held }]) => [name, held]),
+      [...this.#queues].filter(([, { held }]) => held > 0n).map(([name, { held }]) => [name, held]),
     )
   }
 
-  #ask(name: string, step: Waiting['step'], givesBack: ReleaseRequest | undefined): Promise<Answer> {
-    const line = this.#line(name)
+  #ask(name: string, step: PendingStep['step'], givesBack: ReleaseRequest | undefined): Promise<Answer> {
+    const queue = this.#queue(name)
     const asked = new Promise<Answer>((resolve, reject) => {
       const deadlineUs = this.#clock.monoUs() + this.#timeoutMs * 1000
-      const waiting: Waiting = {
+      const waiting: PendingStep = {
         step,
         givesBack,
         resolve,
@@ -147,36 +148,36 @@ export class Counters {
         call: undefined,
         timer: undefined,
       }
-      waiting.timer = this.#clock.timer(this.#timeoutMs, () => this.#expire(line, waiting))
-      line.waiting.push(waiting)
-      if (!line.running) {
-        line.running = true
+      waiting.timer = this.#clock.timer(this.#timeoutMs, () => this.#expire(queue, waiting))
+      queue.waiting.push(waiting)
+      if (!queue.running) {
+        queue.running = true
         // What the same turn of the event loop asks for goes along.
-        queueMicrotask(() => this.#run(line))
+        queueMicrotask(() => this.#run(queue))
       }
     })
-    line.newest = asked
+    queue.newest = asked
     return asked
   }
 
   /** A read has shown what the next transaction had best compare: so the first reserve of a new leader is one. */
-  #glimpse(name: string, seen: Seen): void {
-    const line = this.#lines.get(name)
-    if (line === undefined) {
-      if (this.#glimpsed.size >= glimpsesMax) this.#glimpsed.clear()
-      this.#glimpsed.set(name, seen)
-    } else if (!line.running && isLater(seen, line.seen)) {
-      line.seen = seen
+  #cacheRead(name: string, seen: Seen): void {
+    const queue = this.#queues.get(name)
+    if (queue === undefined) {
+      if (this.#cachedReads.size >= cachedReadsMax) this.#cachedReads.clear()
+      this.#cachedReads.set(name, seen)
+    } else if (!queue.running && isLater(seen, queue.seen)) {
+      queue.seen = seen
     }
   }
 
-  #line(name: string): Line {
-    let line = this.#lines.get(name)
-    if (line === undefined) {
+  #queue(name: string): CounterQueue {
+    let queue = this.#queues.get(name)
+    if (queue === undefined) {
       const key = this.#store.keys.counter(name)
-      const seen = this.#glimpsed.get(name) ?? unseen
-      this.#glimpsed.delete(name)
-      line = {
+      const seen = this.#cachedReads.get(name) ?? unseen
+      this.#cachedReads.delete(name)
+      queue = {
         name,
         key,
         waiting: [],
@@ -188,60 +189,60 @@ export class Counters {
         era: 0n,
         adoptions: 0,
       }
-      this.#lines.set(name, line)
+      this.#queues.set(name, queue)
     }
-    return line
+    return queue
   }
 
   /** One transaction after the other, until nobody waits. */
-  async #run(line: Line): Promise<void> {
-    while (line.waiting.length > 0) {
-      const batch = line.waiting.splice(0, batchMax)
+  async #run(queue: CounterQueue): Promise<void> {
+    while (queue.waiting.length > 0) {
+      const batch = queue.waiting.splice(0, batchMax)
       const deadlineUs = Math.max(...batch.map((each) => each.deadlineUs))
-      const call: Call = { deadlineUs, writes: true, sent: false }
+      const call: CallContext = { deadlineUs, writes: true, sent: false }
       for (const waiting of batch) waiting.call = call
-      const { adoptions } = line
+      const { adoptions } = queue
       try {
-        const roundUs = await this.#carryOut(line, batch, call)
-        if (this.#clock.monoUs() - line.lostUs < contendedUs)
+        const roundUs = await this.#carryOut(queue, batch, call)
+        if (this.#clock.monoUs() - queue.lostUs < contendedUs)
           await sleep(this.#clock, Math.min(pauseMaxMs, (systemRandom() * 2 * roundUs) / 1000))
       } catch (error) {
         for (const waiting of batch) {
-          if (line.adoptions === adoptions) this.#letGo(line, waiting.givesBack)
+          if (queue.adoptions === adoptions) this.#dropHeld(queue, waiting.givesBack)
           this.#settle(waiting, error)
         }
       }
     }
-    line.running = false
+    queue.running = false
   }
 
   /** Resolves to how long the round trip took that succeeded, in µs. */
-  async #carryOut(line: Line, batch: readonly Waiting[], call: Call): Promise<number> {
+  async #carryOut(queue: CounterQueue, batch: readonly PendingStep[], call: CallContext): Promise<number> {
     for (let tries = 1; ; tries++) {
       const sentUs = this.#clock.monoUs()
       let outcome: Plan | undefined
-      const { adoptions } = line
+      const { adoptions } = queue
       const plan = () => {
-        outcome = this.#plan(line, batch)
+        outcome = this.#plan(queue, batch)
         return outcome.open.length > 0 ? outcome.change : undefined
       }
-      const alone = tries > companyMax || sentUs - line.lostUs < contendedUs
-      const committed = await this.#together.commit(plan, call, alone)
+      const alone = tries > companyMax || sentUs - queue.lostUs < contendedUs
+      const committed = await this.#transactions.commit(plan, call, alone)
       const nowUs = this.#clock.monoUs()
-      const isOld = line.adoptions !== adoptions
+      const isOld = queue.adoptions !== adoptions
       if (committed?.done) {
-        this.#carriedOut(line, batch, outcome!, committed.revision, isOld)
+        this.#carriedOut(queue, batch, outcome!, committed.revision, isOld)
         return nowUs - sentUs
       }
       // Nobody waits any more.
       if (committed === undefined) return 0
       const [found] = committed.found
-      line.seen = isOld ? unseen : seenAs(line.name, found!.kvs[0], committed.state)
+      queue.seen = isOld ? unseen : seenAs(queue.name, found!.kvs[0], committed.state)
       // No contention: an attempt without a cached revision, or one that failed with another of its transaction.
       const { revision, era } = outcome!
-      if (revision > 0n && (line.seen.revision !== revision || line.seen.era !== era)) line.lostUs = nowUs
+      if (revision > 0n && (queue.seen.revision !== revision || queue.seen.era !== era)) queue.lostUs = nowUs
       if (nowUs >= call.deadlineUs) {
-        const message = `others kept reserving from counter '${line.name}'; retry`
+        const message = `others kept reserving from counter '${queue.name}'; retry`
         throw new FahaoError('UNAVAILABLE', message)
       }
       if (tries % patience === 0) await sleep(this.#clock, systemRandom() * pauseMaxMs)
@@ -249,17 +250,17 @@ export class Counters {
   }
 
   /** What the batch makes of the counter, as far as it is known. */
-  #plan(line: Line, batch: readonly Waiting[]): Plan {
+  #plan(queue: CounterQueue, batch: readonly PendingStep[]): Plan {
     const era = present(this.#store.history.known.state).id
-    const seen = line.seen.era === era ? line.seen : unseen
+    const seen = queue.seen.era === era ? queue.seen : unseen
     const { revision } = seen
     let { counter } = seen
-    // What is held was adopted: nobody may take the place of a counter that is not there.
-    const isLook = line.seen === unseen && line.held > 0n && era === line.era
-    if (counter.bound < line.held) {
+    // What is held was adopted: nobody may take the at of a counter that is not there.
+    const isLook = queue.seen === unseen && queue.held > 0n && era === queue.era
+    if (counter.bound < queue.held) {
       // Bounds have been raised since then, perhaps by less than this process knows of; or it has not looked again.
-      if (isLook || seen !== line.seen || era !== line.era) counter = { ...counter, bound: line.held }
-      else this.#forgotten(line)
+      if (isLook || seen !== queue.seen || era !== queue.era) counter = { ...counter, bound: queue.held }
+      else this.#forgotten(queue)
     }
     const answers: (Answer | FahaoError)[] = []
     const open = batch.filter((waiting) => waiting.open)
@@ -270,50 +271,56 @@ export class Counters {
     }
     const change: Change = {
       // No key has the revision max63: the transaction reads and changes nothing.
-      compare: [unchanged(line.key, isLook ? max63 : revision)],
-      writes: answers.some(changes) ? [{ put: { key: line.key, value: encodeCounter(counter) } }] : [],
-      otherwise: [{ key: line.key }],
+      compare: [unchanged(queue.key, isLook ? max63 : revision)],
+      writes: answers.some(changes) ? [{ put: { key: queue.key, value: encodeCounter(counter) } }] : [],
+      otherwise: [{ key: queue.key }],
     }
     return { change, revision, counter, answers, open, era }
   }
 
   /** @param isOld whether something was adopted meanwhile. */
-  #carriedOut(line: Line, batch: readonly Waiting[], plan: Plan, revision: bigint, isOld: boolean): void {
+  #carriedOut(
+    queue: CounterQueue,
+    batch: readonly PendingStep[],
+    plan: Plan,
+    revision: bigint,
+    isOld: boolean,
+  ): void {
     const wrote = plan.change.writes.length > 0
-    if (isOld) line.seen = unseen
-    else if (wrote) line.seen = { counter: plan.counter, revision, era: plan.era }
+    if (isOld) queue.seen = unseen
+    else if (wrote) queue.seen = { counter: plan.counter, revision, era: plan.era }
     plan.open.forEach((waiting, index) => {
       const answer = plan.answers[index]!
       // Who was given nothing holds nothing.
       if (typeof answer === 'object' && 'end' in answer && answer.end > answer.start) {
-        if (!isOld || answer.end > line.held) Object.assign(line, { held: answer.end, era: plan.era })
-      } else if (answer === true && !isOld) line.held = waiting.givesBack!.from
+        if (!isOld || answer.end > queue.held) Object.assign(queue, { held: answer.end, era: plan.era })
+      } else if (answer === true && !isOld) queue.held = waiting.givesBack!.from
       this.#settle(waiting, answer)
     })
     for (const waiting of batch) waiting.call = undefined
   }
 
   /** A release may have been carried out, unless somebody has been at the counter since, as far as is known. */
-  #letGo(line: Line, givesBack: ReleaseRequest | undefined): void {
-    if (givesBack === undefined || givesBack.version < line.seen.counter.version) return
-    if (givesBack.from < line.held) line.held = givesBack.from
+  #dropHeld(queue: CounterQueue, givesBack: ReleaseRequest | undefined): void {
+    if (givesBack === undefined || givesBack.version < queue.seen.counter.version) return
+    if (givesBack.from < queue.held) queue.held = givesBack.from
   }
 
-  #forgotten(line: Line): void {
-    const { bound } = line.seen.counter
-    this.#store.doubt(lossOf(line.name, bound, line.held))
+  #forgotten(queue: CounterQueue): void {
+    const { bound } = queue.seen.counter
+    this.#store.doubt(lossOf(queue.name, bound, queue.held))
   }
 
-  #expire(line: Line, waiting: Waiting): void {
-    const place = line.waiting.indexOf(waiting)
-    if (place >= 0) line.waiting.splice(place, 1)
+  #expire(queue: CounterQueue, waiting: PendingStep): void {
+    const at = queue.waiting.indexOf(waiting)
+    if (at >= 0) queue.waiting.splice(at, 1)
     const isSent = waiting.call?.sent === true
     const hindrance = isSent ? 'it does not answer' : this.#store.hindrance
     const message = `etcd confirmed nothing within ${this.#timeoutMs} ms (${hindrance}); look at the cluster`
     this.#settle(waiting, new FahaoError(isSent ? 'UNKNOWN' : 'UNAVAILABLE', message))
   }
 
-  #settle(waiting: Waiting, answer: Answer | unknown): void {
+  #settle(waiting: PendingStep, answer: Answer | unknown): void {
     if (!waiting.open) return
     waiting.open = false
     waiting.timer?.cancel()
@@ -328,7 +335,7 @@ type Plan = {
   readonly revision: bigint
   readonly counter: Counter
   readonly answers: readonly (Answer | FahaoError)[]
-  readonly open: readonly Waiting[]
+  readonly open: readonly PendingStep[]
   readonly era: bigint
 }
 

@@ -18,19 +18,19 @@ import type {
   Watch,
   WriterIdentity,
 } from '../engine.ts'
+import { KeepAlive } from '../keep-alive.ts'
 import { newStore } from '../new-store.ts'
 import { Advance } from './advance.ts'
 import { endOf, methods, unchanged } from './api.ts'
-import { type Call, Cluster } from './cluster.ts'
 import { Counters } from './counters.ts'
 import { History } from './history.ts'
 import { Keys } from './keys.ts'
-import { type Place, placeOf } from './place.ts'
+import { type CallContext, Members } from './members.ts'
 import { Records } from './records.ts'
 import { encodeState, type State } from './state.ts'
 import { knownOf, rangesOf, Store } from './store.ts'
-import { Together } from './together.ts'
-import { Waiters } from './waiters.ts'
+import { Transactions } from './transactions.ts'
+import { addressOf, type EtcdAddress } from './url.ts'
 import { Watches } from './watches.ts'
 
 /**
@@ -42,29 +42,31 @@ export async function openEtcd(
   rest: string,
   options: EngineOptions,
 ): Promise<EtcdEngine> {
-  const place = await placeOf(scheme, rest)
-  const cluster = new Cluster(place, options)
-  const waiters = new Waiters()
+  const address = await addressOf(scheme, rest)
+  const members = new Members(address, options)
+  const keepAlive = new KeepAlive()
   try {
-    return await waiters.during(opened(place, cluster, waiters, options))
+    return await keepAlive.during(opened(address, members, keepAlive, options))
   } catch (error) {
-    cluster.close()
-    waiters.close()
+    members.close()
+    keepAlive.close()
     if (error instanceof FahaoError && error.code === 'ENGINE') throw error
-    throw new FahaoError('ENGINE', `${place.location} cannot be opened: ${describe(error)}`, { cause: error })
+    throw new FahaoError('ENGINE', `${address.location} cannot be opened: ${describe(error)}`, {
+      cause: error,
+    })
   }
 }
 
 const openTries = 5
 
 async function opened(
-  place: Place,
-  cluster: Cluster,
-  waiters: Waiters,
+  address: EtcdAddress,
+  members: Members,
+  keepAlive: KeepAlive,
   options: EngineOptions,
 ): Promise<EtcdEngine> {
-  const keys = new Keys(place.prefix)
-  const newCall = (writes: boolean): Call => {
+  const keys = new Keys(address.prefix)
+  const newCall = (writes: boolean): CallContext => {
     const deadlineUs = options.clock.monoUs() + options.callTimeoutMs * 1000
     return { deadlineUs, writes, sent: false }
   }
@@ -75,27 +77,27 @@ async function opened(
       { key: keys.all, rangeEnd: endOf(keys.all), limit: '1', keysOnly: true },
     ]
     const success = ranges.map((range) => ({ range }))
-    const response = await cluster.call(methods.txn, { compare: [], success, failure: [] }, newCall(false))
+    const response = await members.call(methods.txn, { compare: [], success, failure: [] }, newCall(false))
     const [state, written, any] = rangesOf(response)
     const known = knownOf(state!)
     if (known !== undefined) {
       const [time] = written!.kvs
       const lastWriteUs = time && Number(time.value.toString())
-      const store = new Store(cluster, keys, new History(known, response.header), lastWriteUs, options)
-      return new EtcdEngine(place, cluster, store, waiters, lastWriteUs, options)
+      const store = new Store(members, keys, new History(known, response.header), lastWriteUs, options)
+      return new EtcdEngine(address, members, store, keepAlive, lastWriteUs, options)
     }
     const isLost = any!.kvs.length > 0
-    const tell = isLost ? undefined : newStore(options, `at ${place.location}`)
+    const tell = isLost ? undefined : newStore(options, `at ${address.location}`)
     const fresh = encodeState(newState(response.header.clusterId, isLost, options))
     const put = { put: { key: keys.state, value: Buffer.from(fresh) } }
     const create = { compare: [unchanged(keys.state, 0n)], success: [put], failure: [] }
     // Whatever becomes of it: the next look tells, and somebody else may have been faster.
-    const created = await cluster.call(methods.txn, create, newCall(true)).catch(() => undefined)
+    const created = await members.call(methods.txn, create, newCall(true)).catch(() => undefined)
     if (created?.succeeded) tell?.()
   }
   throw new FahaoError(
     'ENGINE',
-    `${place.location} does not keep the state that is written to it; look at it`,
+    `${address.location} does not keep the state that is written to it; look at it`,
   )
 }
 
@@ -117,9 +119,9 @@ export class EtcdEngine implements Engine {
   /** Changes are pushed. */
   readonly newsMs = 1000
   readonly #options: EngineOptions
-  readonly #cluster: Cluster
+  readonly #members: Members
   readonly #store: Store
-  readonly #waiters: Waiters
+  readonly #keepAlive: KeepAlive
   readonly #counters: Counters
   readonly #records: Records
   readonly #watches: Watches
@@ -127,24 +129,24 @@ export class EtcdEngine implements Engine {
   #closing: Promise<void> | undefined
 
   constructor(
-    place: Place,
-    cluster: Cluster,
+    address: EtcdAddress,
+    members: Members,
     store: Store,
-    waiters: Waiters,
+    keepAlive: KeepAlive,
     lastWriteUs: number | undefined,
     options: EngineOptions,
   ) {
     const { clock, callTimeoutMs } = options
-    this.location = place.location
+    this.location = address.location
     this.lastWriteUs = lastWriteUs
     this.#options = options
-    this.#cluster = cluster
+    this.#members = members
     this.#store = store
-    this.#waiters = waiters
-    const together = new Together(store, clock)
-    this.#counters = new Counters(store, together, clock, callTimeoutMs)
-    this.#records = new Records(store, together)
-    this.#watches = new Watches(cluster, store, this.#records, clock)
+    this.#keepAlive = keepAlive
+    const transactions = new Transactions(store, clock)
+    this.#counters = new Counters(store, transactions, clock, callTimeoutMs)
+    this.#records = new Records(store, transactions)
+    this.#watches = new Watches(members, store, this.#records, clock)
     this.#advance = new Advance(store, this.#records, clock, callTimeoutMs * 2)
   }
 
@@ -227,13 +229,13 @@ export class EtcdEngine implements Engine {
 
   async #close(): Promise<void> {
     this.#watches.close()
-    await this.#waiters.drained()
-    this.#cluster.close()
-    this.#waiters.close()
+    await this.#keepAlive.drained()
+    this.#members.close()
+    this.#keepAlive.close()
   }
 
   #call<Value>(start: () => Promise<Value>): Promise<Value> {
     if (this.#closing) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
-    return this.#waiters.during(start())
+    return this.#keepAlive.during(start())
   }
 }

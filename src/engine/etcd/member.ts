@@ -12,7 +12,7 @@ import {
 import { assert } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Method, methods } from './api.ts'
-import type { Tls } from './place.ts'
+import type { Tls } from './url.ts'
 
 /** What became of a call that did not work. */
 export type CallOutcome =

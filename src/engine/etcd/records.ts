@@ -4,7 +4,7 @@ import type { StoredRecord } from '../engine.ts'
 import { type Compare, endOf, type KeyValue, type RangeRequest, unchanged } from './api.ts'
 import { revisionOf, type State, versionAt } from './state.ts'
 import type { Change, Store } from './store.ts'
-import type { Together } from './together.ts'
+import type { Transactions } from './transactions.ts'
 
 /** Values of up to 32 KiB make answers of up to 8 MiB. */
 const pageMax = 256
@@ -12,16 +12,16 @@ const pageMax = 256
 /** The records of one store. */
 export class Records {
   readonly #store: Store
-  readonly #together: Together
+  readonly #transactions: Transactions
 
-  constructor(store: Store, together: Together) {
+  constructor(store: Store, transactions: Transactions) {
     this.#store = store
-    this.#together = together
+    this.#transactions = transactions
   }
 
   /** See `Engine.read`. */
   async read(key: string): Promise<StoredRecord | undefined> {
-    const { state, kv } = await this.#together.read(this.#store.keys.record(key))
+    const { state, kv } = await this.#transactions.read(this.#store.keys.record(key))
     return kv && this.recordOf(kv, state)
   }
 

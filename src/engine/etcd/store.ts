@@ -21,9 +21,9 @@ import {
   type TxnResponse,
   unchanged,
 } from './api.ts'
-import type { Call, Cluster } from './cluster.ts'
 import type { History, Known, Seen } from './history.ts'
 import type { Keys } from './keys.ts'
+import type { CallContext, Members } from './members.ts'
 import { decodeState, encodeState, type State } from './state.ts'
 
 /** What to write if the keys are still as they were. */
@@ -35,7 +35,7 @@ export type Change = {
 }
 
 /** Whether a change was carried out, and at which revision; if not, what stood there instead, and the state then. */
-export type Committed =
+export type ChangeOutcome =
   | { readonly done: true; readonly revision: bigint }
   | { readonly done: false; readonly state: State; readonly found: readonly RangeResponse[] }
 
@@ -48,7 +48,7 @@ const noteEveryUs = 1_000_000
 export class Store {
   readonly keys: Keys
   readonly history: History
-  readonly #cluster: Cluster
+  readonly #members: Members
   readonly #clock: Clock
   readonly #options: EngineOptions
   readonly #timeline: Timeline
@@ -59,7 +59,7 @@ export class Store {
   #advancing: { readonly revision: bigint; readonly sinceUs: number } | undefined
 
   constructor(
-    cluster: Cluster,
+    members: Members,
     keys: Keys,
     history: History,
     lastWriteUs: number | undefined,
@@ -67,7 +67,7 @@ export class Store {
   ) {
     this.keys = keys
     this.history = history
-    this.#cluster = cluster
+    this.#members = members
     this.#clock = options.clock
     this.#options = options
     this.#timeline = new Timeline(options.clock, { lastWriteUs })
@@ -76,7 +76,7 @@ export class Store {
 
   /** Why it does not serve as it should now, if it does not. */
   get trouble(): string | undefined {
-    return this.#cluster.trouble ?? this.history.wrong
+    return this.#members.trouble ?? this.history.wrong
   }
 
   /** Why writes have to wait now, as far as known. */
@@ -85,7 +85,7 @@ export class Store {
   }
 
   /** A call that begins now. */
-  newCall(writes: boolean): Call {
+  newCall(writes: boolean): CallContext {
     const deadlineUs = this.#clock.monoUs() + this.#options.callTimeoutMs * 1000
     return { deadlineUs, writes, sent: false }
   }
@@ -93,7 +93,7 @@ export class Store {
   /** Reads ranges, all at one revision. */
   async read(
     ranges: readonly RangeRequest[],
-    call: Call,
+    call: CallContext,
   ): Promise<{ readonly state: State; readonly revision: bigint; readonly found: readonly RangeResponse[] }> {
     const { header, found, state } = await this.look(ranges, call)
     const revision = BigInt(header.revision)
@@ -101,10 +101,10 @@ export class Store {
   }
 
   /** Reads ranges together with the state, as it is there. */
-  async look(ranges: readonly RangeRequest[], call: Call) {
+  async look(ranges: readonly RangeRequest[], call: CallContext) {
     const seenBefore = this.history.seen
     const success = [{ key: this.keys.state }, ...ranges].map((range) => ({ range }))
-    const response = await this.#cluster.call(methods.txn, { compare: [], success, failure: [] }, call)
+    const response = await this.#members.call(methods.txn, { compare: [], success, failure: [] }, call)
     const [state, ...found] = rangesOf(response)
     const known = knownOf(state!)
     this.#look(response.header, known, seenBefore)
@@ -115,7 +115,7 @@ export class Store {
    * Writes what `plan` says, which is asked again whenever the state has changed; undefined: nothing, and so does
    * this. Rejects with REGRESSED, UNAVAILABLE, UNKNOWN.
    */
-  async commit(plan: () => Change | undefined, call: Call): Promise<Committed | undefined> {
+  async commit(plan: () => Change | undefined, call: CallContext): Promise<ChangeOutcome | undefined> {
     if (this.history.wrong !== undefined) await this.look([], { ...call, writes: false })
     for (;;) {
       this.#refuse()
@@ -123,7 +123,7 @@ export class Store {
       if (change === undefined) return undefined
       const noting = this.#note(change)
       const seenBefore = this.history.seen
-      const response = await this.#cluster.call(methods.txn, this.#guarded(change, noting), call)
+      const response = await this.#members.call(methods.txn, this.#guarded(change, noting), call)
       call.sent = false
       if (response.succeeded) this.#advancing = undefined
       if (response.succeeded) return this.#carriedOut(response, change, seenBefore, noting)
@@ -142,11 +142,11 @@ export class Store {
     from: bigint,
     state: State,
     writes: readonly RequestOp[],
-    call: Call,
+    call: CallContext,
   ): Promise<{ readonly known: Known; readonly header: TxnResponse['header'] } | undefined> {
     const put = { put: { key: this.keys.state, value: Buffer.from(encodeState(state)) } }
     const request = { compare: [unchanged(this.keys.state, from)], success: [put, ...writes], failure: [] }
-    const { header, succeeded } = await this.#cluster.call(methods.txn, request, call)
+    const { header, succeeded } = await this.#members.call(methods.txn, request, call)
     return succeeded ? { known: { state, revision: BigInt(header.revision) }, header } : undefined
   }
 
@@ -183,7 +183,7 @@ export class Store {
     return writes.length > 0 && this.#clock.monoUs() - this.#notedUs >= noteEveryUs
   }
 
-  #carriedOut({ header }: TxnResponse, { writes }: Change, seenBefore: Seen, noted: boolean): Committed {
+  #carriedOut({ header }: TxnResponse, { writes }: Change, seenBefore: Seen, noted: boolean): ChangeOutcome {
     if (noted) this.#notedUs = this.#clock.monoUs()
     this.history.hear(header, seenBefore)
     this.#heed()
@@ -202,7 +202,7 @@ export class Store {
   }
 
   /** Whoever advances writes page after page; one that has stopped for long has died over it. */
-  async #waitForAdvance({ revision }: Known, call: Call): Promise<void> {
+  async #waitForAdvance({ revision }: Known, call: CallContext): Promise<void> {
     const nowUs = this.#clock.monoUs()
     if (this.#advancing?.revision !== revision) this.#advancing = { revision, sinceUs: nowUs }
     if (nowUs - this.#advancing.sinceUs > this.#options.callTimeoutMs * 2000)

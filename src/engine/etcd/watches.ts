@@ -13,7 +13,7 @@ import { describe, FahaoError } from '../../base/errors.ts'
 import type { RecordChange, Watch } from '../engine.ts'
 import { Watchers } from '../watchers.ts'
 import { endOf, type KeyValue, methods } from './api.ts'
-import type { Cluster } from './cluster.ts'
+import type { Members } from './members.ts'
 import { next, type Records } from './records.ts'
 import type { Store } from './store.ts'
 import { follow } from './watch-stream.ts'
@@ -21,7 +21,7 @@ import { follow } from './watch-stream.ts'
 type RevisedChange = RecordChange & { readonly revision: bigint }
 
 /** From the first watch to the last: its streams, and whether the first of them has begun. */
-type Session = { readonly abort: AbortController; readonly created: Promise<void> }
+type WatchSession = { readonly abort: AbortController; readonly created: Promise<void> }
 
 /** etcd before 3.4.31 and 3.5.13 can lose events. */
 const listEveryMs = 60_000
@@ -30,7 +30,7 @@ const pageMax = 2000
 
 /** See the invariants at the top of the file. */
 export class Watches {
-  readonly #cluster: Cluster
+  readonly #members: Members
   readonly #store: Store
   readonly #records: Records
   readonly #clock: Clock
@@ -39,10 +39,10 @@ export class Watches {
   readonly #there = new Map<string, bigint>()
   /** Everything up to it has been told. */
   #told = 0n
-  #session: Session | undefined
+  #session: WatchSession | undefined
 
-  constructor(cluster: Cluster, store: Store, records: Records, clock: Clock) {
-    this.#cluster = cluster
+  constructor(members: Members, store: Store, records: Records, clock: Clock) {
+    this.#members = members
     this.#store = store
     this.#records = records
     this.#clock = clock
@@ -76,7 +76,7 @@ export class Watches {
     this.#session = undefined
   }
 
-  #begin(): Session {
+  #begin(): WatchSession {
     const abort = new AbortController()
     const created = Promise.withResolvers<void>()
     this.#there.clear()
@@ -115,7 +115,7 @@ export class Watches {
   async #stream(signal: AbortSignal, onCreated: () => void): Promise<string> {
     await this.#list(signal)
     const call = this.#store.newCall(false)
-    const { stream, fail } = await this.#cluster.stream(methods.watch, call)
+    const { stream, fail } = await this.#members.stream(methods.watch, call)
     const key = this.#store.keys.records
     const range = { key, rangeEnd: endOf(key), startRevision: String(this.#told + 1n) }
     const onChange = (bytes: Buffer, revision: bigint, kv: KeyValue | undefined) => {

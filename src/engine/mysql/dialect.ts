@@ -4,8 +4,8 @@
  * packet, a paused client never holds a lock. All values are numbers or hexadecimal bytes: nothing needs quotes.
  */
 import type { StoredRecord } from '../engine.ts'
+import { optionalTextOf, type Row, type SqlCommand, textOf } from '../sql/driver.ts'
 import { historyJump } from '../sql/history.ts'
-import { type Command, optionalTextOf, type Row, textOf } from '../sql/link.ts'
 import {
   type AdvanceArguments,
   counterColumns,
@@ -13,20 +13,20 @@ import {
   lastMaxBelow,
   type MakeStatements,
   ownStatements,
-  type Put,
+  type PutValue,
   type Raise,
   type RecordArguments,
   type Statements,
   schemaVersion,
 } from '../sql/statements.ts'
-import { mysqlTogether } from './together.ts'
+import { mysqlBatch } from './batch.ts'
 
 /** A quarter of what the most frugal server takes in one packet. */
 const packetMax = 256 * 1024
 /** Rows of another system's table that one statement names. */
 const rowsMax = 500
 
-const single = (text: string): Command => ({ text })
+const single = (text: string): SqlCommand => ({ text })
 
 /** For people who make the tables by hand; docs/operating/databases.md has the same. Text is bytes of UTF-8. */
 export const mysqlTables = `
@@ -69,13 +69,13 @@ export function mysqlDialect(
   make: MakeStatements = ownStatements,
   table = 'fahao_counters',
 ): Dialect {
-  const put: Put = (value) =>
+  const put: PutValue = (value) =>
     typeof value === 'bigint' ? String(value) : `x'${Buffer.from(value).toString('hex')}'`
   const s = make(put, identity)
 
   return {
     name: 'mysql',
-    together: make === ownStatements ? mysqlTogether(s, put) : undefined,
+    batch: make === ownStatements ? mysqlBatch(s, put) : undefined,
     conditions: single(`SELECT @@innodb_flush_log_at_trx_commit AS flush_log, @@log_bin AS log_bin,
       @@sync_binlog AS sync_binlog, @@binlog_format AS binlog_format,
       (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()
@@ -148,7 +148,7 @@ const doneState = ['lineage', 'pulse', 'revision']
  * Statements of one transaction, of which the last answers. Where the client goes away in the middle, MariaDB carries out
  * the rest, and ROW_COUNT() is −1 from then on: so it may say what is answered, and never what is done.
  */
-function transaction(...statements: string[]): Command {
+function transaction(...statements: string[]): SqlCommand {
   return {
     text: ['START TRANSACTION', ...statements, 'COMMIT'].join(';\n'),
     answer: statements.length,
@@ -157,7 +157,7 @@ function transaction(...statements: string[]): Command {
 }
 
 /** The lock on the state row comes first: records are committed in the order of their revisions. */
-function revision(s: Statements, put: Put, record: RecordArguments): string[] {
+function revision(s: Statements, put: PutValue, record: RecordArguments): string[] {
   const { key, value, expected, known, nowUs } = record
   const name = put(key)
   const next = value === undefined ? 'NULL' : put(value)
@@ -186,7 +186,7 @@ function revision(s: Statements, put: Put, record: RecordArguments): string[] {
  * A transaction of one packet, whatever it changes: statements that name many rows go ahead, each in a packet of its own
  * that puts it into a variable of the session. A packet may be no longer than `max_allowed_packet`.
  */
-function advancing(s: Statements, put: Put, advance: AdvanceArguments): Command[] {
+function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): SqlCommand[] {
   const { gap, lineage, mended } = advance
   const rows = s.raiseRows(advance, '@done = 1', rowsMax)
   // The last of them is the one that raises all rows, and tells how many there are.
@@ -215,7 +215,7 @@ function advancing(s: Statements, put: Put, advance: AdvanceArguments): Command[
 }
 
 /** Statements that make counters stand where they are raised from by the gap. */
-function raising(raises: readonly Raise[], put: Put): string[] {
+function raising(raises: readonly Raise[], put: PutValue): string[] {
   const byExtra = Map.groupBy(raises, ({ extra }) => extra)
   return [...byExtra].flatMap(([extra, group]) => {
     const rows = group.map(
@@ -231,7 +231,7 @@ function raising(raises: readonly Raise[], put: Put): string[] {
 }
 
 /** Statements that put records in the place of those of their names. */
-function mending(mended: readonly StoredRecord[], put: Put): string[] {
+function mending(mended: readonly StoredRecord[], put: PutValue): string[] {
   const rows = mended.map(({ key, value, version }) => `(${put(key)}, ${put(value)}, ${put(version)})`)
   return packed(rows).map(
     (values) => `INSERT INTO fahao_records (name, value, version) VALUES ${values}

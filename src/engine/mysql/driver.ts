@@ -1,7 +1,14 @@
 /** Connections by mysql2: what it calls an error, and what the engine makes of it. */
 import type { Connection, ConnectionOptions, QueryError } from 'mysql2'
 import { describe } from '../../base/errors.ts'
-import { type Command, type Driver, type Failure, type Link, lastingFailure, type Row } from '../sql/link.ts'
+import {
+  type DatabaseConnection,
+  type Driver,
+  type Failure,
+  lastingFailure,
+  type Row,
+  type SqlCommand,
+} from '../sql/driver.ts'
 
 type Connect = (options: ConnectionOptions) => Connection
 /** The stream is there, and not in the types. */
@@ -20,12 +27,12 @@ export function mysqlDriver(connect: Connect, options: ConnectionOptions, lockTi
   }
   const lockTimeoutS = Math.max(1, Math.floor(lockTimeoutMs / 1000))
   return {
-    connect: (onGone) => new MysqlLink(connect({ ...all }), lockTimeoutS, onGone),
+    connect: (onGone) => new MysqlConnection(connect({ ...all }), lockTimeoutS, onGone),
     failureOf: mysqlFailure,
   }
 }
 
-class MysqlLink implements Link {
+class MysqlConnection implements DatabaseConnection {
   readonly ready: Promise<void>
   readonly #connection: Connection
 
@@ -44,7 +51,7 @@ class MysqlLink implements Link {
     ).then(() => {})
   }
 
-  async ask({ text, answer }: Command): Promise<readonly Row[]> {
+  async ask({ text, answer }: SqlCommand): Promise<readonly Row[]> {
     const answers = await this.#query(text)
     if (typeof answer === 'function') return answer(answers as unknown[])
     return (answer === undefined ? answers : (answers as unknown[])[answer]) as readonly Row[]

@@ -2,8 +2,8 @@
 import type { ConnectionOptions } from 'mysql2'
 import { FahaoError } from '../../base/errors.ts'
 import type { Engine, EngineOptions } from '../engine.ts'
-import { type Ask, optionalTextOf, textOf } from '../sql/link.ts'
-import { type Kind, openSql } from '../sql/open.ts'
+import { type Ask, optionalTextOf, textOf } from '../sql/driver.ts'
+import { openSql, type SqlDatabase } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'
 import { type Access, accessOf } from '../sql/url.ts'
 import { type MysqlServer, mysqlDialect } from './dialect.ts'
@@ -18,7 +18,7 @@ export async function openMysql(location: string, options: EngineOptions): Promi
 }
 
 /** The database that `location` names, not connected yet. Rejects with CONFIG, and with ENGINE without the driver. */
-export async function mysqlDatabase(location: string, options: EngineOptions): Promise<Kind> {
+export async function mysqlDatabase(location: string, options: EngineOptions): Promise<SqlDatabase> {
   const access = accessOf('mysql', location, 3306)
   const { default: mysql } = await import('mysql2').catch((cause) => {
     throw new FahaoError('ENGINE', "the package mysql2 is missing: install it with 'npm install mysql2'", {

@@ -3,8 +3,9 @@
  * client never holds a lock. The state that it shows is as of its beginning; what it changes it returns besides, since
  * it may have waited for somebody else's change.
  */
+
+import { type Row, type SqlCommand, textOf } from '../sql/driver.ts'
 import { historyJump } from '../sql/history.ts'
-import { type Command, type Row, textOf } from '../sql/link.ts'
 import {
   type AdvanceArguments,
   counterColumns,
@@ -12,12 +13,12 @@ import {
   lastMaxBelow,
   type MakeStatements,
   ownStatements,
-  type Put,
+  type PutValue,
   type RecordArguments,
   type Statements,
   schemaVersion,
 } from '../sql/statements.ts'
-import { postgresTogether } from './together.ts'
+import { postgresBatch } from './batch.ts'
 
 const cluster = '(SELECT system_identifier FROM pg_control_system())::text'
 const timeline = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)'
@@ -94,15 +95,15 @@ export function postgresDialect(
   { expression: identity, unnoticed }: PostgresIdentity = postgresIdentities[0]!,
   make: MakeStatements = ownStatements,
 ): Dialect {
-  const command = (write: (s: Statements, put: Put) => string, writes = false): Command => {
+  const command = (write: (s: Statements, put: PutValue) => string, writes = false): SqlCommand => {
     const values: string[] = []
-    const put: Put = (value) =>
+    const put: PutValue = (value) =>
       `$${values.push(String(value))}::${typeof value === 'bigint' ? 'bigint' : 'text'}`
     return { text: write(make(put, identity), put), values, writes }
   }
   return {
     name: 'postgres',
-    together: make === ownStatements ? postgresTogether(command) : undefined,
+    batch: make === ownStatements ? postgresBatch(command) : undefined,
 
     conditions: {
       text: `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
@@ -166,7 +167,7 @@ export function postgresDialect(
  * revisions. Whoever waited for it finds the record by the statement's old snapshot, and PostgreSQL compares the
  * version again on the row as it has become.
  */
-function revision(s: Statements, put: Put, record: RecordArguments): string {
+function revision(s: Statements, put: PutValue, record: RecordArguments): string {
   const { key, value, expected, known, nowUs } = record
   const name = put(key)
   const next = value === undefined ? 'NULL' : put(value)
@@ -191,7 +192,7 @@ function revision(s: Statements, put: Put, record: RecordArguments): string {
     FROM fahao_about AS s LEFT JOIN next ON true LEFT JOIN done ON true WHERE s.one = 1`
 }
 
-function advancing(s: Statements, put: Put, advance: AdvanceArguments): string {
+function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): string {
   const { gap, mended } = advance
   const raises = s.ownRaises(advance).map(({ counter, extra, last, incarnation }) => {
     // Where the counter is raised by more than the gap: the highest from which that is still below the end.

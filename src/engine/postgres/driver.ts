@@ -1,7 +1,14 @@
 /** Connections by pg: what it calls an error, and what the engine makes of it. */
 import type { Client, ClientConfig } from 'pg'
 import { describe } from '../../base/errors.ts'
-import { type Command, type Driver, type Failure, type Link, lastingFailure, type Row } from '../sql/link.ts'
+import {
+  type DatabaseConnection,
+  type Driver,
+  type Failure,
+  lastingFailure,
+  type Row,
+  type SqlCommand,
+} from '../sql/driver.ts'
 
 type ClientClass = typeof Client
 /** `ref`, `unref` and the stream are there, and not in the types. */
@@ -15,12 +22,12 @@ type Answer = { readonly rows: readonly Row[] }
 /** Connections to a PostgreSQL server. Locks are waited for at most `lockTimeoutMs`. */
 export function postgresDriver(Client: ClientClass, config: ClientConfig, lockTimeoutMs: number): Driver {
   return {
-    connect: (onGone) => new PostgresLink(new Client(config), lockTimeoutMs, onGone),
+    connect: (onGone) => new PostgresConnection(new Client(config), lockTimeoutMs, onGone),
     failureOf: postgresFailure,
   }
 }
 
-class PostgresLink implements Link {
+class PostgresConnection implements DatabaseConnection {
   readonly ready: Promise<void>
   readonly #client: Client
   #doubt: Error | undefined
@@ -36,7 +43,7 @@ class PostgresLink implements Link {
     this.ready = this.#prepare(lockTimeoutMs)
   }
 
-  async ask({ text, values }: Command): Promise<readonly Row[]> {
+  async ask({ text, values }: SqlCommand): Promise<readonly Row[]> {
     this.#doubt = undefined
     const query = values === undefined ? { text } : { text, values: [...values] }
     const answer = (await this.#client.query(query)) as unknown as Answer | Answer[]

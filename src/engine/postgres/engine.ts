@@ -2,9 +2,9 @@
 import type { ClientConfig } from 'pg'
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { Engine, EngineOptions } from '../engine.ts'
-import { type Ask, optionalTextOf } from '../sql/link.ts'
-import { LinkError } from '../sql/links.ts'
-import { type Kind, openSql } from '../sql/open.ts'
+import { DriverError } from '../sql/connection-pool.ts'
+import { type Ask, optionalTextOf } from '../sql/driver.ts'
+import { openSql, type SqlDatabase } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'
 import { type Access, accessOf } from '../sql/url.ts'
 import { postgresDialect, postgresIdentities } from './dialect.ts'
@@ -28,7 +28,7 @@ async function dialectFor(ask: Ask, make?: MakeStatements): Promise<Dialect> {
       await ask({ text: `SELECT ${identity.probe}` })
       return postgresDialect(identity, make)
     } catch (error) {
-      if (!(error instanceof LinkError) || error.failure.kind === 'lost') throw error
+      if (!(error instanceof DriverError) || error.failure.kind === 'lost') throw error
       refusal = error
     }
   }
@@ -45,13 +45,13 @@ async function storedServer(ask: Ask): Promise<string | undefined> {
     const [row] = await ask({ text: 'SELECT server FROM fahao_about WHERE one = 1' })
     return optionalTextOf(row?.server)
   } catch (error) {
-    if (error instanceof LinkError && error.failure.kind === 'missing') return undefined
+    if (error instanceof DriverError && error.failure.kind === 'missing') return undefined
     throw error
   }
 }
 
 /** The database that `location` names, not connected yet. Rejects with CONFIG, and with ENGINE without the driver. */
-export async function postgresDatabase(location: string, options: EngineOptions): Promise<Kind> {
+export async function postgresDatabase(location: string, options: EngineOptions): Promise<SqlDatabase> {
   const access = accessOf('postgres', location, 5432)
   const { default: pg } = await import('pg').catch((cause) => {
     throw new FahaoError('ENGINE', "the package pg is missing: install it with 'npm install pg'", { cause })

@@ -13,9 +13,9 @@
 import { FahaoError } from '../../base/errors.ts'
 import { admit, completed, lossOf, unused } from '../counter.ts'
 import type { Counter, Reservation, ReserveRequest, WriterIdentity } from '../engine.ts'
-import type { Done } from './calls.ts'
+import type { BatchResult } from './batched-calls.ts'
+import { type Ask, integerOf, type Row, type SqlCommand, textOf } from './driver.ts'
 import { type History, type State, stateOf } from './history.ts'
-import { type Ask, type Command, integerOf, type Row, textOf } from './link.ts'
 import type { Dialect, ReleaseArguments, ReserveArguments } from './statements.ts'
 
 /** What `Engine.reserve` and `Engine.release` are called with. */
@@ -28,9 +28,9 @@ export type ReleaseCall = readonly [
   writer: WriterIdentity,
 ]
 
-type Held = { readonly end: bigint; readonly lineage: string }
+type HeldRange = { readonly end: bigint; readonly lineage: string }
 
-const nothing: Held = { end: 0n, lineage: '' }
+const nothing: HeldRange = { end: 0n, lineage: '' }
 /** Each is lost only to somebody who has moved the same counter at the same moment. */
 const triesMax = 20
 
@@ -38,7 +38,7 @@ const triesMax = 20
 export class Counters {
   readonly #dialect: Dialect
   readonly #history: History
-  readonly #held = new Map<string, Held>()
+  readonly #held = new Map<string, HeldRange>()
 
   constructor(dialect: Dialect, history: History) {
     this.#dialect = dialect
@@ -89,7 +89,10 @@ export class Counters {
   }
 
   /** Carries out those of several reserves that can be carried out at once; undefined for each of the others. */
-  async reserveAll(ask: Ask, moves: readonly ReserveCall[]): Promise<(Done<Reservation> | undefined)[]> {
+  async reserveAll(
+    ask: Ask,
+    moves: readonly ReserveCall[],
+  ): Promise<(BatchResult<Reservation> | undefined)[]> {
     const outcomes = await this.#reserveOnce(ask, moves)
     if (outcomes.size === 0) await this.#refuseUnsound(ask)
     const names = moves.filter(([name]) => !outcomes.has(name) && !this.#held.has(name)).map(([name]) => name)
@@ -108,7 +111,7 @@ export class Counters {
   /** Which of several releases were carried out; any of the others may be sent alone. */
   async releaseAll(ask: Ask, moves: readonly ReleaseCall[]): Promise<boolean[]> {
     const releases = moves.map((move) => this.#letGo(...move))
-    const { rows } = await this.#moved(ask, this.#dialect.together!.release(releases))
+    const { rows } = await this.#moved(ask, this.#dialect.batch!.release(releases))
     if (rows.size === 0) await this.#refuseUnsound(ask)
     return moves.map(([name]) => rows.has(name))
   }
@@ -133,7 +136,7 @@ export class Counters {
 
   /** Several counters, in the order of `names`. */
   async counters(ask: Ask, names: readonly string[]): Promise<Counter[]> {
-    const rows = byName(await ask(this.#dialect.together!.counters(names)))
+    const rows = byName(await ask(this.#dialect.batch!.counters(names)))
     return names.map((name) => usedOf(rows.get(name)))
   }
 
@@ -143,9 +146,12 @@ export class Counters {
   }
 
   /** By their names, those that were carried out. */
-  async #reserveOnce(ask: Ask, moves: readonly ReserveCall[]): Promise<Map<string, Done<Reservation>>> {
+  async #reserveOnce(
+    ask: Ask,
+    moves: readonly ReserveCall[],
+  ): Promise<Map<string, BatchResult<Reservation>>> {
     const requests = moves.map(([name, request]) => this.#fullOf(name, request))
-    const { rows, state } = await this.#moved(ask, this.#dialect.together!.reserve(requests))
+    const { rows, state } = await this.#moved(ask, this.#dialect.batch!.reserve(requests))
     const done = moves.filter(([name]) => rows.has(name))
     return new Map(
       done.map(([name, { size }]) => [name, { value: this.#reserved(name, size, rows.get(name)!, state!) }]),
@@ -161,7 +167,7 @@ export class Counters {
 
   /** Makes the rows of counters that have none. Whether that worked: if not, each is asked for alone. */
   async #addCounters(ask: Ask, names: readonly string[]): Promise<boolean> {
-    const command = this.#dialect.together!.addCounters([...names].sort(byBytes), this.#history.known)
+    const command = this.#dialect.batch!.addCounters([...names].sort(byBytes), this.#history.known)
     return ask(command).then(
       () => true,
       () => false,
@@ -183,7 +189,7 @@ export class Counters {
     return { counter: name, known, lineage, version, from, fence, incarnation }
   }
 
-  async #moved(ask: Ask, command: Command) {
+  async #moved(ask: Ask, command: SqlCommand) {
     const rows = await ask(command)
     if (rows.length === 0) return { rows: byName(rows), state: undefined }
     const state = stateOf(rows[0])
@@ -201,7 +207,7 @@ export class Counters {
   }
 
   /** Answers come in any order. */
-  #hold(name: string, held: Held): void {
+  #hold(name: string, held: HeldRange): void {
     const before = this.#held.get(name) ?? nothing
     const isLater =
       before.lineage === held.lineage ? held.end > before.end : held.lineage === this.#history.known.lineage

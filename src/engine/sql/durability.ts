@@ -13,7 +13,7 @@ export function lossOf(objections: readonly string[]): string | undefined {
 }
 
 /** See the top of the file. */
-export class Durability {
+export class DurabilityCheck {
   readonly #clock: Clock
   readonly #objections: () => Promise<readonly string[]>
   readonly #tell: (loss: string | undefined) => void

@@ -21,13 +21,13 @@ import {
   type Watch,
 } from '../engine.ts'
 import { type ChangePage, newsMs, PolledWatches } from '../polled-watch.ts'
-import { Calls, type Sort } from './calls.ts'
+import { BatchedCalls, type CallKind } from './batched-calls.ts'
+import type { CallOptions, ConnectionPool } from './connection-pool.ts'
 import { Counters, type ReleaseCall, type ReserveCall } from './counters.ts'
-import { Durability } from './durability.ts'
-import type { Health } from './health.ts'
+import type { Ask, Row, SqlCommand } from './driver.ts'
+import { DurabilityCheck } from './durability.ts'
+import type { EngineHealth } from './health.ts'
 import { advancesBetween, doneStateOf, History, historyJump, type State, stateOf } from './history.ts'
-import type { Ask, Command, Row } from './link.ts'
-import type { CallOptions, Links } from './links.ts'
 import { Pulse } from './pulse.ts'
 import { Records } from './records.ts'
 import { type Dialect, raisesOf } from './statements.ts'
@@ -40,8 +40,8 @@ const batchMax = 250
 export type OpenedStore = {
   readonly location: string
   readonly dialect: Dialect
-  readonly links: Links
-  readonly health: Health
+  readonly pool: ConnectionPool
+  readonly health: EngineHealth
   readonly state: State
 }
 
@@ -53,29 +53,29 @@ export class SqlEngine implements Engine {
   readonly newsMs = newsMs
   readonly #options: EngineOptions
   readonly #dialect: Dialect
-  readonly #links: Links
-  readonly #health: Health
+  readonly #pool: ConnectionPool
+  readonly #health: EngineHealth
   readonly #timeline: Timeline
   readonly #history: History
   readonly #counters: Counters
   readonly #records: Records
   readonly #watches: PolledWatches
   readonly #pulse: Pulse
-  readonly #durability: Durability | undefined
-  readonly #reserves: Calls<ReserveCall, Reservation>
-  readonly #releases: Calls<ReleaseCall, boolean>
-  readonly #looks: Calls<string, Counter>
-  readonly #reads: Calls<string, StoredRecord | undefined>
+  readonly #durability: DurabilityCheck | undefined
+  readonly #reserves: BatchedCalls<ReserveCall, Reservation>
+  readonly #releases: BatchedCalls<ReleaseCall, boolean>
+  readonly #looks: BatchedCalls<string, Counter>
+  readonly #reads: BatchedCalls<string, StoredRecord | undefined>
   #closing: Promise<void> | undefined
 
-  constructor({ location, dialect, links, health, state }: OpenedStore, options: EngineOptions) {
+  constructor({ location, dialect, pool, health, state }: OpenedStore, options: EngineOptions) {
     const { clock } = options
     this.name = dialect.name
     this.location = location
     this.lastWriteUs = state.lastWriteUs === 0 ? undefined : state.lastWriteUs
     this.#options = options
     this.#dialect = dialect
-    this.#links = links
+    this.#pool = pool
     this.#health = health
     this.#timeline = new Timeline(clock, { lastWriteUs: this.lastWriteUs })
     this.#history = new History(
@@ -96,7 +96,7 @@ export class SqlEngine implements Engine {
     this.#pulse = new Pulse(clock, () => this.#beat())
     this.#durability = options.unsafe
       ? undefined
-      : new Durability(
+      : new DurabilityCheck(
           clock,
           async () => dialect.objections((await this.#read((ask) => ask(dialect.conditions)))[0] ?? {}),
           (loss) => health.durable(loss),
@@ -215,20 +215,20 @@ export class SqlEngine implements Engine {
     this.#durability?.close()
     const calls = [this.#reserves, this.#releases, this.#looks, this.#reads]
     await Promise.all(calls.map((each) => each.drain()))
-    await this.#links.drain()
+    await this.#pool.drain()
     await this.#pulse.close()
     this.#health.close()
-    await this.#links.end()
+    await this.#pool.end()
   }
 
-  #callsOf<Request, Value>(sort: Sort<Request, Value>): Calls<Request, Value> {
+  #callsOf<Request, Value>(sort: CallKind<Request, Value>): BatchedCalls<Request, Value> {
     const { clock, callTimeoutMs } = this.#options
-    return new Calls(
+    return new BatchedCalls(
       {
         clock,
         timeoutMs: callTimeoutMs,
-        widthMax: this.#links.sizeMax,
-        sizeMax: this.#dialect.together === undefined ? 1 : batchMax,
+        widthMax: this.#pool.sizeMax,
+        sizeMax: this.#dialect.batch === undefined ? 1 : batchMax,
         run: (work, options) => (sort.writes ? this.#write(work, options) : this.#read(work, options)),
       },
       sort,
@@ -237,7 +237,7 @@ export class SqlEngine implements Engine {
 
   async #read<Value>(work: (ask: Ask) => Promise<Value>, options?: CallOptions): Promise<Value> {
     try {
-      const value = await this.#links.run(work, options)
+      const value = await this.#pool.run(work, options)
       this.#health.worked('read')
       return value
     } catch (error) {
@@ -248,7 +248,7 @@ export class SqlEngine implements Engine {
 
   async #write<Value>(work: (ask: Ask) => Promise<Value>, options?: CallOptions): Promise<Value> {
     try {
-      const value = await this.#links.run(work, options)
+      const value = await this.#pool.run(work, options)
       this.#health.worked('write', true)
       const isBeat = options?.probe === true || options?.last === true
       if (!isBeat) this.#pulse.wrote()
@@ -327,7 +327,7 @@ export class SqlEngine implements Engine {
 }
 
 /** The answer to the last of several commands. */
-async function inOrder(ask: Ask, commands: readonly Command[]): Promise<readonly Row[]> {
+async function inOrder(ask: Ask, commands: readonly SqlCommand[]): Promise<readonly Row[]> {
   let rows: readonly Row[] = []
   for (const command of commands) rows = await ask(command)
   return rows

@@ -13,10 +13,10 @@ import type { LogEvent } from '../../base/events.ts'
 import type { EngineStatus } from '../engine.ts'
 
 /** What can be wrong: no connection, calls that fail, a history that is not to be trusted, settings that lose writes. */
-type Trouble = 'link' | 'read' | 'write' | 'history' | 'durability'
+type Trouble = 'connection' | 'read' | 'write' | 'history' | 'durability'
 
 /** What health needs of its engine. */
-export type HealthOptions = {
+export type EngineHealthOptions = {
   readonly clock: Clock
   readonly location: string
   readonly onEvent: (event: LogEvent) => void
@@ -26,15 +26,15 @@ const pauseMinMs = 50
 const pauseMaxMs = 1000
 
 /** See the invariants at the top of the file. */
-export class Health {
-  readonly #options: HealthOptions
+export class EngineHealth {
+  readonly #options: EngineHealthOptions
   readonly #troubles = new Map<Trouble, string>()
   #probe: (() => Promise<unknown>) | undefined
   #timer: Timer | undefined
   #tries = 0
   #closed = false
 
-  constructor(options: HealthOptions) {
+  constructor(options: EngineHealthOptions) {
     this.#options = options
   }
 
@@ -59,7 +59,7 @@ export class Health {
 
   /** Is told that no connection can be made. */
   disconnected(reason: string): void {
-    this.#set('link', reason)
+    this.#set('connection', reason)
   }
 
   /** Is told of a history that is not to be trusted. */
@@ -76,7 +76,7 @@ export class Health {
   /** Is told of a call that worked; a write that was carried out shows that the history is sound, too. */
   worked(trouble: 'read' | 'write', sound = false): void {
     if (this.#troubles.size === 0) return
-    this.#troubles.delete('link')
+    this.#troubles.delete('connection')
     this.#troubles.delete('read')
     if (trouble === 'write') this.#troubles.delete('write')
     if (sound) this.#troubles.delete('history')
@@ -98,7 +98,7 @@ export class Health {
   }
 
   get #reason(): string | undefined {
-    const order: readonly Trouble[] = ['history', 'link', 'write', 'read', 'durability']
+    const order: readonly Trouble[] = ['history', 'connection', 'write', 'read', 'durability']
     return order.map((trouble) => this.#troubles.get(trouble)).find((reason) => reason !== undefined)
   }
 

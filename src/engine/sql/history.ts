@@ -21,7 +21,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { earlierStore } from '../advance.ts'
-import { type Ask, type Command, integerOf, optionalTextOf, type Row, textOf } from './link.ts'
+import { type Ask, integerOf, optionalTextOf, type Row, type SqlCommand, textOf } from './driver.ts'
 
 /** Added to pulses, revisions and versions where history is cut: more than can have been forgotten. */
 export const historyJump = 2n ** 32n
@@ -76,7 +76,7 @@ const remedy = "nothing is reserved until 'fahao advance --by N' has skipped wha
 export type HistoryOptions = {
   readonly clock: Clock
   /** The command that marks a lineage. */
-  readonly mark: (reason: string, lineage: string) => Command
+  readonly mark: (reason: string, lineage: string) => SqlCommand
   readonly onRegressed: (reason: string) => void
   /** Another process has begun a new history, and this one believes it. */
   readonly onAdvanced: () => void

@@ -1,21 +1,21 @@
 /** From a URL to an open engine: waits for the database, makes the tables, looks at what durability depends on. */
 import { randomUUID } from 'node:crypto'
-import { MessageChannel } from 'node:worker_threads'
 import { sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { EngineOptions } from '../engine.ts'
+import { KeepAlive } from '../keep-alive.ts'
 import { newStore } from '../new-store.ts'
+import { ConnectionPool, DriverError } from './connection-pool.ts'
+import { type Ask, type Driver, integerOf, type Row } from './driver.ts'
 import { lossOf } from './durability.ts'
 import { type OpenedStore, SqlEngine } from './engine.ts'
-import { Health } from './health.ts'
+import { EngineHealth } from './health.ts'
 import { doneStateOf, type State, stateOf } from './history.ts'
-import { type Ask, type Driver, integerOf, type Row } from './link.ts'
-import { LinkError, Links } from './links.ts'
 import { type Dialect, type MakeStatements, schemaVersion } from './statements.ts'
 import type { Access } from './url.ts'
 
 /** A kind of database. */
-export type Kind = {
+export type SqlDatabase = {
   readonly access: Access
   readonly driver: Driver
   /**
@@ -30,27 +30,30 @@ const awayMaxMs = 30_000
 const pauseMs = 250
 
 /** Opens the engine. Rejects with ENGINE when the database cannot be used, or stays away. */
-export async function openSql({ access, driver, dialect }: Kind, options: EngineOptions): Promise<SqlEngine> {
+export async function openSql(
+  { access, driver, dialect }: SqlDatabase,
+  options: EngineOptions,
+): Promise<SqlEngine> {
   const { clock, callTimeoutMs, onEvent } = options
   const { location } = access
-  const health = new Health({ clock, location, onEvent })
-  const links = new Links({
+  const health = new EngineHealth({ clock, location, onEvent })
+  const pool = new ConnectionPool({
     clock,
     driver,
     sizeMax: access.pool,
     timeoutMs: callTimeoutMs,
     onDown: ({ message }) => health.disconnected(message),
   })
-  const attempt = () => links.run((ask) => look(ask, dialect, options, location), { probe: true })
-  const letGo = keepAlive()
+  const attempt = () => pool.run((ask) => look(ask, dialect, options, location), { probe: true })
+  const keepAlive = new KeepAlive()
   try {
-    const found = await untilThere(attempt, location, options)
-    return new SqlEngine({ location, links, health, ...found }, options)
+    const found = await keepAlive.during(untilThere(attempt, location, options))
+    return new SqlEngine({ location, pool, health, ...found }, options)
   } catch (error) {
-    await links.end()
+    await pool.end()
     throw error
   } finally {
-    letGo()
+    keepAlive.close()
   }
 }
 
@@ -66,7 +69,7 @@ async function untilThere<Value>(
     } catch (error) {
       if (!(error instanceof FahaoError) || error.code === 'ENGINE') throw error
       const reason = `${location} cannot be used: ${error.message}`
-      const isFinal = error instanceof LinkError && error.failure.kind === 'denied'
+      const isFinal = error instanceof DriverError && error.failure.kind === 'denied'
       if (isFinal || clock.monoUs() > giveUpAtUs) {
         const advice = isFinal
           ? 'its host, user, password, database and TLS'
@@ -82,7 +85,7 @@ async function untilThere<Value>(
 
 async function look(
   ask: Ask,
-  dialectOf: Kind['dialect'],
+  dialectOf: SqlDatabase['dialect'],
   options: EngineOptions,
   location: string,
 ): Promise<Pick<OpenedStore, 'dialect' | 'state'>> {
@@ -139,7 +142,7 @@ async function written(ask: Ask, dialect: Dialect, state: State, location: strin
     const [row] = await ask(dialect.pulse(state, state.lastWriteUs))
     return { ...state, ...doneStateOf(row) }
   } catch (error) {
-    if (!(error instanceof LinkError) || error.failure.kind !== 'denied') throw error
+    if (!(error instanceof DriverError) || error.failure.kind !== 'denied') throw error
     const why = `this user may not write to the tables (${error.message})`
     throw new FahaoError('ENGINE', `${location}: ${why}; grant SELECT, INSERT and UPDATE on them`)
   }
@@ -153,7 +156,7 @@ async function stateRow(ask: Ask, dialect: Dialect): Promise<Row | undefined> {
   try {
     return (await ask(dialect.state()))[0]
   } catch (error) {
-    if (error instanceof LinkError && error.failure.kind === 'missing') return undefined
+    if (error instanceof DriverError && error.failure.kind === 'missing') return undefined
     throw error
   }
 }
@@ -164,7 +167,7 @@ async function create(ask: Ask, dialect: Dialect, location: string, options: Eng
   try {
     await ask(dialect.create(lineage))
   } catch (error) {
-    if (!(error instanceof LinkError) || error.failure.kind !== 'denied') throw error
+    if (!(error instanceof DriverError) || error.failure.kind !== 'denied') throw error
     const why = `${location} has no tables, and this user may not make them (${error.message})`
     throw new FahaoError('ENGINE', `${why}; grant CREATE for the first start, or make them by hand`)
   }
@@ -175,11 +178,4 @@ async function create(ask: Ask, dialect: Dialect, location: string, options: Eng
   }
   // Where there should have been one, this line is how people learn that it is gone.
   if (stateOf(row).lineage === lineage) tell()
-}
-
-/** Timers do not keep a process alive, and while a database is away there may be nothing else. */
-function keepAlive(): () => void {
-  const { port1 } = new MessageChannel()
-  port1.on('message', () => {})
-  return () => port1.close()
 }

@@ -9,8 +9,8 @@
 import type { StoredRecord } from '../engine.ts'
 import { everyPage } from '../pages.ts'
 import type { ChangePage, RecordState } from '../polled-watch.ts'
+import { type Ask, integerOf, optionalTextOf, type Row, textOf } from './driver.ts'
 import { doneStateOf, type History, stateOf } from './history.ts'
-import { type Ask, integerOf, optionalTextOf, type Row, textOf } from './link.ts'
 import type { Dialect, RecordArguments } from './statements.ts'
 
 /** Rows in one answer. */
@@ -36,7 +36,7 @@ export class Records {
 
   /** Several, in the order of their keys here. */
   async readAll(ask: Ask, keys: readonly string[]): Promise<(StoredRecord | undefined)[]> {
-    const rows = await ask(this.#dialect.together!.records(keys))
+    const rows = await ask(this.#dialect.batch!.records(keys))
     const found = new Map(rows.map(recordOf).map((record) => [record.key, record]))
     return keys.map((key) => found.get(key))
   }

@@ -9,14 +9,14 @@
  */
 import { least, named } from '../advance.ts'
 import { boundMax, type Repaired, type ReserveRequest, type StoredRecord } from '../engine.ts'
+import type { Row, SqlCommand } from './driver.ts'
 import { historyJump, type Known } from './history.ts'
-import type { Command, Row } from './link.ts'
 
 /** Of the tables; what is newer was made by a newer Fahao. */
 export const schemaVersion = 1
 
 /** Puts a value into a statement, as a literal or as a parameter. */
-export type Put = (value: bigint | string) => string
+export type PutValue = (value: bigint | string) => string
 
 /** What a reserve needs beyond its request. */
 export type ReserveArguments = Required<ReserveRequest> & {
@@ -90,12 +90,12 @@ export function raisesOf(
  * `done_version`. What has no row was not carried out, for whatever reason.
  */
 export type BatchDialect = {
-  reserve(requests: readonly ReserveArguments[]): Command
-  release(releases: readonly ReleaseArguments[]): Command
+  reserve(requests: readonly ReserveArguments[]): SqlCommand
+  release(releases: readonly ReleaseArguments[]): SqlCommand
   /** Makes the rows of those that have none, if the history is sound. In the order of bytes: others may make them, too. */
-  addCounters(names: readonly string[], known: Known): Command
-  counters(names: readonly string[]): Command
-  records(keys: readonly string[]): Command
+  addCounters(names: readonly string[], known: Known): SqlCommand
+  counters(names: readonly string[]): SqlCommand
+  records(keys: readonly string[]): SqlCommand
 }
 
 /** What a kind of database has of its own. */
@@ -103,9 +103,9 @@ export interface Dialect {
   /** The engine's name. */
   readonly name: string
   /** Undefined: every call goes alone. */
-  readonly together?: BatchDialect | undefined
+  readonly batch?: BatchDialect | undefined
   /** The settings of the server that durability depends on, in one row. */
-  readonly conditions: Command
+  readonly conditions: SqlCommand
   /** Which of them may lose acknowledged writes, each with what to do. */
   readonly objections: (row: Row) => string[]
   /** What happens to the server that this engine cannot notice, in one sentence; undefined: nothing that it should. */
@@ -113,48 +113,48 @@ export interface Dialect {
   /** Why the database cannot be used at all, with what to do. */
   readonly obstacle: (row: Row) => string | undefined
   /** Makes what is missing, unless there are counters or records without a state: a half restored dump. */
-  create(lineage: string): Command
+  create(lineage: string): SqlCommand
   /** The state row. */
-  state(): Command
+  state(): SqlCommand
   /** One row: the state, and `done_…` of it if it has beaten, for which the history must be sound. */
-  pulse(known: Known, nowUs: number): Command
+  pulse(known: Known, nowUs: number): SqlCommand
   /** Marks this lineage as one that has lost writes. */
-  suspect(reason: string, lineage: string): Command
-  counter(name: string): Command
+  suspect(reason: string, lineage: string): SqlCommand
+  counter(name: string): SqlCommand
   /** Throws where a counter that has no row is not ours to make. */
   readonly refuseAbsent?: (name: string) => void
   /** Makes the row of a counter that has none. */
-  addCounter(name: string): Command
+  addCounter(name: string): SqlCommand
   /** One row: the state, the counter, and `done_last` and `done_version` if it was carried out. */
-  reserve(request: ReserveArguments): Command
+  reserve(request: ReserveArguments): SqlCommand
   /** One row: the state, the counter, and `done_version` if it was carried out. */
-  release(release: ReleaseArguments): Command
-  record(key: string): Command
+  release(release: ReleaseArguments): SqlCommand
+  record(key: string): SqlCommand
   /** Records whose key is above `after`, and from `from` to `to`. */
   list(range: {
     readonly from: string
     readonly to: string
     readonly after: string
     readonly limit: number
-  }): Command
+  }): SqlCommand
   /** Records, also removed ones, of later revisions. */
-  since(revision: bigint, limit: number): Command
+  since(revision: bigint, limit: number): SqlCommand
   /** One row: the state, and if it was carried out `done_version` and `done_…` of the state. */
-  revise(write: RecordArguments): Command
+  revise(write: RecordArguments): SqlCommand
   /**
    * To be asked in this order on one connection. The last alone changes the store, and answers one row: the state, and
    * if it was carried out `raised` and `done_…` of the state.
    */
-  advance(advance: AdvanceArguments): readonly Command[]
+  advance(advance: AdvanceArguments): readonly SqlCommand[]
 }
 
 /** Statements with their places filled in. */
 export class Statements {
-  readonly #put: Put
+  readonly #put: PutValue
   readonly #identity: string
 
   /** @param identity an expression that names the server which evaluates it, and that no other server equals. */
-  constructor(put: Put, identity: string) {
+  constructor(put: PutValue, identity: string) {
     this.#put = put
     this.#identity = identity
   }
@@ -292,7 +292,7 @@ export class Statements {
 }
 
 /** Makes the statements of a dialect. */
-export type MakeStatements = (put: Put, identity: string) => Statements
+export type MakeStatements = (put: PutValue, identity: string) => Statements
 
 /** The statements on Fahao's own tables. */
 export const ownStatements: MakeStatements = (put, identity) => new Statements(put, identity)

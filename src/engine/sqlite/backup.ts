@@ -18,10 +18,10 @@ import { explain } from './connection.ts'
 import { Counters } from './counters.ts'
 import { DatabaseSync } from './driver.ts'
 import { OwnerLock } from './owner-lock.ts'
-import { realPlace, refuseSecondPath } from './place.ts'
 import { PositionFile, type StorePosition } from './position-file.ts'
 import { Records } from './records.ts'
 import { checkTables, prepare } from './schema.ts'
+import { realPlace, refuseSecondPath } from './store-file.ts'
 
 /** What a copy holds. */
 export type CopySummary = {

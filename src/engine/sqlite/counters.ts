@@ -15,23 +15,23 @@ import { boundMax, type Counter, type Repaired, type Reservation } from '../engi
 import type { Operation } from './protocol.ts'
 import { prepare } from './schema.ts'
 
-type Row = { last: bigint; fence: bigint; incarnation: bigint; version: bigint }
+type CounterRow = { last: bigint; fence: bigint; incarnation: bigint; version: bigint }
 type Op<Name> = Extract<Operation, { op: Name }>
 
 /** The highest end that this process holds of each counter: was given or has adopted, and has neither released nor left. */
-export type Held = Map<string, bigint>
+export type HeldEnds = Map<string, bigint>
 
 /** See the invariants at the top of the file. */
 export class Counters {
-  readonly #held: Held
+  readonly #held: HeldEnds
   /** What `held` becomes with the commit. */
-  readonly #next: Held = new Map()
+  readonly #next: HeldEnds = new Map()
   readonly #select: StatementSync
   readonly #upsert: StatementSync
   readonly #raise: StatementSync
   readonly #raiseAll: StatementSync
 
-  constructor(database: DatabaseSync, held: Held) {
+  constructor(database: DatabaseSync, held: HeldEnds) {
     this.#held = held
     this.#select = prepare(database, 'SELECT last, fence, incarnation, version FROM counters WHERE name = ?')
     this.#upsert = prepare(
@@ -51,7 +51,7 @@ export class Counters {
 
   /** The counter as this transaction sees it. */
   read(name: string): Counter {
-    const row = this.#select.get(name) as Row | undefined
+    const row = this.#select.get(name) as CounterRow | undefined
     if (row === undefined) return unused
     const { last, fence, incarnation, version } = row
     return { bound: last + 1n, fence, incarnation, version }

@@ -25,18 +25,26 @@ import type {
 } from '../engine.ts'
 import { newStore } from '../new-store.ts'
 import { type ChangePage, newsMs, PolledWatches } from '../polled-watch.ts'
-import { Calls } from './calls.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
-import { linksOf, placeOf, refuseNetwork } from './place.ts'
-import type { Advanced, Operation, Removal, Reply, Request, Value, WorkerInput } from './protocol.ts'
+import type {
+  Advanced,
+  Operation,
+  OperationValue,
+  Removal,
+  WorkerInput,
+  WorkerReply,
+  WorkerRequest,
+} from './protocol.ts'
+import { linksOf, refuseNetwork, storeFileOf } from './store-file.ts'
+import { WorkerCalls } from './worker-calls.ts'
 
 /**
  * Opens the store in a file, which is made when there is none, with its folder.
  * Rejects with CONFIG when `location` is no path, ENGINE when the file cannot be used as it is.
  */
 export async function openSqlite(location: string, options: EngineOptions): Promise<SqliteEngine> {
-  const file = await placeOf(location)
+  const file = await storeFileOf(location)
   if (!options.unsafe) refuseNetwork(file)
   const tell = existsSync(file) ? undefined : newStore(options, file)
   const lock = OwnerLock.use(file)
@@ -73,7 +81,7 @@ export class SqliteEngine implements Engine {
   readonly #file: string
   readonly #lock: OwnerLock
   readonly #owner: Owner
-  readonly #calls: Calls
+  readonly #calls: WorkerCalls
   readonly #watches: PolledWatches
   #trouble: string | undefined
   #closing: Promise<void> | undefined
@@ -86,7 +94,7 @@ export class SqliteEngine implements Engine {
     worker: Worker,
     lock: OwnerLock,
     options: EngineOptions,
-    opened: Extract<Reply, { type: 'opened' }>,
+    opened: Extract<WorkerReply, { type: 'opened' }>,
   ) {
     this.location = `sqlite:${file}`
     this.lastWriteUs = opened.lastWriteUs
@@ -107,14 +115,14 @@ export class SqliteEngine implements Engine {
       options.clock,
       (since) => this.#calls.call({ op: 'changes', since }, true) as Promise<ChangePage>,
     )
-    this.#calls = new Calls({
+    this.#calls = new WorkerCalls({
       clock: options.clock,
       timeoutMs: options.callTimeoutMs,
       send: (operations) => this.#post({ type: 'batch', nowUs: this.#timeline.nowUs(), operations }),
       observe: (operation, value) => this.#observe(operation, value),
       onWaiting: (waiting) => (waiting ? worker.ref() : worker.unref()),
     })
-    worker.on('message', (reply: Reply) => {
+    worker.on('message', (reply: WorkerReply) => {
       assert(reply.type === 'done', 'a worker opens once')
       this.#heed(reply.trouble)
       if (reply.advances > this.advances) {
@@ -137,7 +145,7 @@ export class SqliteEngine implements Engine {
     lock: OwnerLock,
     options: EngineOptions,
   ): Promise<SqliteEngine> {
-    const first = await new Promise<Reply>((resolve) => {
+    const first = await new Promise<WorkerReply>((resolve) => {
       worker.once('message', resolve)
       const refuse = (message: string) => resolve({ type: 'refused', message })
       worker.once('error', (error) => refuse(describe(error)))
@@ -274,7 +282,7 @@ export class SqliteEngine implements Engine {
   }
 
   /** Reports writes of records, also those whose call has passed its deadline. */
-  #observe(operation: Operation, value: Value): void {
+  #observe(operation: Operation, value: OperationValue): void {
     if (this.#watches.isEmpty || value === undefined) return
     if (operation.op === 'write') this.#watches.wrote(value as StoredRecord)
     else if (operation.op === 'advance')
@@ -283,7 +291,7 @@ export class SqliteEngine implements Engine {
       this.#watches.wrote({ key: operation.key, value: null, version: (value as Removal).version })
   }
 
-  #post(request: Request): void {
+  #post(request: WorkerRequest): void {
     this.#worker.postMessage(request)
   }
 

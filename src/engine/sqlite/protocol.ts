@@ -76,7 +76,7 @@ export type Removal = { readonly version: bigint }
 export type Advanced = { readonly raised: number; readonly records: readonly StoredRecord[] }
 
 /** What an operation that worked resolves to. */
-export type Value =
+export type OperationValue =
   | Reservation
   | Counter
   | ChangePage
@@ -94,15 +94,17 @@ export type Value =
 export type FailureCode = 'STALE' | 'EXHAUSTED' | 'REGRESSED' | 'UNAVAILABLE' | 'UNKNOWN'
 
 /** What became of one operation: a registered error travels as its code and message. */
-export type Outcome = { readonly value: Value } | { readonly code: FailureCode; readonly message: string }
+export type OperationOutcome =
+  | { readonly value: OperationValue }
+  | { readonly code: FailureCode; readonly message: string }
 
 /** To the worker: operations to carry out in one transaction, and the time to stamp on it; or the end. */
-export type Request =
+export type WorkerRequest =
   | { readonly type: 'batch'; readonly nowUs: number; readonly operations: readonly Operation[] }
   | { readonly type: 'close' }
 
 /** From the worker: first `opened` or `refused`, then one `done` for each batch, in order. */
-export type Reply =
+export type WorkerReply =
   | {
       readonly type: 'opened'
       readonly lastWriteUs: number | undefined
@@ -111,7 +113,7 @@ export type Reply =
   | { readonly type: 'refused'; readonly message: string }
   | {
       readonly type: 'done'
-      readonly outcomes: readonly Outcome[]
+      readonly outcomes: readonly OperationOutcome[]
       /** See `Store.advances`. */
       readonly advances: number
       /** Why the store does not serve as it should now, if it does not. */

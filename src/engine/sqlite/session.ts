@@ -14,9 +14,9 @@ import { versionJump } from '../advance.ts'
 import type { StoredRecord } from '../engine.ts'
 import type { ChangePage } from '../polled-watch.ts'
 import { type ConnectionOptions, openDatabase } from './connection.ts'
-import { Counters, type Held } from './counters.ts'
+import { Counters, type HeldEnds } from './counters.ts'
 import type { StorePosition } from './position-file.ts'
-import type { FailureCode, Operation, Outcome, RecordWrite, Removal } from './protocol.ts'
+import type { FailureCode, Operation, OperationOutcome, RecordWrite, Removal } from './protocol.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
 
@@ -53,7 +53,7 @@ export class Session {
   #revision = 0n
   #changed = false
 
-  constructor(file: string, held: Held, options: ConnectionOptions) {
+  constructor(file: string, held: HeldEnds, options: ConnectionOptions) {
     const database = openDatabase(file, options)
     this.#database = database
     this.#file = file
@@ -168,7 +168,7 @@ export class Session {
   }
 
   /** Carries out one operation. Throws what SQLite throws. */
-  apply(operation: Operation): Outcome {
+  apply(operation: Operation): OperationOutcome {
     switch (operation.op) {
       case 'reserve': {
         const { claim } = operation
@@ -213,7 +213,7 @@ export class Session {
     }
   }
 
-  #advance({ gap, mended, counters }: Extract<Operation, { op: 'advance' }>): Outcome {
+  #advance({ gap, mended, counters }: Extract<Operation, { op: 'advance' }>): OperationOutcome {
     const isOutdated = ({ key, expected }: RecordWrite) => this.#records.read(key)?.version !== expected
     if (mended.some(isOutdated)) return { value: undefined }
     const raised = this.counters.advance(gap, counters)
@@ -224,12 +224,12 @@ export class Session {
     return { value: { raised, records } }
   }
 
-  #change(value: boolean): Outcome {
+  #change(value: boolean): OperationOutcome {
     if (value) this.#changed = true
     return { value }
   }
 
-  #revise(value: StoredRecord | Removal | undefined): Outcome {
+  #revise(value: StoredRecord | Removal | undefined): OperationOutcome {
     if (value === undefined) return { value }
     this.#revision = value.version
     this.#changed = true

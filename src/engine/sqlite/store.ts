@@ -22,9 +22,9 @@ import {
   suspect,
 } from '../regression.ts'
 import { explain, isBusy } from './connection.ts'
-import type { Held } from './counters.ts'
+import type { HeldEnds } from './counters.ts'
 import { PositionFile, type StorePosition } from './position-file.ts'
-import { type FailureCode, isWrite, type Operation, type Outcome } from './protocol.ts'
+import { type FailureCode, isWrite, type Operation, type OperationOutcome } from './protocol.ts'
 import { Session } from './session.ts'
 
 /** Where the store is, and how it is opened. */
@@ -40,7 +40,7 @@ export class Store {
   readonly #options: StoreOptions
   readonly #positionFile: PositionFile
   /** Outlives connections. */
-  readonly #held: Held = new Map()
+  readonly #held: HeldEnds = new Map()
   #session: Session | undefined
   /** The one before, closed; until the next one works. */
   #former: Session | undefined
@@ -79,11 +79,11 @@ export class Store {
   }
 
   /** Carries out operations in one transaction, stamped with the time; the outcomes are in the same order. */
-  run(operations: readonly Operation[], nowUs: number): Outcome[] {
+  run(operations: readonly Operation[], nowUs: number): OperationOutcome[] {
     const session = this.#session ?? this.#reopen(nowUs)
     if (session === undefined) return this.#fail(operations, 'UNAVAILABLE')
     const writing = operations.some(isWrite)
-    let outcomes: Outcome[]
+    let outcomes: OperationOutcome[]
     try {
       session.begin(writing)
       if (writing) this.#admit(session)
@@ -122,7 +122,7 @@ export class Store {
     this.#former?.forget()
   }
 
-  #apply(session: Session, operation: Operation): Outcome {
+  #apply(session: Session, operation: Operation): OperationOutcome {
     if (operation.op === 'reserve') {
       const lost = session.counters.regression(operation.counter)
       if (lost !== undefined) this.#check = suspect(this.#check, lost)
@@ -196,7 +196,7 @@ export class Store {
   }
 
   /** What failed before COMMIT has changed nothing. */
-  #undo(session: Session, operations: readonly Operation[], error: unknown): Outcome[] {
+  #undo(session: Session, operations: readonly Operation[], error: unknown): OperationOutcome[] {
     const reason = explain(error, this.#options.file)
     if (isBusy(error)) {
       this.#failure = reason
@@ -226,7 +226,7 @@ export class Store {
     }
   }
 
-  #fail(operations: readonly Operation[], code: FailureCode): Outcome[] {
+  #fail(operations: readonly Operation[], code: FailureCode): OperationOutcome[] {
     const message = this.#failure ?? 'the store has failed'
     return operations.map((operation) => ({ code: isWrite(operation) ? code : 'UNAVAILABLE', message }))
   }

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
 import { systemClock } from '../../base/clock.ts'
 import { describe } from '../../base/errors.ts'
-import type { Reply, Request, WorkerInput } from './protocol.ts'
+import type { WorkerInput, WorkerReply, WorkerRequest } from './protocol.ts'
 import { Store } from './store.ts'
 
 const port = parentPort
@@ -11,7 +11,7 @@ assert(port !== null, 'this file is a worker')
 
 const store = open()
 if (store === undefined) port.close()
-else port.on('message', (request: Request) => serve(store, request))
+else port.on('message', (request: WorkerRequest) => serve(store, request))
 
 function open(): Store | undefined {
   const { file, busyTimeoutMs } = workerData as WorkerInput
@@ -25,7 +25,7 @@ function open(): Store | undefined {
   }
 }
 
-function serve(store: Store, request: Request): void {
+function serve(store: Store, request: WorkerRequest): void {
   if (request.type === 'close') {
     store.close()
     port!.close()
@@ -35,6 +35,6 @@ function serve(store: Store, request: Request): void {
   reply({ type: 'done', outcomes, advances: store.advances, trouble: store.trouble })
 }
 
-function reply(message: Reply): void {
+function reply(message: WorkerReply): void {
   port!.postMessage(message)
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import type { RecordChange } from '../../../src/engine/engine.ts'
-import type { Ask } from '../../../src/engine/sql/link.ts'
+import type { Ask } from '../../../src/engine/sql/driver.ts'
 import { mysqlFlavour } from '../../../src/legacy/flavour.ts'
 import { RowRecords } from '../../../src/legacy/row-records.ts'
 import { legacySchemas } from '../../../src/legacy/schemas.ts'

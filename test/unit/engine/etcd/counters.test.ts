@@ -7,8 +7,8 @@ import type { KeyValue } from '../../../../src/engine/etcd/api.ts'
 import { encodeCounter } from '../../../../src/engine/etcd/counter-value.ts'
 import { Counters } from '../../../../src/engine/etcd/counters.ts'
 import type { State } from '../../../../src/engine/etcd/state.ts'
-import type { Change, Committed, Store } from '../../../../src/engine/etcd/store.ts'
-import { Together } from '../../../../src/engine/etcd/together.ts'
+import type { Change, ChangeOutcome, Store } from '../../../../src/engine/etcd/store.ts'
+import { Transactions } from '../../../../src/engine/etcd/transactions.ts'
 import { settled } from '../../fake-clock.ts'
 import { mine } from './stores.ts'
 
@@ -66,7 +66,7 @@ class Shared {
       },
     }
     const opened = store as unknown as Store
-    return new Counters(opened, new Together(opened, systemClock), systemClock, 1000)
+    return new Counters(opened, new Transactions(opened, systemClock), systemClock, 1000)
   }
 
   async #read([range]: Parameters<Store['read']>[0]) {
@@ -76,7 +76,7 @@ class Shared {
     return { state, revision, found }
   }
 
-  async #commit(plan: () => Change | undefined): Promise<Committed | undefined> {
+  async #commit(plan: () => Change | undefined): Promise<ChangeOutcome | undefined> {
     if (this.behind > 0n) plan()
     this.behind = 0n
     const change = plan()
@@ -87,7 +87,7 @@ class Shared {
     return committed
   }
 
-  #carryOut(change: Change): Committed {
+  #carryOut(change: Change): ChangeOutcome {
     this.commits++
     const { key, modRevision } = change.compare[0]!
     const found = this.#at(key)

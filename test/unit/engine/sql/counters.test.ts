@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Counters } from '../../../../src/engine/sql/counters.ts'
+import type { Ask, Row } from '../../../../src/engine/sql/driver.ts'
 import { History, type State } from '../../../../src/engine/sql/history.ts'
-import type { Ask, Row } from '../../../../src/engine/sql/link.ts'
 import type { Dialect, ReleaseArguments, ReserveArguments } from '../../../../src/engine/sql/statements.ts'
 import { FakeClock } from '../../fake-clock.ts'
 

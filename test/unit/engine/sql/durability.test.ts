@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Durability } from '../../../../src/engine/sql/durability.ts'
-import { Health } from '../../../../src/engine/sql/health.ts'
+import { DurabilityCheck } from '../../../../src/engine/sql/durability.ts'
+import { EngineHealth } from '../../../../src/engine/sql/health.ts'
 import { FakeClock, settled } from '../../fake-clock.ts'
 
 describe('the settings that durability hangs on', () => {
@@ -9,14 +9,14 @@ describe('the settings that durability hangs on', () => {
     const clock = new FakeClock()
     const told: string[] = []
     let probes = 0
-    const health = new Health({
+    const health = new EngineHealth({
       clock,
       location: 'postgres://db/ids',
       onEvent: ({ message }) => told.push(message),
     })
     health.begin(async () => probes++)
     let objections: string[] = []
-    const durability = new Durability(
+    const durability = new DurabilityCheck(
       clock,
       async () => objections,
       (loss) => health.durable(loss),
@@ -46,7 +46,7 @@ describe('the settings that durability hangs on', () => {
     const clock = new FakeClock()
     const heard: (string | undefined)[] = []
     let answers = false
-    const durability = new Durability(
+    const durability = new DurabilityCheck(
       clock,
       async () => {
         if (!answers) throw new Error('away')

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Clock } from '../../../../src/base/clock.ts'
+import type { Ask, SqlCommand } from '../../../../src/engine/sql/driver.ts'
 import { History, historyJump, type State } from '../../../../src/engine/sql/history.ts'
-import type { Ask, Command } from '../../../../src/engine/sql/link.ts'
 
 const begun: State = {
   lineage: 'one',
@@ -18,7 +18,7 @@ function setUp() {
   let nowUs = 0
   const clock: Clock = { wallUs: () => nowUs, monoUs: () => nowUs, timer: () => ({ cancel() {} }) }
   const told: string[] = []
-  const marked: Command[] = []
+  const marked: SqlCommand[] = []
   const advances: string[] = []
   const history = new History(
     {

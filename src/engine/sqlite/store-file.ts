@@ -17,7 +17,7 @@ import { describe, FahaoError } from '../../base/errors.ts'
  * The one path of a store, with symbolic links resolved; its folder is made. Rejects with CONFIG when what follows
  * `sqlite:` in the URL is no path, ENGINE when the folder cannot be made or when the file has a second path.
  */
-export async function placeOf(location: string): Promise<string> {
+export async function storeFileOf(location: string): Promise<string> {
   const hasHost = /^\/\/[^/]/.test(location)
   if (location === '' || location.startsWith(':') || hasHost) {
     throw new FahaoError(

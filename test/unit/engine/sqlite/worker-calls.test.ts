@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Calls } from '../../../../src/engine/sqlite/calls.ts'
 import type { Operation } from '../../../../src/engine/sqlite/protocol.ts'
+import { WorkerCalls } from '../../../../src/engine/sqlite/worker-calls.ts'
 import { FakeClock } from '../../fake-clock.ts'
 
 const timeoutMs = 5000
@@ -11,7 +11,7 @@ const read: Operation = { op: 'read', key: 'k' }
 function start() {
   const clock = new FakeClock()
   const sent: string[] = []
-  const calls = new Calls({
+  const calls = new WorkerCalls({
     clock,
     timeoutMs,
     send: (operations) => sent.push(operations.map(({ op }) => op).join(' ')),

@@ -1,15 +1,15 @@
 /**
- * Keeps the process alive while somebody waits for a call, and lets it end when nobody does: connections are
- * no reason to stay, and timers are none either.
+ * Keeps the process alive during calls, and lets it end otherwise. Connections and timers do not: an engine may be open
+ * without a reason for the process to run on.
  */
 
-/** Counts who waits. */
-export class Waiters {
+/** Counts the calls during which the process stays alive. */
+export class KeepAlive {
   readonly #port = new MessageChannel().port1
   readonly #idle: (() => void)[] = []
   #count = 0
 
-  /** Waits along with a promise. */
+  /** Keeps the process alive until the promise settles. */
   async during<Value>(promise: Promise<Value>): Promise<Value> {
     if (this.#count++ === 0) this.#port.ref()
     try {
@@ -22,12 +22,12 @@ export class Waiters {
     }
   }
 
-  /** Resolves when nobody waits. */
+  /** Resolves when no call is in flight. */
   drained(): Promise<void> {
     return this.#count === 0 ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve))
   }
 
-  /** Lets go of everything. */
+  /** Lets the process end whatever is in flight. */
   close(): void {
     this.#port.close()
   }

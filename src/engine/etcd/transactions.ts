@@ -11,9 +11,9 @@ import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Batches } from '../batches.ts'
 import type { KeyValue } from './api.ts'
-import type { Call } from './cluster.ts'
+import type { CallContext } from './members.ts'
 import type { State } from './state.ts'
-import type { Change, Committed, Store } from './store.ts'
+import type { Change, ChangeOutcome, Store } from './store.ts'
 
 /** A transaction takes 128 steps; each change compares one key, writes it or looks at it. */
 const sizeMax = 50
@@ -21,25 +21,25 @@ const sizeMax = 50
 const widthMax = 4
 
 /** What stands under a key, and the state at that moment. */
-export type Found = { readonly state: State; readonly kv: KeyValue | undefined }
+export type KeyRead = { readonly state: State; readonly kv: KeyValue | undefined }
 
-type Waiting<Value> = {
-  readonly call: Call
+type Pending<Value> = {
+  readonly call: CallContext
   readonly resolve: (value: Value) => void
   readonly reject: (error: unknown) => void
 }
-type Reading = Waiting<Found> & { readonly key: Buffer }
-type Changing = Waiting<Committed | undefined> & {
+type PendingRead = Pending<KeyRead> & { readonly key: Buffer }
+type PendingChange = Pending<ChangeOutcome | undefined> & {
   readonly plan: () => Change | undefined
   readonly alone: boolean
 }
 
 /** See the invariants at the top of the file. */
-export class Together {
+export class Transactions {
   readonly #store: Store
   readonly #clock: Clock
-  readonly #reads: Batches<Reading>
-  readonly #changes: Batches<Changing>
+  readonly #reads: Batches<PendingRead>
+  readonly #changes: Batches<PendingChange>
 
   constructor(store: Store, clock: Clock) {
     this.#store = store
@@ -54,7 +54,7 @@ export class Together {
   }
 
   /** Reads one key. */
-  read(key: Buffer, call = this.#store.newCall(false)): Promise<Found> {
+  read(key: Buffer, call = this.#store.newCall(false)): Promise<KeyRead> {
     return new Promise((resolve, reject) => {
       const timer = this.#clock.timer((call.deadlineUs - this.#clock.monoUs()) / 1000, () => {
         this.#reads.remove(reading)
@@ -72,11 +72,15 @@ export class Together {
   }
 
   /** See `Store.commit`. `alone`: with no other change. */
-  commit(plan: () => Change | undefined, call: Call, alone: boolean): Promise<Committed | undefined> {
+  commit(
+    plan: () => Change | undefined,
+    call: CallContext,
+    alone: boolean,
+  ): Promise<ChangeOutcome | undefined> {
     return new Promise((resolve, reject) => this.#changes.add({ plan, call, alone, resolve, reject }))
   }
 
-  async #readAll(reads: readonly Reading[]): Promise<void> {
+  async #readAll(reads: readonly PendingRead[]): Promise<void> {
     const { state, found } = await this.#store.read(
       reads.map(({ key }) => ({ key })),
       jointCall(reads),
@@ -84,7 +88,7 @@ export class Together {
     for (const [at, { resolve }] of reads.entries()) resolve({ state, kv: found[at]!.kvs[0] })
   }
 
-  async #changeAll(changes: readonly Changing[]): Promise<void> {
+  async #changeAll(changes: readonly PendingChange[]): Promise<void> {
     let parts: (Change | undefined)[] = []
     const plan = () => {
       parts = changes.map((each) => each.plan())
@@ -112,7 +116,7 @@ export class Together {
 }
 
 /** One call for all: what is noted of it is noted of each. */
-function jointCall(waiting: readonly Waiting<never>[]): Call {
+function jointCall(waiting: readonly Pending<never>[]): CallContext {
   const calls = waiting.map(({ call }) => call)
   const [first] = calls
   return {
@@ -127,7 +131,7 @@ function jointCall(waiting: readonly Waiting<never>[]): Call {
   }
 }
 
-async function settled(waiting: readonly Waiting<never>[], carriedOut: Promise<void>): Promise<void> {
+async function settled(waiting: readonly Pending<never>[], carriedOut: Promise<void>): Promise<void> {
   await carriedOut.catch((error) => {
     for (const { reject } of waiting) reject(error)
   })

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, FahaoError } from '../../base/errors.ts'
 
 /** What a URL says. */
-export type Place = {
+export type EtcdAddress = {
   /** `host:port` each, in the order in which they are tried. */
   readonly endpoints: readonly string[]
   /** All keys begin with it and a slash. */
@@ -25,7 +25,7 @@ const endpointPattern = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i
  * Reads what follows `etcd:` or `etcds:` in a URL: `//[user:password@]host[:port],…[/prefix][?ca=…&cert=…&key=…]`.
  * Rejects with CONFIG, and never shows the password.
  */
-export async function placeOf(scheme: 'etcd' | 'etcds', rest: string): Promise<Place> {
+export async function addressOf(scheme: 'etcd' | 'etcds', rest: string): Promise<EtcdAddress> {
   const parts = /^\/\/(?:([^@/?]*)@)?([^@/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(rest)
   if (parts === null) throw wrong(`this is no URL of an etcd: write it as ${example}`)
   const [, login, hosts = '', path = '', query = ''] = parts
@@ -47,7 +47,7 @@ function endpoint(host: string): string {
   return /:\d+$/.test(host) && !host.endsWith(']') ? host : `${host}:2379`
 }
 
-function userOf(login: string): Place['user'] {
+function userOf(login: string): EtcdAddress['user'] {
   const colon = login.indexOf(':')
   if (colon <= 0) throw wrong('an etcd URL names a user as user:password@, each percent-encoded')
   return { name: decoded(login.slice(0, colon)), password: decoded(login.slice(colon + 1)) }

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { FahaoError } from '../../../../src/base/errors.ts'
-import { Calls, type Done } from '../../../../src/engine/sql/calls.ts'
-import type { Ask } from '../../../../src/engine/sql/link.ts'
-import { type CallOptions, LinkError } from '../../../../src/engine/sql/links.ts'
+import { BatchedCalls, type BatchResult } from '../../../../src/engine/sql/batched-calls.ts'
+import { type CallOptions, DriverError } from '../../../../src/engine/sql/connection-pool.ts'
+import type { Ask } from '../../../../src/engine/sql/driver.ts'
 import { FakeClock, settled } from '../../fake-clock.ts'
 
 const ask: Ask = () => Promise.resolve([])
-const contended = new LinkError('UNAVAILABLE', { kind: 'contended', message: 'somebody holds it' })
+const contended = new DriverError('UNAVAILABLE', { kind: 'contended', message: 'somebody holds it' })
 
 /**
  * A database that begins and answers when the test says so. Requests are words; `no…` is not carried out together.
@@ -21,7 +21,7 @@ function setUp({ writes = true, late }: { readonly writes?: boolean; readonly la
   const options: CallOptions[] = []
   let begin = Promise.resolve()
   let answer = Promise.resolve()
-  const calls = new Calls<string, string>(
+  const calls = new BatchedCalls<string, string>(
     {
       clock,
       timeoutMs: 1000,
@@ -42,7 +42,7 @@ function setUp({ writes = true, late }: { readonly writes?: boolean; readonly la
         if (request === 'locked') throw contended
         return `${request} alone`
       },
-      async together(asking, requests): Promise<(Done<string> | undefined)[]> {
+      async together(asking, requests): Promise<(BatchResult<string> | undefined)[]> {
         together.push(requests.join(' '))
         await asking({ text: '' })
         await answer

@@ -13,60 +13,60 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Batches } from '../batches.ts'
-import type { Ask } from './link.ts'
-import { type CallOptions, LinkError, lateText } from './links.ts'
+import { type CallOptions, DriverError, lateText } from './connection-pool.ts'
+import type { Ask } from './driver.ts'
 
 /** What a batch has carried out, or may have. */
-export type Done<Value> = { readonly value: Value } | { readonly error: unknown }
+export type BatchResult<Value> = { readonly value: Value } | { readonly error: unknown }
 
 /** How calls of one sort are carried out. */
-export type Sort<Request, Value> = {
+export type CallKind<Request, Value> = {
   readonly writes: boolean
   /** Of two requests with one key, the second is sent when the first is answered. Default: none have anything in common. */
   readonly keyOf?: (request: Request) => string
   readonly alone: (ask: Ask, request: Request) => Promise<Value>
   /** Carries out what can be carried out at once; undefined for each that was not carried out. */
-  readonly together: (ask: Ask, requests: readonly Request[]) => Promise<(Done<Value> | undefined)[]>
+  readonly together: (ask: Ask, requests: readonly Request[]) => Promise<(BatchResult<Value> | undefined)[]>
 }
 
 /** What calls need of their engine. */
-export type CallsOptions = {
+export type BatchedCallsOptions = {
   readonly clock: Clock
   readonly timeoutMs: number
   /** How many batches may be under way. */
   readonly widthMax: number
   /** How many calls a batch holds at most. */
   readonly sizeMax: number
-  /** Runs a call on a connection; see `Links.run`. */
+  /** Runs a call on a connection; see `ConnectionPool.run`. */
   readonly run: <Value>(work: (ask: Ask) => Promise<Value>, options: CallOptions) => Promise<Value>
 }
 
-type Waiting<Request, Value> = {
+type PendingCall<Request, Value> = {
   readonly request: Request
   readonly sinceUs: number
   readonly resolve: (value: Value) => void
   readonly reject: (error: unknown) => void
   timer: Timer | undefined
   /** The batch that it is in. */
-  trip: Trip | undefined
+  trip: RunningBatch | undefined
 }
 
 /** One batch under way. */
-type Trip = { readonly sinceUs: number; sent: boolean }
+type RunningBatch = { readonly sinceUs: number; sent: boolean }
 
 /** See the invariants at the top of the file. */
-export class Calls<Request, Value> {
-  readonly #options: CallsOptions
-  readonly #sort: Sort<Request, Value>
-  readonly #batches: Batches<Waiting<Request, Value>>
+export class BatchedCalls<Request, Value> {
+  readonly #options: BatchedCallsOptions
+  readonly #sort: CallKind<Request, Value>
+  readonly #batches: Batches<PendingCall<Request, Value>>
   /** Keys for which another session was waited for in vain. */
   readonly #held = new Set<string>()
   #ended = false
 
-  constructor(options: CallsOptions, sort: Sort<Request, Value>) {
+  constructor(options: BatchedCallsOptions, sort: CallKind<Request, Value>) {
     this.#options = options
     this.#sort = sort
-    const keyOf = sort.keyOf && ((call: Waiting<Request, Value>) => sort.keyOf!(call.request))
+    const keyOf = sort.keyOf && ((call: PendingCall<Request, Value>) => sort.keyOf!(call.request))
     this.#batches = new Batches({
       widthMax: options.widthMax,
       sizeMax: options.sizeMax,
@@ -81,7 +81,7 @@ export class Calls<Request, Value> {
     const { clock, timeoutMs } = this.#options
     if (this.#ended) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
     return new Promise((resolve, reject) => {
-      const call: Waiting<Request, Value> = {
+      const call: PendingCall<Request, Value> = {
         request,
         sinceUs: clock.monoUs(),
         resolve,
@@ -100,10 +100,10 @@ export class Calls<Request, Value> {
     return this.#batches.idle()
   }
 
-  async #carryOut(calls: readonly Waiting<Request, Value>[]): Promise<void> {
+  async #carryOut(calls: readonly PendingCall<Request, Value>[]): Promise<void> {
     if (calls.length === 1) return this.#alone(calls[0]!)
     const { clock, timeoutMs, run } = this.#options
-    const trip: Trip = { sinceUs: clock.monoUs(), sent: false }
+    const trip: RunningBatch = { sinceUs: clock.monoUs(), sent: false }
     for (const call of calls) call.trip = trip
     try {
       const work = async (ask: Ask) => {
@@ -130,7 +130,7 @@ export class Calls<Request, Value> {
   }
 
   /** @param suspect its key may be the one whose lock its batch has waited for: the rest of its time is shorter than that. */
-  async #alone(call: Waiting<Request, Value>, suspect = false): Promise<void> {
+  async #alone(call: PendingCall<Request, Value>, suspect = false): Promise<void> {
     if (call.timer === undefined) return
     const { clock, timeoutMs, run } = this.#options
     const key = this.#sort.keyOf?.(call.request)
@@ -146,7 +146,7 @@ export class Calls<Request, Value> {
     }
   }
 
-  #expire(call: Waiting<Request, Value>): void {
+  #expire(call: PendingCall<Request, Value>): void {
     const { clock, timeoutMs } = this.#options
     const { trip } = call
     const inTime = `within ${timeoutMs} ms`
@@ -162,7 +162,7 @@ export class Calls<Request, Value> {
   }
 
   /** Answers a call that has not been answered, nor sent alone. */
-  #settle(call: Waiting<Request, Value>, answer: () => void): void {
+  #settle(call: PendingCall<Request, Value>, answer: () => void): void {
     if (call.timer === undefined) return
     call.timer.cancel()
     call.timer = undefined
@@ -171,7 +171,7 @@ export class Calls<Request, Value> {
 }
 
 /** From the first message on, until the batch is over, anything in it may have been carried out. */
-function sending(ask: Ask, trip: Trip): Ask {
+function sending(ask: Ask, trip: RunningBatch): Ask {
   return (command) => {
     trip.sent = true
     return ask(command)
@@ -179,5 +179,5 @@ function sending(ask: Ask, trip: Trip): Ask {
 }
 
 function isContended(error: unknown): boolean {
-  return error instanceof LinkError && error.failure.kind === 'contended'
+  return error instanceof DriverError && error.failure.kind === 'contended'
 }

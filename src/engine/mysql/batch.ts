@@ -2,16 +2,16 @@
  * Several moves of counters in one packet: one transaction, which locks their rows in the order of their names, so that
  * processes which move the same counters wait for each other in turn. Versions before and after say what was moved.
  */
-import { type Command, integerOf, type Row, textOf } from '../sql/link.ts'
+import { integerOf, type Row, type SqlCommand, textOf } from '../sql/driver.ts'
 import { type Moves, releaseMoves, reserveMoves } from '../sql/moves.ts'
-import type { BatchDialect, Put, Statements } from '../sql/statements.ts'
+import type { BatchDialect, PutValue, Statements } from '../sql/statements.ts'
 
 /** Of the statements in the packet, which ones answer with the counters before the change, and after it. */
 const before = 1
 const after = 3
 
 /** The moves of these statements. */
-export function mysqlTogether(s: Statements, put: Put): BatchDialect {
+export function mysqlBatch(s: Statements, put: PutValue): BatchDialect {
   const asking = (rows: readonly Readonly<Record<string, bigint | string>>[]): string => {
     const [first = '', ...others] = rows.map((row, at) => {
       const values = Object.entries(row).map(
@@ -22,7 +22,7 @@ export function mysqlTogether(s: Statements, put: Put): BatchDialect {
     return [first, ...others].join(' UNION ALL ')
   }
 
-  const moving = ({ known, rows, set, where }: Moves): Command => {
+  const moving = ({ known, rows, set, where }: Moves): SqlCommand => {
     const changes = Object.entries(set).map(([column, value]) => `c.${column} = ${value}`)
     const names = rows.map(({ name }) => put(name)).join(', ')
     return {

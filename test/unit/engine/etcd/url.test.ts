@@ -2,21 +2,21 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { placeOf } from '../../../../src/engine/etcd/place.ts'
+import { addressOf } from '../../../../src/engine/etcd/url.ts'
 import { temporaryFolder } from '../../../launch/places.ts'
 
 describe('the URL of an etcd', () => {
   it('names members, each with a port or the usual one, and a prefix or the usual one', async () => {
-    const { endpoints, prefix, user, tls, location } = await placeOf('etcd', '//h1:2379,h2,10.0.0.3:99')
+    const { endpoints, prefix, user, tls, location } = await addressOf('etcd', '//h1:2379,h2,10.0.0.3:99')
     assert.deepEqual(endpoints, ['h1:2379', 'h2:2379', '10.0.0.3:99'])
     assert.deepEqual([prefix, user, tls], ['fahao', undefined, undefined])
     assert.equal(location, 'etcd://h1:2379,h2:2379,10.0.0.3:99/fahao')
-    assert.equal((await placeOf('etcd', '//h1/a/b%20c/')).prefix, 'a/b c')
-    assert.deepEqual((await placeOf('etcd', '//[::1],[::2]:99/')).endpoints, ['[::1]:2379', '[::2]:99'])
+    assert.equal((await addressOf('etcd', '//h1/a/b%20c/')).prefix, 'a/b c')
+    assert.deepEqual((await addressOf('etcd', '//[::1],[::2]:99/')).endpoints, ['[::1]:2379', '[::2]:99'])
   })
 
   it('takes a user and a password, and shows neither', async () => {
-    const { user, location } = await placeOf('etcd', '//root:p%40ss%3Aword@h1/x')
+    const { user, location } = await addressOf('etcd', '//root:p%40ss%3Aword@h1/x')
     assert.deepEqual(user, { name: 'root', password: 'p@ss:word' })
     assert.equal(location, 'etcd://h1:2379/x')
   })
@@ -24,9 +24,9 @@ describe('the URL of an etcd', () => {
   it('takes certificates from files', async (t) => {
     const file = join(temporaryFolder(t), 'x.pem')
     writeFileSync(file, 'pem')
-    const { tls } = await placeOf('etcds', `//h1/x?ca=${file}&cert=${file}&key=${file}`)
+    const { tls } = await addressOf('etcds', `//h1/x?ca=${file}&cert=${file}&key=${file}`)
     assert.deepEqual(tls, { ca: Buffer.from('pem'), cert: Buffer.from('pem'), key: Buffer.from('pem') })
-    assert.deepEqual((await placeOf('etcds', '//h1/x')).tls, {})
+    assert.deepEqual((await addressOf('etcds', '//h1/x')).tls, {})
   })
 
   it('that is none is refused with what is wrong, and never with the password', async () => {
@@ -46,7 +46,7 @@ describe('the URL of an etcd', () => {
       ['etcds', '//h1/x?ca=/nowhere', /cannot be read/],
     ]
     for (const [scheme, rest, message] of wrong) {
-      await assert.rejects(placeOf(scheme, rest), (error: { code?: string; message: string }) => {
+      await assert.rejects(addressOf(scheme, rest), (error: { code?: string; message: string }) => {
         assert.equal(error.code, 'CONFIG')
         assert.match(error.message, message)
         assert.doesNotMatch(error.message, /secret/)

@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backup.ts'
 import { openSqlite } from '../../../../src/engine/sqlite/engine.ts'
-import { mountPoints, networkFileSystem, placeOf } from '../../../../src/engine/sqlite/place.ts'
+import { mountPoints, networkFileSystem, storeFileOf } from '../../../../src/engine/sqlite/store-file.ts'
 import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { temporaryFolder } from '../../../launch/places.ts'
 import { runProgram } from '../../../launch/program.ts'
@@ -69,11 +69,11 @@ describe('a mount', () => {
     for (const name of ['store', 'by file', 'by folder']) mkdirSync(join(folder, name))
     await withStore(join(folder, 'store', 'fahao.db'), async () => {})
     await withStore(join(folder, 'by file', 'fahao.db'), async () => {})
-    const place = pathToFileURL(join(import.meta.dirname, '../../../../src/engine/sqlite/place.ts'))
+    const module = pathToFileURL(join(import.meta.dirname, '../../../../src/engine/sqlite/store-file.ts'))
     const script = `
-      const { placeOf } = await import('${place}')
+      const { storeFileOf } = await import('${module}')
       for (const name of ['by file', 'by folder'])
-        await placeOf(\`\${process.argv[1]}/\${name}/fahao.db\`).then(console.log, (error) => console.log(error.code, error.message))`
+        await storeFileOf(\`\${process.argv[1]}/\${name}/fahao.db\`).then(console.log, (error) => console.log(error.code, error.message))`
     // In a mount namespace of its own, so that the mounts end with the process. The kernel must allow one.
     const mounts = `cd "$1" && mount --bind store/fahao.db 'by file/fahao.db' && mount --bind store 'by folder' && exec "$2" --input-type=module -e "$3" "$1"`
     const namespace = ['unshare', '--mount', '--map-root-user']
@@ -106,7 +106,7 @@ it('a path below links without end is refused', async (t) => {
   const folder = temporaryFolder(t)
   symlinkSync('b.db', join(folder, 'a.db'))
   symlinkSync('a.db', join(folder, 'b.db'))
-  await assert.rejects(placeOf(join(folder, 'a.db')), { code: 'ENGINE', message: /ELOOP/ })
+  await assert.rejects(storeFileOf(join(folder, 'a.db')), { code: 'ENGINE', message: /ELOOP/ })
 })
 
 describe('a store on a file system that several machines can mount', () => {

@@ -16,10 +16,10 @@
  */
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import type { Ask, Command, Driver, Failure, Link } from './link.ts'
+import type { Ask, DatabaseConnection, Driver, Failure, SqlCommand } from './driver.ts'
 
-/** What the links tell, and how many they may be. */
-export type LinksOptions = {
+/** What the connections tell, and how many they may be. */
+export type ConnectionPoolOptions = {
   readonly clock: Clock
   readonly driver: Driver
   readonly sizeMax: number
@@ -28,7 +28,7 @@ export type LinksOptions = {
   readonly onDown: (failure: Failure) => void
 }
 
-/** How a call treats links that are down. */
+/** How a call treats connections that are down. */
 export type CallOptions = {
   /** Tries to connect all the same. */
   readonly probe?: boolean
@@ -41,28 +41,28 @@ export type CallOptions = {
 }
 
 /** An idle connection, and since when it has been idle, on the monotonic clock. */
-type Idle = { readonly link: Link; readonly sinceUs: number }
+type IdleConnection = { readonly connection: DatabaseConnection; readonly sinceUs: number }
 
 const idleMaxMs = 60_000
 /** After so long without an answer, a connection may be cut. */
 const suspectMs = 1000
 const goodbyeMaxMs = 1000
 
-type Call = {
-  readonly work: (link: Link) => void
+type QueuedCall = {
+  readonly work: (connection: DatabaseConnection) => void
   readonly reject: (error: FahaoError) => void
   readonly probe: boolean
 }
 
 /** See the invariants at the top of the file. */
-export class Links {
-  readonly #options: LinksOptions
+export class ConnectionPool {
+  readonly #options: ConnectionPoolOptions
   /** The newest last: that is the one which is used next. */
-  readonly #idle: Idle[] = []
+  readonly #idle: IdleConnection[] = []
   /** Since when each serves its call, on the monotonic clock in µs. */
-  readonly #busy = new Map<Link, number>()
-  readonly #connecting = new Set<Link>()
-  readonly #queue = new Set<Call>()
+  readonly #busy = new Map<DatabaseConnection, number>()
+  readonly #connecting = new Set<DatabaseConnection>()
+  readonly #queue = new Set<QueuedCall>()
   #down: Failure | undefined
   #underWay = 0
   #ended = false
@@ -70,7 +70,7 @@ export class Links {
   /** Runs while a connection is idle. */
   #retirement: Timer | undefined
 
-  constructor(options: LinksOptions) {
+  constructor(options: ConnectionPoolOptions) {
     this.#options = options
   }
 
@@ -91,12 +91,14 @@ export class Links {
     this.#underWay++
     return new Promise<Value>((resolve, reject) => {
       const time = { leftMs: timeoutMs, waitedMs }
-      const attempt = new Attempt(this.#options, time, (link, usable) => this.#takeBack(link, usable))
-      const call: Call = {
+      const attempt = new Attempt(this.#options, time, (connection, usable) =>
+        this.#takeBack(connection, usable),
+      )
+      const call: QueuedCall = {
         probe,
         reject: (error) => settle(() => reject(error)),
-        work: (link) =>
-          void attempt.run(link, work).then(
+        work: (connection) =>
+          void attempt.run(connection, work).then(
             (value) => settle(() => resolve(value)),
             (error) => settle(() => reject(error)),
           ),
@@ -129,20 +131,20 @@ export class Links {
   async end(): Promise<void> {
     this.#ended = true
     this.#retirement?.cancel()
-    for (const link of [...this.#connecting, ...this.#busy.keys()]) link.destroy()
+    for (const connection of [...this.#connecting, ...this.#busy.keys()]) connection.destroy()
     this.#connecting.clear()
     this.#busy.clear()
-    const idle = this.#idle.splice(0).map(({ link }) => link)
-    for (const link of idle) link.hold(true)
+    const idle = this.#idle.splice(0).map(({ connection }) => connection)
+    for (const connection of idle) connection.hold(true)
     const { clock, timeoutMs } = this.#options
     await new Promise<void>((resolve) => {
       const timer = clock.timer(Math.min(timeoutMs, goodbyeMaxMs), resolve)
-      void Promise.all(idle.map((link) => link.end())).then(() => {
+      void Promise.all(idle.map((connection) => connection.end())).then(() => {
         timer.cancel()
         resolve()
       })
     })
-    for (const link of idle) link.destroy()
+    for (const connection of idle) connection.destroy()
   }
 
   #finish(): void {
@@ -154,18 +156,18 @@ export class Links {
     this.#retire()
     if (this.#queue.size > 0) this.#dropSuspects()
     for (const call of this.#queue) {
-      const link = this.#idle.pop()?.link
-      if (link === undefined) break
+      const connection = this.#idle.pop()?.connection
+      if (connection === undefined) break
       this.#queue.delete(call)
-      this.#busy.set(link, this.#options.clock.monoUs())
-      link.hold(true)
-      call.work(link)
+      this.#busy.set(connection, this.#options.clock.monoUs())
+      connection.hold(true)
+      call.work(connection)
     }
     if (this.#down !== undefined) this.#failFast(this.#down)
     const waiting = this.#queue.size - this.#connecting.size
     const room = this.#down ? 1 - this.#connecting.size : this.#options.sizeMax - this.#size
     for (let each = 0; each < Math.min(waiting, room); each++) this.#connect()
-    for (const link of this.#connecting) link.hold(this.#queue.size > 0)
+    for (const connection of this.#connecting) connection.hold(this.#queue.size > 0)
   }
 
   /** Closes what has not answered since a call began that still waits. */
@@ -174,7 +176,8 @@ export class Links {
     const stuckUs = Math.max(
       ...[...this.#busy.values()].filter((sinceUs) => nowUs - sinceUs > suspectMs * 1000),
     )
-    while (this.#idle.length > 0 && this.#idle[0]!.sinceUs <= stuckUs) this.#idle.shift()!.link.destroy()
+    while (this.#idle.length > 0 && this.#idle[0]!.sinceUs <= stuckUs)
+      this.#idle.shift()!.connection.destroy()
   }
 
   get #size(): number {
@@ -182,23 +185,23 @@ export class Links {
   }
 
   #connect(): void {
-    const link = this.#options.driver.connect(() => this.#forget(link))
-    this.#connecting.add(link)
+    const connection = this.#options.driver.connect(() => this.#forget(connection))
+    this.#connecting.add(connection)
     const timer = this.#options.clock.timer(this.#options.timeoutMs, () =>
       failed({ kind: 'lost', message: 'the server does not answer while connecting' }),
     )
     const failed = (failure: Failure) => {
       timer.cancel()
-      if (!this.#connecting.delete(link)) return
-      link.destroy()
+      if (!this.#connecting.delete(connection)) return
+      connection.destroy()
       this.#connectFailed(failure)
     }
-    link.ready.then(
+    connection.ready.then(
       () => {
         timer.cancel()
-        if (!this.#connecting.delete(link)) return
+        if (!this.#connecting.delete(connection)) return
         this.#down = undefined
-        this.#putBack(link)
+        this.#putBack(connection)
       },
       (error) => failed(this.#options.driver.failureOf(error)),
     )
@@ -216,21 +219,21 @@ export class Links {
     for (const call of this.#queue) {
       if (call.probe && !probes) continue
       this.#queue.delete(call)
-      call.reject(new LinkError('UNAVAILABLE', failure))
+      call.reject(new DriverError('UNAVAILABLE', failure))
     }
   }
 
-  #takeBack(link: Link, usable: boolean): void {
-    if (this.#busy.delete(link) && usable) this.#putBack(link)
+  #takeBack(connection: DatabaseConnection, usable: boolean): void {
+    if (this.#busy.delete(connection) && usable) this.#putBack(connection)
     else {
-      link.destroy()
+      connection.destroy()
       this.#dispatch()
     }
   }
 
-  #putBack(link: Link): void {
-    link.hold(false)
-    this.#idle.push({ link, sinceUs: this.#options.clock.monoUs() })
+  #putBack(connection: DatabaseConnection): void {
+    connection.hold(false)
+    this.#idle.push({ connection, sinceUs: this.#options.clock.monoUs() })
     this.#dispatch()
   }
 
@@ -247,54 +250,54 @@ export class Links {
         })
         return
       }
-      const { link } = this.#idle.shift()!
-      void link.end()
+      const { connection } = this.#idle.shift()!
+      void connection.end()
       // The other side may be out of reach.
-      clock.timer(goodbyeMaxMs, () => link.destroy())
+      clock.timer(goodbyeMaxMs, () => connection.destroy())
     }
   }
 
   /** Ended by the server, or by the network. Whoever used it learns that by itself. */
-  #forget(link: Link): void {
-    const at = this.#idle.findIndex((idle) => idle.link === link)
+  #forget(connection: DatabaseConnection): void {
+    const at = this.#idle.findIndex((idle) => idle.connection === connection)
     if (at >= 0) this.#idle.splice(at, 1)
-    this.#busy.delete(link)
+    this.#busy.delete(connection)
   }
 }
 
 /** One call on one connection. */
 class Attempt {
-  readonly #options: LinksOptions
+  readonly #options: ConnectionPoolOptions
   readonly #time: { readonly leftMs: number; readonly waitedMs: number }
-  readonly #takeBack: (link: Link, usable: boolean) => void
-  #link: Link | undefined
-  #linkedUs = 0
-  #sent: Command | undefined
+  readonly #takeBack: (connection: DatabaseConnection, usable: boolean) => void
+  #connection: DatabaseConnection | undefined
+  #connectedUs = 0
+  #sent: SqlCommand | undefined
 
   constructor(
-    options: LinksOptions,
+    options: ConnectionPoolOptions,
     time: { readonly leftMs: number; readonly waitedMs: number },
-    takeBack: (link: Link, usable: boolean) => void,
+    takeBack: (connection: DatabaseConnection, usable: boolean) => void,
   ) {
     this.#options = options
     this.#time = time
     this.#takeBack = takeBack
   }
 
-  async run<Value>(link: Link, work: (ask: Ask) => Promise<Value>): Promise<Value> {
-    this.#link = link
-    this.#linkedUs = this.#options.clock.monoUs()
+  async run<Value>(connection: DatabaseConnection, work: (ask: Ask) => Promise<Value>): Promise<Value> {
+    this.#connection = connection
+    this.#connectedUs = this.#options.clock.monoUs()
     let usable = true
     const ask: Ask = async (command) => {
       // A call that was given up sends nothing more.
-      if (this.#link === undefined) throw new FahaoError('UNAVAILABLE', 'the call was given up')
+      if (this.#connection === undefined) throw new FahaoError('UNAVAILABLE', 'the call was given up')
       this.#sent = command
       try {
-        return await link.ask(command)
+        return await connection.ask(command)
       } catch (error) {
         usable = false
         const failure = this.#options.driver.failureOf(error)
-        throw new LinkError(failure.kind === 'lost' && command.writes ? 'UNKNOWN' : 'UNAVAILABLE', failure)
+        throw new DriverError(failure.kind === 'lost' && command.writes ? 'UNKNOWN' : 'UNAVAILABLE', failure)
       } finally {
         this.#sent = undefined
       }
@@ -302,22 +305,22 @@ class Attempt {
     try {
       return await work(ask)
     } finally {
-      const held = this.#link !== undefined
-      this.#link = undefined
-      if (held) this.#takeBack(link, usable)
+      const held = this.#connection !== undefined
+      this.#connection = undefined
+      if (held) this.#takeBack(connection, usable)
     }
   }
 
   /** The deadline has passed. */
   giveUp(): FahaoError {
     const totalMs = this.#time.leftMs + this.#time.waitedMs
-    const link = this.#link
-    this.#link = undefined
-    if (link === undefined)
+    const connection = this.#connection
+    this.#connection = undefined
+    if (connection === undefined)
       return new FahaoError('UNAVAILABLE', `no connection was free within ${text(totalMs)}; nothing was sent`)
     const code = this.#sent?.writes ? 'UNKNOWN' : 'UNAVAILABLE'
-    this.#takeBack(link, false)
-    return new FahaoError(code, lateText(totalMs, (this.#options.clock.monoUs() - this.#linkedUs) / 1000))
+    this.#takeBack(connection, false)
+    return new FahaoError(code, lateText(totalMs, (this.#options.clock.monoUs() - this.#connectedUs) / 1000))
   }
 }
 
@@ -335,7 +338,7 @@ function text(ms: number): string {
 }
 
 /** What failed for a reason that the driver gave. */
-export class LinkError extends FahaoError {
+export class DriverError extends FahaoError {
   readonly failure: Failure
 
   constructor(code: 'UNAVAILABLE' | 'UNKNOWN', failure: Failure) {

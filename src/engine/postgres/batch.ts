@@ -2,14 +2,14 @@
  * Several moves of counters in one statement. Rows that another session has locked are left out: nothing waits here, so
  * that no counter holds up the others, and the order of locks does not matter.
  */
-import type { Command } from '../sql/link.ts'
+import type { SqlCommand } from '../sql/driver.ts'
 import { type Moves, releaseMoves, reserveMoves } from '../sql/moves.ts'
-import type { BatchDialect, Put, Statements } from '../sql/statements.ts'
+import type { BatchDialect, PutValue, Statements } from '../sql/statements.ts'
 
-type MakeCommand = (write: (s: Statements, put: Put) => string, writes?: boolean) => Command
+type MakeCommand = (write: (s: Statements, put: PutValue) => string, writes?: boolean) => SqlCommand
 
 /** @param command makes a command of a text. */
-export function postgresTogether(command: MakeCommand): BatchDialect {
+export function postgresBatch(command: MakeCommand): BatchDialect {
   return {
     reserve: (requests) => command((s, put) => moving(s, put, reserveMoves(requests)), true),
     release: (releases) => command((s, put) => moving(s, put, releaseMoves(releases)), true),
@@ -25,7 +25,7 @@ export function postgresTogether(command: MakeCommand): BatchDialect {
   }
 }
 
-function moving(s: Statements, put: Put, { known, rows, set, where }: Moves): string {
+function moving(s: Statements, put: PutValue, { known, rows, set, where }: Moves): string {
   const columns = Object.entries(rows[0]!).map(([column, value]) => `${column} ${typeOf(value)}`)
   const changes = Object.entries(set).map(([column, value]) => `${column} = ${value}`)
   const json = JSON.stringify(rows, (_, value) => (typeof value === 'bigint' ? String(value) : value))

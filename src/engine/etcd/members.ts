@@ -12,10 +12,10 @@ import { describe, FahaoError } from '../../base/errors.ts'
 import type { EngineOptions } from '../engine.ts'
 import { type Method, methods } from './api.ts'
 import { CallFailure, Member } from './member.ts'
-import type { Place } from './place.ts'
+import type { EtcdAddress } from './url.ts'
 
 /** One call, from its caller's point of view. */
-export type Call = {
+export type CallContext = {
   /** On the monotonic clock. */
   readonly deadlineUs: number
   readonly writes: boolean
@@ -27,8 +27,8 @@ const pauseMs = 50
 const pauseMaxMs = 500
 
 /** See the invariants at the top of the file. */
-export class Cluster {
-  readonly #place: Place
+export class Members {
+  readonly #address: EtcdAddress
   readonly #clock: Clock
   readonly #options: EngineOptions
   readonly #members: readonly Member[]
@@ -36,11 +36,11 @@ export class Cluster {
   #token: Promise<string | undefined> | undefined
   #trouble: string | undefined
 
-  constructor(place: Place, options: EngineOptions) {
-    this.#place = place
+  constructor(address: EtcdAddress, options: EngineOptions) {
+    this.#address = address
     this.#clock = options.clock
     this.#options = options
-    this.#members = place.endpoints.map((endpoint) => new Member(endpoint, place.tls, options.clock))
+    this.#members = address.endpoints.map((endpoint) => new Member(endpoint, address.tls, options.clock))
   }
 
   /** Why calls fail, when they do. */
@@ -55,7 +55,7 @@ export class Cluster {
   async call<Request, Response>(
     method: Method<Request, Response>,
     request: Request,
-    call: Call,
+    call: CallContext,
   ): Promise<Response> {
     let reason = 'no member could be reached'
     for (let tries = 0; ; tries++) {
@@ -88,7 +88,7 @@ export class Cluster {
   /** Opens a stream on a member that is connected. Rejects with UNAVAILABLE after the time. */
   async stream<Request, Response>(
     method: Method<Request, Response>,
-    call: Call,
+    call: CallContext,
   ): Promise<{
     readonly stream: ClientDuplexStream<Request, Response>
     readonly fail: (reason: string) => void
@@ -120,10 +120,10 @@ export class Cluster {
     member: Member,
     method: Method<Request, Response>,
     request: Request,
-    call: Call,
+    call: CallContext,
   ): Promise<Response> {
     if (!member.ready) await this.#connect(member, call)
-    const token = this.#place.user && (await this.#tokenOf(member, call))
+    const token = this.#address.user && (await this.#tokenOf(member, call))
     const leftMs = this.#leftMs(call)
     if (leftMs <= 0) throw new CallFailure('refused', `${member.endpoint} was not ready in time`)
     call.sent = true
@@ -132,13 +132,13 @@ export class Cluster {
     return member.call(method, request, token, Math.min(timeoutMs, leftMs))
   }
 
-  #connect(member: Member, call: Call): Promise<void> {
+  #connect(member: Member, call: CallContext): Promise<void> {
     const share = this.#members.length === 1 ? 1 : 3
     return member.connect(Math.max(1, this.#leftMs(call) / share))
   }
 
   /** One token serves all members, until etcd says otherwise. */
-  #tokenOf(member: Member, call: Call): Promise<string | undefined> {
+  #tokenOf(member: Member, call: CallContext): Promise<string | undefined> {
     this.#token ??= this.#authenticate(member, call).catch((error) => {
       this.#token = undefined
       throw error
@@ -146,11 +146,11 @@ export class Cluster {
     return this.#token
   }
 
-  async #authenticate(member: Member, call: Call): Promise<string | undefined> {
-    if (this.#place.user === undefined) return undefined
+  async #authenticate(member: Member, call: CallContext): Promise<string | undefined> {
+    if (this.#address.user === undefined) return undefined
     const timeoutMs = Math.max(1, this.#leftMs(call) / 2)
     try {
-      return (await member.call(methods.authenticate, this.#place.user, undefined, timeoutMs)).token
+      return (await member.call(methods.authenticate, this.#address.user, undefined, timeoutMs)).token
     } catch (error) {
       if (!(error instanceof CallFailure)) throw error
       if (!/authentication is not enabled/.test(error.message)) throw asRefusal(error)
@@ -162,7 +162,7 @@ export class Cluster {
     }
   }
 
-  #leftMs({ deadlineUs }: Call): number {
+  #leftMs({ deadlineUs }: CallContext): number {
     return (deadlineUs - this.#clock.monoUs()) / 1000
   }
 
@@ -189,8 +189,8 @@ export class Cluster {
     if ((trouble === undefined) !== (this.#trouble === undefined)) {
       this.#options.onEvent(
         trouble === undefined
-          ? { level: 'info', message: `${this.#place.location} works again` }
-          : { level: 'error', message: `${this.#place.location} failed: ${trouble}` },
+          ? { level: 'info', message: `${this.#address.location} works again` }
+          : { level: 'error', message: `${this.#address.location} failed: ${trouble}` },
       )
     }
     this.#trouble = trouble

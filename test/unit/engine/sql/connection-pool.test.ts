@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Link, Row } from '../../../../src/engine/sql/link.ts'
-import { Links } from '../../../../src/engine/sql/links.ts'
+import { ConnectionPool } from '../../../../src/engine/sql/connection-pool.ts'
+import type { DatabaseConnection, Row } from '../../../../src/engine/sql/driver.ts'
 import { FakeClock, settled } from '../../fake-clock.ts'
 
 /** Connections of which those made so far stop answering when the network is cut. */
 class Network {
   readonly clock = new FakeClock()
   readonly made: FakeLink[] = []
-  readonly links = new Links({
+  readonly links = new ConnectionPool({
     clock: this.clock,
     driver: {
       connect: () => {
@@ -38,7 +38,7 @@ class Network {
   }
 }
 
-class FakeLink implements Link {
+class FakeLink implements DatabaseConnection {
   readonly ready = Promise.resolve()
   cut = false
   destroyed = false

@@ -13,12 +13,18 @@ import { assert } from '../../base/assert.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { advanceTimeoutMs } from '../advance.ts'
-import { type FailureCode, isWrite, type Operation, type Outcome, type Value } from './protocol.ts'
+import {
+  type FailureCode,
+  isWrite,
+  type Operation,
+  type OperationOutcome,
+  type OperationValue,
+} from './protocol.ts'
 
-type Call = {
+type PendingCall = {
   readonly operation: Operation
   readonly deadlineUs: number
-  readonly resolve: (value: Value) => void
+  readonly resolve: (value: OperationValue) => void
   readonly reject: (error: FahaoError) => void
   readonly background: boolean
   open: boolean
@@ -27,22 +33,22 @@ type Call = {
 const batchMax = 1000
 
 /** What calls need of the engine. */
-export type CallsOptions = {
+export type WorkerCallsOptions = {
   readonly clock: Clock
   readonly timeoutMs: number
   /** Sends a batch to the worker. */
   readonly send: (operations: readonly Operation[]) => void
   /** Sees each operation that worked. */
-  readonly observe: (operation: Operation, value: Value) => void
+  readonly observe: (operation: Operation, value: OperationValue) => void
   /** Told when the first call begins to wait, and when none does any more. */
   readonly onWaiting: (waiting: boolean) => void
 }
 
 /** See the invariants at the top of the file. */
-export class Calls {
-  readonly #options: CallsOptions
-  #queue: Call[] = []
-  #sent: Call[] | undefined
+export class WorkerCalls {
+  readonly #options: WorkerCallsOptions
+  #queue: PendingCall[] = []
+  #sent: PendingCall[] | undefined
   #flushing = false
   #timer: { readonly timer: Timer; readonly atUs: number } | undefined
   #waiting = 0
@@ -50,7 +56,7 @@ export class Calls {
   #stuck = false
   readonly #idle: (() => void)[] = []
 
-  constructor(options: CallsOptions) {
+  constructor(options: WorkerCallsOptions) {
     this.#options = options
   }
 
@@ -60,7 +66,7 @@ export class Calls {
   }
 
   /** Has an operation carried out. A background call keeps no process alive. */
-  call(operation: Operation, background = false): Promise<Value> {
+  call(operation: Operation, background = false): Promise<OperationValue> {
     if (this.#ended !== undefined) return Promise.reject(new FahaoError('UNAVAILABLE', this.#ended))
     return new Promise((resolve, reject) => {
       const deadlineUs = this.#options.clock.monoUs() + this.#timeoutMs(operation) * 1000
@@ -78,7 +84,7 @@ export class Calls {
   }
 
   /** Takes the worker's answer to the batch that it has. */
-  done(outcomes: readonly Outcome[]): void {
+  done(outcomes: readonly OperationOutcome[]): void {
     const sent = this.#sent
     assert(sent !== undefined && sent.length === outcomes.length, 'the worker answers the batch that it has')
     this.#sent = undefined
@@ -111,7 +117,7 @@ export class Calls {
 
   #flush(): void {
     if (this.#sent !== undefined || this.#queue.length === 0) return
-    const isAlone = ({ operation }: Call) => operation.op === 'advance'
+    const isAlone = ({ operation }: PendingCall) => operation.op === 'advance'
     const alone = this.#queue.findIndex(isAlone)
     const count = alone < 0 ? this.#queue.length : Math.max(1, alone)
     const batch = this.#queue.splice(0, Math.min(count, batchMax))
@@ -119,17 +125,17 @@ export class Calls {
     this.#options.send(batch.map(({ operation }) => operation))
   }
 
-  #settle(call: Call, outcome: Outcome): void {
+  #settle(call: PendingCall, outcome: OperationOutcome): void {
     if ('code' in outcome) return this.#give(call, outcome.code, outcome.message)
     if (this.#close(call)) call.resolve(outcome.value)
   }
 
-  #give(call: Call, code: FailureCode, message: string): void {
+  #give(call: PendingCall, code: FailureCode, message: string): void {
     const applied = code === 'UNKNOWN' && !isWrite(call.operation) ? 'UNAVAILABLE' : code
     if (this.#close(call)) call.reject(new FahaoError(applied, message))
   }
 
-  #close(call: Call): boolean {
+  #close(call: PendingCall): boolean {
     if (!call.open) return false
     call.open = false
     if (!call.background && --this.#waiting === 0) {
@@ -146,7 +152,7 @@ export class Calls {
 
   /** One timer for all: deadlines come in the order of the calls, but for those of advances. */
   #arm(): void {
-    const isOrdinary = ({ operation }: Call) => operation.op !== 'advance'
+    const isOrdinary = ({ operation }: PendingCall) => operation.op !== 'advance'
     const firsts = [this.#sent?.find(({ open }) => open), this.#queue[0], this.#queue.find(isOrdinary)]
     const atUs = Math.min(...firsts.flatMap((call) => (call === undefined ? [] : [call.deadlineUs])))
     if (atUs === Number.POSITIVE_INFINITY || (this.#timer !== undefined && this.#timer.atUs <= atUs)) return
@@ -163,7 +169,7 @@ export class Calls {
 
   #expire(nowUs: number): void {
     const message = 'the store did not answer in time; look at its disk'
-    const isLate = ({ deadlineUs }: Call) => deadlineUs <= nowUs
+    const isLate = ({ deadlineUs }: PendingCall) => deadlineUs <= nowUs
     const late = this.#sent?.filter((call) => call.open && isLate(call)) ?? []
     if (late.length > 0) this.#stuck = true
     for (const call of late) this.#give(call, 'UNKNOWN', message)

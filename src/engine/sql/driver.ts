@@ -4,7 +4,7 @@
 export type Row = Readonly<Record<string, unknown>>
 
 /** One message to the server, which answers it as a whole. */
-export type Command = {
+export type SqlCommand = {
   readonly text: string
   /** For the places in the text, where the driver fills them in. */
   readonly values?: readonly string[]
@@ -15,7 +15,7 @@ export type Command = {
 }
 
 /** Has a command carried out on the connection that a call was given. */
-export type Ask = (command: Command) => Promise<readonly Row[]>
+export type Ask = (command: SqlCommand) => Promise<readonly Row[]>
 
 /**
  * What an error of a driver means.
@@ -53,11 +53,11 @@ export function lastingFailure(error: unknown): Failure | undefined {
 }
 
 /** One connection. */
-export interface Link {
+export interface DatabaseConnection {
   /** Resolves when it can take a command; rejects with the driver's error. */
   readonly ready: Promise<void>
   /** Rejects with the driver's error. One at a time. */
-  ask(command: Command): Promise<readonly Row[]>
+  ask(command: SqlCommand): Promise<readonly Row[]>
   /** Whether it keeps the process alive. */
   hold(alive: boolean): void
   /** Says goodbye. Never rejects. */
@@ -69,7 +69,7 @@ export interface Link {
 /** Makes connections, and knows its errors. */
 export type Driver = {
   /** Begins to connect. `onGone` is called when the connection is over, however that came. */
-  readonly connect: (onGone: () => void) => Link
+  readonly connect: (onGone: () => void) => DatabaseConnection
   readonly failureOf: (error: unknown) => Failure
 }
 
