@@ -1,6 +1,6 @@
 /**
  * Connections that the benchmark of databases asks over: made by each system's own client, with every statement
- * prepared, and then driven by bytes, so that the cost of a client library is in nobody's figure.
+ * prepared, and then driven by bytes, so that no figure includes the cost of a client library.
  *
  * Invariants
  *  1. One request is under way on a connection at a time.
@@ -23,7 +23,7 @@ export class Link {
   readonly #requests: Requests
   #answered: ((failure?: Error) => void) | undefined
 
-  /** @param socket says nothing by itself, and nobody else listens to it any more. */
+  /** @param socket sends nothing unasked, and has no other listener. */
   constructor(socket: Socket, requests: Requests, isComplete: IsComplete) {
     this.#socket = socket
     this.#requests = requests

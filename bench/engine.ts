@@ -33,7 +33,7 @@ async function writes(lifetime: Lifetime, { quick }: Effort): Promise<Section> {
       const generator = await node.catalogue.create(name, { kind: 'sequence', step: 1000, horizon: '0s' })
       for (let issued = 0; issued < ids; issued++) {
         await generator.draw(1)
-        // Long enough for a refill, so that nobody waits and no step doubles.
+        // Long enough for a refill, so that no caller waits and no step doubles.
         if (issued % pauseEvery === 0) await pause(5)
       }
       // Each reserve makes one version of the counter.
@@ -51,7 +51,7 @@ async function writes(lifetime: Lifetime, { quick }: Effort): Promise<Section> {
   }
   return {
     name: 'Engine: writes',
-    how: `${ids.toLocaleString('en-US')} ids are drawn one by one from a sequence on SQLite without a horizon, so that refills are as small as they get; reserves by the counter's version, ids in hand at the end counted in.`,
+    how: `${ids.toLocaleString('en-US')} ids are drawn one by one from a sequence on SQLite without a horizon, so that refills are as small as they get; reserves by the counter's version, buffered ids at the end counted in.`,
     figures,
   }
 }
@@ -118,7 +118,7 @@ async function stalled(lifetime: Lifetime, { rounds, quick }: Effort): Promise<S
     ratePerSecond,
     seconds: 6,
   }
-  // Until the server knows the rate, and keeps a horizon of ids in hand.
+  // Until the server has measured the rate, and buffers a horizon of ids.
   await openLoop({ ...load, seconds: quick ? 20 : 60 })
   const pairs: { calm: number; stalled: number; calmMs: number; stalledMs: number; held: number }[] = []
   let vain = 0
@@ -129,7 +129,7 @@ async function stalled(lifetime: Lifetime, { rounds, quick }: Effort): Promise<S
     const held = await stall.end()
     await pause(1000)
     if (held === 0) {
-      // With seconds of ids in hand, a stall may begin and end between two refills.
+      // With seconds of buffered ids, a stall may begin and end between two refills.
       if (++vain > rounds) throw new Error('no sync was held: there was no stall to measure')
       continue
     }

@@ -27,7 +27,7 @@ const extension = other === undefined ? 'ts' : 'js'
 const { layouts, snowflake }: typeof Ids = await import(join(source, `ids.${extension}`))
 const { openFahao }: typeof Library = await import(join(source, `index.${extension}`))
 const fahao = await openFahao({ engine: 'memory:', lead: '24h' })
-// Ids for the whole run are in hand from the first one on: what is measured is issuing.
+// Ids for the whole run are buffered from the start: only issuing is measured.
 const counter = { step: 10_000_000_000 }
 const sequence = await fahao.open('sequence', { kind: 'sequence', ...counter })
 const bigints = await fahao.open('bigints', { kind: 'sequence', ...counter })
@@ -177,7 +177,7 @@ async function belowMarkNs(round: number): Promise<number> {
 }
 
 /**
- * Nanoseconds per id of a generator with the default step, in a loop that yields only when nothing is in hand: median over
+ * Nanoseconds per id of a generator with the default step, in a loop that yields only when nothing is buffered: median over
  * its spells of at least half a batch.
  */
 async function defaultStepNs(round: number): Promise<number> {

@@ -16,7 +16,13 @@ import {
   vagueNames,
 } from './tidy/code.ts'
 import { forbiddenImports } from './tidy/layers.ts'
-import { brokenLinks, foreignPlaces, incompleteLock, readmeDifferences } from './tidy/prose.ts'
+import {
+  bannedWordsUsed,
+  brokenLinks,
+  foreignPlaces,
+  incompleteLock,
+  readmeDifferences,
+} from './tidy/prose.ts'
 import { importsOf, readSource, type Tree } from './tidy/source.ts'
 
 type Rule = {
@@ -31,10 +37,12 @@ type Rule = {
 const root = join(import.meta.dirname, '..')
 const entries = { 'src/index.ts': '', 'src/ids.ts': '', 'src/cli/fahao.ts': '' }
 // Words that must not stand in this file either.
-const [later, skip, hidden] = [
+const [later, skip, hidden, pronoun, figure] = [
   ['TO', 'DO'],
   ['.sk', 'ip'],
   ['/wo', 'rk/x'],
+  ['No', 'body'],
+  ['in ha', 'nd'],
 ].map((halves) => halves.join(''))
 
 const rules: readonly Rule[] = [
@@ -173,6 +181,20 @@ const rules: readonly Rule[] = [
       { 'test/a.test.ts': `test('x', (t) => t${skip}())` },
     ],
     keeping: [{ 'test/a.test.ts': "test('--skip moves on', () => restore({ skip: 1n }))" }],
+  },
+  {
+    name: 'text uses the words of the glossary, and names its subjects',
+    findings: bannedWordsUsed,
+    breaking: [
+      { 'src/base/a.ts': `// ${pronoun} leads.` },
+      { 'src/base/a.ts': `const message = 'ids ${figure}'` },
+      { 'CONTRIBUTING.md': `ids ${figure}` },
+      { 'test/a.test.ts': `test('${pronoun} answers', () => {})` },
+    ],
+    keeping: [
+      { 'src/base/a.ts': '// No node leads. By hand, at the stockade, in a handler.' },
+      { 'CONTRIBUTING.md': 'Buffered ids; the hand-over of a shard; an amendment' },
+    ],
   },
   {
     name: 'the project speaks of itself alone',

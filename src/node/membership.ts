@@ -30,10 +30,10 @@ export type MembershipOptions = {
   readonly onEvent: (event: LogEvent) => void
 }
 
-/** How long hand-overs took in which nobody could issue, all in all, in seconds. */
+/** Number of hand-overs, and the total time in which no node could issue, in seconds. */
 export type HandoverFigures = { readonly count: number; readonly seconds: number }
 
-/** See the invariants at the top of the file. */
+/** The membership of a node in its cluster. */
 export class Membership {
   readonly cluster: Cluster
   readonly leaseTtlMs: number
@@ -106,7 +106,7 @@ export class Membership {
       return 'the lease of this node has lapsed: strict kinds wait until it is renewed, or another node has taken over'
     const leaderless = this.cluster.status().shards.filter(({ nobodyForMs }) => nobodyForMs !== undefined)
     if (leaderless.length === 0) return undefined
-    return `nobody leads ${leaderless.length} of ${this.cluster.shards} shards at this moment`
+    return `${leaderless.length} of ${this.cluster.shards} shards have no leader at this moment`
   }
 
   /** Whether it has ever been one of the cluster's nodes. */

@@ -135,7 +135,7 @@ function wire(
   { clock, engine, timeline, worker, catalogue, runId, recovery, listeners, membership }: Parts,
 ): FahaoNode {
   const transports: Transport[] = []
-  const census = new WorkerIdUsage(engine, timeline)
+  const workerIds = new WorkerIdUsage(engine, timeline)
   let closing: Promise<void> | undefined
   const server: ServerView = {
     version,
@@ -164,7 +164,7 @@ function wire(
     get workerId() {
       return worker.id < 0 ? undefined : worker.id
     },
-    workerIdsTaken: () => census.taken(),
+    workerIdsTaken: () => workerIds.taken(),
     attach: (transport) => transports.push(transport),
     membership,
     join: async () => membership?.join(),

@@ -1,7 +1,7 @@
-/** The house: who may import whom. */
+/** The layers: which folder may import which. */
 import { importsOf, readSource, resolve, type Tree } from './source.ts'
 
-/** From the ground up; each may import only what comes before it. Those in one row are siblings. */
+/** From the lowest layer up; each may import only from earlier rows. Layers in one row are siblings. */
 const storeys = [
   ['base'],
   ['ids'],

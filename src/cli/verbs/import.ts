@@ -90,7 +90,7 @@ async function importRows(stores: Stores, names: readonly string[], options: Imp
   throw new FahaoError(
     'ERR',
     blocked
-      ? `${rows} cannot be imported, so nothing was changed: mend them, or name the rows that shall move`
+      ? `${rows} cannot be imported, so nothing was changed: correct these rows, or name the rows to import`
       : `${rows} were not imported; see above`,
   )
 }

@@ -6,7 +6,7 @@ import { describe as described, errorRegistry, FahaoError, hasCode } from '../..
 describe('errors', () => {
   it('carry their word, status and whether a retry can help', () => {
     const cause = new Error('why')
-    const error = new FahaoError('DRY', 'nothing in hand; retry', { cause })
+    const error = new FahaoError('DRY', 'nothing is buffered; retry', { cause })
     assert.equal(error.code, 'DRY')
     assert.equal(error.status, 503)
     assert.equal(error.retryable, true)

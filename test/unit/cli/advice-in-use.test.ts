@@ -53,7 +53,7 @@ describe('advice on a generator in use', () => {
     )
   })
 
-  test('has nothing to say while all is well, nor where nothing is in hand by design', () => {
+  test('is empty while ids last long enough, and for group commit, which buffers nothing', () => {
     assert.equal(advise('segment', {})!.set, '')
     assert.equal(advise('snowflake', { inHandSeconds: 640 })!.set, '')
     assert.equal(

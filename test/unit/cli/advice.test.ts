@@ -13,7 +13,7 @@ const request: AdviceRequest = {
 }
 
 describe('advice on counters', () => {
-  test('holds one to two horizons of the peak rate in hand on each node', () => {
+  test('buffers one to two horizons of the peak rate on each node', () => {
     assert.deepEqual(advise(request).counter.inHand, [3_000_000, 6_000_000])
     assert.deepEqual(advise({ ...request, nodes: 4 }).counter.inHand, [750_000, 1_500_000])
   })

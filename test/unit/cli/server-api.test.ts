@@ -66,8 +66,8 @@ test('an answer without a body is none', async (t) => {
 })
 
 test('no server, and one that is no fahao, are unreachable, with the way out', async (t) => {
-  const nobody = `http://127.0.0.1:${await freePort()}`
-  await assert.rejects(ask({ url: nobody }, 'GET', '/'), (error: Error) => {
+  const unused = `http://127.0.0.1:${await freePort()}`
+  await assert.rejects(ask({ url: unused }, 'GET', '/'), (error: Error) => {
     assert.match(error.message, /no server answers at .*ECONNREFUSED.*fahao serve.*--url/)
     return exitCodeOf(error) === exitCodes.unreachable.code
   })

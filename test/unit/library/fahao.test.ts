@@ -149,7 +149,7 @@ describe('the library', () => {
     const held = await fahao.open('g', { kind: 'segment', step: 10 })
     await held.next()
     const altered = await fahao.alter('g', { increment: 5, offset: 0, format: 'x{id}', max: 10n ** 15n })
-    // Where it goes on depends on whether what was in hand had been given back before.
+    // The next id depends on whether the buffered ids had been released before.
     const text = await held.nextText()
     assert.match(text, /^x1?5$/)
     const first = BigInt(text.slice(1))

@@ -33,7 +33,7 @@ describe('an owner whose lock file is deleted', () => {
       assert.equal(strict.tryNextNumber(), undefined)
       await assert.rejects(strict.next(), notOwner)
       await assert.rejects(first.open('strict'), notOwner)
-      // What was in hand was given back, or skipped: no id is issued twice.
+      // Buffered ids were released, or skipped: no id is issued twice.
       assert.ok((await (await second.open('strict')).next()) > above)
       assert.ok((await perNode.next()) > shared.at(-1)!, 'segments go on')
       await second.close()
@@ -51,6 +51,6 @@ describe('an owner whose lock file is deleted', () => {
     await waiting
     const after = await strict.next()
     assert.ok(after > before)
-    assert.ok(after < before + 10n, 'what was in hand was given back')
+    assert.ok(after < before + 10n, 'buffered ids were released')
   })
 })

@@ -19,7 +19,7 @@ test('the reference page has a table for each group, with the settings as the sc
   }
 })
 
-test('every setting has a name that nobody else has, in all spellings', () => {
+test('every setting has a unique name, in all spellings', () => {
   for (const spelling of ['name', 'variable'] as const) {
     assert.equal(new Set(settings.map((setting) => setting[spelling])).size, settings.length)
   }

@@ -240,7 +240,7 @@ describe('doors', () => {
     })
   }
 
-  test('loopback is open to nobody else', () => {
+  test('only this machine reaches loopback', () => {
     for (const address of ['127.0.0.1:1', '127.9.9.9:1', '[::1]:1', 'localhost:1', 'LOCALHOST:1']) {
       loadConfig({ flags: { resp: address, http: address } })
     }

@@ -30,13 +30,13 @@ function health(state: 'up' | 'down', generators: readonly Figures[], stopping =
 }
 
 describe('the health of a node', () => {
-  it('is ok while the engine is up, whatever is in hand', () => {
+  it('is ok while the engine is up, whatever is buffered', () => {
     assert.deepEqual(health('up', [dry]), { state: 'ok', reason: undefined, inHandSeconds: 0 })
     assert.equal(health('up', []).inHandSeconds, undefined)
     assert.equal(health('up', [busy, { ...dry, mode: 'group commit' }]).inHandSeconds, 50)
   })
 
-  it('is degraded without the engine as long as some ids are in hand, and says for how long they last', () => {
+  it('is degraded without the engine while ids are buffered, and says how long they last', () => {
     assert.deepEqual(health('down', [busy, idle]), {
       state: 'degraded',
       reason: 'the disk is gone',

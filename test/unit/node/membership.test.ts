@@ -68,7 +68,7 @@ describe('membership', () => {
     assert.ok(told.some((message) => /lapsed/.test(message)))
   })
 
-  it('counts how often, and for how long, nobody could issue in hand-overs', async () => {
+  it('counts hand-overs, and the time in which no node could issue', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     const join = async (resp: string, http: string) => {
       const membership = (await of(store, clock, { cluster: 'ids', shards: '1', resp, http }).made)!

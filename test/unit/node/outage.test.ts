@@ -6,7 +6,7 @@ import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { healthOf } from '../../../src/node/health.ts'
 import { draw, type Node, startNode, tryNext } from '../catalogue/node.ts'
 
-/** Lets `seconds` pass while somebody takes an id every 100 ms, and tells what came of it. */
+/** Lets `seconds` pass while a caller takes an id every 100 ms, and returns the outcomes. */
 async function take(node: Node, generator: Generator, seconds: number) {
   const met = { issued: 0, codes: new Set<string>() }
   for (let tenths = 0; tenths < seconds * 10; tenths++) {
@@ -19,7 +19,7 @@ async function take(node: Node, generator: Generator, seconds: number) {
           met.codes.add(error.code)
         },
       )
-      // Nobody can wait for longer than issueTimeout.
+      // No caller waits for longer than issueTimeout.
       await Promise.race([drawing, node.clock.pass(2100)])
       await drawing
     }
