@@ -15,7 +15,7 @@ import {
   unwantedSyntax,
   vagueNames,
 } from './tidy/code.ts'
-import { forbiddenImports } from './tidy/layers.ts'
+import { circles, forbiddenImports } from './tidy/layers.ts'
 import {
   bannedWordsUsed,
   brokenLinks,
@@ -78,6 +78,22 @@ const rules: readonly Rule[] = [
       { 'src/engine/open.ts': "const x = await import('./mysql/x.ts')" },
       { 'src/cli/a.ts': "import { x } from '../http/x.ts'\nimport { y } from '../resp/y.ts'" },
       { 'src/base/a.ts': "const page = `import { x } from 'node:fs'` // import 'node:fs'" },
+    ],
+  },
+  {
+    name: 'no files in src import each other in a circle, of types too',
+    findings: circles,
+    breaking: [
+      { 'src/base/a.ts': "import type { x } from './b.ts'", 'src/base/b.ts': "import { y } from './a.ts'" },
+      {
+        'src/ids/a.ts': "import { x } from '../base/b.ts'",
+        'src/base/b.ts': "import { x } from './c.ts'",
+        'src/base/c.ts': "import type { y } from '../ids/a.ts'",
+      },
+    ],
+    keeping: [
+      { 'src/base/a.ts': "import { x } from './b.ts'", 'src/base/b.ts': "import { y } from './c.ts'" },
+      { 'src/base/a.ts': "// import { x } from './b.ts'", 'src/base/b.ts': "import { y } from './a.ts'" },
     ],
   },
   {

@@ -81,3 +81,41 @@ function engineOf(path: string): string {
 function heightOf(layer: string): number {
   return storeys.findIndex((storey) => storey.includes(layer))
 }
+
+/** Files of src that import each other in a circle, of types too: one line for each circle. */
+export function circles(tree: Tree): string[] {
+  const imports = importsInside(tree)
+  const reached = new Map([...imports.keys()].map((path) => [path, reachable(imports, path)]))
+  const listed = new Set<string>()
+  return [...imports.keys()].sort().flatMap((path) => {
+    if (listed.has(path) || !reached.get(path)!.has(path)) return []
+    const circle = [...reached.get(path)!].filter((other) => reached.get(other)!.has(path)).sort()
+    for (const member of circle) listed.add(member)
+    return [`${circle.join(', ')} import each other`]
+  })
+}
+
+/** The files of src, each with the files of src that it imports. */
+export function importsInside(tree: Tree): Map<string, string[]> {
+  const paths = [...tree.keys()].filter((path) => /^src\/.*\.ts$/.test(path))
+  return new Map(
+    paths.map((path) => [
+      path,
+      importsOf(readSource(tree.get(path)!))
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => resolve(path, specifier))
+        .filter((target) => tree.has(target)),
+    ]),
+  )
+}
+
+function reachable(imports: ReadonlyMap<string, readonly string[]>, from: string): Set<string> {
+  const reached = new Set<string>()
+  const open = [...imports.get(from)!]
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (reached.has(path)) continue
+    reached.add(path)
+    open.push(...(imports.get(path) ?? []))
+  }
+  return reached
+}
