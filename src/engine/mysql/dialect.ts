@@ -92,10 +92,10 @@ export function mysqlDialect(
         : undefined
     },
 
-    create: (lineage) =>
+    create: (history) =>
       single(`${mysqlTables}
         INSERT IGNORE INTO fahao_about (one, schema_version, lineage, pulse, revision, last_write_us, server)
-        SELECT 1, ${schemaVersion}, ${put(lineage)}, 0, 0, 0, ${identity} FROM DUAL
+        SELECT 1, ${schemaVersion}, ${put(history)}, 0, 0, 0, ${identity} FROM DUAL
         WHERE NOT EXISTS (SELECT 1 FROM fahao_counters) AND NOT EXISTS (SELECT 1 FROM fahao_records)`),
 
     state: () => single(`SELECT ${s.stateColumns} FROM fahao_about AS s WHERE s.one = 1`),
@@ -107,7 +107,7 @@ export function mysqlDialect(
         `SELECT ${s.stateColumns}, ${doneState} FROM fahao_about AS s WHERE s.one = 1`,
       ),
 
-    suspect: (reason, lineage) => single(s.suspect(reason, lineage)),
+    suspect: (reason, history) => single(s.suspect(reason, history)),
     counter: (name) => single(s.counter(name)),
 
     addCounter: (name) =>
@@ -187,7 +187,7 @@ function revision(s: Statements, put: PutValue, record: RecordArguments): string
  * that puts it into a variable of the session. A packet may be no longer than `max_allowed_packet`.
  */
 function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): SqlCommand[] {
-  const { gap, lineage, mended } = advance
+  const { gap, history, mended } = advance
   const rows = s.raiseRows(advance, '@done = 1', rowsMax)
   // The last of them is the one that raises all rows, and tells how many there are.
   const texts = [...mending(mended, put), ...raising(s.ownRaises(advance), put), ...rows]
@@ -203,7 +203,7 @@ function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): Sql
     ...prepared.map(({ text, variable }) => single(`SET ${variable} = '${text.replaceAll("'", "''")}'`)),
     transaction(
       s.advance(advance),
-      `SET @done = (SELECT COUNT(*) FROM fahao_about AS s WHERE s.one = 1 AND s.lineage = ${put(lineage)})`,
+      `SET @done = (SELECT COUNT(*) FROM fahao_about AS s WHERE s.one = 1 AND s.lineage = ${put(history)})`,
       ...prepared.flatMap(carryOut),
       `UPDATE fahao_counters SET last = LEAST(last, ${put(lastMaxBelow(gap))}) + ${put(gap)},
         version = version + ${historyJump} WHERE @done = 1 AND version > 0`,

@@ -117,7 +117,7 @@ export function postgresDialect(
         ? undefined
         : `the database's encoding is ${encoding}: use one that was made with ENCODING 'UTF8', where names keep their bytes`,
 
-    create: (lineage) => ({ text: creation(lineage, identity) }),
+    create: (history) => ({ text: creation(history, identity) }),
 
     state: () => command((s) => `SELECT ${s.stateColumns} FROM fahao_about AS s WHERE s.one = 1`),
 
@@ -128,7 +128,7 @@ export function postgresDialect(
         FROM fahao_about AS s LEFT JOIN done ON true WHERE s.one = 1`,
       ),
 
-    suspect: (reason, lineage) => command((s) => s.suspect(reason, lineage)),
+    suspect: (reason, history) => command((s) => s.suspect(reason, history)),
 
     counter: (name) => command((s) => s.counter(name)),
 
@@ -244,13 +244,13 @@ function doneState(from: string): string {
   return ['lineage', 'pulse', 'revision'].map((column) => `${from}.${column} AS done_${column}`).join(', ')
 }
 
-/** One message of several statements, which takes no parameters; a lineage is a UUID. */
-function creation(lineage: string, identity: string): string {
+/** One message of several statements, which takes no parameters; a history id is a UUID. */
+function creation(history: string, identity: string): string {
   return `BEGIN;
     SELECT pg_advisory_xact_lock(${createLock});
     ${postgresTables}
     INSERT INTO fahao_about (one, schema_version, lineage, pulse, revision, last_write_us, server)
-      SELECT 1, ${schemaVersion}, '${lineage}', 0, 0, 0, ${identity}
+      SELECT 1, ${schemaVersion}, '${history}', 0, 0, 0, ${identity}
       WHERE NOT EXISTS (SELECT 1 FROM fahao_counters) AND NOT EXISTS (SELECT 1 FROM fahao_records)
       ON CONFLICT (one) DO NOTHING;
     COMMIT`

@@ -3,11 +3,11 @@
  *
  * Invariants
  *  1. One statement compares and moves; what is read beside it only says why it did not.
- *  2. A bound goes down only in `release`, only under the version that the reservation made, and only in the lineage
+ *  2. A bound goes down only in `release`, only under the version that the reservation made, and only in the history
  *     in which it was made.
  *  3. What this process holds is known per counter. It grows by answers that say that it did, and by what another process
  *     has left it; it falls before a release is sent, and when it is left to another process. A bound below what is held
- *     before and after a look, in the same lineage, means that the database has forgotten; in a later one it is reserved
+ *     before and after a look, in the same history, means that the database has forgotten; in a later one it is reserved
  *     above.
  */
 import { FahaoError } from '../../base/errors.ts'
@@ -28,9 +28,9 @@ export type ReleaseCall = readonly [
   writer: WriterIdentity,
 ]
 
-type HeldRange = { readonly end: bigint; readonly lineage: string }
+type HeldRange = { readonly end: bigint; readonly history: string }
 
-const nothing: HeldRange = { end: 0n, lineage: '' }
+const nothing: HeldRange = { end: 0n, history: '' }
 /** Each is lost only to somebody who has moved the same counter at the same moment. */
 const triesMax = 20
 
@@ -58,7 +58,7 @@ export class Counters {
       const counter = counterOf(row!)
       if (counter === undefined) this.#dialect.refuseAbsent?.(name)
       const bound = counter?.bound ?? 0n
-      if (held.lineage === state.lineage && bound < held.end) {
+      if (held.history === state.position.history && bound < held.end) {
         // A release of this process may have overtaken this.
         if (this.#held.get(name) !== held) continue
         await this.#history.refuse(ask, state, known, lossOf(name, bound, held.end))
@@ -84,7 +84,7 @@ export class Counters {
       await this.#history.check(ask, state, known)
       return false
     }
-    this.#history.wrote(state)
+    this.#history.wrote(state.position)
     return true
   }
 
@@ -125,7 +125,7 @@ export class Counters {
   /** See `Engine.acquire`. */
   acquire(name: string, end: bigint): void {
     const before = this.#held.get(name) ?? nothing
-    if (end > before.end) this.#held.set(name, { end, lineage: this.#history.known.lineage })
+    if (end > before.end) this.#held.set(name, { end, history: this.#history.known.accepted.history })
   }
 
   /** See `Engine.counter`. */
@@ -183,26 +183,26 @@ export class Counters {
   #letGo(...[name, { end, version }, from, { fence = 0n, incarnation }]: ReleaseCall): ReleaseArguments {
     const { known } = this.#history
     const held = this.#held.get(name)
-    const lineage = held?.lineage ?? known.lineage
+    const history = held?.history ?? known.accepted.history
     // An earlier release of the same range may have lowered it already, and been refused.
     if (held !== undefined && from < held.end && held.end <= end) this.#held.set(name, { ...held, end: from })
-    return { counter: name, known, lineage, version, from, fence, incarnation }
+    return { counter: name, known, history, version, from, fence, incarnation }
   }
 
   async #moved(ask: Ask, command: SqlCommand) {
     const rows = await ask(command)
     if (rows.length === 0) return { rows: byName(rows), state: undefined }
     const state = stateOf(rows[0])
-    this.#history.wrote(state)
+    this.#history.wrote(state.position)
     return { rows: byName(rows), state }
   }
 
   /** What a reserve has given, which was carried out. */
   #reserved(name: string, size: bigint, row: Row, state: State): Reservation {
     const end = integerOf(row.done_last) + 1n
-    this.#history.wrote(state)
+    this.#history.wrote(state.position)
     // Who was given nothing holds nothing.
-    if (size > 0n) this.#hold(name, { end, lineage: state.lineage })
+    if (size > 0n) this.#hold(name, { end, history: state.position.history })
     return { start: end - size, end, version: integerOf(row.done_version) }
   }
 
@@ -210,7 +210,9 @@ export class Counters {
   #hold(name: string, held: HeldRange): void {
     const before = this.#held.get(name) ?? nothing
     const isLater =
-      before.lineage === held.lineage ? held.end > before.end : held.lineage === this.#history.known.lineage
+      before.history === held.history
+        ? held.end > before.end
+        : held.history === this.#history.known.accepted.history
     if (isLater) this.#held.set(name, held)
   }
 }

@@ -27,8 +27,8 @@ import { Counters, type ReleaseCall, type ReserveCall } from './counters.ts'
 import type { Ask, Row, SqlCommand } from './driver.ts'
 import { DurabilityCheck } from './durability.ts'
 import type { EngineHealth } from './health.ts'
-import { advancesBetween, doneStateOf, History, historyJump, type State, stateOf } from './history.ts'
-import { Pulse } from './pulse.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { advancesBetween, changedPositionOf, History, historyJump, type State, stateOf } from './history.ts'
 import { Records } from './records.ts'
 import { type Dialect, raisesOf } from './statements.ts'
 
@@ -60,7 +60,7 @@ export class SqlEngine implements Engine {
   readonly #counters: Counters
   readonly #records: Records
   readonly #watches: PolledWatches
-  readonly #pulse: Pulse
+  readonly #heartbeat: Heartbeat
   readonly #durability: DurabilityCheck | undefined
   readonly #reserves: BatchedCalls<ReserveCall, Reservation>
   readonly #releases: BatchedCalls<ReleaseCall, boolean>
@@ -81,7 +81,7 @@ export class SqlEngine implements Engine {
     this.#history = new History(
       {
         clock,
-        mark: (reason, lineage) => dialect.suspect(reason, lineage),
+        mark: (reason, history) => dialect.suspect(reason, history),
         onRegressed: (reason) => {
           health.regressed(reason)
           options.onRegressed?.(reason)
@@ -93,7 +93,7 @@ export class SqlEngine implements Engine {
     this.#counters = new Counters(dialect, this.#history)
     this.#records = new Records(dialect, this.#history)
     this.#watches = new PolledWatches(clock, (revision) => this.#read((ask) => this.#changes(ask, revision)))
-    this.#pulse = new Pulse(clock, () => this.#beat())
+    this.#heartbeat = new Heartbeat(clock, () => this.#beat())
     this.#durability = options.unsafe
       ? undefined
       : new DurabilityCheck(
@@ -127,15 +127,15 @@ export class SqlEngine implements Engine {
       together: async (ask, keys) => (await records.readAll(ask, keys)).map((value) => ({ value })),
     })
     health.begin(() => this.#beat({ probe: true }))
-    const doubt = this.#history.objection(state, this.#history.known)
-    if (doubt !== undefined) {
-      health.regressed(doubt)
-      options.onRegressed?.(doubt)
+    const regression = this.#history.regression(state, this.#history.known)
+    if (regression !== undefined) {
+      health.regressed(regression)
+      options.onRegressed?.(regression)
     }
   }
 
   get advances(): number {
-    return this.#history.advances
+    return this.#history.known.advances
   }
 
   reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
@@ -192,8 +192,8 @@ export class SqlEngine implements Engine {
   }
 
   async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    const { revision } = await this.#read((ask) => this.#state(ask))
-    return this.#watches.add(prefix, listener, revision)
+    const { position } = await this.#read((ask) => this.#state(ask))
+    return this.#watches.add(prefix, listener, position.progress.revision)
   }
 
   ownership(): Promise<StoreOwnership> {
@@ -216,7 +216,7 @@ export class SqlEngine implements Engine {
     const calls = [this.#reserves, this.#releases, this.#looks, this.#reads]
     await Promise.all(calls.map((each) => each.drain()))
     await this.#pool.drain()
-    await this.#pulse.close()
+    await this.#heartbeat.close()
     this.#health.close()
     await this.#pool.end()
   }
@@ -251,7 +251,7 @@ export class SqlEngine implements Engine {
       const value = await this.#pool.run(work, options)
       this.#health.worked('write', true)
       const isBeat = options?.probe === true || options?.last === true
-      if (!isBeat) this.#pulse.wrote()
+      if (!isBeat) this.#heartbeat.wrote()
       return value
     } catch (error) {
       if (!this.#closing) this.#health.failed('write', error)
@@ -270,10 +270,9 @@ export class SqlEngine implements Engine {
     return this.#write(async (ask) => {
       const { known } = this.#history
       const [row] = await ask(this.#dialect.pulse(known, this.#timeline.nowUs()))
-      const state = stateOf(row)
-      const beaten = doneStateOf(row)
-      if (beaten === undefined) return this.#history.check(ask, state, known)
-      this.#history.wrote(beaten)
+      const position = changedPositionOf(row)
+      if (position === undefined) return this.#history.check(ask, stateOf(row), known)
+      this.#history.wrote(position)
     }, options)
   }
 
@@ -289,7 +288,7 @@ export class SqlEngine implements Engine {
     const state = await this.#state(ask)
     // Records are read all the same: whoever has restored them wants them seen.
     await this.#history.check(ask, state, known).catch(() => {})
-    return this.#records.since(ask, since, state.revision)
+    return this.#records.since(ask, since, state.position.progress.revision)
   }
 
   /** How many were raised; undefined if somebody changed something meanwhile. */
@@ -297,15 +296,15 @@ export class SqlEngine implements Engine {
     const { known } = this.#history
     const at = await this.#state(ask)
     if (ifRegressed) {
-      if (this.#history.objection(at, known) === undefined) return 0
+      if (this.#history.regression(at, known) === undefined) return 0
       this.#history.refuseEarlier(at, known)
     }
     // What is lost may include earlier advances: their gaps, and what was reserved above them.
-    const times = advancesBetween(at, known) + 1n
+    const times = advancesBetween(at.position, known) + 1n
     const wide = gap * times < boundMax ? gap * times : boundMax - 1n
     const { records, counters } = mend(await this.#records.list((work) => work(ask), ''))
-    const revision = at.revision > known.revision ? at.revision : known.revision
-    const newest = revision + historyJump + BigInt(records.size)
+    const [revision, accepted] = [at.position.progress.revision, known.accepted.progress.revision]
+    const newest = (revision > accepted ? revision : accepted) + historyJump + BigInt(records.size)
     const mended = [...records].map(([key, value], place) => ({
       key,
       value,
@@ -313,9 +312,10 @@ export class SqlEngine implements Engine {
     }))
     const nowUs = this.#timeline.nowUs()
     const raises = raisesOf(wide, widened(counters, times), this.#counters.held())
-    const advance = { gap: wide, known, ifRegressed, at, lineage: randomUUID(), nowUs, raises, mended }
+    const history = randomUUID()
+    const advance = { gap: wide, known, ifRegressed, at: at.position, history, nowUs, raises, mended }
     const [row] = await inOrder(ask, this.#dialect.advance(advance))
-    const begun = doneStateOf(row)
+    const begun = changedPositionOf(row)
     if (begun === undefined) return undefined
     this.#history.began(begun)
     for (const record of mended) this.#watches.wrote(record)

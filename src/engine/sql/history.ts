@@ -1,49 +1,57 @@
 /**
- * Whether the database is still what this process knows it to be. Databases forget: a dump is restored, a replica
- * takes over without the last writes. Then nothing may be written until an `advance` has begun a new history.
- *
- * Each write carries, in its own statement, the condition that the history be sound (`Known`, see statements.ts):
- * not marked as suspect, on the server on which it was begun or last accepted, and no older than what this process
- * has seen of it. What follows here finds out, from the state that a refused write shows, why it was refused.
+ * The regression check of a database (see ../regression.ts). The state row holds the position, and the mark of a process
+ * that suspects a regression. Each write carries the check as a condition of its own statement (`Statements.sound`). This
+ * module finds out why a statement was not carried out, from the state that its reply shows.
  *
  * Invariants
- *  1. What is known never goes back within a lineage. A new lineage is believed only if its pulse has jumped, as an
- *     advance has it; whatever else has another lineage is another store, or an older one.
- *  2. Once this process doubts, only such a jump ends the doubt: restored or not, nothing else is believed.
- *  3. What a write of this process met is durable, and is known at once. What a mere read met may not be (a server
- *     shows commits to others before they have reached the disk), and is known a second later.
- *  4. Whoever holds something by the old history is told when a new one is believed, also where the loss itself was
- *     noticed by others only.
- *  5. A database that shows a history from before the latest advance lacks all that was reserved since. The reason that
- *     the mark carries says so to every process, and no process advances such a database by itself.
- *  6. What was asked before a new history was believed, and answered after that, says nothing against the new one.
+ *  1. A history is later than another if its pulse is higher by a jump, which only an advance adds.
+ *  2. The position after a write of this process is durable, and accepted at once. The position in the reply to a read may
+ *     not be durable, because a server shows commits before they have reached its disk. It is accepted a second later.
+ *  3. `onAdvanced` is called when this process accepts an advance by another, whether or not it had noticed the loss.
+ *  4. A suspected regression is marked in the database, so that all other processes stop as well. This process keeps its
+ *     suspicion also if the mark cannot be written.
+ *  5. A database that shows a history from before the latest advance lacks everything that was reserved since. The reason
+ *     in the mark says so to every process, and no process advances such a database without an operator.
  */
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { earlierStore } from '../advance.ts'
+import {
+  describeRegression,
+  observe,
+  otherHistory,
+  type Position,
+  type RegressionCheck,
+  regressed,
+  regressionOf,
+  suspect,
+} from '../regression.ts'
 import { type Ask, integerOf, optionalTextOf, type Row, type SqlCommand, textOf } from './driver.ts'
 
-/** Added to pulses, revisions and versions where history is cut: more than can have been forgotten. */
+/** Added to pulses, revisions and versions by an advance: more than can have been lost. */
 export const historyJump = 2n ** 32n
+
+/** How far a database has come. The pulse grows about once a second while a process writes; see heartbeat.ts. */
+export type StorePosition = Position<'pulse' | 'revision'>
+
+/** The check at the moment at which a statement is sent. */
+export type Known = RegressionCheck<StorePosition>
 
 /** The state row. */
 export type State = {
-  readonly lineage: string
-  readonly pulse: bigint
-  readonly revision: bigint
+  readonly position: StorePosition
   readonly lastWriteUs: number
+  /** The mark. */
   readonly suspect: string | undefined
-  /** On which server the history was begun or accepted, and which one answered. */
+  /** The server on which the history was begun or accepted, and the one that replied. */
   readonly server: string
   readonly identity: string
 }
 
-/** What a write demands of the state. */
-export type Known = Pick<State, 'lineage' | 'pulse' | 'revision'>
-
-/** How many advances a process knows of that are not part of this state: each moves the pulse by a jump. */
-export function advancesBetween({ pulse }: State, known: Known): bigint {
-  return known.pulse > pulse ? (known.pulse - pulse + historyJump / 2n) / historyJump : 0n
+/** How many advances `known` includes and `position` lacks. */
+export function advancesBetween(position: StorePosition, known: Known): bigint {
+  const behind = known.accepted.progress.pulse - position.progress.pulse
+  return behind > 0n ? (behind + historyJump / 2n) / historyJump : 0n
 }
 
 /** The state in a row that has its columns. Throws UNAVAILABLE when there is none. */
@@ -51,9 +59,7 @@ export function stateOf(row: Row | undefined): State {
   if (row === undefined)
     throw new FahaoError('UNAVAILABLE', 'fahao_about has no row: is a dump being restored?')
   return {
-    lineage: textOf(row.lineage),
-    pulse: integerOf(row.pulse),
-    revision: integerOf(row.revision),
+    position: positionOf(row.lineage, row.pulse, row.revision),
     lastWriteUs: Number(textOf(row.last_write_us)),
     suspect: optionalTextOf(row.suspect),
     server: textOf(row.server),
@@ -61,136 +67,112 @@ export function stateOf(row: Row | undefined): State {
   }
 }
 
-/** What a change of the state row has made of it; undefined if it was not carried out. */
-export function doneStateOf(row: Row | undefined): Known | undefined {
-  const lineage = optionalTextOf(row?.done_lineage)
-  if (lineage === undefined) return undefined
-  return { lineage, pulse: integerOf(row!.done_pulse), revision: integerOf(row!.done_revision) }
+/** The position after a change of the state row; undefined if the change was not carried out. */
+export function changedPositionOf(row: Row | undefined): StorePosition | undefined {
+  if (optionalTextOf(row?.done_lineage) === undefined) return undefined
+  return positionOf(row!.done_lineage, row!.done_pulse, row!.done_revision)
+}
+
+function positionOf(lineage: unknown, pulse: unknown, revision: unknown): StorePosition {
+  return { history: textOf(lineage), progress: { pulse: integerOf(pulse), revision: integerOf(revision) } }
 }
 
 const settleUs = 1_000_000
-const earlierHistory = 'it has another history than the one that was in use'
-const remedy = "nothing is reserved until 'fahao advance --by N' has skipped what can have been forgotten"
+const database = 'the database'
 
-/** What a history needs of its engine. */
+/** What a history needs from its engine. */
 export type HistoryOptions = {
   readonly clock: Clock
-  /** The command that marks a lineage. */
-  readonly mark: (reason: string, lineage: string) => SqlCommand
+  /** The command that marks the database while it is in a history. */
+  readonly mark: (reason: string, history: string) => SqlCommand
   readonly onRegressed: (reason: string) => void
-  /** Another process has begun a new history, and this one believes it. */
   readonly onAdvanced: () => void
 }
 
-/** See the invariants at the top of the file. */
+/** The history that this process accepts. */
 export class History {
-  /** How many new histories have been believed. */
-  advances = 0
   readonly #options: HistoryOptions
   #known: Known
-  #doubt: string | undefined
   #read: { readonly state: State; readonly atUs: number } | undefined
 
-  constructor(options: HistoryOptions, { lineage, pulse, revision }: State) {
+  constructor(options: HistoryOptions, { position }: State) {
     this.#options = options
-    this.#known = { lineage, pulse, revision }
+    this.#known = { accepted: position, advances: 0 }
   }
 
-  /** For the next write. */
+  /** For the next statement, and for the check of its reply. */
   get known(): Known {
-    return this.#doubt === undefined ? this.#known : { ...this.#known, lineage: '' }
+    return this.#known
   }
 
   /**
-   * Why this state is not to be trusted; undefined if it is.
-   * @param known what was known when it was asked for: an answer may come late.
+   * Why nothing may be written to a database in this state, if it is a regression; undefined otherwise.
+   * @param known the check when the statement was sent.
    */
-  objection(state: State, known: Known): string | undefined {
-    const found = this.#find(state, known)
-    if (found === undefined || found === state.suspect || found === this.#doubt) return found
-    return describeLoss(found)
+  regression(state: State, known: Known): string | undefined {
+    const reason = this.#reasonOf(state, known)
+    return reason && describeRegression(database, reason)
   }
 
-  /** Rejects with REGRESSED if no gap that was chosen in advance covers what this state lacks; `known` as in `objection`. */
+  /** Rejects with REGRESSED if the database lacks an advance, so that no gap chosen before the loss covers it. */
   refuseEarlier(state: State, known: Known): void {
-    if (this.#find(state, known)?.includes(earlierHistory) !== true) return
-    throw earlierStore('database')
+    if (this.#reasonOf(state, known)?.includes(otherHistory) === true) throw earlierStore('database')
   }
 
-  /** Rejects with REGRESSED if this state is not to be trusted; see `objection`. */
+  /** Rejects with REGRESSED if this state shows a regression; see `regression`. */
   async check(ask: Ask, state: State, known: Known): Promise<void> {
-    const reason = this.objection(state, known)
-    if (reason !== undefined) await this.#refuse(ask, state, known, reason)
+    const reason = this.#reasonOf(state, known)
+    if (reason !== undefined) await this.refuse(ask, state, known, reason)
   }
 
-  /** History was lost, as `found` shows; `known` as in `objection`. Rejects with REGRESSED. */
-  refuse(ask: Ask, state: State, known: Known, found: string): Promise<never> {
-    return this.#refuse(ask, state, known, describeLoss(found))
+  /** Suspects a regression, marks it, and rejects with REGRESSED. UNAVAILABLE if the reply is from before an advance. */
+  async refuse(ask: Ask, state: State, known: Known, reason: string): Promise<never> {
+    if (known.advances !== this.#known.advances) {
+      const message = 'the history of the database was advanced while this was on its way; retry'
+      throw new FahaoError('UNAVAILABLE', message)
+    }
+    this.#known = suspect(this.#known, reason)
+    const error = regressed(database, reason)
+    this.#options.onRegressed(error.message)
+    if (state.suspect === undefined)
+      await ask(this.#options.mark(reason, state.position.history)).catch(() => {})
+    throw error
   }
 
-  /** A write of this process has met this state, and was carried out. */
-  wrote(state: Known): void {
-    if (this.#learn(state)) this.#options.onAdvanced()
+  /** A write of this process was carried out, at this position. */
+  wrote(position: StorePosition): void {
+    if (this.began(position)) this.#options.onAdvanced()
   }
 
-  /** This process has begun a new history. */
-  began(state: Known): void {
-    this.#learn(state)
+  /** As `wrote`, without the report: an advance of this process. Returns whether a later history was accepted. */
+  began(position: StorePosition): boolean {
+    const before = this.#known
+    this.#known = observe(before, { position, isLater: isLater(position, before), wrong: undefined }, before)
+    const isAccepted = this.#known.advances > before.advances
+    if (isAccepted) this.#read = undefined
+    return isAccepted
   }
 
-  /** A read has found this state. */
+  /** The reply to a read showed this state. */
   saw(state: State): void {
     const nowUs = this.#options.clock.monoUs()
     if (this.#read !== undefined && nowUs - this.#read.atUs < settleUs) return
     const settled = this.#read?.state
     this.#read = { state, atUs: nowUs }
-    if (settled !== undefined && this.#find(settled, this.#known) === undefined) this.wrote(settled)
+    if (settled !== undefined && this.#reasonOf(settled, this.#known) === undefined)
+      this.wrote(settled.position)
   }
 
-  /** Whether it is of another history than what was known. */
-  #learn(state: Known): boolean {
-    const { lineage, pulse, revision } = this.#known
-    if (lineage === state.lineage) {
-      this.#known = { lineage, pulse: later(pulse, state.pulse), revision: later(revision, state.revision) }
-      return false
-    }
-    if (state.pulse <= pulse) return false
-    this.#known = { lineage: state.lineage, pulse: state.pulse, revision: state.revision }
-    this.#doubt = undefined
-    this.#read = undefined
-    this.advances++
-    return true
-  }
-
-  /** Marks the lineage, so that all other processes stop as well; this one remembers, whatever becomes of the mark. */
-  async #refuse(ask: Ask, state: State, known: Known, reason: string): Promise<never> {
-    if (this.#known.pulse >= known.pulse + historyJump / 2n) {
-      const message = 'the history of the database was advanced while this was on its way; retry'
-      throw new FahaoError('UNAVAILABLE', message)
-    }
-    this.#doubt ??= reason
-    this.#options.onRegressed(reason)
-    if (state.suspect === undefined) await ask(this.#options.mark(reason, state.lineage)).catch(() => {})
-    throw new FahaoError('REGRESSED', reason)
-  }
-
-  #find(state: State, { lineage, pulse, revision }: Known): string | undefined {
-    if (state.suspect !== undefined) return state.suspect
-    const hasJumped = state.pulse >= pulse + historyJump / 2n
-    if (!hasJumped && this.#doubt === undefined && state.lineage !== lineage) return earlierHistory
-    if (state.server !== state.identity)
-      return `its history was written on server ${state.server}, and this is server ${state.identity}`
-    if (hasJumped) return undefined
-    if (this.#doubt !== undefined) return this.#doubt
-    if (state.pulse >= pulse && state.revision >= revision) return undefined
-    return `it stands at pulse ${state.pulse} and revision ${state.revision}, after ${pulse} and ${revision} were seen`
+  #reasonOf({ position, suspect, server, identity }: State, known: Known): string | undefined {
+    if (suspect !== undefined) return suspect
+    const wrong = isLater(position, known) ? undefined : regressionOf(position, known.accepted)
+    if (wrong !== undefined) return wrong
+    if (server !== identity)
+      return `its history was written on server ${server}, and this is server ${identity}`
+    return isLater(position, this.#known) ? undefined : this.#known.suspected?.reason
   }
 }
 
-function describeLoss(found: string): string {
-  return `the database is not what it was: ${found}; ${remedy}`
-}
-
-function later(a: bigint, b: bigint): bigint {
-  return a > b ? a : b
+function isLater({ history, progress }: StorePosition, { accepted }: Known): boolean {
+  return history !== accepted.history && progress.pulse >= accepted.progress.pulse + historyJump / 2n
 }

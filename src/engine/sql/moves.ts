@@ -26,7 +26,7 @@ export function reserveMoves(requests: readonly ReserveArguments[]): Moves {
       fence,
       incarnation,
       held: held.end - 1n,
-      lineage: held.lineage,
+      lineage: held.history,
     })),
     // A size of 2^63 and a bound of 2^63 fit on the way, in this order.
     set: {
@@ -43,8 +43,8 @@ export function reserveMoves(requests: readonly ReserveArguments[]): Moves {
 export function releaseMoves(releases: readonly ReleaseArguments[]): Moves {
   return {
     known: releases[0]!.known,
-    rows: releases.map(({ counter, from, version, fence, incarnation, lineage }) => {
-      return { name: counter, version, last: from - 1n, fence, incarnation, lineage }
+    rows: releases.map(({ counter, from, version, fence, incarnation, history }) => {
+      return { name: counter, version, last: from - 1n, fence, incarnation, lineage: history }
     }),
     set: { last: 'a.last' },
     where: `${isCurrent} AND c.version = a.version AND s.lineage = a.lineage`,

@@ -10,7 +10,7 @@ import { type Ask, type Driver, integerOf, type Row } from './driver.ts'
 import { lossOf } from './durability.ts'
 import { type OpenedStore, SqlEngine } from './engine.ts'
 import { EngineHealth } from './health.ts'
-import { doneStateOf, type State, stateOf } from './history.ts'
+import { changedPositionOf, type State, stateOf } from './history.ts'
 import { type Dialect, type MakeStatements, schemaVersion } from './statements.ts'
 import type { Access } from './url.ts'
 
@@ -139,8 +139,9 @@ const noChanges = Object.entries({
 async function written(ask: Ask, dialect: Dialect, state: State, location: string): Promise<State> {
   try {
     for (const command of noChanges) await ask(command)
-    const [row] = await ask(dialect.pulse(state, state.lastWriteUs))
-    return { ...state, ...doneStateOf(row) }
+    const known = { accepted: state.position, advances: 0 }
+    const [row] = await ask(dialect.pulse(known, state.lastWriteUs))
+    return { ...state, position: changedPositionOf(row) ?? state.position }
   } catch (error) {
     if (!(error instanceof DriverError) || error.failure.kind !== 'denied') throw error
     const why = `this user may not write to the tables (${error.message})`
@@ -162,10 +163,10 @@ async function stateRow(ask: Ask, dialect: Dialect): Promise<Row | undefined> {
 }
 
 async function create(ask: Ask, dialect: Dialect, location: string, options: EngineOptions): Promise<void> {
-  const lineage = randomUUID()
+  const history = randomUUID()
   const tell = newStore(options, `in ${location}`)
   try {
-    await ask(dialect.create(lineage))
+    await ask(dialect.create(history))
   } catch (error) {
     if (!(error instanceof DriverError) || error.failure.kind !== 'denied') throw error
     const why = `${location} has no tables, and this user may not make them (${error.message})`
@@ -177,5 +178,5 @@ async function create(ask: Ask, dialect: Dialect, location: string, options: Eng
     throw new FahaoError('ENGINE', `${location} ${found}: finish restoring the dump, or empty those tables`)
   }
   // Where there should have been one, this line is how people learn that it is gone.
-  if (stateOf(row).lineage === lineage) tell()
+  if (stateOf(row).position.history === history) tell()
 }

@@ -10,7 +10,7 @@ import type { StoredRecord } from '../engine.ts'
 import { everyPage } from '../pages.ts'
 import type { ChangePage, RecordState } from '../polled-watch.ts'
 import { type Ask, integerOf, optionalTextOf, type Row, textOf } from './driver.ts'
-import { doneStateOf, type History, stateOf } from './history.ts'
+import { changedPositionOf, type History, stateOf } from './history.ts'
 import type { Dialect, RecordArguments } from './statements.ts'
 
 /** Rows in one answer. */
@@ -68,7 +68,7 @@ export class Records {
       await this.#history.check(ask, state, known)
       return undefined
     }
-    this.#history.wrote(doneStateOf(row)!)
+    this.#history.wrote(changedPositionOf(row)!)
     return integerOf(done)
   }
 

@@ -10,7 +10,7 @@
 import { least, named } from '../advance.ts'
 import { boundMax, type Repaired, type ReserveRequest, type StoredRecord } from '../engine.ts'
 import type { Row, SqlCommand } from './driver.ts'
-import { historyJump, type Known } from './history.ts'
+import { historyJump, type Known, type StorePosition } from './history.ts'
 
 /** Of the tables; what is newer was made by a newer Fahao. */
 export const schemaVersion = 1
@@ -22,8 +22,8 @@ export type PutValue = (value: bigint | string) => string
 export type ReserveArguments = Required<ReserveRequest> & {
   readonly counter: string
   readonly known: Known
-  /** The highest end that this process holds of it, and in which lineage it came to hold it. */
-  readonly held: { readonly end: bigint; readonly lineage: string }
+  /** The highest end that this process holds of it, and the history in which it came to hold it. */
+  readonly held: { readonly end: bigint; readonly history: string }
 }
 
 /** See `Engine.release`. */
@@ -31,7 +31,7 @@ export type ReleaseArguments = {
   readonly counter: string
   readonly known: Known
   /** In which the reservation was made. */
-  readonly lineage: string
+  readonly history: string
   readonly version: bigint
   readonly from: bigint
   readonly fence: bigint
@@ -52,9 +52,10 @@ export type AdvanceArguments = {
   readonly gap: bigint
   readonly known: Known
   readonly ifRegressed: boolean
-  /** The state at which `mended` was found out. */
-  readonly at: Known
-  readonly lineage: string
+  /** The position at which `mended` was computed. */
+  readonly at: StorePosition
+  /** The id of the new history. */
+  readonly history: string
   readonly nowUs: number
   /** Counters that are raised further than by the gap, or have to be made. */
   readonly raises: readonly Raise[]
@@ -113,13 +114,13 @@ export interface Dialect {
   /** Why the database cannot be used at all, with what to do. */
   readonly obstacle: (row: Row) => string | undefined
   /** Makes what is missing, unless there are counters or records without a state: a half restored dump. */
-  create(lineage: string): SqlCommand
+  create(history: string): SqlCommand
   /** The state row. */
   state(): SqlCommand
-  /** One row: the state, and `done_…` of it if it has beaten, for which the history must be sound. */
+  /** One row: the state, and `done_…` of it if the pulse was raised, for which the history must be sound. */
   pulse(known: Known, nowUs: number): SqlCommand
-  /** Marks this lineage as one that has lost writes. */
-  suspect(reason: string, lineage: string): SqlCommand
+  /** Marks the store as one that has lost writes, if it is still in this history. */
+  suspect(reason: string, history: string): SqlCommand
   counter(name: string): SqlCommand
   /** Throws where a counter that has no row is not ours to make. */
   readonly refuseAbsent?: (name: string) => void
@@ -165,9 +166,12 @@ export class Statements {
       ${this.#identity} AS identity`
   }
 
-  /** Whether the state row `s` is what a process knows, or has been advanced since. */
-  sound({ lineage, pulse, revision }: Known): string {
+  /** Whether the position in the state row `s` comes after the accepted one, or in a later history, and is not marked. */
+  sound({ accepted: { history, progress }, suspected }: Known): string {
     const put = this.#put
+    const { pulse, revision } = progress
+    // While a regression is suspected, only a later history is sound. No history has an empty id.
+    const lineage = suspected === undefined ? history : ''
     return `s.suspect IS NULL AND s.server = ${this.#identity}
       AND ((s.lineage = ${put(lineage)} AND s.pulse >= ${put(pulse)} AND s.revision >= ${put(revision)})
         OR s.pulse >= ${put(pulse + historyJump / 2n)})`
@@ -185,30 +189,30 @@ export class Statements {
       WHERE c.name = ${put(counter)} AND c.fence <= ${put(fence)} AND c.incarnation <= ${put(incarnation)}
         AND GREATEST(c.last, ${below}) <= ${put(room < -2n ? -2n : room)}
         AND EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)}
-          AND (c.last >= ${put(held.end - 1n)} OR s.lineage <> ${put(held.lineage)}))`
+          AND (c.last >= ${put(held.end - 1n)} OR s.lineage <> ${put(held.history)}))`
   }
 
-  /** Moves the counter `c` back. A version says nothing about another lineage. */
-  release({ counter, known, lineage, version, from, fence, incarnation }: ReleaseArguments): string {
+  /** Moves the counter `c` back. A version says nothing about another history. */
+  release({ counter, known, history, version, from, fence, incarnation }: ReleaseArguments): string {
     const put = this.#put
     return `UPDATE fahao_counters AS c SET last = ${put(from - 1n)}, version = version + 1
       WHERE c.name = ${put(counter)} AND c.version = ${put(version)}
         AND c.fence <= ${put(fence)} AND c.incarnation <= ${put(incarnation)}
         AND EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)}
-          AND s.lineage = ${put(lineage)})`
+          AND s.lineage = ${put(history)})`
   }
 
-  /** Beats the pulse of `s`. */
+  /** Raises the pulse of `s`. */
   pulse(known: Known, nowUs: number): string {
     return `UPDATE fahao_about AS s SET pulse = pulse + 1, last_write_us = ${this.#put(BigInt(nowUs))}
       WHERE s.one = 1 AND ${this.sound(known)}`
   }
 
   /** Marks `s`. */
-  suspect(reason: string, lineage: string): string {
+  suspect(reason: string, history: string): string {
     const put = this.#put
     return `UPDATE fahao_about AS s SET suspect = ${put(reason)}
-      WHERE s.one = 1 AND s.suspect IS NULL AND s.lineage = ${put(lineage)}`
+      WHERE s.one = 1 AND s.suspect IS NULL AND s.lineage = ${put(history)}`
   }
 
   /** What a changed counter `c` is, as `last` and `version`, where a statement can return it. */
@@ -275,14 +279,15 @@ export class Statements {
     return raises
   }
 
-  /** What an advance makes of the state row `s`. It counts above all that this process has seen, too. */
-  advance({ known, ifRegressed, at, lineage, nowUs, mended }: AdvanceArguments): string {
+  /** Begins a new history in the state row `s`, with a position above that row's and above the accepted one. */
+  advance({ known, ifRegressed, at, history, nowUs, mended }: AdvanceArguments): string {
     const put = this.#put
-    return `UPDATE fahao_about AS s SET lineage = ${put(lineage)}, suspect = NULL, server = ${this.#identity},
-        pulse = GREATEST(pulse, ${put(known.pulse)}) + ${historyJump},
-        revision = GREATEST(revision, ${put(known.revision)}) + ${historyJump + BigInt(mended.length)},
+    const { pulse, revision } = known.accepted.progress
+    return `UPDATE fahao_about AS s SET lineage = ${put(history)}, suspect = NULL, server = ${this.#identity},
+        pulse = GREATEST(pulse, ${put(pulse)}) + ${historyJump},
+        revision = GREATEST(revision, ${put(revision)}) + ${historyJump + BigInt(mended.length)},
         last_write_us = ${put(BigInt(nowUs))}
-      WHERE s.one = 1 AND s.lineage = ${put(at.lineage)} AND s.revision = ${put(at.revision)}
+      WHERE s.one = 1 AND s.lineage = ${put(at.history)} AND s.revision = ${put(at.progress.revision)}
         ${ifRegressed ? `AND NOT (${this.sound(known)})` : ''}`
   }
 

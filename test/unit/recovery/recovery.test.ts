@@ -381,7 +381,10 @@ describe('nodes on a store that an older copy takes the place of', () => {
       if (node.health().state !== 'ok') throw new FahaoError('UNAVAILABLE', 'not yet')
     })
     await eventually(order)
-    assert.equal(said.filter((line) => /contradicts .* step .* as it is stored/.test(line)).length, 1)
+    assert.equal(
+      said.filter((line) => /contradicts .* step .* the stored definition stays/.test(line)).length,
+      1,
+    )
     await node.close()
   })
 

@@ -9,9 +9,7 @@ import { FakeClock } from '../../fake-clock.ts'
 
 const mine = { incarnation: 1n }
 const state: State = {
-  lineage: 'one',
-  pulse: 1n,
-  revision: 1n,
+  position: { history: 'one', progress: { pulse: 1n, revision: 1n } },
   lastWriteUs: 0,
   suspect: undefined,
   server: 's',

@@ -4,15 +4,18 @@ import type { Clock } from '../../../../src/base/clock.ts'
 import type { Ask, SqlCommand } from '../../../../src/engine/sql/driver.ts'
 import { History, historyJump, type State } from '../../../../src/engine/sql/history.ts'
 
+function at(pulse: bigint, revision = 50n, history = 'one') {
+  return { history, progress: { pulse, revision } }
+}
+
 const begun: State = {
-  lineage: 'one',
-  pulse: 100n,
-  revision: 50n,
+  position: at(100n),
   lastWriteUs: 0,
   suspect: undefined,
   server: 's',
   identity: 's',
 }
+const advanced = at(100n + historyJump, 50n + historyJump, 'two')
 
 function setUp() {
   let nowUs = 0
@@ -23,7 +26,7 @@ function setUp() {
   const history = new History(
     {
       clock,
-      mark: (reason, lineage) => ({ text: `${lineage}: ${reason}` }),
+      mark: (reason, id) => ({ text: `${id}: ${reason}` }),
       onRegressed: (reason) => told.push(reason),
       onAdvanced: () => advances.push('advanced'),
     },
@@ -33,131 +36,148 @@ function setUp() {
     marked.push(command)
     return []
   }
+  const stateAt = (position: State['position'], changes: Partial<State> = {}) => {
+    return { ...begun, position, ...changes }
+  }
   return {
     history,
     told,
     advances,
     marked,
     ask,
-    objection: (state: Partial<State>) => history.objection({ ...begun, ...state }, history.known),
+    stateAt,
+    regression: (position: State['position'], changes: Partial<State> = {}) =>
+      history.regression(stateAt(position, changes), history.known),
     pass: (us: number) => {
       nowUs += us
     },
   }
 }
 
-const advanced = { lineage: 'two', pulse: 100n + historyJump, revision: 50n + historyJump }
-
-describe('a history', () => {
-  it('is sound as long as it goes on from what was seen', () => {
-    const { history, objection } = setUp()
-    assert.equal(objection({}), undefined)
-    history.wrote({ ...begun, pulse: 120n, revision: 60n })
-    assert.equal(objection({ pulse: 120n, revision: 61n }), undefined)
-    assert.match(objection({ pulse: 119n, revision: 60n })!, /pulse 119 and revision 60, after 120 and 60/)
-    assert.match(objection({ pulse: 120n, revision: 59n })!, /fahao advance/)
+describe('the history of a database', () => {
+  it('is sound while its position is not behind the accepted one', () => {
+    const { history, regression } = setUp()
+    assert.equal(regression(at(100n)), undefined)
+    history.wrote(at(120n, 60n))
+    assert.equal(regression(at(120n, 61n)), undefined)
+    assert.match(regression(at(119n, 60n))!, /pulse 119 and revision 60, after 120 and 60/)
+    assert.match(regression(at(120n, 59n))!, /fahao advance/)
   })
 
-  it('is not believed on another server, under another name, or when it is marked', () => {
-    const { objection } = setUp()
-    assert.match(objection({ identity: 't' })!, /on server s, and this is server t/)
-    assert.match(objection({ lineage: 'other', pulse: 200n })!, /another history/)
-    assert.equal(objection({ suspect: 'as somebody has found' }), 'as somebody has found')
+  it('is not sound on another server, under another id, or when it is marked', () => {
+    const { regression } = setUp()
+    assert.match(regression(at(100n), { identity: 't' })!, /on server s, and this is server t/)
+    assert.match(regression(at(200n, 50n, 'other'))!, /another history/)
+    assert.match(
+      regression(at(100n), { suspect: 'another process suspects it' })!,
+      /another process suspects it/,
+    )
+    assert.match(regression(advanced, { suspect: 'marked again' })!, /marked again/)
   })
 
-  it('is judged by what was known when it was asked for', () => {
-    const { history } = setUp()
+  it('is compared with what was accepted when the statement was sent', () => {
+    const { history, stateAt } = setUp()
     const { known } = history
-    history.wrote({ ...begun, pulse: 130n })
-    assert.equal(history.objection({ ...begun, pulse: 101n }, known), undefined)
+    history.wrote(at(130n))
+    assert.equal(history.regression(stateAt(at(101n)), known), undefined)
   })
 
-  it('is believed again after an advance, and only then', async () => {
-    const { history, objection, ask, marked, told } = setUp()
-    await assert.rejects(history.check(ask, { ...begun, pulse: 3n }, history.known), { code: 'REGRESSED' })
+  it('is sound again after an advance, and not before', async () => {
+    const { history, regression, ask, marked, told, stateAt } = setUp()
+    await assert.rejects(history.check(ask, stateAt(at(3n)), history.known), { code: 'REGRESSED' })
     assert.equal(told.length, 1)
-    assert.match(marked[0]!.text, /^one: the database is not what it was: it stands at pulse 3/)
-    assert.equal(history.known.lineage, '')
-    assert.match(objection({})!, /pulse 3/)
-    assert.equal(objection(advanced), undefined)
+    assert.match(marked[0]!.text, /^one: it lacks acknowledged writes: it stands at pulse 3/)
+    assert.match(regression(at(100n))!, /pulse 3/)
+    assert.equal(regression(advanced), undefined)
     history.wrote(advanced)
-    assert.deepEqual(history.known, advanced)
-    assert.match(objection({})!, /another history/)
+    assert.deepEqual(history.known, { accepted: advanced, advances: 1 })
+    assert.match(regression(at(100n))!, /another history/)
   })
 
-  it('is not doubted for an answer from before the advance that began it, but for a later one', async () => {
-    const { history, ask, told, marked } = setUp()
-    const lost = { ...begun, suspect: 'as somebody has found' }
+  it('is not suspected for a reply from before the advance that began it, but for a later reply', async () => {
+    const { history, ask, told, marked, regression, stateAt } = setUp()
+    const marked1 = stateAt(at(100n), { suspect: 'another process suspects it' })
     const { known } = history
     history.began(advanced)
     const again = { code: 'UNAVAILABLE', message: /advanced while this was on its way/ }
-    await assert.rejects(history.check(ask, lost, known), again)
+    await assert.rejects(history.check(ask, marked1, known), again)
     await assert.rejects(history.refuse(ask, begun, known, 'a bound is lower'), again)
     assert.deepEqual([told, marked], [[], []])
-    assert.equal(history.objection({ ...begun, ...advanced }, history.known), undefined)
+    assert.equal(regression(advanced), undefined)
     // The dump from before the advance is restored.
     await assert.rejects(history.check(ask, begun, history.known), { code: 'REGRESSED' })
     assert.equal(told.length, 1)
   })
 
-  it('does not mark again what is marked', async () => {
-    const { history, ask, marked } = setUp()
-    const state = { ...begun, suspect: 'found before' }
-    await assert.rejects(history.check(ask, state, history.known), { message: 'found before' })
+  it('is left to an operator where the database lacks an advance, also once another loss is suspected', async () => {
+    const { history, ask, stateAt } = setUp()
+    history.began(advanced)
+    const refused = { code: 'REGRESSED', message: /from before its bounds were last raised/ }
+    assert.throws(() => history.refuseEarlier(stateAt(at(100n)), history.known), refused)
+    assert.doesNotThrow(() => history.refuseEarlier(stateAt(at(3n, 50n, 'two')), history.known))
+    await assert.rejects(history.check(ask, stateAt(at(3n, 50n, 'two')), history.known))
+    assert.throws(() => history.refuseEarlier(stateAt(at(100n)), history.known), refused)
+  })
+
+  it('is not marked twice', async () => {
+    const { history, ask, marked, stateAt } = setUp()
+    const state = stateAt(at(100n), { suspect: 'found before' })
+    await assert.rejects(history.check(ask, state, history.known), { message: /found before/ })
     assert.equal(marked.length, 0)
   })
 
-  it('takes what a read has shown for durable only a second later', () => {
-    const { history, pass } = setUp()
-    history.saw({ ...begun, pulse: 110n })
-    assert.equal(history.known.pulse, 100n)
+  it('accepts the position that a read has shown a second later', () => {
+    const { history, pass, stateAt } = setUp()
+    const pulse = () => history.known.accepted.progress.pulse
+    history.saw(stateAt(at(110n)))
+    assert.equal(pulse(), 100n)
     pass(500_000)
-    history.saw({ ...begun, pulse: 111n })
-    assert.equal(history.known.pulse, 100n)
+    history.saw(stateAt(at(111n)))
+    assert.equal(pulse(), 100n)
     pass(500_000)
-    history.saw({ ...begun, pulse: 112n })
-    assert.equal(history.known.pulse, 110n)
+    history.saw(stateAt(at(112n)))
+    assert.equal(pulse(), 110n)
   })
 
-  it('forgets what reads have shown of a lineage that has ended', () => {
-    const { history, pass } = setUp()
-    history.saw({ ...begun, pulse: 110n })
+  it('discards what reads have shown of a history that has ended', () => {
+    const { history, pass, stateAt } = setUp()
+    history.saw(stateAt(at(110n)))
     history.wrote(advanced)
     pass(2_000_000)
-    history.saw({ ...begun, ...advanced })
-    assert.deepEqual(history.known, advanced)
+    history.saw(stateAt(advanced))
+    assert.deepEqual(history.known.accepted, advanced)
   })
 
-  it('tells of an advance that others have made, and of none of its own', () => {
+  it('reports an advance by another process, and none of its own', () => {
     const { history, advances } = setUp()
-    history.wrote({ ...begun, pulse: 120n })
+    history.wrote(at(120n))
     assert.deepEqual(advances, [])
     history.wrote(advanced)
-    history.wrote({ ...advanced, pulse: advanced.pulse + 1n })
+    history.wrote(at(advanced.progress.pulse + 1n, advanced.progress.revision, 'two'))
     assert.deepEqual(advances, ['advanced'])
-    history.began({ lineage: 'three', pulse: 100n + 2n * historyJump, revision: 50n + 2n * historyJump })
+    history.began(at(100n + 2n * historyJump, 50n + 2n * historyJump, 'three'))
     assert.deepEqual(advances, ['advanced'])
-    assert.equal(history.known.lineage, 'three')
+    assert.equal(history.known.accepted.history, 'three')
   })
 
-  it('believes an advance that it has only read of, once that has stood for a second', () => {
-    const { history, advances, pass } = setUp()
-    history.saw({ ...begun, ...advanced })
+  it('accepts an advance that only reads have shown, once that is a second old', () => {
+    const { history, advances, pass, stateAt } = setUp()
+    history.saw(stateAt(advanced))
     assert.deepEqual(advances, [])
     pass(1_000_001)
-    history.saw({ ...begun, ...advanced })
+    history.saw(stateAt(advanced))
     assert.deepEqual(advances, ['advanced'])
-    assert.equal(history.known.lineage, 'two')
+    assert.equal(history.known.accepted.history, 'two')
   })
 
-  it('learns nothing from reads of a history that is not to be trusted', () => {
+  it('accepts nothing from reads of a marked database, or of another server', () => {
     for (const wrong of [{ suspect: 'a loss' }, { identity: 't' }]) {
-      const { history, advances, pass } = setUp()
-      history.saw({ ...begun, ...advanced, ...wrong })
+      const { history, advances, pass, stateAt } = setUp()
+      history.saw(stateAt(advanced, wrong))
       pass(1_000_001)
-      history.saw({ ...begun, ...advanced, ...wrong })
+      history.saw(stateAt(advanced, wrong))
       assert.deepEqual(advances, [])
-      assert.equal(history.known.lineage, 'one')
+      assert.equal(history.known.accepted.history, 'one')
     }
   })
 })
