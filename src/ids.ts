@@ -38,7 +38,7 @@ export { type LayoutName, layouts } from './ids/presets.ts'
 export type SnowflakeOptions = {
   /** One of `layouts`, a layout of your own, or text such as `twitter` or `time:41,node:10,sequence:12`. */
   readonly layout: Layout | string
-  /** The node part: nobody else may use it at the same time. */
+  /** The node part: no other process may use it at the same time. */
   readonly workerId: number
   /** Where the sequence starts in a fresh unit of time; `random` spreads rare ids over shards. Default zero. */
   readonly sequenceStart?: 'zero' | 'random'
@@ -55,10 +55,9 @@ export interface Snowflake {
 }
 
 /**
- * Snowflakes without an engine: as fast as they come, and only as unique as the caller's word. Ids increase
- * and never repeat within one call of this function, whatever the clock does. What it cannot promise: that no
- * other process uses the same `workerId`, and that a process started again with the clock set back repeats
- * nothing. A Fahao node promises both. Throws ERR for a worker id or a layout that does not fit.
+ * Snowflakes without an engine. Ids increase and never repeat within one call of this function, even if the clock jumps.
+ * The caller has to guarantee that no other process uses the same `workerId`, and that the clock is not set back while
+ * the process restarts; a Fahao node guarantees both. Throws ERR for a worker id or a layout that does not fit.
  */
 export function snowflake(options: SnowflakeOptions): Snowflake {
   const layout = typeof options.layout === 'string' ? parseLayout(options.layout) : options.layout

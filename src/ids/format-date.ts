@@ -26,8 +26,8 @@ export class DatePart implements FormatPart {
   readonly #fieldsAt: (unixMs: number) => Fields
   #second = Number.NaN
   /** The text of `#second`, cut where the milliseconds go. */
-  #head = ''
-  #tail = ''
+  #beforeMs = ''
+  #afterMs = ''
   readonly #hasMs: boolean
 
   /** Throws ERR for another pattern or an unknown zone. */
@@ -47,9 +47,9 @@ export class DatePart implements FormatPart {
     }
     const second = Math.floor(unixUs / 1_000_000)
     if (second !== this.#second) this.#turn(second)
-    if (!this.#hasMs) return this.#head
+    if (!this.#hasMs) return this.#beforeMs
     const ms = Math.floor(unixUs / 1000) - second * 1000
-    return this.#head + String(ms).padStart(3, '0') + this.#tail
+    return this.#beforeMs + String(ms).padStart(3, '0') + this.#afterMs
   }
 
   check(text: string): void {
@@ -66,8 +66,8 @@ export class DatePart implements FormatPart {
     const fields = this.#fieldsAt(second * 1000)
     const texts = this.#pieces.map((piece) => (isToken(piece) && piece !== 'SSS' ? fields[piece] : piece))
     const cut = this.#hasMs ? this.#pieces.indexOf('SSS') : texts.length
-    this.#head = texts.slice(0, cut).join('')
-    this.#tail = texts.slice(cut + 1).join('')
+    this.#beforeMs = texts.slice(0, cut).join('')
+    this.#afterMs = texts.slice(cut + 1).join('')
     this.#second = second
   }
 }

@@ -1,11 +1,11 @@
 /**
- * Keyed permutations: every number of a domain goes to another one of it, each exactly once, in an order that
- * only the key tells.
+ * Keyed permutations: every number of a domain is mapped to a number of the domain, each exactly once, in an order that
+ * only the key determines.
  *
  * Invariants
  *  1. `forward` and `inverse` are one-to-one on [0, size) and undo each other, for every key and size.
- *  2. What they answer depends on the key, the size and the tweak alone, and never changes between versions:
- *     ids already issued depend on it. Known answers in the tests hold it.
+ *  2. The result depends on the key, the size and the tweak alone, and never changes between versions: issued ids
+ *     depend on it. Known answers in the tests check it.
  *  3. No object shows its key: not as a property, not to JSON, not to a debugger's inspection.
  *
  * How: a Feistel network over the next power of two, whose two parts differ by at most one bit, and walking on
@@ -15,8 +15,8 @@
  *
  * Rounds: four rounds of a pseudo-random function make a strong permutation of large domains (Luby and Rackoff,
  * 1988); small ones, and a block of a thousand ids has parts of 5 bits, need more. We take the ten of NIST's
- * FF1 (SP 800-38G). The round function is Chaskey-12, so that keys cannot be told from ids; but where a domain
- * is small, whoever sees most of it needs no key. This hides order and volume; it is no access control.
+ * FF1 (SP 800-38G). The round function is Chaskey-12, so that ids do not reveal the key; but where a domain
+ * is small, a reader of most of its ids needs no key. This hides order and volume; it is no access control.
  */
 import { assert } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
@@ -45,7 +45,7 @@ export interface BlockPermutation {
   readonly blockSize: number
   /**
    * Where `offset` goes in the block; both are in [0, size).
-   * @param block any number from 0 to 2^64 − 1 that tells blocks apart: each has an order of its own.
+   * @param block any number from 0 to 2^64 − 1 that distinguishes blocks: each has an order of its own.
    * @param size how many numbers the block has, at most and by default `blockSize`.
    */
   forward(block: bigint, offset: number, size?: number): number

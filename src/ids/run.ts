@@ -1,6 +1,6 @@
 /**
  * A run of ids: `first`, `first + stride`, … `count` of them. It is how ids travel from the issuer to the
- * reply: one object per caller, filled again and again, so that the fast path allocates nothing.
+ * reply: one object per caller, filled again and again, so that the fast path allocates no memory.
  *
  * An id is kept as two halves of 32 bits: a double holds integers up to 2^53 only, and a BigInt per id costs
  * more than everything else on the way.
@@ -17,7 +17,7 @@ const two31 = 0x8000_0000
 /** The high half of 2^53: ids whose high half is below this are exact as numbers. */
 export const safeHi = 0x20_0000
 
-/** A run of ids, filled by whoever issues. */
+/** A run of ids, filled by the issuer. */
 export class Run {
   /** High 31 bits of the first id. */
   hi = 0
@@ -25,7 +25,7 @@ export class Run {
   lo = 0
   /** How many ids. */
   count = 0
-  /** From one id to the next; at least 1, below 2^53. 0: the ids are in no order, and only `at` tells them. */
+  /** From one id to the next; at least 1, below 2^53. 0: the ids are in no order, and only `at` returns them. */
   stride = 1
 
   /** The first id. */

@@ -1,6 +1,5 @@
 /** The base of the sources of `timestamp` and `snowflake`: a buffer of time. Where the time comes from is left to them. */
 import { FahaoError } from '../base/errors.ts'
-import type { Reservation } from '../engine/engine.ts'
 import type { ClockBuffer } from '../ids/clock-buffer.ts'
 import type { Layout } from '../ids/layout.ts'
 import type { IdSource } from './id-source.ts'
@@ -13,8 +12,6 @@ const spareUs = 1_000_000
 /** All of a source except its reserves. */
 export abstract class ClockSource implements IdSource {
   readonly buffer: ClockBuffer
-  abstract readonly reserved: number
-  abstract readonly released: number
   protected readonly incarnation: Incarnation
   protected readonly layout: Layout
   /** The first unit of time that the time field cannot hold. */
@@ -61,9 +58,7 @@ export abstract class ClockSource implements IdSource {
     return (units * this.layout.unitUs) / 1_000_000
   }
 
-  abstract transfer(): Reservation | undefined
-
-  abstract close(): Promise<void>
+  abstract empty(): bigint | undefined
 
   /** Units that should be buffered beyond the newest id, at a rate that lasts for `forUs`. */
   protected spare(demand: number, ratePerSecond: number, forUs: number): number {

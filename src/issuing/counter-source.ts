@@ -46,7 +46,7 @@ export type CounterSourceOptions = RefillSizes &
 /** Reserves by the recent rate, as `refill-size.ts` says. */
 export class CounterSource implements IdSource {
   readonly buffer: RangeBuffer
-  readonly #counter: ReservedCounter
+  readonly counter: ReservedCounter
   readonly #incarnation: Incarnation
   readonly #options: CounterSourceOptions
   #sizes: RefillSizes
@@ -60,7 +60,7 @@ export class CounterSource implements IdSource {
   constructor(buffer: RangeBuffer, bound: bigint, incarnation: Incarnation, options: CounterSourceOptions) {
     const { floor } = incarnation
     this.buffer = buffer
-    this.#counter = new ReservedCounter(incarnation, bound > floor ? bound : floor, options)
+    this.counter = new ReservedCounter(incarnation, bound > floor ? bound : floor, options)
     this.#incarnation = incarnation
     this.#options = options
     this.#sizes = options
@@ -69,14 +69,6 @@ export class CounterSource implements IdSource {
 
   get name(): string {
     return this.#incarnation.name
-  }
-
-  get reserved(): number {
-    return this.#counter.reserved
-  }
-
-  get released(): number {
-    return this.#counter.released
   }
 
   async refill(demand: number, contiguous: number, ratePerSecond: number): Promise<void> {
@@ -104,7 +96,7 @@ export class CounterSource implements IdSource {
 
   ranEmpty(): void {
     // The very first ids are always waited for.
-    if (this.reserved === 0 || this.#grown) return
+    if (this.counter.reserved === 0 || this.#grown) return
     this.#grown = true
     this.#step = Math.min(this.#sizes.stepMax, this.#step * 2)
   }
@@ -114,11 +106,11 @@ export class CounterSource implements IdSource {
   }
 
   nextIsSafe(): boolean {
-    return this.buffer.nextIsSafe(this.#counter.bound)
+    return this.buffer.nextIsSafe(this.counter.bound)
   }
 
   lastIssued(): bigint | undefined {
-    return this.buffer.newest(this.#counter.bound, this.#incarnation.floor)
+    return this.buffer.newest(this.counter.bound, this.#incarnation.floor)
   }
 
   seconds(ratePerSecond: number): number {
@@ -127,27 +119,18 @@ export class CounterSource implements IdSource {
 
   async moveTo(newest: bigint): Promise<void> {
     const floor = newest + 1n
-    await this.#counter.raise(floor)
+    await this.counter.raise(floor)
     this.buffer.dropBelow(floor)
   }
 
   acquire(leftover: Reservation): void {
-    this.#counter.acquire(leftover)
+    this.counter.acquire(leftover)
     this.buffer.add(leftover)
     this.buffer.low = true
   }
 
-  transfer(): Reservation | undefined {
-    return this.#counter.transfer(this.#empty())
-  }
-
-  close(): Promise<void> {
-    return this.#counter.release(this.#empty())
-  }
-
-  /** Empties the buffer. Returns where its untouched part on top of the bound began. */
-  #empty(): bigint | undefined {
-    const untouched = this.buffer.untouchedUpTo(this.#counter.bound)
+  empty(): bigint | undefined {
+    const untouched = this.buffer.untouchedUpTo(this.counter.bound)
     this.buffer.clear()
     return untouched
   }
@@ -162,7 +145,7 @@ export class CounterSource implements IdSource {
       buffered: this.buffer.available(),
       demand,
       contiguous,
-      space: Number(max + 1n - this.#counter.bound) / increment,
+      space: Number(max + 1n - this.counter.bound) / increment,
       step: this.#step,
       stepMin: step,
       stepMax,
@@ -180,12 +163,12 @@ export class CounterSource implements IdSource {
     const { max, increment, stepMultiple } = this.#options
     const size = BigInt(Math.ceil(ids / stepMultiple) * stepMultiple) * BigInt(increment)
     try {
-      this.#add(await this.#counter.reserve(size, max + 1n))
+      this.#add(await this.counter.reserve(size, max + 1n))
     } catch (error) {
       if (!hasCode(error, 'EXHAUSTED')) throw error
-      const left = max + 1n - this.#counter.bound
+      const left = max + 1n - this.counter.bound
       if (left <= 0n) throw exhausted(this.name, max)
-      this.#add(await this.#counter.reserve(left < size ? left : size, max + 1n))
+      this.#add(await this.counter.reserve(left < size ? left : size, max + 1n))
     }
   }
 

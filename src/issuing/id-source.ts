@@ -4,6 +4,7 @@ import type { Reservation } from '../engine/engine.ts'
 import type { FastRun } from '../ids/fast-run.ts'
 import type { Run } from '../ids/run.ts'
 import type { RefillSizes } from './refill-size.ts'
+import type { ReservedCounter } from './reserved-counter.ts'
 
 /** Ids of one generator that can be issued at once. */
 export interface IdBuffer {
@@ -33,12 +34,11 @@ export interface IdBuffer {
 export interface IdSource {
   readonly buffer: IdBuffer
 
+  /** What it reserves from; undefined where the ids follow the clock alone. */
+  readonly counter?: ReservedCounter
+
   /** Name of the generator, for messages. */
   readonly name: string
-
-  /** Raw values reserved and released since the start. */
-  readonly reserved: number
-  readonly released: number
 
   /**
    * Reserves what is wanted now and adds it to the buffer; does nothing if nothing is wanted.
@@ -80,9 +80,6 @@ export interface IdSource {
   /** Adds what another process has reserved and transferred. `low` is set: how long it will last is not known. */
   acquire?(leftover: Reservation): void
 
-  /** Empties the buffer. Returns the unissued range on top of the counter's bound, if any, for the next holder. */
-  transfer(): Reservation | undefined
-
-  /** Empties the buffer and releases that range. Never rejects. */
-  close(): Promise<void>
+  /** Empties the buffer, for good. Returns from which value on everything up to the counter's bound was untouched. */
+  empty(): bigint | undefined
 }

@@ -31,7 +31,7 @@ export class ReservedCounter {
   aloneFrom = 0n
   readonly #incarnation: Incarnation
   readonly #options: ReservedCounterOptions
-  /** The version of the newest reserve; undefined: nothing here is on top of the bound. */
+  /** The version of the newest reserve; undefined: no range here is on top of the bound. */
   #version: bigint | undefined
 
   /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */

@@ -134,8 +134,8 @@ export class Reservoir implements Issuer {
       peakPerSecond: this.#meter.peakPerSecond,
       inHand: this.#buffer.available(),
       inHandSeconds: this.#source.seconds(ratePerSecond),
-      reserved: this.#source.reserved,
-      released: this.#source.released,
+      reserved: this.#source.counter?.reserved ?? 0,
+      released: this.#source.counter?.released ?? 0,
       waits: this.#waits,
       drySeconds: this.#drySeconds + (this.#queue?.drySeconds ?? 0),
       waiting: this.#queue?.length ?? 0,
@@ -154,7 +154,7 @@ export class Reservoir implements Issuer {
     this.#source.resize?.(sizes)
   }
 
-  /** Issues nothing until `resume`. The buffer keeps its ids, and callers wait in the queue. */
+  /** Issues no ids until `resume`. The buffer keeps its ids, and callers wait in the queue. */
   suspend(): void {
     this.#suspended = true
     this.#emptyFastRun()
@@ -185,7 +185,10 @@ export class Reservoir implements Issuer {
   close(reason: Error): Promise<void> {
     this.stop(reason)
     // A reserve under way may still open a range: it has to be buffered before the buffer is released.
-    this.#ended ??= this.idle().then(() => this.#source.close())
+    this.#ended ??= this.idle().then(() => {
+      const untouched = this.#source.empty()
+      return this.#source.counter?.release(untouched)
+    })
     return this.#ended
   }
 
@@ -194,12 +197,13 @@ export class Reservoir implements Issuer {
     this.stop(reason)
     if (this.#ended !== undefined) return undefined
     this.#ended = Promise.resolve()
-    const leftover = this.#source.transfer()
+    const untouched = this.#source.empty()
+    const leftover = this.#source.counter?.transfer(untouched)
     // A newer incarnation or leader has been at the counter: the range is a gap.
     return hasCode(this.#refills.failure, 'STALE') ? undefined : leftover
   }
 
-  /** Closes and releases nothing: another process may have been given the buffered range. */
+  /** Closes without a release: another process may have received the buffered range. */
   abandon(reason: Error): Promise<void> {
     this.stop(reason)
     this.#ended ??= this.idle()

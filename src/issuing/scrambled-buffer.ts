@@ -1,4 +1,4 @@
-/** A buffer whose ids are mapped by a permutation of the generator's whole domain: they do not tell how many there are. */
+/** A buffer whose ids are mapped by a permutation of the generator's whole domain: they do not show how many there are. */
 import { max53 } from '../ids/limits.ts'
 import type { Permutation } from '../ids/permutation.ts'
 import { Run, ScatteredRun } from '../ids/run.ts'
@@ -23,7 +23,7 @@ export class ScrambledBuffer extends RangeBuffer {
     return this.#allSafe
   }
 
-  /** The id of the newest raw value; the raw value would tell how many there are. */
+  /** The id of the newest raw value; the raw value would show how many there are. */
   override newest(bound: bigint, floor: bigint): bigint | undefined {
     const raw = super.newest(bound, floor)
     return raw === undefined ? undefined : this.#permutation.forward(raw)

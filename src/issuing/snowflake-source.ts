@@ -26,8 +26,6 @@ export type SnowflakeSourceOptions = {
 
 /** Uses the time of the node's worker id. */
 export class SnowflakeSource extends ClockSource {
-  readonly reserved = 0
-  readonly released = 0
   readonly #options: SnowflakeSourceOptions
   #claim = 0
   #start = 0
@@ -67,16 +65,12 @@ export class SnowflakeSource extends ClockSource {
     )
   }
 
-  /** Transfers nothing: the time belongs to the worker id, which is told how far it was used. */
-  transfer(): undefined {
+  /** The time belongs to the worker id, which records how far it was used. */
+  empty(): undefined {
     const { buffer, layout } = this
     if (buffer.lastIssued() !== undefined)
       this.#options.worker.used(this.#claim, layout.epochUs + buffer.untouched * layout.unitUs)
     buffer.clear()
-  }
-
-  async close(): Promise<void> {
-    this.transfer()
   }
 
   #grant(end: number): void {

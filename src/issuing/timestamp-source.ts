@@ -29,7 +29,7 @@ const ahead = 1.25
 /** Reserves time from a counter. */
 export class TimestampSource extends ClockSource {
   readonly #options: TimestampSourceOptions
-  readonly #counter: ReservedCounter
+  readonly counter: ReservedCounter
   readonly #capacity: bigint
   /** No unit below is issued: it belongs to earlier incarnations, other holders, or lies below a floor. */
   #floorUnit: number
@@ -40,18 +40,10 @@ export class TimestampSource extends ClockSource {
   constructor(buffer: ClockBuffer, bound: bigint, incarnation: Incarnation, options: TimestampSourceOptions) {
     super(buffer, incarnation, options.layout)
     this.#options = options
-    this.#counter = new ReservedCounter(incarnation, bound, options)
+    this.counter = new ReservedCounter(incarnation, bound, options)
     this.#capacity = BigInt(buffer.capacity)
     this.#floorUnit = Math.max(Number(incarnation.floor), this.#unitsUp(bound))
     this.#inheritedBound = bound
-  }
-
-  get reserved(): number {
-    return this.#counter.reserved
-  }
-
-  get released(): number {
-    return this.#counter.released
   }
 
   async refill(demand: number, _contiguous: number, ratePerSecond: number): Promise<void> {
@@ -77,7 +69,7 @@ export class TimestampSource extends ClockSource {
   async moveTo(newest: bigint): Promise<void> {
     const { layout, node } = this.#options
     const floorUnit = unitAfter(newest, layout, node)
-    await this.#counter.raise(this.#raw(floorUnit))
+    await this.counter.raise(this.#raw(floorUnit))
     this.#floorUnit = Math.max(this.#floorUnit, floorUnit)
     // What lies above the floor stays buffered; the new start keeps the buffer from going below.
     if (floorUnit < this.buffer.end) this.buffer.grant(node, floorUnit, this.buffer.end)
@@ -86,23 +78,14 @@ export class TimestampSource extends ClockSource {
   }
 
   acquire(leftover: Reservation): void {
-    this.#counter.acquire(leftover)
+    this.counter.acquire(leftover)
     this.#start = this.#unitsUp(leftover.start)
     this.buffer.grant(this.#options.node, this.#start, this.#unitsDown(leftover.end))
     this.buffer.low = true
   }
 
-  transfer(): Reservation | undefined {
-    return this.#counter.transfer(this.#empty())
-  }
-
-  close(): Promise<void> {
-    return this.#counter.release(this.#empty())
-  }
-
-  /** Empties the buffer. Returns where its untouched part on top of the bound began. */
-  #empty(): bigint | undefined {
-    const reaches = this.buffer.end === this.#unitsDown(this.#counter.bound)
+  empty(): bigint | undefined {
+    const reaches = this.buffer.end === this.#unitsDown(this.counter.bound)
     const untouched = this.#raw(this.buffer.untouched)
     this.buffer.clear()
     return reaches ? untouched : undefined
@@ -111,9 +94,9 @@ export class TimestampSource extends ClockSource {
   async #reserve(fromUnit: number, endUnit: number): Promise<void> {
     if (endUnit <= fromUnit) throw this.fullTime()
     const size = this.#raw(endUnit - fromUnit)
-    const { bound } = this.#counter
-    const { start, end } = await this.#counter.reserve(size, this.#raw(this.unitMax), this.#raw(fromUnit))
-    const isAdjacent = start === bound && start > this.#counter.aloneFrom && this.buffer.end > 0
+    const { bound } = this.counter
+    const { start, end } = await this.counter.reserve(size, this.#raw(this.unitMax), this.#raw(fromUnit))
+    const isAdjacent = start === bound && start > this.counter.aloneFrom && this.buffer.end > 0
     if (!isAdjacent) this.#start = this.#unitsUp(start)
     this.buffer.grant(this.#options.node, this.#start, this.#unitsDown(end))
   }

@@ -1,22 +1,21 @@
 /**
  * This node's worker id. The right to it *is* its reserved time: one record per id, `{owner, epoch, boundUs}`,
- * shared by all snowflakes of the node and extended by conditional writes while ids are being issued.
+ * shared by all snowflakes of the node and extended by conditional writes while ids are issued.
  *
  * Invariants
  *  1. Time below `boundUs` is used only after the record with this bound is durable (P2).
  *  2. Every claim starts at or above the bound of the record that it replaces, so that no two holders of an id
- *     ever share a moment, whatever their clocks say.
+ *     ever share a moment, whatever their clocks show.
  *  3. A claim replaces the very version that was judged free: its bound had passed, or the version was watched
- *     unchanged for longer than a live holder would leave it.
- *  4. Nothing above a bound is used before an extension of it has been acknowledged, or read.
- *  5. No claim outlives an advance. What was forgotten may be that another node has taken an id over, so the holder on
- *     record cannot know how far it is still its own. An advance raises the epoch of every claim: the next write of each
- *     holder fails, and it claims anew. It raises every bound, and one that stands for all ids, above all time that can
- *     have been reserved by then: so what is claimed after it begins above that (2), at once.
- *  6. After an unknown or refused write the record is read before anything is built on it (P8); only when it is
- *     somebody else's is the claim over.
+ *     unchanged for longer than a live holder leaves it.
+ *  4. No time above a bound is used before an extension of it has been acknowledged, or read.
+ *  5. No claim outlives an advance. The forgotten writes may have given an id to another node, so the holder on record
+ *     cannot determine how far the id is still its own. An advance raises the epoch of every claim: the next write of each
+ *     holder fails, and it claims again. An advance also raises every bound, and one bound for all ids, above all time
+ *     that can have been reserved by then: every later claim begins above that (2), at once.
+ *  6. After an unknown or refused write the record is read before anything is built on it (P8). The claim is over only
+ *     when the record names another owner or epoch.
  */
-
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
@@ -34,7 +33,7 @@ import {
 export type WorkerOptions = {
   readonly engine: Engine
   readonly timeline: Timeline
-  /** A fixed id, or undefined to take one from the pool. */
+  /** A fixed id; undefined: one from the pool. */
   readonly fixedId: number | undefined
   /** For how long reserved time should last without the engine, in µs. */
   readonly leadUs: number
@@ -42,24 +41,25 @@ export type WorkerOptions = {
   readonly owner: string
   /** `host:pid`. */
   readonly holder: string
-  /** Told of claims and losses. */
+  /** Receives claims and losses, for a log. */
   readonly onEvent: (message: string, level: 'info' | 'warn') => void
 }
 
-/** At least this much time is claimed beyond what is asked for, in µs, so that a saturated node writes rarely. */
+/** At least this much time is claimed beyond the requested time, in µs, so that a saturated node writes rarely. */
 const spareUs = 1_000_000
 const claimTries = 100
 const poolMax = 65_536
 
-/** An id that may be claimed, its record, and the time from which on nobody has used it, in Unix µs. */
-type Free = { readonly id: number; readonly stored: StoredRecord | undefined; readonly fromUs: number }
+/** An id that may be claimed, its record, and the first moment that no holder has used, in Unix µs. */
+type FreeId = { readonly id: number; readonly stored: StoredRecord | undefined; readonly fromUs: number }
 
-type Held = { readonly id: number; readonly startUs: number; version: bigint; record: WorkerRecord }
+/** The id that this node holds. */
+type HeldId = { readonly id: number; readonly startUs: number; version: bigint; record: WorkerRecord }
 
-/** See the invariants at the top of the file. */
+/** Claims a worker id, and reserves time for it. */
 export class Worker {
   readonly #options: WorkerOptions
-  #held: Held | undefined
+  #held: HeldId | undefined
   #claim = 0
   #securing: Promise<void> = Promise.resolve()
   /** The outcome of the newest write is not known. */
@@ -67,7 +67,7 @@ export class Worker {
   #usedUs = 0
   /** Ids that this process has lost, and until when it may have used them, in Unix µs. */
   readonly #lost = new Map<number, number>()
-  /** A fixed id that somebody else holds: which version, and since when it has stood unchanged. */
+  /** A fixed id that another process holds: its version, and since when it has been unchanged. */
   #watched: { version: bigint; sinceUs: number; startedUs: number } | undefined
 
   constructor(options: WorkerOptions) {
@@ -84,7 +84,7 @@ export class Worker {
     return this.#held?.id ?? -1
   }
 
-  /** First moment of the claim that no closed stock has used, in Unix µs. */
+  /** First moment of the claim that no closed source has used, in Unix µs. */
   get unusedUs(): number {
     return Math.max(this.#held?.startUs ?? 0, this.#usedUs)
   }
@@ -94,27 +94,27 @@ export class Worker {
     return this.#held?.record.boundUs ?? 0
   }
 
-  /** When less than this is ahead, it is time to extend; in µs. */
+  /** The time is extended when less than this is left, in µs. */
   get leadUs(): number {
     return this.#options.leadUs
   }
 
-  /** A snowflake has used time below `us` under `claim`. */
+  /** Records that a snowflake has used time below `us` under `claim`. */
   used(claim: number, us: number): void {
     if (claim === this.#claim && us > this.#usedUs) this.#usedUs = us
   }
 
   /**
-   * Makes sure that time is reserved at least until `untilUs`, and for the lead. Calls run one after another.
-   * Rejects with WORKERID when the id is somebody else's, EXHAUSTED when the pool is, UNAVAILABLE, UNKNOWN.
+   * Reserves time at least until `untilUs`, and for the lead. Calls run one after another. Rejects with WORKERID when
+   * another process holds the id, EXHAUSTED when no id of the pool is free, UNAVAILABLE, UNKNOWN.
    */
   secure(untilUs: number): Promise<void> {
     return this.#inTurn(() => this.#secure(untilUs))
   }
 
   /**
-   * Looks whether the worker id is still this node's, in a store that may have forgotten the claim. Resolves to
-   * false when it was and is no longer: what was reserved under it must not be used any more.
+   * Reads whether this node still holds its worker id, in a store that may have forgotten the claim. Resolves to false
+   * when it has lost the id: the time reserved under it must not be used any more.
    */
   async confirm(): Promise<boolean> {
     const { claim } = this
@@ -126,7 +126,7 @@ export class Worker {
     return this.#held !== undefined || claim === 0
   }
 
-  /** Gives the unused time back, so that the next start can take the id at once. Never rejects. */
+  /** Releases the unused time, so that the next start can claim the id at once. Never rejects. */
   async release(): Promise<void> {
     await this.#securing.catch(() => {})
     const held = this.#held
@@ -159,14 +159,14 @@ export class Worker {
     )
   }
 
-  /** Where a bound is moved that must cover `untilUs`. */
+  /** The new bound when it has to cover `untilUs`. */
   #target(untilUs: number): number {
     const { timeline, leadUs } = this.#options
     return Math.ceil(Math.max(untilUs + spareUs, timeline.nowUs() + leadUs * aheadLeads))
   }
 
-  /** Moves the bound on. When it is refused, the record will tell who has changed it. */
-  async #extend(held: Held, boundUs: number): Promise<void> {
+  /** Raises the bound. After a refusal the record has to be read: it shows the present holder. */
+  async #extend(held: HeldId, boundUs: number): Promise<void> {
     const record = { ...held.record, boundUs }
     const stored = await this.#write(held.id, record, held.version)
     if (stored === undefined) {
@@ -191,8 +191,8 @@ export class Worker {
   }
 
   /**
-   * Finds out what became of an extension without a clear answer: it may have been carried out, also later than
-   * the read that found nothing. An unanswered claim is just a gap in the id.
+   * Reads the record after an extension with an unknown outcome, which may also be carried out after an earlier read.
+   * A claim with an unknown outcome needs no read: it leaves an unused id.
    */
   async #settle(): Promise<void> {
     const held = this.#held
@@ -208,16 +208,16 @@ export class Worker {
     }
   }
 
-  #lose(held: Held, stored: StoredRecord | undefined): void {
+  #lose(held: HeldId, stored: StoredRecord | undefined): void {
     this.#held = undefined
     this.#usedUs = 0
     this.#lost.set(held.id, held.record.boundUs)
     const record = stored && readWorker(stored)
-    const who = record?.holder ?? 'nobody: its record was removed'
+    const holder = record === undefined ? 'its record was removed' : `it is now held by ${record.holder}`
     this.#options.onEvent(
       record?.owner === this.#options.owner
-        ? `the claim of worker id ${held.id} ended with an advance; it is claimed anew`
-        : `worker id ${held.id} is no longer this node's; it is now held by ${who}`,
+        ? `the claim of worker id ${held.id} ended with an advance; it is claimed again`
+        : `worker id ${held.id} is no longer this node's; ${holder}`,
       'warn',
     )
   }
@@ -241,15 +241,15 @@ export class Worker {
   }
 
   /**
-   * Below it, any id may have been used, whatever its record says: a claim that was written during an advance is recorded
-   * with a lower bound. 0 unless the store was advanced. In Unix µs.
+   * The bound for all ids, in Unix µs: below it any id may have been used, whatever its record says, because a claim
+   * that was written during an advance has a lower bound. 0 unless the store was advanced.
    */
   async #boundOfOthers(): Promise<number> {
     const stored = await this.#options.engine.read(othersKey)
     return stored === undefined ? 0 : readWorker(stored).boundUs
   }
 
-  async #claimId({ id, stored, fromUs }: Free, exclusive: boolean, untilUs: number): Promise<boolean> {
+  async #claimId({ id, stored, fromUs }: FreeId, exclusive: boolean, untilUs: number): Promise<boolean> {
     const { owner, holder, timeline, leadUs } = this.#options
     const epoch = (stored === undefined ? 0 : readWorker(stored).epoch) + 1
     const startUs = Math.max(timeline.nowUs(), fromUs, this.#lost.get(id) ?? 0)
@@ -257,7 +257,7 @@ export class Worker {
     const record = { owner, holder, epoch, boundUs, exclusive, leadUs }
     const written = await this.#write(id, record, stored?.version)
     if (written === undefined) return false
-    // An advance between look and write has found no record of the id here: it is used from a later moment on.
+    // An advance between read and write found no record of the id: the id may be used only from a later moment on.
     if (stored === undefined && (await this.#boundOfOthers()) > fromUs) return false
     this.#held = { id, startUs, version: written.version, record }
     this.#claim++
@@ -268,15 +268,15 @@ export class Worker {
   }
 
   /**
-   * The lowest id that nobody holds: without a record, or with a bound that has passed. For a while after an advance there
-   * may be none: then the id that this process had before, or one without a record, ahead of the clock.
+   * The lowest id without a holder: without a record, or with a bound that has passed. For a while after an advance
+   * there may be none: then the id that this process had before, or one without a record, ahead of the clock.
    */
-  async #freeInPool(othersUs: number): Promise<Free> {
+  async #freeInPool(othersUs: number): Promise<FreeId> {
     const records = new Map<number, StoredRecord>()
     for (const stored of await workerRecords(this.#options.engine)) records.set(idOf(stored), stored)
     const nowUs = this.#options.timeline.nowUs()
-    let mine: Free | undefined
-    let untouched: Free | undefined
+    let mine: FreeId | undefined
+    let untouched: FreeId | undefined
     for (const id of this.#candidates(records)) {
       const stored = records.get(id)
       const record = stored && readWorker(stored)
@@ -305,16 +305,16 @@ export class Worker {
     return [...ids.add(lowest)].filter((id) => id < poolMax).sort((a, b) => a - b)
   }
 
-  /** A fixed id once it is free; until then WORKERID says who holds it. */
-  async #fixedWhenFree(id: number, exclusive: boolean, othersUs: number): Promise<Free> {
+  /** A fixed id once it is free; until then rejects with WORKERID, which names the holder. */
+  async #fixedWhenFree(id: number, exclusive: boolean, othersUs: number): Promise<FreeId> {
     const stored = await this.#options.engine.read(recordKey(id))
     const record = stored && readWorker(stored)
     const free = { id, stored, fromUs: Math.max(record?.boundUs ?? 0, othersUs) }
     const { timeline, leadUs } = this.#options
     if (stored === undefined || record === undefined || record.boundUs <= timeline.nowUs()) return free
-    // A claim of our own whose answer was lost: what it covers is skipped.
+    // A claim of this process whose reply was lost: the time that it covers is skipped.
     if (record.owner === this.#options.owner) return free
-    // Its holder owned the store, and now this process does: it is gone.
+    // Its holder owned the store, and now this process does: the holder has ended.
     if (exclusive && record.exclusive) return free
     const monoUs = timeline.monoUs()
     const watched = this.#watched

@@ -270,8 +270,8 @@ describe('a reservoir', () => {
       takeAll(process)
       await draw(process, 1)
     }
-    assert.ok(process.source.reserved > 150, `${process.source.reserved} were reserved`)
-    const before = process.source.reserved
+    assert.ok(process.source.counter.reserved > 150, `${process.source.counter.reserved} were reserved`)
+    const before = process.source.counter.reserved
     process.engine.always('any', 'unavailable')
     takeAll(process)
     for (let each = 0; each < 20; each++) {
@@ -282,7 +282,10 @@ describe('a reservoir', () => {
     process.engine.heal()
     await process.clock.pass(2000)
     await draw(process, 1)
-    assert.ok(process.source.reserved < before * 3, `${process.source.reserved} were reserved`)
+    assert.ok(
+      process.source.counter.reserved < before * 3,
+      `${process.source.counter.reserved} were reserved`,
+    )
   })
 
   it('asks for no more than stepMax at a time, however often callers had to wait', async () => {
@@ -371,7 +374,7 @@ describe('a reservoir', () => {
     const process = await startCounter()
     await draw(process, 3)
     await process.close()
-    assert.equal(process.source.released, 7)
+    assert.equal(process.source.counter.released, 7)
     assert.equal(process.clock.timers, 0)
     assert.deepEqual(takeAll(process), [])
     await assert.rejects(draw(process, 1), refused('SHUTDOWN'))
@@ -399,7 +402,7 @@ describe('a reservoir', () => {
     const other = await startCounter({}, process)
     await draw(other, 1)
     await process.close()
-    assert.equal(process.source.released, 0)
+    assert.equal(process.source.counter.released, 0)
     other.engine.next('release', 'lose-reply')
     await other.close()
     await other.close()
@@ -495,7 +498,7 @@ describe('a reservoir', () => {
     held.letGo()
     await moving
     await closing
-    assert.equal(process.source.released, 6)
+    assert.equal(process.source.counter.released, 6)
     await assert.rejects(process.reservoir.moveTo(4n), refused('SHUTDOWN'))
   })
 
