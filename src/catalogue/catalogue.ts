@@ -1,4 +1,4 @@
-/** Which generators exist, and how to get hold of one. */
+/** The contract of the catalogue: which generators exist, and how to open one. */
 
 import type { MovedDetails } from '../base/moved.ts'
 import type { Page } from '../engine/engine.ts'
@@ -9,107 +9,107 @@ import type { MoveOptions } from './floor.ts'
 import type { GeneratorInput } from './options.ts'
 
 /**
- * How the ids of a generator are issued here, as ID.INFO shows it. `local`: in strict order, from what this process
- * has in hand; `group commit`: in strict order, with a reserve for each batch of requests; `leader`: in strict order, by
- * the node of the cluster that leads it, this one or another; `node`: in order per node.
+ * How the ids of a generator are issued here, as ID.INFO shows it. `local`: in strict order, from the buffer of this
+ * process; `group commit`: in strict order, with a reserve for each batch of requests; `leader`: in strict order, by the
+ * node of the cluster that leads it, this one or another; `node`: in order per node.
  */
-export type Mode = 'local' | 'group commit' | 'leader' | 'node'
+export type IssuingMode = 'local' | 'group commit' | 'leader' | 'node'
 
-/** A generator in use on this node. */
+/** A generator that is open on this node. */
 export interface Generator {
   readonly name: string
   readonly kind: Kind
   readonly definition: Definition
-  /** Which life of the name this is, from 1. */
+  /** The number of this incarnation of the name, from 1. */
   readonly incarnation: bigint
-  readonly mode: Mode
-  /** Whether INCRBY n can be answered: ids increase by 1 and are issued as they are counted. */
+  readonly mode: IssuingMode
+  /** Whether INCRBY n has an answer: ids increase by 1 and are issued in counting order. */
   readonly contiguous: boolean
   /** See `Issuer`. */
   take(count: number, run: Run): number
   takeNumber(): number
   draw(count: number, options?: DrawOptions): Promise<Run[]>
   nextIsSafe(): boolean
-  /** See `Issuer`. With group commit others may have issued more: `Catalogue.info` asks the engine. */
+  /** See `Issuer`. With group commit other nodes may have issued more: `Catalogue.info` reads the engine. */
   lastIssued(): bigint | undefined
   stats(): IssuerStats
   /** Puts the format around an id; decimal where there is none. */
   text(id: bigint): string
-  /** What puts the format around ids that are issued now, however late it is called; undefined where there is none. */
+  /** A function that formats ids that are issued now, however late it is called; undefined without a format. */
   writer(): ((id: bigint) => string) | undefined
-  /** The id in a text that `text` made; ERR when it is none. */
+  /** The id in a text that `text` made; ERR for any other text. */
   parse(text: string): bigint
   /**
-   * The generator on the node that can tell what it has issued: this one, or what takes its place here. Waits as `draw`
-   * does for this node to lead it; rejects with MOVED where another does, and with CLUSTERDOWN.
+   * The generator on the node that issues its ids: this object, or the one that has replaced it here. Waits for a leader
+   * as `draw` does; rejects with MOVED if another node leads it, and with CLUSTERDOWN.
    */
-  here(): Promise<Generator>
+  ledHere(): Promise<Generator>
   /**
-   * Moves a strict generator so that its next id is the first above `newest`; ERR when ids above it may have
-   * been issued, or when it gives up more than a sensible move does, unless forced. Durable when it resolves.
+   * Moves a strict generator so that its next id is the first above `newest`. ERR if ids above `newest` may have been
+   * issued, or, unless forced, if the move skips so many ids that it is probably a mistake. Durable when it resolves.
    */
   moveTo(newest: bigint, options?: MoveOptions): Promise<void>
 }
 
-/** What ID.INFO and HTTP show of a generator, in use or not. */
+/** What ID.INFO and HTTP show of a generator, open here or not. */
 export type GeneratorInfo = {
   readonly name: string
   readonly definition: Definition
   readonly incarnation: bigint
-  /** An id: nothing at or above it has been issued; of a snowflake, on this node. */
+  /** No id at or above this one has been issued; of a snowflake, on this node. */
   readonly bound: bigint | undefined
-  /** Of a row of another system's table: when it last changed, in Unix µs, where the table tells. */
+  /** When a row of another system's table last changed, in Unix µs, if the table stores it. */
   readonly updatedUs?: number | undefined
-  readonly mode: Mode
-  /** Of a strict generator of a cluster: the address of its leader. Undefined while nobody leads it, and elsewhere. */
+  readonly mode: IssuingMode
+  /** The address of the leader of a strict generator in a cluster. Undefined while it has no leader, and otherwise. */
   readonly leader?: string | undefined
-  /** Where another node leads it: that node. It alone knows `lastIssued` and `stats`. */
+  /** The other node that leads it, which alone has `lastIssued` and `stats`. */
   readonly elsewhere?: MovedDetails | undefined
   readonly lastIssued: bigint | undefined
-  /** Undefined when not in use here. */
+  /** Undefined if it is not open here. */
   readonly stats: IssuerStats | undefined
-  /** When its ids run out at this rate, or its time field does: ISO 8601; undefined when not in sight. */
+  /** When its ids run out at this rate, or its time field ends, as ISO 8601; undefined if that is too far away. */
   readonly exhaustedAt: string | undefined
-  /** What to know, in a sentence each: warnings of exhaustion, worker id, order. */
+  /** Remarks of one sentence each: warnings of exhaustion, worker id, order. */
   readonly notes: readonly string[]
 }
 
-/** What an alteration changes. */
-export type Changes = Partial<GeneratorInput> & MoveOptions & { readonly floor?: bigint | string }
+/** The changes that an alteration makes. */
+export type GeneratorChanges = Partial<GeneratorInput> & MoveOptions & { readonly floor?: bigint | string }
 
-/** Which generators exist. Names are 1–256 bytes of UTF-8 without white space and control characters. */
+/** All generators. Names are 1–256 bytes of UTF-8 without white space and control characters. */
 export interface Catalogue {
-  /** The generator, if it is in use here already. */
+  /** The generator, if it is open here already. */
   find(name: string): Generator | undefined
 
   /**
-   * The generator, looked up in the engine when it is not in use yet, and created where autoCreate matches.
-   * Rejects with NOGENERATOR, UNAVAILABLE, or what opening it says.
+   * The generator, looked up in the engine if it is not open yet, and created if autoCreate matches. Rejects with
+   * NOGENERATOR, UNAVAILABLE, or the error of its opening.
    */
   open(name: string): Promise<Generator>
 
-  /** Whether there is one, in use or not. Creates nothing. */
+  /** Whether there is one, open or not. Creates nothing. */
   exists(name: string): Promise<boolean>
 
-  /** Creates it. EXISTS when there is one with another definition; one with the same definition is returned. */
+  /** Creates it. EXISTS if there is one with another definition; one with the same definition is returned. */
   create(name: string, options: GeneratorInput): Promise<Generator>
 
   /**
-   * Changes options. Tunable ones take effect at once; a fixed one starts a new incarnation above every raw
-   * id of the old one. `floor` (segment and sequence): ranges reserved from now on start at or above it; `force`: also
-   * where that gives up more than a sensible move does.
+   * Changes options. Tunable options take effect at once; a fixed one starts a new incarnation above every raw id of the
+   * old one. `floor` (segment and sequence): ranges reserved from now on start at or above it. `force`: even if the move
+   * skips so many ids that it is probably a mistake.
    */
-  alter(name: string, changes: Changes): Promise<Generator>
+  alter(name: string, changes: GeneratorChanges): Promise<Generator>
 
   /** Drops it; its bound is remembered. Resolves to whether there was one. */
   drop(name: string): Promise<boolean>
 
-  /** What there is to know of it. NOGENERATOR when there is none. */
+  /** Its description. NOGENERATOR if there is none. */
   info(name: string): Promise<GeneratorInfo>
 
   /** Names in byte order, after `after`, at most `limit`, with their kinds. */
   list(page?: Page): Promise<{ name: string; definition: Definition }[]>
 
-  /** The generators in use here. */
+  /** The generators that are open here. */
   inUse(): Iterable<Generator>
 }

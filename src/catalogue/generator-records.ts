@@ -3,9 +3,9 @@
  *
  * Invariants
  *  1. A record is changed by conditional writes only.
- *  2. Every change of what is fixed, every drop and every creation after a drop raises the incarnation, and
- *     the floor of the new incarnation lies above every id of the old one.
- *  3. A change of what is fixed goes through `altering`; nobody is shown a record in this state.
+ *  2. Every change of a fixed option, every drop and every creation after a drop raises the incarnation, and the floor of
+ *     the new incarnation lies above every id of the old one.
+ *  3. A change of a fixed option goes through the state `altering`; no caller sees a record in this state.
  */
 import { compareBytes } from '../base/byte-order.ts'
 import { FahaoError } from '../base/errors.ts'
@@ -14,24 +14,24 @@ import type { Engine } from '../engine/engine.ts'
 import { type Definition, define, differences, fixedOptions, handedOn } from './definition.ts'
 import { refuseJump } from './floor.ts'
 import type { ForeignRows, RowsDeps } from './foreign-rows.ts'
-import { floorAfter } from './incarnation.ts'
 import {
   altering,
   completed,
+  floorAfter,
   type IncarnationChangeDeps,
   othersToHear,
   refuseReverted,
   seal,
 } from './incarnation-change.ts'
-import { checkName } from './names.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './options.ts'
-import { newKey } from './permutation-key.ts'
 import {
+  checkName,
   counterAfter,
   counterOf,
   firstOf,
   generatorKey,
   generatorPrefix,
+  newKey,
   type ReadGenerator,
   readStored,
   type StoredGenerator,
@@ -61,7 +61,7 @@ export class GeneratorRecords {
     return found?.stored.state === 'live' ? found : this.#readRow(name)
   }
 
-  /** Creates it. EXISTS when one differs in what `options` ask for; one that agrees is returned. */
+  /** Creates it. EXISTS if there is one that differs in a given option; one that agrees is returned. */
   async create(name: string, options: GeneratorOptions): Promise<ReadGenerator> {
     for (let tries = 0; tries < changeTries; tries++) {
       const { advances } = this.#engine
@@ -96,14 +96,14 @@ export class GeneratorRecords {
         before?.record?.version,
       )
       if (record === undefined) continue
-      // A row has no seal: other nodes go on by it until they hear.
+      // A row has no seal: other nodes issue by it until they receive the change.
       if (row !== undefined) await othersToHear(this.#deps, row.stored.definition, definition)
       return { record, stored, advances }
     }
     throw contended(name)
   }
 
-  /** Changes options. NOGENERATOR when there is none, ERR when they do not go together. */
+  /** Changes options. NOGENERATOR if there is none, ERR if the options contradict each other. */
   async alter(name: string, changes: Partial<GeneratorInput>): Promise<ReadGenerator> {
     if (changes.start !== undefined) {
       throw new FahaoError(
@@ -119,7 +119,7 @@ export class GeneratorRecords {
     return after
   }
 
-  /** Leaves a tombstone. NOGENERATOR when there is none, ERR when it is a row of another system's table. */
+  /** Leaves a tombstone. NOGENERATOR if there is none, ERR if it is a row of another system's table. */
   async drop(name: string): Promise<void> {
     const { stored } = await this.#change(name, (before, { record }) => {
       if (record === undefined)
@@ -132,7 +132,7 @@ export class GeneratorRecords {
     await seal(this.#engine, name, stored)
   }
 
-  /** Raises the bound of a counter. See `seal` in succession.ts, and `refuseJump`. */
+  /** Raises the bound of a counter. See `seal` and `refuseJump`. */
   async raise(name: string, stored: StoredGenerator, floor: bigint, force: boolean): Promise<void> {
     if (!force) {
       const { bound } = await this.#engine.counter(counterOf(name, stored))
@@ -154,7 +154,7 @@ export class GeneratorRecords {
     return found
   }
 
-  /** Up to `size` names of either origin, those that are live, and where to go on. */
+  /** Of up to `size` names, recorded or rows, those that are live, and the last name, from which the next page continues. */
   async #page(after: string | undefined, size: number) {
     const page = { limit: size, ...(after === undefined ? {} : { after: generatorKey(after) }) }
     const [records, rows] = await Promise.all([
@@ -168,7 +168,7 @@ export class GeneratorRecords {
     })
     const byName = new Map<string, { name: string; definition: Definition | undefined }>()
     for (const row of rows) byName.set(row.name, row)
-    // A record stands over the row of its name, unless it says that it was dropped.
+    // A record replaces the row of its name, unless it was dropped.
     for (const each of own) if (each.definition || !byName.has(each.name)) byName.set(each.name, each)
     const names = [...byName.values()].sort((a, b) => compareBytes(a.name, b.name)).slice(0, size)
     return {
@@ -197,7 +197,7 @@ export class GeneratorRecords {
     return after ?? this.#read(name)
   }
 
-  /** Changes a live record, again and again as long as others are faster. */
+  /** Changes a live record, and tries again while other writes come first. */
   async #change(
     name: string,
     change: (before: StoredGenerator, found: ReadGenerator) => Promise<StoredGenerator>,
@@ -216,7 +216,7 @@ export class GeneratorRecords {
     throw contended(name)
   }
 
-  /** The newest incarnation that the counter has seen: a store may have forgotten the record and kept the counter. */
+  /** The newest incarnation that the counter has seen: a store may have lost the record and kept the counter. */
   async #newestOfCounter(name: string, row: ReadGenerator | undefined): Promise<bigint> {
     return row === undefined ? (await this.#engine.counter(generatorKey(name))).incarnation : 0n
   }
@@ -237,12 +237,12 @@ export class GeneratorRecords {
         `max is the domain that '${name}' scrambles; another would repeat ids: use another name`,
       )
     }
-    // Tells in good time what cannot be done; reckoned anew once the old incarnation has ended.
+    // Rejects early what is impossible. The floor is computed again when the old incarnation has ended.
     await this.#floorAfter(name, before, definition)
     return altering(before, definition, this.#timeline.nowUs())
   }
 
-  /** Seals first: who dropped it may have died before, and its reserves could pass the floor. */
+  /** Seals first: the process that dropped it may have died before, and later reserves could pass the floor. */
   async #floorAfterDrop(name: string, dropped: StoredGenerator, next: Definition): Promise<bigint> {
     await seal(this.#engine, name, dropped)
     await othersToHear(this.#deps, dropped.definition, next)
@@ -254,7 +254,7 @@ export class GeneratorRecords {
   }
 }
 
-/** The answer to a name that nobody has created, with the way to do it. */
+/** The error for a name without a generator, which says how to create one. */
 export function noGenerator(name: string): FahaoError {
   return new FahaoError(
     'NOGENERATOR',
@@ -265,18 +265,18 @@ export function noGenerator(name: string): FahaoError {
 function contended(name: string): FahaoError {
   return new FahaoError(
     'CONFLICT',
-    `generator '${name}' is being changed by others; look at it again and retry`,
+    `generator '${name}' is being changed by other clients; look at it again and retry`,
   )
 }
 
-/** A definition with changes laid over it; what is not named stays, also under another kind. */
+/** A definition after changes. Options that `changes` does not name stay, also under another kind. */
 function redefine(before: Definition, changes: Partial<GeneratorInput>, nowUs: number): Definition {
   const { kind = before.kind } = parseOptions({ kind: before.kind, ...changes })
   const kept = kind === before.kind ? before : handedOn(before, kind)
   return define(parseOptions({ ...kept, ...changes, kind }), nowUs)
 }
 
-/** What was asked for must be what is there; what was not asked for may be anything. */
+/** Throws EXISTS if the stored definition differs in an option that was given. */
 function refuseDifferent(
   name: string,
   options: GeneratorOptions,
@@ -302,12 +302,12 @@ function textOf(definition: Definition, option: keyof Definition): string {
   return value === undefined ? 'not set' : optionText(option, value)
 }
 
-/** What callers are told who hold a generator that is another by now. */
+/** The error for calls on a generator that another object has replaced. */
 export function altered(name: string): FahaoError {
   return new FahaoError('STALE', `generator '${name}' has just been altered; retry`)
 }
 
-/** What callers are told while the node stops. */
+/** The error for calls while the node stops. */
 export function stopping(): FahaoError {
   return new FahaoError('SHUTDOWN', 'this node is stopping; retry on another, or here in a moment')
 }

@@ -6,12 +6,12 @@ import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/encoding.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../ids/run.ts'
-import type { Generator, GeneratorInfo, Mode } from './catalogue.ts'
+import type { Generator, GeneratorInfo, IssuingMode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import type { RowsDeps } from './foreign-rows.ts'
-import { detailsOf } from './generator-leaders.ts'
-import { modeOf } from './ownership.ts'
-import type { IssuerDeps } from './plans.ts'
+import type { IssuerDeps } from './issuing-plans.ts'
+import { modeOf } from './issuing-right.ts'
+import { detailsOf } from './leadership/leaders.ts'
 import { counterOf, firstOf, type StoredGenerator } from './stored.ts'
 
 const yearUs = 365.25 * 86_400_000_000
@@ -30,7 +30,7 @@ export async function describeGenerator(
   const counter = snowflake ? undefined : await unlessAway(deps.engine.counter(counterOf(name, stored)), open)
   const bound = snowflake ? boundOfWorker(deps, definition) : counter && boundOf(counter.bound, stored)
   const mode = open?.mode ?? (await modeOf(deps, definition.kind))
-  const lead = mode === 'leader' ? deps.leads?.cluster.lead(slotOf(name)) : undefined
+  const lead = mode === 'leader' ? deps.leaders?.cluster.lead(slotOf(name)) : undefined
   // What its leader has in hand is below the bound and not issued: from here nobody can tell how far it is.
   const isKnown = lead === undefined || lead.state === 'here'
   const stats = isKnown ? open?.stats() : undefined
@@ -73,7 +73,11 @@ export function exhaustionUs(
 }
 
 /** The newest id as the counter tells it, which knows of all nodes, or as the issuer does, which knows what is in hand. */
-function newest(open: Generator | undefined, mode: Mode, stored: bigint | undefined): bigint | undefined {
+function newest(
+  open: Generator | undefined,
+  mode: IssuingMode,
+  stored: bigint | undefined,
+): bigint | undefined {
   const here = open?.lastIssued()
   if (here === undefined) return stored
   return mode === 'group commit' && stored !== undefined && stored > here ? stored : here
@@ -136,10 +140,10 @@ function reservedUntil(definition: Definition, bound: bigint | undefined): strin
   return [`time is reserved until ${decode(layoutOf(definition), bound).date}`]
 }
 
-function leaderAddress({ leads }: IssuerDeps, lead: Lead | undefined): string | undefined {
+function leaderAddress({ leaders }: IssuerDeps, lead: Lead | undefined): string | undefined {
   if (lead === undefined || lead.state === 'nobody') return undefined
   const node =
-    lead.state === 'elsewhere' ? lead.node : leads!.cluster.status().nodes.find(({ isSelf }) => isSelf)
+    lead.state === 'elsewhere' ? lead.node : leaders!.cluster.status().nodes.find(({ isSelf }) => isSelf)
   return node?.resp ?? node?.http ?? node?.id
 }
 

@@ -6,13 +6,13 @@ import { FahaoError } from '../base/errors.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { noGenerator } from './generator-records.ts'
 import { seal } from './incarnation-change.ts'
-import { checkName } from './names.ts'
-import { newKey } from './permutation-key.ts'
 import {
+  checkName,
   counterAnew,
   counterOf,
   firstOf,
   generatorKey,
+  newKey,
   readStored,
   type StoredGenerator,
   writeStored,

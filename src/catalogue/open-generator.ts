@@ -1,4 +1,4 @@
-/** A generator in use: its issuer, and what its definition puts around it. */
+/** A generator that is open here: its issuer, and the format of its ids. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { Timeline } from '../base/timeline.ts'
@@ -8,44 +8,50 @@ import type { Reservation } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
-import type { Generator, Mode } from './catalogue.ts'
+import type { Generator, IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
-import { type GeneratorLeaders, moved } from './generator-leaders.ts'
-import { ledOn, type Opened, standby } from './open-issuer.ts'
-import type { Plan } from './plans.ts'
+import type { IssuingPlan } from './issuing-plans.ts'
+import { type GeneratorLeaders, moved } from './leadership/leaders.ts'
+import { type OpenedIssuer, openWithLeftover, standby } from './open-issuer.ts'
 import { writeDefinition } from './stored.ts'
 
 /** What the generators of one catalogue share. */
 export type OpenGeneratorDeps = {
   readonly timeline: Timeline
-  /** What `{node}` shows. */
+  /** The node index that `{node}` shows. */
   readonly node: number | undefined
-  /** Who leads strict kinds; undefined: the node is in no cluster. */
-  readonly leads: GeneratorLeaders | undefined
-  /** Opens the generator that has taken this one's place. */
+  /** Leaders of strict kinds; undefined: the node is in no cluster. */
+  readonly leaders: GeneratorLeaders | undefined
+  /** Opens the generator that has replaced `stale`. */
   readonly reopen: (stale: OpenGenerator) => Promise<OpenGenerator>
 }
 
-/** How many alterations in a row a waiting caller follows. */
+/** A waiting call follows so many alterations in a row. */
 const reopensMax = 10
 
-/** One incarnation of a generator, with one set of options; an alteration puts another in its place. */
+/** One incarnation of a generator, with one definition. An alteration replaces it by another object. */
 export class OpenGenerator implements Generator {
   /** The version of its record. */
   readonly version: bigint
-  readonly mode: Mode
-  /** See `Opened`. */
-  readonly under: Opened['under']
-  readonly #life: Incarnation
-  readonly #plan: Plan
+  readonly mode: IssuingMode
+  /** See `OpenedIssuer`. */
+  readonly under: OpenedIssuer['under']
+  readonly #incarnation: Incarnation
+  readonly #plan: IssuingPlan
   readonly #issuer: Issuer
-  readonly #opened: Opened
+  readonly #opened: OpenedIssuer
   readonly #deps: OpenGeneratorDeps
 
-  constructor(life: Incarnation, version: bigint, plan: Plan, opened: Opened, deps: OpenGeneratorDeps) {
+  constructor(
+    incarnation: Incarnation,
+    version: bigint,
+    plan: IssuingPlan,
+    opened: OpenedIssuer,
+    deps: OpenGeneratorDeps,
+  ) {
     this.version = version
-    this.#life = life
+    this.#incarnation = incarnation
     this.#plan = plan
     this.#issuer = opened.issuer
     this.#opened = opened
@@ -55,21 +61,21 @@ export class OpenGenerator implements Generator {
   }
 
   get name(): string {
-    return this.#life.name
+    return this.#incarnation.name
   }
 
   get incarnation(): bigint {
-    return this.#life.incarnation
+    return this.#incarnation.incarnation
   }
 
-  /** See `Life`. */
+  /** See `Incarnation`. */
   get counter(): string {
-    return this.#life.counter
+    return this.#incarnation.counter
   }
 
-  /** See `Life`. */
+  /** See `Incarnation`. */
   get floor(): bigint {
-    return this.#life.floor
+    return this.#incarnation.floor
   }
 
   get definition(): Definition {
@@ -97,36 +103,39 @@ export class OpenGenerator implements Generator {
     return this.#following((generator) => generator.#draw(count, options))
   }
 
-  here(): Promise<OpenGenerator> {
-    return this.#following((generator) => generator.#ifHere())
+  ledHere(): Promise<OpenGenerator> {
+    return this.#following((generator) => generator.#ifLedHere())
   }
 
-  /** What stands in its place once this node does not lead it any more. */
-  demoted(leads: GeneratorLeaders): OpenGenerator {
-    const opened = standby(leads, this.#plan, this.name)
-    return new OpenGenerator(this.#life, this.version, this.#plan, opened, this.#deps)
+  /** The standby that replaces it when this node stops leading it. */
+  demoted(leaders: GeneratorLeaders): OpenGenerator {
+    const opened = standby(leaders, this.#plan, this.name)
+    return new OpenGenerator(this.#incarnation, this.version, this.#plan, opened, this.#deps)
   }
 
-  /** What takes its place, that of a standby, once this node leads it and knows what is left of it. */
-  promoted(here: LeaderTerm, tail: Reservation): OpenGenerator {
-    const opened = ledOn(this.#plan, this.#life, here, tail)
-    return new OpenGenerator(this.#life, this.version, this.#plan, opened, this.#deps)
+  /** The generator that replaces it, a standby, when this node leads it and has its leftover range. */
+  promoted(term: LeaderTerm, leftover: Reservation): OpenGenerator {
+    const opened = openWithLeftover(this.#plan, this.#incarnation, term, leftover)
+    return new OpenGenerator(this.#incarnation, this.version, this.#plan, opened, this.#deps)
   }
 
   /**
-   * What takes its place, with everything in hand, when it is defined so; undefined where more than the sizes of refills
-   * differs.
+   * The generator that replaces it under a new definition and keeps its buffer; undefined if more than the sizes of
+   * refills differs.
    */
-  resized(definition: Definition, plans: { of(definition: Definition): Plan }): OpenGenerator | undefined {
+  resized(
+    definition: Definition,
+    plans: { of(definition: Definition): IssuingPlan },
+  ): OpenGenerator | undefined {
     const { step, stepMax } = definition
     const sameBut = writeDefinition({ ...this.definition, step, stepMax })
     if (sameBut !== writeDefinition(definition) || this.#opened.resize === undefined) return undefined
     if (step !== this.definition.step || stepMax !== this.definition.stepMax)
       this.#opened.resize({ step: step!, stepMax: stepMax! })
-    return new OpenGenerator(this.#life, this.version, plans.of(definition), this.#opened, this.#deps)
+    return new OpenGenerator(this.#incarnation, this.version, plans.of(definition), this.#opened, this.#deps)
   }
 
-  /** Altered, won or lost while a caller waited: nothing was used up, so it goes on with what is there now. */
+  /** After an alteration or a change of leadership, which used up no id, continues with the generator that is open now. */
   async #following<Result>(ask: (generator: OpenGenerator) => Promise<Result>): Promise<Result> {
     let generator: OpenGenerator = this
     for (let reopens = 0; ; reopens++) {
@@ -139,14 +148,14 @@ export class OpenGenerator implements Generator {
     }
   }
 
-  async #ifHere(): Promise<OpenGenerator> {
-    const { leads } = this.#deps
-    if (this.mode !== 'leader' || leads === undefined) return this
+  async #ifLedHere(): Promise<OpenGenerator> {
+    const { leaders } = this.#deps
+    if (this.mode !== 'leader' || leaders === undefined) return this
     const slot = slotOf(this.name)
-    const lead = await leads.cluster.leadWithin(slot)
+    const lead = await leaders.cluster.leadWithin(slot)
     if (lead.state === 'elsewhere') throw moved(slot, lead)
     if (lead.state === 'nobody') throw slotNotServed()
-    if (lead === this.under?.here) return this
+    if (lead === this.under?.term) return this
     throw new FahaoError('STALE', `the leadership of generator '${this.name}' has just changed; retry`)
   }
 
@@ -192,9 +201,9 @@ export class OpenGenerator implements Generator {
       if (generator.kind !== this.kind)
         throw new FahaoError(
           'CONFLICT',
-          `generator '${this.name}' was just changed by others; look at it again`,
+          `generator '${this.name}' was just changed by another client; look at it again`,
         )
-      await (await generator.#ifHere()).#moveTo(newest, options)
+      await (await generator.#ifLedHere()).#moveTo(newest, options)
     })
   }
 
@@ -207,19 +216,19 @@ export class OpenGenerator implements Generator {
       )
     }
     const { max, start } = this.definition
-    if (start !== undefined && newest + 1n < this.#life.floor) {
+    if (start !== undefined && newest + 1n < this.#incarnation.floor) {
       throw new FahaoError(
         'ERR',
-        `generator '${this.name}' starts at ${this.#life.floor}; it moves forward only`,
+        `generator '${this.name}' starts at ${this.#incarnation.floor}; it moves forward only`,
       )
     }
     if (max !== undefined && newest > max)
       throw new FahaoError('ERR', `${newest} is above max ${max} of generator '${this.name}'`)
-    if (max !== undefined && !force) refuseJump(this.name, last ?? this.#life.floor - 1n, newest, max)
+    if (max !== undefined && !force) refuseJump(this.name, last ?? this.#incarnation.floor - 1n, newest, max)
     await this.#issuer.moveTo(newest)
   }
 
-  /** Stops issuing, tells waiting callers why, and releases what can be. */
+  /** Stops issuing, rejects waiting calls with `reason`, and releases what can be released. */
   close(reason: Error): Promise<void> {
     return this.#issuer.close(reason)
   }

@@ -1,4 +1,4 @@
-/** Opens issuers: under a leadership, as a standby, by group commit, or from memory. */
+/** Opens issuers: under a leadership, as a standby, by group commit, or from a buffer. */
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
@@ -9,14 +9,14 @@ import type { Incarnation } from '../issuing/incarnation.ts'
 import { type Issuer, isStrict } from '../issuing/issuer.ts'
 import type { Limiter } from '../issuing/limiter.ts'
 import type { Reservoir } from '../issuing/reservoir.ts'
-import type { Mode } from './catalogue.ts'
-import type { GeneratorLeaders } from './generator-leaders.ts'
-import { modeOf, refuseUnlessOwner } from './ownership.ts'
-import type { IssuerDeps, Plan } from './plans.ts'
-import { Standby } from './standby.ts'
+import type { IssuingMode } from './catalogue.ts'
+import type { IssuerDeps, IssuingPlan } from './issuing-plans.ts'
+import { modeOf, refuseUnlessOwner } from './issuing-right.ts'
+import type { GeneratorLeaders } from './leadership/leaders.ts'
+import { Standby } from './leadership/standby.ts'
 import { generatorKey } from './stored.ts'
 
-/** How long the opening of a generator waits for others at most. */
+/** The longest wait of an opening for its turn. */
 const openWaitMaxMs = 10_000
 
 /**
@@ -35,101 +35,102 @@ export function openInTurn<Value>(
 }
 
 /** A counter, and the leadership of this node under which it was read. */
-export type SeenCounter = { readonly name: string; readonly here: LeaderTerm; readonly counter: Counter }
+export type LedCounter = { readonly name: string; readonly term: LeaderTerm; readonly counter: Counter }
 
 /**
- * Read beside the record and not after it, for what may be led here: people may wait for it. Undefined: look yourself.
- * The record may name another counter, which is rare; then this one was read in vain.
+ * Reads the counter of a generator that this node leads, beside its record instead of after it, because callers wait.
+ * Undefined if this node does not lead it or the read fails: `openIssuer` reads the counter itself then. If the record
+ * names another counter, which is rare, this read is not used.
  */
-export function counterOfLed(
-  { engine, leads }: IssuerDeps,
+export function readLedCounter(
+  { engine, leaders }: IssuerDeps,
   name: string,
-): Promise<SeenCounter | undefined> | undefined {
-  const here = leads?.cluster.here(slotOf(name))
-  if (here === undefined) return undefined
+): Promise<LedCounter | undefined> | undefined {
+  const term = leaders?.cluster.here(slotOf(name))
+  if (term === undefined) return undefined
   const key = generatorKey(name)
   return engine.counter(key).then(
-    (counter) => ({ name: key, here, counter }),
+    (counter) => ({ name: key, term, counter }),
     () => undefined,
   )
 }
 
-/** What is known of a generator's counter without asking the engine now. */
-export type Known = {
-  /** The counter, if it was read a moment ago. */
-  readonly seen?: SeenCounter | undefined
-  /** What the leader before this leadership has left of it; gone from there then. */
-  readonly takeTail: (here: LeaderTerm) => Reservation | undefined
+/** What is known of a generator's counter without a read. */
+export type KnownCounter = {
+  /** The counter, if it was read beside the record. */
+  readonly read?: LedCounter | undefined
+  /** Takes the range that the leader before this leadership left; there is none afterwards. */
+  readonly takeLeftover: (term: LeaderTerm) => Reservation | undefined
 }
 
-/** One generator's issuer, and how it issues. */
-export type Opened = {
+/** The open issuer of one generator, and how it issues. */
+export type OpenedIssuer = {
   readonly issuer: Issuer
-  readonly mode: Mode
-  /** The leadership of this node under which it issues, and what does; undefined: under none. */
-  readonly under?: { readonly slot: number; readonly here: LeaderTerm; readonly reservoir: Reservoir }
-  /** See `Stock.resize`. */
+  readonly mode: IssuingMode
+  /** The leadership of this node under which the reservoir issues; undefined: it needs none. */
+  readonly under?: { readonly slot: number; readonly term: LeaderTerm; readonly reservoir: Reservoir }
+  /** See `IdSource.resize`. */
   readonly resize?: Reservoir['resize']
 }
 
 /**
- * Opens one generator's issuer, in one mode for as long as it is open. Rejects with NOTOWNER, UNAVAILABLE, ENGINE, and
- * with CLUSTERDOWN where the engine has seen a newer leader than this node knows.
+ * Opens the issuer of one generator, in one mode for as long as it is open. Rejects with NOTOWNER, UNAVAILABLE, ENGINE,
+ * and with CLUSTERDOWN if the engine has seen a newer leader than this node.
  */
 export async function openIssuer(
   deps: IssuerDeps,
-  plan: Plan,
-  life: Incarnation,
+  plan: IssuingPlan,
+  incarnation: Incarnation,
   key: string | undefined,
-  { seen: read, takeTail }: Known,
-): Promise<Opened> {
-  const { engine } = deps
-  const seen = read?.name === life.counter ? read : undefined
+  { read, takeLeftover }: KnownCounter,
+): Promise<OpenedIssuer> {
+  const { engine, leaders } = deps
+  const { name, counter } = incarnation
+  const known = read?.name === counter ? read : undefined
   const { kind } = plan.definition
-  if (deps.leads !== undefined && isStrict(kind))
-    return openLed(deps, deps.leads, plan, life, { seen, takeTail })
+  if (leaders !== undefined && isStrict(kind)) {
+    const slot = slotOf(name)
+    const term = leaders.cluster.here(slot)
+    if (term === undefined) return standby(leaders, plan, name)
+    const leftover = takeLeftover(term)
+    if (leftover !== undefined) return openWithLeftover(plan, incarnation, term, leftover)
+    const { bound, fence } = known?.term === term ? known.counter : await engine.counter(counter)
+    // If this leadership has ended meanwhile, the catalogue notices that, and opens the generator anew.
+    if (fence > term.fence && leaders.cluster.held(slot) === term) {
+      leaders.cluster.sealedOut(term)
+      throw slotNotServed()
+    }
+    // The first reserve seals out earlier leaders.
+    return led(term, slot, plan.issuers.reservoir({ ...incarnation, fence: term.fence }, bound))
+  }
   const mode = await modeOf(deps, kind)
-  if (mode === 'local') await refuseUnlessOwner(engine, kind, life.name)
-  if (kind === 'snowflake') return { issuer: plan.issuers.reservoir(life, 0n), mode }
-  const { bound, fence } = seen?.counter ?? (await engine.counter(life.counter))
-  if (mode === 'group commit') return { issuer: plan.issuers.groupCommit(life, bound), mode }
-  // What was strict under leaders before has a fence, and every node that shares it now carries the last one.
-  const shared = mode === 'node' && fence > 0n ? { ...life, fence } : life
+  if (mode === 'local') await refuseUnlessOwner(engine, kind, name)
+  if (kind === 'snowflake') return { issuer: plan.issuers.reservoir(incarnation, 0n), mode }
+  const { bound, fence } = known?.counter ?? (await engine.counter(counter))
+  if (mode === 'group commit') return { issuer: plan.issuers.groupCommit(incarnation, bound), mode }
+  // A counter that was strict under leaders has a fence, and every node that shares it now sends that fence.
+  const shared = mode === 'node' && fence > 0n ? { ...incarnation, fence } : incarnation
   const reservoir = plan.issuers.reservoir(shared, bound, key)
   return { issuer: reservoir, mode, resize: (sizes) => reservoir.resize(sizes) }
 }
 
-/** Under this node's leadership, or as a standby. The first reserve seals out those who led before. */
-async function openLed(
-  { engine }: IssuerDeps,
-  leads: GeneratorLeaders,
-  plan: Plan,
-  life: Incarnation,
-  { seen, takeTail }: Known,
-): Promise<Opened> {
-  const slot = slotOf(life.name)
-  const here = leads.cluster.here(slot)
-  if (here === undefined) return standby(leads, plan, life.name)
-  const tail = takeTail(here)
-  if (tail !== undefined) return ledOn(plan, life, here, tail)
-  const { bound, fence } = seen?.here === here ? seen.counter : await engine.counter(life.counter)
-  // If it is over by now, whoever opened it finds out and looks again.
-  if (fence > here.fence && leads.cluster.held(slot) === here) {
-    leads.cluster.sealedOut(here)
-    throw slotNotServed()
-  }
-  const reservoir = plan.issuers.reservoir({ ...life, fence: here.fence }, bound)
-  return { issuer: reservoir, mode: 'leader', under: { slot, here, reservoir } }
+/** The issuer under a leadership of this node that continues the range which the leader before left. */
+export function openWithLeftover(
+  plan: IssuingPlan,
+  incarnation: Incarnation,
+  term: LeaderTerm,
+  leftover: Reservation,
+): OpenedIssuer {
+  const reservoir = plan.issuers.continued({ ...incarnation, fence: term.fence }, leftover)
+  return led(term, slotOf(incarnation.name), reservoir)
 }
 
-/** Under this node's leadership, with what the one before has left of it. */
-export function ledOn(plan: Plan, life: Incarnation, here: LeaderTerm, tail: Reservation): Opened {
-  const reservoir = plan.issuers.continued({ ...life, fence: here.fence }, tail)
-  return { issuer: reservoir, mode: 'leader', under: { slot: slotOf(life.name), here, reservoir } }
-}
-
-/** What stands for a strict generator where it is not led. */
-export function standby(leads: GeneratorLeaders, plan: Plan, name: string): Opened {
-  const issuer = new Standby({ leads, name, slot: slotOf(name), waitersMax: plan.waitersMax })
+/** The issuer of a strict generator on a node that does not lead it. */
+export function standby(leaders: GeneratorLeaders, plan: IssuingPlan, name: string): OpenedIssuer {
+  const issuer = new Standby({ leaders, name, slot: slotOf(name), waitersMax: plan.waitersMax })
   return { issuer, mode: 'leader' }
+}
+
+function led(term: LeaderTerm, slot: number, reservoir: Reservoir): OpenedIssuer {
+  return { issuer: reservoir, mode: 'leader', under: { slot, term, reservoir } }
 }

@@ -37,8 +37,25 @@ export type ReadGenerator = {
   readonly advances: number
 }
 
+const nameBytesMax = 256
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
+const refusedCharacters = /[\s\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/u
+const encoder = new TextEncoder()
+
 /** Integers that JSON would round. */
 const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max'])
+
+/** Throws ERR unless `name` is 1–256 bytes of UTF-8 without white space and control characters. */
+export function checkName(name: string): void {
+  if (name.length === 0) throw new FahaoError('ERR', 'a generator’s name cannot be empty')
+  if (!name.isWellFormed()) throw new FahaoError('ERR', 'a generator’s name must be valid Unicode')
+  if (refusedCharacters.test(name)) {
+    throw new FahaoError('ERR', 'a generator’s name cannot contain white space or control characters')
+  }
+  if (name.length > nameBytesMax || encoder.encode(name).length > nameBytesMax) {
+    throw new FahaoError('ERR', `a generator’s name has at most ${nameBytesMax} bytes`)
+  }
+}
 
 /** The record's key, and the name of the first incarnation's counter. */
 export function generatorKey(name: string): string {
@@ -137,4 +154,10 @@ export function isGenerators(record: StoredRecord | undefined): boolean {
     // Opening it again says what is wrong.
     return true
   }
+}
+
+/** A new secret key, 32 hexadecimal digits, if a definition permutes its ids; undefined otherwise. */
+export function newKey(definition: Definition): string | undefined {
+  if (!definition.scramble && definition.within !== 'shuffled') return undefined
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')
 }

@@ -1,5 +1,5 @@
 /** Redis's commands about keys in general: which generators there are, and dropping them. */
-import { checkName } from '../catalogue/names.ts'
+import { checkName } from '../catalogue/stored.ts'
 import type { Arguments } from './arguments.ts'
 import { checkOneSlot } from './cluster.ts'
 import { isServedHere } from './cluster-table.ts'

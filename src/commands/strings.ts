@@ -119,7 +119,7 @@ async function newestId(catalogue: Catalogue, name: string): Promise<bigint | un
     const info = await catalogue.info(name).catch(unlessUnknown)
     if (info?.mode !== 'leader') return info?.lastIssued
   }
-  return (await (inUse ?? (await catalogue.open(name))).here()).lastIssued()
+  return (await (inUse ?? (await catalogue.open(name))).ledHere()).lastIssued()
 }
 
 async function newestOfEach(context: CommandContext, args: Arguments): Promise<Reply> {

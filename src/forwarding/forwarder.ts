@@ -10,7 +10,7 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { Moved, type MovedDetails, slotNotServed } from '../base/moved.ts'
-import { detailsOf } from '../catalogue/generator-leaders.ts'
+import { detailsOf } from '../catalogue/leadership/leaders.ts'
 import type { ClusterView } from '../commands/context.ts'
 
 /**

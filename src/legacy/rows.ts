@@ -4,8 +4,7 @@ import type { Timeline } from '../base/timeline.ts'
 import { type Definition, define } from '../catalogue/definition.ts'
 import type { ForeignRows, RowChange } from '../catalogue/foreign-rows.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from '../catalogue/options.ts'
-import { newKey } from '../catalogue/permutation-key.ts'
-import type { StoredGenerator } from '../catalogue/stored.ts'
+import { newKey, type StoredGenerator } from '../catalogue/stored.ts'
 import type { Counter, Engine, StoredRecord, Watch } from '../engine/engine.ts'
 
 /**

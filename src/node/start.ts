@@ -85,7 +85,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       timeline,
       worker,
       waitersMax: config.waitersMax,
-      leads: membership && { cluster: membership.cluster, leaseTtlMs: membership.leaseTtlMs },
+      leaders: membership && { cluster: membership.cluster, leaseTtlMs: membership.leaseTtlMs },
       onEvent,
       autoCreate: config.autoCreate,
       rows: legacyRows(config.engine, engine, timeline),

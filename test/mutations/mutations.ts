@@ -64,8 +64,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'a catalogue that could not be opened goes on listening',
     foundBy: 'test/unit/catalogue/successor.test.ts',
     scenario: 'servers',
-    file: 'src/catalogue/engine-catalogue.ts',
-    from: `      await catalogue.close()
+    file: 'src/catalogue/generators-in-use.ts',
+    from: `      await inUse.closeAll()
       throw error`,
     to: '      throw error',
   },
@@ -75,7 +75,7 @@ export const mutations: readonly Mutation[] = [
     scenario: 'fleet',
     file: 'src/catalogue/engine-catalogue.ts',
     from: 'open.version < record.version)',
-    to: 'open.version === rowVersion)',
+    to: 'open.version === 0n)',
   },
   {
     fault: 'a node is declared dead without the margin',
@@ -97,8 +97,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'a leftover range is offered twice',
     foundBy: 'test/unit/catalogue/leftover-ranges.test.ts',
     scenario: 'cluster',
-    file: 'src/catalogue/leftover-ranges.ts',
-    from: `    this.#left.delete(name)
+    file: 'src/catalogue/leadership/leftover-ranges.ts',
+    from: `    this.#ranges.delete(name)
 `,
     to: '',
   },

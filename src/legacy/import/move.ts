@@ -7,10 +7,10 @@
  *  2. Within one database the row goes out of service and the generator becomes live in one transaction.
  */
 import { FahaoError, hasCode } from '../../base/errors.ts'
-import { newKey } from '../../catalogue/permutation-key.ts'
 import {
   counterOf,
   generatorKey,
+  newKey,
   readStored,
   type StoredGenerator,
   writeStored,

@@ -6,9 +6,14 @@
  */
 import { describe } from '../../base/errors.ts'
 import { type Definition, define } from '../../catalogue/definition.ts'
-import { checkName } from '../../catalogue/names.ts'
 import { parseOptions } from '../../catalogue/options.ts'
-import { counterOf, generatorKey, readStored, type StoredGenerator } from '../../catalogue/stored.ts'
+import {
+  checkName,
+  counterOf,
+  generatorKey,
+  readStored,
+  type StoredGenerator,
+} from '../../catalogue/stored.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { isKey, movedKey } from '../schemas.ts'
 import type { LegacyRow, LegacyTable, LegacyToken } from '../table.ts'

@@ -42,7 +42,7 @@ for (const kind of strict) {
       const there = await other.catalogue.open('g')
       assert.equal(tryNext(there), undefined)
       await assert.rejects(draw(there), { code: 'MOVED', message: `${slotOf('g')} ${leader.address}` })
-      await assert.rejects(there.here(), { code: 'MOVED' })
+      await assert.rejects(there.ledHere(), { code: 'MOVED' })
     })
 
     it('goes on at once on the next leader in a hand-over, with the next id, without an error', async () => {
@@ -95,7 +95,7 @@ for (const kind of strict) {
       await draw(g)
       for (const { clusterEngine } of [leader, other]) clusterEngine.always('any', 'unavailable')
       await clock.pass(2800)
-      const parked = [code(draw(g)), code(g.here()), code(draw(g, 5))]
+      const parked = [code(draw(g)), code(g.ledHere()), code(draw(g, 5))]
       // A lease of 3 s, its margin, a look at the records, and the time that a free shard is left to its node.
       await clock.pass(4801)
       assert.deepEqual(await Promise.all(parked), ['CLUSTERDOWN', 'CLUSTERDOWN', 'CLUSTERDOWN'])

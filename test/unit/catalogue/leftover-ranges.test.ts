@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { LeftoverRanges, leftoverOf } from '../../../src/catalogue/leftover-ranges.ts'
+import { LeftoverRanges, leftoverOf } from '../../../src/catalogue/leadership/leftover-ranges.ts'
 import type { LeftoverRange } from '../../../src/cluster/records.ts'
 
 const range = { start: 2n ** 60n, end: 2n ** 60n + 1000n, version: 7n }

@@ -1,10 +1,10 @@
 /** A node as far as the catalogue goes, on a memory store that several nodes may share. */
 import { Timeline } from '../../../src/base/timeline.ts'
-import type { AutoCreate } from '../../../src/catalogue/auto-create.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
 import type { ForeignRows } from '../../../src/catalogue/foreign-rows.ts'
-import type { GeneratorLeaders } from '../../../src/catalogue/generator-leaders.ts'
+import type { AutoCreate } from '../../../src/catalogue/generator-lookup.ts'
+import type { GeneratorLeaders } from '../../../src/catalogue/leadership/leaders.ts'
 import type { Engine, RecordChange, StoreOwnership, Watch } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
@@ -21,7 +21,7 @@ export type NodeOptions = {
   /** Counters go this far ahead: small, so that refills are frequent. */
   readonly leadUs?: number
   /** The cluster that it has joined. */
-  readonly leads?: GeneratorLeaders
+  readonly leaders?: GeneratorLeaders
   /** Rows that are generators too. */
   readonly rows?: (engine: Engine, timeline: Timeline) => ForeignRows
   /** How it reaches the store; as its owner, if it is the first, unless told otherwise. */
@@ -85,7 +85,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     autoCreate = [],
     nodeIndex,
     leadUs = 600_000_000,
-    leads,
+    leaders,
     reach = (reached) => new MemoryEngine(reached),
   } = options
   const engine = new FaultyEngine(reach(store))
@@ -108,7 +108,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     timeline,
     worker,
     waitersMax: 100,
-    leads,
+    leaders,
     onEvent: ({ message }) => events.push(message),
     autoCreate,
     nodeIndex,

@@ -3,7 +3,12 @@
  * counts here is `drawn`: the proof that a refused request used up no id.
  */
 import { FahaoError } from '../../../src/base/errors.ts'
-import type { Catalogue, Changes, Generator, GeneratorInfo } from '../../../src/catalogue/catalogue.ts'
+import type {
+  Catalogue,
+  Generator,
+  GeneratorChanges,
+  GeneratorInfo,
+} from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, definitionText } from '../../../src/catalogue/definition.ts'
 import type { MoveOptions } from '../../../src/catalogue/floor.ts'
 import { type GeneratorInput, parseOptions } from '../../../src/catalogue/options.ts'
@@ -116,7 +121,7 @@ export class FakeGenerator implements Generator {
     return BigInt(digits)
   }
 
-  async here(): Promise<this> {
+  async ledHere(): Promise<this> {
     return this
   }
 
@@ -175,7 +180,7 @@ export class FakeCatalogue implements Catalogue {
     throw new FahaoError('EXISTS', `'${name}' exists with another definition`)
   }
 
-  async alter(name: string, { floor, force = false, ...changes }: Changes): Promise<FakeGenerator> {
+  async alter(name: string, { floor, force = false, ...changes }: GeneratorChanges): Promise<FakeGenerator> {
     const known = this.find(name)
     if (known === undefined) throw unknown(name)
     const kept = Object.fromEntries(definitionText(known.definition)) as unknown as GeneratorInput

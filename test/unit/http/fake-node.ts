@@ -3,8 +3,8 @@ import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { Catalogue, Generator, GeneratorInfo } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
-import { checkName } from '../../../src/catalogue/names.ts'
 import { parseOptions } from '../../../src/catalogue/options.ts'
+import { checkName } from '../../../src/catalogue/stored.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
 import { Run } from '../../../src/ids/run.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
@@ -118,7 +118,7 @@ export class FakeGenerator implements Generator {
     throw new FahaoError('ERR', `'${text}' is no id of ${this.name}`)
   }
 
-  async here(): Promise<this> {
+  async ledHere(): Promise<this> {
     return this
   }
 

@@ -1,10 +1,10 @@
 /**
- * Plans in use, by what their definitions say: generators that are defined alike share one, and with it most of
+ * Issuing plans: what follows from a definition alone. Generators with equal definitions share one, and with it most of
  * what an issuer needs.
  *
  * Invariants
- *  1. Two definitions with the same text have the same plan, as long as it is remembered.
- *  2. Memory is bounded: a plan that is forgotten lives on in the generators that have it, and is made anew for
+ *  1. Two definitions with the same text have the same plan, as long as it is cached.
+ *  2. Memory is bounded: a plan that leaves the cache remains with the generators that use it, and is made again for
  *     the next.
  */
 import type { Clock, Random } from '../base/clock.ts'
@@ -19,14 +19,14 @@ import { Limiter } from '../issuing/limiter.ts'
 import type { ReservoirOptions } from '../issuing/reservoir.ts'
 import type { Worker } from '../issuing/worker.ts'
 import type { Definition } from './definition.ts'
-import type { GeneratorLeaders } from './generator-leaders.ts'
-import { mayIssueStrict, mayReserve } from './ownership.ts'
+import { mayIssueStrict, mayReserve } from './issuing-right.ts'
+import type { GeneratorLeaders } from './leadership/leaders.ts'
 import { generatorKey, readStored, writeDefinition } from './stored.ts'
 
 /** The index that `{node}` shows: its value and its width. */
 export type NodeIndex = { readonly value: number; readonly width: number }
 
-/** What issuers take from their node. */
+/** What issuers need from their node. */
 export type IssuerDeps = {
   readonly engine: Engine
   readonly clock: Clock
@@ -36,17 +36,17 @@ export type IssuerDeps = {
   readonly nodeIndex: NodeIndex | undefined
   /** How many callers of one generator may wait. */
   readonly waitersMax: number
-  /** Who leads strict kinds; undefined: the node is in no cluster. */
-  readonly leads?: GeneratorLeaders | undefined
-  /** Told what a log should say. */
+  /** Leaders of strict kinds; undefined: the node is in no cluster. */
+  readonly leaders?: GeneratorLeaders | undefined
+  /** Receives events for the log. */
   readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
 }
 
-/** What plans take from their node and its catalogue. */
-export type PlanDeps = IssuerDeps & Pick<ReservoirOptions, 'onStale'>
+/** What plans need from their node and its catalogue. */
+export type IssuingPlanDeps = IssuerDeps & Pick<ReservoirOptions, 'onStale'>
 
-/** What generators that are defined alike share. */
-export type Plan = {
+/** What generators with equal definitions share. */
+export type IssuingPlan = {
   readonly definition: Definition
   /** Undefined: plain decimal. */
   readonly format: Format | undefined
@@ -55,22 +55,22 @@ export type Plan = {
 }
 
 const plansMax = 1000
-/** What a leader reserves ahead at most, in ms, unless leases are longer. */
+/** So far ahead a leader reserves at most, in ms, unless leases are longer. */
 const ledSequenceMs = 60_000
 const ledTimestampMs = 10_000
 
-/** See the invariants at the top of the file. */
-export class Plans {
-  readonly #deps: PlanDeps
+/** A cache of plans. */
+export class IssuingPlans {
+  readonly #deps: IssuingPlanDeps
   readonly #limiter = new Limiter()
-  readonly #plans = new Map<string, Plan>()
+  readonly #plans = new Map<string, IssuingPlan>()
 
-  constructor(deps: PlanDeps) {
+  constructor(deps: IssuingPlanDeps) {
     this.#deps = deps
   }
 
-  /** The plan of a definition. CONFIG when this node cannot show what its format asks for. */
-  of(definition: Definition): Plan {
+  /** The plan of a definition. CONFIG if this node has no index for the `{node}` of its format. */
+  of(definition: Definition): IssuingPlan {
     const text = writeDefinition(definition)
     const known = this.#plans.get(text)
     if (known !== undefined) return known
@@ -80,7 +80,7 @@ export class Plans {
     return plan
   }
 
-  #newPlan(definition: Definition): Plan {
+  #newPlan(definition: Definition): IssuingPlan {
     const { nodeIndex, waitersMax } = this.#deps
     const format = formatOf(definition, nodeIndex)
     const issuers = issuersOf(this.#deps, definition, this.#limiter)
@@ -88,7 +88,7 @@ export class Plans {
   }
 }
 
-function issuersOf(deps: PlanDeps, definition: Definition, limiter: Limiter): IssuerFactory {
+function issuersOf(deps: IssuingPlanDeps, definition: Definition, limiter: Limiter): IssuerFactory {
   const { kind } = definition
   const own = {
     ...deps,
@@ -115,13 +115,13 @@ function formatOf(definition: Definition, index: NodeIndex | undefined): Format 
  * For how long ids should last without the engine, in ms. A leader issues as long as its lease at most: more would only
  * be a larger gap after a crash, and for a `timestamp` ids further ahead of the clock.
  */
-function horizonMs({ leads }: IssuerDeps, { kind, horizon }: Definition): number | undefined {
-  if (leads === undefined || horizon === undefined || !isStrict(kind)) return horizon
+function horizonMs({ leaders }: IssuerDeps, { kind, horizon }: Definition): number | undefined {
+  if (leaders === undefined || horizon === undefined || !isStrict(kind)) return horizon
   const mostMs = kind === 'timestamp' ? ledTimestampMs : ledSequenceMs
-  return Math.min(horizon, Math.max(mostMs, 2 * leads.leaseTtlMs))
+  return Math.min(horizon, Math.max(mostMs, 2 * leaders.leaseTtlMs))
 }
 
-/** What a counter does for the other kinds: refuses an incarnation that has had its day. */
+/** Refuses an earlier incarnation, as counters do for the other kinds. */
 async function refuseUnlessCurrent(engine: Engine, { name, incarnation }: Incarnation): Promise<void> {
   const record = await engine.read(generatorKey(name))
   if (record !== undefined && readStored(record).incarnation === incarnation) return

@@ -1,29 +1,29 @@
 /**
- * A strict generator on a node that does not lead it: issues nothing, and tells whoever asks who does.
+ * The issuer of a strict generator on a node that does not lead it: issues nothing, and names the leader.
  *
  * Invariants
- *  1. It reserves nothing and holds nothing.
- *  2. A caller waits for a leader as long as it would wait for ids, and in no other case. Once this node leads, callers
- *     are told STALE: they go on with the issuer that takes this one's place.
+ *  1. It reserves nothing and buffers nothing.
+ *  2. While the slot has no leader, a caller waits as long as it would wait for ids; in no other case it waits. Once this
+ *     node leads, callers get STALE, and continue with the issuer that has replaced this one.
  */
-import { FahaoError } from '../base/errors.ts'
-import { slotNotServed } from '../base/moved.ts'
-import type { Run } from '../ids/run.ts'
-import { type DrawOptions, type Issuer, type IssuerStats, idleStats } from '../issuing/issuer.ts'
-import { aborted } from '../issuing/wait-queue.ts'
-import { type GeneratorLeaders, moved } from './generator-leaders.ts'
+import { FahaoError } from '../../base/errors.ts'
+import { slotNotServed } from '../../base/moved.ts'
+import type { Run } from '../../ids/run.ts'
+import { type DrawOptions, type Issuer, type IssuerStats, idleStats } from '../../issuing/issuer.ts'
+import { aborted } from '../../issuing/wait-queue.ts'
+import { type GeneratorLeaders, moved } from './leaders.ts'
 
-/** What a standby is made of. */
+/** What a standby needs. */
 export type StandbyOptions = {
-  readonly leads: GeneratorLeaders
+  readonly leaders: GeneratorLeaders
   readonly name: string
-  /** Of the name. */
+  /** The slot of the name. */
   readonly slot: number
   /** How many callers may wait. */
   readonly waitersMax: number
 }
 
-/** See the invariants at the top of the file. */
+/** Waits for the leader of one generator. */
 export class Standby implements Issuer {
   readonly #options: StandbyOptions
   #waiting = 0
@@ -34,12 +34,12 @@ export class Standby implements Issuer {
     this.#options = options
   }
 
-  /** Always 0: nothing is in hand. */
+  /** Always 0: nothing is buffered. */
   take(): number {
     return 0
   }
 
-  /** Always −1: nothing is in hand. */
+  /** Always −1: nothing is buffered. */
   takeNumber(): number {
     return -1
   }
@@ -49,12 +49,12 @@ export class Standby implements Issuer {
     return this.#refuse(signal)
   }
 
-  /** The leader knows. */
+  /** The leader checks. */
   nextIsSafe(): boolean {
     return true
   }
 
-  /** The leader knows. */
+  /** Only the leader has it. */
   lastIssued(): undefined {
     return undefined
   }
@@ -74,13 +74,13 @@ export class Standby implements Issuer {
 
   /** Rejects with MOVED, CLUSTERDOWN or BUSY, or with STALE once this node leads. */
   async #refuse(signal?: AbortSignal): Promise<never> {
-    const { leads, name, slot, waitersMax } = this.#options
+    const { leaders, name, slot, waitersMax } = this.#options
     if (this.#closed !== undefined) throw this.#closed
     if (this.#waiting >= waitersMax)
       throw new FahaoError('BUSY', `${this.#waiting} requests wait for a leader already; retry with a pause`)
     this.#waiting++
-    if (leads.cluster.lead(slot).state === 'nobody') this.#waits++
-    const lead = await leads.cluster.leadWithin(slot)
+    if (leaders.cluster.lead(slot).state === 'nobody') this.#waits++
+    const lead = await leaders.cluster.leadWithin(slot)
     this.#waiting--
     if (signal?.aborted) throw aborted()
     if (this.#closed !== undefined) throw this.#closed

@@ -1,0 +1,262 @@
+/**
+ * The generators that are open in this process.
+ *
+ * Invariants
+ *  1. At most one issuer of a name is open in this process: the next opens when the one before has closed or, if a
+ *     leadership has ended, has been stopped; its releases may then still be under way.
+ *  2. A generator whose record has changed is closed here as soon as the watch reports the change, also while it is being
+ *     opened, and the counter refuses its reserves from the moment at which the new incarnation has sealed the counter.
+ *  3. In a cluster, a strict generator is open under a leadership of this node only while that lasts: when it ends, a
+ *     standby has replaced the generator before any other code runs.
+ *  4. Memory grows with the generators in use, not with those defined.
+ */
+import type { LeaderTerm } from '../cluster/leadership.ts'
+import { boundMax, type RecordChange, type Watch } from '../engine/engine.ts'
+import { Limiter } from '../issuing/limiter.ts'
+import type { RowChange, RowsDeps } from './foreign-rows.ts'
+import { type AutoCreate, GeneratorLookup } from './generator-lookup.ts'
+import { altered, type GeneratorRecords, noGenerator, stopping } from './generator-records.ts'
+import { type IssuerDeps, IssuingPlans } from './issuing-plans.ts'
+import { mayIssueStrict } from './issuing-right.ts'
+import { LedGenerators } from './leadership/led-generators.ts'
+import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
+import { type LedCounter, openInTurn, openIssuer, readLedCounter } from './open-issuer.ts'
+import { checkName, generatorPrefix, incarnationOf, isGenerators, type ReadGenerator } from './stored.ts'
+
+/** What open generators need from their node. */
+export type CatalogueOptions = IssuerDeps & RowsDeps & { readonly autoCreate: readonly AutoCreate[] }
+
+/** The version of a generator that is a row: below the version of every record that may replace it. */
+const rowVersion = 0n
+
+/** Opens and closes generators. */
+export class GeneratorsInUse {
+  readonly #options: CatalogueOptions
+  readonly #lookup: GeneratorLookup
+  readonly #plans: IssuingPlans
+  readonly #openings = new Limiter()
+  readonly #openDeps: OpenGeneratorDeps
+  readonly #open = new Map<string, OpenGenerator>()
+  /** Names being opened or closed. */
+  readonly #pending = new Map<string, Promise<unknown>>()
+  /** The newest versions that the watch has reported of names in `#pending`. */
+  readonly #reported = new Map<string, bigint>()
+  readonly #watches: Watch[] = []
+  readonly #led: LedGenerators | undefined
+  #closed = false
+
+  private constructor(options: CatalogueOptions, records: GeneratorRecords, isShared: boolean) {
+    const { clock, leaders, timeline, nodeIndex } = options
+    this.#options = options
+    this.#lookup = new GeneratorLookup(records, options.autoCreate, clock, isShared)
+    this.#plans = new IssuingPlans({ ...options, onStale: (name) => this.#sealedOut(name) })
+    this.#led = leaders && new LedGenerators(leaders, clock, (name, term) => this.#openLeftover(name, term))
+    this.#openDeps = {
+      leaders,
+      timeline,
+      node: nodeIndex?.value,
+      reopen: (stale) => this.#reopen(stale),
+    }
+  }
+
+  /** Starts to watch records and rows. */
+  static async start(options: CatalogueOptions, records: GeneratorRecords): Promise<GeneratorsInUse> {
+    const { engine, rows } = options
+    const { state } = await engine.ownership()
+    const inUse = new GeneratorsInUse(options, records, state === 'shared')
+    try {
+      inUse.#watches.push(await engine.watch(generatorPrefix, (change) => inUse.#recordChanged(change)))
+      if (rows !== undefined) inUse.#watches.push(await rows.watch((change) => inUse.#rowChanged(change)))
+      return inUse
+    } catch (error) {
+      // It listens to the cluster already: with it the next one to be started would continue the same leftover ranges.
+      await inUse.closeAll()
+      throw error
+    }
+  }
+
+  /** The generator, if it is open. */
+  find(name: string): OpenGenerator | undefined {
+    return this.#open.get(name)
+  }
+
+  /** All open generators. */
+  values(): Iterable<OpenGenerator> {
+    return this.#open.values()
+  }
+
+  /** Opens a generator. `mayCreate`: whether a client asks for it, so that rules may create it. */
+  async open(name: string, mayCreate = true): Promise<OpenGenerator> {
+    for (;;) {
+      const open = this.#open.get(name)
+      if (open !== undefined) return open
+      if (this.#closed) throw stopping()
+      const pending = this.#pending.get(name)
+      if (pending === undefined)
+        await this.exclusively(name, () =>
+          openInTurn(this.#openings, this.#options.clock, () => this.#lookUp(name, mayCreate)),
+        )
+      else await pending.catch(() => {})
+      // The caller may issue in this very turn.
+      mayIssueStrict(this.#options)
+    }
+  }
+
+  /** Runs one task of a name at a time: openings, closings and creations. */
+  async exclusively<Result>(name: string, task: () => Promise<Result>): Promise<Result> {
+    while (this.#pending.has(name)) await this.#pending.get(name)!.catch(() => {})
+    const running = task()
+    this.#pending.set(name, running)
+    try {
+      return await running
+    } finally {
+      this.#pending.delete(name)
+      this.#reported.delete(name)
+    }
+  }
+
+  /** The name may exist now, because it was created or altered here. */
+  forgetAbsence(name: string): void {
+    this.#lookup.forgetAbsence(name)
+  }
+
+  /** Closes the generator that is open under the name; `only`: if it is this one. */
+  async close(name: string, reason: Error, only?: OpenGenerator): Promise<void> {
+    await this.exclusively(name, async () => {
+      const open = this.#open.get(name)
+      if (open === undefined || (only !== undefined && open !== only)) return
+      this.#open.delete(name)
+      if (open.under !== undefined) this.#led!.remove(open.under.term, open.under.reservoir)
+      await open.close(reason)
+    })
+  }
+
+  /** Closes every generator. Each is looked up anew when it is next asked for. */
+  async reopenAll(): Promise<void> {
+    for (const open of this.#open.values()) void open.close(altered(open.name))
+    await Promise.all([...this.#open.keys()].map((name) => this.close(name, altered(name))))
+  }
+
+  /** Stops, before it returns, all generators that are issued here because this process owned the store. */
+  disown(): void {
+    for (const [name, open] of this.#open) {
+      if (open.mode !== 'local') continue
+      void open.close(altered(name))
+      void this.close(name, altered(name), open)
+    }
+  }
+
+  /** Stops and releases every generator, for good. */
+  async closeAll(): Promise<void> {
+    this.#closed = true
+    for (const watch of this.#watches) watch.close()
+    await Promise.allSettled(this.#pending.values())
+    await Promise.all([...this.#open.keys()].map((name) => this.close(name, stopping())))
+    await this.#led?.close()
+  }
+
+  async #lookUp(name: string, mayCreate: boolean): Promise<OpenGenerator> {
+    if (this.#closed) throw stopping()
+    this.#lookup.refuseAbsent(name)
+    checkName(name)
+    const counter = readLedCounter(this.#options, name)
+    return this.#openFound(name, await this.#lookup.find(name, mayCreate), mayCreate, await counter)
+  }
+
+  async #openFound(
+    name: string,
+    found: ReadGenerator,
+    mayCreate: boolean,
+    read?: LedCounter,
+  ): Promise<OpenGenerator> {
+    const { record, stored } = found
+    const plan = this.#plans.of(stored.definition)
+    const incarnation = incarnationOf(name, found)
+    const version = record?.version ?? rowVersion
+    const takeLeftover = (term: LeaderTerm) => this.#led!.takeLeftover(name, version, term)
+    const opened = await openIssuer(this.#options, plan, incarnation, stored.key, { read, takeLeftover })
+    if ((this.#reported.get(name) ?? 0n) > version) {
+      this.#reported.delete(name)
+      if (opened.under !== undefined) this.#led!.discard(opened.under.reservoir)
+      return this.#lookUp(name, mayCreate)
+    }
+    const generator = new OpenGenerator(incarnation, version, plan, opened, this.#openDeps)
+    if (this.#closed) {
+      await generator.close(stopping())
+      throw stopping()
+    }
+    if (!this.#mayStillIssue(generator)) return this.#openFound(name, found, mayCreate)
+    this.#open.set(name, generator)
+    return generator
+  }
+
+  /** False, and the generator is stopped, if the leadership or the store ownership that it was opened under has ended. */
+  #mayStillIssue(generator: OpenGenerator): boolean {
+    const { name, version, under } = generator
+    if (generator.mode === 'local' && !mayIssueStrict(this.#options)) {
+      void generator.close(altered(name))
+      return false
+    }
+    if (under === undefined) return true
+    const demote = () => {
+      if (this.#open.get(name) === generator) this.#open.set(name, generator.demoted(this.#options.leaders!))
+    }
+    return this.#led!.add(under.slot, under.term, under.reservoir, { name, version, demote })
+  }
+
+  /**
+   * Opens a generator that has a leftover range: in this very turn if a standby has its definition, which the watch keeps
+   * as current for a standby as for a leader.
+   */
+  #openLeftover(name: string, term: LeaderTerm): void {
+    const standby = this.#closed || this.#pending.has(name) ? undefined : this.#open.get(name)
+    if (standby !== undefined && this.#led!.hasLeftover(name, standby.version, term)) {
+      const generator = standby.promoted(term, this.#led!.takeLeftover(name, standby.version, term)!)
+      if (this.#mayStillIssue(generator)) this.#open.set(name, generator)
+    } else this.open(name, false).catch(() => {})
+  }
+
+  /** A newer incarnation or leader has sealed the counter: what is buffered here must not be issued. */
+  #sealedOut(name: string): void {
+    const open = this.#open.get(name)
+    if (open?.under !== undefined) void this.close(name, altered(name), open)
+  }
+
+  /** The generator after `stale`, whose record may have changed before the watch reported it. */
+  async #reopen(stale: OpenGenerator): Promise<OpenGenerator> {
+    if (this.#open.get(stale.name) === stale) await this.close(stale.name, altered(stale.name), stale)
+    return this.open(stale.name)
+  }
+
+  #recordChanged({ key, record }: RecordChange): void {
+    const name = key.slice(generatorPrefix.length)
+    this.#lookup.forgetAbsence(name)
+    const version = record?.version ?? boundMax
+    if (this.#pending.has(name)) this.#reported.set(name, version)
+    const open = this.#open.get(name)
+    if (open === undefined || version <= open.version) return
+    const reason = isGenerators(record) ? altered(name) : noGenerator(name)
+    // At once, even while a task of this name runs: another node may acknowledge strict order in a moment.
+    void open.close(reason)
+    void this.#closeVersion(name, reason, open)
+  }
+
+  /** Closes a generator, and each that replaces it meanwhile without having been looked up anew. */
+  async #closeVersion(name: string, reason: Error, open: OpenGenerator): Promise<void> {
+    let next: OpenGenerator | undefined = open
+    for (; next?.version === open.version; next = this.#open.get(name)) await this.close(name, reason, next)
+  }
+
+  /** Versions of rows and of records cannot be compared: a name that is being opened is looked up once more. */
+  #rowChanged({ name, exists, definition }: RowChange): void {
+    this.#lookup.forgetAbsence(name)
+    if (this.#pending.has(name)) this.#reported.set(name, boundMax)
+    const open = this.#open.get(name)
+    if (open?.version !== rowVersion) return
+    // Ranges of rows cannot be released, so the buffer is kept wherever possible.
+    const next = definition()
+    const resized = next && open.resized(next, this.#plans)
+    if (resized !== undefined) this.#open.set(name, resized)
+    else void this.close(name, exists ? altered(name) : noGenerator(name), open)
+  }
+}

@@ -1,0 +1,47 @@
+/** Which process may issue a strict kind: the leader of its shard in a cluster, the owner of the store elsewhere. */
+import { FahaoError } from '../base/errors.ts'
+import type { Engine } from '../engine/engine.ts'
+import { isStrict, type Kind } from '../issuing/issuer.ts'
+import type { IssuingMode } from './catalogue.ts'
+import type { GeneratorLeaders } from './leadership/leaders.ts'
+
+/** What decides it. */
+type IssuingRightDeps = {
+  readonly engine: Engine
+  /** Undefined: the node is in no cluster. */
+  readonly leaders?: GeneratorLeaders | undefined
+}
+
+/** How a generator of this kind issues here. */
+export async function modeOf({ engine, leaders }: IssuingRightDeps, kind: Kind): Promise<IssuingMode> {
+  if (!isStrict(kind)) return 'node'
+  if (leaders !== undefined) return 'leader'
+  const { state } = await engine.ownership()
+  return kind === 'sequence' && state === 'shared' ? 'group commit' : 'local'
+}
+
+/** Whether this node may issue strict kinds now. If not, the generators that it must not issue have been stopped. */
+export function mayIssueStrict({ engine, leaders }: IssuingRightDeps): boolean {
+  return leaders === undefined ? (engine.owns?.() ?? true) : leaders.cluster.check()
+}
+
+/** The check of an id source before a reserve; rejects with NOTOWNER. */
+export function mayReserve(
+  { engine, leaders }: IssuingRightDeps,
+  kind: Kind,
+): (name: string) => Promise<void> {
+  if (!isStrict(kind) || leaders !== undefined) return () => Promise.resolve()
+  return (name) => refuseUnlessOwner(engine, kind, name)
+}
+
+/** Rejects with NOTOWNER unless this process owns the store. */
+export async function refuseUnlessOwner(engine: Engine, kind: Kind, name: string): Promise<void> {
+  const ownership = await engine.ownership()
+  if (ownership.state === 'owner') return
+  throw new FahaoError(
+    'NOTOWNER',
+    ownership.state === 'other'
+      ? `generator '${name}' is strict and the store is owned by ${ownership.holder}; ask that process, or use segment or snowflake here`
+      : `generator '${name}' is a ${kind}, which needs a store that one process owns, and many processes may share ${engine.location}; use sequence for strict order, or snowflake for ids that tell when`,
+  )
+}
