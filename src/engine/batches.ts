@@ -1,34 +1,34 @@
 /**
- * Collects calls that wait, so that they go to the server together.
+ * Collects waiting calls into batches.
  *
  * Invariants
- *  1. A call goes at once, with what else the same turn of the event loop asks for, while few are under way: fewer than
- *     `widthMax` calls, or fewer than two batches. Otherwise it waits, and goes with all others that have come by then, up to
- *     `sizeMax`. At most `widthMax` batches are under way.
- *  2. Of one key, at most one call is in the batches under way; the next one goes after it, in the order of the calls.
+ *  1. While few are in flight (fewer than `widthMax` calls, or fewer than two batches), a call is sent at once, with the
+ *     other calls of the same turn of the event loop. Otherwise it waits, and is sent with all calls that have arrived by
+ *     then, up to `sizeMax`. At most `widthMax` batches are in flight.
+ *  2. At most one call of a key is in flight; the next one is sent after it, in the order of the calls.
  */
 
-/** How calls are collected, and carried out. */
+/** The limits of batches, and how one is carried out. */
 export type BatchesOptions<Call> = {
-  /** How many batches may be under way, of one call each. Where there are many calls, two batches are: they are larger. */
+  /** The maximum number of batches in flight, of one call each. With many calls, two larger batches are in flight. */
   readonly widthMax: number
   readonly sizeMax: number
-  /** Default: calls have nothing in common. */
+  /** Default: no call has a key. */
   readonly keyOf?: ((call: Call) => string) | undefined
-  /** Whether a call goes in a batch of its own. Default: none does. */
+  /** Whether a call needs a batch of its own. Default: none does. */
   readonly isAlone?: (call: Call) => boolean
   /** Carries out one batch. Never rejects. */
   readonly carryOut: (calls: readonly Call[]) => Promise<void>
 }
 
-/** One on its way, and one that the server carries out meanwhile. */
+/** One on its way to the server, and one that the server carries out meanwhile. */
 const crowdWidth = 2
 
-/** See the invariants at the top of the file. */
+/** The batches of one kind of call. */
 export class Batches<Call> {
   readonly #options: BatchesOptions<Call>
   readonly #waiting = new Set<Call>()
-  /** Of the calls under way. */
+  /** The keys of the calls in flight. */
   readonly #keys = new Set<string>()
   readonly #idle: (() => void)[] = []
   #underWay = 0
@@ -39,7 +39,7 @@ export class Batches<Call> {
     this.#options = options
   }
 
-  /** Has a call carried out with others. */
+  /** Adds a call, which is sent with others. */
   add(call: Call): void {
     this.#waiting.add(call)
     if (this.#due) return
@@ -50,12 +50,12 @@ export class Batches<Call> {
     })
   }
 
-  /** Takes a call back. Whether it still waited: then it is not carried out. */
+  /** Removes a call that still waits, so that it is not sent. Returns whether it did. */
   remove(call: Call): boolean {
     return this.#waiting.delete(call)
   }
 
-  /** Resolves when nothing waits and nothing is under way. */
+  /** Resolves when no call waits and no batch is in flight. */
   idle(): Promise<void> {
     if (this.#underWay === 0 && this.#waiting.size === 0) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
@@ -97,7 +97,7 @@ export class Batches<Call> {
     return batch
   }
 
-  /** Whether no call of its key was under way. */
+  /** Marks the key of a call as in flight. Returns false if it was already. */
   #occupy(call: Call): boolean {
     const key = this.#options.keyOf?.(call)
     if (key === undefined) return true

@@ -1,10 +1,11 @@
-/** What a start does about a store that does not exist yet: a mistyped URL leads to one as the first start does. */
+/** The start on a store that does not exist yet: a mistyped URL leads to one, as the first start does. */
 import { FahaoError } from '../base/errors.ts'
 import type { EngineOptions } from './engine.ts'
 
 /**
- * To be called before a store is made. Throws ENGINE where that is refused; otherwise returns what tells that it was.
- * @param place of the store, safe to show.
+ * Call this before creating a store. Throws ENGINE if `newStore` refuses it; otherwise returns a function that logs the
+ * creation.
+ * @param place the store's location without secrets.
  */
 export function newStore({ newStore, onEvent }: EngineOptions, place: string): () => void {
   if (newStore === 'refuse') {

@@ -1,4 +1,4 @@
-/** From a URL to an open engine. Drivers are loaded only when they are asked for. */
+/** From a URL to an open engine. A driver is loaded when its engine is opened. */
 import { FahaoError } from '../base/errors.ts'
 import type { Engine, EngineOptions } from './engine.ts'
 
@@ -26,7 +26,7 @@ async function openPostgres(location: string, options: EngineOptions): Promise<E
 /**
  * Opens the engine that `url` names: `memory:`, `sqlite:FILE` with a path relative to the working directory,
  * `mysql://USER:PASSWORD@HOST/DATABASE` or `postgres://…`.
- * Rejects with CONFIG when nobody serves the scheme, ENGINE when it cannot be opened.
+ * Rejects with CONFIG if no engine has the scheme, ENGINE if the engine cannot be opened.
  */
 export function openEngine(url: string, options: EngineOptions): Promise<Engine> {
   const colon = url.indexOf(':')

@@ -2,10 +2,10 @@
 import { fromJSON, type MethodDefinition } from '@grpc/proto-loader'
 import { descriptor } from './descriptor.ts'
 
-/** In every answer: which cluster, at which revision. */
+/** The header of every response: the cluster's id and its revision. */
 export type Header = { readonly clusterId: string; readonly revision: string }
 
-/** A key as it is. */
+/** A key with its value and revisions. */
 export type KeyValue = {
   readonly key: Buffer
   readonly createRevision: string
@@ -23,7 +23,7 @@ export type RangeRequest = {
   readonly minModRevision?: string
 }
 
-/** What a range found; `count` is of the whole range, whatever the limit. */
+/** The result of a range; `count` is that of the whole range, whatever the limit. */
 export type RangeResponse = {
   readonly header: Header | null
   readonly kvs: readonly KeyValue[]
@@ -47,19 +47,19 @@ export type TxnRequest = {
   readonly failure: readonly RequestOp[]
 }
 
-/** Answers in the order of the steps; ranges are what this engine asks for. */
+/** Responses in the order of the steps; this engine reads those of ranges. */
 export type TxnResponse = {
   readonly header: Header
   readonly succeeded: boolean
   readonly responses: readonly { readonly range?: RangeResponse }[]
 }
 
-/** What goes up a stream of watches. */
+/** A message to a stream of watches. */
 export type WatchRequest =
   | { readonly create: { readonly key: Buffer; readonly rangeEnd: Buffer; readonly startRevision: string } }
   | { readonly progress: Record<string, never> }
 
-/** What comes down. `type` 1 is a removal, 0 a write. */
+/** A message from a stream of watches. `type` 1 is a removal, 0 a write. */
 export type WatchResponse = {
   readonly header: Header
   readonly created: boolean
@@ -69,7 +69,7 @@ export type WatchResponse = {
   readonly events: readonly { readonly type: number; readonly kv: KeyValue }[]
 }
 
-/** A call as grpc-js wants to have it. */
+/** A method in the form that grpc-js needs. */
 export type Method<Request, Response> = {
   readonly path: string
   readonly encode: (request: Request) => Buffer
@@ -82,7 +82,7 @@ const definition = fromJSON(descriptor as Parameters<typeof fromJSON>[0], {
   arrays: true,
 })
 
-/** The calls that are used. */
+/** The methods that this engine calls. */
 export const methods = {
   range: method<RangeRequest, RangeResponse>('KV', 'Range'),
   txn: method<TxnRequest, TxnResponse>('KV', 'Txn'),
@@ -106,7 +106,7 @@ function method<Request, Response>(service: string, name: string): Method<Reques
   }
 }
 
-/** The condition that a key was last changed at `revision`; 0: that there is none. */
+/** The condition that a key was last changed at `revision`; 0: that the key does not exist. */
 export function unchanged(key: Buffer, revision: bigint): Compare {
   return { target: 2, key, modRevision: String(revision) }
 }
@@ -114,7 +114,7 @@ export function unchanged(key: Buffer, revision: bigint): Compare {
 /** The end of the range of all keys that start with these bytes. */
 export function endOf(prefix: Buffer): Buffer {
   const last = prefix.findLastIndex((byte) => byte !== 0xff)
-  // Nothing is behind a prefix of 0xff alone: etcd's word for no end is one zero byte.
+  // No key follows a prefix of 0xff alone: in etcd, one zero byte stands for no end.
   if (last < 0) return Buffer.of(0)
   const end = Buffer.from(prefix.subarray(0, last + 1))
   end[last]! += 1

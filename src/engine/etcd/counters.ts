@@ -1,17 +1,17 @@
 /**
- * Counters: optimistic transactions on the value that this process saw last.
+ * Counters: optimistic transactions on the cached value of each counter.
  *
  * Invariants
- *  1. One transaction of a counter is under way at a time in this process. What is asked meanwhile goes together
- *     into the next one, with what is asked of other counters; a counter for which others compete goes alone.
- *  2. What a call is answered follows from the very value that its transaction compared, refusals included.
- *  3. A call settles by its own deadline, whatever becomes of the transaction that it is in: as UNAVAILABLE if that
- *     has not left, as UNKNOWN if it has.
- *  4. Who loses against another process tries again at once; who wins lets the others go first for a moment. The
- *     other way round, a process that wins once would go on to win.
- *  5. No range that this process is given starts below what it holds: what it was given or has adopted, and has neither
- *     given back nor left. What is seen of a counter is from after its latest adoption, or nothing is.
- *  6. A revision is compared in the era only in which it was seen: in a restored etcd, another value may have it.
+ *  1. One transaction of a counter is in flight at a time in this process. Steps that arrive meanwhile share the next one,
+ *     with the steps of other counters; a counter under contention gets a transaction of its own.
+ *  2. The answer of a call follows from the very value that its transaction compared, refusals included.
+ *  3. A call settles by its own deadline, whatever the outcome of its transaction: as UNAVAILABLE if the transaction was
+ *     not sent, as UNKNOWN if it was.
+ *  4. After losing against another process, a process retries at once; after winning, it pauses for a moment. The other
+ *     way round, a process that wins once would go on to win.
+ *  5. No reserved range starts below what this process holds: ranges reserved or acquired, and neither released nor
+ *     transferred. The cached value of a counter is from after the latest acquisition, or absent.
+ *  6. A revision is compared only within the era in which it was read: in a restored etcd, another value may have it.
  */
 import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -30,47 +30,47 @@ type Answer = Reservation | boolean
 
 type PendingStep = {
   readonly step: (counter: Counter) => Step<Answer>
-  /** What a release gives back, and under which version: this process holds it no more, unless that is refused. */
+  /** The release, if it is one: unless refused, it ends this process's hold of the range. */
   readonly givesBack: ReleaseRequest | undefined
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
   readonly deadlineUs: number
   open: boolean
-  /** The transaction that it is in. */
+  /** The call of the transaction that contains it. */
   call: CallContext | undefined
   timer: Timer | undefined
 }
 
-/** What this process knows of a counter. */
+/** The pending steps of a counter, its cached value, and what this process holds of it. */
 type CounterQueue = {
   readonly name: string
   readonly key: Buffer
   readonly waiting: PendingStep[]
-  /** What was asked for last. */
+  /** The answer to the newest step. */
   newest: Promise<unknown>
   running: boolean
   seen: Seen
-  /** When this process last lost against another one. */
+  /** The time at which this process last lost against another one. */
   lostUs: number
-  /** The end of what this process holds, and in which era. */
+  /** The end of what this process holds, and the era in which it was reserved or acquired. */
   held: bigint
   era: bigint
-  /** How often something was adopted. */
+  /** The number of acquisitions. */
   adoptions: number
 }
 
-/** Steps of one transaction; more wait for the next. */
+/** The maximum number of steps in one transaction; more wait for the next. */
 const batchMax = 500
-/** For how long after a loss others are taken to be reserving as well. */
+/** The time after a loss during which the counter counts as contended. */
 const contendedUs = 1_000_000
-/** A counter on which as many have been faster is left alone for a moment: they are many, and etcd is busy. */
+/** After this many losses in a row, the process pauses: there are many competitors, and etcd is busy. */
 const patience = 30
 const pauseMaxMs = 50
-/** So many that were read are remembered for the reserve that mostly follows. */
+/** The maximum number of cached reads, each kept for the reserve that mostly follows. */
 const cachedReadsMax = 1000
-/** As often a counter goes along with one that has changed; then it goes alone. */
+/** After this many attempts in shared transactions, a counter gets a transaction of its own. */
 const companyMax = 3
-/** See the invariants at the top of the file. */
+/** The counters of one store. */
 export class Counters {
   readonly #store: Store
   readonly #transactions: Transactions
@@ -104,7 +104,7 @@ export class Counters {
     if (queue !== undefined && from < queue.held) queue.held = from
   }
 
-  /** See `Engine.acquire`. What was seen of the counter may be older than what is held of it now. */
+  /** See `Engine.acquire`. The cached value may be older than the acquired range, so it is dropped. */
   acquire(name: string, end: bigint): void {
     const queue = this.#queue(name)
     if (end <= queue.held) return
@@ -117,7 +117,7 @@ export class Counters {
   /** See `Engine.counter`. */
   async read(name: string): Promise<Counter> {
     const call = this.#store.newCall(false)
-    // What this process has asked for before comes first.
+    // Earlier steps of this process come first.
     await this.#queues.get(name)?.newest.catch(() => {})
     const adoptions = this.#queues.get(name)?.adoptions ?? 0
     const { state, kv } = await this.#transactions.read(this.#store.keys.counter(name), call)
@@ -127,7 +127,7 @@ export class Counters {
     return seen.counter
   }
 
-  /** What this process was given of each counter: no bound may be below it. */
+  /** The end of what this process holds of each counter: no bound may be below it. */
   held(): Map<string, bigint> {
     return new Map(
       [...this.#queues].filter(([, { held }]) => held > 0n).map(([name, { held }]) => [name, held]),
@@ -152,7 +152,7 @@ export class Counters {
       queue.waiting.push(waiting)
       if (!queue.running) {
         queue.running = true
-        // What the same turn of the event loop asks for goes along.
+        // The transaction includes the steps of the same turn of the event loop.
         queueMicrotask(() => this.#run(queue))
       }
     })
@@ -160,7 +160,7 @@ export class Counters {
     return asked
   }
 
-  /** A read has shown what the next transaction had best compare: so the first reserve of a new leader is one. */
+  /** Caches a read value, so that the first reserve of a new leader takes one transaction. */
   #cacheRead(name: string, seen: Seen): void {
     const queue = this.#queues.get(name)
     if (queue === undefined) {
@@ -194,7 +194,7 @@ export class Counters {
     return queue
   }
 
-  /** One transaction after the other, until nobody waits. */
+  /** Runs one transaction after another until no step is pending. */
   async #run(queue: CounterQueue): Promise<void> {
     while (queue.waiting.length > 0) {
       const batch = queue.waiting.splice(0, batchMax)
@@ -216,7 +216,7 @@ export class Counters {
     queue.running = false
   }
 
-  /** Resolves to how long the round trip took that succeeded, in µs. */
+  /** Resolves to the duration of the successful round trip, in µs. */
   async #carryOut(queue: CounterQueue, batch: readonly PendingStep[], call: CallContext): Promise<number> {
     for (let tries = 1; ; tries++) {
       const sentUs = this.#clock.monoUs()
@@ -234,7 +234,7 @@ export class Counters {
         this.#carriedOut(queue, batch, outcome!, committed.revision, isOld)
         return nowUs - sentUs
       }
-      // Nobody waits any more.
+      // Every step has settled.
       if (committed === undefined) return 0
       const [found] = committed.found
       queue.seen = isOld ? unseen : seenAs(queue.name, found!.kvs[0], committed.state)
@@ -242,24 +242,24 @@ export class Counters {
       const { revision, era } = outcome!
       if (revision > 0n && (queue.seen.revision !== revision || queue.seen.era !== era)) queue.lostUs = nowUs
       if (nowUs >= call.deadlineUs) {
-        const message = `others kept reserving from counter '${queue.name}'; retry`
+        const message = `other processes kept reserving from counter '${queue.name}'; retry`
         throw new FahaoError('UNAVAILABLE', message)
       }
       if (tries % patience === 0) await sleep(this.#clock, systemRandom() * pauseMaxMs)
     }
   }
 
-  /** What the batch makes of the counter, as far as it is known. */
+  /** Applies the batch to the cached value of the counter. */
   #plan(queue: CounterQueue, batch: readonly PendingStep[]): Plan {
     const era = present(this.#store.history.known.state).id
     const seen = queue.seen.era === era ? queue.seen : unseen
     const { revision } = seen
     let { counter } = seen
-    // What is held was adopted: nobody may take the at of a counter that is not there.
-    const isLook = queue.seen === unseen && queue.held > 0n && era === queue.era
+    // An acquired range shows that the counter exists: read it first, and never create it.
+    const isRead = queue.seen === unseen && queue.held > 0n && era === queue.era
     if (counter.bound < queue.held) {
-      // Bounds have been raised since then, perhaps by less than this process knows of; or it has not looked again.
-      if (isLook || seen !== queue.seen || era !== queue.era) counter = { ...counter, bound: queue.held }
+      // An advance has raised bounds since, perhaps not above this range; or the counter has not been read again.
+      if (isRead || seen !== queue.seen || era !== queue.era) counter = { ...counter, bound: queue.held }
       else this.#forgotten(queue)
     }
     const answers: (Answer | FahaoError)[] = []
@@ -271,14 +271,14 @@ export class Counters {
     }
     const change: Change = {
       // No key has the revision max63: the transaction reads and changes nothing.
-      compare: [unchanged(queue.key, isLook ? max63 : revision)],
+      compare: [unchanged(queue.key, isRead ? max63 : revision)],
       writes: answers.some(changes) ? [{ put: { key: queue.key, value: encodeCounter(counter) } }] : [],
       otherwise: [{ key: queue.key }],
     }
     return { change, revision, counter, answers, open, era }
   }
 
-  /** @param isOld whether something was adopted meanwhile. */
+  /** @param isOld whether a range was acquired meanwhile. */
   #carriedOut(
     queue: CounterQueue,
     batch: readonly PendingStep[],
@@ -291,7 +291,7 @@ export class Counters {
     else if (wrote) queue.seen = { counter: plan.counter, revision, era: plan.era }
     plan.open.forEach((waiting, index) => {
       const answer = plan.answers[index]!
-      // Who was given nothing holds nothing.
+      // A reserve of size 0 opens no range.
       if (typeof answer === 'object' && 'end' in answer && answer.end > answer.start) {
         if (!isOld || answer.end > queue.held) Object.assign(queue, { held: answer.end, era: plan.era })
       } else if (answer === true && !isOld) queue.held = waiting.givesBack!.from
@@ -300,7 +300,7 @@ export class Counters {
     for (const waiting of batch) waiting.call = undefined
   }
 
-  /** A release may have been carried out, unless somebody has been at the counter since, as far as is known. */
+  /** Ends the hold of a range whose release has an unknown outcome, unless a later version is known. */
   #dropHeld(queue: CounterQueue, givesBack: ReleaseRequest | undefined): void {
     if (givesBack === undefined || givesBack.version < queue.seen.counter.version) return
     if (givesBack.from < queue.held) queue.held = givesBack.from
@@ -331,7 +331,7 @@ export class Counters {
 
 type Plan = {
   readonly change: Change
-  /** Which it compares. */
+  /** The revision that it compares. */
   readonly revision: bigint
   readonly counter: Counter
   readonly answers: readonly (Answer | FahaoError)[]

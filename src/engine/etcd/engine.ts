@@ -34,8 +34,8 @@ import { addressOf, type EtcdAddress } from './url.ts'
 import { Watches } from './watches.ts'
 
 /**
- * Opens the store that a URL names: `rest` is what follows its scheme and colon. A store that is not there is made.
- * Rejects with CONFIG when the URL is none, ENGINE when etcd cannot be reached or does not let us in.
+ * Opens the store that a URL names, and creates it if it does not exist. `rest` is the URL after its scheme and colon.
+ * Rejects with CONFIG if the URL is invalid, ENGINE if etcd cannot be reached or refuses access.
  */
 export async function openEtcd(
   scheme: 'etcd' | 'etcds',
@@ -91,7 +91,7 @@ async function opened(
     const fresh = encodeState(newState(response.header.clusterId, isLost, options))
     const put = { put: { key: keys.state, value: Buffer.from(fresh) } }
     const create = { compare: [unchanged(keys.state, 0n)], success: [put], failure: [] }
-    // Whatever becomes of it: the next look tells, and somebody else may have been faster.
+    // The next read shows the outcome, also where another process was first.
     const created = await members.call(methods.txn, create, newCall(true)).catch(() => undefined)
     if (created?.succeeded) tell?.()
   }
@@ -111,12 +111,12 @@ function newState(cluster: string, isLost: boolean, { clock }: EngineOptions): S
   }
 }
 
-/** Joins the parts of the contract. */
+/** The contract, joined from its parts. */
 export class EtcdEngine implements Engine {
   readonly name = 'etcd'
   readonly location: string
   readonly lastWriteUs: number | undefined
-  /** Changes are pushed. */
+  /** etcd pushes changes. */
   readonly newsMs = 1000
   readonly #options: EngineOptions
   readonly #members: Members

@@ -1,11 +1,11 @@
-/** Under which keys a store keeps what. Names are bytes of their UTF-8, and stand at the end. */
+/** The keys of a store. Each ends with a name, as bytes of its UTF-8. */
 
 /** The keys of one store. */
 export class Keys {
-  /** Every key of the store begins with it. */
+  /** The prefix of every key of the store. */
   readonly all: Buffer
   readonly state: Buffer
-  /** When the store was written to. */
+  /** The time of the store's last write. */
   readonly written: Buffer
   readonly counters: Buffer
   readonly records: Buffer
@@ -23,7 +23,7 @@ export class Keys {
     return Buffer.concat([this.counters, Buffer.from(name)])
   }
 
-  /** The key of a record, or the beginning of the keys of several. */
+  /** The key of a record, or the prefix of several. */
   record(key: string): Buffer {
     return Buffer.concat([this.records, Buffer.from(key)])
   }

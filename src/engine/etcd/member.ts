@@ -14,20 +14,20 @@ import type { Clock } from '../../base/clock.ts'
 import { type Method, methods } from './api.ts'
 import type { Tls } from './url.ts'
 
-/** What became of a call that did not work. */
+/** The outcome of a call that failed. */
 export type CallOutcome =
-  /** Nothing was changed; another member, or a later moment, may do. */
+  /** Nothing was changed; another member, or a later call, may succeed. */
   | 'refused'
-  /** Nothing was changed: the token is not, or no longer, known. */
+  /** Nothing was changed: the member does not accept the token. */
   | 'token'
-  /** Nothing was changed, and nothing will be. */
+  /** Nothing was changed, and a retry would fail as well. */
   | 'denied'
-  /** The database is full: the write may have been carried out all the same. Asking again does not help. */
+  /** The database is full: the write may have been carried out. A retry would fail as well. */
   | 'full'
-  /** There was no answer in time, or none that tells. */
+  /** No answer in time, or an answer that does not tell the outcome. */
   | 'lost'
 
-/** A call that did not work. */
+/** A failed call. */
 export class CallFailure extends Error {
   readonly outcome: CallOutcome
 
@@ -38,14 +38,14 @@ export class CallFailure extends Error {
 }
 
 const channelOptions = {
-  // A write whose outcome is unknown must not be sent again by anybody.
+  // No layer may send a write again whose outcome is unknown.
   'grpc.enable_retries': 0,
   'grpc.service_config_disable_resolution': 1,
   'grpc.use_local_subchannel_pool': 1,
   'grpc.enable_http_proxy': 0,
   'grpc.enable_channelz': 0,
   'grpc.initial_reconnect_backoff_ms': 100,
-  // A fraction of a lease: who waits longer after etcd is back is declared dead by those that waited less.
+  // A fraction of a lease: a node that reconnects later than the others would be declared dead by them.
   'grpc.max_reconnect_backoff_ms': 500,
   'grpc.max_receive_message_length': -1,
   // etcd closes connections that ping more often than every 5 s.
@@ -53,16 +53,16 @@ const channelOptions = {
   'grpc.keepalive_timeout_ms': 5000,
 }
 
-/** How long to ask why there is no connection. */
+/** The deadline of a call that only fetches the reason for a missing connection. */
 const reasonMs = 50
 
-/** A connection that is made when it is first used, and made again whenever it is lost. */
+/** A connection that is made at its first use, and again after each loss. */
 export class Member {
   readonly endpoint: string
   readonly #clock: Clock
   readonly #client: Client
   #waiting = 0
-  /** When it last answered, or began to have something to answer. */
+  /** The time of its last answer, or of the first unanswered call after that. */
   #heardUs = 0
 
   constructor(endpoint: string, tls: Tls | undefined, clock: Clock) {
@@ -76,29 +76,29 @@ export class Member {
     )
   }
 
-  /** Whether a call would leave at once. */
+  /** Whether a call would be sent at once. */
   get ready(): boolean {
     return this.#client.getChannel().getConnectivityState(true) === connectivityState.READY
   }
 
-  /** Whether it owes answers, and has given none for this long. */
+  /** Whether calls have waited for an answer for this long. */
   silentFor(us: number): boolean {
     return this.#waiting > 0 && this.#clock.monoUs() - this.#heardUs > us
   }
 
-  /** Connects. Rejects with CallFailure after the time, and at once when it is known not to work. */
+  /** Connects. Rejects with CallFailure after the time, or as soon as connecting has failed. */
   async connect(withinMs: number): Promise<void> {
     const state = await this.#untilSettled(withinMs)
     if (state === connectivityState.READY) return
     if (state === undefined) throw new CallFailure('refused', `${this.endpoint} did not answer in time`)
-    // Only a call is told why there is no connection.
+    // grpc-js gives the reason for a missing connection to calls only.
     const nothing = { key: Buffer.of(0) }
     await this.call(methods.range, nothing, undefined, reasonMs).catch(({ message }: CallFailure) => {
       throw new CallFailure('refused', message)
     })
   }
 
-  /** Undefined: after the time it is still connecting. */
+  /** Resolves to the state; undefined: still connecting after the time. */
   #untilSettled(withinMs: number): Promise<connectivityState | undefined> {
     const channel = this.#client.getChannel()
     return new Promise((resolve) => {
@@ -119,7 +119,7 @@ export class Member {
     })
   }
 
-  /** Makes one call, once. Rejects with CallFailure, `lost` after the time. */
+  /** Sends a call once. Rejects with CallFailure, `lost` after the time. */
   call<Request, Response>(
     { path, encode, decode }: Method<Request, Response>,
     request: Request,
@@ -151,7 +151,7 @@ export class Member {
     })
   }
 
-  /** Opens a stream, which keeps no process alive. */
+  /** Opens a stream, which does not keep the process alive. */
   stream<Request, Response>(
     { path, encode, decode }: Method<Request, Response>,
     token: string | undefined,
@@ -159,7 +159,7 @@ export class Member {
     return this.#client.makeBidiStreamRequest(path, encode, decode, metadata(token))
   }
 
-  /** Ends the connection, and with it what is under way on it. */
+  /** Closes the connection, with every call and stream on it. */
   close(): void {
     this.#client.close()
   }
@@ -167,15 +167,15 @@ export class Member {
 
 function metadata(token: string | undefined): Metadata {
   const entries = new Metadata()
-  // A member that is cut off from the leader then says so instead of waiting.
+  // A member that is cut off from the leader then fails the call instead of waiting.
   entries.set('hasleader', 'true')
   if (token !== undefined) entries.set('token', token)
   return entries
 }
 
 /**
- * Connections that keep no process alive: an open stream would, for ever. Whoever waits for a call sees to it that
- * the process waits as well. The connector is the only place where grpc-js shows a socket.
+ * Makes connections that do not keep the process alive: an open stream would do so forever. `KeepAlive` does it during
+ * calls. The connector is the only place where grpc-js exposes a socket.
  */
 function quiet(from: ChannelCredentials): ChannelCredentials {
   assert(typeof from._createSecureConnector === 'function', 'grpc-js makes connectors as its 1.14 does')
@@ -204,12 +204,12 @@ const unchangedCodes: ReadonlySet<status> = new Set([
   status.UNAUTHENTICATED,
 ])
 const tokenErrors = /invalid auth token|revision of auth store is old/
-/** A member that finds the quota reached while it applies a write has applied it, and says the same words. */
+/** A member that reaches the quota while it applies a write has applied that write, and fails it with the same words. */
 const full = /database space exceeded/
-/** Raised before anything is proposed, while the cluster is in no state to. */
+/** etcd raises these errors before it proposes a write. */
 const passing = /no leader|too many requests/
 
-/** What an error says about the call. Only words of etcd itself can tell that nothing was changed. */
+/** The failure that an error means. Only etcd's own words can show that nothing was changed. */
 export function failureOf(
   endpoint: string,
   error: Pick<ServiceError, 'code' | 'details'> | null,
@@ -223,7 +223,7 @@ export function failureOf(
   return new CallFailure(unchangedCodes.has(error.code) ? 'denied' : 'lost', message)
 }
 
-/** Without what grpc-js puts around it. */
+/** Removes the text that grpc-js adds. */
 function inOneLine(details: string): string {
   return details
     .replace(/^No connection established\. Last error: /, '')

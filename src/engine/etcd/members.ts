@@ -1,10 +1,10 @@
 /**
- * The members of an etcd cluster as one thing to call.
+ * The members of an etcd cluster, called as one server.
  *
  * Invariants
  *  1. Every call settles by its deadline.
  *  2. A write is sent again only after an answer which says that nothing was changed.
- *  3. One member is used until it fails or falls silent; then the next one.
+ *  3. One member is used until it fails or stops answering; then the next one.
  */
 import type { ClientDuplexStream } from '@grpc/grpc-js'
 import { type Clock, sleep, systemRandom } from '../../base/clock.ts'
@@ -14,19 +14,19 @@ import { type Method, methods } from './api.ts'
 import { CallFailure, Member } from './member.ts'
 import type { EtcdAddress } from './url.ts'
 
-/** One call, from its caller's point of view. */
+/** The deadline and the progress of one call, shared with its caller. */
 export type CallContext = {
-  /** On the monotonic clock. */
+  /** In µs of the monotonic clock. */
   readonly deadlineUs: number
   readonly writes: boolean
-  /** Whether it has left, and no answer has said that nothing was changed. */
+  /** Whether it was sent, and no answer has shown that nothing was changed. */
   sent: boolean
 }
 
 const pauseMs = 50
 const pauseMaxMs = 500
 
-/** See the invariants at the top of the file. */
+/** The members of one cluster. */
 export class Members {
   readonly #address: EtcdAddress
   readonly #clock: Clock
@@ -43,14 +43,14 @@ export class Members {
     this.#members = address.endpoints.map((endpoint) => new Member(endpoint, address.tls, options.clock))
   }
 
-  /** Why calls fail, when they do. */
+  /** The reason for which calls fail at present; undefined: they do not. */
   get trouble(): string | undefined {
     return this.#trouble
   }
 
   /**
-   * Makes a call on whichever member answers. Rejects with UNAVAILABLE when nothing was changed, UNKNOWN when a
-   * write may have been carried out.
+   * Calls members until one answers. Rejects with UNAVAILABLE if nothing was changed, UNKNOWN if a write may have been
+   * carried out.
    */
   async call<Request, Response>(
     method: Method<Request, Response>,
@@ -127,7 +127,7 @@ export class Members {
     const leftMs = this.#leftMs(call)
     if (leftMs <= 0) throw new CallFailure('refused', `${member.endpoint} was not ready in time`)
     call.sent = true
-    // A read may be asked again elsewhere, and leaves time for that.
+    // A read can be sent to another member, and leaves time for that.
     const timeoutMs = call.writes || this.#members.length === 1 ? leftMs : Math.max(50, leftMs / 3)
     return member.call(method, request, token, Math.min(timeoutMs, leftMs))
   }
@@ -137,7 +137,7 @@ export class Members {
     return member.connect(Math.max(1, this.#leftMs(call) / share))
   }
 
-  /** One token serves all members, until etcd says otherwise. */
+  /** Returns the token, which all members accept until one rejects it. */
   #tokenOf(member: Member, call: CallContext): Promise<string | undefined> {
     this.#token ??= this.#authenticate(member, call).catch((error) => {
       this.#token = undefined
@@ -156,7 +156,8 @@ export class Members {
       if (!/authentication is not enabled/.test(error.message)) throw asRefusal(error)
       this.#options.onEvent({
         level: 'warn',
-        message: 'the URL names a user, but this etcd has no authentication enabled: anybody may write to it',
+        message:
+          'the URL names a user, but this etcd has no authentication enabled: every client may write to it',
       })
       return undefined
     }
@@ -197,7 +198,7 @@ export class Members {
   }
 }
 
-/** Whatever became of asking for a token, the call itself never left. */
+/** The failure of a call for which no token was fetched: the call itself was never sent. */
 function asRefusal(error: CallFailure): CallFailure {
   return error.outcome === 'denied' ? error : new CallFailure('refused', error.message)
 }

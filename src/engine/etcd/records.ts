@@ -1,4 +1,4 @@
-/** Records: conditional writes on revisions. A version is a revision with the era in front. */
+/** Records: writes conditional on revisions. A version is an era and a revision; see state.ts. */
 
 import type { StoredRecord } from '../engine.ts'
 import { type Compare, endOf, type KeyValue, type RangeRequest, unchanged } from './api.ts'
@@ -6,7 +6,7 @@ import { revisionOf, type State, versionAt } from './state.ts'
 import type { Change, Store } from './store.ts'
 import type { Transactions } from './transactions.ts'
 
-/** Values of up to 32 KiB make answers of up to 8 MiB. */
+/** With values of up to 32 KiB, a page takes up to 8 MiB. */
 const pageMax = 256
 
 /** The records of one store. */
@@ -63,34 +63,34 @@ export class Records {
     return (await this.#change(bytes, { deleteRange: { key: bytes } }, expected)) !== undefined
   }
 
-  /** A record as etcd holds it. */
+  /** The record of a key. */
   recordOf({ key, value, modRevision }: KeyValue, state: State): StoredRecord {
     const version = versionAt(state, BigInt(modRevision))
     return { key: this.#store.keys.recordOf(key), value: value.toString(), version }
   }
 
-  /** Resolves to the version that the write made; undefined when the record is not as expected. */
+  /** Resolves to the version that the write made; undefined if the record's version is not the expected one. */
   async #change(key: Buffer, write: Change['writes'][number], expected: bigint | undefined) {
     const { history } = this.#store
     const plan = () => {
       const compare = conditionOf(key, expected, history.known.state)
       return compare && { compare: [compare], writes: [write], otherwise: [] }
     }
-    // A version from an era that this process has not heard of yet.
+    // The version may be of an era that this process has not read yet.
     if (plan() === undefined) await this.#store.read([], this.#store.newCall(false))
     const committed = await this.#store.commit(plan, this.#store.newCall(true))
     return committed?.done ? versionAt(history.known.state, committed.revision) : undefined
   }
 }
 
-/** Undefined: nothing in this history has this version. */
+/** The condition for an expected version; undefined: no revision in this history has that version. */
 function conditionOf(key: Buffer, expected: bigint | undefined, state: State): Compare | undefined {
   if (expected === undefined) return unchanged(key, 0n)
   const revision = revisionOf(state, expected)
   return revision === undefined ? undefined : unchanged(key, revision)
 }
 
-/** The key that follows immediately. */
+/** The immediate successor of a key in byte order. */
 export function next(key: Buffer): Buffer {
   return Buffer.concat([key, Buffer.of(0)])
 }

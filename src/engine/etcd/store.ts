@@ -2,9 +2,9 @@
  * Reads and conditional writes of one store.
  *
  * Invariants
- *  1. Every transaction that writes compares, in the same step, that the state is the one this process knows: no
- *     write of a history that is suspect or being advanced, and none by who has not heard of an advance.
- *  2. Every answer is looked at for signs that the store has forgotten something.
+ *  1. Every transaction that writes compares the revision of the state key: it fails in a history that is suspect or being
+ *     advanced, and in a process that has not accepted the latest advance.
+ *  2. Every answer is checked for lost writes.
  */
 import { type Clock, sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -26,25 +26,25 @@ import type { Keys } from './keys.ts'
 import type { CallContext, Members } from './members.ts'
 import { decodeState, encodeState, type State } from './state.ts'
 
-/** What to write if the keys are still as they were. */
+/** Writes, and the comparisons on which they are conditional. */
 export type Change = {
   readonly compare: readonly Compare[]
   readonly writes: readonly RequestOp[]
-  /** What to look at when they are not. */
+  /** The ranges to read if a comparison fails. */
   readonly otherwise: readonly RangeRequest[]
 }
 
-/** Whether a change was carried out, and at which revision; if not, what stood there instead, and the state then. */
+/** Whether a change was carried out, and its revision; if not, the ranges read instead, and the state at that moment. */
 export type ChangeOutcome =
   | { readonly done: true; readonly revision: bigint }
   | { readonly done: false; readonly state: State; readonly found: readonly RangeResponse[] }
 
 const remedy = "run 'fahao advance --by N' with more than what can have been reserved since"
 const advancingPauseMs = 20
-/** How often the time of the last write is noted, and people are told again that nothing is written. */
+/** The interval of storing the time of the last write, and of reporting a regression again. */
 const noteEveryUs = 1_000_000
 
-/** See the invariants at the top of the file. */
+/** One store. */
 export class Store {
   readonly keys: Keys
   readonly history: History
@@ -55,7 +55,7 @@ export class Store {
   #notedUs = Number.NEGATIVE_INFINITY
   #told: string | undefined
   #toldUs = Number.NEGATIVE_INFINITY
-  /** The advance that was last seen under way, and since when it has made no progress. */
+  /** The advance in progress as last seen, and the time of its last progress. */
   #advancing: { readonly revision: bigint; readonly sinceUs: number } | undefined
 
   constructor(
@@ -74,23 +74,23 @@ export class Store {
     this.#heed()
   }
 
-  /** Why it does not serve as it should now, if it does not. */
+  /** The present trouble; undefined: none. */
   get trouble(): string | undefined {
     return this.#members.trouble ?? this.history.wrong
   }
 
-  /** Why writes have to wait now, as far as known. */
+  /** The reason for which writes wait now, as far as known. */
   get hindrance(): string {
     return this.trouble ?? (this.#advancing ? 'somebody is raising all bounds' : 'it does not answer')
   }
 
-  /** A call that begins now. */
+  /** Creates a call that begins now. */
   newCall(writes: boolean): CallContext {
     const deadlineUs = this.#clock.monoUs() + this.#options.callTimeoutMs * 1000
     return { deadlineUs, writes, sent: false }
   }
 
-  /** Reads ranges, all at one revision. */
+  /** Reads ranges at one revision. */
   async read(
     ranges: readonly RangeRequest[],
     call: CallContext,
@@ -100,7 +100,7 @@ export class Store {
     return { state: state?.state ?? this.history.known.state, revision, found }
   }
 
-  /** Reads ranges together with the state, as it is there. */
+  /** Reads ranges and the state at one revision. */
   async look(ranges: readonly RangeRequest[], call: CallContext) {
     const seenBefore = this.history.seen
     const success = [{ key: this.keys.state }, ...ranges].map((range) => ({ range }))
@@ -112,8 +112,8 @@ export class Store {
   }
 
   /**
-   * Writes what `plan` says, which is asked again whenever the state has changed; undefined: nothing, and so does
-   * this. Rejects with REGRESSED, UNAVAILABLE, UNKNOWN.
+   * Carries out the change that `plan` returns, and calls `plan` again whenever the state has changed. Resolves to undefined
+   * if `plan` returns undefined. Rejects with REGRESSED, UNAVAILABLE, UNKNOWN.
    */
   async commit(plan: () => Change | undefined, call: CallContext): Promise<ChangeOutcome | undefined> {
     if (this.history.wrong !== undefined) await this.look([], { ...call, writes: false })
@@ -137,7 +137,7 @@ export class Store {
     }
   }
 
-  /** Compares the state alone, and changes it: for who begins or ends an advance. Undefined: it was another. */
+  /** Replaces the state if it is unchanged, as the begin and the end of an advance need. Undefined: it had changed. */
   async changeState(
     from: bigint,
     state: State,
@@ -150,7 +150,7 @@ export class Store {
     return succeeded ? { known: { state, revision: BigInt(header.revision) }, header } : undefined
   }
 
-  /** Takes this state for the truth from now on. */
+  /** Accepts this state from now on. */
   accept(known: Known, header: Header): void {
     this.history.accept(known, header)
     this.#heed()
@@ -163,7 +163,7 @@ export class Store {
     this.#refuse()
   }
 
-  /** Now, for what is written down. */
+  /** The present time, for stored values. */
   nowUs(): number {
     return this.#timeline.nowUs()
   }
@@ -178,7 +178,7 @@ export class Store {
     }
   }
 
-  /** Whether it is time to write down the time. */
+  /** Whether a change should also store the time of the write. */
   #note({ writes }: Change): boolean {
     return writes.length > 0 && this.#clock.monoUs() - this.#notedUs >= noteEveryUs
   }
@@ -188,7 +188,7 @@ export class Store {
     this.history.hear(header, seenBefore)
     this.#heed()
     const { wrong } = this.history
-    // It was written into a copy that knows this state as well.
+    // The write went into a copy of the store that has the same state.
     if (wrong !== undefined && writes.length > 0) throw new FahaoError('UNKNOWN', `${wrong}; ${remedy}`)
     this.#refuse()
     return { done: true, revision: BigInt(header.revision) }
@@ -212,7 +212,7 @@ export class Store {
     await sleep(this.#clock, advancingPauseMs)
   }
 
-  /** An answer has carried this state. */
+  /** Checks the state and the header of an answer. */
   #look(header: Header, found: Known | undefined, seenBefore: Seen): void {
     const advanced = this.history.heed(header, found, seenBefore)
     this.#heed()
@@ -252,12 +252,12 @@ export class Store {
   }
 }
 
-/** The ranges of a response, in the order in which they were asked for. */
+/** The ranges of a response, in the order of the request. */
 export function rangesOf({ responses }: TxnResponse): RangeResponse[] {
   return responses.flatMap(({ range }) => (range ? [range] : []))
 }
 
-/** The state that a range of its key has found. */
+/** The state in a range of its key. */
 export function knownOf({ kvs }: RangeResponse): Known | undefined {
   const [kv] = kvs
   return kv && { state: decodeState(kv.value.toString()), revision: BigInt(kv.modRevision) }

@@ -1,10 +1,10 @@
 /**
- * Reads and changes that wait, in one transaction.
+ * Batches of reads, and of changes, each in one transaction.
  *
  * Invariants
  *  1. A transaction carries out all of its changes or none. A call whose own comparison still holds failed because of
  *     another call in the same transaction, and tries again.
- *  2. Each call is told by its own what has become of the transaction that it is in: `sent` is the same for all of them.
+ *  2. All calls of a transaction have the same `sent`.
  *  3. A read settles by its own deadline.
  */
 import type { Clock } from '../../base/clock.ts'
@@ -15,12 +15,12 @@ import type { CallContext } from './members.ts'
 import type { State } from './state.ts'
 import type { Change, ChangeOutcome, Store } from './store.ts'
 
-/** A transaction takes 128 steps; each change compares one key, writes it or looks at it. */
+/** A transaction takes 128 steps; each change compares one key, and writes it or reads it. */
 const sizeMax = 50
-/** etcd makes the transactions durable together that are under way at once. */
+/** etcd makes transactions that are in flight at the same time durable in one step. */
 const widthMax = 4
 
-/** What stands under a key, and the state at that moment. */
+/** A key as read, and the state at that moment. */
 export type KeyRead = { readonly state: State; readonly kv: KeyValue | undefined }
 
 type Pending<Value> = {
@@ -34,7 +34,7 @@ type PendingChange = Pending<ChangeOutcome | undefined> & {
   readonly alone: boolean
 }
 
-/** See the invariants at the top of the file. */
+/** The transactions of one store. */
 export class Transactions {
   readonly #store: Store
   readonly #clock: Clock
@@ -71,7 +71,7 @@ export class Transactions {
     })
   }
 
-  /** See `Store.commit`. `alone`: with no other change. */
+  /** See `Store.commit`. `alone`: in a transaction of its own. */
   commit(
     plan: () => Change | undefined,
     call: CallContext,
@@ -115,7 +115,7 @@ export class Transactions {
   }
 }
 
-/** One call for all: what is noted of it is noted of each. */
+/** A call that stands for several: setting its `sent` sets that of each. */
 function jointCall(waiting: readonly Pending<never>[]): CallContext {
   const calls = waiting.map(({ call }) => call)
   const [first] = calls

@@ -1,20 +1,20 @@
-/** Where an etcd is, and as whom to come. */
+/** The URL of an etcd: its members, the user, the keys' prefix. */
 import { readFile } from 'node:fs/promises'
 import { describe, FahaoError } from '../../base/errors.ts'
 
-/** What a URL says. */
+/** A parsed URL. */
 export type EtcdAddress = {
-  /** `host:port` each, in the order in which they are tried. */
+  /** `host:port` of each member, in the order of the attempts to connect. */
   readonly endpoints: readonly string[]
-  /** All keys begin with it and a slash. */
+  /** The prefix of all keys, followed by a slash. */
   readonly prefix: string
   readonly user: { readonly name: string; readonly password: string } | undefined
   readonly tls: Tls | undefined
-  /** The URL without what is secret. */
+  /** The URL without the password. */
   readonly location: string
 }
 
-/** Certificates in PEM; without `ca` the machine's authorities are trusted. */
+/** Certificates in PEM; without `ca`, the machine's authorities are trusted. */
 export type Tls = { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer }
 
 const example = 'etcd://host1:2379,host2:2379,host3:2379/fahao'

@@ -3,26 +3,26 @@ import type { ClientDuplexStream } from '@grpc/grpc-js'
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { KeyValue, WatchRequest, WatchResponse } from './api.ts'
 
-/** What to watch. */
+/** The keys to watch, and the first revision. */
 export type WatchRange = { readonly key: Buffer; readonly rangeEnd: Buffer; readonly startRevision: string }
 
-/** Who is told. */
+/** The callbacks of a stream. */
 export type WatchEvents = {
-  /** etcd watches now. */
+  /** Called once the watch has begun. */
   readonly onCreated: () => void
-  /** `record` is undefined when the key was removed, which happened at `revision`. */
+  /** Called with each change; `record` is undefined if the key was removed at `revision`. */
   readonly onChange: (key: Buffer, revision: bigint, record: KeyValue | undefined) => void
 }
 
-/** Well below what somebody who waits for a hand-over would notice, and a message a second costs nothing. */
+/** Short against a hand-over that waits for the stream; a message per second costs little. */
 const askEveryMs = 1000
-/** A member that owes an answer for this long is taken to be frozen. */
+/** A member that has not answered for this long counts as frozen. */
 const silentMs = 3000
 const removed = 1
 
 /**
- * Follows the stream; resolves to the reason when it ends, by itself, by `signal`, or because etcd stopped answering.
- * Answers to the questions for progress are only a sign of life: etcd before 3.4.25 and 3.5.8 may answer with a
+ * Follows the stream; resolves to the reason of its end: by etcd, by `signal`, or because etcd stopped answering.
+ * An answer to a progress request only shows that etcd answers: etcd before 3.4.25 and 3.5.8 may send a
  * revision whose events are still to come.
  */
 export function follow(

@@ -1,12 +1,12 @@
 /**
- * Who is told of which change: one stream of all records' events per engine, and a list now and then.
+ * Watches: one stream of all records' events per engine, and a list every minute.
  *
  * Invariants
- *  1. Changes of a key are told in the order of their revisions: what is not newer than what was told, or than the
- *     last list, is not told.
- *  2. After a list everything up to its revision has been told, removals included. So the keys that are there are
- *     remembered while somebody watches.
- *  3. Each stream begins with a list, and behind its revision. It does not matter what etcd has compacted meanwhile.
+ *  1. Changes of a key are reported in the order of their revisions: a change that is not newer than the last reported
+ *     one, or than the last list, is not reported.
+ *  2. After a list, every change up to its revision has been reported, removals included. To find removals, the keys of
+ *     all records are stored while there are watches.
+ *  3. Each stream begins after the revision of a list, so a compaction of older revisions loses no change.
  */
 import { type Clock, sleep, systemRandom } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
@@ -20,7 +20,7 @@ import { follow } from './watch-stream.ts'
 
 type RevisedChange = RecordChange & { readonly revision: bigint }
 
-/** From the first watch to the last: its streams, and whether the first of them has begun. */
+/** The streams from the first watch to the last. `created` resolves once the first stream has begun. */
 type WatchSession = { readonly abort: AbortController; readonly created: Promise<void> }
 
 /** etcd before 3.4.31 and 3.5.13 can lose events. */
@@ -28,16 +28,16 @@ const listEveryMs = 60_000
 const retryMs = 100
 const pageMax = 2000
 
-/** See the invariants at the top of the file. */
+/** The watches of one engine. */
 export class Watches {
   readonly #members: Members
   readonly #store: Store
   readonly #records: Records
   readonly #clock: Clock
   readonly #watchers = new Watchers<RevisedChange>(() => this.#end())
-  /** At which revision each record was last written, as far as told. */
+  /** The revision of each existing record's last reported write. */
   readonly #there = new Map<string, bigint>()
-  /** Everything up to it has been told. */
+  /** Every change up to this revision has been reported. */
   #told = 0n
   #session: WatchSession | undefined
 
@@ -93,13 +93,13 @@ export class Watches {
       timer.cancel()
       created.resolve()
     }
-    // Rejects never.
+    // Never rejects.
     void this.#run(abort.signal, onCreated, onFailure)
     this.#listNowAndThen(abort.signal)
     return { abort, created: created.promise }
   }
 
-  /** One stream after the other. */
+  /** Follows one stream after another. */
   async #run(signal: AbortSignal, onCreated: () => void, onFailure: (why: string) => void): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -129,18 +129,18 @@ export class Watches {
   #listNowAndThen(signal: AbortSignal): void {
     const timer = this.#clock.timer(listEveryMs, async () => {
       if (signal.aborted) return
-      // Whatever hinders it shows in the engine's status; the next one finds what this one has missed.
+      // A failure shows in the engine's status; the next list finds what this one has missed.
       await this.#list(signal).catch(() => {})
       this.#listNowAndThen(signal)
     })
     signal.addEventListener('abort', () => timer.cancel(), { once: true })
   }
 
-  /** Finds what was missed. */
+  /** Reports missed changes. */
   async #list(signal: AbortSignal): Promise<void> {
     const key = this.#store.keys.records
     const isFirst = this.#told === 0n
-    // Only what is new, and how many there are: most often both say that nothing was missed.
+    // Only newer records, and the number of all: most often both show that no change was missed.
     const range = { key, rangeEnd: endOf(key), minModRevision: String(this.#told + 1n) }
     const asked = isFirst ? [] : [range]
     const { revision, found } = await this.#store.read(asked, this.#store.newCall(false))
@@ -153,7 +153,7 @@ export class Watches {
     else this.#told = revision
   }
 
-  /** Compares all keys that were there at a revision with what was told. */
+  /** Compares all keys that existed at a revision with the reported ones. */
   async #listAll(revision: bigint, isFirst: boolean, wentBack: boolean, signal: AbortSignal): Promise<void> {
     const there = await this.#keysAt(revision)
     if (signal.aborted) return

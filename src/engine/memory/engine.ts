@@ -1,4 +1,4 @@
-/** The engine without a memory beyond the process: for tests, and for those who want exactly that. */
+/** The engine that keeps everything in the process's memory: for tests, and for ids that need not outlive the process. */
 import { FahaoError } from '../../base/errors.ts'
 import { raised, repairNothing } from '../advance.ts'
 import { release, reserve, type Step, unused } from '../counter.ts'
@@ -21,18 +21,18 @@ import type {
 import { newStore } from '../new-store.ts'
 import { Watchers } from '../watchers.ts'
 
-/** What a memory engine remembers; hand one to several engines to let them share it, as processes share a database. */
+/** The contents of a memory engine. Several engines may share one, as processes share a database. */
 export class MemoryStore {
   readonly counters = new Map<string, Counter>()
   readonly records = new Map<string, StoredRecord>()
-  /** Those of each engine that shares it. */
+  /** The watchers of each engine that shares the store. */
   readonly watchers = new Set<Watchers>()
   revision = 0n
   advances = 0
   owner: MemoryEngine | undefined
 }
 
-/** Opens an engine that forgets when the process ends. */
+/** Opens an engine whose contents are lost when the process ends. */
 export async function openMemory(
   options: EngineOptions,
   store: MemoryStore = new MemoryStore(),
@@ -41,7 +41,7 @@ export async function openMemory(
   return new MemoryEngine(store)
 }
 
-/** Keeps counters and records in maps; every step is one synchronous change, answered in a later turn. */
+/** Keeps counters and records in maps. Each call is one synchronous change; its promise settles in a later turn. */
 export class MemoryEngine implements Engine {
   readonly name = 'memory'
   readonly location = 'memory:'
@@ -65,7 +65,7 @@ export class MemoryEngine implements Engine {
     return this.#step(() => this.#change(name, (counter) => reserve(name, counter, request)))
   }
 
-  /** It forgets nothing that it does not forget whole. */
+  /** Memory never loses single writes, so it stores no held ranges. */
   transfer(): void {}
 
   acquire(): void {}
@@ -90,7 +90,7 @@ export class MemoryEngine implements Engine {
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
     return this.#step(() => {
-      // It forgets nothing as long as it lives.
+      // Memory never loses single writes.
       if (ifRegressed) return 0
       const { counters, records } = this.#store
       this.#store.advances++

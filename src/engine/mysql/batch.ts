@@ -1,16 +1,16 @@
 /**
- * Several moves of counters in one packet: one transaction, which locks their rows in the order of their names, so that
- * processes which move the same counters wait for each other in turn. Versions before and after say what was moved.
+ * Several reserves or releases in one packet: one transaction, which locks the counters' rows in the order of their names,
+ * so that processes which change the same counters do not deadlock. Versions before and after show which were changed.
  */
 import { integerOf, type Row, type SqlCommand, textOf } from '../sql/driver.ts'
 import { type Moves, releaseMoves, reserveMoves } from '../sql/moves.ts'
 import type { BatchDialect, PutValue, Statements } from '../sql/statements.ts'
 
-/** Of the statements in the packet, which ones answer with the counters before the change, and after it. */
+/** The positions of the statements that return the counters before the change, and after it. */
 const before = 1
 const after = 3
 
-/** The moves of these statements. */
+/** The batches of a dialect. */
 export function mysqlBatch(s: Statements, put: PutValue): BatchDialect {
   const asking = (rows: readonly Readonly<Record<string, bigint | string>>[]): string => {
     const [first = '', ...others] = rows.map((row, at) => {
@@ -41,7 +41,7 @@ export function mysqlBatch(s: Statements, put: PutValue): BatchDialect {
         const found = answers[before] as readonly Row[]
         const versions = new Map(found.map(({ name, version }) => [textOf(name), integerOf(version)]))
         return (answers[after] as readonly Row[]).filter(({ name, done_version }) => {
-          // A row that was not there to be locked may have come since: whatever has become of it, nothing is held of it.
+          // A row that was absent when the rows were locked may have been added since: this batch did not change it.
           const version = versions.get(textOf(name))
           return version !== undefined && version !== integerOf(done_version)
         })

@@ -1,7 +1,7 @@
 /**
- * What MySQL and MariaDB have of their own: they cannot return what a statement changed, so every write is one
- * packet with a whole transaction, in which a SELECT after the change sees the row that the change has locked. In one
- * packet, a paused client never holds a lock. All values are numbers or hexadecimal bytes: nothing needs quotes.
+ * The dialect of MySQL and MariaDB. An UPDATE cannot return the changed row, so every write is one packet with a whole
+ * transaction, in which a SELECT after the change reads the row that the change has locked. Since it is one packet, a
+ * paused client never holds a lock. All values are numbers or hexadecimal bytes, so no value needs quotes.
  */
 import type { StoredRecord } from '../engine.ts'
 import { optionalTextOf, type Row, type SqlCommand, textOf } from '../sql/driver.ts'
@@ -21,14 +21,14 @@ import {
 } from '../sql/statements.ts'
 import { mysqlBatch } from './batch.ts'
 
-/** A quarter of what the most frugal server takes in one packet. */
+/** A quarter of the smallest `max_allowed_packet` in use. */
 const packetMax = 256 * 1024
-/** Rows of another system's table that one statement names. */
+/** The maximum number of rows of another system's table that one statement names. */
 const rowsMax = 500
 
 const single = (text: string): SqlCommand => ({ text })
 
-/** For people who make the tables by hand; docs/operating/databases.md has the same. Text is bytes of UTF-8. */
+/** The tables. docs/operating/databases.md repeats them for operators who create them by hand. Text is bytes of UTF-8. */
 export const mysqlTables = `
 CREATE TABLE IF NOT EXISTS fahao_counters (
   name        VARBINARY(400) NOT NULL PRIMARY KEY,
@@ -54,8 +54,8 @@ CREATE TABLE IF NOT EXISTS fahao_about (
 ) ENGINE=InnoDB;`
 
 /**
- * Which server it is: an expression that names it, and what a change of it leaves unnoticed, if something. TiDB commits
- * in the majority of its stores: what MySQL's durability hangs on are settings without effect there.
+ * The identity of a server: an expression that evaluates to its name, and a sentence about changes that the name does not
+ * show. TiDB commits in the majority of its stores: the settings that MySQL's durability depends on have no effect there.
  */
 export type MysqlServer = {
   readonly identity: string
@@ -63,7 +63,7 @@ export type MysqlServer = {
   readonly isTidb?: boolean
 }
 
-/** The dialect of a server; `table`: another system's, which counters are in as well. */
+/** The dialect of a server. `table`: another system's table, which contains some counters. */
 export function mysqlDialect(
   { identity, unnoticed, isTidb = false }: MysqlServer,
   make: MakeStatements = ownStatements,
@@ -139,14 +139,14 @@ export function mysqlDialect(
   }
 }
 
-/** What a change of the state has made of it. */
+/** The changed columns of the state, as `done_…`. */
 const doneState = ['lineage', 'pulse', 'revision']
   .map((column) => `IF(@done = 1, s.${column}, NULL) AS done_${column}`)
   .join(', ')
 
 /**
- * Statements of one transaction, of which the last answers. Where the client goes away in the middle, MariaDB carries out
- * the rest, and ROW_COUNT() is −1 from then on: so it may say what is answered, and never what is done.
+ * Statements of one transaction, of which the last returns rows. If the client disconnects in the middle, MariaDB carries
+ * out the rest with ROW_COUNT() at −1: so ROW_COUNT() may decide what is returned, and never what is written.
  */
 function transaction(...statements: string[]): SqlCommand {
   return {
@@ -164,7 +164,7 @@ function revision(s: Statements, put: PutValue, record: RecordArguments): string
   const replaced =
     expected === undefined ? 'value IS NULL' : `value IS NOT NULL AND version = ${put(expected)}`
   return [
-    // Two statements, since TiDB has no SELECT … INTO @variable. At READ COMMITTED the second sees what the first locked.
+    // Two statements, since TiDB has no SELECT … INTO @variable. At READ COMMITTED the second reads the row that the first locked.
     'SELECT s.one FROM fahao_about AS s WHERE s.one = 1 FOR UPDATE',
     `SET @next = (SELECT s.revision + 1 FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)})`,
     `UPDATE fahao_records SET value = ${next}, version = @next
@@ -175,7 +175,7 @@ function revision(s: Statements, put: PutValue, record: RecordArguments): string
             WHERE @next IS NOT NULL AND NOT EXISTS (SELECT 1 FROM fahao_records AS r WHERE r.name = ${name})`,
         ]
       : []),
-    // Nobody else can have put this version there: the state row is locked.
+    // No other process can have written this version: the state row is locked.
     'SET @done = (SELECT COUNT(*) FROM fahao_records AS r WHERE r.version = @next)',
     `UPDATE fahao_about SET revision = @next, last_write_us = ${put(BigInt(nowUs))} WHERE one = 1 AND @done = 1`,
     `SELECT ${s.stateColumns}, ${doneState}, IF(@done = 1, @next, NULL) AS done_version FROM fahao_about AS s WHERE s.one = 1`,
@@ -183,13 +183,13 @@ function revision(s: Statements, put: PutValue, record: RecordArguments): string
 }
 
 /**
- * A transaction of one packet, whatever it changes: statements that name many rows go ahead, each in a packet of its own
- * that puts it into a variable of the session. A packet may be no longer than `max_allowed_packet`.
+ * A transaction of one packet, however many rows it changes: each statement that names many rows is first sent in a packet
+ * of its own, which stores it in a session variable. A packet may not be longer than `max_allowed_packet`.
  */
 function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): SqlCommand[] {
   const { gap, history, mended } = advance
   const rows = s.raiseRows(advance, '@done = 1', rowsMax)
-  // The last of them is the one that raises all rows, and tells how many there are.
+  // The last of them raises all rows, and counts them.
   const texts = [...mending(mended, put), ...raising(s.ownRaises(advance), put), ...rows]
   const prepared = texts.map((text, place) => ({ text, variable: `@advance${place}` }))
   const carryOut = ({ variable }: { readonly variable: string }) => [
@@ -214,7 +214,7 @@ function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): Sql
   ]
 }
 
-/** Statements that make counters stand where they are raised from by the gap. */
+/** Statements that set counters to the values from which the gap raises them. */
 function raising(raises: readonly Raise[], put: PutValue): string[] {
   const byExtra = Map.groupBy(raises, ({ extra }) => extra)
   return [...byExtra].flatMap(([extra, group]) => {
@@ -230,7 +230,7 @@ function raising(raises: readonly Raise[], put: PutValue): string[] {
   })
 }
 
-/** Statements that put records in the place of those of their names. */
+/** Statements that write records, whatever their present versions. */
 function mending(mended: readonly StoredRecord[], put: PutValue): string[] {
   const rows = mended.map(({ key, value, version }) => `(${put(key)}, ${put(value)}, ${put(version)})`)
   return packed(rows).map(
@@ -239,7 +239,7 @@ function mending(mended: readonly StoredRecord[], put: PutValue): string[] {
   )
 }
 
-/** Rows of VALUES, as many together as a packet takes. */
+/** Rows of VALUES, in groups that fit into a packet. */
 function packed(rows: readonly string[]): string[] {
   const packets: string[] = []
   for (const row of rows) {

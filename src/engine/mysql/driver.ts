@@ -1,4 +1,4 @@
-/** Connections by mysql2: what it calls an error, and what the engine makes of it. */
+/** Connections by mysql2, and the meaning of its errors. */
 import type { Connection, ConnectionOptions, QueryError } from 'mysql2'
 import { describe } from '../../base/errors.ts'
 import {
@@ -11,10 +11,10 @@ import {
 } from '../sql/driver.ts'
 
 type Connect = (options: ConnectionOptions) => Connection
-/** The stream is there, and not in the types. */
+/** The stream exists, but not in the types. */
 type Socketed = { readonly stream: { ref(): void; unref(): void; destroy(): void } }
 
-/** Connections to a MySQL or MariaDB server. Locks are waited for at most `lockTimeoutMs`, in whole seconds. */
+/** Connections to a MySQL or MariaDB server. A statement waits for a lock for at most `lockTimeoutMs`, in whole seconds. */
 export function mysqlDriver(connect: Connect, options: ConnectionOptions, lockTimeoutMs: number): Driver {
   const all: ConnectionOptions = {
     ...options,
@@ -22,7 +22,7 @@ export function mysqlDriver(connect: Connect, options: ConnectionOptions, lockTi
     supportBigNumbers: true,
     bigNumberStrings: true,
     enableKeepAlive: true,
-    // The calls' own deadlines count.
+    // The calls have deadlines of their own.
     connectTimeout: 0,
   }
   const lockTimeoutS = Math.max(1, Math.floor(lockTimeoutMs / 1000))
@@ -38,11 +38,11 @@ class MysqlConnection implements DatabaseConnection {
 
   constructor(connection: Connection, lockTimeoutS: number, onGone: () => void) {
     this.#connection = connection
-    // Without a listener, a server that goes away would end the process. Queries under way learn of it themselves.
+    // Without a listener, a lost connection would end the process. Queries in flight fail by themselves.
     connection.on('error', onGone)
     connection.on('end', onGone)
-    // A transaction that waits for its client is rolled back in the end; it never does, being one packet. Of a table
-    // whose bounds are unsigned, one less than 0 is −1.
+    // No transaction waits for its client, since each is one packet. NO_UNSIGNED_SUBTRACTION: in a table with unsigned
+    // bounds, 0 minus 1 is −1.
     this.ready = this.#query(
       `SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_UNSIGNED_SUBTRACTION', autocommit = 1,
          completion_type = 'NO_CHAIN', sql_safe_updates = 0,
@@ -92,7 +92,7 @@ const remedies: Readonly<Record<number, string>> = {
   1836: 'the server is read-only: look for the primary, or at innodb_read_only',
 }
 
-/** Errors whose cause stays until people do something. */
+/** Errors that last until an operator acts. */
 const denied: ReadonlySet<number> = new Set([1044, 1045, 1049, 1130, 1142, 1143, 1227, 1251, 1698])
 /** A text was compared with a column whose character set does not have it. */
 const unmatched: ReadonlySet<number> = new Set([1267, 1270, 1271, 3854, 3988])
@@ -101,17 +101,17 @@ const refused: ReadonlySet<number> = new Set([
   1021, 1040, 1047, 1054, 1064, 1099, 1100, 1114, 1129, 1146, 1153, 1193, 1203, 1223, 1226, 1264, 1290, 1305,
   1406, 1665, 1690, 1792, 1836, 4025,
 ])
-/** Those of them that another session's lock is to blame for. */
+/** Errors caused by another session's lock. */
 const contended: ReadonlySet<number> = new Set([1205, 1213])
 
-/** What an error of mysql2 means; see `Failure`. */
+/** The meaning of an error of mysql2; see `Failure`. */
 export function mysqlFailure(error: unknown): Failure {
   const { errno, errors } = (error ?? {}) as {
     readonly errno?: unknown
     readonly errors?: readonly unknown[]
   }
   const number = typeof errno === 'number' ? errno : 0
-  // Where a name has several addresses, each has failed by itself.
+  // If a name has several addresses, there is one error for each.
   const cause = describe(errors?.[0] ?? error) || String((error as { code?: unknown }).code)
   const message = remedies[number] === undefined ? cause : `${remedies[number]} (${cause})`
   const lasting = lastingFailure(errors?.[0] ?? error)

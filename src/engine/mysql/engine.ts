@@ -11,7 +11,7 @@ import { mysqlDriver } from './driver.ts'
 
 /**
  * Opens the store in the database that `location` names: `//user:password@host:port/database?…`. Rejects with CONFIG
- * when it is no such URL, ENGINE when the database cannot be used.
+ * if it is no such URL, ENGINE if the database cannot be used.
  */
 export async function openMysql(location: string, options: EngineOptions): Promise<Engine> {
   return openSql(await mysqlDatabase(location, options), options)
@@ -35,19 +35,19 @@ async function dialectFor(ask: Ask, make?: MakeStatements, table?: string): Prom
   return mysqlDialect(await (isTidb ? tidb(ask) : mysql(ask)), make, table)
 }
 
-/** The nodes of a TiDB are one server, which calls itself by its cluster's id, from version 8.5.6 on. */
+/** The nodes of a TiDB are one server, named by its cluster's id, from version 8.5.6 on. */
 async function tidb(ask: Ask): Promise<MysqlServer> {
   const cluster = "(SELECT VARIABLE_VALUE FROM mysql.tidb WHERE VARIABLE_NAME = 'cluster_id')"
   const rows = await ask({ text: `SELECT ${cluster} AS id` }).catch(() => [])
   if (optionalTextOf(rows[0]?.id) !== undefined) return { identity: cluster, isTidb: true }
   const unnoticed =
-    'this TiDB does not tell its cluster (version 8.5.6 or later, and SELECT on mysql.tidb, are needed): another cluster in its place is noticed by what it has forgotten only'
+    'this TiDB does not tell its cluster (version 8.5.6 or later, and SELECT on mysql.tidb, are needed): another cluster in its place is noticed only by the writes that it lacks'
   return { identity: "'TiDB'", isTidb: true, unnoticed }
 }
 
 /**
- * MySQL calls itself by its uuid. MariaDB's uid is made of its network card's address and its port, which containers
- * on two hosts may have in common; a replica has another server_id. One that has neither calls itself by where it runs.
+ * MySQL is named by its uuid. MariaDB's uid consists of its network card's address and its port, which containers on two
+ * hosts may have in common; a replica has another server_id. A server without either is named by its host and port.
  */
 async function mysql(ask: Ask): Promise<MysqlServer> {
   const rows = await ask({

@@ -1,6 +1,6 @@
 /**
- * Several moves of counters in one statement. Rows that another session has locked are left out: nothing waits here, so
- * that no counter holds up the others, and the order of locks does not matter.
+ * Several reserves or releases in one statement. It skips rows that another session has locked: it never waits for a lock,
+ * so no counter delays the others, and the order of locks does not matter.
  */
 import type { SqlCommand } from '../sql/driver.ts'
 import { type Moves, releaseMoves, reserveMoves } from '../sql/moves.ts'
@@ -8,7 +8,7 @@ import type { BatchDialect, PutValue, Statements } from '../sql/statements.ts'
 
 type MakeCommand = (write: (s: Statements, put: PutValue) => string, writes?: boolean) => SqlCommand
 
-/** @param command makes a command of a text. */
+/** The batches of a dialect. @param command makes a command of a text. */
 export function postgresBatch(command: MakeCommand): BatchDialect {
   return {
     reserve: (requests) => command((s, put) => moving(s, put, reserveMoves(requests)), true),

@@ -1,7 +1,7 @@
 /**
- * What PostgreSQL has of its own: every operation is one statement, in a transaction of its own, so that a paused
- * client never holds a lock. The state that it shows is as of its beginning; what it changes it returns besides, since
- * it may have waited for somebody else's change.
+ * The dialect of PostgreSQL. Every operation is one statement in a transaction of its own, so that a paused client never
+ * holds a lock. The state that a statement returns is that of its snapshot; a statement that changes the state returns
+ * the new one besides, since it may have waited for another session's change.
  */
 
 import { type Row, type SqlCommand, textOf } from '../sql/driver.ts'
@@ -24,11 +24,11 @@ const cluster = '(SELECT system_identifier FROM pg_control_system())::text'
 const timeline = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)'
 const table = "'fahao_about'::regclass::oid"
 
-/** How a server can name itself, best first; all nodes of a store use what its state row was written with. */
+/** The forms of a server's name, best first; all nodes of a store use the form in its state row. */
 export type PostgresIdentity = {
-  /** What the server must be able to answer before there are tables. */
+  /** A query that must succeed before there are tables. */
   readonly probe: string
-  /** The whole name, as an expression. */
+  /** The name, as an expression. */
   readonly expression: string
   /** Whether a stored name is of this form. */
   readonly form: RegExp
@@ -36,9 +36,9 @@ export type PostgresIdentity = {
 }
 
 /**
- * The cluster, its timeline (another one after a promotion or a recovery to a point in time), and the very table
- * (another one after a dump was restored). Aurora refuses the second by default, CockroachDB and some hardened servers
- * have neither.
+ * The name consists of the cluster, its timeline (which changes with a promotion or a point-in-time recovery), and the
+ * table's object id (which changes when a dump is restored). Aurora refuses the second by default; CockroachDB and some
+ * hardened servers have neither of the first two.
  */
 export const postgresIdentities: readonly PostgresIdentity[] = [
   {
@@ -62,10 +62,10 @@ export const postgresIdentities: readonly PostgresIdentity[] = [
   },
 ]
 
-/** Any number that others are unlikely to lock: "fahao" in ASCII. */
+/** A number that other programs are unlikely to lock: "fahao" in ASCII. */
 const createLock = 0x66_61_68_61_6f
 
-/** For people who make the tables by hand; docs/operating/databases.md has the same. */
+/** The tables. docs/operating/databases.md repeats them for operators who create them by hand. */
 export const postgresTables = `
 CREATE TABLE IF NOT EXISTS fahao_counters (
   name        text COLLATE "C" PRIMARY KEY,
@@ -90,7 +90,7 @@ CREATE TABLE IF NOT EXISTS fahao_about (
   suspect        text
 );`
 
-/** See the top of the file. */
+/** The dialect of one server. */
 export function postgresDialect(
   { expression: identity, unnoticed }: PostgresIdentity = postgresIdentities[0]!,
   make: MakeStatements = ownStatements,
@@ -163,9 +163,9 @@ export function postgresDialect(
 }
 
 /**
- * The lock on the state row comes first and is held until the commit: records are committed in the order of their
- * revisions. Whoever waited for it finds the record by the statement's old snapshot, and PostgreSQL compares the
- * version again on the row as it has become.
+ * The statement locks the state row first and holds the lock until the commit, so records are committed in the order of
+ * their revisions. A statement that waited for the lock finds the record by its old snapshot, and PostgreSQL compares the
+ * version again on the present row.
  */
 function revision(s: Statements, put: PutValue, record: RecordArguments): string {
   const { key, value, expected, known, nowUs } = record
@@ -195,7 +195,7 @@ function revision(s: Statements, put: PutValue, record: RecordArguments): string
 function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): string {
   const { gap, mended } = advance
   const raises = s.ownRaises(advance).map(({ counter, extra, last, incarnation }) => {
-    // Where the counter is raised by more than the gap: the highest from which that is still below the end.
+    // The highest value of a counter from which the extra raise does not overflow.
     const lastMax = lastMaxBelow(extra)
     return texts({ name: counter, extra, last, lastMax, incarnation })
   })
@@ -239,7 +239,7 @@ function texts(row: Readonly<Record<string, string | bigint>>): Record<string, s
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value)]))
 }
 
-/** What a change of the state has made of it. */
+/** The changed columns of the state, as `done_…`. */
 function doneState(from: string): string {
   return ['lineage', 'pulse', 'revision'].map((column) => `${from}.${column} AS done_${column}`).join(', ')
 }

@@ -1,4 +1,4 @@
-/** Connections by pg: what it calls an error, and what the engine makes of it. */
+/** Connections by pg, and the meaning of its errors. */
 import type { Client, ClientConfig } from 'pg'
 import { describe } from '../../base/errors.ts'
 import {
@@ -11,7 +11,7 @@ import {
 } from '../sql/driver.ts'
 
 type ClientClass = typeof Client
-/** `ref`, `unref` and the stream are there, and not in the types. */
+/** `ref`, `unref` and the stream exist, but not in the types. */
 type Socketed = {
   ref(): void
   unref(): void
@@ -19,7 +19,7 @@ type Socketed = {
 }
 type Answer = { readonly rows: readonly Row[] }
 
-/** Connections to a PostgreSQL server. Locks are waited for at most `lockTimeoutMs`. */
+/** Connections to a PostgreSQL server. A statement waits for a lock for at most `lockTimeoutMs`. */
 export function postgresDriver(Client: ClientClass, config: ClientConfig, lockTimeoutMs: number): Driver {
   return {
     connect: (onGone) => new PostgresConnection(new Client(config), lockTimeoutMs, onGone),
@@ -34,7 +34,7 @@ class PostgresConnection implements DatabaseConnection {
 
   constructor(client: Client, lockTimeoutMs: number, onGone: () => void) {
     this.#client = client
-    // Without a listener, a server that goes away would end the process. Queries under way learn of it themselves.
+    // Without a listener, a lost connection would end the process. Queries in flight fail by themselves.
     client.on('error', onGone)
     client.on('end', onGone)
     client.on('notice', (notice) => {
@@ -68,8 +68,8 @@ class PostgresConnection implements DatabaseConnection {
 
   async #prepare(lockTimeoutMs: number): Promise<void> {
     await this.#client.connect()
-    // A statement that is cancelled while it waits for a synchronous standby counts as committed: no time-out but
-    // the calls' own. Each serves one session; a pooler that mixes them up takes nothing but comfort away.
+    // A statement that is cancelled while it waits for a synchronous standby counts as committed: so the server gets no
+    // statement timeout. Each setting is for one session; the engine stays correct if a pooler mixes sessions.
     const answers = (await this.#client.query(
       `SET lock_timeout = ${lockTimeoutMs}; SET statement_timeout = 0; SET client_min_messages = warning;
        SET default_transaction_isolation = 'read committed'; SELECT pg_is_in_recovery()::text AS standby`,
@@ -81,7 +81,7 @@ class PostgresConnection implements DatabaseConnection {
 
 class Refusal extends Error {}
 
-/** The wait for a synchronous standby was given up: it is committed here, and may be lost with this server. */
+/** The server stopped waiting for a synchronous standby: the commit is local, and may be lost with this server. */
 const standbyDoubts: ReadonlySet<string> = new Set(['57014', '57P01', '01000'])
 
 const remedies: Readonly<Record<string, string>> = {
@@ -93,19 +93,19 @@ const remedies: Readonly<Record<string, string>> = {
   '53100': 'the disk of the server is full',
 }
 
-/** SQLSTATEs whose cause stays until people do something. */
+/** SQLSTATEs that last until an operator acts. */
 const denied = /^(28|3D|42501)/
 /** Classes and states with which the server has refused a statement and rolled it back. */
 const refused = /^(0A|21|22|23|25|40001|40P01|42|53|54|55|57P03|3F)/
-/** Those of them that another session's lock, or its change of the same row, is to blame for. */
+/** SQLSTATEs caused by another session's lock, or by its change of the same row. */
 const contended: ReadonlySet<string> = new Set(['40001', '40P01', '55P03'])
 
-/** What an error of pg means; see `Failure`. */
+/** The meaning of an error of pg; see `Failure`. */
 export function postgresFailure(error: unknown): Failure {
   const { code, errors } = (error ?? {}) as { readonly code?: unknown; readonly errors?: readonly unknown[] }
   const state = typeof code === 'string' ? code : ''
   const said = remedies[state] === undefined ? '' : `${remedies[state]} `
-  // Where a name has several addresses, each has failed by itself.
+  // If a name has several addresses, there is one error for each.
   const cause = describe(errors?.[0] ?? error) || state
   const message = said === '' ? cause : `${said}(${cause})`
   const lasting = lastingFailure(errors?.[0] ?? error)

@@ -12,13 +12,13 @@ import { postgresDriver } from './driver.ts'
 
 /**
  * Opens the store in the database that `location` names: `//user:password@host:port/database?…`. Rejects with CONFIG
- * when it is no such URL, ENGINE when the database cannot be used.
+ * if it is no such URL, ENGINE if the database cannot be used.
  */
 export async function openPostgres(location: string, options: EngineOptions): Promise<Engine> {
   return openSql(await postgresDatabase(location, options), options)
 }
 
-/** The dialect with the identity that the store was written with, or, for a new one, the best that there is. */
+/** The dialect with the form of the server's name in the store or, for a new store, the best form that works. */
 async function dialectFor(ask: Ask, make?: MakeStatements): Promise<Dialect> {
   const stored = await storedServer(ask)
   let refusal: unknown
@@ -39,7 +39,7 @@ async function dialectFor(ask: Ask, make?: MakeStatements): Promise<Dialect> {
   )
 }
 
-/** On which server the store was begun or accepted last; undefined: there is none yet. */
+/** The name of the server on which the store was created or last accepted; undefined: there is no store yet. */
 async function storedServer(ask: Ask): Promise<string | undefined> {
   try {
     const [row] = await ask({ text: 'SELECT server FROM fahao_about WHERE one = 1' })
@@ -70,7 +70,7 @@ function configOf({ host, port, user, password, database, socket, tls }: Access)
     database,
     application_name: 'fahao',
     keepAlive: true,
-    // Whatever the process around has set for itself: text, as the server sends it.
+    // Text, as the server sends it, whatever parsers the process has set.
     types: { getTypeParser: () => (text: string) => text } as unknown as NonNullable<ClientConfig['types']>,
     ssl: tls !== undefined && {
       rejectUnauthorized: tls.rejectUnauthorized,

@@ -1,14 +1,14 @@
 /**
- * Calls of one sort, which go to the database together where several wait.
+ * Calls of one kind, sent to the database in batches when several wait.
  *
  * Invariants
- *  1. A call that a batch has not carried out goes alone, with what is left of its time, and is answered as if it had
- *     never been in a batch: no call fails for the sake of another one. A call that no other waits with goes alone, too.
- *  2. Every call settles by its own deadline, whatever becomes of its batch: a write as UNKNOWN once the batch has been
- *     sent, all else as UNAVAILABLE.
- *  3. A batch whose outcome is not known leaves each write in it unknown: none of them is sent again.
- *  4. A key for which another session was waited for in vain goes in no batch until a call of it has worked. Of the keys of a
- *     batch that has waited in vain, it is each one whose call then fails alone, for whatever reason.
+ *  1. A call that its batch did not carry out is sent alone, with the rest of its time, and settles as if it had never
+ *     been in a batch: no call fails because of another one. A call that waits by itself is sent alone, too.
+ *  2. Every call settles by its own deadline, whatever the outcome of its batch: a write as UNKNOWN once the batch has
+ *     been sent, any other call as UNAVAILABLE.
+ *  3. A batch with an unknown outcome leaves each write in it unknown: none of them is sent again.
+ *  4. A key whose lock another session held until the timeout joins no batch until a call of that key has succeeded. After
+ *     a batch that timed out on a lock, these are the keys whose calls then fail alone, for whatever reason.
  */
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -16,26 +16,26 @@ import { Batches } from '../batches.ts'
 import { type CallOptions, DriverError, lateText } from './connection-pool.ts'
 import type { Ask } from './driver.ts'
 
-/** What a batch has carried out, or may have. */
+/** The outcome of a call that a batch carried out, or may have carried out. */
 export type BatchResult<Value> = { readonly value: Value } | { readonly error: unknown }
 
-/** How calls of one sort are carried out. */
+/** How calls of one kind are carried out. */
 export type CallKind<Request, Value> = {
   readonly writes: boolean
-  /** Of two requests with one key, the second is sent when the first is answered. Default: none have anything in common. */
+  /** Of two requests with the same key, the second is sent after the first has settled. Default: no request has a key. */
   readonly keyOf?: (request: Request) => string
   readonly alone: (ask: Ask, request: Request) => Promise<Value>
-  /** Carries out what can be carried out at once; undefined for each that was not carried out. */
+  /** Carries out several requests in one message; undefined for each that was not carried out. */
   readonly together: (ask: Ask, requests: readonly Request[]) => Promise<(BatchResult<Value> | undefined)[]>
 }
 
-/** What calls need of their engine. */
+/** The limits of batches, and how a call gets a connection. */
 export type BatchedCallsOptions = {
   readonly clock: Clock
   readonly timeoutMs: number
-  /** How many batches may be under way. */
+  /** The maximum number of batches in flight. */
   readonly widthMax: number
-  /** How many calls a batch holds at most. */
+  /** The maximum number of calls in a batch. */
   readonly sizeMax: number
   /** Runs a call on a connection; see `ConnectionPool.run`. */
   readonly run: <Value>(work: (ask: Ask) => Promise<Value>, options: CallOptions) => Promise<Value>
@@ -47,19 +47,19 @@ type PendingCall<Request, Value> = {
   readonly resolve: (value: Value) => void
   readonly reject: (error: unknown) => void
   timer: Timer | undefined
-  /** The batch that it is in. */
+  /** The batch in flight that contains it. */
   trip: RunningBatch | undefined
 }
 
-/** One batch under way. */
+/** A batch in flight. */
 type RunningBatch = { readonly sinceUs: number; sent: boolean }
 
-/** See the invariants at the top of the file. */
+/** Calls of one kind. */
 export class BatchedCalls<Request, Value> {
   readonly #options: BatchedCallsOptions
   readonly #sort: CallKind<Request, Value>
   readonly #batches: Batches<PendingCall<Request, Value>>
-  /** Keys for which another session was waited for in vain. */
+  /** Keys whose lock another session held until the timeout. */
   readonly #held = new Set<string>()
   #ended = false
 
@@ -76,7 +76,7 @@ export class BatchedCalls<Request, Value> {
     })
   }
 
-  /** Has a request carried out, together with others where several wait. */
+  /** Carries out a request, in a batch if several wait. */
   call(request: Request): Promise<Value> {
     const { clock, timeoutMs } = this.#options
     if (this.#ended) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
@@ -94,7 +94,7 @@ export class BatchedCalls<Request, Value> {
     })
   }
 
-  /** Takes no more calls; resolves when none waits for a batch or is in one. */
+  /** Rejects further calls; resolves when none waits for a batch or is in one. */
   drain(): Promise<void> {
     this.#ended = true
     return this.#batches.idle()
@@ -107,7 +107,7 @@ export class BatchedCalls<Request, Value> {
     for (const call of calls) call.trip = trip
     try {
       const work = async (ask: Ask) => {
-        // What was answered while the batch waited for a connection is not sent any more.
+        // A call that settled while the batch waited for a connection is not sent.
         const open = calls.filter(({ timer }) => timer !== undefined)
         const requests = open.map(({ request }) => request)
         return { open, done: open.length > 0 ? await this.#sort.together(sending(ask, trip), requests) : [] }
@@ -129,7 +129,7 @@ export class BatchedCalls<Request, Value> {
     }
   }
 
-  /** @param suspect its key may be the one whose lock its batch has waited for: the rest of its time is shorter than that. */
+  /** @param suspect its batch timed out on a lock, which may be that of its key: the rest of its time is shorter than that. */
   async #alone(call: PendingCall<Request, Value>, suspect = false): Promise<void> {
     if (call.timer === undefined) return
     const { clock, timeoutMs, run } = this.#options
@@ -161,7 +161,7 @@ export class BatchedCalls<Request, Value> {
     this.#settle(call, () => call.reject(error))
   }
 
-  /** Answers a call that has not been answered, nor sent alone. */
+  /** Settles a call that has neither settled nor been sent alone. */
   #settle(call: PendingCall<Request, Value>, answer: () => void): void {
     if (call.timer === undefined) return
     call.timer.cancel()
@@ -170,7 +170,7 @@ export class BatchedCalls<Request, Value> {
   }
 }
 
-/** From the first message on, until the batch is over, anything in it may have been carried out. */
+/** Marks the batch as sent: from its first message on, any call in it may have been carried out. */
 function sending(ask: Ask, trip: RunningBatch): Ask {
   return (command) => {
     trip.sent = true

@@ -1,50 +1,50 @@
 /**
- * The connections of one engine: a few, used in turn, by calls that wait in line.
+ * The connections of one engine, and the queue of calls that wait for one.
  *
  * Invariants
- *  1. A connection serves one call at a time. After any failure on it, and when a call gives up on it, it is
- *     destroyed, so that the server rolls back what it had open; no later call meets what an earlier one left.
- *  2. Every call settles by its deadline. UNKNOWN only if a command that writes was sent and not answered, or
- *     answered with an error that leaves it open; everything else that fails has changed nothing: UNAVAILABLE.
- *  3. Nothing is sent twice.
+ *  1. A connection serves one call at a time. After any failure on it, and when a call on it passes its deadline, the
+ *     connection is destroyed, so that the server rolls back its open transaction: no call meets the state of an earlier one.
+ *  2. Every call settles by its deadline. It rejects with UNKNOWN only if a writing command was sent and not answered, or
+ *     answered with an error that leaves its outcome open; any other failure has changed nothing: UNAVAILABLE.
+ *  3. No command is sent twice.
  *  4. While no connection can be made, calls fail at once; only a probe tries to connect.
- *  5. The process is kept alive by calls that wait or run, and by saying goodbye, and by nothing else.
- *  6. No call gets a connection that has been idle for a minute: the network in between may have forgotten it without
- *     telling either side. Such a connection is closed. So is, while a call has waited for its answer for a second, each
- *     connection that has proven nothing since: one cut through the network would let call after call wait in vain, and
- *     a lease run out that a new connection would renew.
+ *  5. Only calls that wait or run, and the closing of connections, keep the process alive.
+ *  6. No call gets a connection that has been idle for a minute: a device in the network may have dropped it without
+ *     notice to either side. Such a connection is closed. Once a call has waited for its answer for a second, every idle
+ *     connection that has not answered since that call began is closed too: after a cut in the network, call after call
+ *     would wait on such connections, until a lease expires that a new connection would have renewed.
  */
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { Ask, DatabaseConnection, Driver, Failure, SqlCommand } from './driver.ts'
 
-/** What the connections tell, and how many they may be. */
+/** The driver, the limits of the pool, and its callback. */
 export type ConnectionPoolOptions = {
   readonly clock: Clock
   readonly driver: Driver
   readonly sizeMax: number
   readonly timeoutMs: number
-  /** No connection could be made: why. */
+  /** Called when no connection can be made, with the reason. */
   readonly onDown: (failure: Failure) => void
 }
 
-/** How a call treats connections that are down. */
+/** The time of a call, and its exceptions from the rules of the pool. */
 export type CallOptions = {
-  /** Tries to connect all the same. */
+  /** Tries to connect even while no connection can be made. */
   readonly probe?: boolean
-  /** Is made by an engine that is closing. */
+  /** Runs although the pool is draining. */
   readonly last?: boolean
-  /** The time that is left for it. Default: that of every call. */
+  /** The rest of its time. Default: the timeout of every call. */
   readonly timeoutMs?: number
-  /** How long it has waited for its turn before. Default: not at all. */
+  /** The time for which it has waited in a batch before. Default: 0. */
   readonly waitedMs?: number
 }
 
-/** An idle connection, and since when it has been idle, on the monotonic clock. */
+/** An idle connection, and the monotonic time at which it became idle. */
 type IdleConnection = { readonly connection: DatabaseConnection; readonly sinceUs: number }
 
 const idleMaxMs = 60_000
-/** After so long without an answer, a connection may be cut. */
+/** After this time without an answer, a connection may be cut off. */
 const suspectMs = 1000
 const goodbyeMaxMs = 1000
 
@@ -54,12 +54,12 @@ type QueuedCall = {
   readonly probe: boolean
 }
 
-/** See the invariants at the top of the file. */
+/** The pool; see the invariants above. */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions
-  /** The newest last: that is the one which is used next. */
+  /** The newest last: it is used next. */
   readonly #idle: IdleConnection[] = []
-  /** Since when each serves its call, on the monotonic clock in µs. */
+  /** The monotonic time in µs at which each began to serve its call. */
   readonly #busy = new Map<DatabaseConnection, number>()
   readonly #connecting = new Set<DatabaseConnection>()
   readonly #queue = new Set<QueuedCall>()
@@ -67,21 +67,21 @@ export class ConnectionPool {
   #underWay = 0
   #ended = false
   readonly #drained: (() => void)[] = []
-  /** Runs while a connection is idle. */
+  /** Set while a connection is idle. */
   #retirement: Timer | undefined
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options
   }
 
-  /** How many connections there may be. */
+  /** The maximum number of connections. */
   get sizeMax(): number {
     return this.#options.sizeMax
   }
 
   /**
-   * Gives `work` a connection for as long as it runs. It rejects with what `work` throws, or as invariant 2 says.
-   * What `work` throws by itself leaves the connection in order.
+   * Gives `work` a connection while it runs. Rejects with the error of `work`, or as invariant 2 says. An error that `work`
+   * throws by itself leaves the connection usable.
    */
   run<Value>(
     work: (ask: Ask) => Promise<Value>,
@@ -120,7 +120,7 @@ export class ConnectionPool {
     })
   }
 
-  /** Takes no more calls; resolves when none is under way. */
+  /** Rejects further calls; resolves when none is in flight. */
   drain(): Promise<void> {
     this.#ended = true
     if (this.#underWay === 0) return Promise.resolve()
@@ -170,7 +170,7 @@ export class ConnectionPool {
     for (const connection of this.#connecting) connection.hold(this.#queue.size > 0)
   }
 
-  /** Closes what has not answered since a call began that still waits. */
+  /** Closes idle connections that have not answered since a call began that still waits; see invariant 6. */
   #dropSuspects(): void {
     const nowUs = this.#options.clock.monoUs()
     const stuckUs = Math.max(
@@ -207,7 +207,7 @@ export class ConnectionPool {
     )
   }
 
-  /** Where other connections work, those that wait get one of them: the server may just have too many. */
+  /** If other connections work, waiting calls get one of those: the server may just have too many. */
   #connectFailed(failure: Failure): void {
     if (this.#idle.length + this.#busy.size > 0) return
     this.#down = failure
@@ -237,7 +237,7 @@ export class ConnectionPool {
     this.#dispatch()
   }
 
-  /** Closes what has been idle for too long. Its timer may come late: a process can stand still. */
+  /** Closes connections that have been idle for too long. Its timer may fire late, after a pause of the process. */
   #retire(): void {
     const { clock } = this.#options
     const nowUs = clock.monoUs()
@@ -252,12 +252,12 @@ export class ConnectionPool {
       }
       const { connection } = this.#idle.shift()!
       void connection.end()
-      // The other side may be out of reach.
+      // The server may be unreachable.
       clock.timer(goodbyeMaxMs, () => connection.destroy())
     }
   }
 
-  /** Ended by the server, or by the network. Whoever used it learns that by itself. */
+  /** Removes a connection that the server or the network has ended. A call on it fails by itself. */
   #forget(connection: DatabaseConnection): void {
     const at = this.#idle.findIndex((idle) => idle.connection === connection)
     if (at >= 0) this.#idle.splice(at, 1)
@@ -289,8 +289,9 @@ class Attempt {
     this.#connectedUs = this.#options.clock.monoUs()
     let usable = true
     const ask: Ask = async (command) => {
-      // A call that was given up sends nothing more.
-      if (this.#connection === undefined) throw new FahaoError('UNAVAILABLE', 'the call was given up')
+      // A call past its deadline sends no further command.
+      if (this.#connection === undefined)
+        throw new FahaoError('UNAVAILABLE', 'the call has passed its deadline')
       this.#sent = command
       try {
         return await connection.ask(command)
@@ -311,7 +312,7 @@ class Attempt {
     }
   }
 
-  /** The deadline has passed. */
+  /** Returns the error of a call whose deadline has passed. */
   giveUp(): FahaoError {
     const totalMs = this.#time.leftMs + this.#time.waitedMs
     const connection = this.#connection
@@ -324,7 +325,7 @@ class Attempt {
   }
 }
 
-/** Why there is no answer in time, if the server had this long of it. The rest of the time is no fault of the server's. */
+/** The message of a timeout: it separates the time at the server from the time of waiting in this process. */
 export function lateText(totalMs: number, atServerMs: number): string {
   const waitedMs = totalMs - atServerMs
   const remedy = 'look at its locks and disk'
@@ -337,7 +338,7 @@ function text(ms: number): string {
   return `${Math.round(ms)} ms`
 }
 
-/** What failed for a reason that the driver gave. */
+/** A failure with the driver's reason. */
 export class DriverError extends FahaoError {
   readonly failure: Failure
 

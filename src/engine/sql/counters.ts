@@ -18,9 +18,9 @@ import { type Ask, integerOf, type Row, type SqlCommand, textOf } from './driver
 import { type History, type State, stateOf } from './history.ts'
 import type { Dialect, ReleaseArguments, ReserveArguments } from './statements.ts'
 
-/** What `Engine.reserve` and `Engine.release` are called with. */
+/** The arguments of `Engine.reserve`. */
 export type ReserveCall = readonly [name: string, request: ReserveRequest]
-/** See `ReserveCall`. */
+/** The arguments of `Engine.release`. */
 export type ReleaseCall = readonly [
   name: string,
   reservation: Reservation,
@@ -31,10 +31,10 @@ export type ReleaseCall = readonly [
 type HeldRange = { readonly end: bigint; readonly history: string }
 
 const nothing: HeldRange = { end: 0n, history: '' }
-/** Each is lost only to somebody who has moved the same counter at the same moment. */
+/** An attempt fails only if another process changed the same counter at the same moment. */
 const triesMax = 20
 
-/** Counters in `fahao_counters`. See the invariants at the top of the file. */
+/** The counters in `fahao_counters`. */
 export class Counters {
   readonly #dialect: Dialect
   readonly #history: History
@@ -59,12 +59,12 @@ export class Counters {
       if (counter === undefined) this.#dialect.refuseAbsent?.(name)
       const bound = counter?.bound ?? 0n
       if (held.history === state.position.history && bound < held.end) {
-        // A release of this process may have overtaken this.
+        // A release of this process may have overtaken this reserve.
         if (this.#held.get(name) !== held) continue
         await this.#history.refuse(ask, state, known, lossOf(name, bound, held.end))
       }
       if (counter === undefined) {
-        // Counters without a row are not told apart from those that were never used, before or after this.
+        // Engine.counter returns the same for a counter at version 0 as for one without a row.
         await ask(this.#dialect.addCounter(name))
         continue
       }
@@ -78,7 +78,7 @@ export class Counters {
   /** See `Engine.release`. */
   async release(ask: Ask, ...call: ReleaseCall): Promise<boolean> {
     const { known } = this.#history
-    const [row] = await ask(this.#dialect.release(this.#letGo(...call)))
+    const [row] = await ask(this.#dialect.release(this.#beginRelease(...call)))
     const state = stateOf(row)
     if (!isThere(row!.done_version)) {
       await this.#history.check(ask, state, known)
@@ -88,7 +88,7 @@ export class Counters {
     return true
   }
 
-  /** Carries out those of several reserves that can be carried out at once; undefined for each of the others. */
+  /** Carries out several reserves in one message; undefined for each that was not carried out. */
   async reserveAll(
     ask: Ask,
     moves: readonly ReserveCall[],
@@ -99,7 +99,7 @@ export class Counters {
     if (names.length > 1 && (await this.#addCounters(ask, names))) {
       const added = new Set(names)
       const again = moves.filter(([name]) => added.has(name))
-      // What was carried out before stays so, whatever becomes of these.
+      // A failure of these leaves the outcomes of the others as they are.
       const late = await this.#reserveOnce(ask, again).catch(
         (error) => new Map(names.map((name) => [name, { error }])),
       )
@@ -108,9 +108,9 @@ export class Counters {
     return moves.map(([name]) => outcomes.get(name))
   }
 
-  /** Which of several releases were carried out; any of the others may be sent alone. */
+  /** Carries out several releases in one message, and returns which of them; any other may be sent alone. */
   async releaseAll(ask: Ask, moves: readonly ReleaseCall[]): Promise<boolean[]> {
-    const releases = moves.map((move) => this.#letGo(...move))
+    const releases = moves.map((move) => this.#beginRelease(...move))
     const { rows } = await this.#moved(ask, this.#dialect.batch!.release(releases))
     if (rows.size === 0) await this.#refuseUnsound(ask)
     return moves.map(([name]) => rows.has(name))
@@ -145,7 +145,7 @@ export class Counters {
     return new Map([...this.#held].map(([counter, { end }]) => [counter, end]))
   }
 
-  /** By their names, those that were carried out. */
+  /** Those that were carried out, by name. */
   async #reserveOnce(
     ask: Ask,
     moves: readonly ReserveCall[],
@@ -158,14 +158,14 @@ export class Counters {
     )
   }
 
-  /** Nothing was carried out: rejects with REGRESSED, for all at once, where that is because of the history. */
+  /** For a batch of which nothing was carried out: rejects with REGRESSED, for all its calls, if the database has lost writes. */
   async #refuseUnsound(ask: Ask): Promise<void> {
     const { known } = this.#history
     const [row] = await ask(this.#dialect.state())
     await this.#history.check(ask, stateOf(row), known)
   }
 
-  /** Makes the rows of counters that have none. Whether that worked: if not, each is asked for alone. */
+  /** Adds the rows of counters that lack one. Returns whether it succeeded: if not, each counter is reserved from alone. */
   async #addCounters(ask: Ask, names: readonly string[]): Promise<boolean> {
     const command = this.#dialect.batch!.addCounters([...names].sort(byBytes), this.#history.known)
     return ask(command).then(
@@ -179,12 +179,14 @@ export class Counters {
     return { counter: name, ...completed(request), known: this.#history.known, held }
   }
 
-  /** A range that is given back has left the caller's hands, whatever becomes of the release. */
-  #letGo(...[name, { end, version }, from, { fence = 0n, incarnation }]: ReleaseCall): ReleaseArguments {
+  /** Ends this process's hold of a range before its release is sent: the caller has given it up whatever the outcome. */
+  #beginRelease(
+    ...[name, { end, version }, from, { fence = 0n, incarnation }]: ReleaseCall
+  ): ReleaseArguments {
     const { known } = this.#history
     const held = this.#held.get(name)
     const history = held?.history ?? known.accepted.history
-    // An earlier release of the same range may have lowered it already, and been refused.
+    // An earlier release of the same range, although refused, may have lowered it already.
     if (held !== undefined && from < held.end && held.end <= end) this.#held.set(name, { ...held, end: from })
     return { counter: name, known, history, version, from, fence, incarnation }
   }
@@ -197,16 +199,16 @@ export class Counters {
     return { rows: byName(rows), state }
   }
 
-  /** What a reserve has given, which was carried out. */
+  /** The reservation of a reserve that was carried out. */
   #reserved(name: string, size: bigint, row: Row, state: State): Reservation {
     const end = integerOf(row.done_last) + 1n
     this.#history.wrote(state.position)
-    // Who was given nothing holds nothing.
+    // A reserve of size 0 opens no range.
     if (size > 0n) this.#hold(name, { end, history: state.position.history })
     return { start: end - size, end, version: integerOf(row.done_version) }
   }
 
-  /** Answers come in any order. */
+  /** Stores a held range unless a later one is stored: answers arrive in any order. */
   #hold(name: string, held: HeldRange): void {
     const before = this.#held.get(name) ?? nothing
     const isLater =
@@ -227,7 +229,7 @@ function counterOf(row: Row): Counter | undefined {
   }
 }
 
-/** A row that only a reserve which was refused has made is as good as none. */
+/** A row at version 0 was added for a reserve that was refused: the counter is unused. */
 function usedOf(row: Row | undefined): Counter {
   const counter = row && counterOf(row)
   return counter === undefined || counter.version === 0n ? unused : counter

@@ -1,29 +1,29 @@
-/** What the engine needs of a database's client library: connections that carry one command at a time. */
+/** The engine's interface to a database's client library: connections that carry one command at a time. */
 
-/** A row as the driver gives it: integers of 64 bits as text, bytes as text or bytes. */
+/** A row as the driver returns it: 64-bit integers as text, bytes as text or bytes. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** One message to the server, which answers it as a whole. */
+/** One message to the server, with one answer. */
 export type SqlCommand = {
   readonly text: string
-  /** For the places in the text, where the driver fills them in. */
+  /** The values of the text's parameters, for drivers that send them apart. */
   readonly values?: readonly string[]
-  /** Which of several answers holds the rows, or how to find them in all of them. Default: the only one. */
+  /** Which of several result sets holds the rows, or a function that finds them. Default: the only one. */
   readonly answer?: number | ((answers: readonly unknown[]) => readonly Row[])
-  /** Whether a lost answer leaves open what became of it. */
+  /** Whether a lost answer leaves its outcome unknown. */
   readonly writes?: boolean
 }
 
-/** Has a command carried out on the connection that a call was given. */
+/** Sends a command on the connection of a call, and resolves to its rows. */
 export type Ask = (command: SqlCommand) => Promise<readonly Row[]>
 
 /**
- * What an error of a driver means.
+ * The meaning of a driver's error. With `lost`, the command may have been carried out; with every other kind, the server
+ * refused it and changed nothing.
  *
- * `refused`: the server said no and has changed nothing. `contended`: so it did, because of another session's lock.
- * `missing`: so it did, because there are no such tables. `denied`: so it did, and will until a right, a password or a
- * name is changed. `unmatched`: so it did, because a column cannot hold the text that it was compared with. `lost`:
- * anything may have become of the command.
+ * `contended`: another session holds a lock. `missing`: the tables do not exist. `denied`: the server refuses until a
+ * right, a password or a name is changed. `unmatched`: a column cannot hold the text that it was compared with.
+ * `refused`: any other reason.
  */
 export type Failure = {
   readonly kind: 'refused' | 'contended' | 'missing' | 'denied' | 'unmatched' | 'lost'
@@ -44,7 +44,7 @@ const unfit: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for another host name",
 }
 
-/** What is wrong with a connection for as long as the URL or the server is as it is; undefined: nothing of the kind. */
+/** The failure of a connection that lasts until the URL or the server is changed; undefined: it is no such failure. */
 export function lastingFailure(error: unknown): Failure | undefined {
   const { code, message = '' } = (error ?? {}) as { readonly code?: unknown; readonly message?: string }
   const known = /server does not support SSL/.test(message) ? 'HANDSHAKE_NO_SSL_SUPPORT' : String(code)
@@ -54,26 +54,26 @@ export function lastingFailure(error: unknown): Failure | undefined {
 
 /** One connection. */
 export interface DatabaseConnection {
-  /** Resolves when it can take a command; rejects with the driver's error. */
+  /** Resolves when it can carry a command; rejects with the driver's error. */
   readonly ready: Promise<void>
-  /** Rejects with the driver's error. One at a time. */
+  /** Sends a command, one at a time. Rejects with the driver's error. */
   ask(command: SqlCommand): Promise<readonly Row[]>
-  /** Whether it keeps the process alive. */
+  /** Sets whether it keeps the process alive. */
   hold(alive: boolean): void
-  /** Says goodbye. Never rejects. */
+  /** Closes it by the protocol. Never rejects. */
   end(): Promise<void>
-  /** Closes it at once; the server rolls back what it has open. */
+  /** Closes it at once; the server rolls back its open transaction. */
   destroy(): void
 }
 
-/** Makes connections, and knows its errors. */
+/** Makes connections, and explains their errors. */
 export type Driver = {
-  /** Begins to connect. `onGone` is called when the connection is over, however that came. */
+  /** Begins to connect. `onGone` is called when the connection has ended for any reason. */
   readonly connect: (onGone: () => void) => DatabaseConnection
   readonly failureOf: (error: unknown) => Failure
 }
 
-/** The text in a column, whether the driver gives text or bytes. */
+/** The text in a column, whether the driver returns text or bytes. */
 export function textOf(value: unknown): string {
   return Buffer.isBuffer(value) ? value.toString('utf8') : String(value)
 }

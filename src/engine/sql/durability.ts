@@ -1,18 +1,18 @@
 /**
- * Looks at the settings that durability hangs on as long as the engine is open: a server takes most of them without a
- * restart, and a connection that is made anew may meet another server.
+ * Checks the server's settings that durability depends on, every minute while the engine is open: most of them change
+ * without a restart, and a new connection may reach another server.
  */
 import type { Clock, Timer } from '../../base/clock.ts'
 
-const lookMs = 60_000
+const checkMs = 60_000
 
-/** What these objections to a server's settings mean; undefined: there are none. */
+/** The sentence about these objections to a server's settings; undefined if there are none. */
 export function lossOf(objections: readonly string[]): string | undefined {
   if (objections.length === 0) return undefined
   return `may lose acknowledged writes in a crash, and give ids twice: ${objections.join('; ')}`
 }
 
-/** See the top of the file. */
+/** The check of one engine. */
 export class DurabilityCheck {
   readonly #clock: Clock
   readonly #objections: () => Promise<readonly string[]>
@@ -21,8 +21,8 @@ export class DurabilityCheck {
   #closed = false
 
   /**
-   * @param objections asks the server, and rejects when it cannot be asked.
-   * @param tell is told after each look what the settings may lose; undefined: nothing.
+   * @param objections reads the settings, and rejects if the server does not answer.
+   * @param tell receives after each check the losses that the settings allow; undefined: none.
    */
   constructor(
     clock: Clock,
@@ -35,7 +35,7 @@ export class DurabilityCheck {
     this.#schedule()
   }
 
-  /** Ends it. */
+  /** Ends the checks. */
   close(): void {
     this.#closed = true
     this.#timer?.cancel()
@@ -43,10 +43,10 @@ export class DurabilityCheck {
 
   #schedule(): void {
     if (this.#closed) return
-    this.#timer = this.#clock.timer(lookMs, () => {
+    this.#timer = this.#clock.timer(checkMs, () => {
       this.#objections()
         .then((objections) => !this.#closed && this.#tell(lossOf(objections)))
-        // A server that does not answer shows in every other call; the next look asks again.
+        // A server that does not answer fails every other call, too; the next check reads the settings again.
         .catch(() => {})
         .finally(() => this.#schedule())
     })

@@ -1,4 +1,4 @@
-/** An engine in a database that many nodes share. What is special of each kind of database is in its dialect. */
+/** An engine in a database that many nodes share. The dialect holds what differs between kinds of databases. */
 import { randomUUID } from 'node:crypto'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
@@ -33,10 +33,10 @@ import { Records } from './records.ts'
 import { type Dialect, raisesOf } from './statements.ts'
 
 const advanceTries = 20
-/** Calls in one message: MySQL takes messages of at least 1 MiB, and a call needs less than 2 KiB. */
+/** Calls in one message: MySQL accepts messages of at least 1 MiB, and a call needs less than 2 KiB. */
 const batchMax = 250
 
-/** A database that has been found to be a store; see open.ts. */
+/** A database in which open.ts has found or made a store. */
 export type OpenedStore = {
   readonly location: string
   readonly dialect: Dialect
@@ -45,7 +45,7 @@ export type OpenedStore = {
   readonly state: State
 }
 
-/** Speaks to the database through a few connections; each call is answered by one, in one or a few statements. */
+/** Carries out each call on one connection of its pool, in one or a few statements. */
 export class SqlEngine implements Engine {
   readonly name: string
   readonly location: string
@@ -171,7 +171,10 @@ export class SqlEngine implements Engine {
       const raised = await this.#write((ask) => this.#advance(ask, gap, mend, ifRegressed), { timeoutMs })
       if (raised !== undefined) return raised
     }
-    throw new FahaoError('CONFLICT', 'others kept changing the records that an advance has to mend; retry')
+    throw new FahaoError(
+      'CONFLICT',
+      'other processes kept changing the records that an advance has to repair; retry',
+    )
   }
 
   read(key: string): Promise<StoredRecord | undefined> {
@@ -286,12 +289,12 @@ export class SqlEngine implements Engine {
   async #changes(ask: Ask, since: bigint): Promise<ChangePage> {
     const { known } = this.#history
     const state = await this.#state(ask)
-    // Records are read all the same: whoever has restored them wants them seen.
+    // Restored records are reported even while writes are refused.
     await this.#history.check(ask, state, known).catch(() => {})
     return this.#records.since(ask, since, state.position.progress.revision)
   }
 
-  /** How many were raised; undefined if somebody changed something meanwhile. */
+  /** The number of counters raised; undefined if another process changed a record meanwhile. */
   async #advance(ask: Ask, gap: bigint, mend: Repair, ifRegressed: boolean): Promise<number | undefined> {
     const { known } = this.#history
     const at = await this.#state(ask)
@@ -299,7 +302,7 @@ export class SqlEngine implements Engine {
       if (this.#history.regression(at, known) === undefined) return 0
       this.#history.refuseEarlier(at, known)
     }
-    // What is lost may include earlier advances: their gaps, and what was reserved above them.
+    // The lost writes may include earlier advances: their gaps, and the reserves above them.
     const times = advancesBetween(at.position, known) + 1n
     const wide = gap * times < boundMax ? gap * times : boundMax - 1n
     const { records, counters } = mend(await this.#records.list((work) => work(ask), ''))
@@ -326,7 +329,7 @@ export class SqlEngine implements Engine {
   }
 }
 
-/** The answer to the last of several commands. */
+/** Sends several commands in order, and returns the rows of the last. */
 async function inOrder(ask: Ask, commands: readonly SqlCommand[]): Promise<readonly Row[]> {
   let rows: readonly Row[] = []
   for (const command of commands) rows = await ask(command)

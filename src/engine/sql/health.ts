@@ -1,10 +1,10 @@
 /**
- * How an engine does: what is wrong, told once, and looked after until it is right again.
+ * The health of an engine: its present troubles, each logged once, and a probe that runs until they are over.
  *
  * Invariants
- *  1. People are told when something begins to be wrong, and when nothing is any more; not of each failure.
- *  2. While something is wrong, one probe at a time tries a write, with pauses that grow and differ from node to node:
- *     a database that comes back meets no herd, and is noticed within about a second.
+ *  1. The log receives the beginning of trouble and the end of all trouble, not each failure.
+ *  2. During trouble, one probe at a time tries a write, after random pauses with exponential backoff: a database that
+ *     works again meets no thundering herd, and is noticed within about a second.
  */
 
 import { type Clock, systemRandom, type Timer } from '../../base/clock.ts'
@@ -12,10 +12,10 @@ import { FahaoError } from '../../base/errors.ts'
 import type { LogEvent } from '../../base/events.ts'
 import type { EngineStatus } from '../engine.ts'
 
-/** What can be wrong: no connection, calls that fail, a history that is not to be trusted, settings that lose writes. */
+/** No connection, calls that fail, lost writes, settings that may lose writes. */
 type Trouble = 'connection' | 'read' | 'write' | 'history' | 'durability'
 
-/** What health needs of its engine. */
+/** The clock, the name and the log of the engine. */
 export type EngineHealthOptions = {
   readonly clock: Clock
   readonly location: string
@@ -25,7 +25,7 @@ export type EngineHealthOptions = {
 const pauseMinMs = 50
 const pauseMaxMs = 1000
 
-/** See the invariants at the top of the file. */
+/** The health of one engine. */
 export class EngineHealth {
   readonly #options: EngineHealthOptions
   readonly #troubles = new Map<Trouble, string>()
@@ -44,46 +44,46 @@ export class EngineHealth {
     return reason === undefined ? { state: 'up' } : { state: 'down', reason }
   }
 
-  /** From now on, tries `probe` while something is wrong. */
+  /** From now on, runs `probe` during trouble. */
   begin(probe: () => Promise<unknown>): void {
     this.#probe = probe
     this.#schedule()
   }
 
-  /** Is told of a call that failed. */
+  /** Records the failure of a call. */
   failed(trouble: 'read' | 'write', error: unknown): void {
     if (!(error instanceof FahaoError)) return
     if (error.code === 'REGRESSED') this.#set('history', error.message)
     else if (error.code === 'UNAVAILABLE' || error.code === 'UNKNOWN') this.#set(trouble, error.message)
   }
 
-  /** Is told that no connection can be made. */
+  /** Records that no connection can be made. */
   disconnected(reason: string): void {
     this.#set('connection', reason)
   }
 
-  /** Is told of a history that is not to be trusted. */
+  /** Records that the database has lost writes. */
   regressed(reason: string): void {
     this.#set('history', reason)
   }
 
-  /** Is told what the server's settings may lose; undefined: nothing. */
+  /** Records the losses that the server's settings allow; undefined: none. */
   durable(loss: string | undefined): void {
     if (loss !== undefined) this.#set('durability', loss)
-    else if (this.#troubles.delete('durability')) this.#relieved()
+    else if (this.#troubles.delete('durability')) this.#recovered()
   }
 
-  /** Is told of a call that worked; a write that was carried out shows that the history is sound, too. */
+  /** Records that a call worked. @param sound a write was carried out, so the database has lost no writes. */
   worked(trouble: 'read' | 'write', sound = false): void {
     if (this.#troubles.size === 0) return
     this.#troubles.delete('connection')
     this.#troubles.delete('read')
     if (trouble === 'write') this.#troubles.delete('write')
     if (sound) this.#troubles.delete('history')
-    this.#relieved()
+    this.#recovered()
   }
 
-  #relieved(): void {
+  #recovered(): void {
     if (this.#troubles.size > 0) return
     this.#tries = 0
     this.#timer?.cancel()
@@ -91,7 +91,7 @@ export class EngineHealth {
     this.#tell('info', `${this.#options.location} works again`)
   }
 
-  /** Ends it. */
+  /** Ends the probe. */
   close(): void {
     this.#closed = true
     this.#timer?.cancel()
@@ -114,7 +114,7 @@ export class EngineHealth {
 
   #schedule(): void {
     const probe = this.#probe
-    // A write that works says nothing about settings.
+    // A write that works shows nothing about settings.
     const isWell = this.#troubles.size === (this.#troubles.has('durability') ? 1 : 0)
     if (this.#timer !== undefined || probe === undefined || isWell || this.#closed) return
     const pauseMs = Math.min(pauseMaxMs, pauseMinMs * 2 ** Math.min(this.#tries++, 10))

@@ -1,20 +1,20 @@
-/** Several reserves, or several releases, as one change of the counters `c` by rows `a` that say what is asked of each. */
+/** Several reserves, or several releases, as one update of the counters `c` by rows `a` of arguments. */
 import type { Known } from './history.ts'
 import type { ReleaseArguments, ReserveArguments } from './statements.ts'
 
-/** What moves counters. Expressions are of `c`, of `a`, and of the state `s`, which has to be sound. */
+/** An update of counters. Its expressions use `c`, `a`, and the state `s`, which has to be sound. */
 export type Moves = {
   readonly known: Known
-  /** Each with the same columns, of which `name` is the counter's. */
+  /** Rows of arguments with the same columns; `name` is the counter's. */
   readonly rows: readonly ({ readonly name: string } & Readonly<Record<string, bigint | string>>)[]
-  /** What becomes of which column of `c`, besides its version. */
+  /** The new values of columns of `c`, besides its version. */
   readonly set: Readonly<Record<string, string>>
   readonly where: string
 }
 
 const isCurrent = 'c.fence <= a.fence AND c.incarnation <= a.incarnation'
 
-/** Reserves, each as `Statements.reserve` has it. */
+/** Reserves, each as in `Statements.reserve`. */
 export function reserveMoves(requests: readonly ReserveArguments[]): Moves {
   return {
     known: requests[0]!.known,
@@ -28,7 +28,7 @@ export function reserveMoves(requests: readonly ReserveArguments[]): Moves {
       held: held.end - 1n,
       lineage: held.history,
     })),
-    // A size of 2^63 and a bound of 2^63 fit on the way, in this order.
+    // In this order, a size of 2^63 and a bound of 2^63 do not overflow.
     set: {
       last: '(GREATEST(c.last, a.below) + a.more) + 1',
       fence: 'a.fence',
@@ -39,7 +39,7 @@ export function reserveMoves(requests: readonly ReserveArguments[]): Moves {
   }
 }
 
-/** Releases, each as `Statements.release` has it. */
+/** Releases, each as in `Statements.release`. */
 export function releaseMoves(releases: readonly ReleaseArguments[]): Moves {
   return {
     known: releases[0]!.known,

@@ -1,4 +1,4 @@
-/** From a URL to an open engine: waits for the database, makes the tables, looks at what durability depends on. */
+/** Opens an engine: waits for the database, creates the tables, checks the settings that durability depends on. */
 import { randomUUID } from 'node:crypto'
 import { sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -25,11 +25,11 @@ export type SqlDatabase = {
   readonly dialect: (ask: Ask, make?: MakeStatements, table?: string) => Promise<Dialect>
 }
 
-/** How long a database may be away when it is opened. */
-const awayMaxMs = 30_000
+/** The time for which opening waits for a database that does not answer. */
+const unreachableMaxMs = 30_000
 const pauseMs = 250
 
-/** Opens the engine. Rejects with ENGINE when the database cannot be used, or stays away. */
+/** Opens the engine. Rejects with ENGINE if the database cannot be used, or does not answer in time. */
 export async function openSql(
   { access, driver, dialect }: SqlDatabase,
   options: EngineOptions,
@@ -62,7 +62,7 @@ async function untilThere<Value>(
   location: string,
   { clock, onEvent }: EngineOptions,
 ): Promise<Value> {
-  const giveUpAtUs = clock.monoUs() + awayMaxMs * 1000
+  const giveUpAtUs = clock.monoUs() + unreachableMaxMs * 1000
   for (let told = false; ; ) {
     try {
       return await attempt()
@@ -76,7 +76,8 @@ async function untilThere<Value>(
           : `its host and port, and whether a ${dialectName(location)} server runs there`
         throw new FahaoError('ENGINE', `${reason}; look at the engine's URL: ${advice}`, { cause: error })
       }
-      if (!told) onEvent({ level: 'warn', message: `${reason}; trying for up to ${awayMaxMs / 1000} s` })
+      if (!told)
+        onEvent({ level: 'warn', message: `${reason}; trying for up to ${unreachableMaxMs / 1000} s` })
       told = true
     }
     await sleep(clock, pauseMs)
@@ -90,12 +91,12 @@ async function look(
   location: string,
 ): Promise<Pick<OpenedStore, 'dialect' | 'state'>> {
   let dialect = await dialectOf(ask)
-  // Before anything is made: a database that is refused stays as it was.
+  // Before any table is created: a database that is refused stays as it was.
   await heedConditions(ask, dialect, location, options)
   let row = await stateRow(ask, dialect)
   if (row === undefined) {
     await create(ask, dialect, location, options)
-    // Another node may have been faster, and have named the server otherwise.
+    // Another node may have created the store first, and have named the server otherwise.
     dialect = await dialectOf(ask)
     row = (await stateRow(ask, dialect))!
   }
@@ -109,7 +110,7 @@ async function look(
   return { dialect, state: await written(ask, dialect, stateOf(row), location) }
 }
 
-/** Rejects with ENGINE where the server cannot be used, or may lose what it has acknowledged. */
+/** Rejects with ENGINE if the server cannot be used, or may lose acknowledged writes. */
 async function heedConditions(
   ask: Ask,
   dialect: Dialect,
@@ -126,7 +127,7 @@ async function heedConditions(
   options.onEvent({ level: 'warn', message })
 }
 
-/** Changes of no row: the database says whether this user may change the table. */
+/** Updates and inserts of no row: they fail if this user may not write to the table. */
 const noChanges = Object.entries({
   fahao_counters: 'name, last, fence, incarnation, version',
   fahao_records: 'name, value, version',
@@ -135,7 +136,7 @@ const noChanges = Object.entries({
   { text: `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM ${table} WHERE 1 = 0` },
 ])
 
-/** Writes to every table once: a server or a user that can only read is found out before anything is served. */
+/** Writes to every table once: a read-only server or user is found before the engine is used. */
 async function written(ask: Ask, dialect: Dialect, state: State, location: string): Promise<State> {
   try {
     for (const command of noChanges) await ask(command)
@@ -177,6 +178,6 @@ async function create(ask: Ask, dialect: Dialect, location: string, options: Eng
     const found = 'has counters or records, and no row in fahao_about'
     throw new FahaoError('ENGINE', `${location} ${found}: finish restoring the dump, or empty those tables`)
   }
-  // Where there should have been one, this line is how people learn that it is gone.
+  // If a store should have been there, this line in the log shows that it is gone.
   if (stateOf(row).position.history === history) tell()
 }

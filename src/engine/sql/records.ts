@@ -4,7 +4,7 @@
  * Invariants
  *  1. Every write and removal takes the next revision of the whole store as its version; they are committed in the
  *     order of their revisions.
- *  2. A removed record leaves a row without a value: `since` tells of removals, too.
+ *  2. A removed record leaves a row without a value: `since` returns removals, too.
  */
 import type { StoredRecord } from '../engine.ts'
 import { everyPage } from '../pages.ts'
@@ -13,12 +13,12 @@ import { type Ask, integerOf, optionalTextOf, type Row, textOf } from './driver.
 import { changedPositionOf, type History, stateOf } from './history.ts'
 import type { Dialect, RecordArguments } from './statements.ts'
 
-/** Rows in one answer. */
+/** Rows in one page. */
 const pageMax = 1000
-/** The last character of Unicode, as often as a key has room for it: no key that goes on from a prefix is above. */
+/** The last character of Unicode, as often as it fits into a key: no key with a prefix is above the prefix followed by it. */
 const last = '\u{10FFFF}'.repeat(75)
 
-/** See the invariants at the top of the file. */
+/** The records in `fahao_records`. */
 export class Records {
   readonly #dialect: Dialect
   readonly #history: History
@@ -34,7 +34,7 @@ export class Records {
     return row && recordOf(row)
   }
 
-  /** Several, in the order of their keys here. */
+  /** Reads several records, in the order of `keys`. */
   async readAll(ask: Ask, keys: readonly string[]): Promise<(StoredRecord | undefined)[]> {
     const rows = await ask(this.#dialect.batch!.records(keys))
     const found = new Map(rows.map(recordOf).map((record) => [record.key, record]))
@@ -58,7 +58,7 @@ export class Records {
     return found
   }
 
-  /** See `Engine.write` and `Engine.remove`: the version that it made, or undefined. */
+  /** See `Engine.write` and `Engine.remove`. Resolves to the version that it made, or undefined. */
   async revise(ask: Ask, record: Omit<RecordArguments, 'known'>): Promise<bigint | undefined> {
     const { known } = this.#history
     const [row] = await ask(this.#dialect.revise({ ...record, known }))
@@ -72,7 +72,7 @@ export class Records {
     return integerOf(done)
   }
 
-  /** A page of what was written or removed after a revision; `now` is the store's. */
+  /** A page of what was written or removed after a revision; `now` is the store's revision. */
   async since(ask: Ask, revision: bigint, now: bigint): Promise<ChangePage> {
     if (now <= revision) return { revision: now, records: [], more: false }
     const rows = await ask(this.#dialect.since(revision, pageMax))

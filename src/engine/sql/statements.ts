@@ -1,24 +1,24 @@
 /**
- * The statements that all databases understand, and the tables. `last` is bound − 1, the largest value that can have
+ * The statements that all dialects share, and the tables. `last` is bound − 1, the largest value that can have
  * been issued: a bound of 2^63 does not fit a signed integer of 64 bits. A removed record stays as a row without a
  * value. `fahao_about` has one row: see history.ts. It is the first of them by name, since dumps are restored table by
- * table in this order: whoever reserves meanwhile meets the old state before old bounds.
+ * table in this order: a reserve during the restore meets the old state before it meets old bounds.
  *
- * Each write asks in its own statement whether the history is sound; asked before, a restored dump or an advance
- * could slip in between.
+ * Each write checks in its own statement that the history is sound: after an earlier check, a dump could be restored or
+ * an advance carried out before the write.
  */
 import { least, named } from '../advance.ts'
 import { boundMax, type Repaired, type ReserveRequest, type StoredRecord } from '../engine.ts'
 import type { Row, SqlCommand } from './driver.ts'
 import { historyJump, type Known, type StorePosition } from './history.ts'
 
-/** Of the tables; what is newer was made by a newer Fahao. */
+/** The version of the tables. A newer Fahao may have created tables with a higher one. */
 export const schemaVersion = 1
 
-/** Puts a value into a statement, as a literal or as a parameter. */
+/** Returns the text that stands for a value in a statement: a literal or a parameter. */
 export type PutValue = (value: bigint | string) => string
 
-/** What a reserve needs beyond its request. */
+/** A reserve's request, and what this process knows of the counter. */
 export type ReserveArguments = Required<ReserveRequest> & {
   readonly counter: string
   readonly known: Known
@@ -30,7 +30,7 @@ export type ReserveArguments = Required<ReserveRequest> & {
 export type ReleaseArguments = {
   readonly counter: string
   readonly known: Known
-  /** In which the reservation was made. */
+  /** The lineage in which the reservation was made. */
   readonly history: string
   readonly version: bigint
   readonly from: bigint
@@ -38,7 +38,7 @@ export type ReleaseArguments = {
   readonly incarnation: bigint
 }
 
-/** See `Engine.write`; a value of undefined removes. */
+/** See `Engine.write`; undefined as the value removes the record. */
 export type RecordArguments = {
   readonly key: string
   readonly value: string | undefined
@@ -57,22 +57,22 @@ export type AdvanceArguments = {
   /** The id of the new history. */
   readonly history: string
   readonly nowUs: number
-  /** Counters that are raised further than by the gap, or have to be made. */
+  /** Counters that are raised further than by the gap, or have to be added. */
   readonly raises: readonly Raise[]
-  /** Records as they shall be. */
+  /** The repaired records. */
   readonly mended: readonly StoredRecord[]
 }
 
-/** What an advance does to a counter before all are raised by the gap: `last` becomes at least `last` + `extra`. */
+/** The raise of one counter before all are raised by the gap: `last` becomes at least `last` + `extra`. */
 export type Raise = {
   readonly counter: string
   readonly extra: bigint
-  /** And at least this, also where there was no counter. */
+  /** `last` becomes at least this, also if the counter was absent. */
   readonly last: bigint
   readonly incarnation: bigint
 }
 
-/** Which counters are raised further than by the gap, or made, because of what records and this process say of them. */
+/** The counters to raise further than by the gap, or to add, because of repaired records or held ranges. */
 export function raisesOf(
   gap: bigint,
   mended: Repaired['counters'],
@@ -87,74 +87,74 @@ export function raisesOf(
 }
 
 /**
- * Several calls in one message. Rows answer those that were carried out: of a move the state, `name`, `done_last` and
- * `done_version`. What has no row was not carried out, for whatever reason.
+ * Several calls in one message. Each call that was carried out has a row: for a reserve or a release with the state,
+ * `name`, `done_last` and `done_version`. A call without a row was not carried out, for whatever reason.
  */
 export type BatchDialect = {
   reserve(requests: readonly ReserveArguments[]): SqlCommand
   release(releases: readonly ReleaseArguments[]): SqlCommand
-  /** Makes the rows of those that have none, if the history is sound. In the order of bytes: others may make them, too. */
+  /** Adds the rows of those that lack one, if the history is sound; in byte order, since other processes may add them too. */
   addCounters(names: readonly string[], known: Known): SqlCommand
   counters(names: readonly string[]): SqlCommand
   records(keys: readonly string[]): SqlCommand
 }
 
-/** What a kind of database has of its own. */
+/** What differs between kinds of databases. */
 export interface Dialect {
   /** The engine's name. */
   readonly name: string
-  /** Undefined: every call goes alone. */
+  /** Undefined: every call is sent alone. */
   readonly batch?: BatchDialect | undefined
-  /** The settings of the server that durability depends on, in one row. */
+  /** Reads the settings that durability depends on, in one row. */
   readonly conditions: SqlCommand
-  /** Which of them may lose acknowledged writes, each with what to do. */
+  /** The settings that may lose acknowledged writes, each with its remedy. */
   readonly objections: (row: Row) => string[]
-  /** What happens to the server that this engine cannot notice, in one sentence; undefined: nothing that it should. */
+  /** One sentence about changes of the server that this engine cannot detect; undefined if it detects all. */
   readonly unnoticed?: string
-  /** Why the database cannot be used at all, with what to do. */
+  /** Why the database cannot be used at all, with the remedy. */
   readonly obstacle: (row: Row) => string | undefined
-  /** Makes what is missing, unless there are counters or records without a state: a half restored dump. */
+  /** Creates missing tables and the state row; not the state row if there are counters or records: a half restored dump. */
   create(history: string): SqlCommand
-  /** The state row. */
+  /** Reads the state row. */
   state(): SqlCommand
   /** One row: the state, and `done_…` of it if the pulse was raised, for which the history must be sound. */
   pulse(known: Known, nowUs: number): SqlCommand
   /** Marks the store as one that has lost writes, if it is still in this history. */
   suspect(reason: string, history: string): SqlCommand
   counter(name: string): SqlCommand
-  /** Throws where a counter that has no row is not ours to make. */
+  /** Throws if the row of this counter belongs to another system and must not be added. */
   readonly refuseAbsent?: (name: string) => void
-  /** Makes the row of a counter that has none. */
+  /** Adds the row of a counter. */
   addCounter(name: string): SqlCommand
-  /** One row: the state, the counter, and `done_last` and `done_version` if it was carried out. */
+  /** One row: the state, the counter, and if it was carried out `done_last` and `done_version`. */
   reserve(request: ReserveArguments): SqlCommand
-  /** One row: the state, the counter, and `done_version` if it was carried out. */
+  /** One row: the state, the counter, and if it was carried out `done_version`. */
   release(release: ReleaseArguments): SqlCommand
   record(key: string): SqlCommand
-  /** Records whose key is above `after`, and from `from` to `to`. */
+  /** Reads records whose key is above `after`, and from `from` to `to`. */
   list(range: {
     readonly from: string
     readonly to: string
     readonly after: string
     readonly limit: number
   }): SqlCommand
-  /** Records, also removed ones, of later revisions. */
+  /** Reads records of later revisions, removed ones too. */
   since(revision: bigint, limit: number): SqlCommand
   /** One row: the state, and if it was carried out `done_version` and `done_…` of the state. */
   revise(write: RecordArguments): SqlCommand
   /**
-   * To be asked in this order on one connection. The last alone changes the store, and answers one row: the state, and
-   * if it was carried out `raised` and `done_…` of the state.
+   * Commands to send in this order on one connection. Only the last changes the store; it returns one row: the state, and
+   * if it was carried out `raised` and the state's `done_…` columns.
    */
   advance(advance: AdvanceArguments): readonly SqlCommand[]
 }
 
-/** Statements with their places filled in. */
+/** Statements with their values filled in. */
 export class Statements {
   readonly #put: PutValue
   readonly #identity: string
 
-  /** @param identity an expression that names the server which evaluates it, and that no other server equals. */
+  /** @param identity an expression that evaluates to a name which no other server has. */
   constructor(put: PutValue, identity: string) {
     this.#put = put
     this.#identity = identity
@@ -177,7 +177,7 @@ export class Statements {
         OR s.pulse >= ${put(pulse + historyJump / 2n)})`
   }
 
-  /** Moves the counter `c`. A size of 2^63 and a bound of 2^63 fit on the way, in this order. */
+  /** Raises the counter `c`. In this order, a size of 2^63 and a bound of 2^63 do not overflow. */
   reserve(request: ReserveArguments): string {
     const { counter, size, floor, max, fence, incarnation, known, held } = request
     const put = this.#put
@@ -208,46 +208,46 @@ export class Statements {
       WHERE s.one = 1 AND ${this.sound(known)}`
   }
 
-  /** Marks `s`. */
+  /** Marks `s` as suspect. */
   suspect(reason: string, history: string): string {
     const put = this.#put
     return `UPDATE fahao_about AS s SET suspect = ${put(reason)}
       WHERE s.one = 1 AND s.suspect IS NULL AND s.lineage = ${put(history)}`
   }
 
-  /** What a changed counter `c` is, as `last` and `version`, where a statement can return it. */
+  /** The columns `last` and `version` of a changed counter `c`, for statements that can return them. */
   returned(_counter: string): string {
     return 'c.last, c.version'
   }
 
-  /** The state and the counter `c`, each if it is there. */
+  /** The state `s`, and the counter `c` if it exists. */
   stateAndCounter(counter: string): string {
     return `fahao_about AS s LEFT JOIN fahao_counters AS c ON c.name = ${this.#put(counter)}`
   }
 
-  /** A counter. */
+  /** Reads a counter. */
   counter(name: string): string {
     return `SELECT ${counterColumns} FROM fahao_counters AS c WHERE c.name = ${this.#put(name)}`
   }
 
-  /** The rows of counters that were never used, under the names that `asked` selects, if the history is sound. */
+  /** Adds rows of unused counters under the names that `asked` selects, if the history is sound. */
   addCounters(asked: string, known: Known): string {
     return `INSERT INTO fahao_counters (name, last, fence, incarnation, version)
       SELECT a.name, -1, 0, 0, 0 FROM (${asked}) AS a
       WHERE EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)})`
   }
 
-  /** Those of these counters that are there, each with its `name`. */
+  /** Reads those of these counters that exist, each with its `name`. */
   counters(names: readonly string[]): string {
     return `SELECT c.name, ${counterColumns} FROM fahao_counters AS c WHERE c.name IN (${this.#list(names)})`
   }
 
-  /** Those of these records that have not been removed. */
+  /** Reads those of these records that exist. */
   records(keys: readonly string[]): string {
     return `SELECT name, value, version FROM fahao_records WHERE name IN (${this.#list(keys)}) AND value IS NOT NULL`
   }
 
-  /** A record that has not been removed. */
+  /** Reads a record if it exists. */
   record(key: string): string {
     return `SELECT name, value, version FROM fahao_records WHERE name = ${this.#put(key)} AND value IS NOT NULL`
   }
@@ -267,14 +267,14 @@ export class Statements {
   }
 
   /**
-   * Raises the rows of another system's table in an advance, for each of which `done` must hold; none where there is no
-   * such table. `rowsMax`: how many counters one statement may name.
+   * Raises the rows of another system's table in an advance, under the condition `done`; none if there is no such table.
+   * `rowsMax`: the maximum number of counters that one statement may name.
    */
   raiseRows(_advance: AdvanceArguments, _done: string, _rowsMax: number): string[] {
     return []
   }
 
-  /** Which counters of an advance are no rows of another system's table. */
+  /** The counters of an advance that are not rows of another system's table. */
   ownRaises({ raises }: AdvanceArguments): readonly Raise[] {
     return raises
   }
@@ -296,7 +296,7 @@ export class Statements {
   }
 }
 
-/** Makes the statements of a dialect. */
+/** Returns the statements of a dialect. */
 export type MakeStatements = (put: PutValue, identity: string) => Statements
 
 /** The statements on Fahao's own tables. */
@@ -305,7 +305,7 @@ export const ownStatements: MakeStatements = (put, identity) => new Statements(p
 /** The columns of a counter `c`. */
 export const counterColumns = 'c.last, c.fence, c.incarnation, c.version'
 
-/** The most that a `last` may be, so that the gap still fits above it. */
+/** The highest `last` above which the gap still fits. */
 export function lastMaxBelow(gap: bigint): bigint {
   return boundMax - 1n - gap
 }

@@ -1,28 +1,28 @@
-/** The URL of a database: who, where, and how. */
+/** The URL of a database: user, address and options. */
 import { readFileSync } from 'node:fs'
 import { describe, FahaoError } from '../../base/errors.ts'
 
-/** How to reach a database. The password is in no other field, and in no message. */
+/** The address of a database and the credentials. The password is in no other field, and in no message. */
 export type Access = {
-  /** What is safe to show: no password. */
+  /** The URL without the password. */
   readonly location: string
   readonly host: string
   readonly port: number
   readonly user: string
   readonly password: string
   readonly database: string
-  /** The path of a socket, which then counts instead of host and port. */
+  /** The path of a socket, used instead of host and port. */
   readonly socket: string | undefined
   readonly tls: Tls | undefined
-  /** How many connections at most. */
+  /** The maximum number of connections. */
   readonly pool: number
 }
 
-/** How the connection is encrypted. Certificates are PEM. */
+/** The encryption of the connection. Certificates are PEM. */
 export type Tls = {
-  /** Whether the server has to prove that it is the one, by a certificate that we trust. */
+  /** Whether the server has to present a certificate of a trusted authority. */
   readonly rejectUnauthorized: boolean
-  /** Whether that certificate may be for another name. */
+  /** Whether that certificate may be for another host name. */
   readonly anyName: boolean
   readonly ca?: string
   readonly cert?: string
@@ -38,7 +38,7 @@ const poolMax = 64
 
 /**
  * Reads `//user:password@host:port/database?…`. Throws CONFIG, which names the parameter that is wrong.
- * @param scheme what the engine is called.
+ * @param scheme the name of the engine.
  */
 export function accessOf(scheme: string, location: string, defaultPort: number): Access {
   const url = parse(scheme, location)
