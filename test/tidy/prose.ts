@@ -13,8 +13,9 @@ const bannedWords =
 
 /** Folders and files that still have banned words. Remove an entry once its text is rewritten; add none. */
 const notRewritten = [
-  'README.md',
-  'docs/',
+  'docs/internals/',
+  'docs/reference/commands.md',
+  'docs/reference/metrics.md',
   'src/catalogue/',
   'src/cli/verbs/backup.ts',
   'src/cluster/',
