@@ -5,6 +5,7 @@
 import { hasCode } from '../../src/base/errors.ts'
 import { Timeline } from '../../src/base/timeline.ts'
 import { EngineCatalogue } from '../../src/catalogue/engine-catalogue.ts'
+import type { CatalogueOptions } from '../../src/catalogue/generators-in-use.ts'
 import type { Cluster } from '../../src/cluster/cluster.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
@@ -58,14 +59,14 @@ export class CatalogueProgram {
         for (const { name } of tails) fences.set(counterOf(name), fence)
       },
     })
-    const parts = {
+    const parts: CatalogueOptions = {
       engine,
       clock: machine,
       random: world.random,
       timeline,
       worker: new Worker({ engine, timeline, ...ids }),
       waitersMax: 1000,
-      leads: { cluster, leaseTtlMs },
+      leaders: { cluster, leaseTtlMs },
       autoCreate: [
         { pattern: 'g*', kind: kindOf('g') },
         { pattern: 's*', kind: kindOf('s') },
