@@ -28,7 +28,7 @@ export type WorkerRecord = {
 /** The record of an id that no node has claimed. */
 export const unclaimed: WorkerRecord = {
   owner: '',
-  holder: 'nobody',
+  holder: 'none',
   epoch: 0,
   boundUs: 0,
   exclusive: false,

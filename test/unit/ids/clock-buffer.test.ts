@@ -17,7 +17,7 @@ const forever = 2 ** 41
 function opened(layout: Layout = small, options: Partial<ClockBufferOptions> = {}) {
   const clock = new FakeClock()
   const timeline = new Timeline(clock)
-  const hand = new ClockBuffer({
+  const buffer = new ClockBuffer({
     layout,
     timeline,
     random: () => 0.5,
@@ -25,15 +25,15 @@ function opened(layout: Layout = small, options: Partial<ClockBufferOptions> = {
     sequenceStart: 'zero',
     ...options,
   })
-  const unit = () => hand.unitsAt(clock.wall)
-  return { clock, hand, unit }
+  const unit = () => buffer.unitsAt(clock.wall)
+  return { clock, buffer, unit }
 }
 
 /** Takes up to `count` ids, in as many runs as it takes. */
-function take(hand: ClockBuffer, count: number): bigint[] {
+function take(buffer: ClockBuffer, count: number): bigint[] {
   const ids: bigint[] = []
   const run = new Run()
-  while (ids.length < count && hand.take(count - ids.length, run) > 0) {
+  while (ids.length < count && buffer.take(count - ids.length, run) > 0) {
     for (let index = 0; index < run.count; index++) ids.push(run.at(index))
   }
   return ids
@@ -46,20 +46,20 @@ async function pass(clock: FakeClock, us: number): Promise<void> {
   await settled()
 }
 
-describe('a clock hand', () => {
-  it('gives nothing before time is granted, nor when it is taken away', () => {
-    const { hand, unit } = opened()
-    assert.deepEqual(take(hand, 1), [])
-    hand.grant(5, unit(), unit() + 1)
-    assert.equal(take(hand, 1).length, 1)
-    hand.clear()
-    assert.deepEqual(take(hand, 1), [])
+describe('a clock buffer', () => {
+  it('issues no id before time is granted, nor after it is dropped', () => {
+    const { buffer, unit } = opened()
+    assert.deepEqual(take(buffer, 1), [])
+    buffer.grant(5, unit(), unit() + 1)
+    assert.equal(take(buffer, 1).length, 1)
+    buffer.clear()
+    assert.deepEqual(take(buffer, 1), [])
   })
 
   it('makes ids of the time, the node and a sequence', () => {
-    const { clock, hand } = opened()
-    hand.grant(5, 0, forever)
-    const ids = take(hand, 2)
+    const { clock, buffer } = opened()
+    buffer.grant(5, 0, forever)
+    const ids = take(buffer, 2)
     for (const [index, id] of ids.entries()) {
       const { unixUs, node, sequence } = decode(small, id)
       assert.deepEqual([Number(unixUs), node, sequence], [clock.wall, 5, index])
@@ -67,95 +67,95 @@ describe('a clock hand', () => {
   })
 
   it('carries a full sequence into time, up to borrowMax, and waits then', async () => {
-    const { clock, hand } = opened()
-    hand.grant(0, 0, forever)
-    const burst = take(hand, 1000)
+    const { clock, buffer } = opened()
+    buffer.grant(0, 0, forever)
+    const burst = take(buffer, 1000)
     assert.equal(burst.length, 4 * 11)
     assert.ok(burst.every((id, index) => index === 0 || id > burst[index - 1]!))
     assert.equal(Number(decode(small, burst.at(-1)!).unixUs), clock.wall + 10 * ms)
-    assert.equal(hand.waitMs(), 1)
+    assert.equal(buffer.waitMs(), 1)
     await pass(clock, ms)
-    assert.equal(take(hand, 1000).length, 4)
+    assert.equal(take(buffer, 1000).length, 4)
   })
 
-  it('issues only inside of what was granted', async () => {
-    const { clock, hand, unit } = opened()
-    hand.grant(0, unit(), unit() + 2)
-    assert.equal(take(hand, 1000).length, 8)
-    assert.equal(hand.waitMs(), undefined)
+  it('issues only inside of the granted time', async () => {
+    const { clock, buffer, unit } = opened()
+    buffer.grant(0, unit(), unit() + 2)
+    assert.equal(take(buffer, 1000).length, 8)
+    assert.equal(buffer.waitMs(), undefined)
     await pass(clock, 5 * ms)
-    assert.deepEqual(take(hand, 1), [])
+    assert.deepEqual(take(buffer, 1), [])
   })
 
-  it('starts above what was granted in the future, and borrows from there', async () => {
-    const { clock, hand, unit } = opened()
+  it('starts at a grant in the future, and borrows from there', async () => {
+    const { clock, buffer, unit } = opened()
     const start = unit() + 500
-    hand.grant(0, start, forever)
-    const ids = take(hand, 1000)
+    buffer.grant(0, start, forever)
+    const ids = take(buffer, 1000)
     assert.equal(ids.length, 4 * 11)
     assert.equal(ids[0]! >> BigInt(small.timeShift), BigInt(start))
     await pass(clock, 3 * ms)
-    assert.equal(take(hand, 1000).length, 12)
+    assert.equal(take(buffer, 1000).length, 12)
     await pass(clock, 1000 * ms)
-    assert.equal(take(hand, 1)[0]! >> BigInt(small.timeShift), BigInt(unit()))
+    assert.equal(take(buffer, 1)[0]! >> BigInt(small.timeShift), BigInt(unit()))
   })
 
-  it('goes on above itself under another node', () => {
-    const { hand, unit } = opened()
-    hand.grant(1, 0, forever)
-    const [first] = take(hand, 1)
-    hand.grant(2, unit() - 5, forever)
-    const [second] = take(hand, 1)
+  it('continues above its newest id under another node', () => {
+    const { buffer, unit } = opened()
+    buffer.grant(1, 0, forever)
+    const [first] = take(buffer, 1)
+    buffer.grant(2, unit() - 5, forever)
+    const [second] = take(buffer, 1)
     assert.deepEqual([decode(small, second!).node, decode(small, second!).sequence], [2, 1])
     assert.ok(second! > first!)
   })
 
   it('never issues with a stale time after an idle moment', async () => {
-    const { clock, hand } = opened()
-    hand.grant(0, 0, forever)
-    take(hand, 1)
+    const { clock, buffer } = opened()
+    buffer.grant(0, 0, forever)
+    take(buffer, 1)
     await pass(clock, 60_000 * ms)
-    assert.equal(Number(decode(small, take(hand, 1)[0]!).unixUs), clock.wall)
+    assert.equal(Number(decode(small, take(buffer, 1)[0]!).unixUs), clock.wall)
   })
 
-  it('remembers the newest id when time has moved on', async () => {
-    const { clock, hand } = opened(small, { sequenceStart: 'random' })
-    hand.grant(0, 0, forever)
-    assert.equal(hand.lastIssued(), undefined)
-    const [id] = take(hand, 1)
+  it('returns the newest id when time has moved on', async () => {
+    const { clock, buffer } = opened(small, { sequenceStart: 'random' })
+    buffer.grant(0, 0, forever)
+    assert.equal(buffer.lastIssued(), undefined)
+    const [id] = take(buffer, 1)
     assert.equal(decode(small, id!).sequence, 2)
-    assert.equal(hand.lastIssued(), id)
+    assert.equal(buffer.lastIssued(), id)
     await pass(clock, 5 * ms)
-    assert.ok(hand.position > 0)
-    assert.equal(hand.lastIssued(), id)
+    assert.ok(buffer.position > 0)
+    assert.equal(buffer.lastIssued(), id)
   })
 
-  it('knows the first unit of which nothing has been issued', () => {
-    const { hand, unit } = opened()
-    hand.grant(0, 0, forever)
-    assert.equal(hand.position, unit())
-    assert.equal(hand.untouched, unit())
-    take(hand, 4)
-    assert.equal(hand.untouched, unit() + 1)
-    take(hand, 1)
-    assert.equal(hand.untouched, unit() + 2)
-    hand.grant(0, 1, forever)
-    assert.equal(hand.untouched, unit() + 2)
+  it('returns the first unit of which no id has been issued', () => {
+    const { buffer, unit } = opened()
+    buffer.grant(0, 0, forever)
+    assert.equal(buffer.position, unit())
+    assert.equal(buffer.untouched, unit())
+    take(buffer, 4)
+    assert.equal(buffer.untouched, unit() + 1)
+    take(buffer, 1)
+    assert.equal(buffer.untouched, unit() + 2)
+    buffer.grant(0, 1, forever)
+    assert.equal(buffer.untouched, unit() + 2)
   })
 
   it('collects all or nothing', () => {
-    const { hand, unit } = opened()
-    hand.grant(0, unit(), unit() + 3)
-    take(hand, 1)
-    assert.equal(hand.available(), 11)
-    assert.equal(hand.collect(12), undefined)
-    assert.equal(hand.available(), 11)
-    const runs = hand.collect(11)
+    const { buffer, unit } = opened()
+    buffer.grant(0, unit(), unit() + 3)
+    take(buffer, 1)
+    assert.equal(buffer.available(), 11)
+    assert.equal(buffer.collect(12), undefined)
+    assert.equal(buffer.available(), 11)
+    const runs = buffer.collect(11)
     assert.equal(
       runs?.reduce((sum, run) => sum + run.count, 0),
       11,
     )
-    assert.equal(hand.available(), 0)
+    assert.equal(buffer.available(), 0)
   })
 
   const layouts = [
@@ -180,22 +180,22 @@ describe('a clock hand', () => {
           fc.array(action, { maxLength: 30 }),
           fc.constantFrom('zero' as const, 'random' as const),
           (actions, sequenceStart) => {
-            const { clock, hand } = opened(layout, { sequenceStart, random: () => 0.9 })
-            hand.grant(node, 0, 2 ** layout.timeBits)
+            const { clock, buffer } = opened(layout, { sequenceStart, random: () => 0.9 })
+            buffer.grant(node, 0, 2 ** layout.timeBits)
             let last = -1n
             for (const act of actions) {
               if ('wallUs' in act) clock.wall += act.wallUs
               if ('passUs' in act) clock.mono += act.passUs
               if (!('take' in act)) continue
               const run = new Run()
-              for (let left = act.take; left > 0 && hand.take(left, run) > 0; left -= run.count) {
+              for (let left = act.take; left > 0 && buffer.take(left, run) > 0; left -= run.count) {
                 assert.ok(run.first > last)
                 last = run.at(run.count - 1)
                 const parts = decode(layout, last)
                 assert.equal(parts.node ?? 0, node)
                 assert.equal(last & layout.fixedMask, layout.fixed)
               }
-              if (last >= 0n) assert.equal(hand.lastIssued(), last)
+              if (last >= 0n) assert.equal(buffer.lastIssued(), last)
             }
           },
         ),

@@ -9,7 +9,7 @@ function run(first: bigint, count: number, stride = 1): Run {
 }
 
 describe('ranges of runs', () => {
-  it('join where runs touch, across 2^32 and 2^53 as well', () => {
+  it('join runs that touch, across 2^32 and 2^53 as well', () => {
     assert.deepEqual(rangesOf([run(1n, 3), run(4n, 2), run(9n, 1)]), [
       { start: 1n, end: 6n },
       { start: 9n, end: 10n },

@@ -45,28 +45,34 @@ function open(kind: 'timestamp' | 'snowflake', options: Options, bound = 0n) {
     holder: 'host:1',
     onEvent: () => {},
   })
-  const hand = new ClockBuffer({
+  const buffer = new ClockBuffer({
     layout,
     timeline,
     random: () => 0,
     borrowMaxUs: 10_000_000,
     sequenceStart: 'zero',
   })
-  const life = { name: 't', counter: 'generators/t', incarnation: 1n, floor: BigInt(floorUnit), advances: 0 }
-  const timestamp = new TimestampSource(hand, bound, life, {
+  const incarnation = {
+    name: 't',
+    counter: 'generators/t',
+    incarnation: 1n,
+    floor: BigInt(floorUnit),
+    advances: 0,
+  }
+  const timestamp = new TimestampSource(buffer, bound, incarnation, {
     engine,
     layout,
     node: 0,
     horizonUs,
     mayReserve: () => Promise.resolve(),
   })
-  const snowflake = new SnowflakeSource(hand, life, {
+  const snowflake = new SnowflakeSource(buffer, incarnation, {
     worker,
     layout,
     confirm: options.confirm ?? (() => Promise.resolve()),
   })
-  const stock = kind === 'timestamp' ? timestamp : snowflake
-  const reservoir = new Reservoir(stock, {
+  const source = kind === 'timestamp' ? timestamp : snowflake
+  const reservoir = new Reservoir(source, {
     clock,
     random: () => 0.5,
     issueTimeoutMs: 2000,
@@ -136,7 +142,7 @@ describe('a timestamp', () => {
     assert.ok(process.engine.count('reserve') < 30)
   })
 
-  it('goes on for the horizon without the engine, and then says why', async () => {
+  it('issues for the horizon without the engine, then rejects with the reason', async () => {
     const process = await openTimestamp()
     await process.draw()
     process.engine.always('any', 'unavailable')
@@ -150,7 +156,7 @@ describe('a timestamp', () => {
     await waiting
   })
 
-  it('starts above what a crash left behind, and costs a second each time', async () => {
+  it('starts above the bound after a crash, and skips a second each time', async () => {
     const { store, clock, ...first } = await openTimestamp()
     let [last] = await first.draw()
     const start = first.timeOf(last!)
@@ -163,7 +169,7 @@ describe('a timestamp', () => {
     assert.ok(first.timeOf(last!) - start < 1.25 * horizonMs + 20 * 2100)
   })
 
-  it('gives the rest back, and the next one starts within a unit of time', async () => {
+  it('releases the rest, and the next process starts within a unit of time', async () => {
     const process = await openTimestamp()
     const [last] = await process.draw(5)
     await process.close()
@@ -173,7 +179,7 @@ describe('a timestamp', () => {
     assert.ok(id! > last! && next.timeOf(id!) <= next.unit() + 1)
   })
 
-  it('is not disturbed by clocks that are set back, and not for long by those far ahead', async () => {
+  it('is not affected by a clock that is set back, and only briefly by a clock far ahead', async () => {
     const process = await openTimestamp()
     let [last] = await process.draw()
     const check = async (ms: number) => {
@@ -194,7 +200,7 @@ describe('a timestamp', () => {
     assert.equal(process.timeOf(last!), process.unit())
   })
 
-  it('skips to where it is moved, gives back what is left, and stays there', async () => {
+  it('skips to the unit of a move, releases the rest, and stays there', async () => {
     const process = await openTimestamp()
     await process.draw()
     const floor = process.unit() + 5000
@@ -211,7 +217,7 @@ describe('a timestamp', () => {
     assert.equal(next.timeOf((await next.draw())[0]!), far)
   })
 
-  it('gives nothing back twice that a move in the same unit of time left behind', async () => {
+  it('releases no time twice after a move in the same unit of time', async () => {
     const process = await openTimestamp()
     const [last] = await process.draw(3)
     await process.moveTo(process.unit())
@@ -220,7 +226,7 @@ describe('a timestamp', () => {
     assert.ok((await next.draw())[0]! > last!)
   })
 
-  it('gives nothing back below where it was moved, although that is the very end of what it holds', async () => {
+  it('releases no time below a move to the very end of the buffered time', async () => {
     const process = await openTimestamp()
     await process.draw()
     const { bound } = await process.engine.counter('generators/t')
@@ -229,7 +235,7 @@ describe('a timestamp', () => {
     assert.equal((await process.engine.counter('generators/t')).bound, bound)
   })
 
-  it('goes on above a floor that somebody else has raised to what it holds, and gives back nothing below', async () => {
+  it('continues above a floor that another process has raised into its buffer, and releases no time below', async () => {
     const process = await openTimestamp()
     await process.draw()
     const { bound } = await process.engine.counter('generators/t')
@@ -247,7 +253,7 @@ describe('a timestamp', () => {
     assert.ok(process.timestamp.counter.released > 0)
   })
 
-  it('gives nothing back under a move of its own, when somebody else came before it', async () => {
+  it('releases no time below a move of its own, when another process moved before', async () => {
     const process = await openTimestamp()
     await process.draw()
     const { bound } = await process.engine.counter('generators/t')
@@ -257,7 +263,7 @@ describe('a timestamp', () => {
     assert.equal((await process.engine.counter('generators/t')).bound, bound)
   })
 
-  it('goes on when another process has reserved by an odd number', async () => {
+  it('continues when another process has reserved part of a unit', async () => {
     const process = await openTimestamp({
       horizonMs: 0,
       layout: 'time:32,sequence:21;unit=s;epoch=2025-01-01T00:00:00Z',
@@ -272,7 +278,7 @@ describe('a timestamp', () => {
     }
   })
 
-  it('gives large counts at once, and says CLOCK when borrowMax does not allow them', async () => {
+  it('issues large counts at once, and rejects with CLOCK when borrowMax does not allow them', async () => {
     const process = await openTimestamp({ layout: 'time:41,sequence:2;epoch=2025-01-01T00:00:00Z' })
     const ids = await process.draw(40_000)
     assert.equal(new Set(ids).size, 40_000)
@@ -285,7 +291,7 @@ describe('a timestamp', () => {
     assert.ok(process.engine.count('reserve') < 10)
   })
 
-  it('tells the newest id, of a predecessor too', async () => {
+  it('returns the newest id, of a predecessor too', async () => {
     const process = await openTimestamp()
     assert.equal(process.reservoir.lastIssued(), undefined)
     const [id] = await process.draw()
@@ -305,7 +311,7 @@ describe('a snowflake', () => {
     assert.ok(process.worker.boundUs > Number(decode(process.parsed, id!).unixUs))
   })
 
-  it('writes nothing while idle, and a few times in an hour of use', async () => {
+  it('makes no writes while idle, and a few in an hour of use', async () => {
     const process = openSnowflake()
     await process.draw()
     const begun = process.engine.count('write')
@@ -318,7 +324,7 @@ describe('a snowflake', () => {
     assert.ok(process.engine.count('write') < 40)
   })
 
-  it('goes on for the lead without the engine, and then says why', async () => {
+  it('issues for the lead without the engine, then rejects with the reason', async () => {
     const process = openSnowflake()
     await process.draw()
     process.engine.always('any', 'unavailable')
@@ -333,30 +339,30 @@ describe('a snowflake', () => {
     assert.equal((await process.draw()).length, 1)
   })
 
-  it('starts a generator’s next life above what the one before used', async () => {
+  it('starts a generator’s next incarnation above the time that the previous one used', async () => {
     const first = openSnowflake()
     const ids = await first.draw(10)
     const again = (process: Process, floorUnit = 0) => {
-      const hand = new ClockBuffer({
+      const buffer = new ClockBuffer({
         layout: process.parsed,
         timeline: new Timeline(process.clock),
         random: () => 0,
         borrowMaxUs: 0,
         sequenceStart: 'zero',
       })
-      const life = {
+      const incarnation = {
         name: 't',
         counter: 'generators/t',
         incarnation: 2n,
         floor: BigInt(floorUnit),
         advances: 0,
       }
-      const stock = new SnowflakeSource(hand, life, {
+      const source = new SnowflakeSource(buffer, incarnation, {
         worker: process.worker,
         layout: process.parsed,
         confirm: () => Promise.resolve(),
       })
-      return new Reservoir(stock, {
+      return new Reservoir(source, {
         clock: process.clock,
         random: () => 0.5,
         issueTimeoutMs: 2000,
@@ -372,7 +378,7 @@ describe('a snowflake', () => {
     assert.equal(first.timeOf(idsOf(await third.draw(1))[0]!), first.unit() + 100)
   })
 
-  it('costs a fixed worker id little to crash again and again', async () => {
+  it('skips little time of a fixed worker id after repeated crashes', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     let last = 0n
@@ -386,7 +392,7 @@ describe('a snowflake', () => {
     }
   })
 
-  it('takes another worker id when its own is lost, and goes on in order', async () => {
+  it('claims another worker id when its own is lost, and continues in order', async () => {
     const process = openSnowflake()
     const [before] = await process.draw()
     const thief = openSnowflake({
@@ -402,7 +408,7 @@ describe('a snowflake', () => {
     assert.ok(after! > before!)
   })
 
-  it('uses more time only if it is confirmed after that was reserved', async () => {
+  it('uses reserved time only if its incarnation is confirmed after the reserve', async () => {
     let current = true
     let calls = 0
     const process = openSnowflake({
@@ -423,7 +429,7 @@ describe('a snowflake', () => {
     await assert.rejects(process.draw(), (error) => hasCode(error, 'STALE'))
   })
 
-  it('refuses a worker id that does not fit, and one that somebody else holds', async () => {
+  it('rejects a worker id that does not fit, and one that another process holds', async () => {
     const narrow = openSnowflake({
       fixedId: 40,
       layout: 'time:41,node:5,sequence:12;epoch=2025-01-01T00:00:00Z',
@@ -439,7 +445,7 @@ describe('a snowflake', () => {
     await second
   })
 
-  it('keeps up with a saturated generator, writing once in a while', async () => {
+  it('keeps up with a saturated generator, with few writes', async () => {
     const process = openSnowflake({
       layout: 'time:41,node:10,sequence:1;epoch=2025-01-01T00:00:00Z',
       horizonMs: 1000,
@@ -482,7 +488,7 @@ for (const kind of ['timestamp', 'snowflake'] as const) {
       })
     }
 
-    it('is used up to the last id, and then told', async () => {
+    it('is used up to the last id, then rejects with EXHAUSTED', async () => {
       const process = near()
       const ids: bigint[] = []
       for (let second = 0; second < 10; second++) {
@@ -495,7 +501,7 @@ for (const kind of ['timestamp', 'snowflake'] as const) {
       assert.deepEqual(process.take(), [])
     })
 
-    it('does not turn into a spin when more is asked for than is left', async () => {
+    it('causes no busy loop when a caller asks for more ids than are left', async () => {
       const process = near()
       await process.clock.pass(8000)
       const small = process.draw(1)

@@ -34,7 +34,7 @@ export type Process = {
   close(): Promise<void>
 }
 
-/** Starts a process; ids from 1 on, ten at a time, unless told otherwise. */
+/** Starts a process; ids from 1 on, ten at a time, unless `changes` say otherwise. */
 export async function startCounter(
   changes: Changes = {},
   { store = new MemoryStore(), clock = new FakeClock() }: { store?: MemoryStore; clock?: FakeClock } = {},

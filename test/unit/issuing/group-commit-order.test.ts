@@ -8,7 +8,7 @@ import type { Fault, Held } from '../../conformance/faulty-engine.ts'
 import { type Node, SharedEngine, startNode } from '../catalogue/node.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
-/** Carries a reserve out when it comes, and answers when told. */
+/** Carries a reserve out when it arrives, and replies when the test says so. */
 class SlowReplies extends SharedEngine {
   #open = false
   #replies: (() => void)[] = []
@@ -208,7 +208,7 @@ function positiveRemainder(value: bigint, divisor: bigint): bigint {
 }
 
 describe('group commit on several nodes', () => {
-  it('issues no id twice and keeps real time, whatever is lost, late or given up', async () => {
+  it('issues no id twice and keeps real-time order, whatever is lost, late or given up', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(actions, fc.boolean()), { minLength: 50, maxLength: 150, size: 'max' }),

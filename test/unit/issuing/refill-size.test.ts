@@ -45,12 +45,12 @@ describe('a refill', () => {
     assert.equal(stepMaxBinds(need({ rate: 1667 })), true)
   })
 
-  it('is never less than what callers wait for', () => {
+  it('is never less than the ids that callers wait for', () => {
     assert.equal(refillSize(need({ demand: 5_000_000, buffered: 1000 })), 4_999_000)
     assert.equal(refillSize(need({ demand: 10, buffered: 600, contiguous: 5000 })), 5000)
   })
 
-  it('takes at most 1 % of what is left, and holds at most twice that', () => {
+  it('takes at most 1 % of the space left, and buffers at most twice that', () => {
     assert.equal(refillSize(need({ space: 5000 })), 50)
     assert.equal(refillSize(need({ space: 5000, buffered: 50 })), 0)
     assert.equal(refillSize(need({ space: 5000, buffered: 49 })), 50)
@@ -58,7 +58,7 @@ describe('a refill', () => {
     assert.equal(refillSize(need({ space: 0.5 })), 1)
   })
 
-  it('is not tried when nothing is left and nobody waits', () => {
+  it('is not tried when no space is left and no caller waits', () => {
     assert.equal(refillSize(need({ space: 0 })), 0)
     assert.equal(refillSize(need({ space: 0, demand: 1 })), 1)
   })
@@ -67,7 +67,7 @@ describe('a refill', () => {
     assert.equal(refillSize(need({ demand: 2 ** 60 })), 2 ** 50)
   })
 
-  it('shrinks the step while nobody waits, and not while somebody does', () => {
+  it('shrinks the step while no caller waits, and keeps it while one does', () => {
     assert.equal(stepAfter(need({ step: 2000, demand: 1 })), 2000)
     assert.equal(stepAfter(need({ step: 2000 })), 1800)
     assert.equal(refillSize(need({ step: 2000 })), 1800)
@@ -75,7 +75,7 @@ describe('a refill', () => {
     assert.equal(stepAfter(need({ step: 1050 })), 1000)
   })
 
-  it('is a whole number, and enough for everybody, whatever the need', () => {
+  it('is a whole number, and enough for all callers, whatever the need', () => {
     const any = fc.record({
       rate: fc.double({ min: 0, max: 1e7, noNaN: true }),
       horizonSeconds: fc.double({ min: 0, max: 1e6, noNaN: true }),

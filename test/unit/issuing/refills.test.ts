@@ -5,42 +5,42 @@ import { Limiter, Ticket } from '../../../src/issuing/limiter.ts'
 import { Refills } from '../../../src/issuing/refills.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
-/** A refill under way that has been stopped, and fails with `error`; how many others the limiter lets in after it. */
-async function stoppedAndFailed(error: Error): Promise<{ letIn: number; told: string[] }> {
-  const told: string[] = []
+/** Stops a refill under way, which then fails with `error`. Returns how many others the limiter admits after it. */
+async function stoppedAndFailed(error: Error): Promise<{ admitted: number; calls: string[] }> {
+  const calls: string[] = []
   const limiter = new Limiter()
   const clock = new FakeClock()
   const options = {
     limiter,
     clock,
     random: () => 0,
-    onRefillOutcome: () => void told.push('outcome'),
-    onStale: () => void told.push('stale'),
+    onRefillOutcome: () => void calls.push('outcome'),
+    onStale: () => void calls.push('stale'),
   }
-  const refills = new Refills('order', options, () => told.push('again'))
+  const refills = new Refills('order', options, () => calls.push('again'))
   const answer = Promise.withResolvers<void>()
   refills.start(
     false,
     () => answer.promise,
-    () => told.push('after'),
+    () => calls.push('after'),
   )
   refills.stop(new Error('the shard was lost'))
   answer.reject(error)
   await settled()
   await clock.pass(60_000)
-  let letIn = 0
-  while (limiter.acquire(new Ticket(), false) === true) letIn++
-  return { letIn, told }
+  let admitted = 0
+  while (limiter.acquire(new Ticket(), false) === true) admitted++
+  return { admitted, calls }
 }
 
 describe('a refill that fails after it was stopped', () => {
-  it('tells the limiter what became of the engine, and nobody what became of the generator', async () => {
+  it('reports the failure of the engine to the limiter, and the failure of the generator to no listener', async () => {
     const away = await stoppedAndFailed(new FahaoError('UNAVAILABLE', 'the engine is away'))
-    assert.deepEqual(away, { letIn: 4, told: ['after'] })
+    assert.deepEqual(away, { admitted: 4, calls: ['after'] })
   })
 
-  it('says nothing against the engine where that has refused it', async () => {
+  it('reports no failure of the engine where that has rejected the reserve', async () => {
     const refused = await stoppedAndFailed(new FahaoError('STALE', 'another one leads'))
-    assert.deepEqual(refused, { letIn: 64, told: ['after'] })
+    assert.deepEqual(refused, { admitted: 64, calls: ['after'] })
   })
 })

@@ -5,7 +5,7 @@ import { Run } from '../../../src/ids/run.ts'
 import { settled } from '../fake-clock.ts'
 import { count, idsOf, type Process, startCounter } from './counter-process.ts'
 
-/** What is in hand, one by one, up to `most`. */
+/** The buffered ids, one by one, up to `most`. */
 function takeAll({ reservoir }: Process, most = 1000): bigint[] {
   const ids: bigint[] = []
   const run = new Run()
@@ -22,7 +22,7 @@ function refused(code: 'DRY' | 'ABORTED' | 'BUSY' | 'EXHAUSTED' | 'SHUTDOWN' | '
 }
 
 describe('a reservoir', () => {
-  it('waits for the first refill, and gives without waiting from then on', async () => {
+  it('waits for the first refill, and issues without waiting from then on', async () => {
     const process = await startCounter()
     assert.deepEqual(takeAll(process), [])
     assert.deepEqual(await draw(process, 1), [1n])
@@ -67,7 +67,7 @@ describe('a reservoir', () => {
     assert.deepEqual(ids, count(1, callers + 1))
   })
 
-  it('serves in the order of arrival, and lets nobody overtake', async () => {
+  it('serves in the order of arrival, without overtaking', async () => {
     const process = await startCounter()
     const held = process.engine.hold('reserve')
     const large = draw(process, 12)
@@ -83,13 +83,13 @@ describe('a reservoir', () => {
     assert.deepEqual(takeAll(process), [])
   })
 
-  it('gives large counts all at once, also beyond stepMax', async () => {
+  it('issues large counts all at once, also beyond stepMax', async () => {
     const process = await startCounter({ stepMax: 50 })
     assert.deepEqual(await draw(process, 200), count(1, 201))
     assert.equal(process.engine.count('reserve'), 1)
   })
 
-  it('gives contiguous blocks, and uses up what is left before only when it must', async () => {
+  it('issues contiguous blocks, and drops the ids before them only when it must', async () => {
     const process = await startCounter()
     const other = await startCounter({}, process)
     assert.deepEqual(await draw(process, 3), count(1, 4))
@@ -98,7 +98,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(process, 5, { contiguous: true }), count(30, 35))
   })
 
-  it('makes callers wait no longer than issueTimeout, and says why', async () => {
+  it('makes callers wait no longer than issueTimeout, and rejects with the reason', async () => {
     const process = await startCounter()
     process.engine.always('reserve', 'unavailable')
     const waiting = assert.rejects(draw(process, 1), /DRY|no buffered ids and the engine said: UNAVAILABLE/)
@@ -112,7 +112,7 @@ describe('a reservoir', () => {
     await second
   })
 
-  it('goes on from what is in hand while the engine is away, and refills when it is back', async () => {
+  it('issues the buffered ids while the engine is away, and refills when it is back', async () => {
     const process = await startCounter()
     await draw(process, 1)
     process.engine.always('any', 'unavailable')
@@ -128,7 +128,7 @@ describe('a reservoir', () => {
   })
 
   for (const fault of ['lose-request', 'lose-reply', 'late'] as const) {
-    it(`abandons a range whose reserve had no answer (${fault})`, async () => {
+    it(`abandons a range whose reserve had no reply (${fault})`, async () => {
       const process = await startCounter()
       process.engine.next('reserve', fault)
       const waiting = draw(process, 1)
@@ -143,7 +143,7 @@ describe('a reservoir', () => {
     })
   }
 
-  it('tells at once what waiting does not mend, and asks again after a pause', async () => {
+  it('rejects at once with an error that waiting does not end, and retries after a pause', async () => {
     let owner = false
     const process = await startCounter({
       mayReserve: () => (owner ? Promise.resolve() : Promise.reject(new FahaoError('NOTOWNER', 'not here'))),
@@ -156,13 +156,13 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(process, 1), [1n])
   })
 
-  it('takes an engine that breaks for one that fails', async () => {
+  it('handles an engine that throws as one that fails', async () => {
     const process = await startCounter({ mayReserve: () => assert.fail('a bug') })
     await assert.rejects(draw(process, 1), /a bug/)
     await process.close()
   })
 
-  it('loses no id to callers who give up', async () => {
+  it('loses no id to callers that give up', async () => {
     const process = await startCounter()
     const held = process.engine.hold('reserve')
     const aborter = new AbortController()
@@ -179,7 +179,7 @@ describe('a reservoir', () => {
     assert.deepEqual(takeAll(process, 1), [4n])
   })
 
-  it('lets those behind go on when the one before them gives up or runs out of time', async () => {
+  it('serves the callers behind one that gives up or times out', async () => {
     const process = await startCounter()
     await draw(process, 1)
     process.engine.hold('reserve')
@@ -197,7 +197,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await behind, [4n])
   })
 
-  it('refuses callers beyond waitersMax', async () => {
+  it('rejects callers beyond waitersMax', async () => {
     const process = await startCounter({ waitersMax: 2 })
     process.engine.hold('reserve')
     const places = [draw(process, 1), draw(process, 1)].map((place) =>
@@ -208,14 +208,14 @@ describe('a reservoir', () => {
     await Promise.all(places)
   })
 
-  it('lets nobody wait where that is what it was told, and issues all the same', async () => {
+  it('makes no caller wait where waitersMax is 0, and issues all the same', async () => {
     const process = await startCounter({ waitersMax: 0 })
     await assert.rejects(draw(process, 1), refused('BUSY'))
     await settled()
     assert.deepEqual(takeAll(process), count(1, 11))
   })
 
-  it('issues the last id, and then says that it is exhausted', async () => {
+  it('issues the last id, then rejects with EXHAUSTED', async () => {
     const process = await startCounter({ max: 25n })
     const ids: bigint[] = []
     for (let id = 1; id <= 25; id++) ids.push(...(await draw(process, 1)))
@@ -230,7 +230,7 @@ describe('a reservoir', () => {
     await assert.rejects(draw(process, 1), refused('EXHAUSTED'))
   })
 
-  it('refuses near the end only whom what is left does not content', async () => {
+  it('rejects near the end only the callers that ask for more than is left', async () => {
     const process = await startCounter({ max: 10n })
     const held = process.engine.hold('reserve')
     const places = [
@@ -246,7 +246,7 @@ describe('a reservoir', () => {
     assert.deepEqual([first, third], [count(1, 5), count(5, 11)])
   })
 
-  it('leaves the engine alone when nothing is left and nobody waits', async () => {
+  it('makes no engine calls when no space is left and no caller waits', async () => {
     const process = await startCounter({ max: 100n })
     await draw(process, 99)
     assert.deepEqual(takeAll(process), [])
@@ -257,14 +257,14 @@ describe('a reservoir', () => {
     assert.equal(process.engine.calls.length, before)
   })
 
-  it('holds little of a small space', async () => {
+  it('buffers little of a small space', async () => {
     const process = await startCounter({ max: 2000n, step: 1000 })
     for (let id = 1; id <= 100; id++) await draw(process, 1)
     await settled()
     assert.ok(process.reservoir.stats().inHand <= 40)
   })
 
-  it('asks for more at a time when callers had to wait, once for what was used up', async () => {
+  it('reserves more at a time when callers had to wait, once for each range that was used up', async () => {
     const process = await startCounter({ horizonSeconds: 0 })
     for (let round = 0; round < 6; round++) {
       takeAll(process)
@@ -288,7 +288,7 @@ describe('a reservoir', () => {
     )
   })
 
-  it('asks for no more than stepMax at a time, however often callers had to wait', async () => {
+  it('reserves no more than stepMax at a time, however often callers had to wait', async () => {
     const process = await startCounter({ horizonSeconds: 0, stepMax: 20 })
     for (let round = 0; round < 6; round++) {
       takeAll(process)
@@ -301,7 +301,7 @@ describe('a reservoir', () => {
     assert.ok(process.reservoir.stats().inHand <= 30, 'half of stepMax is the mark, and one refill above it')
   })
 
-  it('reserves for the horizon at the rate at which ids go, and says when stepMax keeps it from that', async () => {
+  it('reserves for the horizon at the recent rate, and reports when stepMax prevents that', async () => {
     let warnings = 0
     const process = await startCounter({ stepMax: 300, onStepMax: () => warnings++, horizonSeconds: 60 })
     for (let second = 0; second < 60; second++) {
@@ -320,7 +320,7 @@ describe('a reservoir', () => {
     assert.equal(warnings, 1)
   })
 
-  it('has ids below the mark ready while the refill is under way', async () => {
+  it('keeps ids below the low mark in the fast run while the refill is under way', async () => {
     const process = await startCounter({ step: 1000, horizonSeconds: 0 })
     await draw(process, 1)
     process.engine.slow('any', 1000, process.clock)
@@ -331,7 +331,7 @@ describe('a reservoir', () => {
     assert.equal(process.reservoir.stats().inHand, 1400)
   })
 
-  it('refills again after a failure, also when the ids issued meanwhile were ready', async () => {
+  it('refills again after a failure, also when ids were issued from the fast run meanwhile', async () => {
     const process = await startCounter({ step: 1000, horizonSeconds: 0 })
     await draw(process, 1)
     process.engine.always('any', 'unavailable')
@@ -343,7 +343,7 @@ describe('a reservoir', () => {
     assert.equal(process.reservoir.stats().inHand, 1399)
   })
 
-  it('refuses what a number would round, and uses nothing up', async () => {
+  it('rejects a draw that a number would round, and uses no id up', async () => {
     const process = await startCounter({ floor: 2n ** 53n - 2n })
     assert.equal(process.reservoir.nextIsSafe(), true)
     assert.deepEqual(await draw(process, 1, { safe: true }), [2n ** 53n - 2n])
@@ -356,7 +356,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(fresh, 1), [2n ** 53n])
   })
 
-  it('tells the newest id, of a predecessor too', async () => {
+  it('returns the newest id, of a predecessor too', async () => {
     const process = await startCounter()
     assert.equal(process.reservoir.lastIssued(), undefined)
     await draw(process, 3)
@@ -370,7 +370,7 @@ describe('a reservoir', () => {
     assert.equal(next.reservoir.lastIssued(), 4n)
   })
 
-  it('gives back what is in hand when it closes, and leaves no timer behind', async () => {
+  it('releases the buffered ids when it closes, and leaves no timer behind', async () => {
     const process = await startCounter()
     await draw(process, 3)
     await process.close()
@@ -382,7 +382,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(next, 1), [4n])
   })
 
-  it('gives back what a refill brings while it closes, and issues none of it', async () => {
+  it('releases the range of a refill that ends while it closes, and issues no id of it', async () => {
     const process = await startCounter()
     await draw(process, 3)
     const held = process.engine.hold('reserve')
@@ -396,7 +396,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(await startCounter({}, process), 1), [4n])
   })
 
-  it('gives nothing back over the head of others, and sends a release once', async () => {
+  it('releases no range after others have reserved, and sends a release once', async () => {
     const process = await startCounter()
     await draw(process, 3)
     const other = await startCounter({}, process)
@@ -410,7 +410,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(await startCounter({}, process), 1), [12n])
   })
 
-  it('leaves nothing of a life that it has been told is over', async () => {
+  it('transfers no range of an incarnation that has ended', async () => {
     const process = await startCounter()
     await draw(process, 3)
     await draw(await startCounter({ incarnation: 2n }, process), 1)
@@ -433,7 +433,7 @@ describe('a reservoir', () => {
     assert.equal(process.clock.timers, 0)
   })
 
-  it('moves forward, durably, and gives back the rest all the same', async () => {
+  it('moves forward durably, and still releases the rest', async () => {
     const process = await startCounter()
     const move = (floor: bigint) => process.reservoir.moveTo(floor - 1n)
     await draw(process, 1)
@@ -447,7 +447,7 @@ describe('a reservoir', () => {
     assert.deepEqual(await draw(next, 1), [1000n])
   })
 
-  it('moves only between refills, so that none of them brings back what is below', async () => {
+  it('moves only between refills, so that no refill adds ids below the move', async () => {
     const process = await startCounter()
     await draw(process, 10)
     const held = process.engine.hold('reserve')
@@ -466,7 +466,7 @@ describe('a reservoir', () => {
     assert.equal((await behind)[0], 15n)
   })
 
-  it('moves once after the other, also when both have waited for the same refill', async () => {
+  it('makes two moves one after the other, also when both have waited for the same refill', async () => {
     const process = await startCounter()
     await draw(process, 10)
     const held = process.engine.hold('reserve')
@@ -502,14 +502,14 @@ describe('a reservoir', () => {
     await assert.rejects(process.reservoir.moveTo(4n), refused('SHUTDOWN'))
   })
 
-  it('goes on after a move that failed', async () => {
+  it('continues after a move that failed', async () => {
     const process = await startCounter()
     process.engine.next('reserve', 'unavailable')
     await assert.rejects(process.reservoir.moveTo(4n))
     assert.deepEqual(await draw(process, 1), [1n])
   })
 
-  it('gives nothing back to an engine that has forgotten what it would be on top of', async () => {
+  it('releases no range to an engine that has forgotten the bound above it', async () => {
     const process = await startCounter()
     await draw(process, 1)
     process.store.counters.clear()
@@ -519,14 +519,14 @@ describe('a reservoir', () => {
     assert.equal((await process.engine.counter('generators/test')).bound, 5n)
   })
 
-  it('is not fooled by an engine that forgets', async () => {
+  it('issues no id twice on an engine that forgets writes', async () => {
     const process = await startCounter()
     await draw(process, 10)
     process.store.counters.clear()
     assert.deepEqual(await draw(process, 1), [11n])
   })
 
-  it('does not spin when a refill brings what helps nobody', async () => {
+  it('causes no busy loop when a refill serves no caller', async () => {
     const process = await startCounter()
     const waiting = assert.rejects(process.reservoir.draw(2, { contiguous: true }), refused('DRY'))
     process.source.buffer.collect = () => undefined

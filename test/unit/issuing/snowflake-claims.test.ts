@@ -22,12 +22,12 @@ function workerOn(store: MemoryStore, clock: FakeClock, owner: string): Worker {
   })
 }
 
-it('a snowflake whose worker id is lost between reserve and use issues under neither, and then under the next', async () => {
+it('a snowflake whose worker id is lost between reserve and use issues under neither id, then under the next', async () => {
   const store = new MemoryStore()
   const clock = new FakeClock()
   const worker = workerOn(store, clock, 'one')
   const layout = parseLayout('twitter')
-  const hand = new ClockBuffer({
+  const buffer = new ClockBuffer({
     layout,
     timeline: new Timeline(clock),
     random: () => 0,
@@ -36,7 +36,7 @@ it('a snowflake whose worker id is lost between reserve and use issues under nei
   })
   let interfere = true
   const source = new SnowflakeSource(
-    hand,
+    buffer,
     { name: 'event', counter: 'generators/event', incarnation: 1n, floor: 0n, advances: 0 },
     {
       worker,

@@ -64,14 +64,14 @@ function forgetLater({ records }: MemoryStore): () => void {
 }
 
 describe('a worker id whose claim the store may have forgotten', () => {
-  it('stays this node’s while its record is as it was', async () => {
+  it('stays this node’s while its record is unchanged', async () => {
     const node = start()
     await node.secure()
     assert.equal(await node.worker.confirm(), true)
     assert.deepEqual([node.worker.id, node.worker.claim], [0, 1])
   })
 
-  it('is claimed anew after an advance, above all that another node can have reserved of it', async () => {
+  it('is claimed again after an advance, above all time that another node can have reserved of it', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const [owner, taker] = [start({ store, clock }), start({ store, clock })]
@@ -87,13 +87,13 @@ describe('a worker id whose claim the store may have forgotten', () => {
     assert.deepEqual([owner.worker.id, owner.worker.claim], [0, 2])
     assert.ok(owner.worker.unusedUs >= taker.worker.boundUs)
     assert.match(owner.events.join(), /the claim of worker id 0 ended with an advance/)
-    // What it still has in hand lies below; then it takes another.
+    // Its buffered time lies below; then it claims another id.
     assert.equal(await taker.worker.confirm(), false)
     await taker.secure()
     assert.equal(taker.worker.id, 1)
   })
 
-  it('is given up by a holder that has noticed nothing, when that extends it', async () => {
+  it('is lost by a holder that has not seen the advance, when it extends the claim', async () => {
     const node = start()
     await node.secure()
     const { boundUs } = node.worker
@@ -103,7 +103,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     assert.ok(node.worker.unusedUs >= node.clock.wall + 15 * 60 * second)
   })
 
-  it('is given up where it is gone, and not claimed again while its time may have been used', async () => {
+  it('is lost where its record is gone, and not claimed again while its time may have been used', async () => {
     const node = start()
     const forget = forgetLater(node.store)
     await node.secure()
@@ -137,7 +137,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
       assert.ok(node.worker.unusedUs >= forgotten.worker.boundUs)
     })
 
-  it('needs no look where there was none', async () => {
+  it('needs no read where there was no claim', async () => {
     const node = start()
     assert.equal(await node.worker.confirm(), true)
     assert.equal(node.engine.calls.length, 0)
@@ -243,7 +243,7 @@ describe('a worker id from the pool', () => {
     assert.equal(node.worker.claim, 1)
   })
 
-  it('reaches as far as is asked for', async () => {
+  it('reserves as far as is asked for', async () => {
     const node = start()
     const untilUs = node.clock.wall + 5000 * second
     await node.worker.secure(untilUs)
@@ -252,7 +252,7 @@ describe('a worker id from the pool', () => {
     assert.ok(node.worker.boundUs >= untilUs + 1000 * second)
   })
 
-  it('is free again when its bound has passed, and starts above it whatever the clock says', async () => {
+  it('is free again when its bound has passed, and starts above it whatever the clock shows', async () => {
     const crashed = start()
     await crashed.secure()
     const { boundUs } = crashed.worker
@@ -282,7 +282,7 @@ describe('a worker id from the pool', () => {
     assert.ok(thief.worker.unusedUs >= boundUs)
   })
 
-  it('goes to one of two nodes that want it at the same moment', async () => {
+  it('goes to one of two nodes that claim it at the same moment', async () => {
     const first = start()
     const second = start({ store: first.store })
     const third = start({ store: first.store })
@@ -290,7 +290,7 @@ describe('a worker id from the pool', () => {
     assert.deepEqual([first, second, third].map(({ worker }) => worker.id).toSorted(), [0, 1, 2])
   })
 
-  it('is released up to where it was used', async () => {
+  it('is released down to the time that was used', async () => {
     const node = start()
     await node.secure()
     const usedUs = node.clock.wall + 5 * second
@@ -308,7 +308,7 @@ describe('a worker id from the pool', () => {
     await node.worker.release()
   })
 
-  it('is found by looking at the ids with a record, not at the whole pool, also after an advance', async (t) => {
+  it('is found among the ids with a record, without a test of the whole pool, also after an advance', async (t) => {
     const { store, clock } = start()
     const [first, next] = [start({ store, clock }), start({ store, clock })]
     await first.engine.advance(0n, repairWorkers(clock.wall))
@@ -321,7 +321,7 @@ describe('a worker id from the pool', () => {
     assert.ok(count < 1000, `${count} look-ups`)
   })
 
-  it('runs out, and says so', async () => {
+  it('rejects with EXHAUSTED when no id is free', async () => {
     const node = start()
     const value = JSON.stringify({
       owner: 'x',
@@ -338,7 +338,7 @@ describe('a worker id from the pool', () => {
 })
 
 describe('a fixed worker id', () => {
-  it('is refused while its holder is alive, and named', async () => {
+  it('is rejected while its holder is alive, with the name of the holder', async () => {
     const holder = start({ fixedId: 7, leadUs: 10 * second })
     const other = start({ ...holder, fixedId: 7, leadUs: 10 * second })
     await holder.secure()
@@ -351,7 +351,7 @@ describe('a fixed worker id', () => {
     await assert.rejects(other.secure(), /is in use by host:/)
   })
 
-  it('is taken over once its record has stood unchanged for longer than a live holder leaves it', async () => {
+  it('is taken over once its record has been unchanged for longer than a live holder leaves it', async () => {
     const crashed = start({ fixedId: 7, leadUs: 10 * second })
     await crashed.secure()
     const { boundUs } = crashed.worker
@@ -386,9 +386,9 @@ describe('a fixed worker id', () => {
   })
 })
 
-describe('a worker id whose writes have no answer', () => {
+describe('a worker id whose writes get no reply', () => {
   for (const fault of ['lose-reply', 'lose-request', 'late'] as const) {
-    it(`goes on with what the record says after an extension (${fault})`, async () => {
+    it(`continues from the record after an extension (${fault})`, async () => {
       const node = start()
       await node.secure()
       const { boundUs } = node.worker
@@ -414,7 +414,7 @@ describe('a worker id whose writes have no answer', () => {
       assert.ok(node.worker.boundUs >= node.clock.wall + lead)
     })
 
-    it(`skips what a claim may cover (${fault})`, async () => {
+    it(`skips the time that a claim may cover (${fault})`, async () => {
       const node = start({ fixedId: 3, leadUs: 10 * second })
       node.engine.next('write', fault)
       await assert.rejects(node.secure(), bad('UNKNOWN'))
@@ -427,7 +427,7 @@ describe('a worker id whose writes have no answer', () => {
     })
   }
 
-  it('is not released while it is not known what the record says', async () => {
+  it('is not released while the state of the record is unknown', async () => {
     const node = start()
     await node.secure()
     await node.clock.pass(300_000)
@@ -438,33 +438,33 @@ describe('a worker id whose writes have no answer', () => {
     assert.equal(node.engine.count('write'), writes)
   })
 
-  it('says which record cannot be read', async () => {
+  it('names the record that cannot be read', async () => {
     const node = start()
     node.store.records.set('workers/0', { key: 'workers/0', value: '{"owner":1}', version: 1n })
     await assert.rejects(node.secure(), /ENGINE|workers\/0 cannot be read/)
   })
 })
 
-describe('the census of worker ids', () => {
-  it('counts what is held or rests, from a look that the question before has begun', async () => {
+describe('the usage of worker ids', () => {
+  it('counts ids that are held or rest, by a read that the previous request has begun', async () => {
     const first = start()
     const second = start({ store: first.store, clock: first.clock })
-    const census = new WorkerIdUsage(first.engine, first.timeline)
+    const usage = new WorkerIdUsage(first.engine, first.timeline)
     await first.secure()
     await second.secure()
-    assert.equal(census.taken(), undefined)
+    assert.equal(usage.taken(), undefined)
     await settled()
-    assert.equal(census.taken(), 2)
+    assert.equal(usage.taken(), 2)
     await second.worker.release()
-    assert.equal(census.taken(), 2, 'a look is good for ten seconds')
+    assert.equal(usage.taken(), 2, 'a look is good for ten seconds')
     await first.clock.pass(10_001)
-    census.taken()
+    usage.taken()
     await settled()
-    assert.equal(census.taken(), 1)
+    assert.equal(usage.taken(), 1)
     first.engine.always('any', 'unavailable')
     await first.clock.pass(10_001)
-    census.taken()
+    usage.taken()
     await settled()
-    assert.equal(census.taken(), undefined)
+    assert.equal(usage.taken(), undefined)
   })
 })

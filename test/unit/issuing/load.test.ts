@@ -1,4 +1,4 @@
-/** Reservoirs under fire: surges, a slow engine, an engine that goes away and comes back; time is moved by hand. */
+/** Reservoirs under load: surges, a slow engine, an engine that fails for a time. The tests move the clock. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Run } from '../../../src/ids/run.ts'
@@ -10,12 +10,12 @@ const tickMs = 10
 /** As definitions have them by default. */
 const defaults = { step: 1000, stepMax: 10_000_000_000, waitersMax: 100_000 }
 
-/** What clients have met: ids that were there, ids that they waited for, errors. */
-type Met = { ready: number; waited: number; failed: number; waitMsMax: number }
+/** What clients got: buffered ids, ids that they waited for, errors. */
+type Met = { atOnce: number; waited: number; failed: number; waitMsMax: number }
 
-/** Lets `seconds` pass at `rate` ids per second; clients send on whatever becomes of what they have sent. */
+/** Lets `seconds` pass at `rate` ids per second; clients do not wait for replies before they send more. */
 async function load({ clock, reservoir }: Process, rate: number, seconds: number): Promise<Met> {
-  const met = { ready: 0, waited: 0, failed: 0, waitMsMax: 0 }
+  const met = { atOnce: 0, waited: 0, failed: 0, waitMsMax: 0 }
   const run = new Run()
   const draw = async () => {
     const sinceUs = clock.monoUs()
@@ -32,7 +32,7 @@ async function load({ clock, reservoir }: Process, rate: number, seconds: number
     for (const due = (rate * passedMs) / 1000; sent < due; ) {
       const taken = reservoir.take(Math.min(Math.ceil(due) - sent, 100), run)
       if (taken === 0) void draw()
-      met.ready += taken
+      met.atOnce += taken
       sent += taken || 1
     }
     await clock.pass(tickMs)
@@ -40,9 +40,9 @@ async function load({ clock, reservoir }: Process, rate: number, seconds: number
   return met
 }
 
-describe('a reservoir under fire', () => {
+describe('a reservoir under load', () => {
   for (const rate of [8, 300, 433, 5000, 1_000_000]) {
-    it(`goes on for 70 s without its engine after a minute at ${rate} ids a second`, async () => {
+    it(`issues for 70 s without its engine after a minute at ${rate} ids a second`, async () => {
       const process = await startCounter(defaults)
       await load(process, rate, 60)
       process.engine.always('any', 'unavailable')
@@ -66,7 +66,7 @@ describe('a reservoir under fire', () => {
     assert.ok(process.reservoir.stats().reserved < 40 * 250_000)
   })
 
-  it('has the horizon in hand 20 s after a surge, however much was in hand before it', async () => {
+  it('has buffered the horizon 20 s after a surge, however much was buffered before it', async () => {
     const process = await startCounter(defaults)
     await load(process, 100, 120)
     await load(process, 1000, 20)
@@ -91,7 +91,7 @@ describe('a reservoir under fire', () => {
     })
   }
 
-  it('shows nothing of an engine that takes half a second for each call, while ids are in hand', async () => {
+  it('hides an engine that takes half a second for each call, while ids are buffered', async () => {
     const process = await startCounter({ ...defaults, horizonSeconds: 30 })
     await load(process, 5000, 30)
     process.engine.slow('any', 500, process.clock)
@@ -101,7 +101,7 @@ describe('a reservoir under fire', () => {
     assert.ok(process.reservoir.stats().refills > refills)
   })
 
-  it('asks the engine for nothing while idle, and sets no timers for ever', async () => {
+  it('makes no engine calls while idle, and sets no endless timers', async () => {
     const process = await startCounter(defaults)
     await load(process, 5000, 60)
     await process.clock.pass(60_000)
@@ -118,7 +118,7 @@ describe('a reservoir under fire', () => {
     assert.ok(process.engine.count('reserve') <= issued / 1000 + 1)
   })
 
-  it('comes back by itself once the engine is back, whether somebody waits or not', async () => {
+  it('refills by itself once the engine is back, with or without waiting callers', async () => {
     const process = await startCounter({ ...defaults, horizonSeconds: 1 })
     await load(process, 1000, 30)
     process.engine.always('any', 'unavailable')
@@ -126,7 +126,7 @@ describe('a reservoir under fire', () => {
     assert.ok(away.failed > 0)
     process.engine.heal()
     const back = await load(process, 1000, 10)
-    assert.ok(back.ready + back.waited >= 9_900)
+    assert.ok(back.atOnce + back.waited >= 9_900)
     const late = await load(process, 1000, 5)
     assert.deepEqual({ waited: late.waited, failed: late.failed }, { waited: 0, failed: 0 })
   })
@@ -156,7 +156,7 @@ describe('many reservoirs', () => {
 
   const calls = (all: readonly Process[]) => all.reduce((sum, { engine }) => sum + engine.count('reserve'), 0)
 
-  it('ask an engine that is away seldom, as long as nobody waits', async () => {
+  it('call an unavailable engine seldom, as long as no caller waits', async () => {
     const { all, go } = await runLowTogether()
     await go(20)
     const before = calls(all)
@@ -173,7 +173,7 @@ describe('many reservoirs', () => {
     assert.equal(all.filter(({ reservoir }) => reservoir.stats().inHand < 1000).length, 0)
   })
 
-  it('wait at the limiter, and one that somebody waits for goes before the others', async () => {
+  it('wait for the limiter, and a refill that a caller waits for goes first', async () => {
     const limiter = new Limiter()
     const first = await startCounter({ limiter })
     const all = [first]
