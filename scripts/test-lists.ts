@@ -14,6 +14,7 @@ export const inNpmTest: readonly string[] = [
   // The contract of the engine, on every engine.
   'test/conformance',
   'test/sim',
+  'test/mutations', // the deliberate faults still fit the source; `npm run mutations` tries them
   'test/mutations',
   // One integration path for each transport.
   'test/integration/ioredis.test.ts', // RESP

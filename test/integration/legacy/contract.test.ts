@@ -1,11 +1,11 @@
-/** An engine beside an old service keeps the contract for everything that is no row. Rows: test/integration/legacy. */
+/** An engine on the tables of an old service keeps the contract of the engine for everything but the rows of those tables. */
 import { after } from 'node:test'
-import { openAnyEngine } from '../../src/legacy/open.ts'
-import { startMariaDb } from '../launch/mariadb.ts'
-import { startPostgres } from '../launch/postgres.ts'
-import { oldDatabase } from '../legacy/database.ts'
-import { createTables } from '../legacy/tables.ts'
-import { describeEngine } from './describeEngine.ts'
+import { openAnyEngine } from '../../../src/legacy/open.ts'
+import { describeEngine } from '../../conformance/describeEngine.ts'
+import { startMariaDb } from '../../launch/mariadb.ts'
+import { startPostgres } from '../../launch/postgres.ts'
+import { oldDatabase } from '../../legacy/database.ts'
+import { createTables } from '../../legacy/tables.ts'
 
 for (const server of [await startMariaDb({ after }), await startPostgres({ after })]) {
   describeEngine({
