@@ -1,4 +1,4 @@
-/** The least that an HTTP server can be: one constant body. `node bench/bare-http.ts PORT TYPE BODY` */
+/** A minimal HTTP server: one constant body. `node bench/bare-http.ts PORT TYPE BODY` */
 import { createServer } from 'node:http'
 
 const [port, type = '', body = ''] = process.argv.slice(2)

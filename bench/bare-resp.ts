@@ -1,6 +1,6 @@
 /**
- * The least that a RESP server on node:net can be: parse, look up, count, reply. No durability, no limits, no
- * errors, no other commands; what Fahao's features cost is measured against it. `node bench/bare-resp.ts PORT`
+ * A minimal RESP server on node:net: parse, look up, count, reply. It has no durability, no limits, no errors and no
+ * other commands; it is the baseline for the cost of Fahao's features. `node bench/bare-resp.ts PORT`
  */
 import { createServer, type Socket } from 'node:net'
 
@@ -49,7 +49,7 @@ class Parser {
     this.#bytes = bytes
   }
 
-  /** Whether there is one more whole command; `at` stands behind it then. */
+  /** Whether another whole command follows; if so, `at` moves past it. */
   next(): boolean {
     const count = this.#length()
     if (count < 0) return false

@@ -1,4 +1,4 @@
-/** Clusters: what leading costs a node, and what more nodes bring where there are many generators. */
+/** Clusters: the cost of leading for a node, and the gain of more nodes with many generators. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { shardTable, slotOf } from '../src/cluster/slots.ts'
 import { type EtcdCluster, startEtcd } from '../test/launch/etcd.ts'
@@ -12,33 +12,33 @@ import { type Effort, interleaved, ratioOf, spreadOf } from './rounds.ts'
 const shards = 12
 const shardOfSlot = shardTable(shards)
 const flags = ['--auto-create', '*=sequence', '--log-level', 'warn']
-/** A clustered node's CPU per request, to one that stands alone. */
+/** CPU per request of a clustered node, relative to a single node. */
 const leadingMost = 1.05
 const pipelines = [1, 16, 128] as const
 const firstRequests = { 1: 30_000, 16: 200_000, 128: 500_000 } as const
 /**
- * Two processes of one kind differ by a fifth and more, whatever the load: what was compiled when, and where it lies. So
- * each round is measured on fresh ones, in turns.
+ * Two processes of one kind differ by a fifth and more at any load, by the order of compilation and the layout of memory.
+ * So each round starts fresh processes, and alternates between them.
  */
 const turns = 4
-/** What leading costs is a small part of that, and needs more rounds. */
+/** The cost of leading is a small part of that difference, and needs more rounds. */
 const leadingRoundsPerRound = 5
 /**
- * Before that is measured. A young process collects more garbage, and the more the more code it has loaded: that is what
- * starting costs.
+ * Warm-up before a measurement. A young process collects more garbage, in proportion to its loaded code: that is a cost of
+ * the start.
  */
 const warmUp = { keys: 1, pipeline: 128, requests: 5_000_000 } as const
-/** Generators of each node, where there are many. */
+/** Generators of each node, in the case of many. */
 const many = 1000
 
-/** Nodes, each with a tag of which it leads the slot. */
+/** Nodes, each with a tag whose slot it leads. */
 type Party = { readonly what: string; readonly nodes: readonly { server: FahaoServer; tag: string }[] }
 type Measured = { readonly perSecond: number; readonly cpuUs: number }
 type Pipeline = (typeof pipelines)[number]
 /** By pipeline, then by party, then by round. */
 type Table = ReadonlyMap<Pipeline, readonly (readonly Measured[])[]>
 
-/** What leading costs, then how it scales. */
+/** The cost of leading, then the scaling. */
 export async function cluster(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
   const etcd = await startEtcd(lifetime)
   return [await leading(etcd, effort), await scaling(etcd, effort)]
@@ -116,7 +116,7 @@ function all(measured: readonly Measured[], what: keyof Measured): number[] {
   return measured.map((each) => each[what])
 }
 
-/** Starts the parties anew in each round, and measures each `turns` times, in turns with the others. */
+/** Starts fresh parties in each round, and measures each `turns` times, alternating. */
 async function onFreshProcesses(
   effort: Effort,
   pipelines: readonly Pipeline[],
@@ -150,7 +150,7 @@ function meanOf(measured: readonly Measured[]): Measured {
 async function measureAll(parties: readonly Party[], effort: Effort, pipeline: Pipeline, keys: number) {
   const requests = new Map<Party, number>()
   for (const party of parties) {
-    // Every name is met with near certainty, so that what is measured creates none.
+    // Nearly every name occurs in the warm-up, so that the measurement creates none.
     await ask(party, { keys, pipeline: 16, requests: keys * 20 })
     const { perSecond } = await ask(party, { keys, pipeline, requests: firstRequests[pipeline] })
     const each = (perSecond * effort.seconds) / party.nodes.length
@@ -161,7 +161,7 @@ async function measureAll(parties: readonly Party[], effort: Effort, pipeline: P
   )
 }
 
-/** Asks every node at once. */
+/** Sends requests to all nodes at once. */
 async function ask({ nodes }: Party, load: RedisLoad): Promise<Measured> {
   const cpuUs = () => nodes.reduce((sum, { server }) => sum + processCpuUs(server.pid), 0)
   const before = cpuUs()
@@ -203,7 +203,7 @@ type Status = {
   readonly shards: readonly { readonly leader: string | null; readonly wanted: string | null }[]
 }
 
-/** A tag in a slot that the node leads, once every shard is where it belongs. */
+/** A tag in a slot that the node leads, once every shard has its assigned leader. */
 async function tagLedBy(server: FahaoServer, count: number): Promise<string> {
   for (;;) {
     const answer = await fetch(`${server.http}/v1/cluster`)

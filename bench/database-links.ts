@@ -12,9 +12,9 @@ import { createConnection } from 'mysql2/promise'
 import pg from 'pg'
 import { encodeCommand } from '../test/launch/raw-client.ts'
 
-/** What can be asked, by name. */
+/** Requests by name. */
 export type Requests = Readonly<Record<string, Uint8Array>>
-/** Whether a chunk completes the answer; throws what the server has refused. Keeps its place between chunks. */
+/** Whether a chunk completes the answer; throws the server's error. Keeps its position between chunks. */
 type IsComplete = (chunk: Buffer) => boolean
 
 /** One connection. */
@@ -38,7 +38,7 @@ export class Link {
     socket.on('close', () => this.#settle(new Error('the connection ended')))
   }
 
-  /** Asks, and calls back once when the whole answer has come, or will not come. */
+  /** Sends a request, and calls back once when the whole answer has come, or cannot come. */
   ask(name: string, answered: (failure?: Error) => void): void {
     this.#answered = answered
     this.#socket.write(this.#requests[name]!)
@@ -115,7 +115,7 @@ export async function mariaDbLink(url: string, statements: Readonly<Record<strin
   const requests: Record<string, Uint8Array> = {}
   for (const [name, text] of Object.entries(statements)) {
     const prepared = await connection.prepare(text)
-    // mysql2's types lack the number that the server knows it by.
+    // mysql2's types lack the server's number of the statement.
     const { id } = (prepared as unknown as { statement: { id: number } }).statement
     requests[name] = execution(id)
   }

@@ -4,10 +4,10 @@ import type { Link } from './database-links.ts'
 
 const drainMs = 20_000
 
-/** How many answers came, and how fast. */
+/** The number of answers, and their latencies. */
 export type Throughput = { readonly answers: number; readonly perSecond: number }
 
-/** Asks again as soon as answered, on every connection. */
+/** Sends the next request as soon as the answer has come, on every connection. */
 export function closedLoop(links: readonly Link[], name: string, seconds: number): Promise<Throughput> {
   return new Promise((resolve, reject) => {
     const startMs = performance.now()
@@ -29,8 +29,8 @@ export function closedLoop(links: readonly Link[], name: string, seconds: number
 }
 
 /**
- * Asks at a fixed rate, whatever has been answered: what is due waits for a free connection, as in the pool of an
- * application. Resolves to the latencies since each was due, in ns.
+ * Sends at a fixed rate, independent of answers: a due request waits for a free connection, as in the pool of an
+ * application. Resolves to the latencies since each request was due, in ns.
  */
 export async function pacedLoop(
   links: readonly Link[],

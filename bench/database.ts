@@ -1,4 +1,4 @@
-/** Databases: Fahao's ids against those that a user gets from the same database without it, one per request. */
+/** Databases: ids from Fahao against ids from the same database alone, one per request. */
 import { createHistogram } from 'node:perf_hooks'
 import { type DatabaseServer, superuser } from '../test/launch/database.ts'
 import { type FahaoServer, startFahao } from '../test/launch/fahao.ts'
@@ -17,7 +17,7 @@ type Peer = {
   readonly name: string
   readonly start: (lifetime: Lifetime) => Promise<DatabaseServer>
   readonly tables: string
-  /** By what people call them. */
+  /** By common name. */
   readonly statements: Readonly<Record<string, string>>
   readonly link: (url: string, statements: Readonly<Record<string, string>>) => Promise<Link>
 }
@@ -61,22 +61,22 @@ const commands = { [segment]: ['INCR', 'segment'], [sequence]: ['INCR', 'sequenc
 const connections = [16, 64] as const
 const connectionsMost = Math.max(...connections)
 const pacedPerSecond = 1000
-/** What cannot give so many times the rate would only show its queue. */
+/** A system that cannot reach this multiple of the rate would only show its queue. */
 const headroom = 1.3
 
 /** One way to get ids. */
 type Contender = {
   readonly name: string
-  /** As many as are ever asked over. */
+  /** As many connections as the largest measurement uses. */
   readonly links: readonly Link[]
-  /** What the links know it by. */
+  /** The name that links use. */
   readonly request: string
   /** CPU of the servers that take part, so far. */
   readonly cpuUs: () => number
 }
 type Measured = { readonly perSecond: number; readonly cpuUs: number }
 type Rounds = ReadonlyMap<Contender, readonly Measured[]>
-/** How often, and for how long, each is measured as fast as it goes, and at the rate. */
+/** Number and length of the measurements at full speed, and at the rate. */
 type Times = Record<'rounds' | 'seconds' | 'pacedRounds' | 'pacedSeconds', number>
 
 const quickTimes: Times = { rounds: 2, seconds: 0.3, pacedRounds: 1, pacedSeconds: 0.7 }
@@ -90,7 +90,7 @@ export async function database(_: Lifetime, { quick }: Effort): Promise<Section[
     try {
       sections.push(await against(peer, scope, quick ? quickTimes : fullTimes))
     } finally {
-      // The next database gets the machine for itself.
+      // The next database has the machine to itself.
       await scope.end()
     }
   }
@@ -129,7 +129,7 @@ async function startNodes(lifetime: Lifetime, engine: string): Promise<FahaoServ
   return nodes
 }
 
-/** In one database Fahao's nodes, in another of the same server what the user has without them. */
+/** Fahao's nodes use one database; the systems without Fahao use another one of the same server. */
 async function connectAll(
   peer: Peer,
   server: DatabaseServer,

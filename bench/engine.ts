@@ -1,4 +1,4 @@
-/** The engine: how often it is written to, how fast it is, and what clients see of it when it stops. */
+/** The engine: its writes per id, its speed, and the effect of a stall on clients. */
 import { join } from 'node:path'
 import { createHistogram } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'

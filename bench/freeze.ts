@@ -55,7 +55,7 @@ export async function freeze(lifetime: Lifetime, { rounds, before }: Effort): Pr
     await pause(frozenForMs)
     database.thaw()
     const latencies = await load
-    // What the node has put off while nothing answered is over before the next round.
+    // The node finishes the delayed work before the next round.
     await pause(1000)
     return { failures: (failures / (perSecond * seconds)) * 100, longestMs: latencies.max / 1_000_000 }
   }

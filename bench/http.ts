@@ -17,7 +17,7 @@ type Measured = { readonly perSecond: number; readonly cpuUs: number }
 const runFile = promisify(execFile)
 const autocannon = createRequire(import.meta.url).resolve('autocannon')
 
-/** What is asked for: a title, a request, and what its throughput has to be beside bare node:http. */
+/** A case: a title, a request, and its budget relative to bare node:http. */
 type Case = {
   readonly name: string
   readonly method: 'GET' | 'POST'

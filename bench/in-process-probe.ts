@@ -43,8 +43,8 @@ const wasm = new WasmSnowflake({ instance_id: 7 })
 const monotonicUlid = monotonicFactory()
 
 /**
- * Each has a loop of its own, so that the compiler treats it as it treats a caller's code: one shared loop would
- * know no contender well, and storing every id where it cannot be optimised away would cost as much as making it.
+ * Each contender has a loop of its own, so that the compiler optimises it like a caller's code: a shared loop would be
+ * megamorphic, and storing every id where it cannot be optimised away would cost as much as issuing it.
  */
 const contenders: Readonly<Record<string, (count: number) => unknown>> = {
   'fahao/ids: snowflake, bigint': (count) => {

@@ -1,4 +1,4 @@
-/** A large table of an old service under load: stalls of the node, its memory, and how long its names take to count. */
+/** A large table of an old service under load: stalls of the node, its memory, and the time to count its names. */
 import { readFileSync } from 'node:fs'
 import { type FahaoServer, startFahao } from '../test/launch/fahao.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'

@@ -1,4 +1,4 @@
-/** On what, and with what, a run was made. */
+/** The machine and the versions of a run. */
 import { execFileSync } from 'node:child_process'
 import { cpus, loadavg, release, totalmem } from 'node:os'
 

@@ -10,8 +10,8 @@ import { startNode } from '../src/node/start.ts'
 import { memoryNow } from './probe.ts'
 
 /**
- * Growth in bytes: by opening `COUNT` generators and issuing one id each (`use`), or by what the engine alone keeps
- * of as many, a record and a counter each (`keep`).
+ * Growth in bytes: by opening `COUNT` generators and issuing one id each (`use`), or by the engine's
+ * share of them alone, a record and a counter each (`keep`).
  */
 export type InUse = { readonly heapBytes: number; readonly residentBytes: number }
 /** How long defining `COUNT` generators took. */
@@ -54,7 +54,7 @@ function keep({ engine, timeline }: FahaoNode): Promise<InUse> {
 }
 
 async function growth(task: (name: string) => Promise<void>): Promise<InUse> {
-  // What the first generator brings with it, compiled code above all, is no cost of the others.
+  // The first generator loads code, which is no cost of the others.
   for (let warm = 0; warm < 200; warm++) await task(`warm:${warm}`)
   const before = memoryNow()
   await each((index) => task(nameOf(index)))

@@ -1,12 +1,12 @@
 /**
- * An open loop: requests leave at a fixed rate, whatever has been answered, and each is timed from when it was
- * due. A server that stalls is charged for every request that would have been sent meanwhile.
+ * An open loop: requests are sent at a fixed rate, independent of answers, and each is timed from the moment when it was
+ * due. So a stall counts for every request that was due in it.
  */
 import { connect, type Socket } from 'node:net'
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import { encodeCommand } from '../test/launch/raw-client.ts'
 
-/** What to send, and for how long. */
+/** The requests, and the duration. */
 export type OpenLoop = {
   readonly port: number
   /** Sent in turn. Each must be answered by one line. */

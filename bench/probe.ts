@@ -1,4 +1,4 @@
-/** Measurements that need a process of their own: clean heap, collector at hand. */
+/** Measurements in a process of their own, with a clean heap and an exposed collector. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'

@@ -1,11 +1,11 @@
-/** What a process has used so far. Linux only. */
+/** CPU time and memory of a process. Linux only. */
 import { readFileSync } from 'node:fs'
 import { processTree } from '../test/launch/process-tree.ts'
 
 /** Length of one tick of /proc/PID/stat: USER_HZ, 100 on every Linux that Node runs on. */
 const tickUs = 10_000
 
-/** Processor time of all threads, dead ones included, in user and in system mode, in µs. */
+/** CPU time of all threads, also ended ones, in user and system mode, in µs. */
 export function processCpuUs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   // The name, in parentheses, may contain anything; utime and stime are fields 14 and 15, the state is 3.
@@ -13,7 +13,7 @@ export function processCpuUs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * tickUs
 }
 
-/** The same of a process and all that descend from it and still live. */
+/** The same for a process and its running descendants. */
 export function treeCpuUs(pid: number): number {
   return processTree(pid).reduce((sum, each) => sum + processCpuUs(each), 0)
 }

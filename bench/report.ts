@@ -1,4 +1,4 @@
-/** What a benchmark says, as data and as Markdown. */
+/** The report of a benchmark, as data and as Markdown. */
 import type { Spread } from './rounds.ts'
 
 /** What a figure must reach (`least`) or may not pass (`most`). */
@@ -18,7 +18,7 @@ export type Figure = Spread & {
 /** One section of a run. */
 export type Section = {
   readonly name: string
-  /** How it was measured, in a sentence or two. */
+  /** The method of measurement, in a sentence or two. */
   readonly how: string
   readonly figures: readonly Figure[]
 }
@@ -29,7 +29,7 @@ export type Report = {
   readonly sections: readonly Section[]
 }
 
-/** How a figure stands to its budget: `aim` reached, only the `floor`, or `short` of it. */
+/** A figure relative to its budget: `aim` reached, only the `floor`, or `short` of it. */
 export function verdict({ value, budget }: Figure): 'aim' | 'floor' | 'short' | undefined {
   if (budget === undefined) return undefined
   const reaches = (wanted: number) => ('least' in budget ? value >= wanted : value <= wanted)

@@ -1,4 +1,4 @@
-/** RESP: INCR against two Redises and against the least that Node can do. */
+/** RESP: INCR against two Redis servers and a minimal Node server. */
 import { join } from 'node:path'
 import { startFahao } from '../test/launch/fahao.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'
@@ -15,7 +15,7 @@ type Server = { readonly port: number; readonly pid: number }
 type Measured = { readonly perSecond: number; readonly cpuUs: number }
 type Contender = 'redis' | 'aof' | 'fahao' | 'bare' | 'before'
 type Servers = Readonly<Partial<Record<Contender, Server>>>
-/** What each contender is sent; those absent take no part. */
+/** The commands of each contender; a contender without one does not take part. */
 type Scenario = {
   readonly name: string
   readonly loads: Partial<Record<Contender, Pick<RedisLoad, 'command' | 'keys'>>>
@@ -48,7 +48,7 @@ export async function resp(lifetime: Lifetime, effort: Effort): Promise<Section[
 }
 
 const scenarios: readonly Scenario[] = [
-  // Few enough for a server to remember every request by its bytes, and too many for that.
+  // Few enough names for the server's cache of requests, and too many for it.
   ...[1000, 20_000].map((keys) => ({
     name: `INCR over ${keys.toLocaleString('en-US')} keys`,
     loads: { redis: { keys }, fahao: { keys }, bare: { keys }, before: { keys } },
@@ -164,10 +164,10 @@ async function measureAll(
 ): Promise<Rounds> {
   const contenders = (Object.keys(servers) as Contender[]).filter((name) => loads[name] !== undefined)
   const requests = new Map<Contender, number>()
-  // Warms up, creates what is created on first use, and tells how many requests fill the time.
+  // Warms up, creates generators on first use, and finds the number of requests that fill the time.
   for (const name of contenders) {
     const { keys = 0 } = loads[name]!
-    // By chance a key is missed once in e^20: what is measured creates none.
+    // The chance to miss a key is e^-20: the measurement creates no generator.
     await redisBenchmark(servers[name]!.port, { ...loads[name], pipeline: 128, requests: 128 + keys * 20 })
     const load = { ...loads[name], pipeline, requests: firstRequests[pipeline] }
     await redisBenchmark(servers[name]!.port, load)

@@ -8,17 +8,17 @@ import { RawClient } from '../test/launch/raw-client.ts'
 import type { Figure, Section } from './report.ts'
 import { type Effort, ratioOf, spreadOf } from './rounds.ts'
 
-/** Each of them asks for the next generator as soon as it is answered. */
+/** Connections; each requests the next generator as soon as the answer has come. */
 const connections = 250
 const beside = 'SQLite'
 const backMostMs = 3000
 const firstMostMs = 1000
 
-/** A place to keep the ids, and how to make an empty one. */
+/** A store, and the way to create an empty one. */
 type Store = { readonly name: string; readonly engine: () => Promise<string | undefined> }
 type Measured = {
   readonly stopMs: number
-  /** Of all generators, how many went on with the next id: the rest was not given back. */
+  /** The number of generators that continued with the next id; the others did not release theirs. */
   readonly givenBack: number
   readonly allMs: number
   readonly p99Ms: number
@@ -76,7 +76,7 @@ async function measure(scope: Scope, engine: string | undefined, generators: num
   }
 }
 
-/** Asks every generator once. What fails is asked again: its time counts from the first attempt. */
+/** Draws from every generator once. A failed request is retried; its time counts from the first attempt. */
 async function askEach(server: FahaoServer, generators: number) {
   const clients = await Promise.all(Array.from({ length: connections }, () => RawClient.connect(server.resp)))
   // Accepting so many connections takes its time as well.

@@ -1,6 +1,6 @@
-/** Rounds: every contender once per round, one after another, so that what disturbs one disturbs all. */
+/** Rounds: every contender once per round, one after another, so that a disturbance affects all alike. */
 
-/** How much to measure. */
+/** The extent of a run. */
 export type Effort = {
   /** Rounds of which the median counts. */
   readonly rounds: number
@@ -31,7 +31,7 @@ export async function interleaved<Contender, Measured>(
 /** Median, least and greatest of several rounds. */
 export type Spread = { readonly value: number; readonly low: number; readonly high: number }
 
-/** Sums rounds up. */
+/** Summarizes rounds. */
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length >> 1
@@ -39,7 +39,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { value, low: sorted[0]!, high: sorted.at(-1)! }
 }
 
-/** The ratio of two contenders, round by round: what slows a whole round down cancels out. */
+/** The ratio of two contenders, round by round: a slowdown of a whole round cancels out. */
 export function ratioOf(ours: readonly number[], theirs: readonly number[]): Spread {
   return spreadOf(ours.map((value, round) => value / theirs[round]!))
 }

@@ -1,8 +1,8 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, http, process, memory, engine, freeze, database, cluster, legacy, restart. It
- * starts whatever it compares with, and ends it. FOLDER is a built checkout of an earlier commit, which resp, http, process
- * and freeze measure beside this one. Exits with 1 when a budget is not met, so that a release can ask it.
+ * starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http, process
+ * and freeze measure beside this one. Exits with 1 when a budget is not met, for use in a release.
  */
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -58,14 +58,14 @@ for (const [name, measure] of Object.entries(measures)) {
     console.log(sectionLines(section).join('\n'))
     sections.push(section)
   }
-  // After each, so that a section that fails takes none of the others with it.
+  // After each section, so that a failing section does not lose the others.
   writeReport({ about, sections })
 }
 const short = sections.flatMap(({ figures }) => figures).filter((figure) => verdict(figure) === 'short')
 console.error(`${short.length} budgets are not met; bench/latest.md has it all`)
 process.exitCode = short.length > 0 ? 1 : 0
 
-/** What a section starts ends with it, whether it succeeds or not, and when the run is interrupted. */
+/** Ends what a section has started, after success, failure and interruption. */
 async function inScope<Result>(use: (lifetime: Lifetime) => Promise<Result>): Promise<Result> {
   const scope = new Scope()
   const interrupted = () => {

@@ -9,7 +9,7 @@ const delayUs = 5_000_000
 
 /** A stall under way. */
 export type Stall = {
-  /** Lets the disk go on; resolves to how many syncs were held. */
+  /** Ends the stall; resolves to the number of held syncs. */
   end(): Promise<number>
 }
 
@@ -36,7 +36,7 @@ export async function beginStall(lifetime: Lifetime, pid: number): Promise<Stall
   }
 }
 
-/** Threads that JavaScript may run in, but for the main one; V8 and libuv name theirs otherwise. */
+/** Threads that may run JavaScript, except the main one; V8 and libuv give their threads other names. */
 function storeThreads(pid: number): string[] {
   const own = /^(?:V8Worker|DelayedTaskSche|SignalInspector|libuv-worker|MainThread|node)$/
   return readdirSync(`/proc/${pid}/task`).filter(

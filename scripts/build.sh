@@ -5,5 +5,5 @@ cd "$(dirname "$0")/.."
 rm -rf dist
 node_modules/.bin/tsc -p tsconfig.build.json
 chmod +x dist/cli/fahao.js
-# npx would link it too, but never again if it was once called before there was anything to link.
+# npx links it too, but not if it was called once before the first build.
 ln -sf ../../dist/cli/fahao.js node_modules/.bin/fahao

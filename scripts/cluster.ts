@@ -1,12 +1,12 @@
 /**
- * npm run cluster: an etcd of three members and three nodes on this machine, to look at and to try. Flags go to
- * every node: `npm run cluster -- --lease-ttl 1s`. CLUSTER_PORT is the first of six ports in a row. Ctrl-C ends all of
- * it and removes its data.
+ * npm run cluster: an etcd of three members and three nodes on this machine, for trials. Every node gets the flags:
+ * `npm run cluster -- --lease-ttl 1s`. CLUSTER_PORT is the first of six adjoining ports. Ctrl-C ends all processes and
+ * removes their data.
  *
  * Invariants
- *  1. A signal that asks for the end ends what was started and removes its data, also while it still starts, and
- *     however often it comes: a terminal signals the whole group, and npm passes that on once more.
- *  2. Nothing that is started hears the terminal: each leads a session of its own, and is told to stop once, by us.
+ *  1. A signal ends every started process and removes its data, also during the start, and however often the signal comes:
+ *     a terminal signals the whole group, and npm forwards the signal again.
+ *  2. No started process receives the terminal's signals: each has a session of its own, and gets one signal from here.
  */
 import { join, relative } from 'node:path'
 import { type EtcdCluster, startEtcd } from '../test/launch/etcd.ts'
@@ -28,7 +28,7 @@ try {
   const starting = start(ports)
   await Promise.race([starting, stopped])
   await stopped
-  // As a node is stopped in earnest: it gives away what it leads, and needs etcd for that.
+  // As in production: a node hands over its shards, for which it needs etcd.
   await Promise.all((await starting).map((node) => node.kill('SIGTERM')))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
@@ -37,9 +37,9 @@ try {
   await end()
 }
 
-/** Resolves at the first signal. Those that follow at once are its echo; a later one forces the end. */
+/** Resolves at the first signal. Signals shortly after it are echoes; a later one forces the end. */
 function stopAsked(): Promise<void> {
-  // Of a terminal that was closed.
+  // The signal of a closed terminal.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   return new Promise((resolve) => {
     let askedMs: number | undefined
@@ -58,7 +58,7 @@ function stopAsked(): Promise<void> {
   })
 }
 
-/** Kills what is left, and removes the data. */
+/** Kills the remaining processes, and removes the data. */
 function end(): Promise<void> {
   ending ??= scope.end()
   return ending
@@ -70,9 +70,9 @@ function portsFrom(first: string): readonly number[] {
   return [port, port + 2, port + 4]
 }
 
-/** Once it is to stop, what is half started is waited for, and nothing more is started. */
+/** After a signal, waits for starts under way and begins no others. */
 async function start(ports: readonly number[]): Promise<readonly FahaoServer[]> {
-  // Here, so that it is said before anything is started.
+  // Checked here, before a process starts.
   requireProgram('etcd')
   for (const port of ports.flatMap((resp) => [resp, resp + 1])) {
     if (await accepts(port)) {
@@ -151,7 +151,7 @@ async function sayEnd(node: FahaoServer, name: string): Promise<void> {
   if (!stopping) console.log(`to start it again, from a terminal of its own:\n  ${commandOf(node)}`)
 }
 
-/** What starts the node by hand, in the repository's folder. */
+/** The command that starts the node by hand, in the repository's folder. */
 function commandOf({ engine, resp, http }: FahaoServer): string {
   const doors = ['--resp', `127.0.0.1:${resp}`, '--http', new URL(http).host]
   const flags = ['--engine', engine, '--config', relative(repository, examples), ...doors, ...clusterFlags]

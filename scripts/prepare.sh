@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs and builds, each only when something has changed since the last time. Takes a blink otherwise.
+# Installs and builds, each only after a change.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
 
-# True when $1 is missing, or anything under the other paths is newer. A folder is newer after a deletion in it.
+# True if $1 is missing, or a file or folder under the other paths is newer. A deletion makes a folder newer.
 outdated() {
   made=$1
   shift
@@ -20,7 +20,7 @@ if outdated node_modules/.package-lock.json package-lock.json; then
   }
 fi
 
-# An installation empties .bin, and the build puts our own program there.
+# An installation empties .bin, and the build puts the program there.
 if outdated dist/cli/fahao.js src package-lock.json tsconfig.json tsconfig.build.json || [ ! -e node_modules/.bin/fahao ]; then
   echo 'Building dist/ …' >&2
   sh scripts/build.sh >&2 || {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# npm start: from a fresh clone to a running server. Becomes the server in the end, so that signals reach it.
+# npm start: from a fresh clone to a running server. The script ends as the server's process, so that signals reach it.
 set -eu
 cd "$(dirname "$0")/.."
 sh scripts/prepare.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The programs of the operating system that tests and benchmarks start, and how to get those that are missing.
+# The system's programs that tests and benchmarks start, and the installation of missing ones.
 set -eu
 
 # program, Debian package, reason
@@ -18,7 +18,7 @@ faketime faketime moves the clock of a real process
 LIST
 }
 
-# Servers' programs, which not every user has on the path.
+# Folders of servers' programs, which are not on every user's path.
 PATH=$PATH:/usr/sbin:/sbin
 
 missing=$(needed | while read -r program package reason; do
@@ -52,7 +52,7 @@ if ! install && ! { apt-get update -q >"$log" 2>&1 && install; }; then
   exit 1
 fi
 rm -f "$log"
-# Nor at the next boot.
+# The services do not start at the next boot either.
 for service in redis-server mariadb postgresql etcd nginx; do
   update-rc.d "$service" disable >/dev/null 2>&1 || true
 done

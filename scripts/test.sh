@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 sh scripts/prepare.sh
-# Without them the suites that need them fail, each with a sentence; the others still tell something.
+# Without these programs the suites that need them fail with a sentence each; the other suites still run.
 sh scripts/system-packages.sh || true
 PATH="$PWD/node_modules/.bin:$PATH"
 export PATH

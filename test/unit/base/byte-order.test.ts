@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { compareBytes } from '../../../src/base/byte-order.ts'
 
 describe('the order of names', () => {
-  it('is that of the bytes of their UTF-8', () => {
+  it('is the order of their UTF-8 bytes', () => {
     const text = fc.string({ unit: 'binary' })
     fc.assert(
       fc.property(text, text, (a, b) => {

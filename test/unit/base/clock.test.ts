@@ -20,7 +20,7 @@ describe('the machine’s clock', () => {
     assert.deepEqual(fired, ['kept'])
   })
 
-  it('does not fire a timer of a month at once', async () => {
+  it('fires a timer of a month later, not at once', async () => {
     let fired = false
     const timer = systemClock.timer(31 * 86_400_000, () => {
       fired = true
@@ -30,7 +30,7 @@ describe('the machine’s clock', () => {
     assert.equal(fired, false)
   })
 
-  it('sleeps on the clock that it is given', async () => {
+  it('sleeps on the given clock', async () => {
     const clock = new FakeClock()
     let awake = false
     const sleeping = sleep(clock, 1000).then(() => {

@@ -4,7 +4,7 @@ import { AssertionError, assert as invariant, unreachable } from '../../../src/b
 import { describe as described, errorRegistry, FahaoError, hasCode } from '../../../src/base/errors.ts'
 
 describe('errors', () => {
-  it('carry their word, status and whether a retry can help', () => {
+  it('carry their code, status and retryability', () => {
     const cause = new Error('why')
     const error = new FahaoError('DRY', 'nothing is buffered; retry', { cause })
     assert.equal(error.code, 'DRY')
@@ -15,19 +15,19 @@ describe('errors', () => {
     assert.equal(new FahaoError('EXHAUSTED', 'full').retryable, false)
   })
 
-  it('are told apart by their code', () => {
+  it('are distinguished by their code', () => {
     assert.equal(hasCode(new FahaoError('DRY', 'x'), 'DRY'), true)
     assert.equal(hasCode(new FahaoError('DRY', 'x'), 'STALE'), false)
     assert.equal(hasCode(Object.assign(new Error('x'), { code: 'DRY' }), 'DRY'), false)
   })
 
-  it('are described in one line, whatever was thrown', () => {
+  it('are described in one line, for any thrown value', () => {
     assert.equal(described(new FahaoError('DRY', 'retry')), 'DRY retry')
     assert.equal(described(new Error('plain')), 'plain')
     assert.equal(described('text'), 'text')
   })
 
-  it('have a word of capitals, a status, a meaning and a remedy each', () => {
+  it('have a code in capitals, a status, a meaning and a remedy', () => {
     for (const [code, { status, meaning, remedy }] of Object.entries(errorRegistry)) {
       assert.match(code, /^[A-Z]+$/)
       assert.ok(status >= 400 && status < 600)
@@ -36,7 +36,7 @@ describe('errors', () => {
     }
   })
 
-  it('are no broken invariants, which only a bug brings about', () => {
+  it('differ from broken invariants, which only a bug causes', () => {
     assert.doesNotThrow(() => invariant(true, 'holds'))
     assert.throws(() => invariant(false, 'broken'), AssertionError)
     assert.throws(() => unreachable('x' as never), /unreachable: x/)

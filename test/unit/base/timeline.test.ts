@@ -29,7 +29,7 @@ describe('a timeline', () => {
     assert.equal(timeline.monoUs(), 1234)
   })
 
-  it('goes on with the monotonic clock when the wall clock is set back or frozen', () => {
+  it('advances with the monotonic clock when the wall clock is set back or frozen', () => {
     const { clock, timeline, steps } = opened()
     const start = timeline.nowUs()
     clock.wall -= hour
@@ -62,7 +62,7 @@ describe('a timeline', () => {
     ])
   })
 
-  it('is not poisoned by a step that goes back by itself, and counts anew afterwards', () => {
+  it('ignores a step that reverts by itself, and measures the next one from its start', () => {
     const { clock, timeline, steps } = opened()
     const start = timeline.nowUs()
     clock.wall += year
@@ -91,7 +91,7 @@ describe('a timeline', () => {
     assert.equal(timeline.nowUs(), start + 2 * hour + 6 * second)
   })
 
-  it('starts where the last write was recorded when the wall clock is far beyond', () => {
+  it('starts at the last recorded write when the wall clock is far past it', () => {
     const clock = new FakeClock()
     const lastWriteUs = clock.wall - year
     const timeline = new Timeline(clock, { lastWriteUs })
@@ -103,7 +103,7 @@ describe('a timeline', () => {
     assert.equal(new Timeline(clock, { lastWriteUs: clock.wall + year }).nowUs(), clock.wall)
   })
 
-  it('reads the time once per burst of 64, and anew in the next callback', async () => {
+  it('reads the time once per burst of 64, and again in the next callback', async () => {
     const { clock, timeline } = opened()
     const start = timeline.burstUs()
     elapse(clock, second)
@@ -118,7 +118,7 @@ describe('a timeline', () => {
     assert.equal(timeline.burstUs(), start + 3 * second)
   })
 
-  it('never goes back, whatever the wall clock does', () => {
+  it('never decreases, for any changes of the wall clock', () => {
     const step = fc.record({
       mono: fc.double({ min: 0, max: 10 * second, noNaN: true }),
       wall: fc.integer({ min: -2 * year, max: 2 * year }),

@@ -40,12 +40,12 @@ describe('durations and sizes', () => {
     })
   }
 
-  it('takes no size for a duration, nor a duration for a size', () => {
+  it('reads no size as a duration, and no duration as a size', () => {
     assert.throws(() => parseDurationMs('1KiB'), /is not a duration/)
     assert.throws(() => parseSizeBytes('1s'), /is not a size/)
   })
 
-  it('writes in the largest unit that needs no fraction', () => {
+  it('writes the largest unit without a fraction', () => {
     assert.equal(formatDuration(600_000), '10m')
     assert.equal(formatDuration(90_000), '90s')
     assert.equal(formatDuration(1500), '1500ms')

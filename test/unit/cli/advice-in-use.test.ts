@@ -43,7 +43,7 @@ function advise(
 }
 
 describe('advice on a generator in use', () => {
-  test('says how long its ids last now and at peak', () => {
+  test('shows how long ids last now and at peak', () => {
     const advice = advise('segment', { peakPerSecond: 300 })!
     assert.deepEqual([advice.seconds, advice.secondsAtPeak], [900, 300])
     assert.equal(advise('snowflake', { peakPerSecond: 300, inHandSeconds: 700 })!.secondsAtPeak, 700)
@@ -63,7 +63,7 @@ describe('advice on a generator in use', () => {
     assert.equal(advise('segment', null), undefined)
   })
 
-  test('names a horizon that is too short, a stepMax that binds, and a step for peaks out of quiet', () => {
+  test('names a horizon that is too short, a stepMax that binds, and a step for peaks after quiet times', () => {
     assert.equal(advise('segment', {}, { horizon: '1m' })!.set, 'horizon 600s')
     assert.equal(advise('segment', {}, { stepMax: 50_000 })!.set, 'step-max 120000')
     assert.equal(advise('segment', { ratePerSecond: 10, peakPerSecond: 5000 })!.set, 'step 6000000')

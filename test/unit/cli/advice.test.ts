@@ -18,7 +18,7 @@ describe('advice on counters', () => {
     assert.deepEqual(advise({ ...request, nodes: 4 }).counter.inHand, [750_000, 1_500_000])
   })
 
-  test('gives a step with which an idle node is never below the horizon at peak', () => {
+  test('gives a step that buffers the horizon at peak even on an idle node', () => {
     const { step, inHand } = advise(request).counter
     const steps = { step, stepMin: step, stepMax: 10 ** 10 }
     const need = { rate: 0, horizonSeconds: 600, demand: 0, contiguous: 0, space: 2 ** 60, ...steps }
@@ -31,14 +31,14 @@ describe('advice on counters', () => {
     assert.equal(advise({ ...request, rate: 1, horizonMs: 1000 }).counter.step, 1000)
   })
 
-  test('says when 2^53 is passed at this rate', () => {
+  test('shows when ids pass 2^53 at this rate', () => {
     // 2^53 seconds are too many for a calendar; 2^53 ids at 10^9 per second are 104 days.
     assert.match(advise({ ...request, rate: 1e9 }).counter.passes53, /^2027-03-05T/)
   })
 })
 
 describe('advice on clock kinds', () => {
-  test('says whether rate and nodes fit the layout', () => {
+  test('shows whether rate and nodes fit the layout', () => {
     const js53 = { ...request, layout: layouts.js53 }
     assert.equal(advise({ ...js53, rate: 128_000 }).clock.enough, true)
     assert.equal(advise({ ...js53, rate: 128_001 }).clock.enough, false)
@@ -46,7 +46,7 @@ describe('advice on clock kinds', () => {
     assert.equal(advise({ ...js53, rate: 33, nodes: 33 }).clock.enough, false)
   })
 
-  test('says that a layout whose time has run out is not enough, whatever the rate', () => {
+  test('rejects a layout whose time field has ended, at any rate', () => {
     const baidu = { ...request, rate: 1, layout: layouts.baidu }
     const { ended, enough, ends } = advise(baidu).clock
     assert.deepEqual([ended, enough], [true, false])
@@ -55,7 +55,7 @@ describe('advice on clock kinds', () => {
     assert.deepEqual([before.ended, before.enough], [false, true])
   })
 
-  test('says whether JavaScript can hold the ids now', () => {
+  test('shows whether JavaScript numbers hold the ids now', () => {
     assert.equal(advise(request).clock.past53Now, true)
     assert.equal(advise({ ...request, layout: layouts.js53 }).clock.past53Now, false)
   })

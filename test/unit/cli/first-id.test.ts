@@ -15,7 +15,7 @@ function start() {
 }
 
 describe('the first id', () => {
-  test('comes from a sequence, where there is one', async () => {
+  test('comes from a sequence, if one exists', async () => {
     const { catalogue, lines } = start()
     assert.deepEqual((await lines(true, true)).at(-1), 'redis-cli -c -p 7379 INCR order')
     catalogue.add('event', { kind: 'snowflake' })
@@ -23,7 +23,7 @@ describe('the first id', () => {
     assert.deepEqual(await lines(true), ['redis-cli -p 7379 INCR order'])
   })
 
-  test('comes from what this process serves, where another one owns the store', async () => {
+  test('comes from a kind that this process serves, if another process owns the store', async () => {
     const { catalogue, lines } = start()
     catalogue.add('order', { kind: 'sequence' })
     assert.deepEqual(await lines(false), [

@@ -5,7 +5,7 @@ import { exitCodes } from '../../../src/cli/exit-codes.ts'
 import { program } from '../../../src/cli/main.ts'
 import { fahaoExamples } from './examples.ts'
 
-/** The help as it is printed, with what stands after it. */
+/** The printed help, with the text after it. */
 function helpOf(command: Command): string {
   let text = ''
   command.configureOutput({ writeOut: (part) => (text += part) })
@@ -13,7 +13,7 @@ function helpOf(command: Command): string {
   return text
 }
 
-/** Whether the parser takes these arguments; runs no verb. */
+/** Throws if the parser refuses these arguments; runs no verb. */
 function parse(args: readonly string[]): void {
   const root = program()
   const silence = (command: Command) => {
@@ -28,7 +28,7 @@ function parse(args: readonly string[]): void {
 describe('the help', () => {
   const root = program()
 
-  test('of the program names every verb, shows how to get a first id, and explains exit codes', () => {
+  test('of the program names every verb, the steps to a first id, and the exit codes', () => {
     const text = helpOf(program())
     for (const command of root.commands) assert.match(text, new RegExp(`^ {2}${command.name()} .*\\w`, 'm'))
     assert.match(text, /fahao serve/)
@@ -37,7 +37,7 @@ describe('the help', () => {
   })
 
   for (const command of root.commands) {
-    test(`of ${command.name()} says what it does and what each option means`, () => {
+    test(`of ${command.name()} describes the verb and each option`, () => {
       const text = helpOf(command)
       assert.match(text, /\.\n/)
       for (const option of command.options) {
@@ -66,7 +66,7 @@ describe('the help', () => {
     for (const args of examples) assert.doesNotThrow(() => parse(args), args.join(' '))
   })
 
-  test('of every verb that makes or changes something has an example', () => {
+  test('of every verb that creates or changes something has an example', () => {
     for (const name of [
       'serve',
       'create',
@@ -89,7 +89,7 @@ describe('the help', () => {
   })
 })
 
-test('a parser of examples that takes everything would prove nothing', () => {
+test('the parser of examples rejects wrong ones', () => {
   assert.throws(() => parse(['next']))
   assert.throws(() => parse(['next', 'order', '--cuont', '1']))
   assert.deepEqual(fahaoExamples("  fahao a 'b c' --d   e\n  curl x\n  fahao f | g\n  fahao h > i"), [

@@ -18,7 +18,7 @@ function runOn(version: string): { code: number; stderr: string } {
   }
 }
 
-test('a Node that is too old is told so in one line, before anything new is loaded', () => {
+test('a Node that is too old gets one line of error, before any newer file is loaded', () => {
   for (const version of ['20.20.2', '22.17.1', '18.0.0']) {
     const { code, stderr } = runOn(version)
     assert.equal(code, 1)
@@ -26,6 +26,6 @@ test('a Node that is too old is told so in one line, before anything new is load
   }
 })
 
-test('one that is new enough runs it', () => {
+test('a Node that is new enough runs the program', () => {
   for (const version of ['22.18.0', '24.0.0', '30.0.0']) assert.equal(runOn(version).code, 0)
 })

@@ -12,7 +12,7 @@ const sections = new Map(
 )
 const settingFlags = new Set(settings.map(({ name }) => `--${name}`))
 
-/** Options that the page shows elsewhere and links to. */
+/** Options that another page describes. */
 function isElsewhere(command: Command, { long, helpGroupHeading }: Option): boolean {
   if (['serve', 'config'].includes(command.name())) return settingFlags.has(long!)
   return (
@@ -34,7 +34,7 @@ describe('the reference of the command line', () => {
     })
   }
 
-  test('describes no verb that there is not', () => {
+  test('describes no verb that does not exist', () => {
     const verbs = [...sections.keys()].filter((title) => title.startsWith('fahao '))
     assert.deepEqual(
       verbs,

@@ -30,7 +30,7 @@ async function serving(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
 }
 
-test('names, queries and bodies arrive as they were given', async (t) => {
+test('names, queries and bodies arrive unchanged', async (t) => {
   const { url, seen } = await serving(t, 200, '{"a":1}')
   const path = generatorPath('a/b:ü?', '/next')
   const answer = await ask({ url: `${url}/` }, 'POST', path, { query: { count: '2', match: undefined } })
@@ -60,12 +60,12 @@ test('a problem of the server becomes its error, and its exit code', async (t) =
   assert.equal(exitCodeOf(await failing('OF-A-LATER-VERSION')), exitCodes.failed.code)
 })
 
-test('an answer without a body is none', async (t) => {
+test('an answer without a body is undefined', async (t) => {
   const { url } = await serving(t, 204, '')
   assert.equal(await ask({ url }, 'DELETE', '/'), undefined)
 })
 
-test('no server, and one that is no fahao, are unreachable, with the way out', async (t) => {
+test('no server and a foreign server are unreachable, and the error says what to do', async (t) => {
   const unused = `http://127.0.0.1:${await freePort()}`
   await assert.rejects(ask({ url: unused }, 'GET', '/'), (error: Error) => {
     assert.match(error.message, /no server answers at .*ECONNREFUSED.*fahao serve.*--url/)
@@ -81,7 +81,7 @@ test('no server, and one that is no fahao, are unreachable, with the way out', a
   }
 })
 
-test('a RESP port is told apart from a server that is away or broken', async (t) => {
+test('a RESP port is distinguished from an unreachable or broken server', async (t) => {
   const resp = await startRespServer({
     host: '127.0.0.1',
     port: 0,
@@ -104,7 +104,7 @@ test('a RESP port is told apart from a server that is away or broken', async (t)
   )
 })
 
-test('a URL that is none is a slip of the user', async () => {
+test('an invalid URL is a usage error', async () => {
   for (const url of ['127.0.0.1:7380', 'redis://127.0.0.1', '']) {
     await assert.rejects(ask({ url }, 'GET', '/'), UsageError)
   }

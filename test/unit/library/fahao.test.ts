@@ -171,7 +171,7 @@ describe('the library', () => {
     assert.equal(held.kind, 'snowflake')
   })
 
-  it('is closed for good', async () => {
+  it('stays closed', async () => {
     const fahao = await openFahao({ engine: 'memory:' })
     const generator = await fahao.open('g', { kind: 'sequence' })
     await generator.next()

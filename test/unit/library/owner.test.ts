@@ -17,7 +17,7 @@ const notOwner = (error: unknown) => hasCode(error, 'NOTOWNER')
 
 describe('an owner whose lock file is deleted', () => {
   for (const kind of ['sequence', 'timestamp'] as const) {
-    it(`issues no ${kind} from memory once another node is the owner, which goes on above`, async (t) => {
+    it(`issues no ${kind} from memory once another node owns the store and issues above it`, async (t) => {
       const file = join(temporaryFolder(t), 'fahao.db')
       const first = await start(t, file)
       const strict = await first.open('strict', { kind })
@@ -41,7 +41,7 @@ describe('an owner whose lock file is deleted', () => {
     })
   }
 
-  it('goes on by itself when no other node has taken its place', async (t) => {
+  it('resumes by itself if no other node owns the store', async (t) => {
     const file = join(temporaryFolder(t), 'fahao.db')
     const fahao = await start(t, file)
     const strict = await fahao.open('strict', { kind: 'sequence' })

@@ -32,7 +32,7 @@ describe('snowflakes without an engine', () => {
     assert.equal(decode(layout, snowflake({ layout: text, workerId: 1 }).next()).sequence, 0)
   })
 
-  it('say CLOCK when a burst has borrowed all it may, and EXHAUSTED at the end of time', () => {
+  it('throw CLOCK when a burst has borrowed its maximum, and EXHAUSTED at the end of the time field', () => {
     const narrow = snowflake({
       layout: 'time:41,node:10;epoch=2025-01-01T00:00:00Z',
       workerId: 1,
@@ -49,7 +49,7 @@ describe('snowflakes without an engine', () => {
     assert.throws(() => ending.nextText(), refused('EXHAUSTED'))
   })
 
-  it('refuse what does not fit', () => {
+  it('refuse options that do not fit', () => {
     for (const workerId of [-1, 1024, 1.5, Number.NaN]) {
       assert.throws(() => snowflake({ layout: 'twitter', workerId }), refused('ERR'))
     }

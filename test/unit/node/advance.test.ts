@@ -15,7 +15,7 @@ async function timeOfNext({ catalogue }: FahaoNode): Promise<bigint> {
   return decode(parseLayout('twitter'), run!.first).unixUs
 }
 
-it('an advance ends the claim of a worker id on the node that carries it out, as on all others', async (t) => {
+it('an advance ends the claims of worker ids on every node, also on the one that runs it', async (t) => {
   const store = new MemoryStore()
   const start = async () => {
     const { config } = loadConfig({ flags: { engine: 'memory:' } })

@@ -18,7 +18,7 @@ function refusal(flags: Flags): string {
 }
 
 describe('compat', () => {
-  test('takes names divided by commas or white space, or a list', () => {
+  test('accepts names separated by commas or white space, or a list', () => {
     for (const compat of ['leaf,tinyid', 'leaf tinyid', 'leaf, tinyid,leaf', ['leaf', 'tinyid']]) {
       assert.deepEqual(load({ compat }).config.compat, ['leaf', 'tinyid'])
       assert.equal(shown({ compat }, 'compat'), 'leaf tinyid')
@@ -26,7 +26,7 @@ describe('compat', () => {
     assert.deepEqual(load({}).config.compat, [])
   })
 
-  test('says which names there are', () => {
+  test('refuses an unknown name, and lists the known ones', () => {
     assert.equal(
       refusal({ compat: 'leaf,tinyd' }),
       "--compat: 'tinyd' is no API that can be served; known are leaf, idbuilder, tinyid",
@@ -35,7 +35,7 @@ describe('compat', () => {
 })
 
 describe('compat-http', () => {
-  test('takes an address for each API', () => {
+  test('accepts an address for each API', () => {
     const given = ['leaf=127.0.0.1:8080', 'tinyid=[::1]:9999']
     assert.deepEqual(load({ 'compat-http': given }).config.compatHttp, [
       { api: 'leaf', address: { host: '127.0.0.1', port: 8080 } },
@@ -44,13 +44,13 @@ describe('compat-http', () => {
     assert.equal(shown({ 'compat-http': given }, 'compat-http'), given.join(' '))
   })
 
-  test('refuses what is none', () => {
+  test('refuses invalid values', () => {
     assert.match(refusal({ 'compat-http': '127.0.0.1:8080' }), /write API=HOST:PORT, such as leaf=127/)
     assert.match(refusal({ 'compat-http': 'lef=127.0.0.1:8080' }), /known are leaf, idbuilder, tinyid/)
     assert.match(refusal({ 'compat-http': 'leaf=8080' }), /'8080' is no address/)
   })
 
-  test('refuses an address that others can reach, unless told --insecure', () => {
+  test('refuses an address that other machines can reach, unless --insecure is given', () => {
     const given = 'leaf=127.0.0.1:8080 leaf=0.0.0.0:8081'
     assert.match(
       refusal({ 'compat-http': given }),
@@ -61,14 +61,14 @@ describe('compat-http', () => {
 })
 
 describe('tinyid-tokens', () => {
-  test('takes a token and a pattern; a token may hold what base64 does', () => {
+  test('accepts a token and a pattern; a token may have the characters of base64', () => {
     assert.deepEqual(load({ 'tinyid-tokens': ['a+b/c==' + '=order*', 'x=*'] }).config.tinyidTokens, [
       { token: 'a+b/c==', pattern: 'order*' },
       { token: 'x', pattern: '*' },
     ])
   })
 
-  test('never shows a token, not even one that is written wrong', () => {
+  test('never shows a token, not even in an error', () => {
     assert.equal(shown({ 'tinyid-tokens': 'secret=order* other=x' }, 'tinyid-tokens'), '***=order* ***=x')
     for (const wrong of ['secret', 'x=y secret=', '=secret']) {
       const message = refusal({ 'tinyid-tokens': wrong })

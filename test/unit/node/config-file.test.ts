@@ -20,7 +20,7 @@ generators:
   assert.equal(parseOptions(generators.b).start, 9007199254740993n)
 })
 
-test('small integers are numbers, wherever they stand', () => {
+test('small integers are numbers at every depth', () => {
   const generators = generatorsOf(`
 generators:
   txn: { kind: timestamp, node: 3, layout: { fields: [{ field: time, bits: 41 }], epoch: 1288834974657 } }
@@ -32,7 +32,7 @@ generators:
   })
 })
 
-test('generators keep their order and their names, whatever these look like', () => {
+test('generators keep their order and any names', () => {
   const generators = generatorsOf(`
 generators:
   z: { kind: segment }
@@ -50,7 +50,7 @@ generators:
   )
 })
 
-test('an empty file, and one of comments, says nothing', () => {
+test('an empty file and a file of comments set nothing', () => {
   for (const text of ['', '# nothing\n', '---\n', 'generators:\n']) {
     const { settings, generators } = readConfigFile('f.yaml', text)
     assert.deepEqual([settings.size, generators.size], [0, 0])
@@ -88,7 +88,7 @@ for (const [what, text, message] of broken) {
   })
 }
 
-test('the example file is right, and shows every kind', () => {
+test('the example file is valid, and shows every kind', () => {
   const text = readFileSync(new URL('../../../examples/fahao.yaml', import.meta.url), 'utf8')
   const kinds = Object.values(generatorsOf(text)).map((options) => (options as { kind: string }).kind)
   assert.deepEqual(new Set(kinds), new Set(['sequence', 'segment', 'timestamp', 'snowflake']))

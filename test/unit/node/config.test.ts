@@ -17,7 +17,7 @@ function fromFile(text: string, more: Omit<ConfigInputs, 'readFile'> = {}): Conf
   return { ...more, readFile: (path) => (path === 'fahao.yaml' ? text : undefined) }
 }
 
-describe('where a value comes from', () => {
+describe('the source of a value', () => {
   const file = 'call-timeout: 1s\nlead-max: 2h'
 
   test('flags go before the environment, the environment before the file, the file before defaults', () => {
@@ -37,13 +37,13 @@ describe('where a value comes from', () => {
     ])
   })
 
-  test('each setting is looked up by itself', () => {
+  test('each setting has its own source', () => {
     const { config, sources } = loadConfig(fromFile(file, { flags: { 'call-timeout': '3s' } }))
     assert.deepEqual([config.callTimeoutMs, config.leadMaxMs], [3000, 7_200_000])
     assert.equal(sources.leadMaxMs, 'fahao.yaml:2:1')
   })
 
-  test('an empty variable and a key without a value count as not given', () => {
+  test('an empty variable and a key without a value count as absent', () => {
     const { sources } = loadConfig(fromFile('lead-max:\nhttp: off', { env: { FAHAO_HTTP: '' } }))
     assert.deepEqual([sources.leadMaxMs, sources.http], ['default', 'fahao.yaml:2:1'])
   })
@@ -55,7 +55,7 @@ describe('where a value comes from', () => {
     assert.equal(read({ env: { FAHAO_CONFIG: 'b' } }), 'b:1:1')
   })
 
-  test('a file that was named must exist, the default one need not', () => {
+  test('a named file must exist, the default file need not', () => {
     assert.match(
       refusal({ flags: { config: 'x.yaml' }, readFile: () => undefined }),
       /no config file x\.yaml/,
@@ -65,7 +65,7 @@ describe('where a value comes from', () => {
 })
 
 describe('values', () => {
-  test('mean the same in every place', () => {
+  test('mean the same from every source', () => {
     const given: Record<string, string> = {
       engine: 'memory:',
       resp: '127.0.0.1:1',
@@ -91,14 +91,14 @@ describe('values', () => {
     assert.deepEqual(loadConfig({ flags: shown }).config, config)
   })
 
-  test('of defaults are written as they are shown', () => {
+  test('of defaults are in the shown form', () => {
     const shown = Object.fromEntries(settingsText(loadConfig({}).config))
     for (const { name, defaultText } of settings) {
       if (name !== 'lead') assert.equal(shown[name], defaultText)
     }
   })
 
-  test('are typed, in units that their names end with', () => {
+  test('are typed, in the unit at the end of the name', () => {
     const { config } = loadConfig({
       flags: {
         'resp-bulk-max': '1MiB',
@@ -115,7 +115,7 @@ describe('values', () => {
     assert.equal(config.incrbyMax, 10n ** 12n)
   })
 
-  test('that can be repeated come as flags, as a list, or divided by white space', () => {
+  test('that can be repeated come as flags, as a list, or separated by white space', () => {
     const rules = [
       { pattern: 'a=*', kind: 'sequence' },
       { pattern: 'b', kind: 'snowflake' },
@@ -168,7 +168,7 @@ describe('a refused value', () => {
     ['auto-create', 'order=serial', /with one of sequence, segment/],
   ]
   for (const [flag, value, message] of wrong) {
-    test(`names its flag and what would do: --${flag} '${value}'`, () => {
+    test(`names its flag and a valid value: --${flag} '${value}'`, () => {
       const said = refusal({ flags: { [flag]: value } })
       assert.match(said, new RegExp(`^--${flag}: `))
       assert.match(said, message)
@@ -180,25 +180,25 @@ describe('a refused value', () => {
     assert.match(refusal(fromFile('engine: x\n\nlead: x')), /^fahao\.yaml:3:1: lead: /)
   })
 
-  test('does not hide the others', () => {
+  test('does not hide other refused values', () => {
     const said = refusal({ flags: { lead: 'x', resp: 'y' } })
     assert.match(said, /--resp: .*; --lead: /)
   })
 
-  test('is one line, however long what was given', () => {
+  test('is one line, however long the value', () => {
     const said = refusal({ flags: { 'worker-id': 'x'.repeat(10_000), 'log-level': 'y'.repeat(10_000) } })
     assert.ok(said.length < 500)
     assert.ok(!said.includes('\n'))
   })
 
-  test('a list where one value is wanted, and the other way round', () => {
+  test('may be a list for a single value, or a single value for a list', () => {
     assert.match(refusal(fromFile('resp: [a, b]')), /wants a single value/)
     assert.match(refusal(fromFile('auto-create: { a: sequence }')), /a list of texts/)
   })
 })
 
 describe('unknown names', () => {
-  test('in the file are refused, with the nearest known one', () => {
+  test('in the file are refused, with the nearest known name', () => {
     assert.match(
       refusal(fromFile('engine: x\nled-max: 1h')),
       /^fahao\.yaml:2:1: .*'led-max'; did you mean 'lead-max'/,
@@ -208,7 +208,7 @@ describe('unknown names', () => {
     assert.match(refusal(fromFile('colour: a')), /`fahao config` lists/)
   })
 
-  test('in the environment are refused only where they are a slip: Kubernetes sets some of its own', () => {
+  test('in the environment are refused only if misspelled: Kubernetes sets variables of its own', () => {
     assert.match(refusal({ env: { FAHAO_LOGLEVEL: 'info' } }), /did you mean FAHAO_LOG_LEVEL/)
     assert.match(refusal({ env: { FAHAO_RSEP: 'off' } }), /did you mean FAHAO_RESP/)
     loadConfig({
@@ -225,7 +225,7 @@ describe('unknown names', () => {
   })
 })
 
-describe('doors', () => {
+describe('listeners', () => {
   for (const address of [
     '0.0.0.0:1',
     '[::]:1',
@@ -233,7 +233,7 @@ describe('doors', () => {
     'ids.example.org:1',
     '127.0.0.1.example.org:1',
   ]) {
-    test(`an address that others can reach is refused, with the way to allow it: ${address}`, () => {
+    test(`an address that other machines can reach is refused, and the error says how to allow it: ${address}`, () => {
       assert.match(refusal({ flags: { resp: address } }), /^--resp: other machines can reach .* --insecure/)
       assert.match(refusal(fromFile(`http: '${address}'`)), /^fahao\.yaml:1:1: other machines/)
       loadConfig({ flags: { resp: address, http: address, insecure: true } })

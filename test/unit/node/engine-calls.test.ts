@@ -5,7 +5,7 @@ import { type EngineCall, timedEngine } from '../../../src/node/engine-calls.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
 
-test('a timed engine tells of each call once it is over, and changes nothing', async () => {
+test('a timed engine reports each call once it is over, and changes nothing else', async () => {
   const clock = new FakeClock()
   const faulty = new FaultyEngine(new MemoryEngine(new MemoryStore()))
   const calls: EngineCall[] = []

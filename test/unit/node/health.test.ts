@@ -49,7 +49,7 @@ describe('the health of a node', () => {
     })
   })
 
-  it('is degraded while nothing is reserved because the engine has forgotten, and says what to do', () => {
+  it('is degraded while a regression stops reserves, and says what to do', () => {
     const trouble = 'nothing is reserved; run `fahao advance`'
     assert.deepEqual(health('up', [busy], false, trouble), {
       state: 'degraded',
@@ -64,7 +64,7 @@ describe('the health of a node', () => {
     assert.equal(health('down', []).state, 'down')
   })
 
-  it('is down until it has joined its cluster, and degraded while that cannot issue strict kinds everywhere', () => {
+  it('is down until it has joined its cluster, and degraded while a shard has no leader', () => {
     const engine = { status: () => ({ state: 'up' }) } as Engine
     const catalogue = { inUse: () => [] } as unknown as Catalogue
     const of = (joined: boolean, trouble?: string) =>
@@ -79,7 +79,7 @@ describe('the health of a node', () => {
     )
   })
 
-  it('is stopping when it stops', () => {
+  it('is stopping during a stop', () => {
     assert.equal(health('up', [busy], true).state, 'stopping')
   })
 })

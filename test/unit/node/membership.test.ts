@@ -21,7 +21,7 @@ function of(store: MemoryStore, clock: FakeClock, flags: Record<string, string>,
 }
 
 describe('membership', () => {
-  it('is none for a node that stands alone, unless its installation is a cluster', async () => {
+  it('is undefined for a single node, which is refused if the installation is a cluster', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     assert.equal(await of(store, clock, {}).made, undefined)
     await of(store, clock, { cluster: 'ids', shards: '4' }).made
@@ -47,7 +47,7 @@ describe('membership', () => {
     }
   })
 
-  it('says why strict kinds may not be served: before it has joined, after a lapse, without a leader', async () => {
+  it('explains why strict kinds are not served: not joined, lease lapsed, no leader', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     const engine = new FaultyEngine(new SharedEngine(store))
     const { made, told } = of(store, clock, { cluster: 'ids', shards: '1' }, engine)

@@ -20,13 +20,13 @@ async function start(flags: Record<string, string>): Promise<string[]> {
 const missing = (t: TestContext) => join(temporaryFolder(t), 'fahoa.db')
 
 describe('a store that does not exist yet', () => {
-  it('is made with a warning where its place was named', async (t) => {
+  it('is created with a warning if its path was configured', async (t) => {
     const engine = `sqlite:${missing(t)}`
     assert.match((await start({ engine }))[0]!, /^warn there was no store .*fahoa\.db: created an empty one/)
     assert.deepEqual(await start({ engine }), [], 'it exists now')
   })
 
-  it('is refused with require-store, and not made', async (t) => {
+  it('is refused with require-store, and not created', async (t) => {
     const file = missing(t)
     const engine = `sqlite:${file}`
     const refused = { code: 'ENGINE', message: /no store .*fahoa\.db.*require-store.*--engine/ }

@@ -35,7 +35,7 @@ const kinds = [
 
 for (const { kind, options, goesOn } of kinds) {
   describe(`a ${kind} with ${kind === 'segment' ? 'a horizon' : 'a lead'} of 90 s`, () => {
-    it(`issues for ${goesOn} s without the engine, then says to retry, and recovers by itself`, async () => {
+    it(`issues for ${goesOn} s without the engine, then returns retryable errors, and recovers by itself`, async () => {
       const node = await startNode({ leadUs: 90_000_000 })
       const generator = await node.catalogue.create('g', { kind, ...options })
       await take(node, generator, 300)

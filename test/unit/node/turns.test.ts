@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Taker, Turns, turnBytesMax } from '../../../src/node/turns.ts'
 
-test('a turn is not over for what the turns before it have spent', async () => {
+test('bytes of earlier turns do not end a turn', async () => {
   const turns = new Turns()
   for (let each = 0; each < 10; each++) {
     turns.spend(turnBytesMax * 0.45)
@@ -12,7 +12,7 @@ test('a turn is not over for what the turns before it have spent', async () => {
   }
 })
 
-test('a turn is over once it has spent all that it may, and the next one begins anew', async () => {
+test('a turn is over once it has spent its bytes, and the next one starts at zero', async () => {
   const turns = new Turns()
   turns.spend(turnBytesMax)
   assert.equal(turns.over, true)
@@ -20,7 +20,7 @@ test('a turn is over once it has spent all that it may, and the next one begins 
   assert.equal(turns.over, false)
 })
 
-test('turns let those go first that have had no share, and one of the others in each turn', async () => {
+test('connections without a share go first, and one of the others continues in each turn', async () => {
   const turns = new Turns()
   const taken: string[] = []
   const taker = (name: string, times: number, bytes: number): Taker => ({

@@ -22,7 +22,7 @@ function refused(strategy: string, about: Partial<Machine>, message: RegExp): vo
   )
 }
 
-test('pool proposes nothing, static what it says', () => {
+test('pool proposes no id, static its number', () => {
   assert.equal(propose('pool'), undefined)
   assert.equal(propose('static:0'), 0)
   assert.equal(propose('static:65535'), 65_535)
@@ -38,13 +38,13 @@ test('env reads a variable of any name', () => {
 })
 
 describe('hostname', () => {
-  test('takes the digits at the end, as decimal', () => {
+  test('reads the digits at the end as decimal', () => {
     assert.equal(propose('hostname', { hostname: 'order-01' }), 1)
     assert.equal(propose('hostname', { hostname: 'node12' }), 12)
     assert.equal(propose('hostname', { hostname: 'a-010' }), 10)
   })
 
-  test('says how to name hosts when there are none, or too many', () => {
+  test('explains how to name hosts if there are no digits, or too many', () => {
     refused('hostname', { hostname: 'order' }, /order ends in no digits; name hosts like order-01/)
     refused('hostname', { hostname: 'web1.example.org' }, /ends in no digits/)
     refused('hostname', { hostname: 'i-0123456789' }, /from 0 to 65535/)
@@ -52,7 +52,7 @@ describe('hostname', () => {
 })
 
 describe('ordinal', () => {
-  test('takes what a StatefulSet gives', () => {
+  test('accepts the names of a StatefulSet', () => {
     assert.equal(propose('ordinal', { hostname: 'fahao-0' }), 0)
     assert.equal(propose('ordinal', { hostname: 'fahao-17' }), 17)
   })
@@ -92,19 +92,19 @@ describe('addresses', () => {
     refused('ip-sum', {}, /no address but loopback; set static:N/)
   })
 
-  test('of this machine leave out those that every machine has', () => {
+  test('of this machine leave out addresses that every machine has', () => {
     for (const address of thisMachine().addresses)
       assert.doesNotMatch(address, /^(?:127\.|::1$|fe80:|169\.254)/)
   })
 })
 
-test('a strategy is written as it is read', () => {
+test('a strategy is written in the form that is read', () => {
   for (const text of ['pool', 'static:7', 'env:A', 'hostname', 'ordinal', 'ip-low-bits', 'ip-sum']) {
     assert.equal(workerStrategyText(parseWorkerStrategy(text)), text)
   }
 })
 
-test('an unknown strategy is refused with those that there are', () => {
+test('an unknown strategy is refused, and the error lists the known ones', () => {
   for (const text of ['', 'static', 'static:', 'static:x', 'static:65536', 'env:', 'Pool', 'ip']) {
     assert.throws(() => parseWorkerStrategy(text), { code: 'CONFIG' }, text)
   }
