@@ -10,7 +10,7 @@
  *     standby has replaced the generator before any other code runs.
  *  4. Memory grows with the generators in use, not with those defined.
  */
-import type { LeaderTerm } from '../cluster/leadership.ts'
+import type { LeaderTerm } from '../cluster/events.ts'
 import { boundMax, type RecordChange, type Watch } from '../engine/engine.ts'
 import { Limiter } from '../issuing/limiter.ts'
 import type { RowChange, RowsDeps } from './foreign-rows.ts'

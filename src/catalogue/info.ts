@@ -1,7 +1,7 @@
 /** What there is to know of a generator, for people and for dashboards; of one that is led elsewhere, only what is sure. */
 import { hasCode } from '../base/errors.ts'
 import type { MovedDetails } from '../base/moved.ts'
-import type { Lead } from '../cluster/leadership.ts'
+import type { Lead } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/encoding.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'

@@ -2,7 +2,7 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { Timeline } from '../base/timeline.ts'
-import type { LeaderTerm } from '../cluster/leadership.ts'
+import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'

@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
-import type { LeaderTerm } from '../cluster/leadership.ts'
+import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Counter, Reservation } from '../engine/engine.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'

@@ -1,73 +1,34 @@
 /**
- * Other nodes that say that they are reached where this one is. One that is silent is this process's own past, and will
- * be declared dead; one that renews is a mistake in a configuration, and clients would be sent to either.
+ * Other nodes that announce the address of this one. A silent one is a predecessor of this process, and will be declared
+ * dead; one that renews is a mistake in a configuration, and clients would be sent to either node.
  *
  * Invariants
- *  1. Only a beat that has moved twice since this process first saw it counts. A record that stands still proves
+ *  1. Only a node that has renewed twice since this process first saw its record counts. A record that stands still proves
  *     nothing, and a killed predecessor can leave one renewal behind that the engine carries out later: every further
  *     one names a version that this one has replaced.
  */
-import { FahaoError } from '../base/errors.ts'
+import type { State } from './events.ts'
 import type { NodeRecord } from './records.ts'
-import type { Timing } from './timing.ts'
 
-/** See the top of the file. */
-export class AddressConflicts {
-  readonly #self: () => Pick<NodeRecord, 'id' | 'resp' | 'http'>
-  /** The last beat seen of each, and how often it has moved. */
-  readonly #beats = new Map<string, { beat: number; moves: number }>()
-  readonly #told = new Set<string>()
+/** How often another node has to renew. */
+export const conflictRenewals = 2
 
-  constructor(self: () => Pick<NodeRecord, 'id' | 'resp' | 'http'>) {
-    this.#self = self
-  }
+/** What is wrong with another node's address, when it has just turned out to live; undefined: nothing, or nothing new. */
+export function addressConflict(state: State, node: NodeRecord): string | undefined {
+  const address = sharedAddress(state, node)
+  if (address === undefined || state.detector.renewals(node.id) !== conflictRenewals) return undefined
+  return `node ${node.id} announces ${address} as well, and is alive; give each node an address of its own (--announce, --announce-http)`
+}
 
-  /** Takes in what is known of a node now. What is wrong, the first time that it turns out to live. */
-  see(node: NodeRecord): string | undefined {
-    const { id, beat, deadBy } = node
-    const address = this.#shared(node)
-    if (address === undefined || deadBy !== undefined) {
-      this.forget(id)
-      return undefined
-    }
-    const before = this.#beats.get(id)
-    const moves = before === undefined ? 0 : before.moves + (before.beat === beat ? 0 : 1)
-    this.#beats.set(id, { beat, moves })
-    if (moves < 2 || this.#told.has(id)) return undefined
-    this.#told.add(id)
-    return `node ${id} announces ${address} as well, and is alive; give each node an address of its own (--announce, --announce-http)`
-  }
+/** How often a node at this address has renewed since it was first seen, at most; −1: there is none. */
+export function renewalsAtThisAddress(state: State): number {
+  const others = state.view.nodes().filter(({ value }) => sharedAddress(state, value) !== undefined)
+  return Math.max(-1, ...others.map(({ value }) => state.detector.renewals(value.id)))
+}
 
-  /** The node is on record no more. */
-  forget(id: string): void {
-    this.#beats.delete(id)
-    this.#told.delete(id)
-  }
-
-  /** Waits until those on record have had the time to renew, twice where one has once. Rejects with CONFIG when one does. */
-  async refuse(
-    timing: Timing,
-    { pause, isOver }: { pause: (delayMs: number) => Promise<void>; isOver: () => boolean },
-  ): Promise<void> {
-    for (let waitedMs = 0; waitedMs < this.#renewals() * timing.renewMs && !isOver(); ) {
-      await pause(timing.pollMs / 2)
-      waitedMs += timing.pollMs / 2
-      if (this.#told.size > 0)
-        throw new FahaoError('CONFIG', 'another node has the address that this one announces; see the log')
-    }
-  }
-
-  /** How many intervals between renewals have to pass before all on record have shown whether they renew. */
-  #renewals(): number {
-    const most = Math.max(-1, ...[...this.#beats.values()].map(({ moves }) => moves))
-    return most < 0 ? 0 : 1.5 * (most + 1)
-  }
-
-  /** The address of this node that another one has too. */
-  #shared({ id, resp, http }: NodeRecord): string | undefined {
-    const self = this.#self()
-    if (id === self.id) return undefined
-    if (resp !== undefined && resp === self.resp) return resp
-    return http !== undefined && http === self.http ? http : undefined
-  }
+/** The address of this node that another one has too, unless that one is dead. */
+function sharedAddress({ self, lease }: State, { id, resp, http, deadBy }: NodeRecord): string | undefined {
+  if (id === lease.id || deadBy !== undefined) return undefined
+  if (resp !== undefined && resp === self.resp) return resp
+  return http !== undefined && http === self.http ? http : undefined
 }

@@ -18,32 +18,24 @@ export type Candidate = {
   readonly address: string
 }
 
-type Pair = { readonly score: number; readonly place: number; readonly shard: number }
-
 /** Node id of each shard's leader to be; empty strings when there are no nodes. */
-export function assign(shards: number, places: readonly Candidate[]): string[] {
-  const sorted = places.toSorted((a, b) => compare(a.address, b.address) || compare(a.id, b.id))
-  const pairs: Pair[] = []
-  for (const [place, { address }] of sorted.entries()) {
+export function assign(shards: number, candidates: readonly Candidate[]): string[] {
+  const sorted = candidates.toSorted((a, b) => compare(a.address, b.address) || compare(a.id, b.id))
+  const pairs = sorted.flatMap(({ address }, rank) => {
     const seed = hash(address)
-    for (let shard = 0; shard < shards; shard++) pairs.push({ score: score(seed, shard), place, shard })
-  }
-  pairs.sort((a, b) => b.score - a.score || a.place - b.place || a.shard - b.shard)
-  return serve(shards, sorted, pairs)
-}
-
-function serve(shards: number, places: readonly Candidate[], pairs: readonly Pair[]): string[] {
+    return Array.from({ length: shards }, (_, shard) => ({ score: score(seed, shard), rank, shard }))
+  })
+  pairs.sort((a, b) => b.score - a.score || a.rank - b.rank || a.shard - b.shard)
   const leaders = new Array<string>(shards).fill('')
-  const shares = new Array<number>(places.length).fill(0)
-  const share = Math.floor(shards / places.length)
-  let larger = shards % places.length
-  for (const { place, shard } of pairs) {
-    if (leaders[shard] !== '') continue
-    const has = shares[place]!
-    if (has > share || (has === share && larger === 0)) continue
+  const shares = new Array<number>(sorted.length).fill(0)
+  const share = Math.floor(shards / sorted.length)
+  let larger = shards % sorted.length
+  for (const { rank, shard } of pairs) {
+    const has = shares[rank]!
+    if (leaders[shard] !== '' || has > share || (has === share && larger === 0)) continue
     if (has === share) larger--
-    shares[place] = has + 1
-    leaders[shard] = places[place]!.id
+    shares[rank] = has + 1
+    leaders[shard] = sorted[rank]!.id
   }
   return leaders
 }

@@ -1,5 +1,5 @@
 /**
- * Who may issue what: the part that one process takes in a cluster. Everything above asks here, and nowhere else.
+ * The part that one process takes in a cluster. Issuers, commands and transports ask here, and nowhere else.
  *
  *     // in every callback that brought requests, before issuing for any of them:
  *     const here = cluster.here(slot)              // undefined: park, redirect or forward
@@ -8,136 +8,153 @@
  * Invariants
  *  1. `here(slot)` answers only while the lease's deadline has not passed, which it looks up each time.
  *  2. When the lease lapses, listeners are told before the call that noticed it returns.
- *  3. A process that was declared dead has dropped every leadership before it joins again, under a fresh id.
+ *  3. A process that was declared dead joins again only under the settings that the installation has by then.
  */
 import { type Clock, sleep } from '../base/clock.ts'
-import { describe } from '../base/errors.ts'
-import { AddressConflicts } from './address-conflicts.ts'
-import { Balance } from './balance.ts'
-import { CoalescedReads } from './coalesced-reads.ts'
-import type { ClusterEvent } from './events.ts'
-import { FailureDetector } from './failure-detector.ts'
-import { Feed } from './feed.ts'
-import { Handover } from './handover.ts'
+import { describe, FahaoError } from '../base/errors.ts'
+import type { Engine } from '../engine/engine.ts'
+import { conflictRenewals, renewalsAtThisAddress } from './address-conflicts.ts'
+import { ClusterCore } from './core.ts'
+import type { ClusterEvent, Lead, LeaderTerm } from './events.ts'
 import { LeaderLookup } from './leader-lookup.ts'
-import { type Lead, Leaderships, type LeaderTerm } from './leadership.ts'
-import { Lease } from './lease.ts'
-import { Listeners } from './listeners.ts'
-import type { ClusterListener, ClusterOptions } from './options.ts'
-import { Notify, withTimeout } from './pauses.ts'
-import { pin, refusePin, removePinsToDeadNodes } from './pins.ts'
-import { pinKey, shardKey } from './records.ts'
-import { agreeInTheEnd } from './settings.ts'
+import { pin, refusePin } from './pins.ts'
+import { nodeKey, readNode } from './records.ts'
+import { agreeOnSettings } from './settings.ts'
+import { type ClusterListener, Shell, withTimeout } from './shell.ts'
 import { shardTable } from './slots.ts'
 import { type ClusterStatus, tablesOf } from './status.ts'
-import { type Timing, timing } from './timing.ts'
-import { View } from './view.ts'
+import { type Timing, type TimingOptions, timing } from './timing.ts'
+
+/** What a cluster takes from its process. */
+export type ClusterOptions = TimingOptions & {
+  readonly engine: Engine
+  readonly clock: Clock
+  /** A new node id at each call, never used before by any process: 40 random hexadecimal digits, as Redis has them. */
+  readonly newNodeId: () => string
+  /** Name of the cluster, and number of shards: as recorded by its first node. So are the lease and its margin. */
+  readonly cluster: string
+  readonly shards: number
+  /** Announced `host:port` of RESP and HTTP; undefined: not served. */
+  readonly resp?: string | undefined
+  readonly http?: string | undefined
+  /** Version of this program, for people. */
+  readonly version: string
+  readonly onEvent: (event: ClusterEvent) => void
+}
+
+const removalTries = 3
 
 /** See the top of the file. */
 export class Cluster {
   readonly #options: ClusterOptions
-  readonly #clock: Clock
   readonly #timing: Timing
   readonly #shardOf: Uint16Array
-  readonly #view: View
-  readonly #observer: FailureDetector
-  readonly #leaderships: Leaderships
-  readonly #handover: Handover
-  readonly #balance: Balance
-  readonly #looks: CoalescedReads
-  readonly #asking: LeaderLookup
-  readonly #feed: Feed
-  readonly #rivals = new AddressConflicts(() => ({ ...this.#options, id: this.nodeId }))
-  readonly #listeners = new Listeners()
-  readonly #bell: Notify
-  readonly #patience = {
-    isOver: () => this.#closing,
-    pause: (delayMs: number) => this.#bell.pause(delayMs),
-    onTrouble: (message: string) => this.#tell({ type: 'trouble', message }),
-  }
-  #lease: Lease
-  #draining = false
-  #closing = false
-  #abandoned = false
-  /** Node id under which this process has joined. */
-  #joinedAs = ''
-  readonly #joined = Promise.withResolvers<void>()
+  readonly #core: ClusterCore
+  readonly #shell: Shell
+  readonly #lookup: LeaderLookup
 
   /** Starts nothing. Refuses a lease that cannot work: CONFIG. */
   constructor(options: ClusterOptions) {
-    const { engine, clock, shards } = options
+    const { engine, clock, shards, resp, http, version, newNodeId } = options
     this.#options = options
-    this.#clock = clock
     this.#timing = timing(options)
     this.#shardOf = shardTable(shards)
-    this.#bell = new Notify(clock)
-    const { onTrouble } = this.#patience
-    const each = <Value>(make: (shard: number) => Value) =>
-      Array.from({ length: shards }, (_, at) => make(at))
-    this.#view = new View(
-      clock,
-      { shards: each(shardKey), wishes: each(pinKey) },
-      { onNode: (id) => this.#onNode(id), onShard: (shard) => this.#onShard(shard), onTrouble },
-    )
-    const view = this.#view
-    const lease = () => this.#lease
-    this.#lease = this.#newLease()
-    this.#observer = new FailureDetector({
-      engine,
-      clock,
-      timing: this.#timing,
-      self: () => this.#lease.id,
-      learn: (stored) => view.learn(stored),
-      onDeclaredDead: ({ id }, silentMs) => this.#tell({ type: 'declaredDead', node: id, silentMs }),
-      onTrouble,
-    })
-    this.#leaderships = new Leaderships(shards, clock, view, lease, {
-      onWon: (here, from, vacantMs) => this.#onWon(here, from, vacantMs),
-      onLost: (here, to) => this.#onLost(here, to),
-    })
-    const needs = { clock, timing: this.#timing, view, lease, leaderships: this.#leaderships, onTrouble }
-    this.#handover = new Handover({
-      ...needs,
-      engine,
-      onLosing: (here, tails) => this.#listeners.onLosing(here, tails, this.#timing.releaseMs),
-      isAbandoned: () => this.#abandoned,
-      onHandedOver: (handedOver) => this.#tell({ type: 'handedOver', ...handedOver }),
-    })
-    this.#balance = new Balance({
-      ...needs,
-      handover: this.#handover,
-      observer: this.#observer,
-      isDraining: () => this.#draining || this.#closing,
-    })
-    this.#looks = new CoalescedReads(clock, this.#timing.retryMs, (shard) => this.#handover.read(shard))
-    const isAbandoned = () => this.#abandoned
-    const [balance, looks, observer] = [this.#balance, this.#looks, this.#observer]
-    this.#asking = new LeaderLookup({ ...needs, balance, looks, observer, isAbandoned })
-    this.#feed = new Feed({
-      ...needs,
-      engine,
-      observer: this.#observer,
-      mayJudge: () => this.#lease.check(),
-      onLook: () => {
-        this.#balance.soon()
-        void removePinsToDeadNodes(engine, view)
-      },
-    })
+    const now = { monoUs: clock.monoUs(), wallUs: clock.wallUs() }
+    this.#core = new ClusterCore(this.#timing, shards, { resp, http, version }, newNodeId(), now)
+    this.#shell = new Shell(engine, clock, this.#core, (event) => this.#tell(event))
+    this.#lookup = new LeaderLookup(this.#shell)
   }
 
-  /** This process's node id; another one after each time that it was declared dead. */
+  /** This process's node id; another one when it has joined again after it was declared dead. */
   get nodeId(): string {
-    return this.#lease.id
+    return this.#core.state.lease.id
   }
 
   /** How many shards there are. */
   get shards(): number {
-    return this.#leaderships.shards
+    return this.#options.shards
   }
 
   /** The shard of a slot. */
   shardOf(slot: number): number {
     return this.#shardOf[slot]!
+  }
+
+  /** Whether this node may lead: one look at two clocks. If not, listeners have been told when this returns. */
+  check(): boolean {
+    return this.#shell.check()
+  }
+
+  /** This node's term as the leader of a slot; undefined: it must not issue for it now. The lease has been checked. */
+  here(slot: number): LeaderTerm | undefined {
+    const term = this.held(slot)
+    return term !== undefined && this.#shell.check() ? term : undefined
+  }
+
+  /** As `here`, for callers that have called `check()` in the same callback. */
+  held(slot: number): LeaderTerm | undefined {
+    return this.#core.leaderships.held(this.#shardOf[slot]!)
+  }
+
+  /** The leader of a slot, as far as is known now. */
+  lead(slot: number): Lead {
+    return this.#lookup.lead(this.#shardOf[slot]!)
+  }
+
+  /**
+   * The leader of a slot, after a wait until a node leads: up to `waitMs`, by default as long as a take-over lasts.
+   * `isRedirected`: another node said that this one leads. While the node `unreachable` leads, this waits for another leader.
+   */
+  leadWithin(
+    slot: number,
+    waitMs = this.#timing.leaderWaitMs,
+    isRedirected = false,
+    unreachable?: string,
+  ): Promise<Lead> {
+    return this.#lookup.leadWithin(this.#shardOf[slot]!, waitMs, isRedirected, unreachable)
+  }
+
+  /** Has `listener` told of this node's leaderships from now on. Returns what ends that. */
+  listen(listener: ClusterListener): () => void {
+    this.#shell.listeners.add(listener)
+    return () => void this.#shell.listeners.delete(listener)
+  }
+
+  /** A reserve with this term's fence was refused as STALE: a newer leader has been there. */
+  sealedOut({ shard, fence }: LeaderTerm): void {
+    this.#tell({ type: 'sealedOut', shard, fence })
+    void this.#lookup.read(shard)
+  }
+
+  /**
+   * Pins a shard to a node for as long as that node lives, or, undefined, has it led by the node that it is assigned to.
+   * Resolves when the pin is recorded; it is carried out a moment later. Rejects with ERR where that cannot be.
+   */
+  async move(shard: number, to: string | undefined): Promise<void> {
+    refusePin(this.#core.state.view, this.shards, shard, to)
+    await pin(this.#options.engine, shard, to)
+    this.#shell.step({ type: 'list' })
+  }
+
+  /**
+   * Hands every shard over and takes none, or, `false`, takes part again. Resolves when the other nodes can know; rejects
+   * with UNKNOWN after a lease in which the engine has not answered: it stands nonetheless.
+   */
+  async drain(draining = true): Promise<void> {
+    if (this.#isClosing) return
+    this.#shell.step({ type: 'intend', intent: draining ? 'drain' : 'lead' })
+    await this.#renew()
+  }
+
+  /** The cluster as this node sees it. */
+  status(): ClusterStatus {
+    const now = this.#shell.now()
+    return {
+      cluster: this.#options.cluster,
+      self: this.nodeId,
+      leaseLeftMs: this.#core.state.lease.leftMs(now),
+      ...tablesOf(this.#core, now),
+    }
   }
 
   /**
@@ -146,204 +163,108 @@ export class Cluster {
    */
   async start(): Promise<void> {
     await this.#agree()
-    if (this.#closing) return
-    await this.#feed.start()
-    await this.#rivals.refuse(this.#timing, this.#patience)
-    if (this.#closing) return
-    void this.#lease.start()
-    await this.#joined.promise
-  }
-
-  /** Whether this node may lead: one look at two clocks. If not, listeners have been told when this returns. */
-  check(): boolean {
-    return this.#lease.check()
-  }
-
-  /** This node's leadership of a slot; undefined: it must not issue for it now. The lease has been checked. */
-  here(slot: number): LeaderTerm | undefined {
-    const here = this.#leaderships.held(this.#shardOf[slot]!)
-    return here !== undefined && this.#lease.check() ? here : undefined
-  }
-
-  /** As `here`, for callers that have called `check()` in the same callback. */
-  held(slot: number): LeaderTerm | undefined {
-    return this.#leaderships.held(this.#shardOf[slot]!)
-  }
-
-  /** Who leads a slot, as far as is known now. */
-  lead(slot: number): Lead {
-    return this.#leaderships.look(this.#shardOf[slot]!)
-  }
-
-  /**
-   * The leader of a slot, after a wait until a node leads: see `Asking`. `sentHere`: another node said that this one
-   * does. While the node `unreachable` leads, this waits for another leader.
-   */
-  leadWithin(slot: number, waitMs?: number, sentHere = false, unreachable?: string): Promise<Lead> {
-    return this.#asking.leadWithin(this.#shardOf[slot]!, waitMs, sentHere, unreachable)
-  }
-
-  /** Has `listener` told of this node's leaderships from now on. Returns what ends that. */
-  listen(listener: ClusterListener): () => void {
-    return this.#listeners.add(listener)
-  }
-
-  /** A reserve with this leadership's fence was refused as STALE: somebody newer leads. */
-  sealedOut(here: LeaderTerm): void {
-    this.#tell({ type: 'sealedOut', shard: here.shard, fence: here.fence })
-    void this.#looks.look(here.shard)
-  }
-
-  /**
-   * Has a shard led by the node that is named for as long as it lives, or, undefined, by the one that it is assigned
-   * to. Resolves when the wish is recorded; it is carried out a moment later. Rejects with ERR where that
-   * cannot be.
-   */
-  async move(shard: number, to: string | undefined): Promise<void> {
-    refusePin(this.#view, this.shards, shard, to)
-    await pin(this.#options.engine, shard, to)
-    this.#feed.hurry()
-  }
-
-  /**
-   * Gives away every shard and takes none, or, `false`, takes part again. Resolves when the others can know; rejects
-   * with UNKNOWN after a lease in which the engine has not answered: it stands nonetheless.
-   */
-  async drain(draining = true): Promise<void> {
-    this.#draining = draining
-    this.#balance.reassign()
-    await this.#lease.renew()
-    this.#balance.soon()
-  }
-
-  /** The cluster as this node sees it. */
-  status(): ClusterStatus {
-    return {
-      cluster: this.#options.cluster,
-      self: this.nodeId,
-      leaseLeftMs: this.#lease.leftMs,
-      ...tablesOf(this.#view, this.#leaderships, this.#balance, this.#timing, this.nodeId),
-    }
+    if (this.#isClosing) return
+    this.#shell.step({ type: 'list' })
+    await this.#shell.until(() => this.#core.hasListed)
+    await this.#refuseConflicts()
+    if (this.#isClosing) return
+    this.#shell.step({ type: 'join', id: this.nodeId })
+    await this.#shell.until(() => this.#core.joinedAs !== '')
   }
 
   /** Leaves: gives everything away, removes the node record. Takes a lease at most when the engine is away. */
   async close(): Promise<void> {
-    if (this.#closing) return
-    this.#closing = true
-    this.#balance.reassign()
-    await withTimeout(this.#clock, this.#timing.ttlMs, this.#giveAllAway()).catch(() => {})
-    this.#abandoned = true
-    this.#bell.ring()
-    const id = this.nodeId
-    const left = this.#lease.leave()
-    // The lease is over: nothing is issued between that and the next line.
-    this.#leaderships.dropAll()
-    await left
-    this.#joined.resolve()
-    await this.#feed.stop()
-    this.#tell({ type: 'left', node: id })
+    if (this.#isClosing) return
+    this.#shell.step({ type: 'intend', intent: 'close' })
+    await withTimeout(this.#options.clock, this.#timing.ttlMs, this.#giveAllAway()).catch(() => {})
+    const node = this.nodeId
+    await this.#shell.leave()
+    await this.#removeRecord(node)
+    await this.#shell.end()
+    this.#tell({ type: 'left', node })
   }
 
-  /** Leads on until the others know that it is to end. */
+  get #isClosing(): boolean {
+    const { intent } = this.#core.state
+    return intent === 'close' || intent === 'giveAllAway'
+  }
+
+  /** Leads on until the other nodes know that it is to end. */
   async #giveAllAway(): Promise<void> {
-    if (this.#leaderships.mine().length > 0 && this.status().nodes.length > 1) {
-      await this.#lease.renew()
-      await sleep(this.#clock, this.#timing.noticeMs)
+    if (this.#core.leaderships.led().length > 0 && this.status().nodes.length > 1) {
+      await this.#renew()
+      await sleep(this.#options.clock, this.#timing.noticeMs)
     }
-    await this.#balance.giveAllAway()
+    this.#shell.step({ type: 'intend', intent: 'giveAllAway' })
+    await this.#shell.until(() => this.#core.handover.isIdle)
   }
 
-  async #agree(): Promise<void> {
-    const { ttlMs, marginMs } = this.#timing
-    const wanted = { ...this.#options, leaseTtlMs: ttlMs, marginMs }
-    await agreeInTheEnd(wanted.engine, this.#clock, wanted, this.#patience)
-  }
-
-  #newLease(): Lease {
-    const { engine, newNodeId, resp, http, version } = this.#options
-    const joinedMs = Math.floor(this.#clock.wallUs() / 1000)
-    return new Lease({
-      engine,
-      clock: this.#clock,
-      timing: this.#timing,
-      id: newNodeId(),
-      describe: () => ({ resp, http, joinedMs, draining: this.#draining || this.#closing, version }),
-      learn: (stored) => this.#view.learn(stored),
-      onLapse: (reason) => this.#onLapse(reason),
-      onResume: (lapsedMs) => this.#onResume(lapsedMs),
-      onDeath: (by) => this.#onDeath(by),
-      onTrouble: this.#patience.onTrouble,
-    })
-  }
-
-  #onLapse(reason: string): void {
-    this.#listeners.onLapse()
-    this.#tell({ type: 'lapsed', node: this.nodeId, reason })
-    this.#leaderships.wakeAll()
-  }
-
-  #onResume(lapsedMs: number): void {
-    const node = this.nodeId
-    if (this.#joinedAs === node) {
-      this.#listeners.onResume()
-      this.#tell({ type: 'resumed', node, lapsedMs })
-    } else {
-      this.#joinedAs = node
-      this.#tell({ type: 'joined', node })
-      this.#joined.resolve()
+  /** Takes the record away, so that no node waits for it to grow old. */
+  async #removeRecord(id: string): Promise<void> {
+    const { engine } = this.#options
+    for (let tries = 0; tries < removalTries; tries++) {
+      try {
+        const stored = await this.#shell.answer(engine.read(nodeKey(id)))
+        if (stored === undefined || readNode(stored).value.deadBy !== undefined) return
+        if (await this.#shell.answer(engine.remove(stored.key, stored.version))) return
+      } catch (error) {
+        this.#trouble(`the record of this node could not be removed: ${describe(error)}`)
+      }
     }
-    this.#leaderships.wakeAll()
-    this.#balance.reassign()
   }
 
-  #onDeath(by: string | undefined): void {
-    const node = this.nodeId
-    this.#leaderships.dropAll()
-    this.#tell({ type: 'died', node, by: by ?? '' })
-    if (this.#closing) return
-    this.#lease = this.#newLease()
-    this.#joinAgain().catch((error) => this.#patience.onTrouble(describe(error)))
-  }
-
-  /** What the engine has forgotten may include the settings; and who dies over and over must not do so in a loop. */
-  async #joinAgain(): Promise<void> {
-    await this.#bell.pause(this.#timing.retryMs)
-    await this.#agree()
-    if (!this.#closing) void this.#lease.start()
-  }
-
-  #onNode(id: string): void {
-    const known = this.#view.node(id)
-    if (known === undefined) {
-      this.#observer.forget(id)
-      this.#rivals.forget(id)
-    } else {
-      this.#observer.observe([known])
-      if (id === this.nodeId) this.#lease.notice(known.value)
-      const rival = this.#rivals.see(known.value)
-      if (rival !== undefined) this.#patience.onTrouble(rival)
-    }
-    this.#leaderships.refreshNode(id)
-    if (known?.value.deadBy !== undefined) this.#listeners.onDead(known.value)
-    this.#balance.reassign()
-  }
-
-  #onShard(shard: number): void {
-    this.#leaderships.refresh(shard)
-    this.#balance.soon()
-  }
-
-  #onWon(here: LeaderTerm, from: string, vacantMs: number): void {
-    this.#listeners.onWon(here)
-    this.#tell({ type: 'won', shard: here.shard, fence: here.fence, from, vacantMs })
-  }
-
-  #onLost(here: LeaderTerm, to: string): void {
-    this.#listeners.onLost(here)
-    this.#tell({ type: 'lost', shard: here.shard, fence: here.fence, to })
+  /** Resolves when a renewal sent from now on is known to be carried out, or the lease is over. */
+  async #renew(): Promise<void> {
+    const { lease } = this.#core.state
+    const heartbeat = lease.heartbeat + 1
+    this.#shell.step({ type: 'renew' })
+    const isDone = this.#shell.until(() => lease.confirmed >= heartbeat || lease.isOver)
+    await withTimeout(this.#options.clock, this.#timing.ttlMs, isDone)
   }
 
   #tell(event: ClusterEvent): void {
     this.#options.onEvent(event)
+    if (event.type === 'died' && !this.#isClosing)
+      this.#joinAgain().catch((error) => this.#trouble(describe(error)))
+  }
+
+  /** An engine that has forgotten the lease may have forgotten the settings too. The pause keeps this from being a loop. */
+  async #joinAgain(): Promise<void> {
+    await this.#shell.pause(this.#timing.retryMs)
+    await this.#agree()
+    if (!this.#isClosing) this.#shell.step({ type: 'join', id: this.#options.newNodeId() })
+  }
+
+  /** Agrees on the settings, again and again while the engine cannot answer. Rejects with CONFIG. */
+  async #agree(): Promise<void> {
+    const { engine, clock } = this.#options
+    const { ttlMs, marginMs, retryMs } = this.#timing
+    while (!this.#isClosing) {
+      try {
+        const wanted = { ...this.#options, leaseTtlMs: ttlMs, marginMs }
+        return void (await withTimeout(clock, ttlMs, agreeOnSettings(engine, wanted)))
+      } catch (error) {
+        const mayPass = error instanceof FahaoError && (error.retryable || error.code === 'REGRESSED')
+        if (!mayPass) throw error
+        this.#trouble(`the settings could not be agreed on: ${describe(error)}`)
+        await this.#shell.pause(retryMs)
+      }
+    }
+  }
+
+  /** Waits until nodes on record at this address have had the time to renew, twice where one has once. */
+  async #refuseConflicts(): Promise<void> {
+    const stepMs = this.#timing.pollMs / 2
+    for (let waitedMs = 0; !this.#isClosing; waitedMs += stepMs) {
+      const renewals = renewalsAtThisAddress(this.#core.state)
+      if (renewals >= conflictRenewals)
+        throw new FahaoError('CONFIG', 'another node has the address that this one announces; see the log')
+      if (waitedMs >= 1.5 * (renewals + 1) * this.#timing.renewMs) return
+      await this.#shell.pause(stepMs)
+    }
+  }
+
+  #trouble(message: string): void {
+    this.#tell({ type: 'trouble', message })
   }
 }

@@ -1,38 +1,140 @@
-/** What happens in a cluster, as this node sees it: for logs, metrics and tests. */
+/** What goes into the core of a cluster and what comes out of it, as data: events, effects, and what both speak of. */
+import type { RecordChange, StoredRecord } from '../engine/engine.ts'
+import type { FailureDetector } from './failure-detector.ts'
+import type { Lease } from './lease.ts'
+import type { LeftoverRange, NodeRecord } from './records.ts'
+import type { Timing } from './timing.ts'
+import type { View } from './view.ts'
 
-/** A transition, with durations in ms. */
+/** A term of this node as the leader of a shard. One object for as long as the term lasts: keep it and compare. */
+export type LeaderTerm = {
+  readonly state: 'here'
+  readonly shard: number
+  /** Carried by every reserve for the strict generators of the shard. */
+  readonly fence: bigint
+  /** Unissued ranges that the leader before handed over. */
+  readonly tails: readonly LeftoverRange[]
+}
+
+/** The leader of a shard. */
+export type Lead =
+  | LeaderTerm
+  /** Another node, according to the records that this node has. */
+  | { readonly state: 'elsewhere'; readonly shard: number; readonly node: NodeRecord }
+  /** None that may issue: a hand-over is under way, a lease has lapsed, the leader is dead. */
+  | { readonly state: 'nobody'; readonly shard: number; readonly forMs: number }
+
+/** A transition, for logs, metrics and tests. Durations are in ms. */
 export type ClusterEvent =
   /** This process takes part, under this node id. */
-  | { readonly type: 'joined'; readonly node: string }
+  | Readonly<{ type: 'joined'; node: string }>
   /** It has left in good order. */
-  | { readonly type: 'left'; readonly node: string }
-  /** Its lease has lapsed: nothing strict is issued here. */
-  | { readonly type: 'lapsed'; readonly node: string; readonly reason: string }
-  /** Its lease holds again, and it leads what it led before. */
-  | { readonly type: 'resumed'; readonly node: string; readonly lapsedMs: number }
+  | Readonly<{ type: 'left'; node: string }>
+  /** Its lease has lapsed: it issues nothing strict. */
+  | Readonly<{ type: 'lapsed'; node: string; reason: string }>
+  /** Its lease is valid again, and it leads what it led before. */
+  | Readonly<{ type: 'resumed'; node: string; lapsedMs: number }>
   /** It was declared dead (by: a node id; empty: its record is gone), and joins again under a fresh id. */
-  | { readonly type: 'died'; readonly node: string; readonly by: string }
+  | Readonly<{ type: 'died'; node: string; by: string }>
   /** This node has declared another one dead. */
-  | { readonly type: 'declaredDead'; readonly node: string; readonly silentMs: number }
-  /** It leads a shard. `from`: who led before; `vacantMs`: how long nobody did, as far as it knows. */
-  | {
-      readonly type: 'won'
-      readonly shard: number
-      readonly fence: bigint
-      readonly from: string
-      readonly vacantMs: number
-    }
-  /** It leads a shard no more, without having given it away. `to`: who does, when that is known. */
-  | { readonly type: 'lost'; readonly shard: number; readonly fence: bigint; readonly to: string }
-  /** It has given a shard away; for `releaseMs` + `writeMs` nobody issued. `to` empty: to nobody. */
-  | {
-      readonly type: 'handedOver'
-      readonly shard: number
-      readonly to: string
-      readonly releaseMs: number
-      readonly writeMs: number
-    }
-  /** A reserve was refused because a newer leader has been there. */
-  | { readonly type: 'sealedOut'; readonly shard: number; readonly fence: bigint }
-  /** Something did not work and is tried again. */
-  | { readonly type: 'trouble'; readonly message: string }
+  | Readonly<{ type: 'declaredDead'; node: string; silentMs: number }>
+  /** It leads a shard. `from`: the leader before; `vacantMs`: how long the shard had none, as seen from here. */
+  | Readonly<{ type: 'won'; shard: number; fence: bigint; from: string; vacantMs: number }>
+  /** It leads a shard no more, without a hand-over. `to`: the new leader, when that is known. */
+  | Readonly<{ type: 'lost'; shard: number; fence: bigint; to: string }>
+  /**
+   * It has handed a shard over to a node, or, empty, to none. For `releaseMs` + `writeMs` no node issued: until the write
+   * was sent, and until it was known to be carried out.
+   */
+  | Readonly<{ type: 'handedOver'; shard: number; to: string; releaseMs: number; writeMs: number }>
+  /** A reserve was refused because of a newer leader's fence. */
+  | Readonly<{ type: 'sealedOut'; shard: number; fence: bigint }>
+  /** Something failed and is tried again. */
+  | Readonly<{ type: 'trouble'; message: string }>
+
+/** A change of a shard's leader that this node is making: the state of one conversation with the engine. */
+export type ShardChange = {
+  readonly shard: number
+  /** The term that is handed over; undefined: the shard is being taken. */
+  readonly term: LeaderTerm | undefined
+  /** Node id that the shard was stopped for. */
+  readonly target: string
+  readonly startedUs: number
+  /** When issuing and releasing had ended, and what was left for the successor by then. */
+  releasedUs: number
+  leftovers: readonly LeftoverRange[]
+  /** Version that the write under way replaces; undefined: the record is created. */
+  expected: bigint | undefined
+  /** When to write again; infinite: a call is under way. */
+  retryUs: number
+}
+
+/** Why a record is read or written: a renewal of this lease, a verdict on another node, a change of a shard's leader. */
+export type Purpose =
+  | Readonly<{ of: 'renewal'; id: string }>
+  | Readonly<{ of: 'verdict'; node: string; silentMs: number }>
+  | Readonly<{ of: 'shard'; change: ShardChange }>
+
+/** A call of the engine. Each is answered by one event, after `renewMs` at the latest. */
+export type Call =
+  | Readonly<{ do: 'list'; startedUs: number }>
+  | Readonly<{ do: 'read'; key: string; why: Purpose }>
+  | Readonly<{ do: 'write'; key: string; value: string; expected: bigint | undefined; why: Purpose }>
+  | Readonly<{ do: 'remove'; key: string; expected: bigint }>
+
+/** Work for the shell. Effects are performed in the order in which the core returns them. */
+export type Effect =
+  | Call
+  /** Calls of listeners. */
+  | Readonly<{ do: 'onWon' | 'onLost'; term: LeaderTerm }>
+  | Readonly<{ do: 'onLapse' | 'onResume' }>
+  | Readonly<{ do: 'onDead'; node: NodeRecord }>
+  /** `onLosing`, answered by the event `released`. */
+  | Readonly<{ do: 'release'; change: ShardChange; term: LeaderTerm; hasSuccessor: boolean }>
+  /** Lookups of this shard's leader, or of every shard's, are decided again. */
+  | Readonly<{ do: 'wake'; shard?: number }>
+  | Readonly<{ do: 'tell'; event: ClusterEvent }>
+
+/** An answer of the engine. `stored`: what was read or written; undefined: no record, or a write that was refused. */
+export type Answer = Readonly<{
+  stored?: StoredRecord | undefined
+  records?: readonly StoredRecord[]
+  error?: unknown
+}>
+
+/** What this process wants: to take part; to lead nothing as long as another node can; the same for good; to lead nothing. */
+export type Intent = 'lead' | 'drain' | 'close' | 'giveAllAway'
+
+/** Something that happened. */
+export type Event =
+  /** Time has passed, or something is due. */
+  | Readonly<{ type: 'tick' }>
+  | Readonly<{ type: 'answered'; call: Call; answer: Answer }>
+  /** News of a record, by a watch or a read. */
+  | Readonly<{ type: 'changed'; change: RecordChange }>
+  /** A shard's generators are released, as far as they could be in time. */
+  | Readonly<{ type: 'released'; change: ShardChange; leftovers: readonly LeftoverRange[]; error: unknown }>
+  /** Hold a lease under this node id; a fresh one where the last lease is over. */
+  | Readonly<{ type: 'join'; id: string }>
+  | Readonly<{ type: 'intend'; intent: Intent }>
+  /** List the records at once; renew the lease at once; end it and drop what is led. */
+  | Readonly<{ type: 'list' | 'renew' | 'leave' }>
+
+/** What the parts of the core share. */
+export type State = {
+  readonly timing: Timing
+  readonly shards: number
+  /** How this process is reached, and its version. */
+  readonly self: Pick<NodeRecord, 'resp' | 'http' | 'version'>
+  readonly view: View
+  readonly detector: FailureDetector
+  lease: Lease
+  intent: Intent
+  /** What the step under way has decided so far. */
+  readonly effects: Effect[]
+}
+
+/** Reports something that failed and is tried again. */
+export function trouble(message: string): Effect {
+  return { do: 'tell', event: { type: 'trouble', message } }
+}

@@ -1,125 +1,84 @@
 /**
- * Watches the other nodes' records grow old, and declares dead who has not renewed for too long.
+ * The failure detector: how long the other nodes have been silent, and which of them may be declared dead.
  *
  * Invariants
- *  1. A node is declared dead by a conditional write on the very version that stood unchanged, as seen from here,
- *     for at least ttl + margin of this process's monotonic time since it was *received* here. That the write is
- *     carried out proves that no renewal came in between; the node's own deadline has passed before.
- *  2. Only time between two observations counts, and of a longer gap no more than `gapMs`: while this process was
- *     stopped, or the engine was away from it, others may have had no way to renew either. Safety does not need
- *     this (1 suffices); without it, an engine that was away for ten seconds would cost every node its life.
+ *  1. A node is declared dead by a conditional write on the very version that stood unchanged, as seen from here, for at
+ *     least ttl + margin of this process's monotonic time since it was *received* here. If the write is carried out, no
+ *     renewal came in between; the node's own deadline has passed before.
+ *  2. Only time between two observations counts, and of a longer gap no more than `renewMs`: while this process was
+ *     stopped, or the engine was away from it, the others may have had no way to renew either. Safety does not need
+ *     this (1 suffices); without it, every node would be declared dead after ten seconds without the engine.
  *  3. A record that says dead is final. It is removed much later, when no write of that node can be on its way.
  */
-import type { Clock } from '../base/clock.ts'
-import { describe, hasCode } from '../base/errors.ts'
-import type { Engine, StoredRecord } from '../engine/engine.ts'
-import { withTimeout } from './pauses.ts'
 import type { Known, NodeRecord } from './records.ts'
 import type { Timing } from './timing.ts'
 
-/** What an observer takes from its process. */
-export type FailureDetectorOptions = {
-  readonly engine: Engine
-  readonly clock: Clock
-  readonly timing: Timing
-  /** Id of the node that observes. */
-  readonly self: () => string
-  /** Told of the record which says that a node is dead. */
-  readonly learn: (stored: StoredRecord) => void
-  readonly onDeclaredDead: (node: NodeRecord, silentMs: number) => void
-  readonly onTrouble: (message: string) => void
-}
+/** How long this version of a node's record has been seen to stand, when it was last seen, and the versions before it. */
+type Silence = { readonly version: bigint; readonly renewals: number; silentUs: number; lastUs: number }
 
-type Watched = { version: bigint; silentUs: number; lastUs: number }
-
-/** See the invariants at the top of the file. */
+/** See the top of the file. */
 export class FailureDetector {
-  readonly #options: FailureDetectorOptions
-  readonly #watched = new Map<string, Watched>()
+  readonly #silences = new Map<string, Silence>()
   readonly #limitUs: number
   readonly #gapUs: number
   readonly #forgetUs: number
 
-  constructor(options: FailureDetectorOptions) {
-    const { ttlMs, marginMs, renewMs, forgetMs } = options.timing
-    this.#options = options
+  constructor({ ttlMs, marginMs, renewMs, forgetMs }: Timing) {
     this.#limitUs = (ttlMs + marginMs) * 1000
     this.#gapUs = renewMs * 1000
     this.#forgetUs = forgetMs * 1000
   }
 
-  /** Takes in that the engine has just now answered with these records, or told of a change of one. */
-  observe(nodes: Iterable<Known<NodeRecord>>): void {
-    const nowUs = this.#options.clock.monoUs()
+  /** The engine has just now answered with these records, or reported a change of one. */
+  observe(nodes: Iterable<Known<NodeRecord>>, nowUs: number): void {
     for (const { value, version } of nodes) {
-      const watched = this.#watched.get(value.id)
-      if (watched === undefined || watched.version !== version) {
-        this.#watched.set(value.id, { version, silentUs: 0, lastUs: nowUs })
+      const silence = this.#silences.get(value.id)
+      if (silence === undefined || silence.version !== version) {
+        const renewals = silence === undefined ? 0 : silence.renewals + 1
+        this.#silences.set(value.id, { version, renewals, silentUs: 0, lastUs: nowUs })
       } else {
-        watched.silentUs += Math.min(nowUs - watched.lastUs, this.#gapUs)
-        watched.lastUs = nowUs
+        silence.silentUs += Math.min(nowUs - silence.lastUs, this.#gapUs)
+        silence.lastUs = nowUs
       }
     }
   }
 
   /** The node's record is gone. */
   forget(id: string): void {
-    this.#watched.delete(id)
+    this.#silences.delete(id)
   }
 
-  /** For how long a node has been seen not to renew, in ms; 0 when it has never been seen. */
+  /** For how long a node has been observed not to renew, in ms; 0 when it has never been observed. */
   silentMs(id: string): number {
-    return (this.#watched.get(id)?.silentUs ?? 0) / 1000
+    return (this.#silences.get(id)?.silentUs ?? 0) / 1000
+  }
+
+  /** How often a node has been observed to renew since its record was first seen. */
+  renewals(id: string): number {
+    return this.#silences.get(id)?.renewals ?? 0
   }
 
   /**
    * How long from the last observation until another living node may be declared dead, in ms. A node that may be
    * already does not count: this node may not judge now, or the engine has refused, and neither changes within ms.
    */
-  nextMs(nodes: Iterable<Known<NodeRecord>>): number {
+  nextMs(nodes: Iterable<Known<NodeRecord>>, self: string): number {
     let nextUs = this.#limitUs
     for (const { value } of nodes) {
-      const watched = this.#watched.get(value.id)
-      if (watched === undefined || value.deadBy !== undefined || value.id === this.#options.self()) continue
-      if (watched.silentUs < this.#limitUs) nextUs = Math.min(nextUs, this.#limitUs - watched.silentUs)
+      const silence = this.#silences.get(value.id)
+      if (silence === undefined || value.deadBy !== undefined || value.id === self) continue
+      if (silence.silentUs < this.#limitUs) nextUs = Math.min(nextUs, this.#limitUs - silence.silentUs)
     }
     return nextUs / 1000
   }
 
-  /** Declares dead whoever has been silent for too long. Resolves when all of them have been tried. */
-  async judge(nodes: Iterable<Known<NodeRecord>>): Promise<void> {
-    const attempts: Promise<void>[] = []
+  /** The living nodes that have been silent for too long, and the dead ones whose records may be removed. */
+  *overdue(nodes: Iterable<Known<NodeRecord>>, self: string): Generator<Known<NodeRecord>> {
     for (const node of nodes) {
-      const watched = this.#watched.get(node.value.id)
-      if (node.value.id === this.#options.self() || watched?.version !== node.version) continue
-      if (node.value.deadBy === undefined) {
-        if (watched.silentUs >= this.#limitUs) attempts.push(this.#declareDead(node, watched))
-      } else if (watched.silentUs >= this.#forgetUs) attempts.push(this.#bury(node))
+      const silence = this.#silences.get(node.value.id)
+      if (node.value.id === self || silence?.version !== node.version) continue
+      const limitUs = node.value.deadBy === undefined ? this.#limitUs : this.#forgetUs
+      if (silence.silentUs >= limitUs) yield node
     }
-    await Promise.all(attempts)
-  }
-
-  async #declareDead({ key, value }: Known<NodeRecord>, watched: Watched): Promise<void> {
-    const { engine, learn, onDeclaredDead, onTrouble, self } = this.#options
-    const silentMs = watched.silentUs / 1000
-    try {
-      const dead = JSON.stringify({ ...value, deadBy: self() } satisfies NodeRecord)
-      const stored = await this.#call(engine.write(key, dead, watched.version))
-      if (stored === undefined) return
-      onDeclaredDead(value, silentMs)
-      learn(stored)
-    } catch (error) {
-      // When it was carried out all the same, the next look at the records will show it.
-      if (!hasCode(error, 'UNKNOWN'))
-        onTrouble(`node ${value.id} could not be declared dead: ${describe(error)}`)
-    }
-  }
-
-  async #bury({ key, version }: Known<NodeRecord>): Promise<void> {
-    await this.#call(this.#options.engine.remove(key, version)).catch(() => false)
-  }
-
-  #call<Value>(promise: Promise<Value>): Promise<Value> {
-    return withTimeout(this.#options.clock, this.#options.timing.renewMs, promise)
   }
 }

@@ -1,151 +1,196 @@
 /**
- * The writes by which leadership of a shard changes hands.
+ * The changes of shards' leaders that this node is making, as a state machine: it decides which begin, and which write
+ * follows each answer.
  *
  * Invariants
  *  1. Every new holder gets the epoch after the last one, in the same conditional write that names it.
- *  2. A shard is taken only if its record names nobody, or a node whose own record a read that began after this
- *     version was seen finds gone or dead. (A node writes its record before anybody can name it, and never
- *     again after it is gone: so a node that merely is not known here yet is not mistaken for a dead one.)
- *  3. A holder gives a shard away only after it has stopped issuing, and tries until the record has changed or
- *     its own lease is over. It issues again only if the record names it with a new epoch: a write that is
- *     still on its way then meets another version.
- *  4. What it leaves goes to whom the record names, in the write that names it: of all attempts one is carried out.
+ *  2. A shard is taken only if its record names no node, or a node whose own record a read that began after this version
+ *     was seen finds gone or dead. (A node writes its record before any record can name it, and never again after it is
+ *     gone: so a node that merely is not known here yet is not mistaken for a dead one.)
+ *  3. A holder hands a shard over only after it has stopped issuing, and tries until the record has changed or its own
+ *     lease is over. It issues again only if the record names it with a new epoch: a write that is still on its way then
+ *     meets another version.
+ *  4. Leftover ranges go to the node that the record names, in the write that names it: of all attempts one is carried out.
+ *  5. At most one change of a shard is under way here, and at most `changesMax` of all, unless everything is given away.
  */
-import { type Clock, sleep } from '../base/clock.ts'
 import { describe, hasCode } from '../base/errors.ts'
-import type { Engine, StoredRecord } from '../engine/engine.ts'
-import type { Leaderships, LeaderTerm } from './leadership.ts'
-import type { Lease } from './lease.ts'
-import { withTimeout } from './pauses.ts'
+import type { Balance } from './balance.ts'
+import { type Answer, type Call, type ShardChange, type State, trouble } from './events.ts'
+import type { Leaderships } from './leaderships.ts'
 import { type Leadership, type LeftoverRange, nodeKey, readNode, shardKey } from './records.ts'
-import type { Timing } from './timing.ts'
-import type { View } from './view.ts'
+import type { Moment } from './timing.ts'
 
-/** How a shard was given away. */
-export type HandedOver = {
-  readonly shard: number
-  /** Node id of the successor; empty: nobody. */
-  readonly to: string
-  /** For how long nothing was issued before the write was sent, and until it was known to be carried out, in ms. */
-  readonly releaseMs: number
-  readonly writeMs: number
-}
+const changesMax = 16
 
-/** What is needed to change leaderships. */
-export type HandoverOptions = {
-  readonly engine: Engine
-  readonly clock: Clock
-  readonly timing: Timing
-  readonly view: View
-  readonly lease: () => Lease
-  readonly leaderships: Leaderships
-  /** See `ClusterListener`. */
-  readonly onLosing: (here: LeaderTerm, tails: LeftoverRange[] | undefined) => Promise<void>
-  /** Whether to give up giving away: this process is about to end. */
-  readonly isAbandoned: () => boolean
-  readonly onHandedOver: (handedOver: HandedOver) => void
-  readonly onTrouble: (message: string) => void
-}
-
-/** See the invariants at the top of the file. */
+/** See the top of the file. */
 export class Handover {
-  readonly #options: HandoverOptions
+  readonly #state: State
+  readonly #leaderships: Leaderships
+  readonly #balance: Balance
+  readonly #changes = new Map<number, ShardChange>()
+  /** A change that came to nothing is not repeated before this. */
+  readonly #restUntilUs: number[]
+  /** When to decide again. */
+  #decideUs = Number.POSITIVE_INFINITY
 
-  constructor(options: HandoverOptions) {
-    this.#options = options
+  constructor(state: State, leaderships: Leaderships, balance: Balance) {
+    this.#state = state
+    this.#leaderships = leaderships
+    this.#balance = balance
+    this.#restUntilUs = new Array<number>(state.shards).fill(0)
   }
 
-  /** Tries to take a shard that nobody leads. Whether it worked shows in the view. Rejects as the engine does. */
-  async take(shard: number): Promise<void> {
-    const { view, lease } = this.#options
-    const me = lease()
+  /** When something is due, on the monotonic clock in µs. */
+  get nextUs(): number {
+    let nextUs = this.#decideUs
+    for (const { retryUs } of this.#changes.values()) nextUs = Math.min(nextUs, retryUs)
+    return nextUs
+  }
+
+  /** Whether this node leads nothing and is changing nothing. */
+  get isIdle(): boolean {
+    return this.#changes.size === 0 && this.#leaderships.led().length === 0
+  }
+
+  /** Decides as soon as what happens now has been taken in: once, however often it is called. */
+  soon(): void {
+    this.#decideUs = Number.NEGATIVE_INFINITY
+  }
+
+  /** The lease is over: what is under way belongs to a node id that leads nothing any more. */
+  abandonAll(): void {
+    this.#changes.clear()
+  }
+
+  /** Does what is due. */
+  tick(now: Moment): void {
+    for (const change of this.#changes.values()) if (change.retryUs <= now.monoUs) this.#resign(change, now)
+    if (this.#decideUs > now.monoUs) return
+    this.#decideUs = Number.POSITIVE_INFINITY
+    const { lease, intent } = this.#state
+    if (intent === 'giveAllAway') this.#giveAllAway(now)
+    else if (lease.isValidAt(now)) this.#decide(now)
+  }
+
+  /** The engine has answered a call for this change; the view holds what it said. */
+  answered(call: Call, change: ShardChange, answer: Answer, now: Moment): void {
+    if (this.#changes.get(change.shard) !== change) return
+    const { term, shard, expected } = change
+    const isUnclear = call.do === 'write' && (answer.error === undefined || hasCode(answer.error, 'UNKNOWN'))
+    const isUnchanged = this.#state.view.shard(shard)?.version === expected
+    if (isUnclear && answer.stored === undefined && isUnchanged) {
+      // Another node was faster, or the write is thought lost: the record shows it.
+      this.#state.effects.push({ do: 'read', key: shardKey(shard), why: { of: 'shard', change } })
+    } else if (term !== undefined) {
+      if (!isUnclear && answer.error !== undefined) this.#fail(shard, 'handed over', answer.error)
+      const pauseUs = this.#leaderships.isLosing(term) ? (this.#state.timing.retryMs / 3) * 1000 : 0
+      change.retryUs = now.monoUs + pauseUs
+    } else if (!isUnclear && answer.error !== undefined) {
+      // The nodes that stand by try again in a moment; the lease says if the engine stays away.
+      if (this.#state.lease.isValidAt(now)) this.#fail(shard, 'taken', answer.error)
+      this.#end(change, now)
+    } else if (call.do === 'read' && call.key !== shardKey(shard) && isUnchanged && isGone(answer)) {
+      this.#take(change, now)
+    } else this.#end(change, now)
+  }
+
+  /** Generators of the shard are released, as far as they could be in time. */
+  released(change: ShardChange, leftovers: readonly LeftoverRange[], error: unknown, now: Moment): void {
+    if (error !== undefined && !hasCode(error, 'UNKNOWN')) this.#fail(change.shard, 'released', error)
+    if (this.#changes.get(change.shard) !== change) return
+    change.releasedUs = now.monoUs
+    change.leftovers = leftovers
+    this.#resign(change, now)
+  }
+
+  #decide(now: Moment): void {
+    this.#balance.refresh(now.monoUs)
+    for (let shard = 0; shard < this.#state.shards; shard++) {
+      const dueUs = this.#changes.has(shard) ? undefined : this.#balance.dueUs(shard)
+      if (dueUs === undefined) continue
+      const atUs = Math.max(dueUs, this.#restUntilUs[shard]!)
+      if (atUs > now.monoUs) this.#decideUs = Math.min(this.#decideUs, atUs)
+      else if (this.#changes.size < changesMax) this.#begin(shard, now)
+    }
+  }
+
+  #giveAllAway(now: Moment): void {
+    for (const shard of this.#leaderships.led())
+      if (this.#leaderships.held(shard) !== undefined && !this.#changes.has(shard)) this.#begin(shard, now)
+  }
+
+  #begin(shard: number, now: Moment): void {
+    const { view, effects } = this.#state
     const known = view.shard(shard)
+    const change: ShardChange = {
+      shard,
+      term: this.#leaderships.held(shard),
+      target: this.#balance.wanted(shard),
+      startedUs: now.monoUs,
+      releasedUs: now.monoUs,
+      leftovers: [],
+      expected: known?.version,
+      retryUs: Number.POSITIVE_INFINITY,
+    }
+    this.#changes.set(shard, change)
     const holder = known?.value.holder ?? ''
-    if (holder !== '' && !(await this.#isGone(holder))) return
-    if (!me.check()) return
-    const next = {
-      holder: me.id,
-      epoch: (known?.value.epoch ?? 0) + 1,
-      from: holder || (known?.value.from ?? ''),
-    }
-    await this.#write(shard, next, known?.version)
-    // Somebody else, or a write of ours that was thought lost: the view says which.
-    if (view.shard(shard)?.version === known?.version) await this.read(shard)
+    const { term } = change
+    if (term !== undefined) {
+      this.#leaderships.lose(shard, now.monoUs)
+      const hasSuccessor = this.#balance.successor(shard, change.target) !== ''
+      effects.push({ do: 'release', change, term, hasSuccessor })
+    } else if (holder === '') this.#take(change, now)
+    else effects.push({ do: 'read', key: nodeKey(holder), why: { of: 'shard', change } })
   }
 
-  /** Reads who leads a shard; the view knows then. Rejects as the engine does. */
-  async read(shard: number): Promise<void> {
-    const stored = await this.#call(this.#options.engine.read(shardKey(shard)))
-    if (stored !== undefined) this.#options.view.learn(stored)
+  /** Names this node in the record of a shard that has no leader. */
+  #take(change: ShardChange, now: Moment): void {
+    if (!this.#state.lease.isValidAt(now)) return this.#end(change, now)
+    const { holder = '', epoch = 0, from = '' } = this.#state.view.shard(change.shard)?.value ?? {}
+    this.#write(change, { holder: this.#state.lease.id, epoch: epoch + 1, from: holder || from })
   }
 
-  /**
-   * Gives a shard away. `successor` is asked before each attempt: a node id, the own one to keep it after all, or
-   * empty for nobody. Resolves when the record has changed, the lease is over, or `isAbandoned` says so.
-   */
-  async handOver(shard: number, successor: () => string): Promise<void> {
-    const { clock, timing, view, lease, leaderships, onLosing, isAbandoned, onHandedOver, onTrouble } =
-      this.#options
-    const startedUs = clock.monoUs()
-    const me = lease()
-    const here = leaderships.lose(shard)
-    if (here === undefined) return
-    const tails: LeftoverRange[] = []
-    await withTimeout(clock, timing.releaseMs, onLosing(here, successor() === '' ? undefined : tails)).catch(
-      (error: unknown) => {
-        if (!hasCode(error, 'UNKNOWN')) onTrouble(`shard ${shard} could not be released: ${describe(error)}`)
-      },
-    )
-    // Of what comes later nobody will know.
-    const left = [...tails]
-    const releasedUs = clock.monoUs()
-    while (leaderships.isLosing(here) && !me.over && !isAbandoned()) {
-      try {
-        await this.#resign(shard, me.id, successor(), left)
-      } catch (error) {
-        onTrouble(`shard ${shard} could not be handed over: ${describe(error)}`)
-      }
-      if (leaderships.isLosing(here)) await sleep(clock, timing.retryMs / 3)
-    }
+  /** Names the successor in the record of a shard that this node has stopped issuing for. */
+  #resign(change: ShardChange, now: Moment): void {
+    const { shard, term, leftovers } = change
+    if (term === undefined || !this.#leaderships.isLosing(term)) return this.#handedOver(change, now)
+    const { version, value } = this.#state.view.shard(shard)!
+    const [to, from] = [this.#balance.successor(shard, change.target), this.#state.lease.id]
+    change.expected = version
+    change.retryUs = Number.POSITIVE_INFINITY
+    const next = { holder: to, epoch: value.epoch + 1, from, tails: leftovers }
+    this.#write(change, to === '' ? { holder: to, epoch: value.epoch, from } : next)
+  }
+
+  #handedOver(change: ShardChange, now: Moment): void {
+    const { view, lease, effects } = this.#state
+    const { shard, startedUs, releasedUs } = change
     const to = view.shard(shard)?.value.holder ?? ''
-    if (leaderships.isLosing(here) || me.over || to === me.id) return
-    const writtenUs = clock.monoUs()
-    const releaseMs = (releasedUs - startedUs) / 1000
-    onHandedOver({ shard, to, releaseMs, writeMs: (writtenUs - releasedUs) / 1000 })
+    const [releaseMs, writeMs] = [(releasedUs - startedUs) / 1000, (now.monoUs - releasedUs) / 1000]
+    if (to !== lease.id)
+      effects.push({ do: 'tell', event: { type: 'handedOver', shard, to, releaseMs, writeMs } })
+    this.#end(change, now)
   }
 
-  async #resign(shard: number, from: string, to: string, tails: readonly LeftoverRange[]): Promise<void> {
-    const { view } = this.#options
-    const known = view.shard(shard)!
-    const next =
-      to === ''
-        ? { holder: to, epoch: known.value.epoch, from }
-        : { holder: to, epoch: known.value.epoch + 1, from, tails }
-    await this.#write(shard, next, known.version)
-    if (view.shard(shard)!.version === known.version) await this.read(shard)
+  #end(change: ShardChange, now: Moment): void {
+    this.#changes.delete(change.shard)
+    this.#restUntilUs[change.shard] = now.monoUs + this.#state.timing.retryMs * 1000
+    this.soon()
   }
 
-  async #isGone(id: string): Promise<boolean> {
-    const { engine, view } = this.#options
-    const stored = await this.#call(engine.read(nodeKey(id)))
-    if (stored === undefined) return true
-    view.learn(stored)
-    return readNode(stored).value.deadBy !== undefined
+  #fail(shard: number, what: string, error: unknown): void {
+    this.#state.effects.push(trouble(`shard ${shard} could not be ${what}: ${describe(error)}`))
   }
 
-  /** Writes, and lets the view know if that is known to have been carried out. */
-  async #write(shard: number, next: Leadership, expected: bigint | undefined): Promise<void> {
-    const { engine, view } = this.#options
-    let stored: StoredRecord | undefined
-    try {
-      stored = await this.#call(engine.write(shardKey(shard), JSON.stringify(next), expected))
-    } catch (error) {
-      if (!hasCode(error, 'UNKNOWN')) throw error
-    }
-    if (stored !== undefined) view.learn(stored)
+  #write(change: ShardChange, next: Leadership): void {
+    const key = shardKey(change.shard)
+    const { expected } = change
+    const value = JSON.stringify(next)
+    this.#state.effects.push({ do: 'write', key, value, expected, why: { of: 'shard', change } })
   }
+}
 
-  #call<Value>(promise: Promise<Value>): Promise<Value> {
-    return withTimeout(this.#options.clock, this.#options.timing.renewMs, promise)
-  }
+/** Whether a node's record was not found, or says that the node is dead. */
+function isGone({ stored }: Answer): boolean {
+  return stored === undefined || readNode(stored).value.deadBy !== undefined
 }

@@ -1,76 +1,76 @@
 /**
- * Who leads a shard, for those who can wait for the answer.
+ * Lookups of a shard's leader, for callers that can wait. The core decides what an answer is; this file waits for one.
  *
  * Invariants
- *  1. Another node is named from this node's view only where that cannot send anybody back and forth: not to who was
- *     sent here by another node, not while this node should lead by itself or should have until a moment ago, and not
- *     after its lease has lapsed. Then only what the engine says after the question counts.
- *  2. A leader that has missed a renewal is named only to who has waited for it, or for another one, all the time that
- *     they gave: most clients give up after a few redirects to a node that does not answer.
- *  3. Everybody is answered after the time that they gave, and a moment.
+ *  1. A client is redirected from the view only if that cannot bounce it between nodes; otherwise the engine is read
+ *     first (`ClusterCore.needsRead`), by a read that begins after the lookup.
+ *  2. A leader that has missed a renewal is named only when the caller's time is up, all of which it has waited for this
+ *     leader or another one: most clients give up after a few redirects to a node that does not answer.
+ *  3. Every lookup is answered when the caller's time is up, or a moment later.
  */
-import type { Clock } from '../base/clock.ts'
-import type { Balance } from './balance.ts'
-import type { CoalescedReads } from './coalesced-reads.ts'
-import type { FailureDetector } from './failure-detector.ts'
-import type { Lead, Leaderships } from './leadership.ts'
-import type { Lease } from './lease.ts'
-import type { Timing } from './timing.ts'
+import { sleep } from '../base/clock.ts'
+import type { Lead } from './events.ts'
+import { type Shell, withTimeout } from './shell.ts'
 
-/** What is needed to answer. */
-export type LeaderLookupOptions = {
-  readonly clock: Clock
-  readonly lease: () => Lease
-  readonly leaderships: Leaderships
-  readonly balance: Balance
-  readonly looks: CoalescedReads
-  readonly observer: FailureDetector
-  readonly timing: Timing
-  /** Whether to wait no more: this process is about to end. */
-  readonly isAbandoned: () => boolean
-}
+/** A read under way, and the one that follows it. */
+type Read = { readonly isAnswered: Promise<boolean>; next: Promise<boolean> | undefined }
 
-/** See the invariants at the top of the file. */
+/** See the top of the file. */
 export class LeaderLookup {
-  readonly #options: LeaderLookupOptions
+  readonly #shell: Shell
+  readonly #reads = new Map<number, Read>()
 
-  constructor(options: LeaderLookupOptions) {
-    this.#options = options
+  constructor(shell: Shell) {
+    this.#shell = shell
+  }
+
+  /** The leader of a shard, as far as is known now. */
+  lead(shard: number): Lead {
+    this.#shell.check()
+    return this.#shell.core.leaderships.lead(shard, this.#shell.now())
+  }
+
+  /** See `Cluster.leadWithin`. */
+  async leadWithin(
+    shard: number,
+    waitMs: number,
+    isRedirected: boolean,
+    unreachable: string | undefined,
+  ): Promise<Lead> {
+    const { clock, core } = this.#shell
+    const untilUs = clock.monoUs() + waitMs * 1000
+    let lead = this.lead(shard)
+    for (let isFresh = !core.needsRead(lead, isRedirected, this.#shell.now()); ; lead = this.lead(shard)) {
+      if (isFresh && !core.isWorthWaiting(lead, unreachable)) return lead
+      const leftMs = (untilUs - clock.monoUs()) / 1000
+      if (leftMs <= 0 || this.#shell.isEnding)
+        return isFresh ? lead : { state: 'nobody', shard, forMs: waitMs }
+      if (isFresh) await this.#shell.leaderChange(shard, leftMs)
+      else {
+        isFresh = await withTimeout(clock, leftMs, this.read(shard)).catch(() => false)
+        if (!isFresh) await sleep(clock, Math.min(core.state.timing.retryMs, leftMs))
+      }
+    }
   }
 
   /**
-   * Waits up to `waitMs`, by default as long as a take-over lasts, until a node leads. `sentHere`: another node said that
-   * this one does. While the node `unreachable` leads, this waits for another leader.
+   * Reads the shard's record. Resolves when a read that began from now on has ended, to whether it was answered. Lookups that
+   * begin at the same time share one read, which begins after all of them.
    */
-  async leadWithin(
-    shard: number,
-    given: number | undefined,
-    sentHere: boolean,
-    unreachable?: string,
-  ): Promise<Lead> {
-    const { clock, lease, leaderships, balance, looks, timing, isAbandoned } = this.#options
-    const waitMs = given ?? timing.leaderWaitMs
-    const untilUs = clock.monoUs() + waitMs * 1000
-    let lead = leaderships.look(shard)
-    const mayBeBehind = sentHere || balance.mayBeGiven(shard) || !lease().check()
-    if (lead.state === 'elsewhere' && mayBeBehind) {
-      if (!(await looks.fresh(shard, waitMs))) return { state: 'nobody', shard, forMs: waitMs }
-      lead = leaderships.look(shard)
-    }
-    while (
-      lead.state === 'nobody' ||
-      (lead.state === 'elsewhere' && this.#isAway(lead.node.id, unreachable))
-    ) {
-      const leftMs = (untilUs - clock.monoUs()) / 1000
-      if (leftMs <= 0 || isAbandoned()) break
-      await leaderships.changed(shard, leftMs)
-      lead = leaderships.look(shard)
-    }
-    return lead
+  read(shard: number): Promise<boolean> {
+    const running = this.#reads.get(shard)
+    if (running === undefined) return this.#begin(shard)
+    running.next ??= running.isAnswered.then(() => this.#begin(shard))
+    return running.next
   }
 
-  #isAway(id: string, unreachable: string | undefined): boolean {
-    const { observer, timing } = this.#options
-    return id === unreachable || observer.silentMs(id) > timing.missingMs
+  #begin(shard: number): Promise<boolean> {
+    const answered = this.#shell.read(shard).then(
+      () => true,
+      () => false,
+    )
+    const isAnswered = answered.finally(() => this.#reads.delete(shard))
+    this.#reads.set(shard, { isAnswered, next: undefined })
+    return isAnswered
   }
 }

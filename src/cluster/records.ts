@@ -98,48 +98,46 @@ export function shardOfKey(key: string): number {
 
 /** What the settings say; ENGINE when they cannot be read. */
 export function readSettings(stored: StoredRecord): Known<SettingsRecord> {
-  return parsed(
-    stored,
-    ({ cluster, shards, leaseTtlMs, marginMs }: SettingsRecord) =>
-      typeof cluster === 'string' &&
-      Number.isSafeInteger(shards) &&
-      Number.isFinite(leaseTtlMs) &&
-      Number.isFinite(marginMs),
-  )
+  return parsed(stored, ({ cluster, shards, leaseTtlMs, marginMs }: SettingsRecord) => {
+    const numbers = Number.isSafeInteger(shards) && Number.isFinite(leaseTtlMs) && Number.isFinite(marginMs)
+    return typeof cluster === 'string' && numbers
+  })
 }
 
 /** What a node's record says; ENGINE when it cannot be read. */
 export function readNode(stored: StoredRecord): Known<NodeRecord> {
-  return parsed(
-    stored,
-    ({ id, beat }: NodeRecord) => stored.key === nodeKey(id) && Number.isSafeInteger(beat),
-  )
+  const isSound = ({ id, beat }: NodeRecord) => stored.key === nodeKey(id) && Number.isSafeInteger(beat)
+  return parsed(stored, isSound)
 }
 
 /** What a shard's leadership says; ENGINE when it cannot be read. */
 export function readLeadership(stored: StoredRecord): Known<Leadership> {
-  return parsed(
-    stored,
-    ({ holder, epoch, tails = [] }: Leadership) =>
-      typeof holder === 'string' && Number.isSafeInteger(epoch) && Array.isArray(tails),
-  )
+  return parsed(stored, ({ holder, epoch, tails = [] }: Leadership) => {
+    return typeof holder === 'string' && Number.isSafeInteger(epoch) && Array.isArray(tails)
+  })
 }
 
-/** What a wish says; ENGINE when it cannot be read. */
+/** What a pin says; ENGINE when it cannot be read. */
 export function readPin(stored: StoredRecord): Known<PinnedLeader> {
   return parsed(stored, ({ to }: PinnedLeader) => typeof to === 'string')
 }
 
-function parsed<Value>(stored: StoredRecord, sound: (value: Value) => boolean): Known<Value> {
+/** What a record of a node, a shard or a pin says; undefined: it is none of these. ENGINE when it cannot be read. */
+export function readRecord(stored: StoredRecord): Known<NodeRecord | Leadership | PinnedLeader> | undefined {
+  if (stored.key.startsWith(nodePrefix)) return readNode(stored)
+  if (shardOfKey(stored.key) < 0) return undefined
+  return stored.key.startsWith(shardPrefix) ? readLeadership(stored) : readPin(stored)
+}
+
+function parsed<Value>(stored: StoredRecord, isSound: (value: Value) => boolean): Known<Value> {
+  const { key, version } = stored
   try {
     const value = JSON.parse(stored.value) as Value
-    if (!sound(value)) throw new TypeError('a field is missing or of another type')
-    return { key: stored.key, version: stored.version, value }
+    if (isSound(value)) return { key, version, value }
+    throw new TypeError('a field is missing or of another type')
   } catch (error) {
-    throw new FahaoError(
-      'ENGINE',
-      `the record ${stored.key} cannot be read (${describe(error)}); restore or remove it`,
-    )
+    const why = `the record ${key} cannot be read (${describe(error)}); restore or remove it`
+    throw new FahaoError('ENGINE', why)
   }
 }
 

@@ -1,9 +1,7 @@
 /** What an installation is: written by the first node of the cluster, and never changed. */
-import type { Clock } from '../base/clock.ts'
-import { describe, FahaoError, hasCode } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import { formatDuration } from '../base/units.ts'
 import type { Engine } from '../engine/engine.ts'
-import { withTimeout } from './pauses.ts'
 import { readSettings, type SettingsRecord, settingsKey } from './records.ts'
 import { shardsMax } from './slots.ts'
 import { type TimingOptions, timing } from './timing.ts'
@@ -51,31 +49,6 @@ export async function agreeOnSettings(engine: Engine, wanted: WantedSettings): P
       `the margin of this installation's leases is ${settings.marginMs} ms, not ${wanted.marginMs} ms`,
     )
   return settings
-}
-
-/** Agrees, again and again while the engine cannot answer, until `isOver`. Rejects with CONFIG. */
-export async function agreeInTheEnd(
-  engine: Engine,
-  clock: Clock,
-  wanted: WantedSettings,
-  on: {
-    readonly isOver: () => boolean
-    readonly pause: (delayMs: number) => Promise<void>
-    readonly onTrouble: (message: string) => void
-  },
-): Promise<void> {
-  const { ttlMs, retryMs } = timing(wanted)
-  while (!on.isOver()) {
-    try {
-      await withTimeout(clock, ttlMs, agreeOnSettings(engine, wanted))
-      return
-    } catch (error) {
-      const mayPass = error instanceof FahaoError && (error.retryable || error.code === 'REGRESSED')
-      if (!mayPass) throw error
-      on.onTrouble(`the settings could not be agreed on: ${describe(error)}`)
-      await on.pause(retryMs)
-    }
-  }
 }
 
 /** `wanted` undefined: whatever is stored. */

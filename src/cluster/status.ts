@@ -5,12 +5,11 @@
  * go by `Leaderships` alone, which believes in a leader until it is declared dead.
  */
 import { FahaoError } from '../base/errors.ts'
-import type { Balance } from './balance.ts'
-import type { Lead, Leaderships } from './leadership.ts'
+import type { ClusterCore } from './core.ts'
+import type { Lead } from './events.ts'
 import type { NodeRecord } from './records.ts'
 import { slotsOf } from './slots.ts'
-import type { Timing } from './timing.ts'
-import type { View } from './view.ts'
+import type { Moment } from './timing.ts'
 
 /** A node as seen from here. */
 export type NodeStatus = NodeRecord & {
@@ -50,40 +49,48 @@ export type ClusterStatus = {
 
 /** The living nodes, by id, and all shards, in order of their slots. */
 export function tablesOf(
-  view: View,
-  leaderships: Leaderships,
-  balance: Balance,
-  { ttlMs }: Pick<Timing, 'ttlMs'>,
-  self: string,
+  { state, leaderships, balance }: ClusterCore,
+  now: Moment,
 ): Pick<ClusterStatus, 'nodes' | 'shards'> {
-  const shards = Array.from({ length: leaderships.shards }, (_, shard): ShardStatus => {
-    const { first, last } = slotsOf(shard, leaderships.shards)
+  const { view, timing, lease } = state
+  const shards = Array.from({ length: state.shards }, (_, shard): ShardStatus => {
+    const { first, last } = slotsOf(shard, state.shards)
     return {
       shard,
       firstSlot: first,
       lastSlot: last,
       leader: leaderships.leader(shard),
       epoch: view.shard(shard)?.value.epoch ?? 0,
-      nobodyForMs: nobodyForMs(leaderships.look(shard), view, ttlMs),
+      nobodyForMs: nobodyForMs(leaderships.lead(shard, now)),
       wanted: balance.wanted(shard),
-      isWish: balance.wished(shard) !== '',
+      isWish: balance.pinned(shard) !== '',
     }
   })
   const led = Map.groupBy(
     shards.filter(({ nobodyForMs }) => nobodyForMs === undefined),
     ({ leader }) => leader?.id,
   )
-  const nodes = [...view.nodes()]
-    .map(({ value }) => value)
-    .filter(({ id }) => view.isAlive(id))
-    .sort((a, b) => (a.id < b.id ? -1 : 1))
-    .map((node) => ({
-      ...node,
-      isSelf: node.id === self,
-      silentMs: view.silentMs(node.id) ?? 0,
-      leads: led.get(node.id)?.length ?? 0,
+  const nodes = view
+    .nodes()
+    .filter(({ value }) => value.deadBy === undefined)
+    .map(({ value }) => ({
+      ...value,
+      isSelf: value.id === lease.id,
+      silentMs: silentMs(value.id),
+      leads: led.get(value.id)?.length ?? 0,
     }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
   return { nodes, shards }
+
+  function silentMs(id: string): number {
+    return (now.monoUs - (view.node(id)?.seenUs ?? now.monoUs)) / 1000
+  }
+
+  function nobodyForMs(lead: Lead): number | undefined {
+    if (lead.state !== 'elsewhere') return lead.state === 'here' ? undefined : lead.forMs
+    const overdueMs = silentMs(lead.node.id) - timing.ttlMs
+    return overdueMs > 0 ? overdueMs : undefined
+  }
 }
 
 /** Throws ERR where no other node could take over what this one leads. */
@@ -93,11 +100,4 @@ export function refuseLoneDrain({ nodes }: ClusterStatus): void {
     'ERR',
     'no other node could take over; start one, or use CLUSTER FAILOVER FORCE to have it done once there is one',
   )
-}
-
-function nobodyForMs(lead: Lead, view: View, ttlMs: number): number | undefined {
-  if (lead.state === 'nobody') return lead.forMs
-  if (lead.state === 'here') return undefined
-  const overdueMs = (view.silentMs(lead.node.id) ?? 0) - ttlMs
-  return overdueMs > 0 ? overdueMs : undefined
 }

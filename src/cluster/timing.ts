@@ -76,3 +76,33 @@ export function timing(options: TimingOptions): Timing {
     forgetMs: Math.max(60_000, ttlMs * 20),
   }
 }
+
+/** One reading of a process's two clocks, in µs: monotonic, and wall time since the Unix epoch. */
+export type Moment = { readonly monoUs: number; readonly wallUs: number }
+
+/** When work that runs one at a time begins again. */
+export class Pace {
+  /** On the monotonic clock in µs; infinite: it runs, or has not begun. */
+  nextUs = Number.POSITIVE_INFINITY
+  #isRunning = false
+  #isHurried = false
+
+  /** It runs from now on. */
+  begin(): void {
+    this.#isRunning = true
+    this.#isHurried = false
+    this.nextUs = Number.POSITIVE_INFINITY
+  }
+
+  /** It has ended and begins again at `nextUs`, or at once if it was hurried meanwhile. */
+  end(nextUs: number): void {
+    this.#isRunning = false
+    this.nextUs = this.#isHurried ? Number.NEGATIVE_INFINITY : nextUs
+  }
+
+  /** It begins again as soon as possible. */
+  hurry(): void {
+    if (this.#isRunning) this.#isHurried = true
+    else this.nextUs = Number.NEGATIVE_INFINITY
+  }
+}

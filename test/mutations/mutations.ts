@@ -108,7 +108,7 @@ export const mutations: readonly Mutation[] = [
     scenario: 'leaders',
     file: 'src/cluster/lease.ts',
     from: 'this.#deadlineUs = sent.monoUs +',
-    to: 'this.#deadlineUs = this.#clock.monoUs() + 0 * sent.monoUs +',
+    to: 'this.#deadlineUs = now.monoUs + 0 * sent.monoUs +',
   },
   {
     fault: 'group commit serves those who came after the reserve had begun',

@@ -4,7 +4,7 @@
  */
 import { hasCode } from '../../src/base/errors.ts'
 import type { Cluster } from '../../src/cluster/cluster.ts'
-import type { LeaderTerm } from '../../src/cluster/leadership.ts'
+import type { LeaderTerm } from '../../src/cluster/events.ts'
 import type { Engine, Reservation } from '../../src/engine/engine.ts'
 import { Run } from '../../src/ids/run.ts'
 import { type Answer, counterOf, type OnIssue, type Program, type Request, slotOfName } from './program.ts'

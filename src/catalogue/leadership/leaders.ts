@@ -1,7 +1,7 @@
 /** Which node leads a generator, as far as the catalogue asks. */
 import { Moved, type MovedDetails } from '../../base/moved.ts'
 import type { Cluster } from '../../cluster/cluster.ts'
-import type { Lead } from '../../cluster/leadership.ts'
+import type { Lead } from '../../cluster/events.ts'
 
 type LedElsewhere = Lead & { readonly state: 'elsewhere' }
 

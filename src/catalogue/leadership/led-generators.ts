@@ -10,7 +10,7 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import type { LeaderTerm } from '../../cluster/leadership.ts'
+import type { LeaderTerm } from '../../cluster/events.ts'
 import type { LeftoverRange } from '../../cluster/records.ts'
 import type { Reservation } from '../../engine/engine.ts'
 import type { Reservoir } from '../../issuing/reservoir.ts'

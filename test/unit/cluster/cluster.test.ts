@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
-import type { ClusterEvent } from '../../../src/cluster/events.ts'
-import type { LeaderTerm } from '../../../src/cluster/leadership.ts'
+import type { ClusterEvent, LeaderTerm } from '../../../src/cluster/events.ts'
 import {
   type Leadership,
   type LeftoverRange,
@@ -455,6 +454,7 @@ describe('leaving', () => {
   it('gives everything away and leaves no record, so that nobody waits for a lease', async () => {
     const { nodes, clock, a, b } = await two()
     const id = b.cluster.nodeId
+    b.engine.next('remove', 'lose-reply')
     const closed = b.cluster.close()
     await clock.pass(700)
     await closed

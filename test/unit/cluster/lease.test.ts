@@ -1,62 +1,79 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { Lease } from '../../../src/cluster/lease.ts'
+import { ClusterCore } from '../../../src/cluster/core.ts'
 import { type NodeRecord, nodeKey, readNode } from '../../../src/cluster/records.ts'
+import { Shell } from '../../../src/cluster/shell.ts'
 import { timing } from '../../../src/cluster/timing.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
-/** A lease of 3 s with a margin of 300 ms, renewed every second. */
+/** A core that does nothing but hold a lease of 3 s with a margin of 300 ms, renewed every second. */
 function lease() {
   const clock = new FakeClock()
   const engine = new FaultyEngine(new MemoryEngine(new MemoryStore()))
   const told: string[] = []
-  const held = new Lease({
-    engine,
-    clock,
-    timing: timing({ leaseTtlMs: 3000 }),
-    id: 'n1',
-    describe: () => ({ joinedMs: 0, draining: false, version: '1' }),
-    learn: () => {},
-    onLapse: (reason) => told.push(`lapsed: ${reason}`),
-    onResume: () => told.push('resumed'),
-    onDeath: (by) => told.push(`died by ${by}`),
-    onTrouble: () => {},
+  const now = { monoUs: clock.monoUs(), wallUs: clock.wallUs() }
+  const core = new ClusterCore(timing({ leaseTtlMs: 3000 }), 0, { resp: 'a:1', version: '1' }, 'n1', now)
+  const shell = new Shell(engine, clock, core, (event) => {
+    if (event.type === 'lapsed') told.push(`lapsed: ${event.reason}`)
+    else if (event.type === 'died') told.push(`died by ${event.by}`)
+    else if (event.type !== 'trouble') told.push(event.type)
   })
-  const record = async () => readNode((await engine.read(nodeKey('n1')))!)
+  const held = core.state.lease
+  const start = async () => {
+    shell.step({ type: 'join', id: 'n1' })
+    await settled()
+  }
+  const stored = async () => (await engine.read(nodeKey('n1')))!
+  const record = async () => readNode(await stored())
   const declareDead = async () => {
     const { key, value, version } = await record()
     await engine.write(key, JSON.stringify({ ...value, deadBy: 'n2' } satisfies NodeRecord), version)
   }
-  return { clock, engine, told, held, record, declareDead }
+  /** A watch or a list shows the own record, changed like this. */
+  let shownVersion = 1000n
+  const show = async (change: Partial<NodeRecord>) => {
+    const { key, value } = await record()
+    const changed = { key, value: JSON.stringify({ ...value, ...change }), version: ++shownVersion }
+    shell.step({ type: 'changed', change: { key, record: changed } })
+  }
+  return {
+    clock,
+    engine,
+    told,
+    held,
+    check: () => shell.check(),
+    shell,
+    start,
+    stored,
+    record,
+    declareDead,
+    show,
+  }
 }
 
 async function started() {
   const all = lease()
-  const joined = all.held.start()
-  await settled()
-  await joined
+  await all.start()
   return all
 }
 
 describe('a lease', () => {
   it('holds from its first record on, and as long as it is renewed', async () => {
-    const { held, clock, told, record } = lease()
-    assert.equal(held.check(), false)
-    const joined = held.start()
-    await settled()
-    await joined
-    assert.equal(held.check(), true)
+    const { check, start, clock, told, record } = lease()
+    assert.equal(check(), false)
+    await start()
+    assert.equal(check(), true)
     await clock.pass(60_000)
-    assert.equal(held.check(), true)
-    assert.deepEqual(told, ['resumed'])
+    assert.equal(check(), true)
+    assert.deepEqual(told, ['joined'])
     assert.ok((await record()).value.beat >= 60)
   })
 
   it('remembers the renewals of one ttl only, however long the engine is away', async (t) => {
-    const { held, clock, engine } = await started()
+    const { check, clock, engine } = await started()
     let largest = 0
     const set = Map.prototype.set
     t.mock.method(Map.prototype, 'set', function (this: Map<unknown, unknown>, key: unknown, value: unknown) {
@@ -69,11 +86,11 @@ describe('a lease', () => {
     assert.ok(largest > 0 && largest <= 30, `${largest} renewals at once`)
     engine.heal()
     await clock.pass(1000)
-    assert.equal(held.check(), true)
+    assert.equal(check(), true)
   })
 
   it('ends ttl − margin after the moment before the last renewal was sent, however late its answer came', async () => {
-    const { held, clock, engine } = await started()
+    const { check, clock, engine } = await started()
     const write = engine.hold('write')
     await clock.pass(1000)
     await write.arrived
@@ -82,19 +99,19 @@ describe('a lease', () => {
     await settled()
     engine.always('any', 'unavailable')
     await clock.pass(1700)
-    assert.equal(held.check(), true)
+    assert.equal(check(), true)
     await clock.pass(101)
-    assert.equal(held.check(), false)
+    assert.equal(check(), false)
   })
 
   it('tells of its lapse within the check that finds it', async () => {
-    const { held, clock, engine, told } = await started()
+    const { check, clock, engine, told } = await started()
     engine.always('any', 'unavailable')
     // A process that was stopped: time has passed, and no timer has fired.
     clock.mono += 2_700_001
     clock.wall += 2_700_001
-    assert.equal(held.check(), false)
-    assert.deepEqual(told, ['resumed', 'lapsed: it was not renewed in time'])
+    assert.equal(check(), false)
+    assert.deepEqual(told, ['joined', 'lapsed: it was not renewed in time'])
   })
 
   it('tells of its lapse also when nobody checks', async () => {
@@ -105,81 +122,78 @@ describe('a lease', () => {
   })
 
   it('resumes when nobody declared it dead in the meantime', async () => {
-    const { held, clock, engine, told } = await started()
+    const { check, clock, engine, told } = await started()
     engine.always('any', 'unavailable')
     await clock.pass(20_000)
     engine.heal()
     await clock.pass(200)
-    assert.equal(held.check(), true)
+    assert.equal(check(), true)
     assert.equal(told.at(-1), 'resumed')
   })
 
   it('is over when it was declared dead, and never writes again', async () => {
-    const { held, clock, told, declareDead, record } = await started()
+    const { held, check, clock, told, record, declareDead } = await started()
     await declareDead()
     const { version } = await record()
     await clock.pass(10_000)
-    assert.equal(held.over, true)
-    assert.equal(held.check(), false)
+    assert.equal(held.isOver, true)
+    assert.equal(check(), false)
     assert.equal(told.at(-1), 'died by n2')
     assert.equal((await record()).version, version)
   })
 
   it('is not over because the answer of a renewal was lost', async () => {
-    const { held, clock, engine, told } = await started()
+    const { check, clock, engine, told } = await started()
     engine.next('write', 'lose-reply', 3)
     engine.next('write', 'lose-request', 3)
     await clock.pass(10_000)
-    assert.equal(held.check(), true)
-    assert.deepEqual(told, ['resumed'])
+    assert.equal(check(), true)
+    assert.deepEqual(told, ['joined'])
   })
 
   it('is not over because a renewal that was given up arrives later', async () => {
-    const { held, clock, engine, told } = await started()
+    const { check, clock, engine, told } = await started()
     engine.next('write', 'late')
     await clock.pass(1050)
     await engine.deliver()
     await clock.pass(5000)
-    assert.equal(held.check(), true)
-    assert.deepEqual(told, ['resumed'])
+    assert.equal(check(), true)
+    assert.deepEqual(told, ['joined'])
   })
 
   it('joins also when the answer to its first record is lost', async () => {
-    const { held, clock, engine } = lease()
+    const { check, start, clock, engine } = lease()
     engine.next('write', 'lose-reply')
-    const joined = held.start()
-    await settled()
-    await joined
-    assert.equal(held.check(), true)
+    await start()
+    assert.equal(check(), true)
     await clock.pass(5000)
-    assert.equal(held.check(), true)
+    assert.equal(check(), true)
   })
 
   it('is over when its first record was not found after an unknown outcome: it may still come', async () => {
-    const { held, clock, engine, told } = lease()
+    const { held, check, start, clock, engine, told } = lease()
     engine.next('write', 'late')
-    void held.start()
-    await settled()
-    assert.equal(held.over, true)
+    await start()
+    assert.equal(held.isOver, true)
     await engine.deliver()
     await clock.pass(5000)
-    assert.equal(held.check(), false)
-    assert.deepEqual(told, ['died by undefined'])
+    assert.equal(check(), false)
+    assert.deepEqual(told, ['died by '])
   })
 
   it('waits with its first record for an engine that has forgotten, and is over if it had one', async () => {
     const fresh = lease()
     const { write } = fresh.engine
     fresh.engine.write = () => Promise.reject(new FahaoError('REGRESSED', 'it has forgotten'))
-    void fresh.held.start()
+    await fresh.start()
     await fresh.clock.pass(1000)
-    assert.equal(fresh.held.over, false)
+    assert.equal(fresh.held.isOver, false)
     fresh.engine.write = write
     await fresh.clock.pass(200)
-    assert.equal(fresh.held.check(), true)
+    assert.equal(fresh.check(), true)
     fresh.engine.write = () => Promise.reject(new FahaoError('REGRESSED', 'it has forgotten'))
     await fresh.clock.pass(1100)
-    assert.equal(fresh.held.over, true)
+    assert.equal(fresh.held.isOver, true)
   })
 
   it('is over when its record holds a beat that it has not sent, or one from before the last', async () => {
@@ -190,61 +204,50 @@ describe('a lease', () => {
       assert.ok(value.beat > 2)
       await engine.write(key, JSON.stringify({ ...value, beat }), version)
       await clock.pass(1100)
-      assert.equal(held.over, true)
-      assert.equal(told.at(-1), 'died by undefined')
+      assert.equal(held.isOver, true)
+      assert.equal(told.at(-1), 'died by ')
     }
   })
 
   it('counts nothing that was sent before the machine was suspended', async () => {
-    const { held, clock, engine, told } = await started()
+    const { check, clock, engine, told } = await started()
     const write = engine.hold('write')
     await clock.pass(1000)
     await write.arrived
     clock.wall += 60_000_000
-    assert.equal(held.check(), false)
+    assert.equal(check(), false)
     assert.match(told.at(-1)!, /suspended/)
     const next = engine.hold('write')
     write.letGo()
     await settled()
     await next.arrived
-    assert.equal(held.check(), false)
+    assert.equal(check(), false)
     next.letGo()
     await settled()
-    assert.equal(held.check(), true)
+    assert.equal(check(), true)
   })
 
   it('goes on when the wall clock is set back', async () => {
-    const { held, clock, told } = await started()
+    const { check, clock, told } = await started()
     clock.wall -= 3_600_000_000
-    assert.equal(held.check(), true)
+    assert.equal(check(), true)
     await clock.pass(10_000)
-    assert.deepEqual(told, ['resumed'])
+    assert.deepEqual(told, ['joined'])
   })
 
-  it('takes its record away when it leaves', async () => {
-    const { held, engine, clock } = await started()
-    engine.next('remove', 'lose-reply')
-    const left = held.leave()
-    await clock.pass(10)
-    await left
-    assert.equal(await engine.read(nodeKey('n1')), undefined)
-    assert.equal(held.check(), false)
-  })
-
-  it('is over at once when its record is seen as nobody here has left it, and not for what is under way', async () => {
-    const { held, clock, engine, told, record } = await started()
-    held.notice((await record()).value)
+  it('is over at once when its record is seen as this process has not left it, and not for what is under way', async () => {
+    const { check, clock, engine, told, show } = await started()
+    await show({})
     const write = engine.hold('write')
     await clock.pass(1000)
     await write.arrived
-    const { value } = await record()
-    held.notice({ ...value, beat: value.beat + 1 })
-    assert.equal(held.check(), true)
-    held.notice({ ...value, beat: 0 })
-    assert.equal(held.check(), false)
-    assert.deepEqual(told, ['resumed', 'died by undefined'])
+    await show({ beat: 2 })
+    assert.equal(check(), true)
+    await show({ beat: 0 })
+    assert.equal(check(), false)
+    assert.deepEqual(told, ['joined', 'died by '])
     write.letGo()
-    await settled()
-    assert.deepEqual(told, ['resumed', 'died by undefined'], 'once')
+    await clock.pass(5000)
+    assert.deepEqual(told, ['joined', 'died by '], 'once')
   })
 })

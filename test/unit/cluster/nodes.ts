@@ -1,7 +1,8 @@
 /** Clusters in this process, on one store in memory and one clock that tests move. */
+
+import type { ClusterOptions } from '../../../src/cluster/cluster.ts'
 import { Cluster } from '../../../src/cluster/cluster.ts'
 import type { ClusterEvent } from '../../../src/cluster/events.ts'
-import type { ClusterOptions } from '../../../src/cluster/options.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
 import { FakeClock } from '../fake-clock.ts'
