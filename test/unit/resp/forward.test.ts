@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { systemClock } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
-import type { ClusterListener } from '../../../src/cluster/shell.ts'
 import type { NodeRecord } from '../../../src/cluster/records.ts'
+import type { ClusterListener } from '../../../src/cluster/shell.ts'
 import {
   type Command,
   Issued,
