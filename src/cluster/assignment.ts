@@ -1,6 +1,6 @@
 /**
- * Who should lead which shard: a pure function of the nodes that take part, so that every node that sees the same
- * nodes comes to the same answer without asking anybody.
+ * The assignment of shards to nodes: a pure function of the nodes that take part, so that every node that sees the same
+ * nodes comes to the same answer on its own.
  *
  * Rendezvous hashing with a limit: of all pairs (shard, node), those with the highest score are served first, and a
  * node that has its share is passed over. So

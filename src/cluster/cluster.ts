@@ -2,7 +2,7 @@
  * The part that one process takes in a cluster. Issuers, commands and transports ask here, and nowhere else.
  *
  *     // in every callback that brought requests, before issuing for any of them:
- *     const here = cluster.here(slot)              // undefined: park, redirect or forward
+ *     const term = cluster.here(slot)              // undefined: park, redirect or forward
  *     const lead = await cluster.leadWithin(slot)
  *
  * Invariants
@@ -96,7 +96,7 @@ export class Cluster {
     return this.#core.leaderships.held(this.#shardOf[slot]!)
   }
 
-  /** The leader of a slot, as far as is known now. */
+  /** The leader of a slot, as far as is known here. */
   lead(slot: number): Lead {
     return this.#lookup.lead(this.#shardOf[slot]!)
   }
@@ -127,7 +127,7 @@ export class Cluster {
   }
 
   /**
-   * Pins a shard to a node for as long as that node lives, or, undefined, has it led by the node that it is assigned to.
+   * Pins a shard to a node for as long as that node is not dead, or, undefined, has it led by the node that it is assigned to.
    * Resolves when the pin is recorded; it is carried out a moment later. Rejects with ERR where that cannot be.
    */
   async move(shard: number, to: string | undefined): Promise<void> {

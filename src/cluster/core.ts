@@ -109,8 +109,8 @@ export class ClusterCore {
 
   /**
    * Whether a lookup reads the shard's record before it names another node. It does where the view could send a client
-   * back and forth: a client that another node has sent here; a shard that this node should lead, or should have until a
-   * moment ago; a lease that is not valid.
+   * back and forth: another node has sent the client here; this node should lead the shard, or should have until a moment
+   * ago; this node's lease is not valid.
    */
   needsRead(lead: Lead, isRedirected: boolean, now: Moment): boolean {
     if (lead.state !== 'elsewhere') return false

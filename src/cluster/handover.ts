@@ -190,7 +190,7 @@ export class Handover {
   }
 }
 
-/** Whether a node's record was not found, or says that the node is dead. */
+/** Whether a node has no record, or one that says that it is dead. */
 function isGone({ stored }: Answer): boolean {
   return stored === undefined || readNode(stored).value.deadBy !== undefined
 }

@@ -1,4 +1,4 @@
-/** What people wish: that a certain node lead a shard. */
+/** Pins: the decision of an operator that a certain node shall lead a shard. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type PinnedLeader, pinKey, readPin } from './records.ts'
@@ -6,7 +6,7 @@ import type { View } from './view.ts'
 
 const tries = 10
 
-/** Throws ERR where a wish cannot be carried out. */
+/** Throws ERR where a pin cannot be carried out. */
 export function refusePin(view: View, shards: number, shard: number, to: string | undefined): void {
   if (!(shard >= 0 && shard < shards))
     throw new FahaoError('ERR', `there is no shard ${shard}; the last one is ${shards - 1}`)
@@ -18,7 +18,7 @@ export function refusePin(view: View, shards: number, shard: number, to: string 
 
 /**
  * Records that `to` shall lead the shard, or, undefined, that the assignment decides again. Rejects with CONFLICT when
- * others keep wishing otherwise, and as the engine does.
+ * other nodes keep changing the pin, and as the engine does.
  */
 export async function pin(engine: Engine, shard: number, to: string | undefined): Promise<void> {
   const key = pinKey(shard)
@@ -35,6 +35,6 @@ export async function pin(engine: Engine, shard: number, to: string | undefined)
   }
   throw new FahaoError(
     'CONFLICT',
-    `others changed the wish for shard ${shard} ${tries} times in a row; retry`,
+    `the pin of shard ${shard} was changed elsewhere ${tries} times in a row; retry`,
   )
 }

@@ -1,4 +1,4 @@
-/** What an installation is: written by the first node of the cluster, and never changed. */
+/** The settings of an installation: written by the first node of the cluster, and never changed. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { formatDuration } from '../base/units.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -6,12 +6,12 @@ import { readSettings, type SettingsRecord, settingsKey } from './records.ts'
 import { shardsMax } from './slots.ts'
 import { type TimingOptions, timing } from './timing.ts'
 
-/** What a node was started with; what is not given is what it is on the other nodes. */
+/** Settings that a node was started with; those that are not given are as recorded. */
 export type WantedSettings = Pick<SettingsRecord, 'cluster'> & {
   readonly shards?: number | undefined
 } & Pick<TimingOptions, 'leaseTtlMs' | 'marginMs'>
 
-/** How many shards an installation has whose first node was not told. */
+/** Number of shards where the first node is given none. */
 const shardsDefault = 16
 
 /** The settings of the cluster that this engine holds; undefined: the installation is no cluster. */
@@ -21,7 +21,7 @@ export async function clusterSettings(engine: Engine): Promise<SettingsRecord | 
 }
 
 /**
- * Makes sure that the installation has these settings, writing them if it has none. Resolves to what stands there.
+ * Makes sure that the installation has these settings, writing them if it has none. Resolves to those recorded.
  * Rejects with CONFIG, naming both values, where they differ; otherwise as the engine does, and may then be repeated.
  */
 export async function agreeOnSettings(engine: Engine, wanted: WantedSettings): Promise<SettingsRecord> {
@@ -32,7 +32,7 @@ export async function agreeOnSettings(engine: Engine, wanted: WantedSettings): P
   let settings = await clusterSettings(engine)
   if (settings === undefined) {
     const first = { cluster, shards, leaseTtlMs: ttlMs, marginMs } satisfies SettingsRecord
-    // Whatever becomes of this write, the record that stands afterwards is the one that counts.
+    // Whether or not this write is carried out, the record that is there afterwards counts.
     await engine.write(settingsKey, JSON.stringify(first), undefined).catch((error: unknown) => {
       if (!hasCode(error, 'UNKNOWN')) throw error
     })
@@ -51,7 +51,7 @@ export async function agreeOnSettings(engine: Engine, wanted: WantedSettings): P
   return settings
 }
 
-/** `wanted` undefined: whatever is stored. */
+/** Throws CONFIG where the stored value is not the wanted one; undefined: any will do. */
 function refuse<Value extends string | number>(
   flag: string,
   what: string,

@@ -1,8 +1,8 @@
 /**
- * A cluster as a table: its nodes, and who leads which slots.
+ * A cluster as tables: its nodes, and the leaders of its slots.
  *
- * It is told for people, so a leader that was not heard of for a lease leads nothing here: it may have stopped. Requests
- * go by `Leaderships` alone, which believes in a leader until it is declared dead.
+ * They are for people, so a leader that has not renewed for a lease leads nothing here: it may have stopped. Requests go by
+ * `Leaderships` alone, where a leader is one until it is declared dead.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { ClusterCore } from './core.ts'
@@ -16,7 +16,7 @@ export type NodeStatus = NodeRecord & {
   readonly isSelf: boolean
   /** Since the newest version of its record was seen here, in ms. */
   readonly silentMs: number
-  /** How many shards it leads, of those that somebody leads. */
+  /** How many shards it leads, of those that have a leader that may issue. */
   readonly leads: number
 }
 
@@ -28,11 +28,11 @@ export type ShardStatus = {
   /** The living node that its record names, whether or not it can lead now; undefined: none. */
   readonly leader: NodeRecord | undefined
   readonly epoch: number
-  /** For how long nobody could issue here, in ms; undefined where somebody can. */
+  /** For how long no node could issue for it, in ms; undefined where one can. */
   readonly nobodyForMs: number | undefined
-  /** Node id of the one that should lead it; empty when there is none. */
+  /** Node id that should lead it; empty when there is none. */
   readonly wanted: string
-  /** Whether people wish that. */
+  /** Whether the shard is pinned to that node. */
   readonly isWish: boolean
 }
 

@@ -6,26 +6,26 @@ export type Timing = {
   /** A node that has not renewed for this long, and for the margin, may be declared dead. */
   readonly ttlMs: number
   /**
-   * How much earlier a node stops, and how much later others believe that it has. Twice this covers monotonic
-   * clocks that run at different rates (20 % of a lease, where quartz differs by less than 0.1 %), and the rest
-   * of a callback that began just before the deadline.
+   * How much earlier than after `ttlMs` a node stops, and how much later than that it may be declared dead. Twice this
+   * covers monotonic clocks that run at different rates (20 % of a lease, where quartz differs by less than 0.1 %), and
+   * the rest of a callback that began just before the deadline.
    */
   readonly marginMs: number
   /** From one renewal to the next. Also the longest wait for one answer of the engine. */
   readonly renewMs: number
-  /** A leader whose renewal is so late may have died: who asks for what it leads waits, instead of being sent there. */
+  /** A leader whose renewal is so late may be dead: requests for what it leads wait, instead of being sent there. */
   readonly missingMs: number
-  /** From one full look at all records to the next; watches tell of changes sooner where the engine can. */
+  /** From one list of all records to the next; watches bring news sooner where the engine can. */
   readonly pollMs: number
   /** Pause after a call that failed. */
   readonly retryMs: number
-  /** For how long others leave a free shard to the node that it is assigned to. */
+  /** For how long other nodes leave a free shard to the node that it is assigned to. */
   readonly graceMs: number
-  /** For how long the set of nodes must have been the same before a shard that somebody leads is moved. */
+  /** For how long the set of nodes must have been the same before a shard that has a leader is moved. */
   readonly settleMs: number
   /**
-   * For how long it is known who should lead a shard before it is handed over to that one. Longer than `pollMs`, so
-   * that the successor knows too: one that did not would send back whoever is sent to it.
+   * For how long the same node should lead a shard before the shard is handed over to it. Longer than `pollMs`, so that
+   * the successor knows too: one that did not would send back the clients that are sent to it.
    */
   readonly noticeMs: number
   /** The longest time that releases may take during a hand-over. */
