@@ -141,7 +141,7 @@ function reservedUntil(definition: Definition, bound: bigint | undefined): strin
 }
 
 function leaderAddress({ leaders }: IssuerDeps, lead: Lead | undefined): string | undefined {
-  if (lead === undefined || lead.state === 'nobody') return undefined
+  if (lead === undefined || lead.state === 'none') return undefined
   const node =
     lead.state === 'elsewhere' ? lead.node : leaders!.cluster.status().nodes.find(({ isSelf }) => isSelf)
   return node?.resp ?? node?.http ?? node?.id
@@ -152,7 +152,7 @@ function elsewhere(name: string, lead: Lead | undefined): MovedDetails | undefin
 }
 
 function leaderless(lead: Lead | undefined): string[] {
-  return lead?.state === 'nobody' ? ['led by no node at this moment'] : []
+  return lead?.state === 'none' ? ['led by no node at this moment'] : []
 }
 
 function notes(definition: Definition, endUs: number | undefined, nowUs: number, deps: IssuerDeps): string[] {

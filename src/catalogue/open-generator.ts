@@ -154,7 +154,7 @@ export class OpenGenerator implements Generator {
     const slot = slotOf(this.name)
     const lead = await leaders.cluster.leadWithin(slot)
     if (lead.state === 'elsewhere') throw moved(slot, lead)
-    if (lead.state === 'nobody') throw slotNotServed()
+    if (lead.state === 'none') throw slotNotServed()
     if (lead === this.under?.term) return this
     throw new FahaoError('STALE', `the leadership of generator '${this.name}' has just changed; retry`)
   }

@@ -120,7 +120,7 @@ export class ClusterCore {
 
   /** Whether a lookup waits for another leader: there is none, it was not reached, or it has missed a renewal. */
   isWorthWaiting(lead: Lead, unreachable: string | undefined): boolean {
-    if (lead.state !== 'elsewhere') return lead.state === 'nobody'
+    if (lead.state !== 'elsewhere') return lead.state === 'none'
     const { detector, timing } = this.state
     return lead.node.id === unreachable || detector.silentMs(lead.node.id) > timing.missingMs
   }

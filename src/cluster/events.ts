@@ -22,7 +22,7 @@ export type Lead =
   /** Another node, according to the records that this node has. */
   | { readonly state: 'elsewhere'; readonly shard: number; readonly node: NodeRecord }
   /** None that may issue: a hand-over is under way, a lease has lapsed, the leader is dead. */
-  | { readonly state: 'nobody'; readonly shard: number; readonly forMs: number }
+  | { readonly state: 'none'; readonly shard: number; readonly forMs: number }
 
 /** A transition, for logs, metrics and tests. Durations are in ms. */
 export type ClusterEvent =

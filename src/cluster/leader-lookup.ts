@@ -43,8 +43,7 @@ export class LeaderLookup {
     for (let isFresh = !core.needsRead(lead, isRedirected, this.#shell.now()); ; lead = this.lead(shard)) {
       if (isFresh && !core.isWorthWaiting(lead, unreachable)) return lead
       const leftMs = (untilUs - clock.monoUs()) / 1000
-      if (leftMs <= 0 || this.#shell.isEnding)
-        return isFresh ? lead : { state: 'nobody', shard, forMs: waitMs }
+      if (leftMs <= 0 || this.#shell.isEnding) return isFresh ? lead : { state: 'none', shard, forMs: waitMs }
       if (isFresh) await this.#shell.leaderChange(shard, leftMs)
       else {
         isFresh = await withTimeout(clock, leftMs, this.read(shard)).catch(() => false)

@@ -63,11 +63,11 @@ export class Leaderships {
     const led = this.#led[shard]
     if (led !== undefined) {
       if (led.losingUs === undefined && lease.isValid(monoUs, wallUs)) return led.term
-      return { state: 'nobody', shard, forMs: (monoUs - (led.losingUs ?? lease.lapsedUs)) / 1000 }
+      return { state: 'none', shard, forMs: (monoUs - (led.losingUs ?? lease.lapsedUs)) / 1000 }
     }
     const node = this.leader(shard)
     if (node !== undefined && !this.#isThisProcess(node)) return { state: 'elsewhere', shard, node }
-    return { state: 'nobody', shard, forMs: (monoUs - (this.#vacantUs[shard] ?? monoUs)) / 1000 }
+    return { state: 'none', shard, forMs: (monoUs - (this.#vacantUs[shard] ?? monoUs)) / 1000 }
   }
 
   /** The living node that the shard's record names, as seen from here. */

@@ -177,7 +177,7 @@ export class Forwarder<Request, NodeReply, Reply> {
     gone?: string,
   ): Promise<Reply> {
     const lead = await this.#cluster.leadWithin(slot, undefined, true, gone)
-    if (lead.state === 'nobody') return otherwise()
+    if (lead.state === 'none') return otherwise()
     if (lead.state === 'elsewhere') {
       return lead.node.id === gone ? otherwise() : this.#send(request, detailsOf(slot, lead), retries)
     }

@@ -48,7 +48,7 @@ export class Issuer implements Pick<Program, 'ask'> {
     }
     for (let tries = 0; tries < 8; tries++) {
       const lead = await this.#cluster.leadWithin(slot, parkMs)
-      if (lead.state === 'nobody') return { down: `nobody leads for ${lead.forMs} ms`, code: 'CLUSTERDOWN' }
+      if (lead.state === 'none') return { down: `nobody leads for ${lead.forMs} ms`, code: 'CLUSTERDOWN' }
       if (lead.state === 'elsewhere') return { moved: lead.node.resp! }
       try {
         const run = await this.#issueOrRefill(generator, count, slot)

@@ -79,13 +79,13 @@ export class Standby implements Issuer {
     if (this.#waiting >= waitersMax)
       throw new FahaoError('BUSY', `${this.#waiting} requests wait for a leader already; retry with a pause`)
     this.#waiting++
-    if (leaders.cluster.lead(slot).state === 'nobody') this.#waits++
+    if (leaders.cluster.lead(slot).state === 'none') this.#waits++
     const lead = await leaders.cluster.leadWithin(slot)
     this.#waiting--
     if (signal?.aborted) throw aborted()
     if (this.#closed !== undefined) throw this.#closed
     if (lead.state === 'elsewhere') throw moved(slot, lead)
-    if (lead.state === 'nobody') throw slotNotServed()
+    if (lead.state === 'none') throw slotNotServed()
     throw new FahaoError('STALE', `this node has just become the leader of generator '${name}'; retry`)
   }
 }

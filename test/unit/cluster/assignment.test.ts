@@ -37,7 +37,7 @@ describe('the assignment of shards', () => {
     )
   })
 
-  it('depends on addresses, not on ids: who comes back gets back what it led', () => {
+  it('depends on addresses, not on ids: a node that comes back gets back what it led', () => {
     const all = ['a:1', 'b:1', 'c:1'].map(place)
     const again = all.map((each, at) => (at === 1 ? { ...each, id: 'fresh' } : each))
     const renamed = assign(64, all).map((id) => (id === all[1]!.id ? 'fresh' : id))
@@ -53,7 +53,7 @@ describe('the assignment of shards', () => {
     }
   })
 
-  it('has nobody to give shards to where there are no nodes', () => {
+  it('gives shards to no node where there are none', () => {
     assert.deepEqual(assign(2, []), ['', ''])
   })
 })

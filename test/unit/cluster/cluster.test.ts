@@ -84,7 +84,7 @@ describe('joining a cluster', () => {
 })
 
 describe('an address that two nodes announce', () => {
-  it('keeps out who comes second, and says who has it', async () => {
+  it('keeps out the second node, and names the first', async () => {
     const { nodes, clock, a, b } = await two()
     const events: ClusterEvent[] = []
     const onEvent = (event: ClusterEvent) => events.push(event)
@@ -94,7 +94,7 @@ describe('an address that two nodes announce', () => {
     assert.deepEqual(shares(a, b), [3, 3])
   })
 
-  it('may be that of a predecessor, who is silent', async () => {
+  it('may be that of a predecessor that is silent', async () => {
     const { nodes, clock, a, b } = await two()
     b.engine.always('any', 'unavailable')
     const again = await nodes.start('b:1')
@@ -122,10 +122,10 @@ describe('an address that two nodes announce', () => {
     for (const { cluster } of both) void cluster.start()
     await nodes.clock.pass(10_000)
     for (const node of both) {
-      const rivals = told('trouble', node).filter((event) =>
+      const conflicts = told('trouble', node).filter((event) =>
         JSON.stringify(event).includes('announces a:1 as well'),
       )
-      assert.equal(rivals.length, 1)
+      assert.equal(conflicts.length, 1)
     }
   })
 })
@@ -173,7 +173,7 @@ describe('a node that dies', () => {
     assert.deepEqual(shares(a, b), [3, 3])
   })
 
-  it('is not taken for dead when the engine was away from everybody', async () => {
+  it('is not taken for dead when the engine was away from all nodes', async () => {
     const { clock, a, b } = await two()
     for (const { engine } of [a, b]) engine.always('any', 'unavailable')
     await clock.pass(60_000)
@@ -189,7 +189,7 @@ describe('a node that dies', () => {
     const old = await nodes.start('a:1')
     old.engine.always('any', 'unavailable')
     const fresh = await nodes.start('a:1')
-    assert.equal(fresh.cluster.lead(0).state, 'nobody')
+    assert.equal(fresh.cluster.lead(0).state, 'none')
     const lead = fresh.cluster.leadWithin(0, 10_000)
     await nodes.clock.pass(5000)
     assert.equal((await lead).state, 'here')
@@ -224,7 +224,7 @@ describe('an engine that has forgotten', () => {
     assert.ok(here!.fence > 2n ** 20n)
   })
 
-  it('ends the leadership of a node that has not noticed, before anybody follows it', async () => {
+  it('ends the leadership of a node that has not noticed, before another node follows it', async () => {
     const { nodes, clock, a, b } = await two()
     const slot = slotLedBy(a)
     const id = a.cluster.nodeId
@@ -257,13 +257,13 @@ describe('a shard', () => {
     }
   })
 
-  it('is not taken from a node that lives, though nobody here has heard of it', async () => {
+  it('is not taken from a node that is not dead, though its record has not been seen here', async () => {
     const nodes = new Nodes(1)
     const { store, clock } = nodes
-    const stranger: NodeRecord = { id: 's', beat: 1, joinedMs: 0, draining: false, version: '1' }
+    const unseen: NodeRecord = { id: 's', beat: 1, joinedMs: 0, draining: false, version: '1' }
     const led: Leadership = { holder: 's', epoch: 7, from: '' }
     const a = nodes.make('a:1')
-    await a.engine.write(nodeKey('s'), JSON.stringify(stranger), undefined)
+    await a.engine.write(nodeKey('s'), JSON.stringify(unseen), undefined)
     await a.engine.write(shardKey(0), JSON.stringify(led), undefined)
     // Only lists and watches do not show it; a read does.
     const list = a.engine.list.bind(a.engine)
@@ -287,7 +287,7 @@ describe('a shard', () => {
     await a.cluster.move(shard, b.cluster.nodeId)
     await clock.pass(610)
     assert.equal(a.cluster.here(slot), undefined)
-    assert.equal(a.cluster.lead(slot).state, 'nobody')
+    assert.equal(a.cluster.lead(slot).state, 'none')
     assert.equal(b.cluster.here(slot), undefined)
     givenBack.resolve()
     await settled()
@@ -308,7 +308,7 @@ describe('a shard', () => {
     await clock.pass(700)
     const record = nodes.store.records.get(shardKey(shard))!
     assert.deepEqual(offered, [[tail]])
-    // Somebody restores what the database was then, and the node finds itself named as it was.
+    // An operator restores the database as it was then, and the node finds itself named as it was.
     await b.cluster.move(shard, a.cluster.nodeId)
     await clock.pass(700)
     assert.equal(b.cluster.here(slot), undefined)
@@ -333,7 +333,7 @@ describe('a shard', () => {
     })
     await a.cluster.move(shard, b.cluster.nodeId)
     await clock.pass(640)
-    assert.equal(a.cluster.lead(a.cluster.status().shards[shard]!.firstSlot).state, 'nobody')
+    assert.equal(a.cluster.lead(a.cluster.status().shards[shard]!.firstSlot).state, 'none')
     a.engine.always('write', 'unavailable')
     await clock.pass(50)
     late.resolve()
@@ -363,7 +363,7 @@ describe('a shard', () => {
     assert.deepEqual(shares(a, b), [1, 5])
   })
 
-  it('is issued by nobody while it is not known whether it was given away', async () => {
+  it('is issued by no node while it is not known whether it was handed over', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(a)
     await a.cluster.move(a.cluster.shardOf(slot), b.cluster.nodeId)
@@ -377,7 +377,7 @@ describe('a shard', () => {
     assert.equal(a.cluster.here(slot), undefined)
   })
 
-  it('goes back to the node that it is assigned to when the wish is taken back', async () => {
+  it('goes back to the node that it is assigned to when the pin is removed', async () => {
     const { clock, a, b } = await two()
     const [shard] = a.leads()
     await b.cluster.move(shard!, b.cluster.nodeId)
@@ -388,7 +388,7 @@ describe('a shard', () => {
     assert.deepEqual(shares(a, b), [3, 3])
   })
 
-  it('is wished for a node only as long as that one lives', async () => {
+  it('is pinned to a node only until that one is dead', async () => {
     const { nodes, clock, a, b } = await two()
     const [shard] = a.leads()
     await a.cluster.move(shard!, b.cluster.nodeId)
@@ -399,7 +399,7 @@ describe('a shard', () => {
     assert.equal(nodes.store.records.has(pinKey(shard!)), false)
   })
 
-  it('goes to nobody who cannot know yet: also an old wish counts only from when it can be granted', async () => {
+  it('goes to no node that cannot know yet: also an old pin counts only from when it can be carried out', async () => {
     const { clock, a, b } = await two()
     const [shard] = a.leads()
     await a.cluster.move(shard!, b.cluster.nodeId)
@@ -410,12 +410,12 @@ describe('a shard', () => {
     assert.ok(a.leads().includes(shard!))
     void b.cluster.drain(false)
     await clock.pass(500)
-    assert.ok(a.leads().includes(shard!), 'the wish is seconds old, but not that b can lead')
+    assert.ok(a.leads().includes(shard!), 'the pin is seconds old, but not that b can lead')
     await clock.pass(300)
     assert.ok(b.leads().includes(shard!))
   })
 
-  it('goes to whom it was stopped for, though somebody better came meanwhile', async () => {
+  it('goes to the node that it was stopped for, though another one is wanted by then', async () => {
     const { clock, a, b, nodes } = await two()
     const c = await nodes.start('c:1')
     await clock.pass(10_000)
@@ -439,9 +439,9 @@ describe('a shard', () => {
     assert.ok(c.leads().includes(shard!))
   })
 
-  it('cannot be moved to who is not there, nor to one that drains', async () => {
+  it('cannot be moved to a node that is not there, nor to one that drains', async () => {
     const { clock, a, b } = await two()
-    await assert.rejects(a.cluster.move(0, 'nobody'), /no living node nobody/)
+    await assert.rejects(a.cluster.move(0, 'absent'), /no living node absent/)
     await assert.rejects(a.cluster.move(6, b.cluster.nodeId), /no shard 6; the last one is 5/)
     const drained = b.cluster.drain()
     await clock.pass(100)
@@ -451,7 +451,7 @@ describe('a shard', () => {
 })
 
 describe('leaving', () => {
-  it('gives everything away and leaves no record, so that nobody waits for a lease', async () => {
+  it('gives everything away and leaves no record, so that no node waits for a lease', async () => {
     const { nodes, clock, a, b } = await two()
     const id = b.cluster.nodeId
     b.engine.next('remove', 'lose-reply')
@@ -488,7 +488,7 @@ describe('leaving', () => {
     const drained = b.cluster.drain()
     await clock.pass(500)
     await drained
-    assert.deepEqual(shares(a, b), [3, 3], 'until the others know')
+    assert.deepEqual(shares(a, b), [3, 3], 'until the other nodes have the record')
     await clock.pass(200)
     assert.deepEqual(shares(a, b), [6, 0])
     await clock.pass(10_000)
@@ -498,7 +498,7 @@ describe('leaving', () => {
     assert.deepEqual(shares(a, b), [3, 3])
   })
 
-  it('says that the others do not know yet when the engine is away, and stands', async () => {
+  it('says that the other nodes do not know yet when the engine is away, and stands', async () => {
     const { clock, a, b } = await two()
     b.engine.always('any', 'unavailable')
     const drained = assert.rejects(b.cluster.drain(), { code: 'UNKNOWN' })
@@ -517,7 +517,7 @@ describe('leaving', () => {
   })
 })
 
-describe('asking who leads', () => {
+describe('a lookup of the leader', () => {
   it('waits for a leader, and gives up when it takes too long', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(b)
@@ -528,18 +528,18 @@ describe('asking who leads', () => {
     const late = b.cluster.leadWithin(slot, 100)
     const patient = a.cluster.leadWithin(slot, 5000)
     await clock.pass(200)
-    assert.equal((await late).state, 'nobody')
+    assert.equal((await late).state, 'none')
     await clock.pass(2000)
     assert.equal((await patient).state, 'here', 'from the dead')
   })
 
-  it('is answered from the engine by the node that should lead: it never sends anybody back', async () => {
+  it('is answered from the engine by the node that should lead: it never sends a client back', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(a)
     const shard = a.cluster.shardOf(slot)
     await a.cluster.move(shard, b.cluster.nodeId)
     await clock.pass(100)
-    // What b is told of is delayed from here on: it hears of nothing but what it asks for.
+    // News reach b late from here on: it learns only what it reads.
     const reads = b.engine.count('read')
     const asked = await b.cluster.leadWithin(slot, 1000)
     assert.equal(asked.state, 'elsewhere')
@@ -548,7 +548,7 @@ describe('asking who leads', () => {
     assert.equal(known.state, 'elsewhere')
   })
 
-  it('is so too for a while after that node should have led: whoever stopped for it finishes that', async () => {
+  it('is so too for a while after that node should have led: the leader that stopped for it finishes that', async () => {
     const { clock, a, b } = await two()
     const slot = slotLedBy(a)
     const shard = a.cluster.shardOf(slot)
@@ -573,7 +573,7 @@ describe('asking who leads', () => {
     assert.equal(a.cluster.lead(slot).state, 'elsewhere')
     const late = a.cluster.leadWithin(slot, 300)
     await clock.pass(400)
-    assert.equal((await late).state, 'nobody')
+    assert.equal((await late).state, 'none')
     const patient = a.cluster.leadWithin(slot, 5000)
     await clock.pass(300)
     a.engine.heal()
@@ -589,7 +589,7 @@ describe('asking who leads', () => {
     fresh.engine.always('write', 'unavailable')
     void fresh.cluster.start()
     await nodes.clock.pass(1000)
-    assert.equal(fresh.cluster.lead(0).state, 'nobody')
+    assert.equal(fresh.cluster.lead(0).state, 'none')
   })
 
   it('does not name a leader that has missed a renewal, but waits for another one', async () => {
@@ -616,7 +616,7 @@ describe('asking who leads', () => {
     assert.equal((await soon).state, 'elsewhere')
   })
 
-  it('wakes who waits when a lease that lapsed is resumed', async () => {
+  it('wakes lookups when a lease that lapsed is resumed', async () => {
     const { clock, a } = await two()
     const slot = slotLedBy(a)
     a.engine.always('any', 'unavailable')
@@ -629,28 +629,28 @@ describe('asking who leads', () => {
   })
 })
 
-describe('what listeners hear', () => {
-  it('is won, losing, lapsed, resumed and lost, each before anything else happens', async () => {
+describe('listeners', () => {
+  it('are called at a lapse and a resumption, before anything else happens', async () => {
     const { clock, a } = await two()
-    const heard: string[] = []
+    const calls: string[] = []
     const unlisten = a.cluster.listen({
-      onLapse: () => heard.push('lapse'),
-      onResume: () => heard.push('resume'),
-      onLost: () => heard.push('lost'),
+      onLapse: () => calls.push('lapse'),
+      onResume: () => calls.push('resume'),
+      onLost: () => calls.push('lost'),
     })
     clock.mono += 2_800_000
     clock.wall += 2_800_000
     assert.equal(a.cluster.check(), false)
-    assert.deepEqual(heard, ['lapse'])
+    assert.deepEqual(calls, ['lapse'])
     await clock.pass(100)
-    assert.deepEqual(heard, ['lapse', 'resume'])
+    assert.deepEqual(calls, ['lapse', 'resume'])
     unlisten()
     a.engine.always('any', 'unavailable')
     await clock.pass(2800)
-    assert.equal(heard.length, 2)
+    assert.equal(calls.length, 2)
   })
 
-  it('is told of a leader that was sealed out', async () => {
+  it('are not needed to report a leader that was sealed out', async () => {
     const { a } = await two()
     const here = a.cluster.here(slotLedBy(a))!
     const reads = a.engine.count('read')

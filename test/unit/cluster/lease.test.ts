@@ -114,14 +114,14 @@ describe('a lease', () => {
     assert.deepEqual(told, ['joined', 'lapsed: it was not renewed in time'])
   })
 
-  it('tells of its lapse also when nobody checks', async () => {
+  it('tells of its lapse also without a check', async () => {
     const { clock, engine, told } = await started()
     engine.always('any', 'unavailable')
     await clock.pass(2800)
     assert.equal(told.length, 2)
   })
 
-  it('resumes when nobody declared it dead in the meantime', async () => {
+  it('resumes when no node declared it dead in the meantime', async () => {
     const { check, clock, engine, told } = await started()
     engine.always('any', 'unavailable')
     await clock.pass(20_000)

@@ -55,7 +55,7 @@ describe('the settings of a cluster', () => {
     assert.equal(await clusterSettings(engine), undefined)
   })
 
-  it('count for both of two first nodes, whoever was faster', async () => {
+  it('count for both of two first nodes, whichever was faster', async () => {
     const engine = empty()
     const held = engine.hold('write')
     const slow = agreeOnSettings(engine, { ...ids, leaseTtlMs: 1000 })

@@ -12,8 +12,8 @@ async function two() {
   return { clock: nodes.clock, leader, other: each.find((node) => node !== leader)! }
 }
 
-describe('who cannot reach the leader', () => {
-  it('waits until somebody else leads', async () => {
+describe('a node that cannot reach the leader', () => {
+  it('waits until another node leads', async () => {
     const { clock, leader, other } = await two()
     leader.engine.always('any', 'unavailable')
     const { nodeId } = leader.cluster
@@ -37,7 +37,7 @@ describe('who cannot reach the leader', () => {
     assert.equal((await known).state, 'elsewhere')
   })
 
-  it('hears when it is declared dead, by whom ever', async () => {
+  it('is told when it is declared dead, by whichever node', async () => {
     const { clock, leader, other } = await two()
     const dead: string[] = []
     other.cluster.listen({ onDead: ({ id, resp }) => dead.push(`${id} ${resp}`) })

@@ -32,7 +32,7 @@ function start(setup: Setup) {
   const lookUp = (gone: string | undefined) => {
     const state =
       typeof leaders === 'function' ? leaders(gone) : found.length > 1 ? found.shift()! : found[0]!
-    if (state === 'here' || state === 'nobody') return { state }
+    if (state === 'here' || state === 'none') return { state }
     return { state: 'elsewhere', node: { id: state, resp: `${state}:1`, http: undefined } }
   }
   const cluster = {
@@ -105,7 +105,7 @@ describe('a request that a handler refuses as MOVED', () => {
     }
     const { forwarder, sends } = start({ leaders, handle, isForwarded: true })
     assert.equal(await forwarder.handle('request'), 'here')
-    for (const leader of ['here', 'second', 'nobody']) {
+    for (const leader of ['here', 'second', 'none']) {
       const refused = start({ leaders: [leader], handle: () => moved('second'), isForwarded: true })
       assert.equal(await code(refused.forwarder.handle('request')), 'CLUSTERDOWN')
       assert.deepEqual(refused.sends, [])
@@ -122,7 +122,7 @@ describe('a request whose leader does not lead', () => {
     const { forward, sends } = start({ leaders: ['first', 'second'], send })
     assert.equal(await forward(), 'not led')
     assert.deepEqual(sends, ['first', 'first'])
-    assert.equal(await start({ leaders: ['nobody'], send }).forward(), 'not led')
+    assert.equal(await start({ leaders: ['none'], send }).forward(), 'not led')
   })
 })
 
@@ -139,7 +139,7 @@ describe('a request whose leader cannot be reached', () => {
     const send = () => {
       throw unsent
     }
-    for (const leader of ['first', 'nobody']) {
+    for (const leader of ['first', 'none']) {
       await assert.rejects(start({ leaders: [leader], send }).forward(), {
         code: 'CLUSTERDOWN',
         message: /^the leader at first:1 cannot be reached .*, and no other node took over in time; retry$/,
@@ -172,7 +172,7 @@ describe('a request whose reply was lost', () => {
     }
     assert.equal(await draw('second'), 'second')
     assert.equal(await draw('here'), 'here')
-    assert.equal(await code(draw('nobody')), 'UNKNOWN')
+    assert.equal(await code(draw('none')), 'UNKNOWN')
   })
 
   test('is not repeated a second time at another leader', async () => {
@@ -218,7 +218,7 @@ describe('every retry', () => {
 
 describe('the requests that wait for a node', () => {
   test('are abandoned when the node is declared dead, until the forwarder is closed', () => {
-    const { forwarder, abandoned, isDead } = start({ leaders: ['nobody'] })
+    const { forwarder, abandoned, isDead } = start({ leaders: ['none'] })
     isDead({ http: 'first:2' })
     isDead({ resp: 'first:1' })
     forwarder.close()
