@@ -1,6 +1,6 @@
 /**
- * What a generator is: its options made complete and consistent. Two lists matter: what is fixed for an
- * incarnation, because changing it could issue an id twice, and what may be tuned at any time.
+ * The definition of a generator: its options made complete and consistent. Some options are fixed for an incarnation,
+ * because their change could repeat an id; the others can be tuned at any time.
  */
 import { FahaoError } from '../base/errors.ts'
 import { compileFormat } from '../ids/format.ts'
@@ -25,10 +25,10 @@ const counterOptions = [
   'scramble',
 ] as const
 const clockOptions = ['layout', 'epoch', 'node', 'sequenceStart', 'borrowMax'] as const
-/** Options that say which ids there are, or in which order they come. */
+/** Options that determine which ids there are, or their order. */
 const promises = ['increment', 'max', 'within', 'scramble'] as const
 
-/** What cannot change within an incarnation. */
+/** Options that cannot change within an incarnation. */
 export const fixedOptions = Object.freeze([
   'kind',
   'start',
@@ -40,7 +40,7 @@ export const fixedOptions = Object.freeze([
   'node',
 ] as const satisfies (keyof Definition)[])
 
-/** Completes and checks options; ERR says which do not go together, and why. `nowUs`: Unix µs. */
+/** Completes and checks options; ERR names those that contradict each other, and why. `nowUs`: Unix µs. */
 export function define(options: GeneratorOptions, nowUs: number): Definition {
   const { kind } = options
   for (const [names, why] of notTaken(kind)) refuseGiven(options, names, why)

@@ -1,24 +1,24 @@
-/** `FLOOR` and `SET`: the number below which a generator shall issue nothing from now on. */
+/** `FLOOR` and `SET`: the number below which a generator issues no more ids. */
 import { FahaoError } from '../base/errors.ts'
 import type { StoredGenerator } from './stored.ts'
 
-/** A trillion ids, more than a counter is behind any other: milliseconds since 1970 and snowflakes are beyond. */
+/** A trillion ids, more than two counters differ in practice: milliseconds since 1970 and snowflakes are larger. */
 export const jumpMax = 2n ** 40n
 
 /** How a generator is moved forward. */
 export type MoveOptions = {
-  /** Whatever it gives up. */
+  /** However many ids the move skips. */
   readonly force?: boolean
 }
 
-/** What `FLOOR` asks for. Throws ERR when it is no whole number. */
+/** Reads the value of `FLOOR`. Throws ERR if it is no whole number. */
 export function floorOf(floor: bigint | string): bigint {
   if (typeof floor === 'bigint' && floor >= 0n) return floor
   if (/^\d{1,19}$/.test(String(floor))) return BigInt(floor)
   throw new FahaoError('ERR', 'FLOOR must be a whole number')
 }
 
-/** Throws WRONGTYPE where a generator has no floor to raise, ERR when it has no room above it. */
+/** Throws WRONGTYPE if a generator has no floor to raise, ERR if it has no id above the floor. */
 export function refuseFloor(name: string, { definition }: StoredGenerator, floor: bigint): void {
   const { kind, max } = definition
   if (max === undefined)
@@ -30,8 +30,8 @@ export function refuseFloor(name: string, { definition }: StoredGenerator, floor
 }
 
 /**
- * Throws ERR where a move from the last id to `newest` would give up so many ids that it is likely to be a mistake: there is
- * no way back while the store is in use.
+ * Throws ERR if a move from the last id to `newest` skips so many ids that it is probably a mistake: it cannot be undone
+ * while the store is in use.
  */
 export function refuseJump(name: string, last: bigint, newest: bigint, max: bigint): void {
   const skipped = newest - last

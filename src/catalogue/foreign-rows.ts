@@ -47,6 +47,6 @@ export interface ForeignRows {
   /** Throws ERR where a definition would issue ids that are not the row's to issue. */
   check(name: string, wanted: Definition, row: StoredGenerator): void
 
-  /** When the row that is this counter last changed, in Unix µs; undefined where the table does not tell. */
+  /** When the row that is this counter last changed, in Unix µs; undefined if the table does not store it. */
   updatedUs(counter: Counter): number | undefined
 }

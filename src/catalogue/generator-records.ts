@@ -15,13 +15,13 @@ import { type Definition, define, differences, fixedOptions, handedOn } from './
 import { refuseJump } from './floor.ts'
 import type { ForeignRows, RowsDeps } from './foreign-rows.ts'
 import {
-  altering,
-  completed,
+  beginChange,
+  completeChange,
   floorAfter,
   type IncarnationChangeDeps,
-  othersToHear,
-  refuseReverted,
+  refuseUnchanged,
   seal,
+  waitForOtherNodes,
 } from './incarnation-change.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from './options.ts'
 import {
@@ -97,7 +97,7 @@ export class GeneratorRecords {
       )
       if (record === undefined) continue
       // A row has no seal: other nodes issue by it until they receive the change.
-      if (row !== undefined) await othersToHear(this.#deps, row.stored.definition, definition)
+      if (row !== undefined) await waitForOtherNodes(this.#deps, row.stored.definition, definition)
       return { record, stored, advances }
     }
     throw contended(name)
@@ -115,7 +115,7 @@ export class GeneratorRecords {
     if (begun.stored.state !== 'altering') return begun
     const after = await this.#complete(name, begun)
     if (after?.stored.state !== 'live') throw noGenerator(name)
-    refuseReverted(name, begun.stored, after.stored)
+    refuseUnchanged(name, begun.stored, after.stored)
     return after
   }
 
@@ -193,7 +193,7 @@ export class GeneratorRecords {
   }
 
   async #complete(name: string, begun: ReadGenerator): Promise<ReadGenerator | undefined> {
-    const after = await completed(this.#deps, name, begun)
+    const after = await completeChange(this.#deps, name, begun)
     return after ?? this.#read(name)
   }
 
@@ -239,13 +239,13 @@ export class GeneratorRecords {
     }
     // Rejects early what is impossible. The floor is computed again when the old incarnation has ended.
     await this.#floorAfter(name, before, definition)
-    return altering(before, definition, this.#timeline.nowUs())
+    return beginChange(before, definition, this.#timeline.nowUs())
   }
 
   /** Seals first: the process that dropped it may have died before, and later reserves could pass the floor. */
   async #floorAfterDrop(name: string, dropped: StoredGenerator, next: Definition): Promise<bigint> {
     await seal(this.#engine, name, dropped)
-    await othersToHear(this.#deps, dropped.definition, next)
+    await waitForOtherNodes(this.#deps, dropped.definition, next)
     return this.#floorAfter(name, dropped, next)
   }
 

@@ -1,17 +1,18 @@
 /**
- * How one incarnation follows another under a name that stays in use: in two writes, because what the old one can
- * have issued is known only once nobody can go on with it.
+ * The change from one incarnation to the next under a name that stays in use, and the floor of the next one. A change
+ * takes two writes, because the ids of the old incarnation are bounded only when no process can issue any more of them.
  *
  * Invariants
- *  1. The first write leaves the record `altering`, with the incarnation of the next life: from then on counters that
- *     were sealed refuse the old one, and snowflakes that look at the record use no more time of it.
- *  2. The floor of the next life is reckoned after that, and stands in the second write.
- *  3. Between the two, where ids were in order per node and become strict, lies the time in which every node that
- *     reaches the engine hears of the first and stops: no such node issues an id of the old life after one of the next.
- *  4. Whether the next life finds room is reckoned by the time at which the first write was made, or later: which node
- *     completes the succession, and where its clock stands, decides nothing.
- *  5. A process that reads an `altering` record completes it first, so that a crash between the two writes
- *     delays no other process; of those that complete it, exactly one succeeds.
+ *  1. The first write sets the state `altering` and the number of the next incarnation. From then on sealed counters
+ *     refuse the old incarnation, and snowflakes that read the record use no more time of it.
+ *  2. The floor of the next incarnation is computed after that, and is part of the second write.
+ *  3. If ids were in order per node and become strict, the two writes are so far apart that every node that reaches the
+ *     engine has received the first and has stopped: no such node issues an id of the old incarnation after one of the
+ *     next.
+ *  4. Whether ids are left for the next incarnation is computed for the time of the first write or later. It depends
+ *     neither on the node that completes the change nor on the clock of that node.
+ *  5. A process that reads an `altering` record completes the change first, so that a crash between the two writes delays
+ *     no other process. Of several processes that complete it, exactly one succeeds.
  */
 import { type Clock, sleep, stayAlive } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
@@ -33,42 +34,42 @@ import {
   writeStored,
 } from './stored.ts'
 
-/** An incarnation made of the clock may start so far ahead of it. */
+/** An incarnation of a clock kind may start so far in the future. */
 const farAheadUs = 24 * 3_600_000_000
-/** How many new leaders in a row a seal follows. */
+/** A seal is repeated for so many new leaders in a row. */
 const sealTries = 10
 
-/** The record that begins the succession of `before` by `next`. */
-export function altering(before: StoredGenerator, next: Definition, begunUs: number): StoredGenerator {
+/** The record that begins the change from `before` to `next`. */
+export function beginChange(before: StoredGenerator, next: Definition, begunUs: number): StoredGenerator {
   return { ...before, state: 'altering', incarnation: before.incarnation + 1n, next, begunUs }
 }
 
-/** What the succession of one life by another takes from its process. */
+/** What a change needs from its process. */
 export type IncarnationChangeDeps = {
   readonly engine: Engine
   readonly clock: Clock
   readonly timeline: Timeline
 }
 
-/** Completes what `altering` began. Undefined: another process was faster. */
-export async function completed(
+/** Completes a change. Undefined: another process was faster. */
+export async function completeChange(
   deps: IncarnationChangeDeps,
   name: string,
   { record, stored, advances }: ReadGenerator,
 ): Promise<ReadGenerator | undefined> {
   const { engine, timeline } = deps
   await seal(engine, name, stored)
-  await othersToHear(deps, stored.definition, stored.next!)
+  await waitForOtherNodes(deps, stored.definition, stored.next!)
   const after = await successor(engine, name, stored, timeline.nowUs())
   const written = await engine.write(generatorKey(name), writeStored(after), record!.version)
   return written && { record: written, stored: after, advances }
 }
 
 /**
- * Resolves once every node that reaches the engine has heard that a life is over, where the next must not issue before:
- * nodes have ids in hand that lie below it, and go on with them until they hear.
+ * If the next incarnation is strict and the old one is not, waits until every node that reaches the engine has received
+ * the end of the old one: until then nodes issue buffered ids, which lie below those of the next.
  */
-export async function othersToHear(
+export async function waitForOtherNodes(
   { engine, clock }: IncarnationChangeDeps,
   old: Definition,
   next: Definition,
@@ -94,24 +95,24 @@ async function successor(
     return { state: 'live', incarnation, counter, floor, definition, key: newKey(definition) }
   } catch (error) {
     if (!hasCode(error, 'ERR')) throw error
-    // What was issued in the last moment leaves no room for it: the old life goes on where it was, in another.
+    // Ids issued since the first write leave no room: the old definition continues its counter in the new incarnation.
     return { ...old, state: 'live' }
   }
 }
 
-/** Throws ERR when `after`, which came of `begun`, is what there was before. */
-export function refuseReverted(name: string, begun: StoredGenerator, after: StoredGenerator): void {
+/** Throws ERR if the completed change `after` kept the definition that was there before `begun`. */
+export function refuseUnchanged(name: string, begun: StoredGenerator, after: StoredGenerator): void {
   if (after.incarnation !== begun.incarnation) return
   if (writeDefinition(after.definition) !== writeDefinition(begun.definition)) return
   throw new FahaoError(
     'ERR',
-    `what was issued under '${name}' in this very moment leaves no room for the change; use another name`,
+    `ids issued under '${name}' in this very moment leave no room for the change; use another name`,
   )
 }
 
 /**
  * Makes the counter refuse earlier incarnations at once, rather than at the next reserve, and raises its bound to
- * `floor`. In the name of whoever led it last, if somebody did: this opens nothing, so it takes nothing from a leader.
+ * `floor`. Sends the fence that the counter has, if any: a reserve of size 0 takes no range from a leader.
  */
 export async function seal(engine: Engine, name: string, stored: StoredGenerator, floor = 0n): Promise<void> {
   if (stored.definition.kind === 'snowflake') return
@@ -134,7 +135,7 @@ export async function seal(engine: Engine, name: string, stored: StoredGenerator
 
 /**
  * The floor of an incarnation with `next` that follows `old`: a raw value for counters, a unit of time for
- * clock kinds. Throws ERR when the old ids leave no sensible room. `nowUs`: Unix µs.
+ * clock kinds. Throws ERR if the old ids leave no room. `nowUs`: Unix µs.
  */
 export async function floorAfter(
   engine: Engine,
@@ -156,7 +157,7 @@ export async function floorAfter(
   return next.layout === undefined ? aboveInCounter(highest, next) : aboveInTime(highest, next, nowUs)
 }
 
-/** The largest id that can have been issued, by this incarnation or an earlier one; −1 when none was. */
+/** The largest id that this incarnation or an earlier one can have issued; −1 if none. */
 async function highestId(engine: Engine, name: string, old: StoredGenerator, nowUs: number): Promise<bigint> {
   const { definition, floor } = old
   if (definition.kind === 'snowflake') return highestSnowflake(engine, definition, floor, nowUs)
@@ -196,7 +197,7 @@ function lastOfUnit(unit: bigint, layout: Layout): bigint {
   return timeIsTop(layout) ? ((unit + 1n) << BigInt(layout.timeShift)) - 1n : ones(layout.totalBits)
 }
 
-/** Whether a later time is a larger id, whatever the other fields hold. */
+/** Whether a later time makes a larger id for all values of the other fields. */
 function timeIsTop({ timeShift, timeBits, totalBits }: Layout): boolean {
   return timeShift + timeBits === totalBits
 }

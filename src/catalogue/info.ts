@@ -1,4 +1,4 @@
-/** What there is to know of a generator, for people and for dashboards; of one that is led elsewhere, only what is sure. */
+/** The description of a generator for users and dashboards; for one that another node leads, only what is certain. */
 import { hasCode } from '../base/errors.ts'
 import type { MovedDetails } from '../base/moved.ts'
 import type { Lead } from '../cluster/events.ts'
@@ -18,7 +18,7 @@ const yearUs = 365.25 * 86_400_000_000
 /** JavaScript's dates end here. */
 const dateEndUs = 8.64e18
 
-/** Gathers the information; `open` is the generator in use here, if it is. */
+/** Collects the description. `open`: the generator, if it is open here. */
 export async function describeGenerator(
   deps: IssuerDeps & RowsDeps,
   name: string,
@@ -31,7 +31,7 @@ export async function describeGenerator(
   const bound = snowflake ? boundOfWorker(deps, definition) : counter && boundOf(counter.bound, stored)
   const mode = open?.mode ?? (await modeOf(deps, definition.kind))
   const lead = mode === 'leader' ? deps.leaders?.cluster.lead(slotOf(name)) : undefined
-  // What its leader has in hand is below the bound and not issued: from here nobody can tell how far it is.
+  // The leader's buffer lies below the bound and is not issued: only the leader has the last id.
   const isKnown = lead === undefined || lead.state === 'here'
   const stats = isKnown ? open?.stats() : undefined
   const nowUs = deps.timeline.nowUs()
@@ -54,12 +54,12 @@ export async function describeGenerator(
       ...notes(definition, endUs, nowUs, deps),
       ...reservedUntil(definition, bound),
       ...leaderless(lead),
-      ...(snowflake || bound !== undefined ? [] : ['the engine is away: its bound cannot be told now']),
+      ...(snowflake || bound !== undefined ? [] : ['the engine is away: its bound cannot be read now']),
     ],
   }
 }
 
-/** When ids run out, in Unix µs: at this rate, or when the time field is full; undefined when not in sight. */
+/** When ids run out at this rate, or the time field is full, in Unix µs; undefined for a counter without a rate. */
 export function exhaustionUs(
   definition: Definition,
   bound: bigint,
@@ -72,7 +72,7 @@ export function exhaustionUs(
   return nowUs + (left / perSecond) * 1_000_000
 }
 
-/** The newest id as the counter tells it, which knows of all nodes, or as the issuer does, which knows what is in hand. */
+/** The newest id: by the counter, which covers all nodes, or by the issuer, which excludes its buffer. */
 function newest(
   open: Generator | undefined,
   mode: IssuingMode,
@@ -87,7 +87,7 @@ function lastBelow(
   bound: bigint,
   { definition, floor }: Pick<StoredGenerator, 'definition' | 'floor'>,
 ): bigint | undefined {
-  // The raw count of scrambled ids would tell what scrambling hides.
+  // The raw count of scrambled ids would disclose what scrambling hides.
   if (definition.scramble) return undefined
   const first = firstOf(floor, definition)
   if (bound <= first) return undefined
@@ -96,8 +96,8 @@ function lastBelow(
 }
 
 /**
- * What the engine answers; undefined while it is away, of a generator in use here: that is when people want to know
- * how long its ids last.
+ * The engine's answer; undefined while the engine is away, if the generator is open here: users want to know then how
+ * long its ids last.
  */
 export async function unlessAway<Answer>(
   answer: Promise<Answer>,
@@ -111,7 +111,7 @@ export async function unlessAway<Answer>(
   }
 }
 
-/** A bound as ids: the least that can still be issued, whatever the counter counts. */
+/** A bound as an id: the least that can still be issued, in whatever unit the counter counts. */
 function boundOf(
   bound: bigint,
   { floor, definition }: Pick<StoredGenerator, 'floor' | 'definition'>,
@@ -129,7 +129,7 @@ function boundOfWorker({ worker }: IssuerDeps, definition: Definition): bigint |
   return worker.id < 2 ** layout.nodeBits ? leastOf(layout, BigInt(time), worker.id) : undefined
 }
 
-/** The least id of a unit of time; of the last one where the time field ends before. */
+/** The least id of a unit of time, or of the last unit if the time field ends before. */
 function leastOf(layout: Layout, time: bigint, node: number): bigint {
   const last = ones(layout.timeBits)
   return encode(layout, { time: time < last ? time : last, node })

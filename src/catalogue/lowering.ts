@@ -1,6 +1,6 @@
 /**
- * The way down for a counter that was moved too far by mistake: an incarnation of its own counter that starts below ids that
- * may have been issued. Only for an operator who knows that they were not, or are not in use, with all nodes stopped.
+ * Lowers a counter that was moved too far by mistake: a new incarnation with a counter of its own starts below ids that
+ * may have been issued. Only for operators that have made sure that no such id is in use, with all nodes stopped.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
@@ -18,7 +18,7 @@ import {
   writeStored,
 } from './stored.ts'
 
-/** What a lowering does. */
+/** The effect of a lowering. */
 export type Lowering = {
   readonly name: string
   /** Ids from `to` up to the last one below `from` may have been issued, and can be issued again. */
@@ -28,7 +28,7 @@ export type Lowering = {
   readonly before: StoredGenerator
 }
 
-/** What lowering a generator to `to` would do; changes nothing. ERR where it cannot be done, NOTOWNER where it is in use. */
+/** The effect of lowering a generator to `to`; changes nothing. ERR if it is impossible, NOTOWNER if the store is in use. */
 export async function planLowering(engine: Engine, name: string, to: bigint): Promise<Lowering> {
   checkName(name)
   const ownership = await engine.ownership()
@@ -40,7 +40,7 @@ export async function planLowering(engine: Engine, name: string, to: bigint): Pr
   const { state, floor, definition } = before
   if (state === 'altering')
     throw refused(
-      `'${name}' is about to become another; start a server, ask it for ID.INFO ${name}, and stop it`,
+      `an alteration of '${name}' is incomplete; start a server, ask it for ID.INFO ${name}, and stop it`,
     )
   if (definition.max === undefined)
     throw refused(
@@ -54,7 +54,7 @@ export async function planLowering(engine: Engine, name: string, to: bigint): Pr
   throw refused(`'${name}' stands at ${from} already; to move it forward use ID.ALTER ${name} FLOOR ${to}`)
 }
 
-/** Does it, in a new incarnation. CONFLICT when another process has changed the generator since. */
+/** Lowers it, in a new incarnation. CONFLICT if another process has changed the generator since. */
 export async function lower(engine: Engine, { name, to, record, before }: Lowering): Promise<void> {
   const { definition } = before
   const incarnation = before.incarnation + 1n
@@ -67,7 +67,10 @@ export async function lower(engine: Engine, { name, to, record, before }: Loweri
     key: newKey(definition),
   }
   if ((await engine.write(record.key, writeStored(after), record.version)) === undefined)
-    throw new FahaoError('CONFLICT', `generator '${name}' was just changed by others; stop all servers first`)
+    throw new FahaoError(
+      'CONFLICT',
+      `generator '${name}' was just changed by another process; stop all servers first`,
+    )
   await seal(engine, name, { ...before, incarnation })
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a generator can be told: one schema for the config file, `ID.CREATE`, HTTP and the library. Values may
+ * The options of a generator: one schema for the config file, `ID.CREATE`, HTTP and the library. Values may
  * be text everywhere, so that big integers and durations survive YAML, JSON and the command line.
  */
 

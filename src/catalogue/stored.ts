@@ -1,30 +1,30 @@
 /**
- * How a generator is stored: one record per name. A drop leaves the record as a tombstone, so that the
- * incarnation goes on counting and a name created again starts above everything it ever issued.
+ * The format of a generator's record, one per name. A drop leaves the record as a tombstone, so that the incarnation
+ * number continues and a name that is created again starts above all ids that it ever issued.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { Definition } from './definition.ts'
 
-/** Records of generators, and their counters, start with this. */
+/** The prefix of the records of generators, and of their counters. */
 export const generatorPrefix = 'generators/'
 
 /** A generator as stored. */
 export type StoredGenerator = {
-  /** `altering`: about to go on as `next`; see succession.ts. */
+  /** `altering`: about to become `next`; see incarnation-change.ts. */
   readonly state: 'live' | 'altering' | 'dropped'
   readonly incarnation: bigint
-  /** Where its bound is kept; undefined: in the counter that is named as the record. Read it with `counterOf`. */
+  /** The counter that holds its bound; undefined: the counter with the record's name. Read it with `counterOf`. */
   readonly counter?: string | undefined
   /** Raw values, or units of time, below this belong to earlier incarnations. */
   readonly floor: bigint
   readonly definition: Definition
-  /** 32 hexadecimal digits; only where something is permuted. A secret. */
+  /** The secret key of a permutation, 32 hexadecimal digits; undefined if ids are not permuted. */
   readonly key: string | undefined
-  /** While altering: what it will be. */
+  /** While altering: the next definition. */
   readonly next?: Definition
-  /** While altering: when that began, in Unix µs by the clock of the node that began it. */
+  /** While altering: when the change began, in Unix µs by the clock of the node that began it. */
   readonly begunUs?: number
 }
 
@@ -86,7 +86,7 @@ export function counterAnew(name: string, incarnation: bigint): string {
   return `counters/${incarnation}/${name}`
 }
 
-/** What one step of a definition's counter is; of a snowflake, whose counter may be from before, it is not known. */
+/** The unit of a definition's counter; unknown for a snowflake, whose counter may be of an earlier incarnation. */
 function scaleOf({ kind, layout }: Definition): string {
   return kind === 'timestamp' ? layout! : kind === 'snowflake' ? 'none' : 'ids'
 }
@@ -106,7 +106,7 @@ export function firstOf(floor: bigint, { start }: Definition): bigint {
   return start === undefined || floor > start ? floor : start
 }
 
-/** Who issues under this record. */
+/** The incarnation that issues under this record. */
 export function incarnationOf(name: string, { stored, advances }: ReadGenerator): Incarnation {
   const { incarnation, floor, definition } = stored
   return { name, counter: counterOf(name, stored), incarnation, floor: firstOf(floor, definition), advances }
@@ -145,7 +145,7 @@ function readDefinition(stored: Record<string, unknown>): Definition {
   return Object.fromEntries(entries)
 }
 
-/** Whether a record is a generator's, as far as it can be read. */
+/** Whether a record holds a generator that was not dropped; true if it cannot be read. */
 export function isGenerators(record: StoredRecord | undefined): boolean {
   if (record === undefined) return false
   try {

@@ -1,13 +1,13 @@
 /**
- * An engine beside the nodes of an old service: the counters of generators are rows of that service's table,
- * everything else is as ever, in Fahao's own tables in the same database.
+ * An engine beside the nodes of an old service: counters of generators are rows of that service's table; all other
+ * counters and all records are in Fahao's own tables in the same database.
  *
  * Invariants
- *  1. A reserve on a row is one statement that has the effect of the old service's own, and is held to the same
- *     history as all other writes (see statements.ts). So no range is ever given to an old node and to us.
- *  2. Rows are never released: they have no version that would tell whether anybody has reserved since.
- *  3. Rows keep neither fence nor incarnation. A fence is refused; incarnations are not compared, so what ends a
- *     life here is the catalogue's watch alone.
+ *  1. A reserve on a row is one statement with the effect of the old service's own statement, and is checked against the
+ *     same history as all other writes (see statements.ts). So no range is ever given both to an old node and to Fahao.
+ *  2. Rows are never released: they have no version that would show a reserve in between.
+ *  3. Rows store neither fence nor incarnation. A fence is refused. Incarnations are not compared, so only the
+ *     catalogue's watch ends an incarnation here.
  */
 import { compareBytes } from '../base/byte-order.ts'
 import type { Clock } from '../base/clock.ts'
@@ -30,17 +30,17 @@ import type { RowCounter } from './rows.ts'
 import { rowOf } from './statements.ts'
 import type { LegacyTable } from './table.ts'
 
-/** What a legacy engine is made of. */
+/** What a legacy engine needs. */
 export type LegacyParts = {
-  /** Knows of rows by its statements, and of nothing else. */
+  /** An SQL engine whose statements on counters change rows. */
   readonly inner: Engine
   readonly table: LegacyTable
   readonly clock: Clock
-  /** Lets go of the connections that `table` uses. */
+  /** Closes the connections that `table` uses. */
   readonly closeTable: () => Promise<void>
 }
 
-/** See the invariants at the top of the file. */
+/** The engine of a URL with `schema=`. */
 export class LegacyEngine implements Engine {
   readonly name: string
   readonly location: string
@@ -77,10 +77,10 @@ export class LegacyEngine implements Engine {
     if (request.fence !== undefined && request.fence > 0n)
       throw new FahaoError(
         'ERR',
-        `the rows of ${this.#table.schema.table} know no leader: serve per-node kinds, and sequence by group commit`,
+        `the rows of ${this.#table.schema.table} store no leader: serve per-node kinds, and sequence by group commit`,
       )
     const sealing = request.size === 0n && (request.floor ?? 0n) === 0n
-    // There is nothing on a row to seal.
+    // A row stores nothing that a seal could change.
     if (sealing) return nothingOf(await this.#inner.counter(counter))
     return this.#inner.reserve(counter, { ...request, max: this.#maxOf(request) })
   }
@@ -93,7 +93,7 @@ export class LegacyEngine implements Engine {
     return this.#closing === undefined ? Promise.resolve(false) : Promise.reject(closed())
   }
 
-  /** Rows are led by nobody. */
+  /** Rows have no leaders. */
   transfer(counter: string, from: bigint): void {
     this.#inner.transfer(counter, from)
   }
@@ -109,7 +109,7 @@ export class LegacyEngine implements Engine {
     return updatedUs === undefined ? counter : { ...counter, updatedUs }
   }
 
-  /** The rows are raised in the same transaction as all else, by the statements. */
+  /** The statements raise the rows in the transaction that raises all other counters. */
   advance(...args: Parameters<Engine['advance']>): Promise<number> {
     return this.#inner.advance(...args)
   }
@@ -176,7 +176,7 @@ export class LegacyEngine implements Engine {
     await this.#closeTable()
   }
 
-  /** No further than the column goes. */
+  /** The largest bound that the column can hold. */
   #maxOf({ max = boundMax }: ReserveRequest): bigint {
     const top = max63 + this.#table.schema.shift
     return top < max ? top : max

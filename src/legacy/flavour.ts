@@ -1,12 +1,12 @@
-/** How each kind of database compares names of rows: as bytes, and by its index. */
+/** Expressions in which databases differ: names of rows are compared as bytes, and through the index. */
 
-/** What a kind of database has of its own, as far as tables of old services go. */
+/** The expressions of one kind of database. */
 export type Flavour = {
-  /** An expression for a text, whatever it contains. */
+  /** An expression for any text. */
   readonly text: (value: string) => string
-  /** A condition that a column of text has exactly these bytes; whatever the column's collation takes for equal. */
+  /** A condition that a text column has exactly these bytes, under any collation. */
   readonly sameText: (column: string, value: string) => string
-  /** A column as what is ordered by the bytes of its text, and a text to compare with it. */
+  /** A column as an expression that is ordered by the bytes of its text, and a text to compare with it. */
   readonly bytesOf: (column: string) => string
   readonly bytes: (value: string) => string
   /** A hash of some columns, from 0 to 2^32 − 1. */
@@ -17,7 +17,7 @@ export type Flavour = {
 
 const hex = (value: string) => Buffer.from(value).toString('hex')
 
-/** MySQL and MariaDB: a literal of the connection's kind finds the index, and the bytes decide. */
+/** MySQL and MariaDB: a literal of the connection's character set uses the index, and a comparison of bytes decides. */
 export const mysqlFlavour: Flavour = {
   text: (value) => `_utf8mb4 x'${hex(value)}'`,
   sameText: (column, value) =>
@@ -26,7 +26,7 @@ export const mysqlFlavour: Flavour = {
   bytes: (value) => `x'${hex(value)}'`,
   hash: (columns) =>
     `CRC32(CONCAT_WS(',', ${columns.map((column) => `COALESCE(CONVERT(${column} USING utf8mb4), '-')`).join(', ')}))`,
-  // What UNIX_TIMESTAMP has no value for, '0000-00-00' for one, it calls 0.
+  // UNIX_TIMESTAMP returns 0 for dates that it cannot convert, such as '0000-00-00'.
   unixUs: (column) => `CAST(NULLIF(UNIX_TIMESTAMP(${column}), 0) * 1000000 AS SIGNED)`,
 }
 

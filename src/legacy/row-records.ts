@@ -1,14 +1,14 @@
 /**
- * What an old service's table shows as records: `legacy/NAME` for each row, and for tinyid
- * `tinyid-tokens/TOKEN/NAME` for each token. The database is asked for a fingerprint of what rows say, and the table is
- * read only when that has changed: a page at a time, so that a large table keeps the event loop free.
+ * An old service's table as records: `legacy/NAME` for each row, and for tinyid `tinyid-tokens/TOKEN/NAME` for each token.
+ * Polls a fingerprint of the rows, and reads the table only when the fingerprint has changed: one page at a time, so that
+ * a large table does not block the event loop.
  *
  * Invariants
- *  1. A record's version changes whenever its value is seen to have changed, grows, and says nothing to any other
- *     process. A bound that moves changes no value.
- *  2. The snapshot is what watches were told, or was there when they began: no change is lost. A row that was read by
- *     itself meanwhile keeps its version in the next snapshot.
- *  3. Looking at the table takes at most a hundredth of the time.
+ *  1. A record's version grows whenever its value has changed. Versions of different processes cannot be compared. A bound
+ *     that moves changes no value.
+ *  2. The snapshot is the state that watches have reported, or that existed when they began: no change is lost. A row that
+ *     was read singly meanwhile keeps its version in the next snapshot.
+ *  3. Polling uses at most a hundredth of the time.
  */
 import { compareBytes } from '../base/byte-order.ts'
 import type { Clock, Timer } from '../base/clock.ts'
@@ -18,56 +18,56 @@ import { legacyPrefix } from './rows.ts'
 import { isKey } from './schemas.ts'
 import type { LegacyTable } from './table.ts'
 
-/** The table as it was when its fingerprint was this. `keys` are in byte order. */
+/** The table at one fingerprint. `keys` are in byte order. */
 type Snapshot = {
   readonly fingerprint: string
   readonly keys: readonly string[]
   readonly records: ReadonlyMap<string, StoredRecord>
 }
 
-/** Records of tokens start with this. */
+/** The prefix of the records of tokens. */
 const tokenPrefix = 'tinyid-tokens/'
 const pollMinMs = 3000
 const pollMaxMs = 60_000
-/** From one look to the next passes this many times what the look took. */
+/** The pause between two polls, as a multiple of a poll's duration. */
 const pollShare = 100
 /** Records made in one turn of the event loop. */
 const turnSize = 500
-/** Longer names of records are none. */
+/** The longest name of a record. */
 const keyBytesMax = 300
 
-/** See the invariants at the top of the file. */
+/** The records of one table. */
 export class RowRecords {
   readonly #table: LegacyTable
   readonly #clock: Clock
   readonly #watchers = new Watchers(() => this.#stop())
   #snapshot: Snapshot | undefined
-  /** Rows that were read by themselves and are not in the snapshot as they were then. */
+  /** Rows that were read singly, in a newer state than in the snapshot. */
   readonly #ahead = new Map<string, StoredRecord>()
   #revision = 0n
   #timer: Timer | undefined
   #pollMs = pollMinMs
-  #looking: Promise<Snapshot> | undefined
+  #polling: Promise<Snapshot> | undefined
 
   constructor(table: LegacyTable, clock: Clock) {
     this.#table = table
     this.#clock = clock
   }
 
-  /** Whether some of these records can start with `prefix`. */
+  /** Whether keys of these records can start with `prefix`. */
   concerns(prefix: string): boolean {
     return this.#prefixes.some((own) => own.startsWith(prefix) || prefix.startsWith(own))
   }
 
-  /** Whether only this table may hold a record of this key. */
+  /** Whether a record of this key can only be a row. */
   static owns(key: string): boolean {
     return key.startsWith(legacyPrefix)
   }
 
-  /** A record, or undefined when no row and no token says so. */
+  /** A record; undefined if there is no such row or token. */
   async read(key: string): Promise<StoredRecord | undefined> {
     if (!key.startsWith(legacyPrefix))
-      return this.concerns(key) ? (await this.#look()).records.get(key) : undefined
+      return this.concerns(key) ? (await this.#poll()).records.get(key) : undefined
     const row = await this.#table.row(key.slice(legacyPrefix.length))
     if (row === undefined) return undefined
     const record = this.#record(key, JSON.stringify(row.options))
@@ -79,10 +79,10 @@ export class RowRecords {
   async list(prefix: string, after: string | undefined, limit = Number.POSITIVE_INFINITY) {
     if (!this.concerns(prefix)) return []
     const snapshot = after === undefined ? undefined : this.#snapshot
-    const { keys, records } = snapshot ?? (await this.#look())
+    const { keys, records } = snapshot ?? (await this.#poll())
     const found: StoredRecord[] = []
     const from = after === undefined || after < prefix ? prefix : after
-    for (let at = placeOf(keys, from); at < keys.length && found.length < limit; at++) {
+    for (let at = indexFrom(keys, from); at < keys.length && found.length < limit; at++) {
       const key = keys[at]!
       if (!key.startsWith(prefix)) break
       if (key !== after) found.push(records.get(key)!)
@@ -90,9 +90,9 @@ export class RowRecords {
     return found
   }
 
-  /** Tells of changes made after this has resolved. */
+  /** Reports changes made after the promise has resolved. */
   async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    await this.#look()
+    await this.#poll()
     const watch = this.#watchers.add(prefix, listener)
     this.#schedule()
     return watch
@@ -121,21 +121,21 @@ export class RowRecords {
   #schedule(): void {
     this.#timer ??= this.#clock.timer(this.#pollMs, () => {
       this.#timer = undefined
-      // Whatever hinders it shows where ids are reserved; the next look finds what this one has missed.
-      this.#look()
+      // A failure shows in reserves, too; the next poll finds the changes that this one has missed.
+      this.#poll()
         .catch(() => {})
         .finally(() => !this.#watchers.isEmpty && this.#schedule())
     })
   }
 
-  /** The table as it is now; who asks while a look is under way shares the next one. */
-  async #look(): Promise<Snapshot> {
-    while (this.#looking !== undefined) await this.#looking.catch(() => {})
-    this.#looking = this.#current()
+  /** The table as it is now. Calls during a poll share the next one. */
+  async #poll(): Promise<Snapshot> {
+    while (this.#polling !== undefined) await this.#polling.catch(() => {})
+    this.#polling = this.#current()
     try {
-      return await this.#looking
+      return await this.#polling
     } finally {
-      this.#looking = undefined
+      this.#polling = undefined
     }
   }
 
@@ -148,12 +148,12 @@ export class RowRecords {
     return this.#snapshot!
   }
 
-  /** Reads the table anew, and tells what has changed. */
+  /** Reads the whole table, and reports the changes. */
   async #readAll(fingerprint: string): Promise<void> {
     const before = this.#snapshot?.records
     const records = new Map<string, StoredRecord>()
     const changed: StoredRecord[] = []
-    /** Most rows say the same: one text for all of them. */
+    /** Most rows have equal options: one text for all of them. */
     const texts = new Map<string, string>()
     const add = (key: string, value: string) => {
       if (Buffer.byteLength(key) > keyBytesMax) return
@@ -179,8 +179,8 @@ export class RowRecords {
   }
 }
 
-/** Where the first of the keys, which are in byte order, stands that is not before `from`. */
-function placeOf(keys: readonly string[], from: string): number {
+/** The index of the first key that is not before `from`; the keys are in byte order. */
+function indexFrom(keys: readonly string[], from: string): number {
   let low = 0
   let high = keys.length
   while (low < high) {

@@ -1,12 +1,12 @@
 /**
- * The tables of Leaf, IdBuilder and tinyid: what a row of theirs stands for, and what the old service's statement
- * does to it. Everything else about them is the same.
+ * The tables of Leaf, IdBuilder and tinyid: the meaning of a row, and the effect of the old service's statement on it. The
+ * tables are alike in all other respects.
  */
 import { integerOf, optionalTextOf, type Row, textOf } from '../engine/sql/driver.ts'
 
 /** One old service's table. */
 export type LegacySchema = {
-  /** What `?schema=` calls it. */
+  /** Its name in `?schema=`. */
   readonly name: string
   readonly table: string
   /** The column that names a row, and whether it holds an integer. */
@@ -14,19 +14,19 @@ export type LegacySchema = {
   readonly keyIsInteger: boolean
   /** The longest name of a row, in characters. */
   readonly keyMax: number
-  /** What the table holds of a row's bound: an expression over its columns. */
+  /** The stored bound of a row: an expression over its columns. */
   readonly stored: string
-  /** What must be added to it, since some tables hold the last value of a range and not its end. */
+  /** The bound minus the stored value: some tables store the last value of a range, not its end. */
   readonly shift: bigint
   /** The column that the bound is in. */
   readonly boundColumn: string
-  /** How far apart the ids of a row are: an expression over its columns, at least 1. */
+  /** The distance between the ids of a row: an expression over its columns, at least 1. */
   readonly increment: string
-  /** What the old service's statement sets beside the bound. */
+  /** The assignments of the old service's statement beside the bound. */
   readonly alsoSets: readonly string[]
-  /** The column that says when a row last changed, where the old service shows it. */
+  /** The column with the time of a row's last change, if the old service shows it. */
   readonly updateColumn?: string
-  /** The columns, apart from the name and the bound, that say how ids are made. */
+  /** The columns, apart from the name and the bound, that determine the ids. */
   readonly ruleColumns: readonly string[]
   /** The options of the generator that a row stands for. */
   readonly options: (row: Row) => LegacyOptions
@@ -37,7 +37,7 @@ export type LegacySchema = {
 /** Options of a generator, as records of rows hold them. */
 export type LegacyOptions = {
   readonly kind: 'segment'
-  /** Nothing keeps an old service from issuing 0. */
+  /** Old services may issue 0. */
   readonly start: '0'
   /** In ids. */
   readonly step: number
@@ -47,7 +47,7 @@ export type LegacyOptions = {
   readonly format?: string
 }
 
-/** What the name of a row begins with once it has been taken out of service; an integer is negative then. */
+/** The prefix of the name of a row that is out of service; an integer is negative then. */
 export const movedPrefix = 'fahao-moved:'
 
 const base = { kind: 'segment', start: '0' } as const
@@ -117,7 +117,7 @@ const tinyid: LegacySchema = {
   tokens: { table: 'tiny_id_token', tokenColumn: 'token', keyColumn: 'biz_type' },
 }
 
-/** The tables by what `?schema=` calls them. */
+/** The tables by their names in `?schema=`. */
 export const legacySchemas: Readonly<Record<string, LegacySchema>> = { leaf, idbuilder, tinyid }
 
 /** Whether `text` can be the name of a row in service; an integer has one spelling only. */
@@ -139,7 +139,7 @@ export function keyBeforeMove({ keyIsInteger }: LegacySchema, key: string): stri
   return key.startsWith(prefix) ? key.slice(prefix.length) : undefined
 }
 
-/** The bound that a row's value means. */
+/** The bound of a row. */
 export function boundOf({ shift }: LegacySchema, row: Row): bigint {
   return integerOf(row.stored) + shift
 }

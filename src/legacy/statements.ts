@@ -1,6 +1,6 @@
 /**
- * The statements on counters where some of them are rows of an old service's table: each has the effect of the old
- * service's own statement, and asks in itself, as all writes do, whether the history is sound.
+ * Statements on counters of which some are rows of an old service's table. A reserve on a row has the effect of the old
+ * service's own statement and, like all writes, checks the history in the same statement.
  */
 import {
   type AdvanceArguments,
@@ -16,12 +16,12 @@ import type { LegacyTable } from './table.ts'
 /** Counters of generators have this in front of the generator's name, which is the row's. */
 const generators = 'generators/'
 
-/** The name of the row that a counter is; undefined: the counter is none. */
+/** The name of the row that is this counter; undefined: the counter is no row. */
 export function rowOf(counter: string): string | undefined {
   return counter.startsWith(generators) ? counter.slice(generators.length) : undefined
 }
 
-/** See the top of the file. */
+/** Statements of an SQL engine on such a table. */
 export class LegacyStatements extends Statements {
   readonly #put: PutValue
   readonly #table: LegacyTable
@@ -53,7 +53,7 @@ export class LegacyStatements extends Statements {
     return raises.filter(({ counter }) => rowOf(counter) === undefined)
   }
 
-  /** Rows of which more is known than what they say, and then all by the gap. */
+  /** First the rows that this process or a record raises further, then all rows by the gap. */
   override raiseRows({ gap, raises }: AdvanceArguments, done: string, rowsMax: number): string[] {
     const put = this.#put
     const { table, boundColumn, stored, shift, increment, alsoSets } = this.#table.schema
@@ -95,7 +95,7 @@ export class LegacyStatements extends Statements {
     return `SELECT c.last, c.fence, c.incarnation, c.version FROM ${this.#counterOf(key)}`
   }
 
-  /** A row as a counter `c`: it remembers neither fence nor incarnation, and no version that would mean anything. */
+  /** A row as a counter `c`, which stores neither fence nor incarnation nor version. */
   #counterOf(key: string): string {
     const { schema } = this.#table
     return `(SELECT ${lastOf(schema)} AS last, 0 AS fence, 0 AS incarnation, 1 AS version

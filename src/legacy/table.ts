@@ -1,4 +1,4 @@
-/** An old service's table, read and changed by single statements: what its rows say, and their way out of service. */
+/** An old service's table, read and changed by single statements: its rows, and how an import takes them out of service. */
 import { FahaoError } from '../base/errors.ts'
 import { type ConnectionPool, DriverError } from '../engine/sql/connection-pool.ts'
 import {
@@ -20,12 +20,12 @@ import {
   movedKey,
 } from './schemas.ts'
 
-/** A row as it is now. */
+/** A row at the moment of the read. */
 export type LegacyRow = {
-  /** The name that it has, or had before it was taken out of service. */
+  /** Its name, or its name before it was taken out of service. */
   readonly key: string
   readonly inService: boolean
-  /** Nothing at or above it has been issued by it. */
+  /** No id at or above this one has been issued by it. */
   readonly bound: bigint
   readonly options: LegacyOptions
 }
@@ -43,7 +43,7 @@ export type RecordToWrite = {
 /** Rows in one answer. */
 const pageSize = 5000
 
-/** See the top of the file. */
+/** One table. */
 export class LegacyTable {
   readonly schema: LegacySchema
   readonly #flavour: Flavour
@@ -78,8 +78,8 @@ export class LegacyTable {
   }
 
   /**
-   * Differs when a row or a token came, went, or says otherwise how ids are made; a bound that moves changes nothing.
-   * Reckoned by the database, from 32 bits for each row: two changes at once escape it once in four thousand million.
+   * Changes when a row or a token is added, removed, or changed in a column that determines ids. A bound that moves does not
+   * change it. The database computes it from 32 bits of each row: two simultaneous changes escape it once in 2^32.
    */
   async fingerprint(): Promise<string> {
     const { table, keyColumn, stored, ruleColumns, tokens } = this.schema
@@ -101,13 +101,13 @@ export class LegacyTable {
       const [row] = await this.#ask({ text: `${this.#select()} WHERE ${this.is(key)}` })
       return row && this.#read(row)
     } catch (error) {
-      // No row has a name that the column cannot hold.
+      // The column cannot hold the name, so no row has it.
       if (error instanceof DriverError && error.failure.kind === 'unmatched') return undefined
       throw error
     }
   }
 
-  /** When the row last changed, in Unix µs; undefined where the table does not tell. */
+  /** When the row last changed, in Unix µs; undefined if the table does not store it. */
   async updatedUs(key: string): Promise<number | undefined> {
     const { table, updateColumn } = this.schema
     if (updateColumn === undefined) return undefined
@@ -117,13 +117,13 @@ export class LegacyTable {
       const updatedUs = optionalTextOf(row?.updated_us)
       return updatedUs === undefined ? undefined : Number(updatedUs)
     } catch (error) {
-      // Ids need neither such a column nor the right to read it.
+      // Issuing needs neither this column nor the right to read it.
       if (error instanceof DriverError) return undefined
       throw error
     }
   }
 
-  /** Why the database does not let the row be taken out of service; undefined: it does. Tries it, and rolls back. */
+  /** The reason why the database refuses to take the row out of service; undefined: none. Tries it, and rolls back. */
   async takesOut(key: string): Promise<string | undefined> {
     const { table } = this.schema
     const name = this.#movedName(key)
@@ -167,8 +167,8 @@ export class LegacyTable {
   }
 
   /**
-   * Gives the row another name, under which no old node finds it, if its bound is still this one. The row may have
-   * moved on, or be out of service already: nothing is changed then; look at it again.
+   * Renames the row, so that no old node finds it, if its bound is still `bound`. If the bound has moved, or the row is out
+   * of service already, changes nothing: read the row again.
    */
   async takeOut(key: string, bound: bigint): Promise<void> {
     const { table, keyColumn, stored, shift } = this.schema
@@ -180,9 +180,9 @@ export class LegacyTable {
   }
 
   /**
-   * Takes the row out of service and writes a record beside it in one transaction. `record` is asked for once the row
-   * is locked, with its bound, which stays what it is until the end. Rejects with CONFLICT when the record is another,
-   * NOGENERATOR when the row is not in service; nothing is changed then.
+   * Takes the row out of service and writes a record in one transaction. `record` is called when the row is locked, with
+   * its bound, which cannot move until the end. Rejects with CONFLICT if the record has changed, NOGENERATOR if the row is
+   * not in service; nothing is changed then.
    */
   async moveOut(key: string, record: (bound: bigint) => Promise<RecordToWrite>): Promise<void> {
     const { table, keyColumn } = this.schema
@@ -198,7 +198,7 @@ export class LegacyTable {
           await this.#writeRecord(ask, await record(this.#read(row).bound))
           await change(`UPDATE ${table} SET ${keyColumn} = ${name} WHERE ${this.is(key)}`)
         } catch (error) {
-          // A connection that failed is closed, which undoes as much.
+          // A failed connection is closed, which rolls back as well.
           if (!(error instanceof DriverError)) await ask({ text: 'ROLLBACK' })
           throw error
         }
@@ -215,8 +215,8 @@ export class LegacyTable {
     const there = `SELECT version FROM fahao_records WHERE name = ${text(key)}`
     const [before] = await ask({ text: `${there} AND value IS NOT NULL` })
     if ((before && integerOf(before.version)) !== expected)
-      throw new FahaoError('CONFLICT', `record ${key} was changed by others; run it again`)
-    // A name that was dropped is still there, without a value; and the user need not be allowed to delete.
+      throw new FahaoError('CONFLICT', `record ${key} was changed by another process; run it again`)
+    // A removed record is a row without a value; and the user need not have the right to delete.
     await ask({
       text: `UPDATE fahao_records SET value = ${text(value)},
         version = (SELECT revision FROM fahao_about WHERE one = 1) WHERE name = ${text(key)}`,
@@ -230,7 +230,7 @@ export class LegacyTable {
     })
   }
 
-  /** The condition that a row in service has this name. One without a bound is none: its service cannot use it either. */
+  /** The condition that a row in service has this name. A row without a bound does not count: its service cannot use it. */
   is(key: string): string {
     if (!isKey(this.schema, key)) return '1 = 0'
     const { keyColumn, keyIsInteger, stored } = this.schema
@@ -238,7 +238,7 @@ export class LegacyTable {
     return `${named} AND ${stored} IS NOT NULL`
   }
 
-  /** As a literal; ERR where there is no room for it. */
+  /** The name out of service, as a literal; ERR if it is too long. */
   #movedName(key: string): string {
     const moved = movedKey(this.schema, key)
     if (moved === undefined)
@@ -256,7 +256,7 @@ export class LegacyTable {
   }
 
   #ask(command: SqlCommand): Promise<readonly Row[]> {
-    // These pool have nobody who looks after them: each call tries to connect.
+    // No other part reconnects this pool, so each call tries to connect.
     return this.#pool.run((ask) => ask(command), { probe: true })
   }
 

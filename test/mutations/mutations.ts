@@ -132,8 +132,8 @@ export const mutations: readonly Mutation[] = [
     scenario: 'fleet',
     file: 'src/catalogue/incarnation-change.ts',
     from: `  await seal(engine, name, stored)
-  await othersToHear`,
-    to: '  await othersToHear',
+  await waitForOtherNodes`,
+    to: '  await waitForOtherNodes',
   },
   {
     fault: 'the timeline follows the wall clock backwards',

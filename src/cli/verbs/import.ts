@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { moveRow } from '../../legacy/import/move.ts'
 import { type PlannedRow, planImport } from '../../legacy/import/plan.ts'
-import { openStores, type Stores } from '../../legacy/import/stores.ts'
+import { type ImportStores, openStores } from '../../legacy/import/stores.ts'
 import { UsageError } from '../exit-codes.ts'
 import { print, printJson, table } from '../terminal.ts'
 
@@ -16,7 +16,7 @@ type ImportOptions = {
   readonly json?: true
 }
 
-/** What became of a row. */
+/** The result for one row. */
 type Outcome = {
   readonly name: string
   readonly bound: string
@@ -58,7 +58,11 @@ Examples:
     })
 }
 
-async function importRows(stores: Stores, names: readonly string[], options: ImportOptions): Promise<void> {
+async function importRows(
+  stores: ImportStores,
+  names: readonly string[],
+  options: ImportOptions,
+): Promise<void> {
   const maxIds = options.maxId ?? new Map<string, bigint>()
   const planned = await planImport(stores.table, stores.target, {
     names,
@@ -77,7 +81,7 @@ async function importRows(stores: Stores, names: readonly string[], options: Imp
     throw new UsageError(
       'the table and the store are not in one database: stop the old nodes, and say so with --old-nodes-stopped',
     )
-  // All that is asked for, or nothing: half a move is a worse place to think in.
+  // All rows or none: operators should not have to sort out half an import.
   const blocked = planned.some(({ problem }) => problem !== undefined)
   const onlyLook = options.dryRun === true || blocked
   const outcomes: Outcome[] = []
@@ -95,26 +99,26 @@ async function importRows(stores: Stores, names: readonly string[], options: Imp
   )
 }
 
-async function outcomeOf(stores: Stores, row: PlannedRow, onlyLook: boolean): Promise<Outcome> {
-  const told = {
+async function outcomeOf(stores: ImportStores, row: PlannedRow, onlyLook: boolean): Promise<Outcome> {
+  const shown = {
     name: row.name,
     bound: String(row.row.bound),
     step: String(row.row.options.step),
     becomes: becomes(row),
   }
-  if (row.problem !== undefined) return { ...told, outcome: row.problem, failed: true }
-  if (row.todo === 'nothing') return { ...told, outcome: 'imported before', failed: false }
+  if (row.problem !== undefined) return { ...shown, outcome: row.problem, failed: true }
+  if (row.todo === 'nothing') return { ...shown, outcome: 'imported before', failed: false }
   if (onlyLook)
-    return { ...told, outcome: row.todo === 'finish' ? 'would go live' : 'would be imported', failed: false }
+    return { ...shown, outcome: row.todo === 'finish' ? 'would go live' : 'would be imported', failed: false }
   try {
     const bound = await moveRow(stores, row)
-    return { ...told, outcome: `imported, goes on from ${bound}`, failed: false }
+    return { ...shown, outcome: `imported, goes on from ${bound}`, failed: false }
   } catch (error) {
-    return { ...told, outcome: describe(error), failed: true }
+    return { ...shown, outcome: describe(error), failed: true }
   }
 }
 
-/** The generator in the words in which people create one. */
+/** The generator in the words of the command that creates one. */
 function becomes({ row: { options } }: PlannedRow): string {
   const { kind, increment = 1, offset, within, format } = options
   return [
@@ -138,7 +142,7 @@ function lines(outcomes: readonly Outcome[]): string[] {
   ]
 }
 
-function tableOf({ table: { schema } }: Stores): string {
+function tableOf({ table: { schema } }: ImportStores): string {
   return schema.table
 }
 

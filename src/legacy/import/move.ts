@@ -2,8 +2,8 @@
  * Moves one row's generator out of an old service's table.
  *
  * Invariants
- *  1. Before the generator is live, its bound here is at least the row's, and no old node finds the row any more.
- *     So whatever fails in between, no id is issued twice; at worst nobody issues until the import is run again.
+ *  1. Before the generator is live, its bound here is at least the row's, and no old node finds the row any more. So no
+ *     failure in between repeats an id; at worst no node issues until the import is run again.
  *  2. Within one database the row goes out of service and the generator becomes live in one transaction.
  */
 import { FahaoError, hasCode } from '../../base/errors.ts'
@@ -16,34 +16,29 @@ import {
   writeStored,
 } from '../../catalogue/stored.ts'
 import type { Engine, StoredRecord } from '../../engine/engine.ts'
-import type { LegacyTable, LegacyToken } from '../table.ts'
+import type { LegacyToken } from '../table.ts'
 import type { PlannedRow } from './plan.ts'
+import type { ImportStores } from './stores.ts'
 
-/** Where rows go. */
-export type MoveOptions = {
-  readonly table: LegacyTable
-  readonly target: Engine
-  /** Whether both are in one database: then old nodes may run. */
-  readonly together: boolean
-}
+type MoveEnds = Omit<ImportStores, 'close'>
 
 const triesMax = 20
 
-/** Moves it; resolves to the bound that it goes on from. Rejects with CONFLICT when an old node was faster. */
-export async function moveRow(options: MoveOptions, planned: PlannedRow): Promise<bigint> {
+/** Moves it; resolves to the bound that it goes on from. Rejects with CONFLICT if an old node was faster. */
+export async function moveRow(options: MoveEnds, planned: PlannedRow): Promise<bigint> {
   const { table, target, together } = options
   const { name, row } = planned
   await writeTokens(target, planned.tokens)
   if (planned.todo === 'finish') return goLive(target, planned, row.bound)
   if (together) return moveTogether(options, planned)
   await raise(target, generatorKey(name), row.bound)
-  // Only as it was planned: whoever has changed it meanwhile is an old node that still runs.
+  // Only at the planned bound: if it has moved meanwhile, an old node still runs.
   await table.takeOut(name, row.bound)
   if ((await table.row(name)) !== undefined) throw movedOn(name)
   return goLive(target, planned, row.bound)
 }
 
-async function moveTogether({ table, target }: MoveOptions, planned: PlannedRow): Promise<bigint> {
+async function moveTogether({ table, target }: MoveEnds, planned: PlannedRow): Promise<bigint> {
   const { name } = planned
   let floor = 0n
   await table.moveOut(name, async (bound) => {
@@ -68,11 +63,14 @@ async function goLive(target: Engine, planned: PlannedRow, bound: bigint): Promi
     written = found?.value === value ? found : undefined
   }
   if (written === undefined)
-    throw new FahaoError('CONFLICT', `generator '${planned.name}' is being changed by others; run it again`)
+    throw new FahaoError(
+      'CONFLICT',
+      `generator '${planned.name}' is being changed by another process; run it again`,
+    )
   return stored.floor
 }
 
-/** What the generator will be, its counter raised already. */
+/** The generator's next record, after its counter was raised. */
 async function next(
   target: Engine,
   { name, definition }: PlannedRow,
@@ -81,7 +79,7 @@ async function next(
   const record = await target.read(generatorKey(name))
   const before = record && readStored(record)
   if (before?.state === 'live')
-    throw new FahaoError('EXISTS', `generator '${name}' has been created by others; nothing was changed`)
+    throw new FahaoError('EXISTS', `generator '${name}' has been created meanwhile; nothing was changed`)
   const incarnation = (before?.incarnation ?? 0n) + 1n
   const counter = before?.counter
   const floor = await raise(target, counterOf(name, { counter }), bound, incarnation)
@@ -91,7 +89,7 @@ async function next(
   }
 }
 
-/** Raises the counter to the row's bound, or leaves it where it is above. */
+/** Raises the counter to the row's bound, unless it is above. */
 async function raise(target: Engine, counter: string, bound: bigint, incarnation = 1n): Promise<bigint> {
   const seen = (await target.counter(counter)).incarnation
   const own = incarnation > seen ? incarnation : seen

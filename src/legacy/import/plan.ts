@@ -1,8 +1,8 @@
 /**
- * What an import would do with each row of an old service's table, found out without changing anything.
+ * Plans what an import does with each row of an old service's table. Changes nothing.
  *
- * A row's way has three stations: in service in the old table, out of service there, live here. Where it stands is
- * read from the two stores alone, so an import that died goes on where it was.
+ * A row is in one of three states: in service in the old table, out of service there, or live here. The state is read from
+ * the two stores alone, so an import that failed continues where it stopped.
  */
 import { describe } from '../../base/errors.ts'
 import { type Definition, define } from '../../catalogue/definition.ts'
@@ -18,19 +18,19 @@ import type { Engine } from '../../engine/engine.ts'
 import { isKey, movedKey } from '../schemas.ts'
 import type { LegacyRow, LegacyTable, LegacyToken } from '../table.ts'
 
-/** What is to be done with a row, or why nothing can be. */
+/** The plan for one row: a step, or the reason why there is none. */
 export type PlannedRow = {
   readonly name: string
   readonly row: LegacyRow
   readonly tokens: readonly LegacyToken[]
   readonly todo: 'import' | 'finish' | 'nothing'
-  /** What the generator will be; undefined where the row makes none. */
+  /** The definition of its generator; undefined if the row makes none. */
   readonly definition: Definition | undefined
   /** Why it cannot be imported; undefined: it can, or it was. */
   readonly problem: string | undefined
 }
 
-/** What people know that tables do not. */
+/** What operators add to the tables' contents. */
 export type PlanOptions = {
   /** Only these; empty: all. */
   readonly names: readonly string[]
@@ -103,7 +103,7 @@ function problemOf(
   return undefined
 }
 
-/** A generator that was imported can stand below its row only if its store has forgotten. */
+/** The bound of an imported generator is below its row only if its store has lost writes. */
 async function behind(
   target: Engine,
   { key, bound }: LegacyRow,

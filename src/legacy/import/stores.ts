@@ -1,4 +1,4 @@
-/** The two ends of an import: the old service's table, and the store that its generators go to. */
+/** The two ends of an import: the old service's table, and the target store. */
 import { existsSync } from 'node:fs'
 import { systemClock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -8,10 +8,10 @@ import { openLegacyTable } from '../open.ts'
 import type { LegacyTable } from '../table.ts'
 
 /** Both ends, open. */
-export type Stores = {
+export type ImportStores = {
   readonly table: LegacyTable
   readonly target: Engine
-  /** Whether both are in one database, as far as their URLs tell. */
+  /** Whether both are in one database, by their URLs. */
   readonly together: boolean
   readonly close: () => Promise<void>
 }
@@ -20,7 +20,7 @@ const defaultPorts: Readonly<Record<string, string>> = { mysql: '3306', postgres
 const schemes: Readonly<Record<string, string>> = { mariadb: 'mysql', postgresql: 'postgres' }
 
 /** Opens both. Rejects with CONFIG for a wrong URL, ENGINE for what cannot be used. `dryRun`: makes no tables. */
-export async function openStores(from: string, into: string, dryRun: boolean): Promise<Stores> {
+export async function openStores(from: string, into: string, dryRun: boolean): Promise<ImportStores> {
   if (/[?&]schema=/.test(into))
     throw new FahaoError('CONFIG', "--into names Fahao's own tables: leave schema= out of it")
   const options: EngineOptions = {
@@ -50,11 +50,11 @@ export async function openStores(from: string, into: string, dryRun: boolean): P
 
 /** Whether two URLs name one database; a host by two names counts as two. */
 export function sameDatabase(a: string, b: string): boolean {
-  const place = placeOf(a)
-  return place !== undefined && place === placeOf(b)
+  const database = databaseOf(a)
+  return database !== undefined && database === databaseOf(b)
 }
 
-function placeOf(url: string): string | undefined {
+function databaseOf(url: string): string | undefined {
   const [, given = '', rest = ''] = /^(\w+):(\/\/.*)$/.exec(url) ?? []
   const scheme = schemes[given] ?? given
   const defaultPort = defaultPorts[scheme]

@@ -210,7 +210,7 @@ describe('an alteration', () => {
     await first.arrived
     const before = await draw(other, 200)
     first.letGo()
-    await assert.rejects(altering, { code: 'ERR', message: /in this very moment leaves no room/ })
+    await assert.rejects(altering, { code: 'ERR', message: /in this very moment leave no room/ })
     const still = await one.catalogue.open('user')
     assert.deepEqual([still.definition.increment, still.incarnation], [1, 2n])
     const ids = [...before, ...(await draw(still, 50)), ...(await draw(other, 50))]

@@ -13,7 +13,7 @@ describe('the information about a generator', () => {
       { bound, lastIssued, inHand: stats?.inHand },
       { bound: undefined, lastIssued: 1n, inHand: 999 },
     )
-    assert.ok(notes.includes('the engine is away: its bound cannot be told now'))
+    assert.ok(notes.includes('the engine is away: its bound cannot be read now'))
     await assert.rejects(catalogue.info('idle'), { code: 'UNAVAILABLE' })
     engine.heal()
     await catalogue.drop('user')
