@@ -51,7 +51,7 @@ export const postgresIdentities: readonly PostgresIdentity[] = [
     expression: `(${cluster} || '//' || ${table})`,
     form: /^\d+\/\/\d+$/,
     unnoticed:
-      'this server does not tell its timeline: a promotion or a recovery to a point in time is noticed by what it has forgotten only',
+      'this server does not tell its timeline: a promotion or a recovery to a point in time is noticed only by the writes that it lacks',
   },
   {
     probe: "'0'",

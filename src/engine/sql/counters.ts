@@ -2,13 +2,13 @@
  * The counters of a database.
  *
  * Invariants
- *  1. One statement compares and moves; what is read beside it only says why it did not.
+ *  1. One statement compares and changes a counter; the columns read beside it only explain a refusal.
  *  2. A bound goes down only in `release`, only under the version that the reservation made, and only in the history
  *     in which it was made.
- *  3. What this process holds is known per counter. It grows by answers that say that it did, and by what another process
- *     has left it; it falls before a release is sent, and when it is left to another process. A bound below what is held
- *     before and after a look, in the same history, means that the database has forgotten; in a later one it is reserved
- *     above.
+ *  3. The end of what this process holds is stored per counter. It rises with the answers to reserves and with acquired
+ *     ranges; it falls before a release is sent, and with a transfer. A bound below the end that was held both before and
+ *     after the statement, in the same history, means that the database has lost writes; in a later history the next
+ *     range starts above that end.
  */
 import { FahaoError } from '../../base/errors.ts'
 import { admit, completed, lossOf, unused } from '../counter.ts'
@@ -72,7 +72,7 @@ export class Counters {
       const range = admit(name, counter, { ...full, floor })
       if (range instanceof FahaoError) throw range
     }
-    throw new FahaoError('UNAVAILABLE', `others kept moving counter '${name}'; retry`)
+    throw new FahaoError('UNAVAILABLE', `other processes kept changing counter '${name}'; retry`)
   }
 
   /** See `Engine.release`. */

@@ -22,7 +22,7 @@ export type PutValue = (value: bigint | string) => string
 export type ReserveArguments = Required<ReserveRequest> & {
   readonly counter: string
   readonly known: Known
-  /** The highest end that this process holds of it, and the history in which it came to hold it. */
+  /** The highest end that this process holds, and the history in which it was reserved or acquired. */
   readonly held: { readonly end: bigint; readonly history: string }
 }
 
@@ -30,7 +30,7 @@ export type ReserveArguments = Required<ReserveRequest> & {
 export type ReleaseArguments = {
   readonly counter: string
   readonly known: Known
-  /** The lineage in which the reservation was made. */
+  /** The history in which the reservation was made. */
   readonly history: string
   readonly version: bigint
   readonly from: bigint
@@ -192,7 +192,7 @@ export class Statements {
           AND (c.last >= ${put(held.end - 1n)} OR s.lineage <> ${put(held.history)}))`
   }
 
-  /** Moves the counter `c` back. A version says nothing about another history. */
+  /** Lowers the counter `c`. A version is meaningful only within its history. */
   release({ counter, known, history, version, from, fence, incarnation }: ReleaseArguments): string {
     const put = this.#put
     return `UPDATE fahao_counters AS c SET last = ${put(from - 1n)}, version = version + 1

@@ -2,9 +2,9 @@
  * Copies of a store, and stores from copies.
  *
  * Invariants
- *  1. A backup is one consistent moment of the store, appears under its name only when it is whole and durable,
- *     and never takes the place of a file.
- *  2. A store is replaced only while nobody has it open, and by a file that is whole, durable and ahead.
+ *  1. A backup is one consistent snapshot of the store, appears under its name only when it is complete and durable,
+ *     and never replaces a file.
+ *  2. A store is replaced only while no process has it open, and by a file that is complete, durable and ahead.
  *  3. A restored store begins a new history, which differs from that of every store that was here before.
  */
 import { randomUUID } from 'node:crypto'
@@ -23,19 +23,19 @@ import { Records } from './records.ts'
 import { checkTables, prepare } from './schema.ts'
 import { realPlace, refuseSecondPath } from './store-file.ts'
 
-/** What a copy holds. */
+/** The contents of a copy. */
 export type CopySummary = {
   readonly file: string
   readonly bytes: number
   readonly counters: number
   readonly records: number
-  /** When its newest write was made, in µs since 1970; 0 when there was none. */
+  /** The time of its newest write, in µs since 1970; 0 if there was none. */
   readonly lastWriteUs: number
 }
 
-/** How a store is restored. */
+/** The options of a restore. */
 export type RestoreOptions = {
-  /** Raises every bound by so much. */
+  /** The distance by which every bound is raised. */
   readonly skip: bigint
   readonly clock: Clock
   /** See `Engine.advance`. */
@@ -45,8 +45,8 @@ export type RestoreOptions = {
 const busyTimeoutMs = 10_000
 
 /**
- * Copies the store in `source` to the new file `target` while servers go on using it. Blocks this thread for as
- * long as it takes. Throws ENGINE when there is no store, or when `target` exists.
+ * Copies the store in `source` to the new file `target` while servers use it. Blocks this thread until it is done.
+ * Throws ENGINE if there is no store, or if `target` exists.
  */
 export function backupSqlite(source: string, target: string): CopySummary {
   const [from, to] = [placeOfStore(source), resolve(target)]
@@ -56,7 +56,7 @@ export function backupSqlite(source: string, target: string): CopySummary {
     copy(from, draft)
     const summary = { ...summarize(draft), file: to }
     makeDurable(draft)
-    // Unlike a rename, a link takes nobody's place.
+    // Unlike a rename, a link never replaces a file.
     linkSync(draft, to)
     makeDurable(dirname(to))
     return summary
@@ -68,9 +68,9 @@ export function backupSqlite(source: string, target: string): CopySummary {
 }
 
 /**
- * Puts the copy `backup` in the place of the store `target`, with every bound raised by `skip`, which must be
- * more than what can have been reserved of any counter since the copy was made. Throws ENGINE when a process has
- * the store open, or when the copy is damaged; the store is as it was then.
+ * Replaces the store `target` by the copy `backup`, with every bound raised by `skip`, which must be more than can have been
+ * reserved from any counter since the copy was made. Throws ENGINE if a process has the store open, or if the copy is
+ * damaged; the store stays as it was then.
  */
 export function restoreSqlite(
   backup: string,
@@ -87,7 +87,7 @@ export function restoreSqlite(
     const position = renew(draft, skip, mend)
     const summary = { ...summarize(draft), file: to }
     makeDurable(draft)
-    // Before the new file is there: a log of the old one must never meet it.
+    // Before the new file exists: SQLite would apply a log of the old file to it.
     for (const suffix of ['-wal', '-shm']) rmSync(`${to}${suffix}`, { force: true })
     makeDurable(dirname(to))
     renameSync(draft, to)
@@ -102,7 +102,7 @@ export function restoreSqlite(
   }
 }
 
-/** One consistent copy, its log included, with everything checked that can be. */
+/** Makes one consistent copy, its log included, and checks it. */
 function copy(from: string, draft: string): void {
   if (!existsSync(from)) throw new FahaoError('ENGINE', `${from} does not exist; name a store or a backup`)
   using(from, (database) => {
@@ -161,7 +161,7 @@ function using<Result>(file: string, use: (database: DatabaseSync) => Result): R
   }
 }
 
-/** The one path of a store that is or will be there. Throws ENGINE when its folder is missing, or it has a second path. */
+/** The one path of a store that exists or will be created. Throws ENGINE if its folder is missing, or if it has a second path. */
 function placeOfStore(file: string): string {
   const path = resolve(file)
   if (!existsSync(dirname(path)))
@@ -171,7 +171,7 @@ function placeOfStore(file: string): string {
   return place
 }
 
-/** A file, or the names in a folder. No process has these open in SQLite, so that no lock goes with the close. */
+/** Syncs a file, or the names in a folder. No process has it open in SQLite, so the close drops no lock. */
 function makeDurable(path: string): void {
   const descriptor = openSync(path, 'r')
   try {

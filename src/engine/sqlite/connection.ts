@@ -1,13 +1,13 @@
-/** Opening the database file, and what SQLite's errors mean to people. */
+/** Opens the database file, and explains SQLite's errors. */
 import { existsSync } from 'node:fs'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { DatabaseSync } from './driver.ts'
 import { checkTables, createTables } from './schema.ts'
 
-/** SQLite's primary result codes that are told apart; https://sqlite.org/rescode.html */
+/** SQLite's primary result codes that are handled by themselves; https://sqlite.org/rescode.html */
 const busy = 5
 const full = 13
-/** The index of the log could not grow: what a full disk looks like to who opens the file. */
+/** The index of the log could not grow: the error of opening a file on a full disk. */
 const ioErrorSharedMemorySize = 4874
 const sentences: Readonly<Record<number, string>> = {
   5: 'is locked by another process',
@@ -19,17 +19,17 @@ const sentences: Readonly<Record<number, string>> = {
   26: "is not a SQLite database: name another file, or restore a backup with 'fahao restore'",
 }
 
-/** How a connection is opened. */
+/** The options of a connection. */
 export type ConnectionOptions = {
-  /** Make the file and its tables when there are none. */
+  /** Creates the file and its tables if there are none. */
   readonly create: boolean
-  /** How long to wait for another process's transaction. */
+  /** The time to wait for another process's transaction. */
   readonly busyTimeoutMs: number
 }
 
 /**
  * Opens a store's file for durable commits: with synchronous=FULL every COMMIT in WAL mode waits for an fsync.
- * Throws ENGINE with what to do.
+ * Throws ENGINE with the remedy.
  */
 export function openDatabase(file: string, { create, busyTimeoutMs }: ConnectionOptions): DatabaseSync {
   if (!create && !existsSync(file)) {
@@ -42,7 +42,7 @@ export function openDatabase(file: string, { create, busyTimeoutMs }: Connection
     if (create) createTables(database)
     checkTables(database, file)
     enterWal(database, file)
-    // Says now rather than at the first id that the file cannot be written.
+    // A file that cannot be written fails here rather than at the first id.
     database.exec('BEGIN IMMEDIATE; ROLLBACK')
     return database
   } catch (error) {
@@ -61,18 +61,18 @@ function enterWal(database: DatabaseSync, file: string): void {
       `${file} cannot have a write-ahead log, as on network file systems; keep it on a local disk`,
     )
   }
-  // On macOS a plain fsync leaves the drive's cache alone; elsewhere the last two change nothing.
+  // On macOS a plain fsync does not flush the drive's cache; elsewhere the last two have no effect.
   database.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON')
 }
 
-/** One line on what SQLite said about the file, with what to do where that is known. */
+/** SQLite's error about the file in one line, with the remedy if one is known. */
 export function explain(error: unknown, file: string): string {
   if (error instanceof FahaoError) return error.message
   const sentence = sentences[resultCode(error)]
   return sentence === undefined ? `${file}: ${describe(error)}` : `${file} ${sentence} (${describe(error)})`
 }
 
-/** Whether another connection holds the lock that was wanted. */
+/** Whether another connection holds the requested lock. */
 export function isBusy(error: unknown): boolean {
   return resultCode(error) === busy
 }

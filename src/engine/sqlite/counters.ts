@@ -1,11 +1,11 @@
 /**
- * The counters of a store. Runs inside of a transaction that somebody else begins and ends.
+ * The counters of a store. Their steps run within a transaction of the session.
  *
  * Invariants
  *  1. A row's version grows with every change, and a row is never deleted.
  *  2. A bound goes down only in `release`, and only under the version that the reservation made.
- *  3. What this process holds (`held`) is known per counter, changes only when a transaction has committed or a range has
- *     passed from or to another process, and outlives the connection: a bound below it means that the store has forgotten.
+ *  3. The end of what this process holds (`held`) is stored per counter, changes only with a commit, a transfer or an
+ *     acquisition, and outlives the connection: a bound below it means that the store has lost writes.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { FahaoError } from '../../base/errors.ts'
@@ -18,13 +18,13 @@ import { prepare } from './schema.ts'
 type CounterRow = { last: bigint; fence: bigint; incarnation: bigint; version: bigint }
 type Op<Name> = Extract<Operation, { op: Name }>
 
-/** The highest end that this process holds of each counter: was given or has adopted, and has neither released nor left. */
+/** The end of what this process holds of each counter: ranges reserved or acquired, and neither released nor transferred. */
 export type HeldEnds = Map<string, bigint>
 
-/** See the invariants at the top of the file. */
+/** The counters of one connection. */
 export class Counters {
   readonly #held: HeldEnds
-  /** What `held` becomes with the commit. */
+  /** The changes of `held` that take effect with the commit. */
   readonly #next: HeldEnds = new Map()
   readonly #select: StatementSync
   readonly #upsert: StatementSync
@@ -88,7 +88,7 @@ export class Counters {
     if (end > (this.#next.get(name) ?? end)) this.#next.set(name, end)
   }
 
-  /** Whether the store has forgotten a bound that this process was given: then what the bound is, and was. */
+  /** The sentence about a bound below what this process holds; undefined if the bound is not below. */
   regression(name: string): string | undefined {
     const held = this.#next.get(name) ?? this.#held.get(name)
     if (held === undefined) return undefined
@@ -96,7 +96,7 @@ export class Counters {
     return bound < held ? lossOf(name, bound, held) : undefined
   }
 
-  /** See `Engine.advance`. Returns how many were raised. */
+  /** See `Engine.advance`. Returns the number of counters raised. */
   advance(gap: bigint, mended: Repaired['counters']): number {
     const counters = new Map(named(mended, this.#held).map((name) => [name, this.read(name)]))
     const { changes } = this.#raiseAll.run(boundMax - 1n - gap, gap, versionJump)
@@ -106,7 +106,7 @@ export class Counters {
     return Number(changes) + made
   }
 
-  /** Puts every bound that the store has forgotten back where this process knows it to have been. */
+  /** Raises every bound at least to the end of what this process holds. Returns the number of counters raised. */
   raiseToHeld(): number {
     let raised = 0
     for (const [name, end] of this.#held)
@@ -114,7 +114,7 @@ export class Counters {
     return raised
   }
 
-  /** Tells how the transaction ended. */
+  /** Ends the transaction: `held` changes if it was committed. */
   settle(committed: boolean): void {
     if (committed) for (const [name, end] of this.#next) this.#held.set(name, end)
     this.#next.clear()

@@ -1,6 +1,6 @@
 /**
- * SQLite as Node has it. Node 22 warns on stderr that it is experimental when it is first used; nobody who runs
- * Fahao can do anything about that, and what is relied on here is tested.
+ * Node's SQLite. Node 22 prints a warning that it is experimental at its first use. The warning is suppressed: operators
+ * cannot act on it, and the tests cover the parts in use.
  */
 import { FahaoError } from '../../base/errors.ts'
 
@@ -20,7 +20,7 @@ function sqliteOfNode(): Sqlite {
   )
 }
 
-/** Loads something; what warns meanwhile that SQLite is experimental is not heard, all else is. */
+/** Calls `load`, and suppresses the warning that SQLite is experimental, and no other. */
 export function withoutWarning<Loaded>(load: () => Loaded): Loaded {
   const emitWarning = process.emitWarning
   process.emitWarning = ((warning: string | Error, ...about: unknown[]) => {

@@ -1,4 +1,4 @@
-/** The default engine: one SQLite file, durable, for one node and for what shares its disk. */
+/** The default engine: one durable SQLite file, for one node and other processes on its machine. */
 
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
@@ -40,8 +40,8 @@ import { linksOf, refuseNetwork, storeFileOf } from './store-file.ts'
 import { WorkerCalls } from './worker-calls.ts'
 
 /**
- * Opens the store in a file, which is made when there is none, with its folder.
- * Rejects with CONFIG when `location` is no path, ENGINE when the file cannot be used as it is.
+ * Opens the store in a file, which is created with its folder if it does not exist.
+ * Rejects with CONFIG if `location` is no path, ENGINE if the file cannot be used as it is.
  */
 export async function openSqlite(location: string, options: EngineOptions): Promise<SqliteEngine> {
   const file = await storeFileOf(location)
@@ -49,12 +49,12 @@ export async function openSqlite(location: string, options: EngineOptions): Prom
   const tell = existsSync(file) ? undefined : newStore(options, file)
   const lock = OwnerLock.use(file)
   try {
-    // Below the calls' deadline, so that a call which waits for another process learns that it changed nothing.
+    // Below the calls' deadline, so that a call which waits for another process's lock fails as UNAVAILABLE.
     const busyTimeoutMs = Math.floor(options.callTimeoutMs * 0.75)
     const workerData: WorkerInput = { file, busyTimeoutMs }
     const worker = new Worker(workerUrl(), { workerData, execArgv: [], name: 'sqlite' })
     const engine = await SqliteEngine.start(file, worker, lock, options)
-    // Where there should have been one, this line is how people learn that it is gone.
+    // If a store should have been there, this line in the log shows that it is gone.
     tell?.()
     return engine
   } catch (error) {
@@ -63,12 +63,12 @@ export async function openSqlite(location: string, options: EngineOptions): Prom
   }
 }
 
-/** Recovering a long write-ahead log takes a moment. */
+/** The recovery of a long write-ahead log takes time. */
 const openTimeoutMs = 30_000
 const advanceTries = 20
-const patrolMs = 1000
+const checkMs = 1000
 
-/** Speaks to the worker thread, which alone touches the database. */
+/** The main thread's side of the engine. The worker thread alone accesses the database. */
 export class SqliteEngine implements Engine {
   readonly name = 'sqlite'
   readonly location: string
@@ -87,7 +87,7 @@ export class SqliteEngine implements Engine {
   #closing: Promise<void> | undefined
   #lost = false
   #linked = false
-  #patrol: Timer | undefined
+  #checks: Timer | undefined
 
   private constructor(
     file: string,
@@ -138,7 +138,7 @@ export class SqliteEngine implements Engine {
     this.#watchPlace()
   }
 
-  /** Waits until the worker has opened the file, and it is known which process owns the store. Rejects with ENGINE. */
+  /** Resolves once the worker has opened the file, and the store's owner is known. Rejects with ENGINE. */
   static async start(
     file: string,
     worker: Worker,
@@ -217,7 +217,10 @@ export class SqliteEngine implements Engine {
       this.#tell('warn', `raised ${advanced.raised} counters by ${gap} and accepted the store as it is`)
       return advanced.raised
     }
-    throw new FahaoError('CONFLICT', 'others kept changing the records that an advance has to mend; retry')
+    throw new FahaoError(
+      'CONFLICT',
+      'other processes kept changing the records that an advance has to repair; retry',
+    )
   }
 
   read(key: string): Promise<StoredRecord | undefined> {
@@ -261,7 +264,7 @@ export class SqliteEngine implements Engine {
 
   async #close(): Promise<void> {
     this.#watches.close()
-    this.#patrol?.cancel()
+    this.#checks?.cancel()
     await this.#calls.drain('the engine is closed')
     if (!this.#lost) await this.#endWorker()
     this.#trouble = 'closed'
@@ -295,9 +298,9 @@ export class SqliteEngine implements Engine {
     this.#worker.postMessage(request)
   }
 
-  /** Notices the loss of the ownership, and a second name of the store, also while no call is made. */
+  /** Checks the ownership and the store's names every second, also while no call is made. */
   #watchPlace(): void {
-    this.#patrol = this.#options.clock.timer(patrolMs, () => {
+    this.#checks = this.#options.clock.timer(checkMs, () => {
       this.#owner.owns()
       const linked = linksOf(this.#file) > 1
       if (linked && !this.#linked)
@@ -329,7 +332,7 @@ export class SqliteEngine implements Engine {
   }
 }
 
-/** The worker's file runs as it is and as it was built. */
+/** The worker's file, as a source or as built. */
 function workerUrl(): URL {
   return new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
 }

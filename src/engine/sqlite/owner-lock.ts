@@ -1,16 +1,16 @@
 /**
- * The owner lock of a store: a lock that the operating system takes back from a process that dies.
+ * The owner lock of a store: a lock that the operating system releases when its process ends.
  *
- * The lock file is an empty SQLite database that is never written; SQLite's own file locks on it are what
- * counts. The owner keeps a RESERVED lock for life, every other process that has the store open a SHARED one, and a
- * restore needs EXCLUSIVE: it gets it only when no process has the store open.
+ * The lock file is an empty SQLite database that is never written; only SQLite's file locks on it are used. The owner keeps
+ * a RESERVED lock as long as it runs, every other process that has the store open a SHARED one. A restore needs an
+ * EXCLUSIVE one, which it gets only if no process has the store open.
  *
  * Invariants
  *  1. At most one connection, over all processes and threads, holds the RESERVED lock of one lock file.
- *  2. The lock is held by a connection of this process's main thread, and lasts as long as the process does,
- *     whatever becomes of the thread that writes.
- *  3. Neither this file nor the store is ever opened but by SQLite: closing any other descriptor of it would
- *     drop the locks of the whole process, as POSIX has it.
+ *  2. A connection of this process's main thread holds the lock as long as the process runs, also after the end of the
+ *     worker thread.
+ *  3. Only SQLite opens this file and the store: by POSIX, closing any other descriptor of a file drops all locks of the
+ *     process on it.
  *  4. `identity` is the identity of the file that is locked. While it is locked, no other file has the same.
  */
 import { statSync } from 'node:fs'
@@ -21,14 +21,14 @@ import { DatabaseSync } from './driver.ts'
 const shareWithinMs = 250
 const opensMax = 10
 
-/** Where the owner lock of a store lies. */
+/** The path of a store's owner lock. */
 export function ownerFile(file: string): string {
   return `${file}-owner`
 }
 
 type LockFile = { readonly database: DatabaseSync; readonly identity: string }
 
-/** See the invariants at the top of the file. */
+/** The owner lock of one store. */
 export class OwnerLock {
   readonly #path: string
   #database: DatabaseSync
@@ -41,14 +41,14 @@ export class OwnerLock {
     this.#identity = identity
   }
 
-  /** For using a store: as its owner if nobody else is, next to the owner otherwise. Throws ENGINE. */
+  /** Takes the lock for using a store: as its owner if no other process is, beside the owner otherwise. Throws ENGINE. */
   static use(file: string): OwnerLock {
     const lock = OwnerLock.#open(file)
     lock.tryToOwn()
     return lock
   }
 
-  /** For replacing a store that nobody uses. Throws ENGINE when somebody does. */
+  /** Takes the lock for replacing a store. Throws ENGINE if a process has it open. */
   static forRestore(file: string): OwnerLock {
     const lock = OwnerLock.#open(file)
     if (lock.#begin('EXCLUSIVE')) return lock
@@ -61,23 +61,23 @@ export class OwnerLock {
     return new OwnerLock(path, openLockFile(path))
   }
 
-  /** Which file is locked: differs from that of every file that takes its name while it is locked. */
+  /** The identity of the locked file: no other file that gets its name meanwhile has the same. */
   get identity(): string {
     return this.#identity
   }
 
-  /** Whether the file that is locked still has its name, so that every process meets the lock. */
+  /** Whether the locked file still has its name, so that every process meets the lock. */
   get stands(): boolean {
     return identityOf(this.#path) === this.#identity
   }
 
-  /** Whether the name leads to the very file that is locked, which was linked, moved or given another mode meanwhile. */
+  /** Whether the name still leads to the locked file, although it was linked, moved or given another mode meanwhile. */
   get touched(): boolean {
     const found = identityOf(this.#path)
     return found !== undefined && found !== this.#identity && inodeOf(found) === inodeOf(this.#identity)
   }
 
-  /** Whether this is the owner; tries to become it. Throws ENGINE when the store is being restored, UNAVAILABLE after that. */
+  /** Tries to become the owner; returns whether this process is. Throws ENGINE during a restore of the store, UNAVAILABLE after that. */
   tryToOwn(): boolean {
     if (this.#isOwner) return true
     if (!this.#database.isOpen)
@@ -89,12 +89,12 @@ export class OwnerLock {
     return this.#isOwner
   }
 
-  /** Whether this was the owner when it last tried. */
+  /** Whether this process was the owner after the last try. */
   get isOwner(): boolean {
     return this.#isOwner
   }
 
-  /** Is the owner no longer, and uses the store beside another one. Throws as `tryToOwn` does. */
+  /** Ends the ownership, and uses the store beside another owner. Throws as `tryToOwn` does. */
   disown(): void {
     this.#isOwner = false
     if (!this.#database.isOpen) return
@@ -103,7 +103,7 @@ export class OwnerLock {
     this.#share()
   }
 
-  /** Lets go. */
+  /** Releases the lock. */
   release(): void {
     this.#isOwner = false
     if (this.#database.isOpen) this.#database.close()
@@ -117,7 +117,7 @@ export class OwnerLock {
   }
 
   #share(): void {
-    // Another process that just tries for its lock is in the way for a moment, a restore for longer.
+    // Another process that tries for its lock holds this one up for a moment, a restore for longer.
     this.#database.exec(`PRAGMA busy_timeout = ${shareWithinMs}; BEGIN`)
     try {
       this.#database.prepare('SELECT count(*) FROM sqlite_schema').get()
@@ -143,14 +143,14 @@ export class OwnerLock {
   }
 }
 
-/** The file that is open is known for certain only when the same one had the name before and after it was opened. */
+/** The open file is certain only if the same file had the name before and after the opening. */
 function openLockFile(path: string): LockFile {
   for (let opens = 0; opens < opensMax; opens++) {
     const before = identityOf(path)
     let database: DatabaseSync | undefined
     try {
       database = new DatabaseSync(path)
-      // Nothing is ever written, so nothing has to be undone.
+      // The file is never written, so there is nothing to roll back.
       database.exec('PRAGMA journal_mode = OFF')
     } catch (error) {
       if (database?.isOpen) database.close()
@@ -164,8 +164,8 @@ function openLockFile(path: string): LockFile {
 }
 
 /**
- * Device, inode and time of the last change of the inode: a file that is moved away and back has another one. Undefined
- * when there is no file, or none that this process can see.
+ * The identity of a file: device, inode, and the time of the inode's last change, which moving the file away and back
+ * changes. Undefined if there is no file, or none that this process can see.
  */
 function identityOf(path: string): string | undefined {
   try {
@@ -176,7 +176,7 @@ function identityOf(path: string): string | undefined {
   }
 }
 
-/** The part of an identity that lasts as long as the file does. */
+/** The part of an identity that never changes while the file exists. */
 function inodeOf(identity: string): string {
   return identity.slice(0, identity.lastIndexOf(':'))
 }

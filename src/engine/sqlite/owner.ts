@@ -1,18 +1,18 @@
 /**
  * The ownership of a store: the right of one process to serve strict kinds.
  *
- * The owner lock alone does not give it, because its file can be deleted while its owner runs: the next process then
- * locks a new file of the same name. So an owner looks again and again whether its lock file still has its name, and
- * writes a claim into the store, by which the next owner sees which file was locked.
+ * The owner lock alone does not suffice, because its file can be deleted while its owner runs: the next process then
+ * locks a new file of the same name. So an owner checks again and again that its lock file still has its name, and
+ * writes a claim into the store, which shows the next owner which file was locked.
  *
  * Invariants
  *  1. `owns` is true only if the locked file had its name at most `trustMs` before, on the monotonic clock.
- *  2. An owner begins `waitMs` after it has taken the lock, unless the claim in the store says that the owner before it
- *     had locked this very file: the operating system has taken the lock back from that process then, and it is gone.
+ *  2. An owner begins `waitMs` after it has taken the lock, unless the claim in the store shows that the previous owner
+ *     had locked this very file: then the operating system has released that process's lock, so the process has ended.
  *     `waitMs` is longer than `trustMs`, and both processes run on one kernel, whose monotonic clock they share. So
- *     every request for which `owns` was true at the old owner came before every request that the new owner serves.
- *  3. Every reserve that is sent while `owns` is true carries the claim, and the store refuses it once it holds another.
- *  4. When `owns` turns false, `onLost` has been called before it returns.
+ *     every request for which `owns` was true in the old owner precedes every request that the new owner serves.
+ *  3. Every reserve that is sent while `owns` is true carries the claim, and the store rejects it once it contains another.
+ *  4. Before `owns` returns false for the first time after a loss, `onLost` has been called.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -22,38 +22,38 @@ import type { LogEvent } from '../../base/events.ts'
 import type { StoreOwnership } from '../engine.ts'
 import type { OwnerLock } from './owner-lock.ts'
 
-/** For how long a look at the lock file counts, in ms. */
+/** The time for which a check of the lock file is valid, in ms. */
 const trustMs = 200
-/** How long a new owner waits for one before that may still run, in ms. */
+/** The time for which a new owner waits, since a previous owner may still run, in ms. */
 const waitMs = 500
 
-/** What the ownership of a store needs of its engine. */
+/** The lock, the claim and the callbacks of an ownership. */
 export type OwnerOptions = {
   readonly lock: OwnerLock
   readonly clock: Clock
-  /** Reads the claim in the store; undefined: there is none. */
+  /** Reads the claim in the store; undefined if there is none. */
   readonly read: () => Promise<string | undefined>
-  /** Writes a claim in the place of another. */
+  /** Replaces a claim by another. */
   readonly sign: (claim: string, over: string | undefined) => Promise<unknown>
-  /** Told when this process owns the store no longer. */
+  /** Called when this process no longer owns the store. */
   readonly onLost: () => void
   readonly onEvent: (event: LogEvent) => void
 }
 
-/** A claim as it is stored: which process made it, and which lock file that process had locked. */
+/** A claim as stored: the process that made it, and the identity of the lock file that it had locked. */
 type Claim = { readonly holder: string; readonly lock?: string }
 
-/** See the invariants at the top of the file. */
+/** The ownership of one store by one process. */
 export class Owner {
   readonly #options: OwnerOptions
   readonly #claims = new Set<string>()
   #claim: string | undefined
-  /** What stood in the store before the claim. */
+  /** The claim that this process's claim replaced. */
   #over: string | undefined
   #trustedUntilUs = 0
-  /** Whether another process owned the store, or this one had lost it, when this was last asked. */
+  /** Whether at the last check another process owned the store, or this one had lost it. */
   #elsewhere = false
-  /** The lock file was touched, and whether another process has taken the store meanwhile is not yet known. */
+  /** The lock file was touched, and another process may have taken the store meanwhile. */
   #inDoubt = false
   #taking: Promise<boolean> | undefined
   #signing: Promise<unknown> | undefined
@@ -62,19 +62,19 @@ export class Owner {
     this.#options = options
   }
 
-  /** What this process's reserves carry; undefined: it does not own the store. */
+  /** The claim that this process's reserves carry; undefined if it does not own the store. */
   get claim(): string | undefined {
     return this.#claim
   }
 
-  /** Whether this process owns the store now; cheap enough for every callback. */
+  /** Returns whether this process owns the store now; cheap enough for every callback. */
   owns(): boolean {
     if (this.#claim === undefined) return false
     const nowUs = this.#options.clock.monoUs()
     return nowUs < this.#trustedUntilUs || this.#look(nowUs)
   }
 
-  /** Whether this process owns the store; tries to take it when no other process does. Rejects as the lock does. */
+  /** Tries to take the store if no other process owns it, and returns its owner. Rejects as the lock does. */
   async ask(): Promise<StoreOwnership> {
     if (this.owns()) return { state: 'owner' }
     this.#taking ??= this.#take().finally(() => {
@@ -89,24 +89,24 @@ export class Owner {
     return { state: 'other', holder }
   }
 
-  /** Takes the store if no other process has it. Resolves, whatever hinders that: the next question meets it too. */
+  /** Tries to take the store if no other process owns it. Always resolves: the next call meets the same failure. */
   async settle(): Promise<void> {
     await this.ask().catch(() => {})
     await this.#signing
   }
 
-  /** Writes the claim into the store once more: it may hold another one since it was set back. */
+  /** Writes the claim into the store again: an older state of the store contains another one. */
   async sign(): Promise<void> {
     if (this.#claim === undefined) return
     this.#over = await this.#options.read()
     await this.#options.sign(this.#claim, this.#over)
   }
 
-  /** The store has refused what carried `claim`: finds out why. */
+  /** Handles the store's rejection of a reserve that carried `claim`. */
   async confirm(claim: string): Promise<void> {
     const found = await this.#options.read()
     if (claim !== this.#claim || found === claim) return
-    // It could not be written at the time.
+    // An earlier attempt to write it failed.
     if (found === this.#over) await this.#options.sign(claim, found)
     else {
       this.#stop()
@@ -142,7 +142,7 @@ export class Owner {
       id: randomUUID(),
     })
     this.#claims.add(this.#claim)
-    // If it cannot be written now, the first reserve that carries it is refused, and it is written then.
+    // If this fails, the first reserve that carries the claim is rejected, and the claim is written then.
     this.#signing = this.#options.sign(this.#claim, before).catch(() => {})
     if (this.#elsewhere)
       onEvent({ level: 'info', message: 'this process owns the store now, and serves strict kinds' })
@@ -157,7 +157,7 @@ export class Owner {
       this.#trustedUntilUs = nowUs + trustMs * 1000
       return true
     }
-    // A file that was moved away and back looks the same: another process may have been the owner meanwhile.
+    // A file that was moved away and back looks the same, but another process may have been the owner meanwhile.
     this.#inDoubt = lock.touched
     this.#stop()
     if (this.#inDoubt) {
@@ -170,7 +170,7 @@ export class Owner {
     return false
   }
 
-  /** Is the owner no longer. */
+  /** Ends the ownership. */
   #stop(): void {
     this.#claim = undefined
     this.#elsewhere = true
@@ -189,19 +189,19 @@ export class Owner {
     try {
       this.#options.lock.disown()
     } catch {
-      // The next question meets the same, and says it.
+      // The next call meets the same failure, and reports it.
     }
   }
 }
 
-/** Stands for a claim that could not be read, and may be any. */
+/** Stands for an unreadable claim, which may be any. */
 const unreadable = 'another process'
 
 function holderOf(claim: string | undefined): string {
   return claim === undefined ? 'another process' : readClaim(claim).holder
 }
 
-/** Older versions wrote down the process alone. */
+/** Older versions stored only the process. */
 function readClaim(text: string): Claim {
   try {
     const { holder, lock } = JSON.parse(text)

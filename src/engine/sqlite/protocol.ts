@@ -1,8 +1,8 @@
-/** What travels between the engine and its worker thread. */
+/** The messages between the engine and its worker thread. */
 import type { Counter, Repaired, Reservation, ReserveRequest, StoredRecord } from '../engine.ts'
 import type { ChangePage } from '../polled-watch.ts'
 
-/** A value for a record, if its version is still `expected`; undefined: if there is none. */
+/** A value for a record, if its version is still `expected`; undefined as the version: if there is no record. */
 export type RecordWrite = {
   readonly key: string
   readonly value: string
@@ -11,7 +11,7 @@ export type RecordWrite = {
 
 /** One operation of a batch. */
 export type Operation =
-  /** `claim`: refused as STALE unless it is the one in the store; undefined: this process does not own it. */
+  /** `claim`: STALE unless it is the one in the store; undefined: this process does not own the store. */
   | {
       readonly op: 'reserve'
       readonly counter: string
@@ -29,7 +29,7 @@ export type Operation =
   | { readonly op: 'transfer'; readonly counter: string; readonly from: bigint }
   | { readonly op: 'acquire'; readonly counter: string; readonly end: bigint }
   | { readonly op: 'counter'; readonly counter: string }
-  /** A batch of its own. One of `mended` that is outdated forbids it all. */
+  /** A batch of its own. If one of `mended` is outdated, nothing is changed. */
   | {
       readonly op: 'advance'
       readonly gap: bigint
@@ -46,13 +46,13 @@ export type Operation =
     }
   | ({ readonly op: 'write' } & RecordWrite)
   | { readonly op: 'remove'; readonly key: string; readonly expected: bigint }
-  /** The revision that the store has reached. */
+  /** Reads the store's revision. */
   | { readonly op: 'revision' }
   /** A page of what was written after a revision by this process or another one. */
   | { readonly op: 'changes'; readonly since: bigint }
-  /** Writes the claim of the process that owns the store, if `over` is the one that stands there. */
+  /** Writes the claim of the process that owns the store, if `over` is the present one. */
   | { readonly op: 'own'; readonly claim: string; readonly over: string | undefined }
-  /** The claim that stands there. */
+  /** Reads the present claim. */
   | { readonly op: 'claim' }
 
 const writes: ReadonlySet<Operation['op']> = new Set([
@@ -64,18 +64,18 @@ const writes: ReadonlySet<Operation['op']> = new Set([
   'own',
 ])
 
-/** Whether it may change something: then its outcome can be unknown. */
+/** Whether the operation may change the store: then its outcome can be unknown. */
 export function isWrite(operation: Operation): boolean {
   return writes.has(operation.op)
 }
 
-/** A removal that took place: its revision. */
+/** The revision of a removal. */
 export type Removal = { readonly version: bigint }
 
-/** An advance that took place: how many counters it raised, and the records as it left them. */
+/** The number of counters that an advance raised, and the records that it wrote. */
 export type Advanced = { readonly raised: number; readonly records: readonly StoredRecord[] }
 
-/** What an operation that worked resolves to. */
+/** The value of a successful operation. */
 export type OperationValue =
   | Reservation
   | Counter
@@ -90,15 +90,15 @@ export type OperationValue =
   | string
   | undefined
 
-/** How an operation fails. */
+/** The codes of failed operations. */
 export type FailureCode = 'STALE' | 'EXHAUSTED' | 'REGRESSED' | 'UNAVAILABLE' | 'UNKNOWN'
 
-/** What became of one operation: a registered error travels as its code and message. */
+/** The outcome of one operation: an error is sent as its code and message. */
 export type OperationOutcome =
   | { readonly value: OperationValue }
   | { readonly code: FailureCode; readonly message: string }
 
-/** To the worker: operations to carry out in one transaction, and the time to stamp on it; or the end. */
+/** To the worker: operations for one transaction, and its time; or the end. */
 export type WorkerRequest =
   | { readonly type: 'batch'; readonly nowUs: number; readonly operations: readonly Operation[] }
   | { readonly type: 'close' }
@@ -116,9 +116,9 @@ export type WorkerReply =
       readonly outcomes: readonly OperationOutcome[]
       /** See `Store.advances`. */
       readonly advances: number
-      /** Why the store does not serve as it should now, if it does not. */
+      /** The present trouble of the store; undefined: none. */
       readonly trouble: string | undefined
     }
 
-/** What the worker is started with. */
+/** The worker's start-up data. */
 export type WorkerInput = { readonly file: string; readonly busyTimeoutMs: number }

@@ -1,9 +1,9 @@
 /**
- * The records of a store. Runs inside of a transaction that somebody else begins and ends.
+ * The records of a store. Their steps run within a transaction of the session.
  *
  * Invariants
  *  1. Every write and removal takes the next revision of the whole store as its version.
- *  2. A removed record leaves a row without a value: `since` tells of removals, too.
+ *  2. A removed record leaves a row without a value: `since` returns removals, too.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { StoredRecord } from '../engine.ts'
@@ -13,10 +13,10 @@ import { prepare } from './schema.ts'
 
 type Op<Name> = Extract<Operation, { op: Name }>
 
-/** Changes are told in pages of this size. */
+/** The maximum number of changes in a page. */
 const changesMax = 1000
 
-/** See the invariants at the top of the file. */
+/** The records of one connection. */
 export class Records {
   readonly #select: StatementSync
   readonly #upsert: StatementSync
@@ -49,8 +49,8 @@ export class Records {
   }
 
   /**
-   * See `Engine.list`. SQLite's BINARY collation compares the bytes of UTF-8. One lower bound, since of two the
-   * index would serve for the first alone.
+   * See `Engine.list`. SQLite's BINARY collation compares the bytes of UTF-8. The query has one lower bound, since SQLite
+   * would use the index for the first of two only.
    */
   list(prefix: string, after = '', limit = Number.POSITIVE_INFINITY): StoredRecord[] {
     const page: StoredRecord[] = []
@@ -83,14 +83,14 @@ export class Records {
     return { version }
   }
 
-  /** A page of what was written or removed after a revision, the oldest first. */
+  /** A page of what was written or removed after a revision, oldest first. */
   since(revision: bigint): { readonly records: RecordState[]; readonly more: boolean } {
     const records = this.#since.all(revision, changesMax) as RecordState[]
     return { records, more: records.length === changesMax }
   }
 }
 
-/** The first string behind `key` in byte order, among those without NUL. */
+/** The immediate successor of `key` in byte order; no key contains NUL. */
 function successor(key: string): string {
   return key === '' ? '' : `${key}\0`
 }

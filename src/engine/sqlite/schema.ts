@@ -1,15 +1,15 @@
-/** The tables of a store, and what a file must be to be one. */
+/** The tables of a store, and the checks that a file is a store. */
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { FahaoError } from '../../base/errors.ts'
 
-/** "Faha" in ASCII: tells a store from any other SQLite file. */
+/** "Faha" in ASCII: distinguishes a store from other SQLite files. */
 const applicationId = 0x46_61_68_61
 const schemaVersion = 1
 
 /*
  * `last` is bound − 1, the largest value that can have been issued: a bound of 2^63 does not fit a signed 64-bit
- * integer. A removed record stays as a row without a value, so that other processes see that it went. `revision`
+ * integer. A removed record stays as a row without a value, so that other processes find the removal. `revision`
  * is the newest version given to a record; `lineage` is the history id.
  */
 const tables = `
@@ -36,7 +36,7 @@ CREATE TABLE state (
 ) STRICT;
 `
 
-/** A statement that reads integers as bigints: the only way in which they come out exact. */
+/** Prepares a statement that reads integers as bigints, since numbers would round them. */
 export function prepare(database: DatabaseSync, sql: string): StatementSync {
   const statement = database.prepare(sql)
   statement.setReadBigInts(true)
@@ -48,7 +48,7 @@ export function pragma(database: DatabaseSync, name: string): bigint {
   return Object.values(prepare(database, `PRAGMA ${name}`).get()!)[0] as bigint
 }
 
-/** Makes the tables in an empty file. Another process may do so at the same moment. */
+/** Creates the tables in an empty file. Another process may do so at the same moment. */
 export function createTables(database: DatabaseSync): void {
   if (!isEmpty(database)) return
   database.exec('BEGIN IMMEDIATE')
@@ -67,7 +67,7 @@ export function createTables(database: DatabaseSync): void {
   }
 }
 
-/** Throws ENGINE, with what to do, unless the file is a store that this version can read and that is whole. */
+/** Throws ENGINE, with the remedy, unless the file is an undamaged store that this version can read. */
 export function checkTables(database: DatabaseSync, file: string): void {
   if (pragma(database, 'application_id') !== BigInt(applicationId)) {
     throw new FahaoError(

@@ -1,10 +1,10 @@
 /**
- * One connection to a store: a transaction at a time, and the operations inside of it.
+ * One connection to a store: one transaction at a time, and the operations in it.
  *
  * Invariants
  *  1. Every transaction that changed something counts one more commit and carries the time of its write.
- *  2. What fails before COMMIT has changed nothing; what fails in COMMIT may have.
- *  3. Its log is held open until `forget`: while it is, no other file can be given the number that it is known by.
+ *  2. A failure before COMMIT has changed nothing; a failed COMMIT may have taken effect.
+ *  3. The session keeps its log open until `forget`, so that no other file can get the log's inode number.
  */
 import { randomUUID } from 'node:crypto'
 import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs'
@@ -32,7 +32,7 @@ type State = {
 const none = 'none'
 const unreadable = 'unreadable: '
 
-/** See the invariants at the top of the file. */
+/** One session. */
 export class Session {
   readonly counters: Counters
   readonly #records: Records
@@ -46,7 +46,7 @@ export class Session {
   readonly #own: StatementSync
   readonly #dataVersion: StatementSync
   #seenDataVersion: unknown
-  /** Of the transaction under way. */
+  /** The state within the present transaction. */
   #state: State
   #history = ''
   #owner: string | null = null
@@ -78,17 +78,17 @@ export class Session {
     return { history: lineage, progress: { commits } }
   }
 
-  /** When its newest write was made, in µs since 1970; undefined before the first. */
+  /** The time of its newest write, in µs since 1970; undefined before the first. */
   get lastWriteUs(): number | undefined {
     return this.#state.last_write_us === 0n ? undefined : Number(this.#state.last_write_us)
   }
 
-  /** Whether the file that is open, or its log, is no longer the one of this name. */
+  /** Whether the open file, or its log, no longer has its name. */
   get replaced(): boolean {
     return inodeOf(this.#file) !== this.#inode || inodeOf(`${this.#file}-wal`) !== this.#logInode
   }
 
-  /** Whether both opened one and the same file. */
+  /** Whether both sessions opened the same file. */
   isSameFileAs(other: Session): boolean {
     return this.#inode === other.#inode
   }
@@ -104,12 +104,12 @@ export class Session {
     this.#revision = this.#state.revision
   }
 
-  /** Whether the transaction under way has changed anything. */
+  /** Whether the present transaction has changed anything. */
   get changed(): boolean {
     return this.#changed
   }
 
-  /** Counts the commit, if there is something to commit; the last step before `commit`. */
+  /** Counts the commit, if the transaction has changed anything; the last step before `commit`. */
   stamp(nowUs: number): void {
     if (!this.#changed) return
     this.#stamp.run(this.#history, this.#revision, nowUs)
@@ -122,26 +122,26 @@ export class Session {
     this.counters.settle(true)
   }
 
-  /** Undoes the transaction, if SQLite has not done so by itself. */
+  /** Rolls the transaction back, if SQLite has not done so by itself. */
   rollback(): void {
     this.counters.settle(false)
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
   }
 
-  /** Puts bounds back to what this process knows, within the transaction. */
+  /** Raises bounds to the ends of what this process holds, within the transaction. */
   raiseToHeld(): void {
     if (this.counters.raiseToHeld() > 0) this.#changed = true
   }
 
-  /** Moves the whole write-ahead log into the database and begins a new one. Throws when it cannot. */
+  /** Moves the whole write-ahead log into the database and begins a new one. Throws if it cannot. */
   renewLog(): void {
     const { busy } = this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()!
     if (busy !== 0) throw new FahaoError('UNAVAILABLE', 'another process keeps the write-ahead log in use')
   }
 
   /**
-   * For a closed session: when another file has taken the name, removes the log that belongs to the one that was
-   * open. SQLite would apply it to whatever it finds beside it. The log of who came first to the new file stays.
+   * For a closed session: if another file has got the name, removes the log that belongs to the file that was open, since
+   * SQLite would apply it to the new file. A log that another process has begun for the new file stays.
    */
   discardLog(): void {
     if (this.#log === undefined) return
@@ -161,7 +161,7 @@ export class Session {
     if (this.#database.isOpen) this.#database.close()
   }
 
-  /** For a closed session: lets go of its log, also of the space that it takes, and discards nothing any more. */
+  /** For a closed session: closes its log, which frees the log's space, and discards nothing afterwards. */
   forget(): void {
     if (this.#log !== undefined) closeSync(this.#log)
     this.#log = undefined
@@ -275,7 +275,7 @@ function inodeOf(file: string): string {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false })
     return found === undefined ? none : identity(found)
   } catch (error) {
-    // Equal to nothing that was ever open: what is there is opened anew, once it can be looked at.
+    // Differs from every identity: the file is opened again once it can be read.
     return `${unreadable}${(error as NodeJS.ErrnoException).code}`
   }
 }

@@ -1,11 +1,11 @@
 /**
- * Where a store is: the one path by which every process opens it.
+ * The file of a store: the one path by which every process opens it.
  *
- * SQLite keeps the write-ahead log beside the path by which a file was opened, and so do the owner lock and the
- * position file. A file that has two paths has two logs: the processes of one path do not see the commits of the other.
- * A symbolic link is no second path, because it is resolved first; a hard link and a mount of the file by itself are.
+ * SQLite keeps the write-ahead log beside the path by which a file was opened; the owner lock and the position file are
+ * there, too. A file with two paths has two logs: the processes of one path do not see the commits of the other. A
+ * symbolic link is no second path, because it is resolved first; a hard link and a mount of the file by itself are.
  *
- * All processes that open a store run on one machine: the shared memory of SQLite and the owner's clock are those of one
+ * All processes that open a store run on one machine, since SQLite's shared memory and the owner's clock belong to one
  * kernel. So a file system that several machines can mount is refused.
  */
 import { readFileSync, readlinkSync, realpathSync, type Stats, statfsSync, statSync } from 'node:fs'
@@ -14,8 +14,8 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { describe, FahaoError } from '../../base/errors.ts'
 
 /**
- * The one path of a store, with symbolic links resolved; its folder is made. Rejects with CONFIG when what follows
- * `sqlite:` in the URL is no path, ENGINE when the folder cannot be made or when the file has a second path.
+ * Returns the one path of a store, with symbolic links resolved, and creates its folder. Rejects with CONFIG if the URL
+ * names no path, ENGINE if the folder cannot be created or if the file has a second path.
  */
 export async function storeFileOf(location: string): Promise<string> {
   const hasHost = /^\/\/[^/]/.test(location)
@@ -42,8 +42,8 @@ export async function storeFileOf(location: string): Promise<string> {
 }
 
 /**
- * A path with symbolic links resolved, also where the last one leads to a file that does not exist yet.
- * Throws what `realpath` throws when the folder is missing.
+ * Resolves symbolic links, also if the last one leads to a file that does not exist yet. Throws what `realpath` throws if
+ * the folder is missing.
  */
 export function realPlace(file: string): string {
   const path = join(realpathSync(dirname(file)), basename(file))
@@ -56,7 +56,7 @@ export function realPlace(file: string): string {
   }
 }
 
-/** Throws ENGINE when a store's file has, or can have, a second path. @param file with symbolic links resolved. */
+/** Throws ENGINE if a store's file has, or can have, a second path. @param file with symbolic links resolved. */
 export function refuseSecondPath(file: string): void {
   const links = linksOf(file)
   if (links > 1) {
@@ -73,7 +73,7 @@ export function refuseSecondPath(file: string): void {
   }
 }
 
-/** Throws ENGINE when several machines can mount the file system of a store. @param file with symbolic links resolved. */
+/** Throws ENGINE if several machines can mount the file system of a store. @param file with symbolic links resolved. */
 export function refuseNetwork(file: string): void {
   const folder = dirname(file)
   const name = networkFileSystem(typeOf(folder))
@@ -84,7 +84,7 @@ export function refuseNetwork(file: string): void {
   )
 }
 
-/** The name of a file system that several machines can mount, by its type number as Linux has it; statfs(2). */
+/** The name of a file system that several machines can mount, by its type number on Linux; statfs(2). */
 export function networkFileSystem(type: number): string | undefined {
   return networkFileSystems.get(type)
 }
@@ -97,7 +97,7 @@ const networkFileSystems = new Map([
   [0x00c36400, 'CephFS'],
 ])
 
-/** 0 where the system does not tell. */
+/** 0 if the system does not tell. */
 function typeOf(folder: string): number {
   try {
     return statfsSync(folder).type
@@ -106,18 +106,18 @@ function typeOf(folder: string): number {
   }
 }
 
-/** How many names a file has; 0 when there is none, or nothing that is a file. */
+/** The number of names of a file; 0 if there is none, or if it is no file. */
 export function linksOf(file: string): number {
   let found: Stats | undefined
   try {
     found = statSync(file, { throwIfNoEntry: false })
   } catch {
-    // SQLite says what keeps the file from being opened.
+    // SQLite reports why the file cannot be opened.
   }
   return found?.isFile() ? found.nlink : 0
 }
 
-/** The mount points in a mount table as Linux shows it; proc_pid_mountinfo(5). */
+/** The mount points in a mount table of Linux; proc_pid_mountinfo(5). */
 export function mountPoints(mountinfo: string): string[] {
   return mountinfo
     .split('\n')
@@ -146,7 +146,7 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
-/** Node's own recursive mkdir never returns where the system denies that a parent exists, as under /proc. */
+/** Node's recursive mkdir never returns if the system denies that a parent exists, as under /proc. */
 async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder)
@@ -157,7 +157,7 @@ async function makeFolder(folder: string): Promise<void> {
     await makeFolder(dirname(folder))
     await mkdir(folder)
   }
-  // A store that was acknowledged must not go with its folder when the power does.
+  // Without this sync, a power failure could remove the folder, and the store with it.
   const parent = await open(dirname(folder))
   await parent.sync().finally(() => parent.close())
 }

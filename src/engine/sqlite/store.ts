@@ -2,7 +2,7 @@
  * A store, through failures of its disk and replacements of its file. Synchronous: it runs in the worker thread.
  *
  * Invariants
- *  1. An outcome is returned after its transaction is durable, and after the file that took it was seen to be the
+ *  1. An outcome is returned after its transaction is durable, and after a check that the file is the
  *     one that every other process would open.
  *  2. After a failed commit nothing is written until the file has been opened again with an empty write-ahead
  *     log and every bound is at or above what this process was given.
@@ -27,10 +27,10 @@ import { PositionFile, type StorePosition } from './position-file.ts'
 import { type FailureCode, isWrite, type Operation, type OperationOutcome } from './protocol.ts'
 import { Session } from './session.ts'
 
-/** Where the store is, and how it is opened. */
+/** The file of a store, and the options of its connections. */
 export type StoreOptions = {
   readonly file: string
-  /** How long to wait for other processes' transactions. */
+  /** The time to wait for other processes' transactions. */
   readonly busyTimeoutMs: number
   readonly clock: Clock
 }
@@ -42,7 +42,7 @@ export class Store {
   /** Outlives connections. */
   readonly #held: HeldEnds = new Map()
   #session: Session | undefined
-  /** The one before, closed; until the next one works. */
+  /** The previous session, closed; kept until the next one works. */
   #former: Session | undefined
   #check: RegressionCheck<StorePosition>
   /** Why the last transaction failed. */
@@ -68,17 +68,17 @@ export class Store {
     return this.#check.advances
   }
 
-  /** When the newest write known at opening was made; undefined for a new store. */
+  /** The time of the newest write known at opening; undefined for a new store. */
   get lastWriteUs(): number | undefined {
     return this.#session?.lastWriteUs
   }
 
-  /** Why it does not serve as it should now, if it does not. */
+  /** The present trouble; undefined: none. */
   get trouble(): string | undefined {
     return this.#failure ?? this.#regression
   }
 
-  /** Carries out operations in one transaction, stamped with the time; the outcomes are in the same order. */
+  /** Carries out operations in one transaction at this time; the outcomes are in the same order. */
   run(operations: readonly Operation[], nowUs: number): OperationOutcome[] {
     const session = this.#session ?? this.#reopen(nowUs)
     if (session === undefined) return this.#fail(operations, 'UNAVAILABLE')
@@ -114,7 +114,7 @@ export class Store {
     return outcomes
   }
 
-  /** Lets go of the file. */
+  /** Closes the file. */
   close(): void {
     this.#positionFile.flush()
     this.#session?.close()
@@ -195,7 +195,7 @@ export class Store {
     }
   }
 
-  /** What failed before COMMIT has changed nothing. */
+  /** Handles a failure before COMMIT, which has changed nothing. */
   #undo(session: Session, operations: readonly Operation[], error: unknown): OperationOutcome[] {
     const reason = explain(error, this.#options.file)
     if (isBusy(error)) {
@@ -217,7 +217,7 @@ export class Store {
     try {
       session?.rollback()
     } catch {
-      // Closing undoes it as well.
+      // Closing rolls it back as well.
     }
     try {
       session?.close()

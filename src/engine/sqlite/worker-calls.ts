@@ -1,13 +1,13 @@
 /**
- * The calls that wait for the worker thread.
+ * The calls to the worker thread.
  *
  * Invariants
- *  1. One batch is with the worker at a time. What is asked meanwhile goes together in the next: one fsync.
+ *  1. The worker has one batch at a time. Calls that arrive meanwhile share the next batch, and so one fsync.
  *  2. Every call settles by its deadline: a write that was sent as UNKNOWN, all others as UNAVAILABLE. A call
- *     that was not sent by then never is.
- *  3. Outcomes are observed in the order of the operations, before any call resolves, and also those whose
- *     call has given up.
- *  4. An advance is a batch of its own, and has a deadline of its own. The others keep theirs while it is under way.
+ *     that was not sent by then is never sent.
+ *  3. Outcomes are observed in the order of the operations, before any call resolves, also those of calls that have
+ *     passed their deadlines.
+ *  4. An advance is a batch of its own, with a longer deadline. The other calls keep their deadlines during it.
  */
 import { assert } from '../../base/assert.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
@@ -32,19 +32,19 @@ type PendingCall = {
 
 const batchMax = 1000
 
-/** What calls need of the engine. */
+/** The deadline of calls, and the engine's callbacks. */
 export type WorkerCallsOptions = {
   readonly clock: Clock
   readonly timeoutMs: number
   /** Sends a batch to the worker. */
   readonly send: (operations: readonly Operation[]) => void
-  /** Sees each operation that worked. */
+  /** Receives each successful operation. */
   readonly observe: (operation: Operation, value: OperationValue) => void
-  /** Told when the first call begins to wait, and when none does any more. */
+  /** Called when the first call begins to wait, and when none waits any more. */
   readonly onWaiting: (waiting: boolean) => void
 }
 
-/** See the invariants at the top of the file. */
+/** The calls of one engine. */
 export class WorkerCalls {
   readonly #options: WorkerCallsOptions
   #queue: PendingCall[] = []
@@ -65,7 +65,7 @@ export class WorkerCalls {
     return this.#stuck
   }
 
-  /** Has an operation carried out. A background call keeps no process alive. */
+  /** Carries out an operation. A background call does not keep the process alive. */
   call(operation: Operation, background = false): Promise<OperationValue> {
     if (this.#ended !== undefined) return Promise.reject(new FahaoError('UNAVAILABLE', this.#ended))
     return new Promise((resolve, reject) => {
@@ -74,7 +74,7 @@ export class WorkerCalls {
       if (!background && this.#waiting++ === 0) this.#options.onWaiting(true)
       this.#arm()
       if (this.#sent !== undefined || this.#flushing) return
-      // What the same turn of the event loop asks for goes along.
+      // The batch includes the calls of the same turn of the event loop.
       this.#flushing = true
       queueMicrotask(() => {
         this.#flushing = false
@@ -83,7 +83,7 @@ export class WorkerCalls {
     })
   }
 
-  /** Takes the worker's answer to the batch that it has. */
+  /** Receives the outcomes of the batch that the worker has. */
   done(outcomes: readonly OperationOutcome[]): void {
     const sent = this.#sent
     assert(sent !== undefined && sent.length === outcomes.length, 'the worker answers the batch that it has')
@@ -98,7 +98,7 @@ export class WorkerCalls {
     this.#flush()
   }
 
-  /** Takes no more calls, and fails those that wait: the worker is gone, or never came. */
+  /** Rejects further calls, and fails those that wait: the worker has ended, or never started. */
   end(reason: string): void {
     this.#ended ??= reason
     for (const call of this.#sent ?? []) this.#give(call, 'UNKNOWN', reason)
@@ -108,7 +108,7 @@ export class WorkerCalls {
     this.#timer?.timer.cancel()
   }
 
-  /** Takes no more calls; resolves when none waits any more. */
+  /** Rejects further calls; resolves when none waits any more. */
   drain(reason: string): Promise<void> {
     this.#ended ??= reason
     if (this.#waiting === 0) return Promise.resolve()
@@ -150,7 +150,7 @@ export class WorkerCalls {
     return op === 'advance' ? advanceTimeoutMs(timeoutMs) : timeoutMs
   }
 
-  /** One timer for all: deadlines come in the order of the calls, but for those of advances. */
+  /** Sets one timer for all: deadlines come in the order of the calls, except those of advances. */
   #arm(): void {
     const isOrdinary = ({ operation }: PendingCall) => operation.op !== 'advance'
     const firsts = [this.#sent?.find(({ open }) => open), this.#queue[0], this.#queue.find(isOrdinary)]
