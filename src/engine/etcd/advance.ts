@@ -13,10 +13,10 @@ import { FahaoError } from '../../base/errors.ts'
 import { earlierStore, named, raised, widened } from '../advance.ts'
 import { unused } from '../counter.ts'
 import type { Counter, Repair, Repaired } from '../engine.ts'
-import { endOf, type Header, type RangeRequest, type RequestOp } from './api.ts'
+import { endOf, type Header, type RangeRequest, type RequestOp, successorOf } from './api.ts'
 import { decodeCounter, encodeCounter } from './counter-value.ts'
 import type { Known } from './history.ts'
-import { next, type Records } from './records.ts'
+import type { Records } from './records.ts'
 import { present, type State } from './state.ts'
 import type { Store } from './store.ts'
 
@@ -159,7 +159,7 @@ export class Advance {
       known = await this.#putAll(known, writes)
       if (known === undefined) return undefined
       const last = kvs.at(-1)
-      from = more && last !== undefined ? next(last.key) : undefined
+      from = more && last !== undefined ? successorOf(last.key) : undefined
     }
     known = await this.#putAll(
       known,

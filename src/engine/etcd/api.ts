@@ -111,6 +111,11 @@ export function unchanged(key: Buffer, revision: bigint): Compare {
   return { target: 2, key, modRevision: String(revision) }
 }
 
+/** The immediate successor of a key in byte order. */
+export function successorOf(key: Buffer): Buffer {
+  return Buffer.concat([key, Buffer.of(0)])
+}
+
 /** The end of the range of all keys that start with these bytes. */
 export function endOf(prefix: Buffer): Buffer {
   const last = prefix.findLastIndex((byte) => byte !== 0xff)

@@ -62,20 +62,20 @@ export class Members {
       const member = this.#pick()
       try {
         const response = await this.#attempt(member, method, request, call)
-        this.#heed(undefined)
+        this.#setTrouble(undefined)
         return response
       } catch (error) {
         if (!(error instanceof CallFailure)) throw error
         reason = error.message
         const isOpen = error.outcome === 'lost' || error.outcome === 'full'
         if (isOpen && call.sent && call.writes) {
-          this.#leave(member)
+          this.#nextMember(member)
           throw this.#failed('UNKNOWN', `${reason}; the write may have been carried out`)
         }
         call.sent = false
         if (error.outcome === 'denied' || error.outcome === 'full') throw this.#failed('UNAVAILABLE', reason)
         if (error.outcome === 'token') this.#token = undefined
-        else this.#leave(member)
+        else this.#nextMember(member)
       }
       const leftMs = this.#leftMs(call)
       if (leftMs <= 0) throw this.#failed('UNAVAILABLE', `${reason}; look at the etcd cluster`)
@@ -100,11 +100,11 @@ export class Members {
         const token = await this.#tokenOf(member, call)
         const fail = (reason: string) => {
           if (/token|auth/.test(reason)) this.#token = undefined
-          this.#leave(member)
+          this.#nextMember(member)
         }
         return { stream: member.stream(method, token), fail }
       } catch (error) {
-        this.#leave(member)
+        this.#nextMember(member)
         if (this.#leftMs(call) <= 0) throw new FahaoError('UNAVAILABLE', describe(error))
         if (tries >= this.#members.length - 1) await sleep(this.#clock, Math.min(this.#leftMs(call), pauseMs))
       }
@@ -172,21 +172,21 @@ export class Members {
     for (let each = 0; each < this.#members.length; each++) {
       const member = this.#members[this.#current]!
       if (!member.silentFor(silenceUs)) return member
-      this.#leave(member)
+      this.#nextMember(member)
     }
     return this.#members[this.#current]!
   }
 
-  #leave(member: Member): void {
+  #nextMember(member: Member): void {
     if (member === this.#members[this.#current]) this.#current = (this.#current + 1) % this.#members.length
   }
 
   #failed(code: 'UNAVAILABLE' | 'UNKNOWN', message: string): FahaoError {
-    this.#heed(message)
+    this.#setTrouble(message)
     return new FahaoError(code, message)
   }
 
-  #heed(trouble: string | undefined): void {
+  #setTrouble(trouble: string | undefined): void {
     if ((trouble === undefined) !== (this.#trouble === undefined)) {
       this.#options.onEvent(
         trouble === undefined

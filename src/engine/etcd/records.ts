@@ -1,7 +1,7 @@
 /** Records: writes conditional on revisions. A version is an era and a revision; see state.ts. */
 
 import type { StoredRecord } from '../engine.ts'
-import { type Compare, endOf, type KeyValue, type RangeRequest, unchanged } from './api.ts'
+import { type Compare, endOf, type KeyValue, successorOf, unchanged } from './api.ts'
 import { revisionOf, type State, versionAt } from './state.ts'
 import type { Change, Store } from './store.ts'
 import type { Transactions } from './transactions.ts'
@@ -33,18 +33,13 @@ export class Records {
   ): Promise<StoredRecord[]> {
     const { keys } = this.#store
     const first = keys.record(prefix)
-    const rangeEnd = endOf(first)
-    let from = after === undefined ? first : later(first, next(keys.record(after)))
+    const key = after === undefined ? first : later(first, successorOf(keys.record(after)))
     const records: StoredRecord[] = []
-    while (records.length < limit && Buffer.compare(from, rangeEnd) < 0) {
-      const page = Math.min(pageMax, limit - records.length)
-      const range: RangeRequest = { key: from, rangeEnd, limit: String(page) }
-      const { state, found } = await this.#store.read([range], this.#store.newCall(false))
-      const { kvs, more } = found[0]!
+    const range = { key, rangeEnd: endOf(first), limit: String(Math.min(pageMax, limit)) }
+    if (limit <= 0 || Buffer.compare(key, range.rangeEnd) >= 0) return records
+    for await (const { state, kvs } of this.#store.pages(range)) {
       for (const kv of kvs) records.push(this.recordOf(kv, state))
-      const last = kvs.at(-1)
-      if (!more || last === undefined) break
-      from = next(last.key)
+      if (records.length >= limit) return records.slice(0, limit)
     }
     return records
   }
@@ -88,11 +83,6 @@ function conditionOf(key: Buffer, expected: bigint | undefined, state: State): C
   if (expected === undefined) return unchanged(key, 0n)
   const revision = revisionOf(state, expected)
   return revision === undefined ? undefined : unchanged(key, revision)
-}
-
-/** The immediate successor of a key in byte order. */
-export function next(key: Buffer): Buffer {
-  return Buffer.concat([key, Buffer.of(0)])
 }
 
 function later(a: Buffer, b: Buffer): Buffer {

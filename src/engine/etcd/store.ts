@@ -17,6 +17,7 @@ import {
   type RangeRequest,
   type RangeResponse,
   type RequestOp,
+  successorOf,
   type TxnRequest,
   type TxnResponse,
   unchanged,
@@ -42,7 +43,7 @@ export type ChangeOutcome =
 const remedy = "run 'fahao advance --by N' with more than what can have been reserved since"
 const advancingPauseMs = 20
 /** The interval of storing the time of the last write, and of reporting a regression again. */
-const noteEveryUs = 1_000_000
+const reportEveryUs = 1_000_000
 
 /** One store. */
 export class Store {
@@ -52,9 +53,9 @@ export class Store {
   readonly #clock: Clock
   readonly #options: EngineOptions
   readonly #timeline: Timeline
-  #notedUs = Number.NEGATIVE_INFINITY
-  #told: string | undefined
-  #toldUs = Number.NEGATIVE_INFINITY
+  #timeStoredUs = Number.NEGATIVE_INFINITY
+  #reported: string | undefined
+  #reportedUs = Number.NEGATIVE_INFINITY
   /** The advance in progress as last seen, and the time of its last progress. */
   #advancing: { readonly revision: bigint; readonly sinceUs: number } | undefined
 
@@ -81,7 +82,7 @@ export class Store {
 
   /** The reason for which writes wait now, as far as known. */
   get hindrance(): string {
-    return this.trouble ?? (this.#advancing ? 'somebody is raising all bounds' : 'it does not answer')
+    return this.trouble ?? (this.#advancing ? 'another process is raising all bounds' : 'it does not answer')
   }
 
   /** Creates a call that begins now. */
@@ -100,6 +101,17 @@ export class Store {
     return { state: state?.state ?? this.history.known.state, revision, found }
   }
 
+  /** Reads a range a page at a time, each of `range.limit` keys, and the state that belongs to each page. */
+  async *pages(range: RangeRequest) {
+    for (let key: Buffer | undefined = range.key; key !== undefined; ) {
+      const { state, found } = await this.read([{ ...range, key }], this.newCall(false))
+      const { kvs, more } = found[0]!
+      yield { state, kvs }
+      const last: Buffer | undefined = kvs.at(-1)?.key
+      key = more && last !== undefined ? successorOf(last) : undefined
+    }
+  }
+
   /** Reads ranges and the state at one revision. */
   async look(ranges: readonly RangeRequest[], call: CallContext) {
     const seenBefore = this.history.seen
@@ -107,7 +119,7 @@ export class Store {
     const response = await this.#members.call(methods.txn, { compare: [], success, failure: [] }, call)
     const [state, ...found] = rangesOf(response)
     const known = knownOf(state!)
-    this.#look(response.header, known, seenBefore)
+    this.#check(response.header, known, seenBefore)
     return { header: response.header, state: known, found }
   }
 
@@ -121,16 +133,16 @@ export class Store {
       this.#refuse()
       const change = plan()
       if (change === undefined) return undefined
-      const noting = this.#note(change)
+      const storesTime = this.#isTimeDue(change)
       const seenBefore = this.history.seen
-      const response = await this.#members.call(methods.txn, this.#guarded(change, noting), call)
+      const response = await this.#members.call(methods.txn, this.#guarded(change, storesTime), call)
       call.sent = false
       if (response.succeeded) this.#advancing = undefined
-      if (response.succeeded) return this.#carriedOut(response, change, seenBefore, noting)
+      if (response.succeeded) return this.#carriedOut(response, change, seenBefore, storesTime)
       const [state, ...found] = rangesOf(response)
       const known = knownOf(state!)
       const isSame = known?.revision === this.history.known.revision
-      this.#look(response.header, known, seenBefore)
+      this.#check(response.header, known, seenBefore)
       this.#refuse()
       if (isSame && known?.state.phase === 'open') return { done: false, state: known.state, found }
       if (known?.state.phase === 'advancing') await this.#waitForAdvance(known, call)
@@ -168,23 +180,28 @@ export class Store {
     return this.#timeline.nowUs()
   }
 
-  #guarded({ compare, writes, otherwise }: Change, noting: boolean): TxnRequest {
+  #guarded({ compare, writes, otherwise }: Change, storesTime: boolean): TxnRequest {
     const { state, written } = this.keys
     const time = { put: { key: written, value: Buffer.from(String(Math.floor(this.nowUs()))) } }
     return {
       compare: [unchanged(state, this.history.known.revision), ...compare],
-      success: noting ? [...writes, time] : writes,
+      success: storesTime ? [...writes, time] : writes,
       failure: [{ key: state }, ...otherwise].map((range) => ({ range })),
     }
   }
 
   /** Whether a change should also store the time of the write. */
-  #note({ writes }: Change): boolean {
-    return writes.length > 0 && this.#clock.monoUs() - this.#notedUs >= noteEveryUs
+  #isTimeDue({ writes }: Change): boolean {
+    return writes.length > 0 && this.#clock.monoUs() - this.#timeStoredUs >= reportEveryUs
   }
 
-  #carriedOut({ header }: TxnResponse, { writes }: Change, seenBefore: Seen, noted: boolean): ChangeOutcome {
-    if (noted) this.#notedUs = this.#clock.monoUs()
+  #carriedOut(
+    { header }: TxnResponse,
+    { writes }: Change,
+    seenBefore: Seen,
+    storedTime: boolean,
+  ): ChangeOutcome {
+    if (storedTime) this.#timeStoredUs = this.#clock.monoUs()
     this.history.hear(header, seenBefore)
     this.#heed()
     const { wrong } = this.history
@@ -197,7 +214,7 @@ export class Store {
   #refuse(): void {
     const { wrong } = this.history
     if (wrong === undefined) return
-    this.#tellRegression(wrong)
+    this.#reportRegression(wrong)
     throw new FahaoError('REGRESSED', `${wrong}; ${remedy}`)
   }
 
@@ -208,12 +225,12 @@ export class Store {
     if (nowUs - this.#advancing.sinceUs > this.#options.callTimeoutMs * 2000)
       this.doubt('an advance was begun and not finished')
     if (nowUs + advancingPauseMs * 1000 >= call.deadlineUs)
-      throw new FahaoError('UNAVAILABLE', 'somebody is raising all bounds at this moment; retry')
+      throw new FahaoError('UNAVAILABLE', 'another process is raising all bounds; retry')
     await sleep(this.#clock, advancingPauseMs)
   }
 
   /** Checks the state and the header of an answer. */
-  #look(header: Header, found: Known | undefined, seenBefore: Seen): void {
+  #check(header: Header, found: Known | undefined, seenBefore: Seen): void {
     const advanced = this.history.heed(header, found, seenBefore)
     this.#heed()
     if (advanced) this.#options.onAdvanced?.()
@@ -222,23 +239,23 @@ export class Store {
   /** Notices that the store has become suspect, or is no longer. */
   #heed(): void {
     const { wrong } = this.history
-    if ((wrong === undefined) === (this.#told === undefined)) return
-    this.#told = wrong
+    if ((wrong === undefined) === (this.#reported === undefined)) return
+    this.#reported = wrong
     if (wrong === undefined) {
       this.#options.onEvent({ level: 'info', message: 'the store was advanced, and is written to again' })
       return
     }
     this.#options.onEvent({ level: 'error', message: `${wrong}; ${remedy}` })
-    this.#tellRegression(wrong)
+    this.#reportRegression(wrong)
     this.#markSuspect(wrong).catch(() => {
       // Then the others find out by themselves.
     })
   }
 
-  #tellRegression(reason: string): void {
+  #reportRegression(reason: string): void {
     const nowUs = this.#clock.monoUs()
-    if (nowUs - this.#toldUs < noteEveryUs) return
-    this.#toldUs = nowUs
+    if (nowUs - this.#reportedUs < reportEveryUs) return
+    this.#reportedUs = nowUs
     this.#options.onRegressed?.(reason)
   }
 

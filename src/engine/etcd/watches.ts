@@ -14,7 +14,7 @@ import type { RecordChange, Watch } from '../engine.ts'
 import { Watchers } from '../watchers.ts'
 import { endOf, type KeyValue, methods } from './api.ts'
 import type { Members } from './members.ts'
-import { next, type Records } from './records.ts'
+import type { Records } from './records.ts'
 import type { Store } from './store.ts'
 import { follow } from './watch-stream.ts'
 
@@ -36,9 +36,9 @@ export class Watches {
   readonly #clock: Clock
   readonly #watchers = new Watchers<RevisedChange>(() => this.#end())
   /** The revision of each existing record's last reported write. */
-  readonly #there = new Map<string, bigint>()
+  readonly #existing = new Map<string, bigint>()
   /** Every change up to this revision has been reported. */
-  #told = 0n
+  #reportedRevision = 0n
   #session: WatchSession | undefined
 
   constructor(members: Members, store: Store, records: Records, clock: Clock) {
@@ -79,8 +79,8 @@ export class Watches {
   #begin(): WatchSession {
     const abort = new AbortController()
     const created = Promise.withResolvers<void>()
-    this.#there.clear()
-    this.#told = 0n
+    this.#existing.clear()
+    this.#reportedRevision = 0n
     const { deadlineUs } = this.#store.newCall(false)
     const timer = this.#clock.timer((deadlineUs - this.#clock.monoUs()) / 1000, () =>
       created.reject(new FahaoError('UNAVAILABLE', `no watch could be set up in time: ${reason}`)),
@@ -95,7 +95,7 @@ export class Watches {
     }
     // Never rejects.
     void this.#run(abort.signal, onCreated, onFailure)
-    this.#listNowAndThen(abort.signal)
+    this.#listPeriodically(abort.signal)
     return { abort, created: created.promise }
   }
 
@@ -117,21 +117,21 @@ export class Watches {
     const call = this.#store.newCall(false)
     const { stream, fail } = await this.#members.stream(methods.watch, call)
     const key = this.#store.keys.records
-    const range = { key, rangeEnd: endOf(key), startRevision: String(this.#told + 1n) }
+    const range = { key, rangeEnd: endOf(key), startRevision: String(this.#reportedRevision + 1n) }
     const onChange = (bytes: Buffer, revision: bigint, kv: KeyValue | undefined) => {
-      if (!signal.aborted) this.#learn(this.#store.keys.recordOf(bytes), revision, kv)
+      if (!signal.aborted) this.#accept(this.#store.keys.recordOf(bytes), revision, kv)
     }
     const reason = await follow(stream, range, { onCreated, onChange }, this.#clock, signal)
     if (!signal.aborted) fail(reason)
     return reason
   }
 
-  #listNowAndThen(signal: AbortSignal): void {
+  #listPeriodically(signal: AbortSignal): void {
     const timer = this.#clock.timer(listEveryMs, async () => {
       if (signal.aborted) return
       // A failure shows in the engine's status; the next list finds what this one has missed.
       await this.#list(signal).catch(() => {})
-      this.#listNowAndThen(signal)
+      this.#listPeriodically(signal)
     })
     signal.addEventListener('abort', () => timer.cancel(), { once: true })
   }
@@ -139,77 +139,66 @@ export class Watches {
   /** Reports missed changes. */
   async #list(signal: AbortSignal): Promise<void> {
     const key = this.#store.keys.records
-    const isFirst = this.#told === 0n
+    const isFirst = this.#reportedRevision === 0n
     // Only newer records, and the number of all: most often both show that no change was missed.
-    const range = { key, rangeEnd: endOf(key), minModRevision: String(this.#told + 1n) }
+    const range = { key, rangeEnd: endOf(key), minModRevision: String(this.#reportedRevision + 1n) }
     const asked = isFirst ? [] : [range]
     const { revision, found } = await this.#store.read(asked, this.#store.newCall(false))
     if (signal.aborted) return
-    const wentBack = revision < this.#told
+    const wentBack = revision < this.#reportedRevision
     for (const kv of found[0]?.kvs ?? [])
-      this.#learn(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision), kv)
-    if (isFirst || wentBack || Number(found[0]!.count) !== this.#there.size)
+      this.#accept(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision), kv)
+    if (isFirst || wentBack || Number(found[0]!.count) !== this.#existing.size)
       await this.#listAll(revision, isFirst, wentBack, signal)
-    else this.#told = revision
+    else this.#reportedRevision = revision
   }
 
   /** Compares all keys that existed at a revision with the reported ones. */
   async #listAll(revision: bigint, isFirst: boolean, wentBack: boolean, signal: AbortSignal): Promise<void> {
     const there = await this.#keysAt(revision)
     if (signal.aborted) return
-    if (wentBack) this.#told = 0n
-    for (const [key, told] of this.#there) {
+    if (wentBack) this.#reportedRevision = 0n
+    for (const [key, told] of this.#existing) {
       if (there.has(key) || (told > revision && !wentBack)) continue
-      this.#there.delete(key)
-      this.#tell(key, undefined, revision)
+      this.#existing.delete(key)
+      this.#report(key, undefined, revision)
     }
     for (const [key, written] of there) {
-      const told = this.#there.get(key)
-      if (isFirst) this.#there.set(key, written)
+      const told = this.#existing.get(key)
+      if (isFirst) this.#existing.set(key, written)
       else if (told === undefined || (wentBack ? told !== written : told < written))
-        await this.#readAndTell(key)
+        await this.#readAndReport(key)
     }
-    this.#told = revision
+    this.#reportedRevision = revision
   }
 
-  async #readAndTell(key: string): Promise<void> {
+  async #readAndReport(key: string): Promise<void> {
     const range = { key: this.#store.keys.record(key) }
     const { found } = await this.#store.read([range], this.#store.newCall(false))
     const [kv] = found[0]!.kvs
     if (kv === undefined) return
-    this.#there.delete(key)
-    this.#learn(key, BigInt(kv.modRevision), kv)
+    this.#existing.delete(key)
+    this.#accept(key, BigInt(kv.modRevision), kv)
   }
 
   async #keysAt(revision: bigint): Promise<Map<string, bigint>> {
-    const { records } = this.#store.keys
-    const rangeEnd = endOf(records)
+    const key = this.#store.keys.records
+    const limit = String(pageMax)
+    const range = { key, rangeEnd: endOf(key), limit, revision: String(revision), keysOnly: true }
     const keys = new Map<string, bigint>()
-    for (let from: Buffer | undefined = records; from !== undefined; ) {
-      const range = {
-        key: from,
-        rangeEnd,
-        limit: String(pageMax),
-        revision: String(revision),
-        keysOnly: true,
-      }
-      const { found } = await this.#store.read([range], this.#store.newCall(false))
-      const { kvs, more } = found[0]!
+    for await (const { kvs } of this.#store.pages(range))
       for (const kv of kvs) keys.set(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision))
-      const last = kvs.at(-1)
-      from = more && last !== undefined ? next(last.key) : undefined
-    }
     return keys
   }
 
-  #learn(key: string, revision: bigint, kv: KeyValue | undefined): void {
-    if (revision <= this.#told || revision <= (this.#there.get(key) ?? 0n)) return
-    if (kv === undefined) this.#there.delete(key)
-    else this.#there.set(key, revision)
-    this.#tell(key, kv, revision)
+  #accept(key: string, revision: bigint, kv: KeyValue | undefined): void {
+    if (revision <= this.#reportedRevision || revision <= (this.#existing.get(key) ?? 0n)) return
+    if (kv === undefined) this.#existing.delete(key)
+    else this.#existing.set(key, revision)
+    this.#report(key, kv, revision)
   }
 
-  #tell(key: string, kv: KeyValue | undefined, revision: bigint): void {
+  #report(key: string, kv: KeyValue | undefined, revision: bigint): void {
     const record = kv && this.#records.recordOf(kv, this.#store.history.known.state)
     this.#watchers.notify({ key, record, revision })
   }

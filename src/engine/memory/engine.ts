@@ -130,7 +130,7 @@ export class MemoryEngine implements Engine {
     return this.#step(() => {
       if (this.#store.records.get(key)?.version !== expected) return false
       this.#store.records.delete(key)
-      this.#notify({ key, record: undefined })
+      this.#publish({ key, record: undefined })
       return true
     })
   }
@@ -171,7 +171,7 @@ export class MemoryEngine implements Engine {
   #put(key: string, value: string): StoredRecord {
     const record = { key, value, version: ++this.#store.revision }
     this.#store.records.set(key, record)
-    this.#notify({ key, record })
+    this.#publish({ key, record })
     return record
   }
 
@@ -180,7 +180,7 @@ export class MemoryEngine implements Engine {
     return change()
   }
 
-  #notify(change: RecordChange): void {
+  #publish(change: RecordChange): void {
     for (const watchers of this.#store.watchers) watchers.notify(change)
   }
 }

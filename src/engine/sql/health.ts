@@ -88,7 +88,7 @@ export class EngineHealth {
     this.#tries = 0
     this.#timer?.cancel()
     this.#timer = undefined
-    this.#tell('info', `${this.#options.location} works again`)
+    this.#log('info', `${this.#options.location} works again`)
   }
 
   /** Ends the probe. */
@@ -108,7 +108,7 @@ export class EngineHealth {
     const isGrave = trouble === 'history' || trouble === 'durability'
     const isNews = wasWell || (isGrave && !this.#troubles.has(trouble))
     this.#troubles.set(trouble, reason)
-    if (isNews) this.#tell('error', `${this.#options.location}: ${reason}`)
+    if (isNews) this.#log('error', `${this.#options.location}: ${reason}`)
     this.#schedule()
   }
 
@@ -128,7 +128,7 @@ export class EngineHealth {
     })
   }
 
-  #tell(level: LogEvent['level'], message: string): void {
+  #log(level: LogEvent['level'], message: string): void {
     if (this.#probe !== undefined) this.#options.onEvent({ level, message })
   }
 }

@@ -85,8 +85,8 @@ export class SqliteEngine implements Engine {
   readonly #watches: PolledWatches
   #trouble: string | undefined
   #closing: Promise<void> | undefined
-  #lost = false
-  #linked = false
+  #isWorkerLost = false
+  #isLinked = false
   #checks: Timer | undefined
 
   private constructor(
@@ -124,18 +124,18 @@ export class SqliteEngine implements Engine {
     })
     worker.on('message', (reply: WorkerReply) => {
       assert(reply.type === 'done', 'a worker opens once')
-      this.#heed(reply.trouble)
+      this.#setTrouble(reply.trouble)
       if (reply.advances > this.advances) {
         this.advances = reply.advances
         options.onAdvanced?.()
       }
       this.#calls.done(reply.outcomes)
     })
-    worker.on('error', (error) => this.#lose(describe(error)))
-    worker.on('exit', () => this.#lose('its thread has ended'))
+    worker.on('error', (error) => this.#workerLost(describe(error)))
+    worker.on('exit', () => this.#workerLost('its thread has ended'))
     worker.unref()
-    this.#heed(opened.trouble)
-    this.#watchPlace()
+    this.#setTrouble(opened.trouble)
+    this.#checkPeriodically()
   }
 
   /** Resolves once the worker has opened the file, and the store's owner is known. Rejects with ENGINE. */
@@ -214,7 +214,7 @@ export class SqliteEngine implements Engine {
       if (advanced === undefined) continue
       if (ifRegressed && advanced.raised === 0) return 0
       await this.#owner.sign().catch(() => {})
-      this.#tell('warn', `raised ${advanced.raised} counters by ${gap} and accepted the store as it is`)
+      this.#log('warn', `raised ${advanced.raised} counters by ${gap} and accepted the store as it is`)
       return advanced.raised
     }
     throw new FahaoError(
@@ -266,7 +266,7 @@ export class SqliteEngine implements Engine {
     this.#watches.close()
     this.#checks?.cancel()
     await this.#calls.drain('the engine is closed')
-    if (!this.#lost) await this.#endWorker()
+    if (!this.#isWorkerLost) await this.#endWorker()
     this.#trouble = 'closed'
     this.#lock.release()
   }
@@ -299,35 +299,35 @@ export class SqliteEngine implements Engine {
   }
 
   /** Checks the ownership and the store's names every second, also while no call is made. */
-  #watchPlace(): void {
+  #checkPeriodically(): void {
     this.#checks = this.#options.clock.timer(checkMs, () => {
       this.#owner.owns()
       const linked = linksOf(this.#file) > 1
-      if (linked && !this.#linked)
-        this.#tell(
+      if (linked && !this.#isLinked)
+        this.#log(
           'error',
           `${this.#file} has been given a second name by a hard link; remove that name: the store is not opened again as long as it is there`,
         )
-      this.#linked = linked
-      this.#watchPlace()
+      this.#isLinked = linked
+      this.#checkPeriodically()
     })
   }
 
-  #heed(trouble: string | undefined): void {
+  #setTrouble(trouble: string | undefined): void {
     if (trouble === this.#trouble) return
-    if (trouble !== undefined) this.#tell('error', trouble)
-    else this.#tell('info', `${this.location} works again`)
+    if (trouble !== undefined) this.#log('error', trouble)
+    else this.#log('info', `${this.location} works again`)
     this.#trouble = trouble
   }
 
-  #lose(reason: string): void {
-    this.#lost = true
+  #workerLost(reason: string): void {
+    this.#isWorkerLost = true
     if (this.#closing) return
     this.#calls.end(`the store's worker was lost (${reason}); restart this process`)
-    this.#heed(`the store's worker was lost (${reason}); restart this process`)
+    this.#setTrouble(`the store's worker was lost (${reason}); restart this process`)
   }
 
-  #tell(level: 'info' | 'warn' | 'error', message: string): void {
+  #log(level: 'info' | 'warn' | 'error', message: string): void {
     this.#options.onEvent({ level, message })
   }
 }
