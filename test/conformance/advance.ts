@@ -57,7 +57,7 @@ export function advanceTests(declare: Declare): void {
     },
   )
 
-  declare('advance mends records in the same step, and tells watches of them', async ({ open }) => {
+  declare('an advance repairs records in the same step, and watches report them', async ({ open }) => {
     const [engine, other] = [await open(), await open()]
     const kept = await engine.write('kept', 'x', undefined)
     const old = await engine.write('old', 'x', undefined)
@@ -116,7 +116,7 @@ export function advanceTests(declare: Declare): void {
     },
   )
 
-  declare('advance makes counters that records stand for and the store does not have', async ({ open }) => {
+  declare('an advance adds counters that repaired records name and the store lacks', async ({ open }) => {
     const [engine, other] = [await open(), await open()]
     const counters = {
       unused: { from: 0n, gap: 100n, incarnation: 7n },
@@ -133,7 +133,7 @@ export function advanceTests(declare: Declare): void {
     }
   })
 
-  declare('advance raises a counter from where a record says that it may have stood', async ({ open }) => {
+  declare('an advance raises a counter from the bound that a repair names', async ({ open }) => {
     const engine = await open()
     const below = await engine.reserve('below', { size: 10n, ...first })
     await engine.reserve('above', { size: 10_000n, fence: 4n, incarnation: 9n })
@@ -159,7 +159,7 @@ export function advanceTests(declare: Declare): void {
     assert.equal(await engine.release('below', below, 0n, { incarnation: 3n }), false)
   })
 
-  declare('advance takes what many records say of their counters', async ({ open }) => {
+  declare('an advance repairs the counters of many records', async ({ open }) => {
     const engine = await open()
     const name = (at: number) => `counters/with a name that is not short/${at}`
     const many = Array.from({ length: 6000 }, (_, at) => {

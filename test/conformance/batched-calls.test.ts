@@ -54,7 +54,7 @@ const kinds: readonly {
 ]
 
 for (const { name, start, sleep } of kinds) {
-  describe(`calls that wait together on ${name}`, { timeout }, async () => {
+  describe(`calls in batches on ${name}`, { timeout }, async () => {
     const server = await start({ after })
 
     async function setUp(t: Lifetime, options: Partial<EngineOptions> = {}, query = '') {
@@ -64,7 +64,7 @@ for (const { name, start, sleep } of kinds) {
       return { url, proxy, engine, database: new URL(url).pathname.slice(1) }
     }
 
-    test('take a few messages, whether they reserve, give back or look', async (t) => {
+    test('take a few messages, whether they reserve, release or read', async (t) => {
       const { proxy, engine } = await setUp(t)
       const moves = counting(proxy, 'UPDATE')
       await reserveEach(engine)
@@ -83,7 +83,7 @@ for (const { name, start, sleep } of kinds) {
       assert.ok(looks() <= 2 * messagesMost, `${looks()} messages for 1,000 reads`)
     })
 
-    test('are each unknown when the answer is lost that they share, and none of them is sent again', async (t) => {
+    test('are each unknown if the answer that they share is lost, and none of them is sent again', async (t) => {
       const { proxy, engine } = await setUp(t)
       const given = await reserveEach(engine)
       const dropped = proxy.dropReplyOf(
@@ -106,7 +106,7 @@ for (const { name, start, sleep } of kinds) {
       })
     })
 
-    test('do not fail for the sake of one that somebody has locked, nor wait for it again and again', async (t) => {
+    test('do not fail because of a row that another session has locked, nor wait for it again and again', async (t) => {
       const { engine, database } = await setUp(t, { callTimeoutMs: 2000 })
       const some = names.slice(0, 40)
       await reserveEach(engine, some)
@@ -128,7 +128,7 @@ for (const { name, start, sleep } of kinds) {
       await held
     })
 
-    test('are no sign that a store which has forgotten works again', async (t) => {
+    test('are no sign that a store with lost writes works again', async (t) => {
       const said: string[] = []
       const { engine, database } = await setUp(t, { onEvent: ({ message }) => said.push(message) })
       await reserveEach(engine)
@@ -146,7 +146,7 @@ for (const { name, start, sleep } of kinds) {
       )
     })
 
-    test('use no connection that was idle for a minute, which the network may have forgotten', async (t) => {
+    test('use no connection that was idle for a minute, which the network may have dropped', async (t) => {
       let aheadUs = 0
       const clock: Clock = { ...systemClock, monoUs: () => systemClock.monoUs() + aheadUs }
       const { proxy, engine } = await setUp(t, { clock }, '?pool=1')
@@ -158,10 +158,10 @@ for (const { name, start, sleep } of kinds) {
   })
 }
 
-describe('calls that wait together on etcd', { timeout }, async () => {
+describe('calls in batches on etcd', { timeout }, async () => {
   const cluster = await startEtcd({ after })
 
-  test('take a few transactions, whether they reserve or give back', async (t) => {
+  test('take a few transactions, whether they reserve or release', async (t) => {
     const engine = await openAt(t, cluster.url('few'))
     let revisions = 0
     /** How many transactions have written since it was last asked. */
@@ -182,7 +182,7 @@ describe('calls that wait together on etcd', { timeout }, async () => {
     assert.ok(releasing <= messagesMost, `${releasing} transactions for 500 releases`)
   })
 
-  test('do not fail for the sake of one that others reserve from all the time', async (t) => {
+  test('do not fail because of a counter from which other processes reserve all the time', async (t) => {
     const [engine, other] = [
       await openAt(t, cluster.url('contended')),
       await openAt(t, cluster.url('contended')),
@@ -202,7 +202,7 @@ describe('calls that wait together on etcd', { timeout }, async () => {
     assertDisjoint(hot)
   })
 
-  test('are each unknown when the answer is lost that they share, and none of them is sent again', async (t) => {
+  test('are each unknown if the answer that they share is lost, and none of them is sent again', async (t) => {
     const proxy = await startTcpProxy(t, cluster.members[0]!.clientPort)
     const engine = await openAt(t, `etcd://127.0.0.1:${proxy.port}/lost`, { callTimeoutMs: 1000 })
     const some = names.slice(0, 40)

@@ -22,7 +22,7 @@ function reserveEach(engine: Engine, of: readonly string[]) {
 
 /** Declares the tests of bursts. */
 export function burstTests(declare: Declare): void {
-  declare('refusals among many reserves at once fail themselves, and nothing else', async ({ open }) => {
+  declare('a refused reserve among many at once fails by itself alone', async ({ open }) => {
     const engine = await open()
     await reserveEach(engine, names.slice(0, -50))
     const isStale = (index: number) => index % 5 === 1 && index < names.length - 50
@@ -45,26 +45,29 @@ export function burstTests(declare: Declare): void {
     )
   })
 
-  declare('refusals among many releases at once give nothing back, and all others do', async ({ open }) => {
-    const [engine, other] = [await open(), await open()]
-    const ranges = await reserveEach(engine, names)
-    await reserveEach(
-      other,
-      names.filter((_, index) => index % 3 === 0),
-    )
-    const released = ranges.map((range, index) => engine.release(names[index]!, range, 4n, life))
-    assert.deepEqual(
-      await toldOf(released),
-      names.map((_, index) => String(index % 3 !== 0)),
-    )
-    const again = await reserveEach(engine, names)
-    assert.deepEqual(
-      again.map(({ start }) => start),
-      names.map((_, index) => (index % 3 === 0 ? 20n : 4n)),
-    )
-  })
+  declare(
+    'a refused release among many at once changes nothing, and all others are carried out',
+    async ({ open }) => {
+      const [engine, other] = [await open(), await open()]
+      const ranges = await reserveEach(engine, names)
+      await reserveEach(
+        other,
+        names.filter((_, index) => index % 3 === 0),
+      )
+      const released = ranges.map((range, index) => engine.release(names[index]!, range, 4n, life))
+      assert.deepEqual(
+        await toldOf(released),
+        names.map((_, index) => String(index % 3 !== 0)),
+      )
+      const again = await reserveEach(engine, names)
+      assert.deepEqual(
+        again.map(({ start }) => start),
+        names.map((_, index) => (index % 3 === 0 ? 20n : 4n)),
+      )
+    },
+  )
 
-  declare('several calls on one counter in one burst go one after the other', async ({ open }) => {
+  declare('several calls on one counter in one burst are carried out one after another', async ({ open }) => {
     const engine = await open()
     const wanted = Array.from({ length: 300 }, (_, index) => `few/${index % 7}`)
     const ranges = await reserveEach(engine, wanted)

@@ -105,7 +105,7 @@ export function counterTests(declare: Declare): void {
     },
   )
 
-  declare('size 0 opens nothing, but raises bound, fence and incarnation', async ({ open }) => {
+  declare('size 0 opens no range, but raises bound, fence and incarnation', async ({ open }) => {
     const engine = await open()
     const sealed = await engine.reserve('a', { size: 0n, floor: 100n, fence: 3n, incarnation: 2n })
     assert.deepEqual([sealed.start, sealed.end], [100n, 100n])
@@ -136,7 +136,7 @@ export function counterTests(declare: Declare): void {
     },
   )
 
-  declare('an earlier incarnation is refused, the same or a later one is taken', async ({ open }) => {
+  declare('an earlier incarnation is refused, the same or a later one is accepted', async ({ open }) => {
     const engine = await open()
     await engine.reserve('a', { size: 1n, incarnation: 2n })
     const before = await engine.counter('a')
@@ -148,13 +148,13 @@ export function counterTests(declare: Declare): void {
     assert.equal((await engine.counter('a')).incarnation, 9n)
   })
 
-  declare('a refusal that is both stale and exhausted says stale', async ({ open }) => {
+  declare('a reserve that is both stale and exhausted is rejected as stale', async ({ open }) => {
     const engine = await open()
     await engine.reserve('a', { size: 10n, incarnation: 2n })
     await assert.rejects(engine.reserve('a', { size: 10n, max: 10n, incarnation: 1n }), code('STALE'))
   })
 
-  declare('a released range is given out again', async ({ open }) => {
+  declare('a released range is reserved again', async ({ open }) => {
     const engine = await open()
     const reserved = await engine.reserve('a', { size: 100n, ...first })
     assert.equal(await engine.release('a', reserved, 40n, first), true)
@@ -196,7 +196,7 @@ export function counterTests(declare: Declare): void {
     },
   )
 
-  declare('whoever was given nothing misses nothing', async ({ open }) => {
+  declare('a reserve of size 0 holds no range that could be lost', async ({ open }) => {
     const [one, two] = [await open(), await open()]
     const begun = await one.reserve('a', { size: 100n, ...first })
     assert.equal((await two.reserve('a', { size: 0n, ...first })).end, begun.end)
@@ -281,7 +281,7 @@ export function counterTests(declare: Declare): void {
     },
   )
 
-  declare('a release in the name of an older leader or incarnation is refused', async ({ open }) => {
+  declare('a release by an older leader or incarnation is refused', async ({ open }) => {
     const engine = await open()
     const reserved = await engine.reserve('a', { size: 10n, fence: 5n, incarnation: 3n })
     assert.equal(await engine.release('a', reserved, 0n, { fence: 4n, incarnation: 3n }), false)
@@ -305,13 +305,13 @@ export function counterTests(declare: Declare): void {
     },
   )
 
-  declare('a counter that was never used has nothing to release', async ({ open }) => {
+  declare('an unused counter has no range to release', async ({ open }) => {
     const engine = await open()
     assert.equal(await engine.release('a', { start: 0n, end: 1n, version: 1n }, 0n, first), false)
     assert.deepEqual(await engine.counter('a'), unused)
   })
 
-  declare('a counter remembers its bound while the record of the same name is removed', async ({ open }) => {
+  declare('a counter keeps its bound when the record of the same name is removed', async ({ open }) => {
     const engine = await open()
     const record = await engine.write('a', '{}', undefined)
     await engine.reserve('a', { size: 10n, ...first })
@@ -321,7 +321,7 @@ export function counterTests(declare: Declare): void {
     assert.equal((await engine.reserve('a', { size: 1n, incarnation: 2n })).start, 10n)
   })
 
-  declare('a reserve whose answer was lost leaves a gap', async ({ open }) => {
+  declare('a reserve with a lost answer leaves a gap', async ({ open }) => {
     const engine = await open()
     const faulty = new FaultyEngine(engine)
     const before = await faulty.reserve('a', { size: 10n, ...first })
@@ -332,18 +332,21 @@ export function counterTests(declare: Declare): void {
     assert.equal(await engine.release('a', before, 0n, first), false)
   })
 
-  declare('a reserve that is carried out late opens a range that nobody else has', async ({ open }) => {
-    const engine = await open()
-    const faulty = new FaultyEngine(engine)
-    faulty.next('reserve', 'late')
-    await assert.rejects(faulty.reserve('a', { size: 10n, ...first }), code('UNKNOWN'))
-    const mine = await faulty.reserve('a', { size: 10n, ...first })
-    await faulty.deliver()
-    assert.equal(await faulty.release('a', mine, 0n, first), false)
-    assert.equal((await faulty.reserve('a', { size: 1n, ...first })).start, 20n)
-  })
+  declare(
+    'a reserve that is carried out late opens a range that no other reserve returned',
+    async ({ open }) => {
+      const engine = await open()
+      const faulty = new FaultyEngine(engine)
+      faulty.next('reserve', 'late')
+      await assert.rejects(faulty.reserve('a', { size: 10n, ...first }), code('UNKNOWN'))
+      const mine = await faulty.reserve('a', { size: 10n, ...first })
+      await faulty.deliver()
+      assert.equal(await faulty.release('a', mine, 0n, first), false)
+      assert.equal((await faulty.reserve('a', { size: 1n, ...first })).start, 20n)
+    },
+  )
 
-  declare('a late release does not take back what was reserved after it was sent', async ({ open }) => {
+  declare('a late release does not lower the bound below a later reserve', async ({ open }) => {
     const engine = await open()
     const faulty = new FaultyEngine(engine)
     const mine = await faulty.reserve('a', { size: 10n, ...first })
@@ -354,7 +357,7 @@ export function counterTests(declare: Declare): void {
     assert.equal((await engine.counter('a')).bound, theirs.end)
   })
 
-  declare('a batch of calls is answered call by call, refusals among them', async ({ open }) => {
+  declare('each call of a batch has its own answer, refusals included', async ({ open }) => {
     const engine = await open()
     await engine.reserve('a', { size: 10n, incarnation: 2n })
     const outcomes = await Promise.allSettled([

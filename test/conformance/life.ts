@@ -25,7 +25,7 @@ function everyCall(engine: Engine): Record<string, () => Promise<unknown>> {
 
 /** Declares the tests of an engine's life. */
 export function lifeTests(declare: Declare): void {
-  declare('a closed engine says so to every call, and closing again does no harm', async ({ open }) => {
+  declare('a closed engine rejects every call, and closing it again does no harm', async ({ open }) => {
     const engine = await open()
     assert.deepEqual(engine.status(), { state: 'up' })
     await Promise.all([engine.close(), engine.close()])
@@ -35,7 +35,7 @@ export function lifeTests(declare: Declare): void {
     assert.equal(engine.status().state, 'down')
   })
 
-  declare('closing lets the calls under way finish', async ({ open }) => {
+  declare('closing waits for the calls in flight', async ({ open }) => {
     const [engine, other] = [await open(), await open()]
     const calls = Array.from({ length: 50 }, () => engine.reserve('a', { size: 1n, ...mine }))
     await engine.close()
@@ -44,7 +44,7 @@ export function lifeTests(declare: Declare): void {
     assert.equal((await other.counter('a')).bound, 50n)
   })
 
-  declare('its location can be shown to anybody', async ({ open }) => {
+  declare('its location contains no secret', async ({ open }) => {
     const engine = await open()
     assert.match(engine.location, new RegExp(`^${engine.name}:`))
   })

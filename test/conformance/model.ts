@@ -223,7 +223,7 @@ class Round {
 
 /** Declares the tests with random sequences. */
 export function modelTests(declare: Declare): void {
-  declare('it answers as a reference of one page does, call by call', async ({ open }) => {
+  declare('it answers like a reference model, call by call', async ({ open }) => {
     const engines = [await open(), await open()]
     let round = 0
     await fc.assert(
@@ -232,7 +232,7 @@ export function modelTests(declare: Declare): void {
     )
   })
 
-  declare('whatever is called at once, ranges that are kept never overlap', async ({ open }) => {
+  declare('ranges that are kept never overlap, whatever calls run at once', async ({ open }) => {
     const engines = [await open(), await open()]
     let round = 0
     await fc.assert(

@@ -7,17 +7,20 @@ import { FaultyEngine } from './faulty-engine.ts'
 
 /** Declares the tests of records. */
 export function recordTests(declare: Declare): void {
-  declare('a record is read as it was written, and is not there before and after', async ({ open }) => {
-    const engine = await open()
-    assert.equal(await engine.read('a'), undefined)
-    const written = await engine.write('a', 'one', undefined)
-    assert.deepEqual([written?.key, written?.value], ['a', 'one'])
-    assert.deepEqual(await engine.read('a'), written)
-    assert.equal(await engine.remove('a', written!.version), true)
-    assert.equal(await engine.read('a'), undefined)
-  })
+  declare(
+    'a record is read as it was written, and is absent before its creation and after its removal',
+    async ({ open }) => {
+      const engine = await open()
+      assert.equal(await engine.read('a'), undefined)
+      const written = await engine.write('a', 'one', undefined)
+      assert.deepEqual([written?.key, written?.value], ['a', 'one'])
+      assert.deepEqual(await engine.read('a'), written)
+      assert.equal(await engine.remove('a', written!.version), true)
+      assert.equal(await engine.read('a'), undefined)
+    },
+  )
 
-  declare('a value is kept to the letter', async ({ open }) => {
+  declare('a value is stored exactly', async ({ open }) => {
     const engine = await open()
     const values = [
       '',
@@ -34,7 +37,7 @@ export function recordTests(declare: Declare): void {
     }
   })
 
-  declare('a record is created by exactly one of many who try', async ({ open }) => {
+  declare('exactly one of many concurrent writes creates a record', async ({ open }) => {
     const engines = [await open(), await open()]
     const tries = Array.from({ length: 40 }, (_, index) =>
       engines[index % 2]!.write('a', `by ${index}`, undefined),
@@ -45,7 +48,7 @@ export function recordTests(declare: Declare): void {
     assert.deepEqual(await engines[1]!.read('a'), winners[0])
   })
 
-  declare('of many who change one version, exactly one succeeds', async ({ open }) => {
+  declare('exactly one of many writes under one version succeeds', async ({ open }) => {
     const engines = [await open(), await open()]
     let record = (await engines[0]!.write('a', '0', undefined))!
     for (let round = 0; round < 10; round++) {
@@ -83,7 +86,7 @@ export function recordTests(declare: Declare): void {
     assert.equal(await engine.write('a', 'same', one.version), undefined)
   })
 
-  declare('versions of a key go on growing across its removal', async ({ open }) => {
+  declare('versions of a key grow across its removal', async ({ open }) => {
     const engine = await open()
     const seen: bigint[] = []
     for (let life = 0; life < 5; life++) {
@@ -99,7 +102,7 @@ export function recordTests(declare: Declare): void {
     )
   })
 
-  declare('of many who remove one version, exactly one is told so', async ({ open }) => {
+  declare('exactly one of many removals of one version succeeds', async ({ open }) => {
     const engines = [await open(), await open()]
     const record = (await engines[0]!.write('a', 'x', undefined))!
     const told = await Promise.all(
@@ -118,7 +121,7 @@ export function recordTests(declare: Declare): void {
     for (const name of oddNames) assert.equal((await engine.read(`k/${name}`))?.value, name)
   })
 
-  declare('pages of any size give every record once, in order', async ({ open }) => {
+  declare('pages of any size contain every record once, in order', async ({ open }) => {
     const engine = await open()
     await Promise.all(oddNames.map((name) => engine.write(`k/${name}`, name, undefined)))
     const whole = keys(await engine.list('k/'))
@@ -148,7 +151,7 @@ export function recordTests(declare: Declare): void {
     },
   )
 
-  declare('a prefix is bytes too, and nothing else: no pattern, no case', async ({ open }) => {
+  declare('a prefix is bytes too: no pattern, no case folding', async ({ open }) => {
     const engine = await open()
     const all = [
       'a',
@@ -171,7 +174,7 @@ export function recordTests(declare: Declare): void {
     }
   })
 
-  declare('a removed record is on no list, and its key can be used again', async ({ open }) => {
+  declare('a removed record is in no list, and its key can be used again', async ({ open }) => {
     const engine = await open()
     const record = (await engine.write('k/a', 'x', undefined))!
     await engine.write('k/b', 'x', undefined)
@@ -181,14 +184,14 @@ export function recordTests(declare: Declare): void {
     assert.deepEqual(keys(await engine.list('k/')), ['k/a', 'k/b'])
   })
 
-  declare('a list holds values and versions as read does', async ({ open }) => {
+  declare('a list contains values and versions as `read` returns them', async ({ open }) => {
     const engine = await open()
     const written = [await engine.write('k/a', 'x', undefined), await engine.write('k/b', 'y', undefined)]
     assert.deepEqual(await engine.list('k/'), written)
     assert.deepEqual(await engine.list('k/', { limit: 0 }), [])
   })
 
-  declare('after a lost answer, reading tells whose write it was', async ({ open }) => {
+  declare('after a lost answer, a read shows whose write it was', async ({ open }) => {
     const faulty = new FaultyEngine(await open())
     faulty.next('write', 'lose-reply')
     await assert.rejects(faulty.write('a', 'mine', undefined), { code: 'UNKNOWN' })

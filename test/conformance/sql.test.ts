@@ -162,7 +162,7 @@ for (const kind of kinds) {
   describe(`an engine on ${kind.name}`, async () => {
     const server = await kind.start({ after })
 
-    test('is opened by ten nodes at once on an empty database, round after round', async (t) => {
+    test('is opened by ten nodes at once on an empty database, again and again', async (t) => {
       for (let round = 0; round < 20; round++) {
         const url = await server.newDatabase()
         const opened = await Promise.all(Array.from({ length: 10 }, () => openAt(t, url)))
@@ -176,7 +176,7 @@ for (const kind of kinds) {
       }
     })
 
-    test('says what is missing to a user who may not make tables, and serves them once they are there', async (t) => {
+    test('tells a user without the right to create tables what is missing, and works once the tables exist', async (t) => {
       const url = await server.newDatabase()
       const database = nameIn(url)
       await kind.createLimited(server, database)
@@ -191,7 +191,7 @@ for (const kind of kinds) {
       assert.equal(await engine.advance(5n), 1)
     })
 
-    test('takes tables that were made by hand as the documentation says', async (t) => {
+    test('accepts tables that were created by hand as documented', async (t) => {
       const url = await server.newDatabase()
       const database = nameIn(url)
       await server.admin(kind.documentedTables(documentation), database)
@@ -202,7 +202,7 @@ for (const kind of kinds) {
       assert.deepEqual(events, [])
     })
 
-    test('refuses a server that may lose commits in a crash, unless that is accepted', async (t) => {
+    test('refuses a server that may lose commits in a crash, unless the operator accepts it', async (t) => {
       const url = await server.newDatabase()
       await kind.relax(server, nameIn(url), true)
       await assert.rejects(openAt(t, url), { code: 'ENGINE', message: kind.durabilitySetting })
@@ -214,7 +214,7 @@ for (const kind of kinds) {
       await openAt(t, url)
     })
 
-    test('notices that a running server may lose commits from now on, and that it no longer does', async (t) => {
+    test('reports that a running server has begun to risk commits, and that it has stopped', async (t) => {
       const url = await server.newDatabase()
       const { engine, events } = await openAt(t, url, { clock: minuteless })
       const set = async (relaxed: boolean) => {
@@ -237,7 +237,7 @@ for (const kind of kinds) {
       await until(() => engine.status().state === 'up')
     })
 
-    test('tells at once of a wrong password, an unknown database and a parameter that there is none', async (t) => {
+    test('reports at once a wrong password, an unknown database and an unknown parameter', async (t) => {
       const url = await server.newDatabase()
       const refused = async (wrong: string, error: { code: string; message: RegExp }) => {
         await assert.rejects(openAt(t, wrong), error)
@@ -252,7 +252,7 @@ for (const kind of kinds) {
       assert.doesNotMatch((await openAt(t, url)).engine.location, /secret/)
     })
 
-    test('says before it serves anything that the server may only read', async (t) => {
+    test('reports at its opening that the server is read-only', async (t) => {
       const url = await server.newDatabase()
       await (await openAt(t, url)).engine.close()
       await server.setReadOnly(true)
@@ -262,7 +262,7 @@ for (const kind of kinds) {
       assert.equal((await reserve((await openAt(t, url)).engine)).start, 0n)
     })
 
-    test('says before it serves anything that its user may not change rows of every table', async (t) => {
+    test('reports at its opening that its user may not write to every table', async (t) => {
       const url = await server.newDatabase()
       const limited = server.url(nameIn(url), 'limited')
       await (await openAt(t, url)).engine.close()
@@ -278,7 +278,7 @@ for (const kind of kinds) {
       assert.equal((await reserve((await openAt(t, limited)).engine)).start, 0n)
     })
 
-    test('changes nothing while the server is read-only, says so once, and goes on by itself', async (t) => {
+    test('changes nothing while the server is read-only, logs it once, and recovers by itself', async (t) => {
       const { engine, events } = await openAt(t, await server.newDatabase())
       const before = await reserve(engine)
       await server.setReadOnly(true)
@@ -297,7 +297,7 @@ for (const kind of kinds) {
       assert.match(said[1]!, /works again/)
     })
 
-    test('fails fast while the server is gone, survives its restart, and forgets nothing', async (t) => {
+    test('fails fast while the server is down, survives its restart, and loses nothing', async (t) => {
       const { engine, events } = await openAt(t, await server.newDatabase())
       const ranges = [await reserve(engine)]
       await server.kill()
@@ -316,7 +316,7 @@ for (const kind of kinds) {
       assert.equal(events.filter(({ level }) => level === 'error').length, 1)
     })
 
-    test('waits for a server that is away when it is opened', async (t) => {
+    test('waits for a server that is down when it is opened', async (t) => {
       const url = await server.newDatabase()
       await server.kill()
       const opening = openAt(t, url)
@@ -327,7 +327,7 @@ for (const kind of kinds) {
       assert.equal(events.filter(({ message }) => /trying for up to/.test(message)).length, 1)
     })
 
-    test('lets nobody wait longer than a call may take for a row that somebody has locked', async (t) => {
+    test('settles a call by its deadline while another session has locked the row', async (t) => {
       const url = await server.newDatabase()
       const { engine } = await openAt(t, url, { callTimeoutMs: 1500 })
       const { engine: other } = await openAt(t, url)
@@ -347,7 +347,7 @@ for (const kind of kinds) {
       assert.equal((await untilItWorks(() => reserve(engine))).start, 20n)
     })
 
-    test('notices a dump that was restored under it, stops all nodes, and is led out by one advance', async (t) => {
+    test('detects a dump that was restored while it runs, stops all nodes, and works again after one advance', async (t) => {
       const url = await server.newDatabase()
       const told: string[] = []
       const nodes = await Promise.all(
@@ -382,7 +382,7 @@ for (const kind of kinds) {
       for (const node of [one, two, three, late]) await until(() => node.status().state === 'up')
     })
 
-    test('skips what was reserved above an advance that is forgotten as well, also where another node advances', async (t) => {
+    test('skips the reserves above an advance that is lost as well, also if another node advances', async (t) => {
       const url = await server.newDatabase()
       const [{ engine: one }, { engine: two }] = [await openAt(t, url), await openAt(t, url)]
       await reserve(one)
@@ -399,7 +399,7 @@ for (const kind of kinds) {
       assertDisjoint(given)
     })
 
-    test('is not advanced without an operator on a database from before the latest advance, which lacks all since', async (t) => {
+    test('is not advanced without an operator on a database from before the latest advance, which lacks all reserves since', async (t) => {
       const url = await server.newDatabase()
       const [one, two] = [(await openAt(t, url)).engine, (await openAt(t, url)).engine]
       const byItself = (engine: Engine) => engine.advance(1000n, undefined, { ifRegressed: true })
@@ -421,7 +421,7 @@ for (const kind of kinds) {
       for (const engine of [one, two, late]) assert.ok((await reserve(engine)).start >= between.end)
     })
 
-    test('writes nothing once its history has gone back in any one respect, and marks it for all', async (t) => {
+    test('writes nothing once its history has gone back in any respect, and marks it for all nodes', async (t) => {
       for (const loss of ['pulse = 0', 'revision = 0', "lineage = 'another'", "server = 'another'"]) {
         const url = await server.newDatabase()
         const [{ engine }, { engine: other }] = [await openAt(t, url), await openAt(t, url)]
@@ -445,7 +445,7 @@ for (const kind of kinds) {
       }
     })
 
-    test('gives nothing back under a version that an earlier history has given as well', async (t) => {
+    test('releases nothing under a version that an earlier history has used as well', async (t) => {
       const url = await server.newDatabase()
       const { engine } = await openAt(t, url)
       const reserved = await reserve(engine)
@@ -456,7 +456,7 @@ for (const kind of kinds) {
       assert.equal((await engine.counter('a')).bound, 15n)
     })
 
-    test('knows tables that were made anew from a dump while no node ran, if the server names tables', async (t) => {
+    test('detects tables that were recreated from a dump while no node ran, if the server names tables', async (t) => {
       const url = await server.newDatabase()
       const { engine } = await openAt(t, url)
       await reserve(engine)
@@ -467,7 +467,7 @@ for (const kind of kinds) {
       else await reserve(again)
     })
 
-    test('takes a history that another server has written for one that may lack its end', async (t) => {
+    test('suspects a history that another server has written, which may lack its end', async (t) => {
       const url = await server.newDatabase()
       const { engine } = await openAt(t, url)
       const before = await reserve(engine)
@@ -486,7 +486,7 @@ for (const kind of kinds) {
       await openAt(t, copy).then(({ engine: again }) => reserve(again))
     })
 
-    test('never makes a store of tables that are gone while it runs', async (t) => {
+    test('never creates tables that disappear while it runs', async (t) => {
       const url = await server.newDatabase()
       const { engine } = await openAt(t, url)
       await reserve(engine)
@@ -501,7 +501,7 @@ for (const kind of kinds) {
       await assert.rejects(openAt(t, url), { code: 'ENGINE', message: /finish restoring the dump/ })
     })
 
-    test('calls a write unknown whose answer is lost, and never gives its range again', async (t) => {
+    test('rejects a write with a lost answer as unknown, and never returns its range again', async (t) => {
       const url = await server.newDatabase()
       const proxy = await startTcpProxy(t, server.port)
       const { engine } = await openAt(t, url.replace(`:${server.port}/`, `:${proxy.port}/`))
@@ -531,7 +531,7 @@ for (const kind of kinds) {
       assert.fail('no answer of a record write was lost')
     })
 
-    test('carries out a write or an advance as a whole or not at all where its client goes away in the middle', async (t) => {
+    test('carries out a write or an advance completely or not at all if its client disconnects in the middle', async (t) => {
       const url = await server.newDatabase()
       const proxy = await startTcpProxy(t, server.port)
       const { engine: leaving } = await openAt(t, url.replace(`:${server.port}/`, `:${proxy.port}/`))
@@ -565,7 +565,7 @@ for (const kind of kinds) {
       }
     })
 
-    test('answers no call later than its deadline while the network stands still', async (t) => {
+    test('settles every call by its deadline while the network is stalled', async (t) => {
       const url = await server.newDatabase()
       const proxy = await startTcpProxy(t, server.port)
       const options = { callTimeoutMs: 1500 }
@@ -585,7 +585,7 @@ for (const kind of kinds) {
       assertDisjoint(ranges)
     })
 
-    test('speaks TLS, and believes only a server that can prove who it is', async (t) => {
+    test('speaks TLS, and accepts only a server with a valid certificate', async (t) => {
       const folder = temporaryFolder(t)
       const { ca, cert, key } = await makeCertificates(folder)
       chmodSync(folder, 0o755)
@@ -603,7 +603,7 @@ for (const kind of kinds) {
       })
     })
 
-    test('gives an advance longer than any other call', async (t) => {
+    test('gives an advance a longer deadline than any other call', async (t) => {
       const url = await server.newDatabase()
       const proxy = await startTcpProxy(t, server.port)
       const through = url.replace(`:${server.port}/`, `:${proxy.port}/`)
@@ -619,7 +619,7 @@ for (const kind of kinds) {
     })
 
     if (server.kind === 'mysql')
-      test('advances many counters and large records where the server takes small packets only', async (t) => {
+      test('advances many counters and large records on a server that accepts small packets only', async (t) => {
         const [{ size }] = (await server.admin('SELECT @@max_allowed_packet AS size')) as [{ size: number }]
         await server.admin('SET GLOBAL max_allowed_packet = 1048576')
         atEnd(t, () => server.admin(`SET GLOBAL max_allowed_packet = ${size}`))
@@ -641,7 +641,7 @@ for (const kind of kinds) {
       })
 
     if (server.kind === 'mysql')
-      test('gives nobody ranges out of a dump of which only the first table has come so far', async (t) => {
+      test('returns no range from a dump of which only the first table is restored so far', async (t) => {
         const url = await server.newDatabase()
         const [{ engine: one }, { engine: two }] = [await openAt(t, url), await openAt(t, url)]
         await reserve(one)
@@ -656,7 +656,7 @@ for (const kind of kinds) {
       })
 
     if (server.kind === 'mysql')
-      test('tells a replica by its server_id where both have one hardware address and port, as containers may', async (t) => {
+      test('distinguishes a replica by its server_id if both have the same hardware address and port, as containers may', async (t) => {
         const { engine } = await openAt(t, await server.newDatabase())
         await reserve(engine)
         const [{ id }] = (await server.admin('SELECT @@server_id AS id')) as [{ id: number }]
@@ -666,7 +666,7 @@ for (const kind of kinds) {
       })
 
     if (server.kind === 'postgres')
-      test('names a server by what it tells, says what that leaves unnoticed, and all nodes name it alike', async (t) => {
+      test('names a server by what it reveals, warns of what the name does not show, and all nodes use the same name', async (t) => {
         const hide = (name: string, database: string) =>
           server.admin(`REVOKE EXECUTE ON FUNCTION ${name}() FROM PUBLIC`, database)
         const warned = ({ events }: Opened) =>
@@ -691,7 +691,7 @@ for (const kind of kinds) {
         await assert.rejects(openAt(t, whole!), { code: 'ENGINE', message: /GRANT EXECUTE/ })
       })
 
-    test('refuses tables that a newer version has made', async (t) => {
+    test('refuses tables that a newer version has created', async (t) => {
       const url = await server.newDatabase()
       await (await openAt(t, url)).engine.close()
       await server.admin('UPDATE fahao_about SET schema_version = 2', nameIn(url))

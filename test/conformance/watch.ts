@@ -1,4 +1,4 @@
-/** Watches: nothing final is missed, whoever wrote it. */
+/** Watches: no final state is missed, whichever process wrote it. */
 import assert from 'node:assert/strict'
 import type { Engine, RecordChange } from '../../src/engine/engine.ts'
 import type { Declare } from './describeEngine.ts'
@@ -27,7 +27,7 @@ class Told {
 
 /** Declares the tests of watches. */
 export function watchTests(declare: Declare): void {
-  declare('a watch tells of writes and removals, own and others', async ({ open }) => {
+  declare('a watch reports writes and removals, by this engine and by others', async ({ open }) => {
     const [mine, other] = [await open(), await open()]
     const told = new Told()
     await mine.watch('k/', told.listener)
@@ -45,7 +45,7 @@ export function watchTests(declare: Declare): void {
     }
   })
 
-  declare('it tells of its prefix only, and each watch of its own', async ({ open }) => {
+  declare('each watch reports changes under its own prefix only', async ({ open }) => {
     const engine = await open()
     const [k, l, all] = [new Told(), new Told(), new Told()]
     await engine.watch('k/', k.listener)
@@ -60,7 +60,7 @@ export function watchTests(declare: Declare): void {
     assert.deepEqual(new Set(all.changes.map(({ key }) => key)), new Set(['k/a', 'l/a', 'end']))
   })
 
-  declare('what was written before it began is not told', async ({ open }) => {
+  declare('a watch does not report earlier writes', async ({ open }) => {
     const [mine, other] = [await open(), await open()]
     await other.write('k/old', 'x', undefined)
     const gone = await other.write('k/gone', 'x', undefined)
@@ -72,7 +72,7 @@ export function watchTests(declare: Declare): void {
     assert.deepEqual(new Set(told.changes.map(({ key }) => key)), new Set(['k/new']))
   })
 
-  declare('a second watch takes nothing from the first', async ({ open }) => {
+  declare('a second watch takes no change from the first', async ({ open }) => {
     const [mine, other] = [await open(), await open()]
     const [one, two] = [new Told(), new Told()]
     await mine.watch('k/', one.listener)
@@ -83,19 +83,22 @@ export function watchTests(declare: Declare): void {
     await Promise.all([one.until('k/a', 'x'), one.until('k/b', 'x'), two.until('k/b', 'x')])
   })
 
-  declare('a watch that begins between a change and its telling does not swallow it', async ({ open }) => {
-    const [mine, other] = [await open(), await open()]
-    const [one, two] = [new Told(), new Told()]
-    await mine.watch('k/', one.listener)
-    const gone = await other.write('k/gone', 'x', undefined)
-    await one.until('k/gone', 'x')
-    await other.write('k/a', 'x', undefined)
-    await other.remove('k/gone', gone!.version)
-    await mine.watch('k/', two.listener)
-    await Promise.all([one.until('k/a', 'x'), one.until('k/gone', undefined)])
-  })
+  declare(
+    'a watch that begins between a change and its report does not swallow the change',
+    async ({ open }) => {
+      const [mine, other] = [await open(), await open()]
+      const [one, two] = [new Told(), new Told()]
+      await mine.watch('k/', one.listener)
+      const gone = await other.write('k/gone', 'x', undefined)
+      await one.until('k/gone', 'x')
+      await other.write('k/a', 'x', undefined)
+      await other.remove('k/gone', gone!.version)
+      await mine.watch('k/', two.listener)
+      await Promise.all([one.until('k/a', 'x'), one.until('k/gone', undefined)])
+    },
+  )
 
-  declare('two watches that begin at once miss nothing between them', async ({ open }) => {
+  declare('two watches that begin at once miss no change between them', async ({ open }) => {
     const [mine, other] = [await open(), await open()]
     const [one, two] = [new Told(), new Told()]
     const first = mine.watch('k/', one.listener)
@@ -127,7 +130,7 @@ export function watchTests(declare: Declare): void {
     }
   })
 
-  declare('more changes at once than any page holds all arrive', async ({ open }) => {
+  declare('all changes arrive, also more than fit on a page at once', async ({ open }) => {
     // Where every write waits for a disk of its own accord, the last one waits long.
     const [mine, other] = [await open(), await open({ callTimeoutMs: 55_000 })]
     const told = new Told()
@@ -140,7 +143,7 @@ export function watchTests(declare: Declare): void {
     assert.equal(new Set(told.changes.map(({ key }) => key)).size, wanted.length + 1)
   })
 
-  declare('once closed it tells nothing more, and others go on', async ({ open }) => {
+  declare('a closed watch reports no change, and others continue', async ({ open }) => {
     const [mine, other] = [await open(), await open()]
     const [closed, going] = [new Told(), new Told()]
     const watch = await mine.watch('k/', closed.listener)

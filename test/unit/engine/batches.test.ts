@@ -30,13 +30,13 @@ function setUp(options: Partial<BatchesOptions<string>> = {}) {
 }
 
 describe('batches', () => {
-  it('take along what the same turn asks for, and go at once', async () => {
+  it('include every call of the same turn, and are sent at once', async () => {
     const { sent, add } = setUp()
     await add('a', 'b')
     assert.deepEqual(sent, ['a b'])
   })
 
-  it('collect what comes while one is under way, up to their size, in its order', async () => {
+  it('collect the calls that arrive while one is in flight, in order, up to their maximum size', async () => {
     const { sent, add, answer } = setUp()
     await add('a')
     await add('b')
@@ -47,7 +47,7 @@ describe('batches', () => {
     assert.deepEqual(sent, ['a', 'b c d', 'e'])
   })
 
-  it('are as many as may be while they hold one call each, and two where there are many calls', async () => {
+  it('are up to the maximum in flight with one call each, and two in flight with many calls', async () => {
     const { sent, add, answer } = setUp({ widthMax: 3 })
     await add('a')
     await add('b')
@@ -66,7 +66,7 @@ describe('batches', () => {
     assert.deepEqual(sent.slice(5), ['h'])
   })
 
-  it('hold one call of a key, and the next of it waits for that while others go past', async () => {
+  it('contain one call of a key at a time: the next waits for it, and calls of other keys overtake it', async () => {
     const { sent, add, answer } = setUp({ widthMax: 2 })
     await add('a1', 'a2', 'b')
     assert.deepEqual(sent, ['a1 b'])
@@ -76,14 +76,14 @@ describe('batches', () => {
     assert.deepEqual(sent, ['a1 b', 'c', 'a2'])
   })
 
-  it('leave alone what is to go alone', async () => {
+  it('contain one call only if it needs a batch of its own', async () => {
     const { sent, add, answer } = setUp()
     await add('a', 'B', 'c')
     await answer()
     assert.deepEqual(sent, ['a c', 'B'])
   })
 
-  it('do not carry out what was taken back, and are idle when nothing is left', async () => {
+  it('do not carry out a removed call, and are idle when no call is left', async () => {
     const { batches, sent, add, answer } = setUp()
     await add('a')
     await add('b')

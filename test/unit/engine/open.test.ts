@@ -7,7 +7,7 @@ import { engineOptions } from '../../conformance/store-under-test.ts'
 import { temporaryFolder } from '../../launch/places.ts'
 
 describe('an engine URL', () => {
-  it('with a scheme that nobody serves is refused with those that somebody does', async () => {
+  it('with an unknown scheme is refused with a list of the known ones', async () => {
     for (const url of ['redis://x', 'sqlite', 'toString:', ':', '']) {
       await assert.rejects(openEngine(url, engineOptions()), {
         code: 'CONFIG',
@@ -16,12 +16,12 @@ describe('an engine URL', () => {
     }
   })
 
-  it('without a file is refused with how to write one', async () => {
+  it('without a file is refused with an example', async () => {
     for (const url of ['sqlite:', 'sqlite::memory:', 'sqlite://host/file.db'])
       await assert.rejects(openEngine(url, engineOptions()), { code: 'CONFIG', message: /sqlite:\.\/data/ })
   })
 
-  it('names a file relative to the working directory or absolutely, and its folder is made', async (t) => {
+  it('names a file relative to the working directory or absolutely, whose folder is created', async (t) => {
     const folder = temporaryFolder(t)
     const urls = [
       `sqlite:${relative(process.cwd(), folder)}/a/b/x.db`,

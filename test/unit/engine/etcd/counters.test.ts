@@ -117,7 +117,7 @@ function stateIn(era: bigint): State {
 }
 
 describe('a counter of a store that was restored and advanced', () => {
-  it('is not taken for the one that was lost, although it stands at the very revision', async () => {
+  it('is not confused with the lost one, although it has the same revision', async () => {
     const store = new Shared()
     const [one, other] = [store.open(), store.open()]
     await one.reserve('a', mine)
@@ -131,7 +131,7 @@ describe('a counter of a store that was restored and advanced', () => {
     assert.equal(store.commits, 3)
   })
 
-  it('is not taken for one that was only read, either', async () => {
+  it('is not confused with a lost one that was only read, either', async () => {
     const store = new Shared()
     const [one, other] = [store.open(), store.open()]
     await other.reserve('a', mine)
@@ -140,7 +140,7 @@ describe('a counter of a store that was restored and advanced', () => {
     assert.equal((await one.reserve('a', mine)).start, 1000n)
   })
 
-  it('is not forgotten over a read of the lost one that comes late', async () => {
+  it('is not replaced by a late read of the lost one', async () => {
     const store = new Shared()
     const process = store.open()
     for (let each = 0; each < 20; each++) await process.reserve('a', mine)
@@ -157,7 +157,7 @@ describe('a counter of a store that was restored and advanced', () => {
     assert.equal(store.commits, 1)
   })
 
-  it('is not missed by who has read of it before having heard of the advance', async () => {
+  it('is used by a process that read it before it accepted the advance', async () => {
     const store = new Shared()
     const process = store.open()
     await process.reserve('a', mine)
@@ -167,7 +167,7 @@ describe('a counter of a store that was restored and advanced', () => {
     assert.equal((await process.reserve('a', mine)).start, 1000n)
   })
 
-  it('begins above what this process holds, when it was not raised that far', async () => {
+  it('begins above what this process holds, if it was not raised that far', async () => {
     const store = new Shared()
     const process = store.open()
     for (let each = 0; each < 20; each++) await process.reserve('a', mine)
@@ -176,8 +176,8 @@ describe('a counter of a store that was restored and advanced', () => {
   })
 })
 
-describe('what another process has left', () => {
-  it('is held, whatever was seen of the counter before', async () => {
+describe('a range that another process has transferred', () => {
+  it('is held, whatever value of the counter was cached before', async () => {
     const store = new Shared()
     const [process, other, fresh] = [store.open(), store.open(), store.open()]
     await process.reserve('a', mine)
@@ -227,7 +227,7 @@ describe('a range acquired from another process', () => {
     assert.equal(process.held().get('a'), end)
   })
 
-  it('of a counter that is absent shows that the store has forgotten', async () => {
+  it('of a counter that is absent shows lost writes', async () => {
     const process = new Shared().open()
     process.acquire('a', 100n)
     await assert.rejects(process.reserve('a', mine), { code: 'REGRESSED' })
@@ -237,7 +237,7 @@ describe('a range acquired from another process', () => {
 describe('a release without an answer', () => {
   const lost = { code: 'UNKNOWN' }
 
-  it('may have been carried out, so that a bound as low as that is no loss', async () => {
+  it('may have been carried out, so a bound as low as its end is no loss', async () => {
     const store = new Shared()
     const process = store.open()
     const { version } = await process.reserve('a', mine)
@@ -246,7 +246,7 @@ describe('a release without an answer', () => {
     assert.equal((await process.reserve('a', mine)).start, 4n)
   })
 
-  it('cannot have been, when this process has reserved since: a low bound is a loss then', async () => {
+  it('cannot have been carried out if this process has reserved since: a low bound is a loss then', async () => {
     const store = new Shared()
     const process = store.open()
     const { version } = await process.reserve('a', mine)

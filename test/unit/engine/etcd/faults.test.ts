@@ -91,7 +91,7 @@ describe('one of three members', { timeout }, () => {
     restarted: (member) => member.restart(),
   }
   for (const [name, fault] of Object.entries(faults)) {
-    it(`${name} while two nodes reserve: nothing overlaps, every call settles, and all goes on`, async (t) => {
+    it(`${name} while two nodes reserve: no ranges overlap, every call settles, and both nodes continue`, async (t) => {
       await under(t, newUrl(), () => fault(cluster.members[0]!))
     })
 
@@ -100,7 +100,7 @@ describe('one of three members', { timeout }, () => {
     })
   }
 
-  it('frozen: reads and later writes go to another one, before the first call has given up', async (t) => {
+  it('frozen: reads and later writes go to another one, before the deadline of the first call', async (t) => {
     const engine = await openStore(t, newUrl(), { callTimeoutMs: 8000 })
     await engine.reserve('a', mine)
     const leader = await cluster.leader()
@@ -126,7 +126,7 @@ describe('one of three members', { timeout }, () => {
     assert.match(await stuck, /^(done|UNKNOWN)$/)
   })
 
-  it('frozen: a watch goes on through another one, and misses nothing', async (t) => {
+  it('frozen: a watch continues through another one, and misses no change', async (t) => {
     const url = newUrl()
     const [mine, other] = [await openStore(t, url), await openStore(t, url)]
     const told = new Map<string, string | undefined>()
@@ -144,8 +144,8 @@ describe('one of three members', { timeout }, () => {
   })
 })
 
-describe('events that never come', { timeout }, () => {
-  it('are found by the list of every minute', async (t) => {
+describe('events that never arrive', { timeout }, () => {
+  it('are found by the list once a minute', async (t) => {
     const cluster = await startEtcd(t, { members: 3 })
     const [first, ...others] = cluster.members
     // A minute is a moment here, and nobody asks the stream whether it is still there.
@@ -182,7 +182,7 @@ describe('replies that are lost', { timeout }, () => {
     return { proxy, engine, other: await openStore(t, cluster.url(prefix)) }
   }
 
-  it('leave writes unknown: done once at most, and never sent again', async (t) => {
+  it('leave writes unknown: carried out once at most, and never sent again', async (t) => {
     const { proxy, engine, other } = await setUp(t, 'lost')
     const before = await engine.reserve('a', mine)
     const record = await engine.write('k', 'one', undefined)
@@ -202,7 +202,7 @@ describe('replies that are lost', { timeout }, () => {
     assert.equal(await engine.release('a', before, before.start, mine), false)
   })
 
-  it('leave a release unknown, and what it gave back is no sign of forgetting', async (t) => {
+  it('leave a release unknown, and the bound that it lowered is no sign of lost writes', async (t) => {
     const { proxy, engine, other } = await setUp(t, 'released')
     const given = await engine.reserve('a', mine)
     proxy.stallReplies()
@@ -212,7 +212,7 @@ describe('replies that are lost', { timeout }, () => {
     assert.equal((await untilItWorks(() => engine.reserve('a', mine))).start, 4n)
   })
 
-  it('are no reason to send a request again that never left', async (t) => {
+  it('are not assumed for a request that was never sent', async (t) => {
     const { proxy, engine, other } = await setUp(t, 'cut')
     await engine.reserve('a', mine)
     await proxy.cut()
@@ -244,7 +244,7 @@ describe('replies that are lost', { timeout }, () => {
 })
 
 describe('a history that etcd has compacted', { timeout }, () => {
-  it('takes nothing from a watch that was cut off meanwhile', async (t) => {
+  it('loses no change for a watch that was cut off meanwhile', async (t) => {
     const cluster = await startEtcd(t)
     const proxy = await startTcpProxy(t, cluster.members[0]!.clientPort)
     const engine = await openStore(t, `etcd://127.0.0.1:${proxy.port}/ids`)

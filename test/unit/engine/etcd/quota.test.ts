@@ -5,7 +5,7 @@ import { startEtcd } from '../../../launch/etcd.ts'
 import { openStore } from './stores.ts'
 
 describe('an etcd at its quota', { timeout: 60_000 }, () => {
-  it('has none of the writes that UNAVAILABLE says were not carried out', async (t) => {
+  it('has carried out no write that rejected with UNAVAILABLE', async (t) => {
     const cluster = await startEtcd(t, { quotaBytes: 1_000_000 })
     const engine = await openStore(t, cluster.url('full'), { callTimeoutMs: 20_000 })
     const value = 'x'.repeat(30_000)

@@ -25,7 +25,7 @@ const tlsCluster = await startEtcd({ after }, { tls: true })
 describe('an etcd with users', { timeout }, () => {
   const cluster = protectedCluster
 
-  it('serves a user who may write under the prefix alone, watches included', async (t) => {
+  it('serves a user with rights under the prefix alone, watches included', async (t) => {
     const engine = await openStore(t, cluster.url('ids', { user: 'fahao:p%40ss' }))
     const told: string[] = []
     await engine.watch('', ({ key }) => told.push(key))
@@ -36,7 +36,7 @@ describe('an etcd with users', { timeout }, () => {
     assert.doesNotMatch(engine.location, /p%40ss|p@ss/)
   })
 
-  it('turns others away with a reason, and never with the password', async (t) => {
+  it('refuses other users with a reason, which never contains the password', async (t) => {
     for (const [prefix, user, message] of [
       ['ids', '', /user name is empty/],
       ['ids', 'fahao:wrong', /authentication failed/],
@@ -54,7 +54,7 @@ describe('an etcd with users', { timeout }, () => {
     }
   })
 
-  it('goes on by itself when a member has forgotten the token, as after a restart', async (t) => {
+  it('fetches a new token by itself when a member rejects the old one, as after a restart', async (t) => {
     const engine = await openStore(t, cluster.url('ids', { user: 'fahao:p%40ss' }))
     const told: string[] = []
     await engine.watch('', ({ key }) => told.push(key))
@@ -67,7 +67,7 @@ describe('an etcd with users', { timeout }, () => {
 })
 
 describe('an etcd without users', { timeout }, () => {
-  it('serves who names one all the same, and says that anybody is let in', async (t) => {
+  it('serves a URL with a user as well, and warns that every client has access', async (t) => {
     const cluster = await startEtcd(t)
     const events: { level: string; message: string }[] = []
     const engine = await openStore(t, cluster.url('ids', { user: 'a:b' }), {}, events as never[])
@@ -76,10 +76,10 @@ describe('an etcd without users', { timeout }, () => {
   })
 })
 
-describe('an etcd that asks for certificates', { timeout }, () => {
+describe('an etcd that requires certificates', { timeout }, () => {
   const cluster = tlsCluster
 
-  it('serves who has one', async (t) => {
+  it('serves a client with a certificate', async (t) => {
     const engine = await openStore(t, cluster.url('ids'))
     assert.match(engine.location, /^etcds:\/\/[^?]*$/)
     const told: string[] = []
@@ -89,7 +89,7 @@ describe('an etcd that asks for certificates', { timeout }, () => {
     await until(() => told.includes('k'))
   })
 
-  it('is not opened without one, nor without TLS, nor when nobody vouches for it', async (t) => {
+  it('is not opened without a certificate, nor without TLS, nor if its own certificate is of an unknown authority', async (t) => {
     const { ca, cert, key } = cluster.certificates!
     const host = `//127.0.0.1:${cluster.members[0]!.clientPort}/ids`
     for (const url of [`etcds:${host}?ca=${ca}`, `etcd:${host}`, `etcds:${host}?cert=${cert}&key=${key}`]) {

@@ -74,8 +74,8 @@ function setUp({ writes = true, late }: { readonly writes?: boolean; readonly la
   }
 }
 
-describe('calls that share a message', () => {
-  it('go alone where they were not carried out, with the time that is left', async () => {
+describe('calls that share a batch', () => {
+  it('are sent alone if the batch did not carry them out, with the rest of their time', async () => {
     const { clock, calls, alone, options, holdAnswer } = setUp()
     const letGo = holdAnswer()
     const both = Promise.all([calls.call('yes'), calls.call('no')])
@@ -87,7 +87,7 @@ describe('calls that share a message', () => {
     assert.equal(options.at(-1)!.timeoutMs, 600)
   })
 
-  it('are not sent once their time was up before that', async () => {
+  it('are not sent if their deadlines passed before', async () => {
     const { clock, calls, together, holdBegin } = setUp()
     const letGo = holdBegin()
     const [early, also] = [calls.call('early'), calls.call('also')]
@@ -102,7 +102,7 @@ describe('calls that share a message', () => {
     assert.deepEqual(together, [])
   })
 
-  it('are unknown when their time is up after that, if they write, and the others are answered', async () => {
+  it('that write are unknown if their deadlines pass after the batch was sent, and the others settle', async () => {
     for (const writes of [true, false]) {
       const { clock, calls, holdAnswer } = setUp({ writes })
       const letGo = holdAnswer()
@@ -115,7 +115,7 @@ describe('calls that share a message', () => {
     }
   })
 
-  it('say that they have waited here, when they never left', async () => {
+  it('report the time of waiting in this process if they were never sent', async () => {
     const { clock, calls, together, holdAnswer } = setUp()
     const letGo = holdAnswer()
     const first = Promise.allSettled([calls.call('a'), calls.call('b')])
@@ -136,7 +136,7 @@ describe('calls that share a message', () => {
     assert.ok(together.every((sent) => sent.split('c').length <= 2))
   })
 
-  it('do not fail for a lock that one of them waits for, which then goes alone until it works', async () => {
+  it('do not fail because of a lock that one of them waits for: that call is sent alone until it succeeds', async () => {
     const { calls, together, alone } = setUp()
     const burst = () => Promise.allSettled([calls.call('a'), calls.call('locked'), calls.call('b')])
     assert.deepEqual(
@@ -148,7 +148,7 @@ describe('calls that share a message', () => {
     assert.deepEqual([together.slice(1), alone.slice(3)], [['a b'], ['locked']])
   })
 
-  it('go without the one that waits for a lock also where its time was up before the lock was given up', async () => {
+  it('are sent without the call that waits for a lock, also if its deadline passed before the lock timed out', async () => {
     const { calls, together } = setUp({ late: 'locked' })
     const burst = () => Promise.allSettled([calls.call('a'), calls.call('locked'), calls.call('b')])
     assert.deepEqual(

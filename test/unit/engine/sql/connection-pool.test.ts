@@ -53,7 +53,7 @@ class FakeLink implements DatabaseConnection {
 }
 
 describe('the connections to a database', () => {
-  it('are made anew once a call has waited for a second: the network may have cut all of them', async () => {
+  it('are replaced once a call has waited for a second: the network may have cut all of them', async () => {
     const network = new Network()
     await network.warm()
     network.cut()
@@ -64,7 +64,7 @@ describe('the connections to a database', () => {
     assert.equal(network.made.filter(({ destroyed }) => destroyed).length, 3)
   })
 
-  it('stay where one call is slow and another has been answered since', async () => {
+  it('are kept if one call is slow and another has been answered since', async () => {
     const network = new Network()
     await network.warm()
     network.made.at(-1)!.cut = true

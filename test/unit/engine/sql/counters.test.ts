@@ -102,7 +102,7 @@ describe('a range acquired from another process', () => {
 })
 
 describe('a reserve that a release of the same process has overtaken', () => {
-  it('begins where the release went back to, and misses nothing', async () => {
+  it('begins at the bound that the release set, and finds no loss', async () => {
     const { counters, ask, told } = setUp()
     const old = await counters.reserve(ask, 'a', { size: 100n, ...mine })
     const slow = held(ask)
@@ -113,7 +113,7 @@ describe('a reserve that a release of the same process has overtaken', () => {
     assert.deepEqual(told, [])
   })
 
-  it('is refused all the same when the bound is below what was given back', async () => {
+  it('is refused all the same if the bound is below the released range', async () => {
     const { counters, ask, told, forget } = setUp()
     const old = await counters.reserve(ask, 'a', { size: 100n, ...mine })
     const slow = held(ask)

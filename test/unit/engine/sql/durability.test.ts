@@ -4,8 +4,8 @@ import { DurabilityCheck } from '../../../../src/engine/sql/durability.ts'
 import { EngineHealth } from '../../../../src/engine/sql/health.ts'
 import { FakeClock, settled } from '../../fake-clock.ts'
 
-describe('the settings that durability hangs on', () => {
-  it('are looked at every minute: a change shows in the status, is told once, and passes', async () => {
+describe('the settings that durability depends on', () => {
+  it('are checked every minute: a change shows in the status, is logged once, and passes', async () => {
     const clock = new FakeClock()
     const told: string[] = []
     let probes = 0
@@ -42,7 +42,7 @@ describe('the settings that durability hangs on', () => {
     assert.equal(clock.timers, 0)
   })
 
-  it('are asked for again after a server that did not answer', async () => {
+  it('are checked again after a server did not answer', async () => {
     const clock = new FakeClock()
     const heard: (string | undefined)[] = []
     let answers = false

@@ -8,7 +8,7 @@ import { backupSqlite, restoreSqlite } from '../../../../src/engine/sqlite/backu
 import { freshFile, mine, openStore, sqlite, withStore } from './stores.ts'
 
 describe('an advance', () => {
-  it('gives out versions that differ from all that were forgotten', async (t) => {
+  it('uses versions that differ from all lost ones', async (t) => {
     const file = freshFile(t)
     await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
     copyFileSync(file, `${file}.copy`)
@@ -26,7 +26,7 @@ describe('an advance', () => {
     assert.equal((await engine.counter('a')).bound, end)
   })
 
-  it('through one process is not undone by what another had noted before', async (t) => {
+  it('by one process is not undone by the position that another stored before', async (t) => {
     const file = freshFile(t)
     const [{ engine: one }, { engine: two }] = [await openStore(t, file), await openStore(t, file)]
     const { end } = await two.reserve('a', { size: 10n, ...mine })
@@ -39,7 +39,7 @@ describe('an advance', () => {
     assert.equal((await again.reserve('a', { size: 1n, ...mine })).start, end + 1000n)
   })
 
-  it('is not undone by a process that still has the file that was replaced', async (t) => {
+  it('is not undone by a process that still has the replaced file open', async (t) => {
     const file = freshFile(t)
     await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
     copyFileSync(file, `${file}.copy`)
@@ -54,7 +54,7 @@ describe('an advance', () => {
     await withStore(file, (engine) => engine.reserve('a', { size: 1n, ...mine }))
   })
 
-  it('that did not take place leaves the store as forgetful as it was', async (t) => {
+  it('that failed leaves the regression as it was', async (t) => {
     const file = freshFile(t)
     await withStore(file, (engine) => engine.write('r', 'x', undefined))
     copyFileSync(file, `${file}.copy`)
@@ -74,7 +74,7 @@ describe('an advance', () => {
     await assert.rejects(engine.reserve('a', { size: 1n, ...mine }), { code: 'REGRESSED' })
   })
 
-  it('that raises less than another process knows of is raised further by that one', async (t) => {
+  it('that raises a bound below the range that another process holds is raised further by that process', async (t) => {
     const file = freshFile(t)
     const [{ engine: one }, { engine: two }] = [await openStore(t, file), await openStore(t, file)]
     const { end } = await two.reserve('a', { size: 10_000n, ...mine })
@@ -83,7 +83,7 @@ describe('an advance', () => {
     assert.ok((await two.reserve('a', { size: 1n, ...mine })).start >= end)
   })
 
-  it('is needed at every opening until it comes, whatever is tried meanwhile', async (t) => {
+  it('is needed at every opening until it is done, whatever calls are made meanwhile', async (t) => {
     const file = freshFile(t)
     await withStore(file, (engine) => engine.reserve('a', { size: 10n, ...mine }))
     copyFileSync(file, `${file}.copy`)
@@ -100,7 +100,7 @@ describe('an advance', () => {
     }
   })
 
-  it('raises once, when many who have noticed advance for that reason', async (t) => {
+  it('raises once if many processes advance because of the same regression', async (t) => {
     const file = freshFile(t)
     const { engine } = await openStore(t, file)
     await engine.reserve('a', { size: 10n, ...mine })
@@ -111,7 +111,7 @@ describe('an advance', () => {
     assert.equal((await engine.counter('a')).bound, 110n)
   })
 
-  it('waits out changes of the records that it mends, and applies once', async (t) => {
+  it('is repeated while its records change, and applied once', async (t) => {
     const file = freshFile(t)
     const [{ engine }, { engine: other }] = [await openStore(t, file), await openStore(t, file)]
     await engine.reserve('a', { size: 10n, ...mine })
@@ -130,7 +130,7 @@ describe('an advance', () => {
 })
 
 describe('a restore', () => {
-  it('mends and adds records on the way', async (t) => {
+  it('repairs and adds records', async (t) => {
     const file = freshFile(t)
     await withStore(file, async (engine) => {
       await engine.write('workers/0', '7', undefined)
@@ -155,7 +155,7 @@ describe('a restore', () => {
     })
   })
 
-  it('with enough skipped repeats nothing that was issued after the backup; with too little it would', async (t) => {
+  it('with a large enough skip repeats no id that was issued after the backup; with a smaller one it would', async (t) => {
     const file = freshFile(t)
     const issuedUpTo = await withStore(file, async (engine) => {
       await engine.reserve('a', { size: 10n, ...mine })
@@ -172,7 +172,7 @@ describe('a restore', () => {
 })
 
 describe('a log that is removed under a running process', () => {
-  it('ends every session that has it, and nothing acknowledged goes with it', async (t) => {
+  it('ends every session that has it open, and no acknowledged write is lost', async (t) => {
     const file = freshFile(t)
     const { engine } = await openStore(t, file)
     const { engine: idle } = await openStore(t, file)

@@ -26,7 +26,7 @@ function setUp(t: TestContext) {
 }
 
 describe('a backup', () => {
-  it('holds one moment of a store in use, also what is only in its log', async (t) => {
+  it('contains one snapshot of a store in use, its log included', async (t) => {
     const { file, copy, open } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -46,7 +46,7 @@ describe('a backup', () => {
     await restored.close()
   })
 
-  it('takes no file’s place, and leaves nothing behind when it fails', async (t) => {
+  it('replaces no file, and leaves no file behind if it fails', async (t) => {
     const { folder, file, copy, open } = setUp(t)
     await (await open()).close()
     writeFileSync(copy, 'precious')
@@ -71,7 +71,7 @@ describe('a backup', () => {
 })
 
 describe('a restored store', () => {
-  it('begins beyond the copy by what was skipped, on every counter', async (t) => {
+  it('begins above the copy by the skip, on every counter', async (t) => {
     const { file, copy, open, restore } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -89,7 +89,7 @@ describe('a restored store', () => {
     assert.equal((await restored.reserve('a', mine)).start, 1010n)
   })
 
-  it('goes on as if nothing had happened: no witness or log of the old one speaks against it', async (t) => {
+  it('works without a regression: no position file or log of the old store contradicts it', async (t) => {
     const { folder, file, copy, open, restore } = setUp(t)
     const engine = await open()
     backupSqlite(file, copy)
@@ -110,7 +110,7 @@ describe('a restored store', () => {
     )
   })
 
-  it('can be made where none is', async (t) => {
+  it('can be created where there is none', async (t) => {
     const { file, copy, open, restore } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -121,7 +121,7 @@ describe('a restored store', () => {
     assert.equal((await (await open()).counter('a')).bound, 15n)
   })
 
-  it('takes nobody’s place who is at work, owner or not, and nobody opens it meanwhile', async (t) => {
+  it('replaces no store that a process has open, owner or not, and no process opens it meanwhile', async (t) => {
     const { file, copy, open, restore } = setUp(t)
     const [owner, other] = [await open(), await open()]
     await owner.reserve('a', mine)
@@ -136,7 +136,7 @@ describe('a restored store', () => {
     assert.equal((await (await open()).counter('a')).bound, 10n)
   })
 
-  it('is the old one still when the copy cannot be used or the skip cannot be', async (t) => {
+  it('is still the old one if the copy or the skip cannot be used', async (t) => {
     const { copy, open, restore } = setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)

@@ -68,7 +68,7 @@ describe('opening a file', () => {
     await refused('/proc/nowhere/x.db', /folder .* cannot be made/)
   })
 
-  it('after a refusal the file can be opened by others: nothing stays locked', async (t) => {
+  it('that was refused can be opened by other processes: nothing stays locked', async (t) => {
     const file = join(temporaryFolder(t), 'x.db')
     writeFileSync(file, 'x'.repeat(5000))
     await refused(file, /is not a SQLite database/)

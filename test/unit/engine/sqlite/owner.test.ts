@@ -27,7 +27,7 @@ async function untilLost(engine: { owns(): boolean }): Promise<void> {
 }
 
 describe('a store whose lock file is deleted while its owner runs', () => {
-  it('has no second owner before the first has noticed, and the first says so', async (t) => {
+  it('has no second owner before the first has noticed the loss and reported it', async (t) => {
     const first = await startOwner(t)
     rmSync(first.lock)
     const startedMs = performance.now()
@@ -46,7 +46,7 @@ describe('a store whose lock file is deleted while its owner runs', () => {
     assert.deepEqual(await first.engine.ownership(), { state: 'owner' })
   })
 
-  it('remains its owner’s if no other process has locked a new one, without a wait', async (t) => {
+  it('keeps its owner, without a wait, if no other process has locked a new file', async (t) => {
     const { lock, engine, events, losses } = await startOwner(t)
     rmSync(lock)
     await untilLost(engine)
@@ -75,7 +75,7 @@ describe('a store whose lock file is deleted while its owner runs', () => {
 })
 
 describe('an owner', () => {
-  it('whose lock file only has another mode or another name too goes on as the owner, without an error', async (t) => {
+  it('whose lock file only has another mode, or a second name, stays the owner, without an error', async (t) => {
     for (const touch of ['mode', 'name']) {
       const { lock, engine, events } = await startOwner(t)
       if (touch === 'mode') chmodSync(lock, 0o600)
@@ -87,7 +87,7 @@ describe('an owner', () => {
     }
   })
 
-  it('whose lock file was touched says so when another process owns the store after that', async (t) => {
+  it('whose lock file was touched reports the loss if another process owns the store after that', async (t) => {
     const first = await startOwner(t)
     const second = await openStore(t, first.file)
     chmodSync(first.lock, 0o600)
@@ -97,7 +97,7 @@ describe('an owner', () => {
     assert.equal(messages(first.events).match(/error .* owns the store now/g)?.length, 1)
   })
 
-  it('that finds another claim in the store reserves nothing as the owner any more', async (t) => {
+  it('that finds another claim in the store reserves nothing more as the owner', async (t) => {
     const { file, engine, losses } = await startOwner(t)
     await engine.reserve('a', { size: 5n, ...mine })
     sqlite(file, `UPDATE state SET owner = '{"holder":"process 1 on other"}'`)
@@ -107,7 +107,7 @@ describe('an owner', () => {
     assert.equal((await engine.reserve('a', { size: 5n, ...mine })).start, 5n, 'as one that shares the store')
   })
 
-  it('whose claim could not be written writes it with the first reserve that is refused for it', async (t) => {
+  it('whose claim could not be written writes it after the first reserve that is rejected for it', async (t) => {
     const { file, engine, losses } = await startOwner(t)
     sqlite(file, `UPDATE state SET owner = NULL`)
     await assert.rejects(engine.reserve('a', { size: 5n, ...mine }), { code: 'STALE' })
@@ -115,7 +115,7 @@ describe('an owner', () => {
     assert.equal(losses(), 0)
   })
 
-  it('that ended without a word is followed without a wait, also by way of an older version’s claim', async (t) => {
+  it('that was killed is succeeded without a wait, also after a claim by an older version', async (t) => {
     const { file, engine } = await startOwner(t)
     const { engine: next } = await openStore(t, file)
     assert.equal((await next.ownership()).state, 'other')

@@ -41,7 +41,7 @@ function nameless(): number {
 }
 
 describe('a closed session', () => {
-  it('discards its log where its file was replaced: SQLite would apply it to the one that is there now', (t) => {
+  it('discards its log if its file was replaced: SQLite would apply it to the new file', (t) => {
     const { session, log } = replaced(t)
     assert.ok(existsSync(log))
     session.discardLog()
@@ -58,7 +58,7 @@ describe('a closed session', () => {
     assert.equal(nameless(), 0)
   })
 
-  it('leaves the log of who came first, which can be given the number of a log that is gone', (t) => {
+  it('keeps the log of another process on the new file, even with the inode number of the old log', (t) => {
     const { session, log } = replaced(t)
     for (let others = 0; others < 1000; others++) {
       writeFileSync(`${log}-${others}`, 'takes a lower number that is free')

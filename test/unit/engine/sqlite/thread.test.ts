@@ -32,7 +32,7 @@ async function onThread(file: string, meet: string, callTimeoutMs = 200): Promis
 }
 
 describe('a SQLite engine', () => {
-  it('whose thread dies fails every call, keeps the owner lock, and closes at once', async (t) => {
+  it('whose thread has ended fails every call, keeps the owner lock, and closes at once', async (t) => {
     const file = freshFile(t)
     const engine = await onThread(file, `throw new Error('a bug')`, 5000)
     const calls = [
@@ -67,7 +67,7 @@ describe('a SQLite engine', () => {
     })
   })
 
-  it('drops answers that come too late, and works again', async (t) => {
+  it('discards late answers, and works again', async (t) => {
     const engine = await onThread(
       freshFile(t),
       `if (request.type === 'close') return parentPort.close()
@@ -102,7 +102,7 @@ describe('a SQLite engine', () => {
     await call
   })
 
-  it('refuses what only a bug can ask for', async (t) => {
+  it('refuses calls that only a bug can make', async (t) => {
     const { engine } = await openStore(t, freshFile(t))
     const reserved = await engine.reserve('a', { size: 1n, ...mine })
     const bugs = [
@@ -141,7 +141,7 @@ describe('the list of records', () => {
 })
 
 describe('loading SQLite', () => {
-  it('hushes that it is experimental, and no other warning', () => {
+  it('suppresses the warning that it is experimental, and no other', () => {
     const heard: unknown[] = []
     const { emitWarning } = process
     process.emitWarning = ((warning: unknown) => heard.push(warning)) as typeof process.emitWarning

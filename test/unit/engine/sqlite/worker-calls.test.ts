@@ -22,7 +22,7 @@ function start() {
 }
 
 describe('the calls of a store', () => {
-  it('give an advance longer than others, which keep their deadline beside it', async () => {
+  it('give an advance a longer deadline, and the other calls keep theirs beside it', async () => {
     const { clock, calls, sent } = start()
     const advancing = calls.call(advance)
     await clock.pass(1)
@@ -38,14 +38,14 @@ describe('the calls of a store', () => {
     assert.deepEqual(await advancing, { raised: 3, records: [] })
   })
 
-  it('give up an advance in the end, whose outcome is unknown then', async () => {
+  it('settle an advance as unknown at its deadline', async () => {
     const { clock, calls } = start()
     const advancing = assert.rejects(calls.call(advance), { code: 'UNKNOWN' })
     await clock.pass(241_000)
     await advancing
   })
 
-  it('take what waits behind an advance that has not been sent at its own deadline', async () => {
+  it('settle the calls behind an unsent advance at their own deadlines', async () => {
     const { clock, calls, sent } = start()
     const first = assert.rejects(calls.call(read), { code: 'UNAVAILABLE' })
     await clock.pass(1)
