@@ -1,12 +1,12 @@
 /** The ids of runs, to be written part by part: an answer of many ids takes several turns of the event loop. */
 import type { Run } from './run.ts'
 
-/** An id that is not counted on, but in a format or in no order, takes as long as so many others. */
+/** An id with a format, or out of order, takes as long as so many ids that are incremented in place. */
 const slowUnits = 4
-/** What such an id costs beyond its own bytes: decimal replies of so many bytes take as long. */
+/** The cost of such an id beyond its own bytes, as bytes of decimal replies. */
 const slowBytes = 128
 
-/** Writes `count` ids of a run from `index` on. `text`: the text of each; undefined: they are counted on in decimal. */
+/** Writes `count` ids of a run from `index` on. `text`: the text of each; undefined: decimal digits, incremented in place. */
 export type WriteIds = (
   run: Run,
   index: number,
@@ -14,11 +14,11 @@ export type WriteIds = (
   text: ((id: bigint) => string) | undefined,
 ) => void
 
-/** Where the writing of a batch stands. */
+/** A batch that is partly written. */
 export class Batch {
   readonly #runs: readonly Run[]
   readonly #text: ((id: bigint) => string) | undefined
-  /** The next id: in which run, and which of it. */
+  /** The run of the next id, and its index there. */
   #run = 0
   #index = 0
 
@@ -28,14 +28,14 @@ export class Batch {
     this.#text = text
   }
 
-  /** Whether all of it is written. */
+  /** Whether all ids are written. */
   get done(): boolean {
     return this.#run === this.#runs.length
   }
 
   /**
-   * Has the next part written: at most `unitsMax` ids, fewer of those that take longer. Returns what the part cost beyond
-   * its bytes. Throws what `write` does.
+   * Writes the next part: at most `unitsMax` ids, fewer where each takes longer. Returns the cost of the part beyond its
+   * bytes. Throws as `write` does.
    */
   next(unitsMax: number, write: WriteIds): number {
     let slow = 0

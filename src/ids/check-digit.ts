@@ -1,4 +1,4 @@
-/** Check digits: one more digit that catches what people mistype. */
+/** Check digits: one more digit that detects typing errors. */
 
 /** The published check digits. */
 export type CheckName = 'luhn' | 'damm'

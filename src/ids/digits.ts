@@ -1,6 +1,6 @@
 /**
  * Decimal digits of ids, written as ASCII into bytes. A run costs no number, no text and no division for each id: the
- * digits of an id are those of the id before it, counted on in place.
+ * digits of an id are those of the previous id, incremented in place.
  */
 import { type Run, safeHi, two32 } from './run.ts'
 
@@ -58,8 +58,8 @@ function writeDigits(bytes: Uint8Array, at: number, value: number, digitsMin: nu
 }
 
 /**
- * Adds `stride` to the digits from `first` to before `end`, and returns how many they became more: what stands behind
- * them is overwritten then.
+ * Adds `stride` to the digits in `[first, end)`. Returns by how many digits the text has grown; the bytes behind it are
+ * overwritten then.
  */
 export function addTo(bytes: Uint8Array, first: number, end: number, stride: number): number {
   let at = end - 1

@@ -5,7 +5,7 @@ import { type CheckName, checkDigits } from './check-digit.ts'
 import { max63 } from './limits.ts'
 import { fromDigits, type Radix, toDigits } from './radix.ts'
 
-/** What a format may need beside the id. */
+/** The values that a format may show beside the id. */
 export type FormatValues = {
   /** The node's index; `needsNode` tells whether it is wanted. */
   readonly node?: number | undefined
@@ -23,7 +23,7 @@ export interface FormatPart {
   check(text: string, before: string): void
 }
 
-/** Text that stands as it is. */
+/** Fixed text. */
 export class LiteralPart implements FormatPart {
   readonly width: number
   readonly #text: string
@@ -129,7 +129,7 @@ export class CheckPart implements FormatPart {
   }
 }
 
-/** What `parse` throws: this text was not written by the format. */
+/** The error of `parse`: this text was not written by the format. */
 export function foreign(reason: string): FahaoError {
   return new FahaoError('ERR', `the text was not written by this format: ${reason}; check what was typed`)
 }

@@ -1,5 +1,5 @@
 /**
- * Formats: what stands around an id when it is given out as text.
+ * Formats: the text around an id.
  *
  *   template = any text with exactly one {id}; {{ and }} stand for braces
  *   {id} {id:WIDTH} {id:WIDTH:baseRADIX} {id::baseRADIX}    RADIX 10, 16, 36 or 62
@@ -46,7 +46,7 @@ export interface Format {
   parse(text: string): bigint
 }
 
-/** What a template leaves open. */
+/** The values that a template does not contain. */
 export type FormatOptions = {
   /** Digits of `{node}` without a width: those of the configured index, the same on every node. */
   readonly nodeWidth?: number | undefined

@@ -1,4 +1,4 @@
-/** What an id says about itself, for people: `ID.DECODE`, `GET /v1/decode`, `fahao decode`. */
+/** The parts of an id, for people: `ID.DECODE`, `GET /v1/decode`, `fahao decode`. */
 import { decode } from './encoding.ts'
 import type { Layout } from './layout.ts'
 import { formatLayout } from './layout-text.ts'
@@ -34,8 +34,8 @@ export function describeId(layout: Layout, id: bigint): IdDescription {
 }
 
 /**
- * What the presets make of an id of unknown origin: those by which it was made before now, the latest date
- * first. Several layouts fit most ids, so this is a hint and no answer. Equal layouts are shown once.
+ * An id of unknown origin by each preset that dates it before now, the latest date first. Several layouts fit most ids,
+ * so this is a hint and no answer. Equal layouts are shown once.
  */
 export function guessLayouts(id: bigint, nowUs: number): IdDescription[] {
   const texts = Object.values(layouts).map(formatLayout)

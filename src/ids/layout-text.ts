@@ -39,8 +39,8 @@ export function parseLayout(input: unknown, options: LayoutOptions = {}): Layout
 }
 
 /**
- * The one text of a layout: layouts that make and read the same ids have equal texts, whatever they are
- * called and however they were written. `parseLayout` reads it back.
+ * The one text of a layout: layouts that make and read the same ids have equal texts, whatever their
+ * names and spellings. `parseLayout` reads it back.
  */
 export function formatLayout(layout: Layout): string {
   const fields = layout.fields.map(({ field, bits, value }) =>

@@ -4,7 +4,7 @@ import { type Layout, ones, timeEndUs } from './layout.ts'
 import { max53 } from './limits.ts'
 import { momentText } from './moment.ts'
 
-/** What a layout has room for, and until when. Moments are in Unix µs and, beside it, as text. */
+/** The capacity of a layout, and when its time ends. Moments are in Unix µs and, beside that, as text. */
 export type LayoutLifetime = {
   /** The first moment that the time field cannot hold. */
   readonly endsUs: bigint
@@ -15,11 +15,11 @@ export type LayoutLifetime = {
   readonly passes53: string | undefined
   /** How many nodes can issue side by side. */
   readonly nodes: number
-  /** Ids that one node can issue per second for as long as it likes; bursts may borrow from the future. */
+  /** Ids that one node can issue per second without an end; bursts may borrow from the future. */
   readonly idsPerSecondPerNode: number
 }
 
-/** When a layout's time runs out, and what it has room for. */
+/** When a layout's time runs out, and its capacity. */
 export function lifetime(layout: Layout): LayoutLifetime {
   const endsUs = timeEndUs(layout)
   const passes53Us = firstPastUs(layout, max53)
@@ -47,7 +47,7 @@ function firstPastUs(layout: Layout, limit: bigint): bigint | undefined {
   return BigInt(layout.epochUs) + time * BigInt(layout.unitUs)
 }
 
-/** A counter on its way to its end. */
+/** The use of a counter. */
 export type CounterUse = {
   /** Nothing at or above it has been issued. */
   readonly bound: bigint

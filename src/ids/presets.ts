@@ -1,4 +1,4 @@
-/** Layouts that others made known, under the names that people look for. */
+/** Well-known layouts, under their usual names. */
 import { defineLayout, type FieldSpec, type Layout } from './layout.ts'
 
 function bits(time: number, node: number, sequence: number): FieldSpec[] {
@@ -13,7 +13,7 @@ const twitterBits = bits(41, 10, 12)
 
 /**
  * Every preset. Each can be taken with another epoch: `parseLayout('baidu;epoch=2025-01-01T00:00:00Z')`.
- * What they are made of is for ever; `docs/reference/layouts.md` is checked against this table.
+ * Their fields never change; `docs/reference/layouts.md` is checked against this table.
  */
 export const layouts = Object.freeze({
   /** Twitter's snowflake of 2010: its first id's epoch, 5 + 5 bits of data centre and worker as one node. */
