@@ -1,4 +1,4 @@
-/** The arguments of one request: bytes, read as what the command needs, or refused with Redis's words. */
+/** The arguments of one request: bytes, parsed as the command needs them, or refused with Redis's errors. */
 
 import { FahaoError } from '../base/errors.ts'
 import { max63 } from '../ids/limits.ts'
@@ -60,12 +60,12 @@ export class Arguments {
   }
 }
 
-/** Redis's answer to anything that is no 64-bit integer. */
+/** Redis's error for anything but a 64-bit integer. */
 export function notInteger(): FahaoError {
   return new FahaoError('ERR', 'value is not an integer or out of range')
 }
 
-/** Redis's answer to words that a command does not know. */
+/** Redis's error for unknown or misplaced words. */
 export function syntaxError(): FahaoError {
   return new FahaoError('ERR', 'syntax error')
 }

@@ -1,7 +1,7 @@
-/** A connection in one line, as CLIENT LIST writes it, and which connections a filter means. */
+/** A connection as a line of CLIENT LIST, and the filters of connections. */
 import type { ClientSession } from './context.ts'
 
-/** Which connections are meant; what is absent does not matter. */
+/** A filter of connections; an absent member matches all. */
 export type ClientFilter = {
   ids?: readonly number[]
   address?: string
@@ -11,7 +11,7 @@ export type ClientFilter = {
   type?: string
 }
 
-/** Whether a filter means this connection. */
+/** Whether a filter matches this connection. */
 export function matches(session: ClientSession, filter: ClientFilter): boolean {
   return (
     (filter.ids === undefined || filter.ids.includes(session.id)) &&
@@ -22,7 +22,7 @@ export function matches(session: ClientSession, filter: ClientFilter): boolean {
   )
 }
 
-/** Redis's line, in Redis's order. What does not apply here (databases, transactions, memory) is zero. */
+/** Redis's line, in Redis's order. Fields that do not apply (databases, transactions, memory) are zero. */
 export function clientLine(session: ClientSession, nowMonoUs: number): string {
   const fields: readonly (readonly [string, string | number])[] = [
     ['id', session.id],

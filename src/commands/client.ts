@@ -1,4 +1,4 @@
-/** CLIENT: who is connected, what they call themselves, and how to send them away. */
+/** CLIENT: the open connections, their names and libraries, and closing them. */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type ClientFilter, clientLine, matches } from './client-list.ts'
@@ -74,7 +74,7 @@ export const clientCommand: Command = container({
       ...common,
       name: 'setinfo',
       arity: 4,
-      summary: 'Tells which library is speaking. Libraries send this by themselves.',
+      summary: 'States the name and version of the library. Libraries send this by themselves.',
       reply: '`OK`.',
       notes:
         'Ids past 2^53−1 are integers for a library that is known to read them exactly, RESP3 big numbers for one that is known to read those, and `UNSAFE` for any other: see `rounding-guard`.',
@@ -117,7 +117,7 @@ export const clientCommand: Command = container({
       arity: -3,
       summary: 'Closes connections.',
       reply: '`OK` for the form with an address alone; else how many were closed.',
-      notes: '`SKIPME` is `yes` unless told otherwise: the caller stays.',
+      notes: '`SKIPME` is `yes` by default: the caller stays.',
       arguments: [{ name: 'ip:port', type: 'string', optional: true }, ...filterDocs],
       handler: kill,
     },

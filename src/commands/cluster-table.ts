@@ -1,9 +1,9 @@
 /**
  * A cluster in the terms of Redis Cluster: masters, and the slots that each serves.
  *
- * Every slot is somebody's, also while nobody leads it: then it stands under the node that should lead it, which
- * parks requests until it does. Libraries refuse a table with holes, or send such requests to no one in particular;
- * what is truly led is what CLUSTER INFO counts.
+ * Every slot has a master, also while it has no leader: then it stands under the node that should lead it, where requests
+ * wait until it does. Libraries reject a table with holes, or send such requests to any node; CLUSTER INFO counts the slots
+ * that have a leader.
  */
 
 import { addressOf } from '../base/address.ts'
@@ -18,17 +18,17 @@ export type Master = {
   readonly host: string
   readonly port: number
   readonly isSelf: boolean
-  /** The highest of its leaderships' epochs; 0: it has none. */
+  /** The highest epoch of its leaderships; 0: it leads nothing. */
   readonly epoch: number
-  /** For how long it has not been heard of, in ms. */
+  /** The age of its newest heartbeat, in ms. */
   readonly silentMs: number
   readonly slots: readonly SlotRange[]
 }
 
-/** Slots in a row, both ends included. */
+/** Consecutive slots, both ends included. */
 export type SlotRange = { readonly first: number; readonly last: number }
 
-/** The masters, by id. `ownAddress`: `host:port` that stands for this node where no record of it is known yet. */
+/** The masters, by id. `ownAddress`: `host:port` of this node until its record is in the view. */
 export function masters(cluster: ClusterView, ownAddress: string): Master[] {
   const { self, nodes, shards } = cluster.status()
   const reachable = nodes.filter(({ resp }) => resp !== undefined)
@@ -53,7 +53,7 @@ export function masters(cluster: ClusterView, ownAddress: string): Master[] {
 
 /**
  * Whether CLUSTER SLOTS names this node for the slot of a name, as a function of the name: a command that counts or
- * lists names answers for those, as a node of a Redis Cluster does. Without a cluster: every name.
+ * lists names answers for those only, as a node of a Redis Cluster does. Without a cluster: every name.
  */
 export function isServedHere({ server, session }: CommandContext): (name: string) => boolean {
   if (server.cluster === undefined) return () => true
@@ -64,7 +64,7 @@ export function isServedHere({ server, session }: CommandContext): (name: string
   }
 }
 
-/** Before this node has joined, nobody else is known, and clients that got here are told to stay. */
+/** Before this node has joined, the view is empty, and clients stay at this node. */
 function unrecorded(id: string, resp: string): Pick<NodeStatus, 'id' | 'resp' | 'silentMs'> {
   return { id, resp, silentMs: 0 }
 }

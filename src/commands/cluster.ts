@@ -1,4 +1,4 @@
-/** CLUSTER: which node leads which slots, as Redis Cluster's libraries ask for it, and handing them over. */
+/** CLUSTER: which node leads which slots, for the libraries of Redis Cluster, and handing them over. */
 import { FahaoError } from '../base/errors.ts'
 import { slotCount, slotOf } from '../cluster/slots.ts'
 import { refuseLoneDrain } from '../cluster/status.ts'
@@ -15,8 +15,6 @@ const common = {
   permission: 'connection',
   group: 'cluster',
 } as const
-const slot = { name: 'slot', type: 'integer' } as const
-const nodeId = { name: 'node-id', type: 'string' } as const
 
 /** CLUSTER and its subcommands. */
 export const clusterCommand: Command = container({
@@ -31,17 +29,17 @@ export const clusterCommand: Command = container({
       ...common,
       name: 'slots',
       arity: 2,
-      summary: 'Tells which node leads which slots.',
+      summary: 'Returns the slots that each node leads.',
       reply: 'An array of runs: first slot, last slot, and the leader as host, port, id and an empty map.',
       notes:
-        'Every slot is in it. While nobody leads a slot it is the node’s that should lead it, where requests wait; CLUSTER INFO counts what is led. The addresses are those that nodes announce.',
+        'Every slot is in it. A slot without a leader stands under the node that should lead it, where requests wait; CLUSTER INFO counts the slots that have a leader. The addresses are those that nodes announce.',
       handler: (context) => slots(context),
     },
     {
       ...common,
       name: 'shards',
       arity: 2,
-      summary: 'Tells which node leads which slots, a node at a time.',
+      summary: 'Returns the slots that each node leads, a node at a time.',
       reply: 'An array of maps: slots (first and last of each run), nodes (an array with the leader).',
       handler: (context) => shards(context),
     },
@@ -62,10 +60,10 @@ export const clusterCommand: Command = container({
       ...common,
       name: 'info',
       arity: 2,
-      summary: 'Tells how the cluster is.',
+      summary: 'Describes the state of the cluster.',
       reply: 'Lines of `field:value`.',
       notes:
-        '`cluster_slots_ok` counts the slots that somebody leads, as far as this node knows; `cluster_slots_pfail` those whose leader was not heard of for a lease, has lost its lease, or is handing them over; `cluster_slots_fail` those that have no leader. `cluster_state` is `fail` only while nobody leads any slot: with some of them led, requests for the others wait, and generators that are in order per node need no leader.',
+        '`cluster_slots_ok` counts the slots that have a leader in this node’s view; `cluster_slots_pfail` those whose leader has sent no heartbeat for a lease, has lost its lease, or is handing them over; `cluster_slots_fail` those without a leader. `cluster_state` is `fail` only if no slot has a leader: otherwise requests for slots without one wait, and generators that are in order per node need no leader.',
       handler: (context) => new VerbatimText(info(context)),
     },
     {
@@ -73,7 +71,7 @@ export const clusterCommand: Command = container({
       name: 'myid',
       arity: 2,
       summary: 'Returns the id of this node.',
-      reply: '40 hexadecimal digits; new at each start, and when the node was declared dead meanwhile.',
+      reply: '40 hexadecimal digits; new at each start, and after the node was declared dead.',
       handler: (context) => clusterOf(context).nodeId,
     },
     {
@@ -83,7 +81,7 @@ export const clusterCommand: Command = container({
       summary: 'Returns the slot of a name.',
       reply: 'An integer, 0 to 16383.',
       notes:
-        'CRC16 of the name, or of what stands between the first `{` and the next `}`: names that share it stay together.',
+        'CRC16 of the name, or of the text between the first `{` and the next `}`: names that share it have the same leader.',
       arguments: [{ name: 'name', type: 'string' }],
       handler: (context, args) => {
         clusterOf(context)
@@ -98,43 +96,20 @@ export const clusterCommand: Command = container({
       summary: 'Counts the generators in a slot.',
       reply: 'An integer.',
       notes: 'Reads every name.',
-      arguments: [slot],
-      handler: async (context, args) => (await namesIn(context, slotAt(args, 0))).length,
+      arguments: [{ name: 'slot', type: 'integer' }],
+      handler: (context, args) => countNames(context, slotAt(args, 0)),
     },
-    {
-      ...common,
-      permission: 'read',
-      name: 'getkeysinslot',
-      arity: 4,
-      summary: 'Names generators in a slot.',
-      reply: 'An array of at most `count` names.',
-      notes: 'Reads every name.',
-      arguments: [slot, { name: 'count', type: 'integer' }],
-      handler: keysInSlot,
-    },
-    {
-      ...common,
-      name: 'links',
-      arity: 2,
-      summary: 'Tells that nodes keep no links: they meet in the engine.',
-      reply: 'An empty array.',
-      handler: (context) => {
-        clusterOf(context)
-        return []
-      },
-    },
-    noReplicas('replicas'),
-    noReplicas('slaves'),
+    // For operators: redis-cli sends it as it does to Redis Cluster.
     {
       ...common,
       flags: ['admin', 'stale'],
       permission: 'admin',
       name: 'failover',
       arity: -2,
-      summary: 'Demotes this node: hands over everything that it leads, and has it take nothing.',
+      summary: 'Demotes this node: it hands over everything that it leads, and takes over nothing.',
       reply: '`OK`, before the hand-over is done.',
       notes:
-        'Unlike in Redis it is sent to the leader: there are no replicas to send it to. It is refused while no other node could take over; with `FORCE` it is not, and the slots stay until one can. `TAKEOVER` ends it: the node takes part again, and gets back what is assigned to it. A restart ends it too. The same as `fahao cluster drain`.',
+        'Unlike in Redis it is sent to the leader: there are no replicas to send it to. It is refused while no other node could take over; with `FORCE` it is accepted, and the slots stay until one can. `TAKEOVER` ends it: the node takes part again, and leads again what is assigned to it. A restart ends it too. The same as `fahao cluster drain`.',
       arguments: [
         {
           name: 'options',
@@ -250,39 +225,11 @@ function slotAt(args: Arguments, index: number): number {
   throw new FahaoError('ERR', 'Invalid slot')
 }
 
-async function namesIn(context: CommandContext, wanted: number): Promise<string[]> {
+async function countNames(context: CommandContext, wanted: number): Promise<number> {
   clusterOf(context)
-  const found: string[] = []
-  for await (const { name } of everyGenerator(context)) if (slotOf(name) === wanted) found.push(name)
-  return found
-}
-
-async function keysInSlot(context: CommandContext, args: Arguments): Promise<Reply> {
-  const wanted = slotAt(args, 0)
-  const count = args.integer(1)
-  if (count < 0n) throw new FahaoError('ERR', 'Invalid number of keys')
-  return (await namesIn(context, wanted)).slice(0, Number(count))
-}
-
-function noReplicas(name: string): Command {
-  return {
-    ...common,
-    name,
-    arity: 3,
-    summary: 'Tells that a node has no replicas: what one led, any other takes over.',
-    reply: 'An empty array.',
-    arguments: [nodeId],
-    handler(context, args) {
-      const id = args.text(0)
-      if (
-        clusterOf(context)
-          .status()
-          .nodes.some((node) => node.id === id)
-      )
-        return []
-      throw new FahaoError('ERR', `Unknown node ${id.slice(0, 64)}`)
-    },
-  }
+  let count = 0
+  for await (const { name } of everyGenerator(context)) if (slotOf(name) === wanted) count++
+  return count
 }
 
 async function failover(context: CommandContext, args: Arguments): Promise<Reply> {

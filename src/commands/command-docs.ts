@@ -1,4 +1,4 @@
-/** COMMAND DOCS: the documentation of a command in Redis's shape, which redis-cli shows while one types. */
+/** COMMAND DOCS: the documentation of a command in Redis's shape, which redis-cli shows during input. */
 import { type ArgumentDoc, type Command, MapReply, type Reply, SetReply, SimpleString } from './command.ts'
 
 /** The documentation of one command. `container`: the word before a subcommand. */

@@ -27,7 +27,7 @@ export type Reply =
   | Invalidating
   | readonly Reply[]
 
-/** `+OK` and its like. */
+/** A simple string: `+OK`. */
 export class SimpleString {
   readonly text: string
   constructor(text: string) {
@@ -60,8 +60,8 @@ export class VerbatimText {
 }
 
 /**
- * An id as an integer reply. Apart from other integers, because a client that cannot hold it must get it in
- * another form or not at all (UNSAFE), never rounded.
+ * An id as an integer reply. Unlike other integers, it must reach a client that cannot hold it in another form or not at
+ * all (UNSAFE), never rounded.
  */
 export class Issued {
   readonly id: bigint
@@ -71,8 +71,8 @@ export class Issued {
 }
 
 /**
- * Ids as an array of strings. They become text only as they are sent: an answer of thousands takes several turns of the
- * event loop, and no memory but for its runs.
+ * Ids as an array of strings. They become text only when they are sent: a reply of thousands takes several turns of the
+ * event loop, and the memory of its runs only.
  */
 export class IssuedTexts {
   readonly runs: readonly Run[]
@@ -94,7 +94,7 @@ export class EncodedReply {
   }
 }
 
-/** A reply, and behind it a push that has the client drop these names from its cache. */
+/** A reply, followed by a push that makes the client drop these names from its cache. */
 export class Invalidating {
   readonly reply: Reply
   readonly names: readonly Uint8Array[]
@@ -107,15 +107,15 @@ export class Invalidating {
 /** `+OK`. */
 export const ok = Object.freeze(new SimpleString('OK'))
 
-/** Hands out the ids that are the whole answer to a frame, without asking the handler each time. */
+/** Issues the ids that are the whole reply to a request, without the handler. */
 export interface DirectIssuer {
-  /** See `Issuer.take`: 0 sends the frame to the handler. */
+  /** See `Issuer.take`. 0: the handler has to answer. */
   take(count: number, run: Run): number
   /** See `Issuer.nextIsSafe`. */
   nextIsSafe(): boolean
 }
 
-/** What Redis's COMMAND calls flags. */
+/** The flags of Redis's COMMAND. */
 export type CommandFlag =
   | 'write'
   | 'readonly'
@@ -126,14 +126,14 @@ export type CommandFlag =
   | 'noscript'
   | 'no_auth'
 
-/** Redis's ACL categories, as far as they apply. */
+/** The groups of Redis's commands that apply here. */
 export type CommandGroup = 'generic' | 'string' | 'connection' | 'server' | 'cluster' | 'id'
 
 /** One argument, as COMMAND DOCS shows it. */
 export type ArgumentDoc = {
   readonly name: string
   readonly type: 'key' | 'string' | 'integer' | 'pattern' | 'pure-token' | 'oneof' | 'block'
-  /** The word that stands before it, or that it is. */
+  /** The word before it, or the argument itself. */
   readonly token?: string
   readonly optional?: boolean
   readonly multiple?: boolean
@@ -149,36 +149,36 @@ export type Command = {
   readonly flags: readonly CommandFlag[]
   /** Where the names of generators stand: first, last, step; 0, 0, 0 when there are none. */
   readonly keys: readonly [first: number, last: number, step: number]
-  /** What a user needs to be allowed. `connection`: nothing. */
+  /** The permission that a user needs. `connection`: none. */
   readonly permission: 'connection' | 'issue' | 'read' | 'manage' | 'admin'
   readonly group: CommandGroup
   /** One sentence for COMMAND DOCS and the reference page. */
   readonly summary: string
-  /** What the reply is, for the reference page. */
+  /** The form of the reply, for the reference page. */
   readonly reply: string
   /** Longer text for the reference page: what differs from Redis, errors. */
   readonly notes?: string
   readonly arguments?: readonly ArgumentDoc[]
   readonly subcommands?: readonly Command[]
   /**
-   * Answers. Throws or rejects with a FahaoError for the caller to see. Containers of subcommands have none,
-   * except where the bare word is a command too: COMMAND.
+   * Carries the command out. Throws or rejects with the FahaoError that the client receives. Containers of subcommands
+   * have none, except COMMAND, which is a command itself.
    * `args` excludes the command's own word (and the subcommand's).
    */
   readonly handler?: (context: CommandContext, args: Arguments) => Reply | Promise<Reply>
   /**
-   * If the answer to these arguments is one integer id of a generator already open, that generator: the
-   * transport may then answer this frame, and the same frame again, straight from it.
+   * If the reply to these arguments is one integer id of a generator in use, that generator: the transport may then
+   * answer this request, and repetitions of it, without the handler.
    */
   readonly direct?: (context: CommandContext, args: Arguments) => DirectIssuer | undefined
   /**
-   * How much work these arguments ask for, where that may be much, so that the transport spreads it: 1 is an id in a
-   * run of many. Throws as `handler`.
+   * The work of these arguments, if it may be much, so that the transport spreads it over turns: 1 is an id in a run of
+   * many. Throws as `handler`.
    */
   readonly work?: (args: Arguments) => bigint
   /**
-   * Whether these arguments only draw ids and have a short answer, so that the handler may start while others of
-   * the same connection of which that is true wait for theirs: ids are drawn in the order in which handlers start.
+   * Whether these arguments only draw ids and have a short reply, so that the handler may start while other such
+   * requests of the connection wait for theirs: ids are drawn in the order in which handlers start.
    */
   readonly overlaps?: (context: CommandContext, args: Arguments) => boolean
 }

@@ -18,7 +18,7 @@ export const connectionCommands: readonly Command[] = [
     ...common,
     name: 'ping',
     arity: -1,
-    summary: 'Answers, so that the caller knows that the connection works.',
+    summary: 'Replies, to show that the connection works.',
     reply: '`PONG`, or the message.',
     arguments: [{ name: 'message', type: 'string', optional: true }],
     handler(_, args) {
@@ -52,7 +52,7 @@ export const connectionCommands: readonly Command[] = [
     flags: beforeAuth,
     name: 'reset',
     arity: 1,
-    summary: 'Makes the connection as it was when it was opened: RESP2, no name, user `default`.',
+    summary: 'Resets the connection to its state when it was opened: RESP2, no name, user `default`.',
     reply: '`RESET`.',
     notes: 'The library name and version stay, as in Redis.',
     handler({ session }) {
@@ -98,10 +98,10 @@ export const connectionCommands: readonly Command[] = [
     flags: beforeAuth,
     name: 'hello',
     arity: -1,
-    summary: 'Chooses the protocol, and may authenticate and name the connection in the same breath.',
+    summary: 'Chooses the protocol, and can also authenticate and name the connection.',
     reply: 'A map: server, version, proto, id, mode, role, modules.',
     notes:
-      '`server` and `version` are the name and version of the server whose protocol is spoken, for libraries that choose features by them; `fahao_version` is that of Fahao.',
+      '`server` and `version` are those of the Redis whose protocol is spoken, for libraries that choose features by them; `fahao_version` is that of Fahao.',
     arguments: [
       {
         name: 'arguments',
@@ -137,7 +137,7 @@ export const connectionCommands: readonly Command[] = [
     ...common,
     name: 'readwrite',
     arity: 1,
-    summary: 'Accepted from cluster-aware libraries; takes READONLY back.',
+    summary: 'Accepted from cluster-aware libraries; reverts READONLY.',
     reply: '`OK`.',
     handler: () => ok,
   },
@@ -151,7 +151,7 @@ export const connectionCommands: readonly Command[] = [
   },
 ]
 
-/** Who a connection is before it authenticates. */
+/** The only user, and the user of a connection before it authenticates. */
 export const defaultUser = 'default'
 
 /** Checks a name as Redis does: printable, no spaces. May be empty. `what` begins the error. */
@@ -203,7 +203,7 @@ function askedProtocol(args: Arguments): 2 | 3 {
   return version
 }
 
-/** There is one user, without a password: any password is right for it, as in Redis. */
+/** There is one user, without a password: any password is accepted, as in Redis. */
 function authenticate(session: ClientSession, user: string): void {
   if (user !== defaultUser) {
     throw new FahaoError('WRONGPASS', 'invalid username-password pair or user is disabled.')

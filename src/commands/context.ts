@@ -5,16 +5,15 @@ import type { Cluster } from '../cluster/cluster.ts'
 
 /** The options of CLIENT TRACKING ON. */
 export type Tracking = {
-  /** As CLIENT TRACKINGINFO shows them: `optin`, `bcast` and so on. */
-  readonly modes: readonly string[]
-  readonly prefixes: readonly string[]
+  /** In lower case: `optin`, `bcast` and so on. */
+  readonly modes: ReadonlySet<string>
 }
 
 /** One connection, as commands see and change it. Its transport keeps it up to date. */
 export interface ClientSession {
   /** Unique in this process, increasing. */
   readonly id: number
-  /** `host:port` of the peer. */
+  /** `host:port` of the client. */
   readonly address: string
   /** `host:port` of this end. */
   readonly localAddress: string
@@ -31,7 +30,7 @@ export interface ClientSession {
   /** 2 or 3; replies after a change are in the new protocol. */
   protocol: 2 | 3
   /**
-   * Whether this peer reads every integer exactly. False: it may round integers past 2^53−1, and its protocol has no
+   * Whether the client reads every integer exactly. False: it may round integers past 2^53−1, and its protocol has no
    * other form for them, so that such an id is refused (UNSAFE) before it is drawn.
    */
   readonly exact: boolean
@@ -39,7 +38,7 @@ export interface ClientSession {
   tracking: Tracking | undefined
   /** The user whose permissions apply. */
   user: string
-  /** Bytes waiting to be read by the peer, for CLIENT LIST. */
+  /** Bytes that the client has not read, for CLIENT LIST. */
   readonly unreadBytes: number
   /** Aborted when the connection ends, so that its waiting requests use up no ids. */
   readonly signal: AbortSignal

@@ -1,4 +1,4 @@
-/** Getting a generator and taking ids from it, with the guard against clients that would round them. */
+/** Opening a generator and drawing ids from it, with the guard against clients that would round them. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { Run } from '../ids/run.ts'
@@ -8,19 +8,19 @@ import type { CommandContext } from './context.ts'
 /**
  * The largest id that every client reads exactly. node-redis and ioredis read an integer digit by digit as
  * `number * 10 + byte - 48`, which passes through a value 48 larger, so that odd integers are wrong from 2^53−47 on
- * already. The line is drawn at 2^53−64.
+ * already. The limit is therefore 2^53−65.
  */
 export const readExactlyMax = 2n ** 53n - 65n
 
 /**
- * Whether a command that draws from this generator may overlap with others: only when it draws before its handler
- * returns. So not while the generator has to be opened first: those who wait for that go on in any order.
+ * Whether a command that draws from this generator may overlap with others: only if it draws before its handler returns.
+ * A generator that has to be opened first delays the draw, and the draws after the opening have no order.
  */
 export function drawsAtOnce({ catalogue }: CommandContext, args: Arguments): boolean {
   return catalogue.find(args.text(0)) !== undefined
 }
 
-/** The generator, ready for use, if there is one: NOGENERATOR instead of an auto-create. */
+/** Opens an existing generator: NOGENERATOR instead of an auto-create. */
 export async function existing(catalogue: Catalogue, name: string): Promise<Generator> {
   const inUse = catalogue.find(name)
   if (inUse !== undefined) return inUse
@@ -28,7 +28,7 @@ export async function existing(catalogue: Catalogue, name: string): Promise<Gene
   return catalogue.open(name)
 }
 
-/** One id. Waits only when the generator is dry. */
+/** Draws one id. Waits only if the buffer of the generator is empty. */
 export async function drawOne({ session }: CommandContext, generator: Generator): Promise<bigint> {
   const run = new Run()
   if (generator.take(1, run) === 1) return run.first
@@ -37,8 +37,8 @@ export async function drawOne({ session }: CommandContext, generator: Generator)
 }
 
 /**
- * `count` ids as integers for this peer. UNSAFE, and nothing is used up, when one of them would reach a client
- * that may round it: distinct ids would become equal in the caller.
+ * Draws `count` ids as integers for this client. UNSAFE, and no id is used up, if the client may round one of them:
+ * distinct ids would become equal in the caller.
  */
 export async function drawIntegers(
   { session }: CommandContext,
@@ -64,7 +64,7 @@ function rounded({ name }: Generator): FahaoError {
   )
 }
 
-/** The word COUNT's number, 1 to `max`. */
+/** A number of ids, 1 to `max`. */
 export function checkedCount(value: bigint, max: number | bigint, what: string): number {
   if (value < 1n) throw new FahaoError('ERR', `${what} must be at least 1`)
   if (value > max) {

@@ -1,4 +1,4 @@
-/** Redis's commands about keys in general: which generators there are, and dropping them. */
+/** Redis's commands about keys in general: listing generators, and dropping them. */
 import { checkName } from '../catalogue/stored.ts'
 import type { Arguments } from './arguments.ts'
 import { checkOneSlot } from './cluster.ts'
@@ -34,6 +34,7 @@ export function genericCommands(): readonly Command[] {
       handler: exists,
     },
     drops('del', 'Drops generators.'),
+    // Sent instead of DEL by tools that delete keys in bulk, such as RedisInsight and Spring Data Redis.
     drops('unlink', 'Drops generators, as DEL does.'),
     {
       ...reading,
@@ -41,11 +42,12 @@ export function genericCommands(): readonly Command[] {
       arity: 2,
       flags: ['readonly', 'fast'],
       keys: [1, 1, 1],
-      summary: 'Returns the type of a key as Redis sees it; ID.INFO tells the kind.',
+      summary: 'Returns the type of a key in Redis’s terms; ID.INFO returns the kind.',
       reply: '`string`, or `none`.',
       arguments: [key],
       handler: async ({ catalogue }, args) => ((await catalogue.exists(args.text(0))) ? string : none),
     },
+    // Sent by tools that show keys, such as RedisInsight, and by Spring Data Redis's getExpire.
     lifetime('ttl'),
     lifetime('pttl'),
     {
@@ -67,8 +69,8 @@ export function genericCommands(): readonly Command[] {
       flags: ['readonly'],
       keys: [0, 0, 0],
       summary: 'Names the generators a page at a time.',
-      reply: 'An array: the cursor to go on with, `0` at the end; and an array of names.',
-      notes: `Names come in byte order; one that is there from start to end comes exactly once. COUNT is how many names a call looks at (default 10, at most 1000). A cursor works after a restart; it becomes invalid only when it is old and the name it stands at has been dropped. ${ownSlots}`,
+      reply: 'An array: the next cursor, `0` at the end; and an array of names.',
+      notes: `Names come in byte order; one that is there from start to end comes exactly once. COUNT is how many names a call looks at (default 10, at most 1000). A cursor works after a restart; it becomes invalid only if it is old and the name that it stands for has been dropped. ${ownSlots}`,
       arguments: [
         { name: 'cursor', type: 'integer' },
         { name: 'pattern', type: 'pattern', token: 'MATCH', optional: true },
@@ -102,7 +104,7 @@ function drops(name: string, summary: string): Command {
     group: 'generic',
     summary,
     reply: 'An integer: how many there were.',
-    notes: 'A dropped name remembers its bound: created again, it goes on above every id it has issued.',
+    notes: 'The bound of a dropped name is kept: created again, it continues above every id it has issued.',
     arguments: [keys],
     handler: dropEach,
   }
@@ -115,7 +117,7 @@ function lifetime(name: string): Command {
     arity: 2,
     flags: ['readonly', 'fast'],
     keys: [1, 1, 1],
-    summary: 'Tells that a generator does not expire.',
+    summary: 'Returns that a generator does not expire.',
     reply: '-1, or -2 where there is no such generator.',
     arguments: [key],
     handler: async ({ catalogue }, args) => ((await catalogue.exists(args.text(0))) ? -1 : -2),
@@ -157,7 +159,7 @@ async function countNames(context: CommandContext): Promise<Reply> {
   return count
 }
 
-/** Read before anything is awaited: the bytes are not ours for longer. */
+/** Read before anything is awaited: the bytes are valid no longer. */
 function namesOf(args: Arguments): string[] {
   return args.parts.map((_, index) => args.text(index))
 }

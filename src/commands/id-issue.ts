@@ -1,4 +1,4 @@
-/** The ID family: issuing ids as text and in ranges, and taking them apart. */
+/** The ID family: issuing ids as text and in ranges, and decoding them. */
 import { FahaoError } from '../base/errors.ts'
 import { layoutOf } from '../catalogue/definition.ts'
 import { decode } from '../ids/encoding.ts'
@@ -28,7 +28,7 @@ export const issuingCommands: readonly Command[] = [
     arguments: [name, { name: 'count', type: 'integer', token: 'COUNT', optional: true }],
     handler: next,
     work,
-    // With COUNT the answer may be long.
+    // With COUNT the reply may be long.
     overlaps: (context, args) => args.length === 1 && drawsAtOnce(context, args),
   },
   {
@@ -36,7 +36,7 @@ export const issuingCommands: readonly Command[] = [
     flags: ['write'],
     name: 'id.range',
     arity: 3,
-    summary: 'Issues n ids as ranges, for a client that hands them out itself.',
+    summary: 'Issues n ids as ranges, for a client that issues them by itself.',
     reply: 'An array of pairs of strings: start, and end, which is the first id that is not included.',
     notes:
       'The ranges are half-open, `[start, end)`, and hold n ids in all; usually there is one. Only for kinds made of a counter whose ids are ordered and one apart; elsewhere `WRONGTYPE` points to `ID.NEXT`.',
@@ -52,7 +52,7 @@ export const issuingCommands: readonly Command[] = [
     keys: [0, 0, 0],
     permission: 'read',
     group: 'id',
-    summary: 'Takes an id apart.',
+    summary: 'Decodes an id.',
     reply:
       'A map: id, layout, time (ISO 8601), unixMs, unixUs, node, sequence. For a generator made of a counter: id, generator, kind.',
     notes: `With a generator's name the id may be in its format. With neither name nor layout, \`${defaultLayout}\` is taken. LAYOUT takes a preset's name or the text of a layout.`,
@@ -74,7 +74,7 @@ export const issuingCommands: readonly Command[] = [
 
 function next(context: CommandContext, args: Arguments): Reply | Promise<Reply> {
   const generatorName = args.text(0)
-  if (args.length === 1) return nextInHand(context, generatorName) ?? nextDrawn(context, generatorName)
+  if (args.length === 1) return nextBuffered(context, generatorName) ?? nextDrawn(context, generatorName)
   return nextMany(context, generatorName, checkedCount(wantedCount(args), context.server.countMax, 'COUNT'))
 }
 
@@ -88,7 +88,7 @@ function wantedCount(args: Arguments): bigint {
 }
 
 /** Without a promise, so that the replies of a pipeline leave together. */
-function nextInHand({ catalogue }: CommandContext, generatorName: string): string | undefined {
+function nextBuffered({ catalogue }: CommandContext, generatorName: string): string | undefined {
   const generator = catalogue.find(generatorName)
   return generator?.take(1, run) === 1 ? generator.text(run.first) : undefined
 }

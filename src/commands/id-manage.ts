@@ -1,4 +1,4 @@
-/** The ID family: making, changing, dropping and looking at generators. */
+/** The ID family: creating, altering, dropping and showing generators. */
 import { FahaoError } from '../base/errors.ts'
 import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { definitionText } from '../catalogue/definition.ts'
@@ -33,9 +33,9 @@ export const managingCommands: readonly Command[] = [
     name: 'id.create',
     arity: -4,
     summary: 'Creates a generator.',
-    reply: '`OK`, also when there is one that agrees with what was asked for.',
+    reply: '`OK`, also if there is one with these options.',
     notes:
-      'Options may be written in any case and with hyphens: `STEPMAX`, `step-max`. `EXISTS` when there is a generator that differs.',
+      'Options may be written in any case and with hyphens: `STEPMAX`, `step-max`. `EXISTS` if there is a generator with other options.',
     arguments: [
       name,
       {
@@ -62,7 +62,7 @@ export const managingCommands: readonly Command[] = [
     summary: 'Changes options of a generator.',
     reply: '`OK`.',
     notes:
-      'Tunable options hold at once. A change of KIND, INCREMENT, OFFSET, WITHIN, SCRAMBLE, LAYOUT or NODE starts a new incarnation above every id of the old one. `FLOOR n`: ranges reserved from now on start at n or above (`sequence` and `segment`); there is no way down. `FORCE`: also where that gives up more than 2^40 ids, or more than half of what is left below MAX.',
+      'Tunable options apply at once. A change of KIND, INCREMENT, OFFSET, WITHIN, SCRAMBLE, LAYOUT or NODE starts a new incarnation above every id of the old one. `FLOOR n`: ranges reserved from now on start at n or above (`sequence` and `segment`); there is no way down. `FORCE`: also where that gives up more than 2^40 ids, or more than half of what is left below MAX.',
     arguments: [
       name,
       { ...options, optional: false },
@@ -80,7 +80,7 @@ export const managingCommands: readonly Command[] = [
     arity: 2,
     summary: 'Drops a generator.',
     reply: '1, or 0 where there was none.',
-    notes: 'The name remembers its bound: created again, it goes on above every id it has issued.',
+    notes: 'The bound of the name is kept: created again, it continues above every id it has issued.',
     arguments: [name],
     handler: async ({ catalogue }, args) => ((await catalogue.drop(args.text(0))) ? 1 : 0),
   },
@@ -91,11 +91,11 @@ export const managingCommands: readonly Command[] = [
     keys: [1, 1, 1],
     permission: 'read',
     group: 'id',
-    summary: 'Tells what there is to know of a generator.',
+    summary: 'Describes a generator.',
     reply:
       'A map: name, each option, incarnation, mode, leader, bound, lastIssued, exhaustedAt, notes; and while it is in use on this node: issued, ratePerSecond, peakPerSecond, inHand, inHandSeconds, reserved, released, refills, refillFailures, refillSeconds, waits, waiting, drySeconds.',
     notes:
-      '`bound` is an id, as `lastIssued` is: nothing at or above it has been issued (of a `snowflake`: on this node). Integers that may pass 2^53 and fractions are strings. What is not known is nil. In a cluster the node that is asked answers, also with `--forward`: of a strict generator that another node leads it tells `leader`, the address to ask, and neither lastIssued nor how it is used.',
+      '`bound` is an id, as `lastIssued` is: nothing at or above it has been issued (of a `snowflake`: on this node). Integers that may pass 2^53 and fractions are strings. Unknown values are nil. In a cluster the node that receives the request answers, also with `--forward`: for a strict generator of another leader the reply has `leader`, the address to ask, but neither lastIssued nor figures.',
     arguments: [name],
     handler: async ({ catalogue }, args) => infoReply(await catalogue.info(args.text(0))),
   },
@@ -108,7 +108,7 @@ export const managingCommands: readonly Command[] = [
     group: 'id',
     summary: 'Lists generators in byte order of their names.',
     reply: 'An array of pairs: name, kind.',
-    notes: `To go on, give the last name as AFTER; a page with fewer than COUNT (default ${listDefault}) is the last.`,
+    notes: `For the next page, give the last name as AFTER; a page with fewer than COUNT (default ${listDefault}) is the last.`,
     arguments: [
       { name: 'pattern', type: 'pattern', token: 'MATCH', optional: true },
       { name: 'name', type: 'string', token: 'AFTER', optional: true },
@@ -157,7 +157,7 @@ async function list(context: CommandContext, args: Arguments): Promise<Reply> {
     else throw syntaxError()
   }
   const found: [string, string][] = []
-  // With a pattern, many names may have to be looked at for each that is found.
+  // With a pattern, many names may be read for each match.
   const page = matches === undefined ? count : walkPage
   for await (const { name, definition } of everyGenerator(context, { after, page })) {
     if (matches === undefined || matches(name)) found.push([name, definition.kind])

@@ -1,4 +1,4 @@
-/** What INFO says: the fields that libraries look for in every Redis, then Fahao's own sections. */
+/** The text of INFO: the fields that libraries expect of every Redis, then Fahao's own sections. */
 import { addressOf } from '../base/address.ts'
 import type { CommandContext, InfoSection, Traffic } from './context.ts'
 import { redisVersion } from './redis-version.ts'
@@ -6,7 +6,7 @@ import { redisVersion } from './redis-version.ts'
 /** Words for every section. */
 const everything = new Set(['all', 'default', 'everything'])
 
-/** The text of these sections, in lower case; of all when there are none. */
+/** The text of these sections, in lower case; of all if none is named. */
 export function infoText(context: CommandContext, sections: readonly string[]): string {
   const all = sections.length === 0 || sections.some((section) => everything.has(section))
   return [...merged([...commonSections(context), ...context.server.info()])]
@@ -39,7 +39,7 @@ function commonSections({ server, catalogue, session }: CommandContext): InfoSec
       title: 'Clients',
       fields: [
         ['connected_clients', [...server.sessions()].length],
-        // There is no command that blocks.
+        // No command blocks.
         ['blocked_clients', 0],
       ],
     },
@@ -69,7 +69,7 @@ function commonSections({ server, catalogue, session }: CommandContext): InfoSec
   ]
 }
 
-/** What is in use, and all that the system gave to the process. There is no limit on either. */
+/** The memory in use, and all that the process has from the system. Neither has a limit. */
 function memory(): Fields {
   const { heapUsed, external, rss } = process.memoryUsage()
   return [
@@ -111,7 +111,7 @@ function keyspace(inUse: number): Fields {
   return inUse === 0 ? [] : [['db0', `keys=${inUse},expires=0,avg_ttl=0`]]
 }
 
-/** Sections of one title in one place, in the order in which they first come. */
+/** Sections of one title as one, in the order in which they first come. */
 function merged(sections: readonly InfoSection[]): Map<string, Fields> {
   const byTitle = new Map<string, Fields>()
   for (const { title, fields } of sections) byTitle.set(title, [...(byTitle.get(title) ?? []), ...fields])

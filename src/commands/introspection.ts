@@ -1,4 +1,4 @@
-/** COMMAND: what libraries ask to learn which commands there are and where their keys stand. */
+/** COMMAND: which commands there are and where their keys stand, for libraries. */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, type Reply, SetReply, SimpleString } from './command.ts'

@@ -1,14 +1,15 @@
 /**
  * Redis's commands that have no meaning for generators, each with a sentence that says what to do instead. They
- * are no commands: COMMAND does not list them, and they answer the same however many words they are given.
+ * are not commands: COMMAND does not list them, and they answer the same however many words they are given.
  */
 
 const lowers =
   'ids are only ever issued, never taken back; use INCR or ID.NEXT, and ID.CREATE … INCREMENT n for a larger distance'
 const noValues =
-  'Fahao keeps generators of ids, no values; the next id is INCR or ID.NEXT, the newest GET, and ID.HELP lists the rest'
+  'Fahao keeps generators of ids, no values; INCR or ID.NEXT returns the next id, GET the newest, and ID.HELP lists the rest'
 const noTypes = 'Fahao issues ids and keeps no other data; use a Redis for that, and INCR or ID.NEXT here'
-const noExpiry = 'generators do not expire, or their ids would repeat; drop one with DEL when nobody needs it'
+const noExpiry =
+  'generators do not expire, or their ids would repeat; drop one with DEL when it is not needed any more'
 const noTransactions =
   'an id that was issued stays issued, so nothing can be rolled back or grouped; send the commands in a pipeline, or take several ids at once with ID.NEXT name COUNT n'
 const noScripts =
@@ -24,7 +25,7 @@ const noReplicas = 'nodes are equal and share an engine; there is no replication
 const noMeeting =
   'nodes find each other in the engine; start one with the same --engine and --cluster, and stop one with SIGTERM'
 const noSlots = 'slots are shared out by themselves; move a shard with fahao cluster move'
-const noObjects = 'generators are no Redis objects; ID.INFO name tells what there is to know'
+const noObjects = 'generators are no Redis objects; ID.INFO name describes one'
 
 const bySentence: readonly (readonly [sentence: string, names: string])[] = [
   [lowers, 'decr decrby incrbyfloat'],
@@ -47,11 +48,11 @@ const bySentence: readonly (readonly [sentence: string, names: string])[] = [
   ],
   [noMoves, 'rename renamenx copy move migrate dump restore sort sort_ro'],
   [noSaving, 'save bgsave bgrewriteaof lastsave'],
-  [noReplicas, 'replicaof slaveof sync psync replconf failover wait waitaof'],
-  [noMeeting, 'cluster|meet cluster|forget cluster|reset cluster|replicate'],
+  [noReplicas, 'replicaof slaveof sync psync replconf failover wait waitaof cluster|replicas cluster|slaves'],
+  [noMeeting, 'cluster|meet cluster|forget cluster|reset cluster|replicate cluster|links'],
   [
     noSlots,
-    'cluster|addslots cluster|addslotsrange cluster|delslots cluster|delslotsrange cluster|flushslots cluster|setslot',
+    'cluster|addslots cluster|addslotsrange cluster|delslots cluster|delslotsrange cluster|flushslots cluster|setslot cluster|getkeysinslot',
   ],
   [noObjects, 'object touch debug memory'],
   ['stop the process with SIGTERM: it releases what it has not issued', 'shutdown'],
@@ -63,7 +64,7 @@ const bySentence: readonly (readonly [sentence: string, names: string])[] = [
   ['replies are never turned off; send the commands in a pipeline', 'client|reply'],
 ]
 
-/** What to say instead of `unknown command`, by name in lower case; `config|set` for a subcommand. */
+/** The errors instead of `unknown command`, by name in lower case; `config|set` for a subcommand. */
 export const refusals: ReadonlyMap<string, string> = new Map(
   bySentence.flatMap(([sentence, names]) =>
     names

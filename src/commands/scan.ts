@@ -5,10 +5,10 @@
  *
  * Invariants
  *  1. A name that is there from the start of a scan to its end is returned exactly once.
- *  2. A call looks at COUNT names, at most `pageMax`, however few of them match.
- *  3. What is remembered is bounded: the newest `rememberedMax` cursors. A forgotten one (older, from before a
- *     restart, from another node) is found again by walking the names from the start; only if its name has been
- *     dropped as well is the scan refused, and has to begin again.
+ *  2. A call reads COUNT names, at most `pageMax`, however few of them match.
+ *  3. The newest `rememberedMax` cursors are kept. Any other one (older, from before a restart, from another node) is
+ *     found by reading the names from the start. If its name has been dropped as well, the scan is refused and has to
+ *     begin again.
  */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
@@ -22,7 +22,7 @@ const pageDefault = 10
 const pageMax = 1000
 const rememberedMax = 1000
 
-/** Answers SCAN; see the invariants at the top of the file. */
+/** The cursors of one server. */
 export class Scan {
   readonly #lastNames = new Map<string, string>()
 

@@ -9,8 +9,8 @@ import { container } from './usage.ts'
 const common = { keys: [0, 0, 0], flags: ['loading', 'stale'], group: 'server' } as const
 
 /**
- * Settings of Redis that programs ask for before they begin; redis-benchmark is content with these two. Every
- * id is below a durable bound before it leaves: that is what appendonly promises.
+ * Settings of Redis that programs read at their start, such as redis-benchmark. Every id is below a durable bound before it
+ * leaves: that is what appendonly promises.
  */
 const redisSettings = [
   ['appendonly', 'yes'],
@@ -51,13 +51,14 @@ export const serverCommands: readonly Command[] = [
       return [String(Math.floor(nowUs / 1_000_000)), String(nowUs % 1_000_000)]
     },
   },
+  // Sent by Lettuce to the nodes of a static topology.
   {
     ...common,
     name: 'role',
     arity: 1,
     flags: ['loading', 'stale', 'fast'],
     permission: 'connection',
-    summary: 'Tells that this node answers writes.',
+    summary: 'Returns that this node accepts writes.',
     reply: 'An array: `master`, 0, and an empty array of replicas.',
     handler: () => ['master', 0, []],
   },

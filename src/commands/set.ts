@@ -1,4 +1,4 @@
-/** SET and SETNX: a sequence made, or moved forward, to go on above a number. For migrations and restores. */
+/** SET and SETNX: create a sequence that starts above a number, or move one there. For migrations and restores. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { refuseJump } from '../catalogue/floor.ts'
@@ -12,7 +12,7 @@ const key = { name: 'key', type: 'key' } as const
 const value = { name: 'value', type: 'integer' } as const
 const common = { keys: [1, 1, 1], permission: 'manage', group: 'string' } as const
 
-/** Options of Redis's SET that a generator cannot have, and why. */
+/** Options of Redis's SET that do not apply to a generator, and why. */
 const impossible: ReadonlyMap<string, string> = new Map([
   ...['EX', 'PX', 'EXAT', 'PXAT', 'KEEPTTL'].map((word) => [word, 'generators do not expire'] as const),
   ['GET', 'ask with GET first, a generator moves forward only'],
@@ -26,9 +26,9 @@ export const setCommands: readonly Command[] = [
     arity: -3,
     flags: ['write'],
     summary: 'Creates a sequence, or moves one forward, so that its next id is the first above a number.',
-    reply: '`OK`; nil when NX or XX kept it from doing anything.',
+    reply: '`OK`; nil if NX or XX prevented it.',
     notes:
-      'After `SET key n` the next `INCR` gives n + increment. A lower n than what was issued is an error that tells the present value. On a `segment` use `ID.ALTER key FLOOR n`; kinds made of the clock cannot be set. A move that gives up more than 2^40 ids, or more than half of what is left below MAX, is refused without FORCE: there is no way back.',
+      'After `SET key n` the next `INCR` gives n + increment. An n below the newest id is an error that states that id. On a `segment` use `ID.ALTER key FLOOR n`; kinds made of the clock cannot be set. A move that gives up more than 2^40 ids, or more than half of what is left below MAX, is refused without FORCE: there is no way back.',
     arguments: [
       key,
       value,
@@ -49,6 +49,7 @@ export const setCommands: readonly Command[] = [
       return (await set(catalogue, args.text(0), newest, options)) ? ok : null
     },
   },
+  // Programs that count with INCR in Redis send it first, to create the counter with its start.
   {
     ...common,
     name: 'setnx',
@@ -87,7 +88,7 @@ function optionsOf(args: Arguments): SetOptions {
   return options
 }
 
-/** Whether anything was done. */
+/** Whether it created or moved the sequence. */
 async function set(catalogue: Catalogue, name: string, newest: bigint, options: SetOptions) {
   const { condition, force = false } = options
   if (!(await catalogue.exists(name))) {
@@ -101,7 +102,7 @@ async function set(catalogue: Catalogue, name: string, newest: bigint, options: 
   return true
 }
 
-/** False when another client was faster. */
+/** False if another client has created it first. */
 async function created(catalogue: Catalogue, name: string, newest: bigint, force: boolean): Promise<boolean> {
   if (newest === max63) throw new FahaoError('ERR', 'increment or decrement would overflow')
   if (!force) refuseJump(name, 0n, newest, max63)

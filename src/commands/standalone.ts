@@ -1,4 +1,4 @@
-/** What a server says of users when it has none: Redis's words, so that libraries fall back. */
+/** ACL on a server without users. */
 import type { Command } from './command.ts'
 import { container } from './usage.ts'
 

@@ -1,4 +1,4 @@
-/** Redis's string commands, for what they mean on a generator: the next id, and the last one. */
+/** Redis's string commands that have a meaning for a generator: the next id, and the newest one. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Arguments } from './arguments.ts'
@@ -37,7 +37,7 @@ export const stringCommands: readonly Command[] = [
     summary: 'Issues a contiguous block of ids and returns the last of them.',
     reply: 'An integer: the last id of the block; `INCRBY key 10` → 20 means 11 to 20.',
     notes:
-      'With an increment of 1 it is INCR and works on every generator. More needs ordered ids one apart; elsewhere `WRONGTYPE` points to `ID.NEXT … COUNT`. The block comes from one range; what stands in its way is dropped. Ids are never taken back, so the increment is at least 1.',
+      'With an increment of 1 it is INCR and works on every generator. More needs ordered ids one apart; elsewhere `WRONGTYPE` points to `ID.NEXT … COUNT`. The block comes from one range; ids before it that are too few are dropped. Ids are never taken back, so the increment is at least 1.',
     arguments: [key, { name: 'increment', type: 'integer' }],
     handler: incrementBy,
     direct: directOne,
@@ -46,7 +46,7 @@ export const stringCommands: readonly Command[] = [
   {
     name: 'get',
     arity: 2,
-    // Not readonly: libraries that read from replicas would ask a standby, which knows less than the leader.
+    // Not readonly: libraries that read from replicas would send it to a node that does not lead.
     flags: ['write', 'fast'],
     keys: [1, 1, 1],
     permission: 'read',
@@ -54,7 +54,7 @@ export const stringCommands: readonly Command[] = [
     summary: 'Returns the newest id issued by this node or a predecessor of it.',
     reply: 'The raw id as a string, exact in any language; nil when there is none, or no such generator.',
     notes:
-      'After a crash it is the last id that can have been issued. Of a sequence on an engine that many nodes share it is the newest of all nodes. COMMAND marks it `write`, so that libraries that read from replicas ask the leader.',
+      'After a crash it is the last id that can have been issued. For a sequence on an engine that many nodes share it is the newest of all nodes. COMMAND marks it `write`, so that libraries that read from replicas send it to the leader.',
     arguments: [key],
     handler: ({ catalogue }, args) => newest(catalogue, args.text(0)),
   },
@@ -72,7 +72,7 @@ export const stringCommands: readonly Command[] = [
   },
 ]
 
-/** An unknown name is no error for a reading command; anything else is passed on. */
+/** An unknown name is no error for a reading command; any other error is. */
 function unlessUnknown(error: unknown): undefined {
   if (hasCode(error, 'NOGENERATOR')) return undefined
   throw error
@@ -114,7 +114,7 @@ async function newest(catalogue: Catalogue, name: string): Promise<string | null
 
 async function newestId(catalogue: Catalogue, name: string): Promise<bigint | undefined> {
   const inUse = catalogue.find(name)
-  // With group commit other nodes issue too: only the engine knows the newest. Under leaders only the leader does.
+  // With group commit other nodes issue too: only the engine has the newest id. With leaders only the leader has it.
   if (inUse === undefined || inUse.mode === 'group commit') {
     const info = await catalogue.info(name).catch(unlessUnknown)
     if (info?.mode !== 'leader') return info?.lastIssued

@@ -13,7 +13,7 @@ export type ResolvedRequest = {
 }
 
 const lenient = new TextDecoder('utf-8')
-/** How much of a request an error message repeats, in characters: as Redis does. */
+/** How much of a request an error message repeats, in characters, as in Redis. */
 const quotedMax = 128
 
 /** Looks up commands. */
@@ -82,7 +82,7 @@ export function findSubcommand(command: Command, name: string): Command | undefi
   return command.subcommands?.find((subcommand) => subcommand.name === wanted)
 }
 
-/** Whether a command takes this many words, its own included. */
+/** Whether a command accepts this many words, its own included. */
 export function takesWords(command: Command, words: number): boolean {
   return command.arity >= 0 ? words === command.arity : words >= -command.arity
 }
@@ -96,7 +96,7 @@ function checkArity(command: Command, name: string, words: number): void {
   if (!takesWords(command, words)) throw wrongArity(name)
 }
 
-/** An error is one line on the wire, whatever the request held. */
+/** An error is one line on the wire, also if the request has line breaks. */
 function oneLine(text: string): string {
   return text.replaceAll(/[\r\n]/g, ' ')
 }

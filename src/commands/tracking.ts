@@ -8,7 +8,7 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type Command, Invalidating, MapReply, ok, type Reply, SetReply } from './command.ts'
+import { type Command, Invalidating, ok, type Reply } from './command.ts'
 import type { CommandContext, Tracking } from './context.ts'
 
 const common = {
@@ -17,9 +17,9 @@ const common = {
   permission: 'connection',
   group: 'connection',
 } as const
-const modes = ['BCAST', 'OPTIN', 'OPTOUT', 'NOLOOP'] as const
+const modeTokens = ['BCAST', 'OPTIN', 'OPTOUT', 'NOLOOP'] as const
 
-/** CLIENT TRACKING, CACHING, TRACKINGINFO, GETREDIR. */
+/** CLIENT TRACKING and CLIENT CACHING. */
 export const trackingSubcommands: readonly Command[] = [
   {
     ...common,
@@ -39,7 +39,7 @@ export const trackingSubcommands: readonly Command[] = [
         ],
       },
       { name: 'prefix', type: 'string', token: 'PREFIX', optional: true, multiple: true },
-      ...modes.map(
+      ...modeTokens.map(
         (token) => ({ name: token.toLowerCase(), type: 'pure-token', token, optional: true }) as const,
       ),
     ],
@@ -66,33 +66,12 @@ export const trackingSubcommands: readonly Command[] = [
       const token = args.token(0)
       if (token !== 'YES' && token !== 'NO') throw syntaxError()
       const mode = token === 'YES' ? 'optin' : 'optout'
-      if (session.tracking?.modes.includes(mode)) return ok
+      if (session.tracking?.modes.has(mode)) return ok
       throw new FahaoError(
         'ERR',
         `CLIENT CACHING ${token} needs CLIENT TRACKING ON ${mode.toUpperCase()} first`,
       )
     },
-  },
-  {
-    ...common,
-    name: 'trackinginfo',
-    arity: 2,
-    summary: 'Shows the options of CLIENT TRACKING on this connection.',
-    reply: 'A map: flags, redirect, prefixes.',
-    handler: ({ session: { tracking } }) =>
-      new MapReply([
-        ['flags', new SetReply(tracking === undefined ? ['off'] : ['on', ...tracking.modes])],
-        ['redirect', tracking === undefined ? -1 : 0],
-        ['prefixes', tracking?.prefixes ?? []],
-      ]),
-  },
-  {
-    ...common,
-    name: 'getredir',
-    arity: 2,
-    summary: 'Returns the connection that receives invalidations: this one only.',
-    reply: '0 while this connection tracks, else -1.',
-    handler: ({ session }) => (session.tracking === undefined ? -1 : 0),
   },
 ]
 
@@ -145,24 +124,26 @@ function track({ session }: CommandContext, args: Arguments): Reply {
 }
 
 function optionsOf(args: Arguments): Tracking {
-  const given = new Set<string>()
-  const prefixes: string[] = []
+  const modes = new Set<string>()
+  let hasPrefix = false
   for (let index = 1; index < args.length; index++) {
     const token = args.token(index)
-    if (token === 'PREFIX' && index + 1 < args.length) prefixes.push(args.text(++index))
-    else if (token === 'REDIRECT') {
+    if (token === 'PREFIX' && index + 1 < args.length) {
+      hasPrefix = true
+      index++
+    } else if (token === 'REDIRECT') {
       throw new FahaoError(
         'ERR',
         'CLIENT TRACKING takes no REDIRECT here: invalidations go to the connection that reads',
       )
-    } else if (modes.some((mode) => mode === token)) given.add(token.toLowerCase())
+    } else if (modeTokens.some((mode) => mode === token)) modes.add(token.toLowerCase())
     else throw syntaxError()
   }
-  if (prefixes.length > 0 && !given.has('bcast')) {
+  if (hasPrefix && !modes.has('bcast')) {
     throw new FahaoError('ERR', 'PREFIX option requires BCAST mode to be enabled')
   }
-  if (given.has('optin') && given.has('optout')) {
+  if (modes.has('optin') && modes.has('optout')) {
     throw new FahaoError('ERR', "You can't specify both OPTIN mode and OPTOUT mode")
   }
-  return { modes: [...given], prefixes }
+  return { modes }
 }

@@ -143,26 +143,19 @@ describe('what libraries look for', () => {
     assert.equal(((await alone.ask('HELLO')) as { mode: string }).mode, 'standalone')
   })
 
-  test('no node has replicas or links', async (t) => {
+  test('no node has replicas or links, and the errors say why', async (t) => {
     const [desk] = await desks(t, addresses.slice(0, 1))
-    const id = desk!.cluster!.nodeId
-    assert.deepEqual(await desk!.ask('CLUSTER', 'REPLICAS', id), [])
-    assert.deepEqual(await desk!.ask('CLUSTER', 'LINKS'), [])
-    assert.equal(await desk!.error('CLUSTER', 'REPLICAS', 'x'), 'ERR Unknown node x')
+    for (const words of ['REPLICAS x', 'SLAVES x', 'LINKS', 'GETKEYSINSLOT 1 10']) {
+      assert.match(
+        await desk!.error('CLUSTER', ...words.split(' ')),
+        /^ERR CLUSTER \w+ is not supported: (nodes are equal|nodes find each other|slots are shared out)/,
+      )
+    }
   })
 
   test('without a cluster all of it is disabled, in Redis’s words', async () => {
     const desk = new Desk()
-    for (const words of [
-      'SLOTS',
-      'SHARDS',
-      'NODES',
-      'INFO',
-      'MYID',
-      'LINKS',
-      'KEYSLOT x',
-      'COUNTKEYSINSLOT 1',
-    ]) {
+    for (const words of ['SLOTS', 'SHARDS', 'NODES', 'INFO', 'MYID', 'KEYSLOT x', 'COUNTKEYSINSLOT 1']) {
       assert.equal(
         await desk.error('CLUSTER', ...words.split(' ')),
         'ERR This instance has cluster support disabled',
@@ -186,13 +179,11 @@ describe('slots of names', () => {
     for (const [name, slot] of known) assert.equal(await desk!.ask('CLUSTER', 'KEYSLOT', name), slot)
   })
 
-  test('generators are counted and named by slot', async (t) => {
+  test('generators are counted by slot', async (t) => {
     const [desk] = await desks(t, addresses.slice(0, 1))
     for (const name of ['{shop}a', '{shop}b', 'c']) await desk!.ask('ID.CREATE', name, 'KIND', 'sequence')
     const slot = String(await desk!.ask('CLUSTER', 'KEYSLOT', 'shop'))
     assert.equal(await desk!.ask('CLUSTER', 'COUNTKEYSINSLOT', slot), 2)
-    assert.deepEqual(await desk!.ask('CLUSTER', 'GETKEYSINSLOT', slot, '10'), ['{shop}a', '{shop}b'])
-    assert.deepEqual(await desk!.ask('CLUSTER', 'GETKEYSINSLOT', slot, '1'), ['{shop}a'])
     assert.equal(await desk!.error('CLUSTER', 'COUNTKEYSINSLOT', '16384'), 'ERR Invalid slot')
   })
 

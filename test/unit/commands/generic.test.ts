@@ -121,7 +121,7 @@ test('SCAN filters by pattern and type after it has looked at COUNT names', asyn
 test('a caller that has gone stops a walk over all names', async () => {
   const desk = deskWith('a')
   desk.session.signal = AbortSignal.abort()
-  assert.equal(await desk.error('KEYS', '*'), 'ABORTED the connection has gone')
+  assert.equal(await desk.error('KEYS', '*'), 'ABORTED the connection has ended')
 })
 
 test('bad generic commands are answered in the words of Redis', async () => {
