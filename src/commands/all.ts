@@ -10,7 +10,6 @@ import { introspectionCommand } from './introspection.ts'
 import { refusals } from './refused.ts'
 import { serverCommands } from './server.ts'
 import { setCommands } from './set.ts'
-import { standaloneCommands } from './standalone.ts'
 import { stringCommands } from './strings.ts'
 import { CommandTable } from './table.ts'
 import { invalidating } from './tracking.ts'
@@ -31,7 +30,6 @@ export function createCommands(): CommandTable {
       introspectionCommand(() => table),
       ...serverCommands,
       clusterCommand,
-      ...standaloneCommands,
     ].map(invalidating),
     refusals,
   )

@@ -1,10 +1,13 @@
 /** The arguments of one request: bytes, parsed as the command needs them, or refused with Redis's errors. */
 
 import { FahaoError } from '../base/errors.ts'
+import { globMatches } from '../base/glob.ts'
 import { max63 } from '../ids/limits.ts'
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const integerShape = /^(0|-?[1-9][0-9]*)$/
+/** Longer than any name; matching costs the pattern's length times the name's. */
+const patternMax = 1024
 
 /** Arguments without the command's own word. */
 export class Arguments {
@@ -52,6 +55,18 @@ export class Arguments {
     const value = BigInt(text)
     if (value > max63 || value < -max63 - 1n) throw notInteger()
     return value
+  }
+
+  /** The pattern at `index`, Redis's glob, as a function of the text to match. LIMIT if it is too long. */
+  pattern(index: number): (text: string) => boolean {
+    const pattern = this.text(index)
+    if (pattern.length > patternMax) {
+      throw new FahaoError(
+        'LIMIT',
+        `a pattern has at most ${patternMax} characters; names have at most 256 bytes`,
+      )
+    }
+    return (text) => globMatches(pattern, text)
   }
 
   /** The arguments from `index` on. */

@@ -3,7 +3,8 @@ import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply, SimpleString } from './command.ts'
 import type { ClientSession, CommandContext } from './context.ts'
-import { redisVersion } from './redis-version.ts'
+import { redisVersion } from './info-text.ts'
+import { wrongArity } from './table.ts'
 
 const flags = ['loading', 'stale', 'fast'] as const
 const beforeAuth = ['no_auth', ...flags] as const
@@ -22,7 +23,7 @@ export const connectionCommands: readonly Command[] = [
     reply: '`PONG`, or the message.',
     arguments: [{ name: 'message', type: 'string', optional: true }],
     handler(_, args) {
-      if (args.length > 1) throw new FahaoError('ERR', "wrong number of arguments for 'ping' command")
+      if (args.length > 1) throw wrongArity('ping')
       return args.length === 0 ? pong : args.bytes(0)
     },
   },

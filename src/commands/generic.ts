@@ -5,7 +5,6 @@ import { checkOneSlot } from './cluster.ts'
 import { isServedHere } from './cluster-table.ts'
 import { type Command, type Reply, SimpleString } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { patternAt } from './patterns.ts'
 import { Scan } from './scan.ts'
 import { everyGenerator } from './walk.ts'
 
@@ -145,7 +144,7 @@ async function dropEach(context: CommandContext, args: Arguments): Promise<Reply
 }
 
 async function namesMatching(context: CommandContext, args: Arguments): Promise<Reply> {
-  const matches = patternAt(args, 0)
+  const matches = args.pattern(0)
   const found: string[] = []
   const isOwn = isServedHere(context)
   for await (const { name } of everyGenerator(context)) if (matches(name) && isOwn(name)) found.push(name)

@@ -2,14 +2,12 @@
 import { FahaoError } from '../base/errors.ts'
 import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { definitionText } from '../catalogue/definition.ts'
-import type { GeneratorInput } from '../catalogue/options.ts'
+import { type GeneratorInput, optionName, optionNames } from '../catalogue/options.ts'
 import { kinds } from '../issuing/issuer.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { checkedCount } from './drawing.ts'
-import { readOptions } from './id-options.ts'
-import { patternAt } from './patterns.ts'
 import { everyGenerator, walkPage } from './walk.ts'
 
 const name = { name: 'name', type: 'key' } as const
@@ -151,7 +149,7 @@ async function list(context: CommandContext, args: Arguments): Promise<Reply> {
   for (let index = 0; index < args.length; index += 2) {
     if (index + 1 >= args.length) throw syntaxError()
     const token = args.token(index)
-    if (token === 'MATCH') matches = patternAt(args, index + 1)
+    if (token === 'MATCH') matches = args.pattern(index + 1)
     else if (token === 'AFTER') after = args.text(index + 1)
     else if (token === 'COUNT') count = checkedCount(args.integer(index + 1), countMax, 'COUNT')
     else throw syntaxError()
@@ -164,4 +162,35 @@ async function list(context: CommandContext, args: Arguments): Promise<Reply> {
     if (found.length === count) break
   }
   return found
+}
+
+/** Options that were given, each once. */
+type GivenOptions = Partial<GeneratorInput> & { readonly floor?: string; readonly force?: boolean }
+
+/**
+ * Reads pairs of option and value from `from` on, and FORCE, which has none. ERR names what is unknown, given twice or without
+ * a value.
+ */
+function readOptions(args: Arguments, from: number, alsoFloor = false): GivenOptions {
+  const given = new Map<string, unknown>()
+  for (let index = from; index < args.length; index += 2) {
+    const word = args.text(index)
+    if (alsoFloor && word.toLowerCase() === 'force') {
+      given.set('force', true)
+      index--
+      continue
+    }
+    const name = alsoFloor && word.toLowerCase() === 'floor' ? 'floor' : optionName(word)
+    if (name === undefined) throw unknownOption(word, alsoFloor)
+    if (index + 1 >= args.length) throw new FahaoError('ERR', `option ${word.toUpperCase()} has no value`)
+    if (given.has(name)) throw new FahaoError('ERR', `option ${word.toUpperCase()} is given twice`)
+    const value = args.text(index + 1)
+    given.set(name, name === 'kind' ? value.toLowerCase() : value)
+  }
+  return Object.fromEntries(given) as GivenOptions
+}
+
+function unknownOption(word: string, alsoFloor: boolean): FahaoError {
+  const known = [...optionNames, ...(alsoFloor ? ['floor'] : [])].map((name) => name.toUpperCase())
+  return new FahaoError('ERR', `unknown option '${word.slice(0, 64)}'; known are ${known.join(', ')}`)
 }

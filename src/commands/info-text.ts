@@ -1,7 +1,12 @@
 /** The text of INFO: the fields that libraries expect of every Redis, then Fahao's own sections. */
 import { addressOf } from '../base/address.ts'
 import type { CommandContext, InfoSection, Traffic } from './context.ts'
-import { redisVersion } from './redis-version.ts'
+
+/**
+ * The version of Redis whose commands and replies Fahao follows. HELLO and INFO state it for libraries that choose their
+ * features by it. 7.4 is the first with which caches of libraries work.
+ */
+export const redisVersion = '7.4.0'
 
 /** Words for every section. */
 const everything = new Set(['all', 'default', 'everything'])

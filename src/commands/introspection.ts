@@ -1,9 +1,7 @@
 /** COMMAND: which commands there are and where their keys stand, for libraries. */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type Command, MapReply, type Reply, SetReply, SimpleString } from './command.ts'
-import { commandDocs } from './command-docs.ts'
-import { patternAt } from './patterns.ts'
+import { type ArgumentDoc, type Command, MapReply, type Reply, SetReply, SimpleString } from './command.ts'
 import { type CommandTable, findSubcommand, takesWords } from './table.ts'
 import { container } from './usage.ts'
 
@@ -214,7 +212,7 @@ function listFilter(args: Arguments): (command: Command) => boolean {
       return (command) => categories(command).includes(category)
     }
     case 'PATTERN': {
-      const matches = patternAt(args, 2)
+      const matches = args.pattern(2)
       return ({ name }) => matches(name)
     }
     default:
@@ -238,4 +236,39 @@ function keysOf(command: Command, wordCount: number, args: Arguments): Reply {
   const found: Uint8Array[] = []
   for (let index = first; index <= end; index += step) found.push(args.bytes(index))
   return found
+}
+
+/** The documentation of one command in Redis's shape, which redis-cli shows during input. `container`: the word before a subcommand. */
+function commandDocs(command: Command, container?: string): MapReply {
+  const subcommands = command.subcommands ?? []
+  const entries: [Reply, Reply][] = [
+    ['summary', command.summary],
+    ['since', '0.1.0'],
+    ['group', command.group],
+  ]
+  if (command.arguments !== undefined) entries.push(['arguments', command.arguments.map(argumentDocs)])
+  if (subcommands.length > 0) {
+    const word = container === undefined ? command.name : `${container}|${command.name}`
+    entries.push([
+      'subcommands',
+      new MapReply(subcommands.map((sub) => [`${word}|${sub.name}`, commandDocs(sub, word)])),
+    ])
+  }
+  return new MapReply(entries)
+}
+
+function argumentDocs(argument: ArgumentDoc): MapReply {
+  const entries: [Reply, Reply][] = [
+    ['name', argument.name],
+    ['type', argument.type],
+  ]
+  if (argument.arguments === undefined && argument.type !== 'pure-token') {
+    entries.push(['display_text', argument.name])
+  }
+  if (argument.type === 'key') entries.push(['key_spec_index', 0])
+  if (argument.token !== undefined) entries.push(['token', argument.token])
+  const flags = [...(argument.optional ? ['optional'] : []), ...(argument.multiple ? ['multiple'] : [])]
+  if (flags.length > 0) entries.push(['flags', new SetReply(flags.map((flag) => new SimpleString(flag)))])
+  if (argument.arguments !== undefined) entries.push(['arguments', argument.arguments.map(argumentDocs)])
+  return new MapReply(entries)
 }

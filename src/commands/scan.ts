@@ -15,7 +15,6 @@ import { type Arguments, syntaxError } from './arguments.ts'
 import { isServedHere } from './cluster-table.ts'
 import type { Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { patternAt } from './patterns.ts'
 import { everyGenerator } from './walk.ts'
 
 const pageDefault = 10
@@ -63,7 +62,7 @@ function scanOptions(args: Arguments): { count: number; matches: (name: string) 
   for (let index = 1; index < args.length; index += 2) {
     if (index + 1 >= args.length) throw syntaxError()
     const token = args.token(index)
-    if (token === 'MATCH') matches = patternAt(args, index + 1)
+    if (token === 'MATCH') matches = args.pattern(index + 1)
     else if (token === 'COUNT') count = pageSize(args.integer(index + 1))
     else if (token === 'TYPE') typed = args.token(index + 1) === 'STRING'
     else throw syntaxError()

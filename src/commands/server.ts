@@ -1,9 +1,8 @@
-/** INFO, CONFIG, TIME, ROLE: the server itself. */
+/** INFO, CONFIG, TIME, ROLE, ACL: the server itself. */
 import type { Arguments } from './arguments.ts'
 import { type Command, MapReply, type Reply, VerbatimText } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { infoText } from './info-text.ts'
-import { patternAt } from './patterns.ts'
 import { container } from './usage.ts'
 
 const common = { keys: [0, 0, 0], flags: ['loading', 'stale'], group: 'server' } as const
@@ -18,7 +17,7 @@ const redisSettings = [
   ['save', ''],
 ] as const
 
-/** INFO, CONFIG GET, TIME, ROLE. */
+/** INFO, CONFIG GET, TIME, ROLE, ACL WHOAMI. */
 export const serverCommands: readonly Command[] = [
   {
     ...common,
@@ -86,10 +85,29 @@ export const serverCommands: readonly Command[] = [
       },
     ],
   }),
+  container({
+    ...common,
+    name: 'acl',
+    arity: -2,
+    permission: 'connection',
+    summary: 'A container for commands about users.',
+    reply: 'Depends on the subcommand.',
+    subcommands: [
+      {
+        ...common,
+        name: 'whoami',
+        arity: 2,
+        permission: 'connection',
+        summary: 'Returns the user of this connection.',
+        reply: 'A name.',
+        handler: ({ session }) => session.user,
+      },
+    ],
+  }),
 ]
 
 function configGet({ server }: CommandContext, args: Arguments): Reply {
-  const patterns = args.parts.map((_, index) => patternAt(args, index))
+  const patterns = args.parts.map((_, index) => args.pattern(index))
   const settings = new Map<string, string>([...redisSettings, ...server.settings()])
   const found = [...settings].filter(([name]) => patterns.some((matches) => matches(name)))
   return new MapReply(found)

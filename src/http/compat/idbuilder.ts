@@ -2,9 +2,7 @@
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import type { FahaoNode } from '../../node/node.ts'
-import type { CompatApi, CompatRoute } from './api.ts'
-import { issueOne } from './one-id.ts'
-import { parameterOf } from './parameters.ts'
+import { type CompatApi, type CompatRoute, issueOne, parameterOf } from './api.ts'
 import { contentTypes, missingParameter, SpringFailure } from './spring.ts'
 
 /** What one of its paths gives. */

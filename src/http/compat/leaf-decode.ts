@@ -1,8 +1,6 @@
 /** `/decodeSnowflakeId`: a Leaf snowflake id taken apart, in the time zone of this process, as Leaf does. */
 import { layouts } from '../../ids/presets.ts'
-import { anyMethod, type CompatRoute } from './api.ts'
-import { localTime } from './leaf-time.ts'
-import { parameterOf } from './parameters.ts'
+import { anyMethod, type CompatRoute, parameterOf } from './api.ts'
 import { contentTypes, missingParameter } from './spring.ts'
 
 /** The route. It reads ids of Leaf's layout only, whatever generators there are. */
@@ -43,4 +41,15 @@ function decoded(id: bigint): Record<'timestamp' | 'sequenceId' | 'workerId', st
 
 function localText(date: Date): string {
   return `${localTime(date)}.${String(date.getMilliseconds()).padStart(3, '0')}`
+}
+
+/** `2019-09-06 09:35:00`, in the time zone of this process. */
+export function localTime(date: Date): string {
+  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
+  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':')
+  return `${day} ${time}`
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0')
 }

@@ -9,9 +9,8 @@ import type { Generator, GeneratorInfo } from '../../catalogue/catalogue.ts'
 import type { Definition } from '../../catalogue/definition.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { type Html, html, page, pageHeaders } from '../console/html.ts'
-import { anyMethod, type CompatRoute } from './api.ts'
-import { timestampText } from './leaf-time.ts'
-import { parameterOf } from './parameters.ts'
+import { anyMethod, type CompatRoute, parameterOf } from './api.ts'
+import { localTime } from './leaf-decode.ts'
 import { contentTypes } from './spring.ts'
 
 const cacheRows = 1000
@@ -121,4 +120,10 @@ ${further}`,
 function offsetOf(request: FastifyRequest): number {
   const text = parameterOf(request, 'from') ?? ''
   return /^\d{1,9}$/.test(text) ? Number(text) : 0
+}
+
+/** A database's timestamp as Java's `Timestamp` writes it: `2019-09-06 09:35:00.0`, with as many digits as it takes. */
+function timestampText(unixUs: number): string {
+  const fraction = String(unixUs % 1_000_000).padStart(6, '0')
+  return `${localTime(new Date(Math.floor(unixUs / 1000)))}.${fraction.replace(/0{1,5}$/, '')}`
 }

@@ -3,11 +3,10 @@ import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import type { FahaoNode } from '../../node/node.ts'
-import { anyMethod, type CompatApi, type CompatRoute } from './api.ts'
+import { anyMethod, type CompatApi, type CompatRoute, issueOne } from './api.ts'
 import { decodeRoute } from './leaf-decode.ts'
 import { cacheRoute, dbRoute } from './leaf-pages.ts'
 import { LeafSnowflakes, refuseOtherKinds } from './leaf-snowflakes.ts'
-import { issueOne } from './one-id.ts'
 import { contentTypes, SpringFailure } from './spring.ts'
 
 /** Everything under Leaf's paths. */

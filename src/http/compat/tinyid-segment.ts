@@ -2,7 +2,9 @@
  * Ranges as tinyid's clients know them. A client is told `(currentId, maxId]`, and issues by itself those ids in it
  * that leave `remainder` when they are divided by `delta`.
  */
-import type { Run } from '../../ids/run.ts'
+import { FahaoError } from '../../base/errors.ts'
+import type { Generator } from '../../catalogue/catalogue.ts'
+import { Run } from '../../ids/run.ts'
 
 /** What a client needs to issue by itself. */
 export type TinyidSegment = {
@@ -29,6 +31,30 @@ export function segmentOf(run: Run): TinyidSegment {
     delta,
     remainder: first % delta,
   }
+}
+
+/**
+ * The next segment of `generator`: a step's worth of ids, or fewer where another node's begin before that; waits
+ * when none is in hand. WRONGTYPE where ids are in no order, or made of the clock.
+ */
+export async function drawSegment(generator: Generator, signal: AbortSignal): Promise<TinyidSegment> {
+  const { step, within, scramble } = generator.definition
+  if (step === undefined || within !== 'ordered' || scramble) throw noSegments(generator)
+  const run = new Run()
+  if (generator.take(step, run) > 0) return segmentOf(run)
+  const drawn = longest(await generator.draw(step, { signal }))
+  // Altered meanwhile, and in no order now: the ids become a gap.
+  if (drawn.stride === 0) throw noSegments(generator)
+  return segmentOf(drawn)
+}
+
+/** A segment is one run. Others, which a burst can bring together, become gaps. */
+function longest(runs: readonly Run[]): Run {
+  return runs.reduce((best, run) => (run.count > best.count ? run : best))
+}
+
+function noSegments({ name }: Generator): FahaoError {
+  return new FahaoError('WRONGTYPE', `the ids of '${name}' come in no segments; use nextId with a batchSize`)
 }
 
 /** A segment as JSON: numbers with every digit, as a JSON of Java reads them. */

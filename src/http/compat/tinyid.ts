@@ -9,11 +9,9 @@ import { Run } from '../../ids/run.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
-import type { CompatApi, CompatRoute } from './api.ts'
-import { parameterOf } from './parameters.ts'
+import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
 import { contentTypes, SpringFailure } from './spring.ts'
-import { drawSegment } from './tinyid-draw.ts'
-import { segmentJson, segmentText, type TinyidSegment } from './tinyid-segment.ts'
+import { drawSegment, segmentJson, segmentText, type TinyidSegment } from './tinyid-segment.ts'
 import { TinyidTokens } from './tinyid-tokens.ts'
 
 /** How an answer is written: as JSON with a code, or as plain text. */
