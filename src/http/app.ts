@@ -32,15 +32,15 @@ export type HttpLimits = {
   readonly headerMaxBytes: number
   /** How long a client may take to send a request. */
   readonly requestTimeoutMs: number
-  /** Connections at a time; those beyond are closed at once. */
+  /** Connections at once; one more is closed. */
   readonly connectionsMax: number
   /** How long a client may leave an answer unread before it is dropped. */
   readonly unreadTimeoutMs: number
-  /** What is held for clients that do not read, all together, in bytes; beyond it one of them is dropped. */
+  /** What is held for all clients that do not read, in bytes; beyond it one of them is dropped. */
   readonly unreadTotalBytesMax: number
 }
 
-/** The limits unless told otherwise. */
+/** The limits unless configured. */
 export const defaultLimits: HttpLimits = Object.freeze({
   bodyMaxBytes: 65_536,
   headerMaxBytes: 16_384,
@@ -50,24 +50,24 @@ export const defaultLimits: HttpLimits = Object.freeze({
   unreadTotalBytesMax: 268_435_456,
 })
 
-/** What the HTTP side is made of. */
+/** The parts of the HTTP side. */
 export type HttpOptions = {
   readonly node: FahaoNode
-  /** The address to bind to; decides which Host headers are taken. */
+  /** The address to bind to; decides which Host headers are accepted. */
   readonly host: string
-  /** Further names under which this server is reached, for servers bound to a loopback address. */
+  /** Further names of this server, for servers bound to a loopback address. */
   readonly names?: readonly string[]
   readonly limits?: Partial<HttpLimits>
   readonly log?: HttpLog
-  /** What the RESP server counts, for /metrics; absent where there is none. */
+  /** The figures of the RESP server, for /metrics; absent without one. */
   readonly respFigures?: () => TransportFigures
   /** Generators with series of their own in /metrics. Default 200. */
   readonly seriesMax?: number
   /** APIs of other generators to serve as well. */
   readonly compat?: readonly CompatName[]
-  /** Serves these APIs and nothing else, as the port that one of them had before. */
+  /** Serves these APIs only, for a port of the replaced service. */
   readonly compatOnly?: boolean
-  /** Where to count; servers that are given the same are counted as one. */
+  /** The counters; servers that share them are counted as one. */
   readonly traffic?: HttpTraffic
   readonly clock?: Clock
 }
@@ -97,7 +97,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
       server.on('checkExpectation', inTurn)
       // Without a listener Node would drop the connection, and the answers to the requests before.
       return server.on('connect', ({ method }, connection) => {
-        // Node reads from this connection no more, and hears of none of its errors.
+        // Node no longer reads from this connection, and handles none of its errors.
         const socket = connection as Socket
         socket.on('error', () => {}).resume()
         backlog.failInTurn(socket, () => refuse(socket, methodRefusal(method!)))
@@ -107,7 +107,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   })
   const guard = makeGuard(options.host, options.names)
   app.addHook('onRequest', (request, reply, done) => {
-    // No answer may be given twice, by whatever route, now or later: a cache would repeat ids.
+    // Of every route: a cache that repeats an answer repeats ids.
     reply.header('cache-control', 'no-store')
     done(guard(request))
   })
@@ -119,7 +119,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
       done()
     })
   }
-  // Fastify knows a few methods, and wants a body of QUERY. All others are refused as those are: by path.
+  // Fastify accepts a few methods, and requires a body of QUERY. All others are refused like these: by path.
   const served = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']
   const unserved = METHODS.filter((method) => !served.includes(method))
   for (const method of unserved) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
@@ -172,7 +172,7 @@ function mount(app: FastifyInstance, { method, path, tag, handler }: Operation):
   app.route({ method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), handler, config: { onlyDraws } })
 }
 
-/** Bodies are JSON and nothing else; an empty one is none. */
+/** Bodies are JSON only; an empty one counts as none. */
 function readJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
@@ -188,10 +188,10 @@ function serverOptions(limits: HttpLimits, backlog: Backlog): ServerOptions {
     maxHeaderSize: limits.headerMaxBytes,
     requestTimeout: limits.requestTimeoutMs,
     headersTimeout: limits.requestTimeoutMs,
-    // The guard looks at it, and answers as everything here does.
+    // The guard checks it, and answers with a problem.
     requireHostHeader: false,
     connectionsCheckingInterval: Math.min(1000, limits.requestTimeoutMs),
-    // Longer than the minute for which proxies usually keep a connection: who closes first loses no request.
+    // Longer than the minute for which proxies usually keep a connection: the side that closes first loses no request.
     keepAliveTimeout: 72_000,
     noDelay: true,
   }

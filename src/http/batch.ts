@@ -1,5 +1,5 @@
 /**
- * Ids of runs as the body of an answer. A large one is made in parts, while its client reads it, in the turns of the
+ * The ids of runs as the body of an answer. A large body is made in parts while its client reads it, in the turns of the
  * event loop that all connections share.
  */
 import { Readable } from 'node:stream'
@@ -8,19 +8,19 @@ import { idBytesMax, writeRun } from '../ids/digits.ts'
 import { Run } from '../ids/run.ts'
 import { type Taker, turns } from '../node/turns.ts'
 
-/** What stands before the ids, between two of them, and after them. ASCII. */
+/** The text before the ids, between two of them, and after them. ASCII. */
 export type Frame = { readonly head: string; readonly separator: string; readonly tail: string }
 
-/** A body, or what it is read from. */
+/** A body, or a stream of it. */
 export type Body = string | Readable
 
-/** How many ids are written at a time: less than 48 KiB of text, which a socket takes faster than bytes. */
+/** How many ids are written at a time: less than 48 KiB of text, which a socket writes faster than bytes. */
 const partMax = 2048
 const separatorBytesMax = 3
-/** One for all parts: it is read before anything else can run. */
+/** Shared by all parts: it is read before other code can run. */
 const scratch = Buffer.allocUnsafeSlow(partMax * (idBytesMax + separatorBytesMax))
 /** Filled and emptied within one call. */
-const piece = new Run()
+const partRun = new Run()
 
 /** The ids of `runs` within `frame`, each as `text` has it, by default in decimal. Rejects with what `text` throws at first. */
 export function batchBody(
@@ -42,7 +42,7 @@ export function batchBody(
   })
 }
 
-/** What is ready with its first part needs no stream. */
+/** A body of one part needs no stream. */
 function bodyOf(parts: Parts): Body {
   const first = parts.next()
   return parts.done ? first : new PartBody(first, parts)
@@ -81,8 +81,8 @@ class Parts {
   }
 
   #digits(run: Run, index: number, count: number): string {
-    piece.set(run.at(index), count, run.stride)
-    return scratch.toString('latin1', 0, writeRun(scratch, 0, piece, this.#separator))
+    partRun.set(run.at(index), count, run.stride)
+    return scratch.toString('latin1', 0, writeRun(scratch, 0, partRun, this.#separator))
   }
 }
 

@@ -1,10 +1,10 @@
 /**
- * Keeps web pages of others away from a server on this machine. Two ways in are closed:
- *  - DNS rebinding, a foreign name that suddenly points here: the Host header must be one of ours.
- *  - requests across origins, which a browser sends even where it hides the answer: what changes state must
- *    come from our own origin or from no page at all.
- * Bodies must be application/json, which no page can send elsewhere without asking first; it is never allowed.
- * The compatible APIs issue by GET and read forms, as their clients want it: there the second rule holds for GET too.
+ * Protects a server from web pages of other origins. Two attacks are prevented:
+ *  - DNS rebinding, a foreign name that resolves to this server: the Host header must be one of the server's own.
+ *  - requests across origins, which a browser sends even if it hides the answer: a request that changes state must come
+ *    from the server's own origin or from no page.
+ * Bodies must be application/json, which no page can send to another origin without a preflight; it is never allowed.
+ * The compatible APIs issue by GET and read forms, as their clients need it: there the second rule applies to GET too.
  */
 import { isIPv4, isIPv6 } from 'node:net'
 import type { FastifyRequest } from 'fastify'
@@ -14,9 +14,8 @@ import { HttpRefusal } from './problem.ts'
 export type Guard = (request: FastifyRequest) => HttpRefusal | undefined
 
 /**
- * A guard for a server bound to `host`. In the Host header it takes loopback names, addresses (which nobody can
- * point elsewhere), `host` itself and `names`. A server bound to more than loopback that was told no names cannot
- * know them, and takes any.
+ * A guard for a server bound to `host`. It accepts in the Host header loopback names, addresses (which cannot be rebound),
+ * `host` itself and `names`. A server that is bound to more than loopback and has no `names` accepts any name.
  */
 export function makeGuard(host: string, names: readonly string[] = []): Guard {
   const own = new Set([host, ...names].map((name) => bare(name.toLowerCase())))
@@ -33,20 +32,20 @@ export function makeGuard(host: string, names: readonly string[] = []): Guard {
   }
 }
 
-/** The refusal of a request that a page of another origin has caused, as far as its browser says so. */
+/** The refusal of a request that a page of another origin has caused, according to its browser. */
 export function refuseForeignPage({ headers }: FastifyRequest): HttpRefusal | undefined {
   if (headers['sec-fetch-site'] === 'cross-site') return foreignPage()
   if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host)) return foreignPage()
   return undefined
 }
 
-/** Whether a name or address means this machine to itself: localhost, 127.0.0.0/8, ::1. */
+/** Whether a name or address is that of the loopback interface: localhost, 127.0.0.0/8, ::1. */
 function isLoopbackName(name: string): boolean {
   if (isIPv4(name)) return name.startsWith('127.')
   return name === 'localhost' || name === '::1' || name.endsWith('.localhost')
 }
 
-/** Without a Host header it is no browser: they all send one. */
+/** A request without a Host header is not from a browser: browsers always send one. */
 function isOwn(header: string | undefined, own: ReadonlySet<string>): boolean {
   if (header === undefined) return true
   const name = bare(header.toLowerCase().replace(/:\d*$/, ''))
@@ -62,7 +61,7 @@ function bare(host: string): string {
 function isSameOrigin(origin: string, host: string | undefined): boolean {
   if (host === undefined || !URL.canParse(origin)) return false
   const { protocol } = new URL(origin)
-  // Written with a scheme's default port or without it, a host is the same.
+  // A host is the same with and without the default port of its scheme.
   return URL.canParse(`${protocol}//${host}`) && new URL(`${protocol}//${host}`).origin === origin
 }
 

@@ -1,8 +1,8 @@
-/** What a request gets that cannot be answered: errors, unknown paths, methods that a path does not have. */
+/** The answers to errors, unknown paths, and methods that a path does not have. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { HttpRefusal, problemOf, problemType, retryAfterSeconds } from './problem.ts'
 
-/** Where this server reports its own faults. A pino logger is one. */
+/** The log of this server's own faults. A pino logger is one. */
 export interface HttpLog {
   error(fields: object, message: string): void
 }
@@ -18,7 +18,7 @@ export function sendProblem(
   if (problem.status === 500) log?.error({ err: error, path: request.url }, 'an HTTP request failed')
   if (error instanceof HttpRefusal) reply.headers(error.headers)
   if (problem.status === 503 && problem.retryable) reply.header('retry-after', String(retryAfterSeconds))
-  // Also for what Fastify refuses before any hook has run.
+  // Fastify refuses some requests before any hook has run.
   return reply
     .code(problem.status)
     .header('cache-control', 'no-store')
@@ -38,7 +38,7 @@ export type Route = {
   readonly path: string
 }
 
-/** Why no route took a request: 405 where another method would have been taken, else 404. */
+/** The refusal of a request without a route: 405 if the path has other methods, else 404. */
 export function notFound(routes: readonly Route[], { method, url }: FastifyRequest): HttpRefusal {
   const path = url.split('?', 1)[0]!
   const methods = routes.filter((route) => pathPattern(route.path).test(path)).map((route) => route.method)

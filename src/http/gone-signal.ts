@@ -1,13 +1,13 @@
-/** What tells those who wait for ids that nobody waits for them any more. */
+/** Aborts a wait for ids when the client has gone. */
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 
-/** By connection: its requests are carried out one after the other, so a request is gone when its connection is. */
+/** By connection: its requests are carried out one after the other, so they share a signal. */
 const signals = new WeakMap<Socket, AbortSignal>()
-/** Without a reason of its own an abort builds a DOMException with a stack, for nothing. */
+/** An abort without a reason builds a DOMException with a stack, which costs time. */
 const closed = new Error('the client has closed its connection')
 
-/** Aborted when the client goes away before its answer. */
+/** Aborted when the connection of the request ends. */
 export function goneSignal({ request: { socket } }: FastifyReply): AbortSignal {
   const known = signals.get(socket)
   if (known !== undefined) return known

@@ -21,17 +21,17 @@ export type Operation = Route & {
   readonly tag: 'ids' | 'generators' | 'cluster' | 'engine' | 'server'
   /** One sentence. */
   readonly summary: string
-  /** What more there is to say. */
+  /** Details. */
   readonly notes?: string
   readonly query?: z.ZodObject
   readonly body?: z.ZodType
   readonly answers: Readonly<Record<number, AnswerDoc>>
   readonly errors: readonly ErrorCode[]
-  /** A request that shows it; the name is that of a generator, `{name}` in the path. */
+  /** An example of a request; the name is that of a generator, `{name}` in the path. */
   readonly example: { readonly name?: string; readonly query?: string; readonly body?: unknown }
   /**
-   * Answers, or throws what `problemOf` describes. Returns undefined when it has sent the answer itself,
-   * which saves the fast path a promise.
+   * Answers, or throws what `problemOf` describes. Returns undefined if it has sent the answer itself, which saves the
+   * fast path a promise.
    */
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | undefined
 }
@@ -60,7 +60,7 @@ export function readBody<Schema extends z.ZodType>(
   return checked(schema, request.body, 'member')
 }
 
-/** ERR when there is a body, so that nobody believes that it was read. */
+/** ERR if there is a body, which would be ignored. */
 export function refuseBody({ body }: FastifyRequest): void {
   if (body === undefined) return
   if (typeof body === 'object' && body !== null && Object.keys(body).length === 0) return
@@ -73,7 +73,7 @@ function checked<Schema extends z.ZodType>(schema: Schema, input: unknown, what:
   throw new FahaoError('ERR', read.error.issues.map((issue) => issueText(issue, schema, what)).join('; '))
 }
 
-/** What a part belongs to. */
+/** The whole of each part. */
 const whole: Readonly<Record<string, string>> = { member: 'body', 'query parameter': 'query' }
 const types: Readonly<Record<string, string>> = {
   object: 'an object',
@@ -83,7 +83,7 @@ const types: Readonly<Record<string, string>> = {
   boolean: 'true or false',
 }
 
-/** What is wrong, where the schema has no words of its own for it. */
+/** The error message, if the schema has none of its own. */
 function wording(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     return issue.input === undefined ? 'is missing' : `must be ${types[issue.expected] ?? issue.expected}`

@@ -28,7 +28,7 @@ export const problemType = 'application/problem+json; charset=utf-8'
 /** How long a client waits before it sends a retryable request again, in seconds. */
 export const retryAfterSeconds = 1
 
-/** A request that HTTP itself refuses, with the status that HTTP has for it. */
+/** The refusal of a request with a status of HTTP. */
 export class HttpRefusal extends Error {
   override readonly name = 'HttpRefusal'
   readonly status: number
@@ -57,7 +57,7 @@ export function problemOf(error: unknown, instance: string): Problem {
   return plain(500, 'a bug in this server; its log has the details', instance)
 }
 
-/** What Fastify refuses before a handler sees it. */
+/** The requests that Fastify refuses. */
 const framework: Readonly<Record<string, readonly [status: number, detail: string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'a body must be JSON, with content-type: application/json'],
   FST_ERR_CTP_INVALID_JSON_BODY: [400, 'the body is not valid JSON'],
@@ -71,7 +71,7 @@ function registered(code: ErrorCode, detail: string, instance: string): Problem 
   return { type: `/docs#${code}`, title: meaning, status, detail, code, retryable, instance }
 }
 
-/** RFC 9457, 4.2.1: about:blank, with the status's own words as the title. */
+/** RFC 9457, 4.2.1: about:blank, with the reason phrase as the title. */
 function plain(status: number, detail: string, instance: string): Problem {
   const title = STATUS_CODES[status] ?? 'Error'
   return { type: 'about:blank', title, status, detail, code: 'ERR', retryable: false, instance }

@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. Once `close` is called no connection is accepted; requests received before are answered.
- *  2. `close` is over at its deadline, whatever clients do.
+ *  2. `close` ends at its deadline, also if clients do not read or send.
  */
 import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'

@@ -1,11 +1,11 @@
-/** Counts what HTTP servers carry. */
+/** Counts the connections and requests of HTTP servers. */
 import type { FastifyInstance } from 'fastify'
 import type { TransportFigures } from './ops/metrics.ts'
 
-/** Figures that go on. */
+/** Counters. */
 export type HttpTraffic = { -readonly [Figure in keyof TransportFigures]: TransportFigures[Figure] }
 
-/** Nothing yet. */
+/** Counters at 0. */
 export function noTraffic(): HttpTraffic {
   return { connections: 0, connectionsTotal: 0, connectionsRejected: 0, commands: 0 }
 }

@@ -1,20 +1,20 @@
-/** What a connection gets that sends something else than HTTP. */
+/** The answers to bytes that are not HTTP. */
 import { METHODS } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { HttpRefusal, problemOf, problemType } from './problem.ts'
 
-/** How long a client may take to close its end after ours is closed. */
+/** How long a client may take to close its end after the server has closed its own. */
 const lingerMs = 1000
 const lineCharactersMax = 8192
 const lateCode = 'ERR_HTTP_REQUEST_TIMEOUT'
 
-/** Whether this is about a request that took too long to arrive. */
+/** Whether a request took too long to arrive. */
 export function isLate({ code }: NodeJS.ErrnoException): boolean {
   return code === lateCode
 }
 
-/** Whether this is about bytes after a request that closes its connection: no request any more (RFC 9112, 9.6). */
+/** Whether bytes follow a request that closes its connection: they are ignored (RFC 9112, 9.6). */
 export function isIgnored({ code }: NodeJS.ErrnoException): boolean {
   return code === 'HPE_CLOSED_CONNECTION'
 }
@@ -23,12 +23,12 @@ export function isIgnored({ code }: NodeJS.ErrnoException): boolean {
 export type Refuse = (socket: Socket, refusal: HttpRefusal) => void
 
 /**
- * A connection is closed for good `lingerMs` after its last answer has left this process, and `unreadTimeoutMs` after
- * the answer was written at the latest: a client that does not close its end holds no connection.
+ * A connection is closed for good `lingerMs` after its last answer has left this process, at the latest `unreadTimeoutMs`
+ * after the answer was written: a client that does not close its end keeps no connection.
  */
 export function refuseWithin(unreadTimeoutMs: number, clock: Clock): Refuse {
   return (socket, refusal) => {
-    // The connection closes already.
+    // The connection is closing already.
     if (!socket.writable) return
     let deadline = clock.timer(unreadTimeoutMs, () => socket.destroy())
     socket.once('close', () => deadline.cancel())
@@ -52,18 +52,18 @@ function answerOf(refusal: HttpRefusal): string {
   return `${head.join('\r\n')}\r\n\r\n${body}`
 }
 
-/** About a request that took too long to arrive. */
+/** The refusal of a request that took too long to arrive. */
 export const lateRefusal = new HttpRefusal(408, 'the request took longer than http-request-timeout to arrive')
 
-/** About a method that is not served on any path. */
+/** The refusal of a method that no path has. */
 export function methodRefusal(method: string): HttpRefusal {
   return new HttpRefusal(501, `no method '${method}' is known here`)
 }
 
-/** What Node says of bytes that it cannot read. */
+/** Node's error about bytes that it cannot parse. */
 type ParseError = { readonly rawPacket?: Buffer; readonly bytesParsed?: number }
 
-/** The method of a request line that is sound but for its method, which HTTP does not have (RFC 9110, 9.1). */
+/** The method of a valid request line, if HTTP does not have it (RFC 9110, 9.1). */
 function unknownMethod({ rawPacket, bytesParsed = 0 }: ParseError): string | undefined {
   if (rawPacket === undefined) return undefined
   const start = rawPacket.lastIndexOf(10, bytesParsed - 1) + 1
@@ -72,7 +72,7 @@ function unknownMethod({ rawPacket, bytesParsed = 0 }: ParseError): string | und
   return method === undefined || METHODS.includes(method) ? undefined : method
 }
 
-/** Why Node cannot read something as HTTP, or not in time. */
+/** The refusal of a request that Node cannot parse, or that is late. */
 export function refusalOf(error: NodeJS.ErrnoException): HttpRefusal {
   const { code } = error
   if (code === 'HPE_HEADER_OVERFLOW') {

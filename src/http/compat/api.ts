@@ -1,4 +1,4 @@
-/** What a compatible API is: the routes that the clients of another generator know, as records. */
+/** A compatible API: the routes of another id service as records, its parameters, and issuing one id per request. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run } from '../../ids/run.ts'
@@ -11,25 +11,25 @@ export type CompatRoute = {
   readonly methods: readonly Route['method'][]
   /** As OpenAPI writes it. */
   readonly path: string
-  /** Whether it hands out ids, so that no page of another origin may ask, by whatever method. */
+  /** Whether it issues ids, so that pages of other origins are refused for every method. */
   readonly issues: boolean
-  /** Answers, or throws. Returns undefined when it has sent the answer itself. */
+  /** Answers, or throws. Returns undefined if it has sent the answer itself. */
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | undefined
-  /** How the replaced service told an error; undefined: as Spring tells any other. */
+  /** The form of an error in the replaced service; undefined: Spring's for any other. */
   readonly failure?: (error: unknown) => SpringFailure | undefined
 }
 
 /** The routes of one replaced service. */
 export type CompatApi = {
   readonly routes: readonly CompatRoute[]
-  /** Lets go of what it holds. */
+  /** Releases its resources. */
   readonly close?: () => void
 }
 
-/** Every method that Spring lets through where none is named. HEAD goes with GET. */
+/** Every method that Spring accepts for a route without one. GET includes HEAD. */
 export const anyMethod = Object.freeze(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const)
 
-/** The first value of a parameter; undefined where it was not given. Names that nobody asks for are ignored. */
+/** The first value of a parameter, as a servlet reads it: from the query, then from a posted form. */
 export function parameterOf(request: FastifyRequest, name: string): string | undefined {
   const inQuery = (request.query as Readonly<Record<string, string | string[] | undefined>>)[name]
   if (inQuery !== undefined) return typeof inQuery === 'string' ? inQuery : inQuery[0]
@@ -37,36 +37,36 @@ export function parameterOf(request: FastifyRequest, name: string): string | und
   return new URLSearchParams(request.body).get(name) ?? undefined
 }
 
-/** An id that is wanted. */
+/** A request for one id. */
 export type SingleIdRequest = {
-  /** The generator, if it is in use already. */
+  /** The generator, if it is in use. */
   readonly known: Generator | undefined
-  /** The generator, else. */
+  /** Opens the generator. */
   readonly open: () => Promise<Generator>
-  /** Throws unless the generator may serve this. */
+  /** Throws unless the generator has the right kind. */
   readonly check: (generator: Generator) => void
   /** The body for the first id of `run`. */
   readonly show: (generator: Generator, run: Run) => string
   readonly contentType: string
 }
 
-// One for all requests: it is read before anything else can run.
+// Shared by all requests: it is read before other code can run.
 const run = new Run()
 
-/** Issues, and sends; what it returns is an id that was waited for, yet to be sent. */
-export function issueOne(reply: FastifyReply, wish: SingleIdRequest): Promise<string> | undefined {
-  const { known, check, show, contentType } = wish
-  if (known === undefined) return waitForOne(reply, wish)
+/** Issues an id: a buffered one is sent at once, without a promise; otherwise the promise is the body. */
+export function issueOne(reply: FastifyReply, wanted: SingleIdRequest): Promise<string> | undefined {
+  const { known, check, show, contentType } = wanted
+  if (known === undefined) return waitForOne(reply, wanted)
   check(known)
-  if (known.take(1, run) === 0) return waitForOne(reply, wish)
+  if (known.take(1, run) === 0) return waitForOne(reply, wanted)
   reply.header('content-type', contentType).send(show(known, run))
   return undefined
 }
 
-async function waitForOne(reply: FastifyReply, wish: SingleIdRequest): Promise<string> {
-  const generator = wish.known ?? (await wish.open())
-  wish.check(generator)
+async function waitForOne(reply: FastifyReply, wanted: SingleIdRequest): Promise<string> {
+  const generator = wanted.known ?? (await wanted.open())
+  wanted.check(generator)
   const [drawn] = await generator.draw(1, { signal: goneSignal(reply) })
-  reply.header('content-type', wish.contentType)
-  return wish.show(generator, drawn!)
+  reply.header('content-type', wanted.contentType)
+  return wanted.show(generator, drawn!)
 }

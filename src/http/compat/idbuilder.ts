@@ -5,12 +5,12 @@ import type { FahaoNode } from '../../node/node.ts'
 import { type CompatApi, type CompatRoute, issueOne, parameterOf } from './api.ts'
 import { contentTypes, missingParameter, SpringFailure } from './spring.ts'
 
-/** What one of its paths gives. */
+/** The ids of one path. */
 type IdForm = {
   readonly path: string
-  /** Ids in order, or ids in none. */
+  /** Whether ids are in order. */
   readonly ordered: boolean
-  /** With the format around it, or the bare number. */
+  /** Whether ids have their format, instead of the bare number. */
   readonly text: boolean
 }
 
@@ -54,7 +54,7 @@ function refuseOtherOrder({ name, definition }: Generator, { ordered, text }: Id
   throw new FahaoError('WRONGTYPE', `the ids of '${name}' come ${which}; get them from /id-builder/${other}`)
 }
 
-/** There a code that it did not know, or knew as the other kind, became a null that nobody expected. */
+/** An unknown code, or one of the other kind, caused a null pointer in IdBuilder. */
 function builderFailure(error: unknown): SpringFailure | undefined {
   if (!(error instanceof FahaoError)) return undefined
   const wrongCode = error.code === 'NOGENERATOR' || error.code === 'WRONGTYPE' || error.code === 'ERR'

@@ -1,9 +1,9 @@
-/** `/decodeSnowflakeId`: a Leaf snowflake id taken apart, in the time zone of this process, as Leaf does. */
+/** `/decodeSnowflakeId`: decodes a Leaf snowflake id, in the time zone of this process, as Leaf does. */
 import { layouts } from '../../ids/presets.ts'
 import { anyMethod, type CompatRoute, parameterOf } from './api.ts'
 import { contentTypes, missingParameter } from './spring.ts'
 
-/** The route. It reads ids of Leaf's layout only, whatever generators there are. */
+/** The route. It decodes ids of Leaf's layout only, independent of the generators. */
 export const decodeRoute: CompatRoute = Object.freeze({
   methods: anyMethod,
   path: '/decodeSnowflakeId',
@@ -27,7 +27,7 @@ function longOf(text: string): bigint | undefined {
   return BigInt.asIntN(64, value) === value ? value : undefined
 }
 
-/** Shifts that keep the sign: Leaf takes a negative number apart without a word, too. */
+/** The shifts keep the sign: Leaf decodes negative numbers too. */
 function decoded(id: bigint): Record<'timestamp' | 'sequenceId' | 'workerId', string> {
   const time = id >> BigInt(timeShift)
   const upper = id >> nodeShift

@@ -1,7 +1,6 @@
 /**
- * Leaf's two pages, for eyes and scripts that know them. Leaf holds two segments per tag; a node here holds one
- * reserve of ids, which is shown as the first of them, and the second stays empty. Behind Leaf's columns stands the rate
- * at which ids go out here.
+ * Leaf's two pages, for users and scripts of Leaf. Leaf holds two segments per tag; a node here has one buffer of ids,
+ * which is shown as the first segment, and the second stays empty. After Leaf's columns comes the rate of ids.
  */
 import type { FastifyRequest } from 'fastify'
 import { hasCode } from '../../base/errors.ts'
@@ -17,7 +16,7 @@ const cacheRows = 1000
 const dbRows = 100
 const headers = Object.freeze({ ...pageHeaders, 'content-type': contentTypes.html })
 
-/** `/cache`: the counters in use here, and what is in hand of each; `?from=N` leaves out the first N. */
+/** `/cache`: the counters in use here, and the buffer of each; `?from=N` skips the first N. */
 export function cacheRoute({ catalogue }: FahaoNode): CompatRoute {
   return {
     methods: anyMethod,
@@ -33,7 +32,7 @@ export function cacheRoute({ catalogue }: FahaoNode): CompatRoute {
   }
 }
 
-/** `/db`: the counters that exist, a page at a time; `?after=TAG` goes on after that one. */
+/** `/db`: all counters, a page at a time; `?after=TAG` continues after that one. */
 export function dbRoute({ catalogue }: FahaoNode): CompatRoute {
   return {
     methods: anyMethod,
@@ -68,7 +67,7 @@ function isCounter({ definition }: { readonly definition: Definition }): boolean
   return definition.kind === 'segment' || definition.kind === 'sequence'
 }
 
-/** Ids in no order have no next one and no last one: those cells stay empty, and the volume stays hidden. */
+/** Ids in no order have no next and no last one: those cells stay empty, and the volume stays hidden. */
 function cacheRow(generator: Generator): Html {
   const { increment = 1, step = 0 } = generator.definition
   const { inHand, issued, ratePerSecond } = generator.stats()
@@ -83,7 +82,7 @@ function cacheRow(generator: Generator): Html {
   return row([generator.name, ...cells, ...second, ordered ? perSecond(ratePerSecond) : ''])
 }
 
-/** Only an old service's row tells when it last changed; the cell of any other counter is empty. */
+/** Only a row of an old service has the time of its last change; the cell of any other counter is empty. */
 function dbRow({ name, bound, updatedUs, definition, stats }: GeneratorInfo): Html {
   const rate = stats === undefined || !isOrdered(definition) ? '' : perSecond(stats.ratePerSecond)
   const update = updatedUs === undefined ? '' : timestampText(updatedUs)

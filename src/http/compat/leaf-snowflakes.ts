@@ -1,13 +1,13 @@
 /**
- * Which snowflake a key of Leaf means. Leaf has one per server and ignores the key, so any key must work: a key
- * that is the name of a snowflake means that one, and every other means the generator `snowflake`, which is made
- * when it is first wanted.
+ * The snowflake of a key of Leaf. Leaf has one per server and ignores the key, so any key must work: a key that is the
+ * name of a snowflake stands for that one, and every other key for the generator `snowflake`, which is created on first
+ * use.
  *
  * Invariants
- *  1. A key means the same generator for the life of this process: two generators of one node may issue the same
- *     number, and who uses one key must not see it twice. A restart starts above all time reserved before.
- *  2. What a key means is never guessed: while the engine cannot tell, a key that is new here is refused.
- *  3. Memory is bounded, whatever keys are sent.
+ *  1. A key stands for the same generator until this process ends: two generators of one node may issue the same number,
+ *     and users of one key must not receive it twice. A restart starts above all time reserved before.
+ *  2. The generator of a key is never guessed: while the engine is unavailable, a new key is refused.
+ *  3. Memory is bounded for any keys.
  */
 import { FahaoError, hasCode } from '../../base/errors.ts'
 import type { Catalogue, Generator } from '../../catalogue/catalogue.ts'
@@ -17,13 +17,13 @@ const shared = 'snowflake'
 /** Leaf's bits and epoch, and its fresh start of each millisecond, so that ids do not all end alike. */
 const sharedOptions = { kind: 'snowflake', layout: 'leaf', sequenceStart: 'random' } as const
 
-/** Keys that are new when so many are known are looked up each time. */
+/** Beyond so many keys, a new key is looked up each time. */
 const keysMax = 100_000
 
-/** See the top of the file. */
+/** The snowflakes of Leaf's keys on one node. */
 export class LeafSnowflakes {
   readonly #catalogue: Catalogue
-  /** By key, the name of the generator that it means. */
+  /** The name of the generator of each key. */
   readonly #names = new Map<string, string>()
   readonly #lookUps = new Map<string, Promise<string>>()
 
@@ -31,13 +31,13 @@ export class LeafSnowflakes {
     this.#catalogue = catalogue
   }
 
-  /** The snowflake that `key` means, if that is known and it is in use. */
+  /** The snowflake of `key`, if the key was used before and the generator is in use. */
   find(key: string): Generator | undefined {
     const name = this.#names.get(key)
     return name === undefined ? undefined : this.#catalogue.find(name)
   }
 
-  /** The snowflake that `key` means. */
+  /** Opens the snowflake of `key`. */
   async open(key: string): Promise<Generator> {
     const name = this.#names.get(key) ?? (await this.#lookUpOnce(key))
     return name === shared ? this.#openShared() : this.#catalogue.open(name)
@@ -47,7 +47,7 @@ export class LeafSnowflakes {
     try {
       return await this.#catalogue.create(shared, sharedOptions)
     } catch (error) {
-      // Somebody has made it with options of their own, which are as good.
+      // It was created with other options, which do as well.
       if (hasCode(error, 'EXISTS')) return this.#catalogue.open(shared)
       throw error
     }
@@ -77,7 +77,7 @@ export class LeafSnowflakes {
   }
 }
 
-/** Throws WRONGTYPE for another kind: one that has taken the name since, or that has the shared name. */
+/** Throws WRONGTYPE for another kind, which has the name now, or has the shared name. */
 export function refuseOtherKinds({ name, kind }: Generator): void {
   if (kind === 'snowflake') return
   throw new FahaoError(

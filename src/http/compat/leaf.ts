@@ -34,7 +34,7 @@ function segmentRoute({ catalogue }: FahaoNode): CompatRoute {
   }
 }
 
-/** `/api/snowflake/get/{key}`: the next id of a snowflake, whatever the key, as Leaf does. */
+/** `/api/snowflake/get/{key}`: the next id of a snowflake, for any key, as Leaf does. */
 function snowflakeRoute({ catalogue }: FahaoNode): CompatRoute {
   const snowflakes = new LeafSnowflakes(catalogue)
   return {
@@ -65,8 +65,8 @@ function refuseClocks({ name, kind }: Generator): void {
 }
 
 /**
- * Leaf's numbers for what went wrong: −1 not (or no longer) ready, −2 there is no such key, −3 no ids in hand.
- * What an id is missing for, and what to do, is in the header `fahao-error`.
+ * Leaf's numbers of errors: −1 not (or no longer) ready, −2 unknown key, −3 no ids. The header `fahao-error` has the
+ * reason, and what to do.
  */
 function leafFailure(error: unknown, unknownKey: readonly ErrorCode[]): SpringFailure | undefined {
   if (!(error instanceof FahaoError)) return undefined

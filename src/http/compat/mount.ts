@@ -1,6 +1,6 @@
 /**
- * The compatible APIs on an app. Each is mounted in a scope of its own: bodies are read as its clients send them,
- * failures are told as they read them, and the native API next to it notices nothing of either.
+ * The compatible APIs on an app. Each has a scope of its own: bodies are parsed and failures are sent in the form of its
+ * clients, which does not affect the native API.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CompatName } from '../../node/compat-settings.ts'
@@ -21,7 +21,7 @@ const apis: Readonly<Record<CompatName, (node: FahaoNode) => CompatApi>> = {
   tinyid: tinyidApi,
 }
 
-/** Serves the named APIs on `app`; returns what is there now, by method and path. */
+/** Serves the named APIs on `app`; returns their routes. */
 export function mountCompatApis(
   app: FastifyInstance,
   node: FahaoNode,
@@ -43,7 +43,7 @@ export function mountCompatApis(
   })
 }
 
-/** Makes every failure of `app` one of Spring's, for a port that has these APIs and nothing else. */
+/** Sends every failure of `app` in Spring's form, for a port that has these APIs only. */
 export function answerFailuresAsSpring(
   app: FastifyInstance,
   node: FahaoNode,
@@ -78,7 +78,7 @@ function mount(
   })
 }
 
-/** A form becomes its text, to be read with the query; a servlet ignores any other body, and so does this. */
+/** A form is kept as text, to be read with the query; any other body is ignored, as by a servlet. */
 function readForms(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser(

@@ -1,5 +1,5 @@
 /**
- * Failures as Spring Boot 1.5 tells them: the services that are replaced stand on it, and their clients read it.
+ * Failures in the form of Spring Boot 1.5: the replaced services are built on it, and their clients read it.
  * Members and their order are those of its DefaultErrorAttributes.
  */
 import { STATUS_CODES } from 'node:http'
@@ -19,10 +19,10 @@ export const contentTypes = Object.freeze({
 export class SpringFailure extends Error {
   override readonly name = 'SpringFailure'
   readonly status: number
-  /** The class of the exception; undefined: none was thrown there. */
+  /** The class of the exception; undefined: none was thrown in the replaced service. */
   readonly exception: string | undefined
 
-  /** @param cause what happened here; its word and its sentence go into the header `fahao-error`. */
+  /** @param cause the error of this server; its code and message go into the header `fahao-error`. */
   constructor(status: number, exception: string | undefined, message: string, cause?: unknown) {
     super(message, { cause })
     this.status = status
@@ -30,7 +30,7 @@ export class SpringFailure extends Error {
   }
 }
 
-/** 400: a parameter that is required is not there. */
+/** 400: a required parameter is missing. */
 export function missingParameter(type: 'String' | 'int', name: string): SpringFailure {
   const exception = 'org.springframework.web.bind.MissingServletRequestParameterException'
   return new SpringFailure(400, exception, `Required ${type} parameter '${name}' is not present`)
@@ -61,7 +61,7 @@ function bodyOf({ status, exception, message }: SpringFailure, path: string, tim
   return JSON.stringify({ timestamp, status, error: STATUS_CODES[status], exception, message, path })
 }
 
-/** What is no failure of the replaced service's own making. */
+/** The failure of an error that the replaced service does not have. */
 function failureOf(error: unknown): SpringFailure {
   if (error instanceof FahaoError) {
     return new SpringFailure(500, 'java.lang.IllegalStateException', describe(error), error)
@@ -75,7 +75,7 @@ function isBug(error: unknown): boolean {
   return problemOf(error, '').status === 500
 }
 
-/** Headers are ASCII on the safe side. */
+/** Headers must be ASCII to be safe. */
 function asHeader(text: string): string {
   return text.replaceAll(/[‘’]/g, "'").replaceAll(/[^\x20-\x7e]/g, '?')
 }

@@ -1,12 +1,12 @@
 /**
- * Ranges as tinyid's clients know them. A client is told `(currentId, maxId]`, and issues by itself those ids in it
- * that leave `remainder` when they are divided by `delta`.
+ * Segments for tinyid's clients. A client receives `(currentId, maxId]`, and issues by itself the ids of it that leave
+ * `remainder` when they are divided by `delta`.
  */
 import { FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run } from '../../ids/run.ts'
 
-/** What a client needs to issue by itself. */
+/** A segment of one client. */
 export type TinyidSegment = {
   readonly currentId: bigint
   /** At this id a client fetches its next segment: 20 % of the way. */
@@ -18,7 +18,7 @@ export type TinyidSegment = {
 
 const loadingPercent = 20n
 
-/** The segment whose ids are those of `run`. Its bounds are tight, so nothing but these lies in it. */
+/** The segment of exactly the ids of `run`. */
 export function segmentOf(run: Run): TinyidSegment {
   const first = run.first
   const delta = BigInt(run.stride)
@@ -34,8 +34,8 @@ export function segmentOf(run: Run): TinyidSegment {
 }
 
 /**
- * The next segment of `generator`: a step's worth of ids, or fewer where another node's begin before that; waits
- * when none is in hand. WRONGTYPE where ids are in no order, or made of the clock.
+ * The next segment of `generator`: a step's worth of ids, or fewer if those of another node begin before that; waits
+ * if no id is buffered. WRONGTYPE if ids are in no order, or made of the clock.
  */
 export async function drawSegment(generator: Generator, signal: AbortSignal): Promise<TinyidSegment> {
   const { step, within, scramble } = generator.definition
@@ -43,12 +43,12 @@ export async function drawSegment(generator: Generator, signal: AbortSignal): Pr
   const run = new Run()
   if (generator.take(step, run) > 0) return segmentOf(run)
   const drawn = longest(await generator.draw(step, { signal }))
-  // Altered meanwhile, and in no order now: the ids become a gap.
+  // The generator was altered, and its ids have no order now: these become a gap.
   if (drawn.stride === 0) throw noSegments(generator)
   return segmentOf(drawn)
 }
 
-/** A segment is one run. Others, which a burst can bring together, become gaps. */
+/** A segment is one run. Further runs, which a burst can draw, become gaps. */
 function longest(runs: readonly Run[]): Run {
   return runs.reduce((best, run) => (run.count > best.count ? run : best))
 }

@@ -1,10 +1,10 @@
 /**
- * Who may use tinyid's API: a token opens generators by name. Tokens are records `tinyid-tokens/TOKEN/BIZTYPE`, and
- * rules of the setting `tinyid-tokens`.
+ * The tokens of tinyid's API: a token permits the use of generators by name. Tokens are records
+ * `tinyid-tokens/TOKEN/BIZTYPE`, and rules of the setting `tinyid-tokens`.
  *
  * Invariants
- *  1. What records say is held here, and follows them by a watch: with the engine away, tokens go on to work.
- *  2. A record opens one generator to one token: the first slash after the prefix ends the token.
+ *  1. The records are kept in memory and updated by a watch: tokens work while the engine is unavailable.
+ *  2. A record permits one generator to one token: the first slash after the prefix ends the token.
  *  3. Tokens are in no error and no log.
  */
 import { globMatches } from '../../base/glob.ts'
@@ -15,11 +15,11 @@ import type { TokenRule } from '../../node/compat-settings.ts'
 /** Records of tokens start with this. */
 const prefix = 'tinyid-tokens/'
 
-/** See the top of the file. */
+/** The tokens of one node. */
 export class TinyidTokens {
   readonly #engine: Engine
   readonly #rules: readonly TokenRule[]
-  /** Keys of records; undefined until they have been read. */
+  /** Keys of records; undefined before they were read. */
   #keys: Set<string> | undefined
   #loading: Promise<void> | undefined
   #watch: Watch | undefined
@@ -30,15 +30,15 @@ export class TinyidTokens {
     this.#rules = rules
   }
 
-  /** Whether `token` opens `bizType`; undefined: `load` knows more. */
-  opens(token: string, bizType: string): boolean | undefined {
+  /** Whether `token` permits `bizType`; undefined: call `load` first. */
+  permits(token: string, bizType: string): boolean | undefined {
     if (token === '' || bizType === '') return false
     if (this.#rules.some((rule) => rule.token === token && globMatches(rule.pattern, bizType))) return true
     if (token.includes('/')) return false
     return this.#keys?.has(`${prefix}${token}/${bizType}`)
   }
 
-  /** Reads the records, and follows them from then on. Rejects when the engine cannot be asked; ask again then. */
+  /** Reads the records, and watches them from then on. Rejects while the engine is unavailable; call it again then. */
   load(): Promise<void> {
     this.#loading ??= this.#load().catch((error) => {
       this.#loading = undefined
@@ -47,22 +47,22 @@ export class TinyidTokens {
     return this.#loading
   }
 
-  /** Stops following. */
+  /** Ends the watch. */
   close(): void {
     this.#closed = true
     this.#watch?.close()
   }
 
   async #load(): Promise<void> {
-    // What is told while the list is being read is newer than the list.
-    const told = new Map<string, boolean>()
+    // Changes during the read are newer than the list.
+    const changes = new Map<string, boolean>()
     const watch = await this.#engine.watch(prefix, ({ key, record }) => {
-      if (this.#keys === undefined) told.set(key, record !== undefined)
+      if (this.#keys === undefined) changes.set(key, record !== undefined)
       else change(this.#keys, key, record !== undefined)
     })
     try {
       const keys = await this.#list()
-      for (const [key, there] of told) change(keys, key, there)
+      for (const [key, exists] of changes) change(keys, key, exists)
       if (this.#closed) watch.close()
       this.#keys = keys
       this.#watch = watch
@@ -77,7 +77,7 @@ export class TinyidTokens {
   }
 }
 
-function change(keys: Set<string>, key: string, there: boolean): void {
-  if (there) keys.add(key)
+function change(keys: Set<string>, key: string, exists: boolean): void {
+  if (exists) keys.add(key)
   else keys.delete(key)
 }

@@ -1,6 +1,6 @@
 /**
- * tinyid's HTTP API. What goes wrong is told with status 200: in `code`, or by an empty body where the answer is
- * plain text. Only a `batchSize` that is no number is refused by status, as Spring did before tinyid saw it.
+ * tinyid's HTTP API. Errors have status 200: they are in `code`, or an empty body if the answer is plain text. Only a
+ * `batchSize` that is not a number is refused by status, as Spring does in front of tinyid.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
@@ -14,7 +14,7 @@ import { contentTypes, SpringFailure } from './spring.ts'
 import { drawSegment, segmentJson, segmentText, type TinyidSegment } from './tinyid-segment.ts'
 import { TinyidTokens } from './tinyid-tokens.ts'
 
-/** How an answer is written: as JSON with a code, or as plain text. */
+/** The form of answers: JSON with a code, or plain text. */
 type AnswerFormat = {
   readonly contentType: string
   readonly id: (id: string) => string
@@ -42,10 +42,10 @@ const plain: AnswerFormat = {
   failure: () => '',
 }
 
-/** Ids that one request gets at most; one that asks for more gets these. */
+/** The most ids of one request; one that asks for more gets these. */
 const batchMax = 100_000
 const intMax = 2 ** 31 - 1
-// One for all requests: it is read before anything else can run.
+// Shared by all requests: it is read before other code can run.
 const run = new Run()
 
 /** Everything under tinyid's paths. */
@@ -80,7 +80,7 @@ function idsRoute(
       const count = Math.min(batchSizeOf(request), countMax)
       const { token, bizType } = callerOf(request)
       reply.header('content-type', form.contentType)
-      const generator = tokens.opens(token, bizType) ? catalogue.find(bizType) : undefined
+      const generator = tokens.permits(token, bizType) ? catalogue.find(bizType) : undefined
       if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
         return answer(form, tokens, token, bizType, () => drawIds(bizType, count, reply))
       }
@@ -113,7 +113,7 @@ function basics(name: string): Pick<CompatRoute, 'methods' | 'path' | 'issues'> 
   return { methods: ['GET', 'POST'], path: `/tinyid/id/${name}`, issues: true }
 }
 
-/** What `issue` answers, once the token opens the generator. */
+/** The answer of `issue`, if the token permits the generator. */
 async function answer(
   form: AnswerFormat,
   tokens: TinyidTokens,
@@ -122,11 +122,11 @@ async function answer(
   issue: () => Promise<Body>,
 ): Promise<Body> {
   try {
-    if (tokens.opens(token, bizType) === undefined) await tokens.load()
-    if (!tokens.opens(token, bizType)) return form.failure(5, 'token is error')
+    if (tokens.permits(token, bizType) === undefined) await tokens.load()
+    if (!tokens.permits(token, bizType)) return form.failure(5, 'token is error')
     return await issue()
   } catch (error) {
-    // MOVED is for the leader to answer.
+    // The leader answers a request that is refused as MOVED.
     if (!(error instanceof FahaoError) || error.code === 'MOVED') throw error
     return form.failure(
       6,
@@ -139,7 +139,7 @@ function callerOf(request: FastifyRequest): { token: string; bizType: string } {
   return { token: parameterOf(request, 'token') ?? '', bizType: parameterOf(request, 'bizType') ?? '' }
 }
 
-/** 1 unless given; 0 and less is asking for none. */
+/** 1 by default; 0 and less asks for none. */
 function batchSizeOf(request: FastifyRequest): number {
   const text = (parameterOf(request, 'batchSize') ?? '').replaceAll(/\s/g, '')
   if (text === '') return 1

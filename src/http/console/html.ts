@@ -9,7 +9,7 @@ export class Html {
   }
 }
 
-/** What can stand in a template: text is escaped, HTML stays as it is, lists are joined. */
+/** The parts of a template: text is escaped, HTML is not, lists are joined. */
 export type Part = string | number | Html | readonly Html[]
 
 /** Builds HTML; everything put in is escaped unless it is HTML already. */
@@ -52,7 +52,7 @@ nav { margin: 1rem 0 } nav a { margin-right: 1rem; white-space: nowrap } .method
 :target { scroll-margin-top: 1rem; outline: 2px solid var(--mark); outline-offset: 4px; border-radius: 4px }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px }`
 
-/** Gives every snippet a button that copies it. Without it the page lacks nothing else. */
+/** Adds a button to every snippet that copies it. The page works without it. */
 const script = `
 const [copy, copied] = document.documentElement.lang === 'zh' ? ['复制', '已复制'] : ['copy', 'copied']
 if (navigator.clipboard) for (const pre of document.querySelectorAll('pre')) {
@@ -66,7 +66,7 @@ if (navigator.clipboard) for (const pre of document.querySelectorAll('pre')) {
   pre.prepend(button)
 }`
 
-/** Headers of every page: nothing may be loaded, and nobody may frame it. */
+/** Headers of every page: it may load nothing, and no other page may frame it. */
 export const pageHeaders = Object.freeze({
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src '${hash(style)}'; script-src '${hash(script)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,

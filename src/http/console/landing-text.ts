@@ -1,11 +1,11 @@
-/** What the page at `/` says, in each of its languages. */
+/** The text of the page at `/`, in each language. */
 
 const english = {
   lead: 'Hands out unique 64-bit ids: strict sequences, segments, timestamps and snowflakes.',
   states: {
     ok: 'This node is well.',
-    degraded: 'This node goes on from ids in hand: its engine is away.',
-    down: 'This node cannot issue: its engine is away.',
+    degraded: 'This node issues from its buffers: its engine is unavailable.',
+    down: 'This node cannot issue: its engine is unavailable.',
     stopping: 'This node is stopping.',
   },
   redis: 'With any Redis client',

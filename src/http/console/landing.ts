@@ -1,4 +1,4 @@
-/** The page at `/`: how to go on from here. */
+/** The page at `/`: the first steps. */
 import { z } from 'zod'
 import { isStrict, type Kind } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
@@ -19,7 +19,7 @@ export function landingOperation(node: FahaoNode): Operation {
     method: 'GET',
     path: '/',
     tag: 'server',
-    summary: 'A page that shows how to go on.',
+    summary: 'A page with the first steps.',
     query,
     answers: { 200: { description: 'The page.', content: { 'text/html': z.string() } } },
     errors: ['ERR'],
@@ -36,7 +36,7 @@ export function landingOperation(node: FahaoNode): Operation {
   }
 }
 
-/** Undefined while the engine is away: the page must show just then what is wrong. */
+/** Undefined while the engine is unavailable: the page then shows what is wrong. */
 async function firstGenerators({ catalogue }: FahaoNode): Promise<Listed | undefined> {
   try {
     return await catalogue.list({ limit: shownMax + 1 })

@@ -1,7 +1,7 @@
 /** Commands that people can copy, with the names and ports of this very server. */
 import type { Operation } from '../operation.ts'
 
-/** A word as a POSIX shell reads it back. */
+/** A word, quoted for a POSIX shell. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
@@ -18,12 +18,12 @@ export function curlLine({ method, path, example }: Operation, origin: string): 
   return words.join(' ')
 }
 
-/** How to reach this server from where the request came, by its Host header. */
+/** The origin under which the client has reached this server, by its Host header. */
 export function originOf(host: string | undefined, port: number): string {
   return `http://${host !== undefined && /^[\w.:[\]-]+$/.test(host) ? host : `127.0.0.1:${port}`}`
 }
 
-/** redis-cli with host and port, as short as can be. */
+/** The shortest redis-cli command line for a host and a port. */
 export function redisCli(origin: string, respPort: number): string {
   const { hostname } = new URL(origin)
   const local = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'

@@ -1,4 +1,4 @@
-/** `POST /v1/engine/advance`: the way out of REGRESSED. */
+/** `POST /v1/engine/advance`: what ends REGRESSED. */
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import { jumpMax } from '../../catalogue/floor.ts'

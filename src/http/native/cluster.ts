@@ -1,4 +1,4 @@
-/** The operations on the cluster: how it is, who leads what, taking a node out. */
+/** The operations on the cluster: its state, pinning a shard, draining a node. */
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import { type ClusterStatus, refuseLoneDrain } from '../../cluster/status.ts'
@@ -14,7 +14,7 @@ const statusShape = z
     cluster: z.string(),
     self: nodeId.meta({ description: 'the node that was asked' }),
     leaseLeftMs: z.number().meta({
-      description: 'for how long it may lead without another renewal; 0: it may not, all else is from before',
+      description: 'how long it may lead without another renewal; 0: it may not, and all else is from before',
     }),
     engine: z
       .object({
@@ -31,7 +31,7 @@ const statusShape = z
         joined: z.string().meta({ description: 'ISO 8601, by the node’s own clock' }),
         draining: z.boolean(),
         silentMs: z.number().meta({ description: 'since the node that was asked saw its newest renewal' }),
-        leads: z.int().meta({ description: 'how many of the shards that somebody leads' }),
+        leads: z.int().meta({ description: 'how many of the shards that have a leader' }),
       }),
     ),
     shards: z.array(
@@ -46,9 +46,9 @@ const statusShape = z
         nobodyForMs: z
           .number()
           .nullable()
-          .meta({ description: 'null where somebody can issue: its leader was heard of within a lease' }),
+          .meta({ description: 'null if its leader can issue: it has sent a heartbeat within a lease' }),
         wanted: nodeId.nullable().meta({ description: 'the node that should lead it' }),
-        isWish: z.boolean().meta({ description: 'whether somebody asked for that with move' }),
+        isWish: z.boolean().meta({ description: 'whether that was asked for with move' }),
       }),
     ),
   })
@@ -83,7 +83,7 @@ function status(cluster: () => ClusterView, engine: () => EngineStatus): Operati
     method: 'GET',
     path: '/v1/cluster',
     tag: 'cluster',
-    summary: 'Shows the cluster as this node sees it: its nodes, and who leads which slots.',
+    summary: 'Shows the cluster as this node sees it: its nodes, and the leader of each slot.',
     answers: { 200: { description: 'The cluster.', content: { 'application/json': statusShape } } },
     errors: ['ERR'],
     example: {},
@@ -99,18 +99,18 @@ function move(cluster: () => ClusterView): Operation {
     method: 'POST',
     path: '/v1/cluster/move',
     tag: 'cluster',
-    summary: 'Has a shard led by a node of your choice, for as long as that node lives.',
-    notes: 'Answers when the wish is recorded; the shard is handed over a moment later.',
+    summary: 'Pins a shard to a node, until that node ends.',
+    notes: 'Answers when the pin is recorded; the shard is handed over a moment later.',
     body: moveBody,
     answers: {
-      200: { description: 'The wish, as it is recorded.', content: { 'application/json': moveBody } },
+      200: { description: 'The pin, as it is recorded.', content: { 'application/json': moveBody } },
     },
     errors: ['ERR', 'CONFLICT', 'UNAVAILABLE', 'UNKNOWN'],
     example: { body: { shard: 3, to: null } },
     async handler(request) {
-      const wish = readBody(moveBody, request)
-      await cluster().move(wish.shard, wish.to ?? undefined)
-      return wish
+      const pin = readBody(moveBody, request)
+      await cluster().move(pin.shard, pin.to ?? undefined)
+      return pin
     },
   }
 }
@@ -121,7 +121,7 @@ function drain(cluster: () => ClusterView): Operation {
     method: 'POST',
     path: '/v1/cluster/drain',
     tag: 'cluster',
-    summary: 'Has this node hand over everything that it leads and take nothing, or take part again.',
+    summary: 'Makes this node hand over everything that it leads and take over nothing, or take part again.',
     notes:
       'Ids in order per node are issued here all the same. A restart ends it. Refused where no other node could take over.',
     body: drainBody,

@@ -1,4 +1,4 @@
-/** `GET /v1/decode`: what an id says about itself. */
+/** `GET /v1/decode`: the parts of an id. */
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import { layoutOf } from '../../catalogue/definition.ts'
@@ -44,7 +44,7 @@ export function decodeOperation({ catalogue }: FahaoNode): Operation {
     method: 'GET',
     path: '/v1/decode',
     tag: 'ids',
-    summary: 'Takes an id apart.',
+    summary: 'Decodes an id.',
     notes: 'Give `layout` for an id of any origin, or `generator` for one that this server has formatted.',
     query,
     answers: { 200: { description: 'Its parts.', content: { 'application/json': answer } } },

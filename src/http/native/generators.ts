@@ -47,7 +47,7 @@ function list(catalogue: Catalogue): Operation {
     tag: 'generators',
     summary: 'Lists generators in the order of their names, page by page.',
     notes:
-      'A page can have fewer than `limit` generators, even none, and still not be the last: go on until `next` is null.',
+      'A page can have fewer than `limit` generators, even none, and still not be the last: continue until `next` is null.',
     query: listQuery,
     answers: { 200: { description: 'A page.', content: { 'application/json': pageShape } } },
     errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
@@ -71,7 +71,7 @@ function show(catalogue: Catalogue): Operation {
     method: 'GET',
     path,
     tag: 'generators',
-    summary: 'Shows a generator: its definition, how far it is, how it does on this node.',
+    summary: 'Shows a generator: its definition, its bound and newest id, its figures on this node.',
     notes:
       'Never creates one, and never opens one that is not in use. In a cluster the leader of a strict generator answers.',
     answers: { 200: { description: 'The generator.', content: { 'application/json': generatorShape } } },
@@ -141,7 +141,7 @@ function drop(catalogue: Catalogue): Operation {
     method: 'DELETE',
     path,
     tag: 'generators',
-    summary: 'Drops a generator. Its bound is remembered: one of the same name goes on above it.',
+    summary: 'Drops a generator. Its bound is kept: one of the same name continues above it.',
     answers: { 204: { description: 'It is gone.' } },
     errors: writeErrors,
     example: { name: 'order' },
@@ -160,10 +160,10 @@ function drop(catalogue: Catalogue): Operation {
 type ListedGenerator = Awaited<ReturnType<Catalogue['list']>>[number]
 
 const chunk = 1000
-/** One request reads at most this many, so that a rare pattern over a million names keeps nobody waiting. */
+/** The most reads of one request, so that a rare pattern over a million names does not take long. */
 const chunksMax = 10
 
-/** Up to `limit` matches after `after`, and where the next page starts; undefined on the last. */
+/** Up to `limit` matches after `after`, and the start of the next page; undefined on the last. */
 async function findPage(
   catalogue: Catalogue,
   pattern: string,

@@ -1,4 +1,4 @@
-/** `next` and `range`: the operations that hand out ids. */
+/** `next` and `range`: the operations that issue ids. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
@@ -32,7 +32,7 @@ const errors = [
 /** `POST /v1/generators/{name}/next` */
 export function nextOperation({ catalogue, server }: FahaoNode): Operation {
   const query = countQuery(server.countMax)
-  // One for all requests: it is read before anything else can run.
+  // Shared by all requests: it is read before other code can run.
   const run = new Run()
 
   async function waitForIds(request: FastifyRequest, reply: FastifyReply, count: number): Promise<Body> {
@@ -77,7 +77,7 @@ export function rangeOperation({ catalogue, server }: FahaoNode): Operation {
     method: 'POST',
     path: '/v1/generators/{name}/range',
     tag: 'ids',
-    summary: 'Issues `count` ids as half-open ranges, for a client that hands them out itself.',
+    summary: 'Issues `count` ids as half-open ranges, for a client that issues them by itself.',
     notes:
       'All or nothing; usually there is one range. Raw ids, without the generator’s format. Only for kinds made of a counter whose ids are ordered and one apart; for others, use next with a count.',
     query,
@@ -116,7 +116,7 @@ function countOf(request: FastifyRequest, query: ReturnType<typeof countQuery>, 
 const jsonFrame: Frame = { head: '{"ids":["', separator: '","', tail: '"]}\n' }
 const textFrame: Frame = { head: '', separator: '\n', tail: '\n' }
 
-/** The body of one id. The line ends, for those who look at it in a terminal. */
+/** The body of one id. It ends with a line break, for terminals. */
 function answerOne(request: FastifyRequest, reply: FastifyReply, generator: Generator, run: Run): string {
   const formatted = generator.definition.format !== undefined
   const text = formatted ? generator.text(run.first) : run.toString()
@@ -139,7 +139,7 @@ function answerMany(
   return batchBody(runs, frame, (id) => JSON.stringify(text(id)).slice(1, -1))
 }
 
-/** Whether the answer is plain text; says so in its header. */
+/** Whether the answer is plain text; sets its content type. */
 function typedAsText(request: FastifyRequest, reply: FastifyReply): boolean {
   const inText = prefersText(request.headers.accept)
   reply.header('content-type', inText ? textType : jsonType)

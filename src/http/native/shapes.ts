@@ -1,4 +1,4 @@
-/** What goes over the wire in native requests and answers, as schemas: OpenAPI is made from these. */
+/** The schemas of native requests and answers: OpenAPI is made from these. */
 import { z } from 'zod'
 import type { GeneratorInfo } from '../../catalogue/catalogue.ts'
 import { type Definition, definitionText } from '../../catalogue/definition.ts'
@@ -98,7 +98,7 @@ export const generatorShape = z
         'local: strict, issued here; group commit: strict, a reserve for each batch of requests; leader: strict, issued by its leader; node: in order per node',
     }),
     leader: z.string().nullable().meta({
-      description: 'the address of its leader; null while nobody leads it, and where there are no leaders',
+      description: 'the address of its leader; null without one, and where there are no leaders',
     }),
     bound: id
       .nullable()

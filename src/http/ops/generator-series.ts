@@ -1,19 +1,19 @@
 /**
- * Figures per generator, bounded in number: those that have issued most have series of their own, the rest are
- * added up in one. Read when scraped; nothing is done on the way of an id.
+ * Figures per generator, bounded in number: those that have issued most have series of their own, one series has the
+ * rest. They are read by a scrape, and cost an id nothing.
  */
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { exhaustionUs } from '../../catalogue/info.ts'
 import type { IssuerStats } from '../../issuing/issuer.ts'
 
-/** The label of all generators without series of their own. No name has white space, so it is nobody's. */
+/** The label of all generators without series of their own. No generator has it: names have no white space. */
 export const otherGenerators = '(all others)'
 
 /** One generator at the moment of a scrape. */
 export type Sample = {
   readonly generator: Generator
   readonly stats: IssuerStats
-  /** For how long its ids last, in seconds; undefined when no end is in sight. */
+  /** How long its ids last, in seconds; undefined if no end is in sight. */
   readonly exhaustionSeconds: number | undefined
 }
 
@@ -23,7 +23,7 @@ export type GeneratorMetric = {
   readonly type: 'counter' | 'gauge'
   readonly help: string
   readonly value: (sample: Sample) => number | undefined
-  /** How those without series of their own become one. */
+  /** How the generators without series of their own are merged. */
   readonly merge: 'sum' | 'min'
 }
 
@@ -49,13 +49,17 @@ export const generatorMetrics: readonly GeneratorMetric[] = [
   counter('fahao_refill_failures_total', 'Reserves that failed.', 'refillFailures'),
   counter('fahao_refill_seconds_total', 'Time spent in reserves that succeeded.', 'refillSeconds'),
   counter('fahao_waits_total', 'Requests that had to wait for a refill.', 'waits'),
-  counter('fahao_dry_seconds_total', 'Time during which somebody was waiting.', 'drySeconds'),
+  counter('fahao_dry_seconds_total', 'Time during which a request was waiting.', 'drySeconds'),
   gauge('fahao_waiting', 'Requests waiting now.', 'waiting'),
-  gauge('fahao_in_hand_ids', 'Ids in hand; for clock kinds, what the reserved time would hold.', 'inHand'),
+  gauge(
+    'fahao_in_hand_ids',
+    'Buffered ids; for clock kinds, the ids that fit into the reserved time.',
+    'inHand',
+  ),
   {
     ...gauge(
       'fahao_in_hand_seconds',
-      'How long the ids in hand last at this rate; +Inf when idle. Without the engine, ids end then.',
+      'How long the buffered ids last at this rate; +Inf when idle. Without the engine, ids end then.',
       'inHandSeconds',
     ),
     merge: 'min',

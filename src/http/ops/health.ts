@@ -7,12 +7,11 @@ import type { Operation } from '../operation.ts'
 const answer = z
   .object({
     state: z.enum(['ok', 'degraded', 'down', 'stopping']).meta({
-      description:
-        'degraded: the engine is away and ids go on from what is in hand; down: new ids will not come',
+      description: 'degraded: the engine is unavailable and ids come from the buffers; down: no new ids',
     }),
     reason: z.string().nullable(),
     inHandSeconds: z.number().nullable().meta({
-      description: 'the shortest time that ids in hand last over the generators in use; null: idle',
+      description: 'the shortest time that buffered ids last, over the generators in use; null: idle',
     }),
   })
   .meta({ id: 'Health' })
@@ -26,8 +25,8 @@ export function healthOperations(node: FahaoNode): Operation[] {
       method: 'GET',
       path: '/healthz',
       tag: 'server',
-      summary: 'Whether the process is alive: 200 whatever the state, because a restart mends no engine.',
-      answers: { 200: { description: 'It is alive; the body says how it does.', content } },
+      summary: 'Whether the process is alive: 200 in every state, because a restart repairs no engine.',
+      answers: { 200: { description: 'It is alive; the body has its state.', content } },
       errors: [],
       example: {},
       async handler(_, reply) {

@@ -2,7 +2,7 @@
  * Prometheus metrics. Every figure is read when it is scraped.
  *
  * Invariants
- *  1. The number of series is bounded, whatever the number of generators.
+ *  1. The number of series is bounded, for any number of generators.
  *  2. A scrape shows one moment: all series of generators come from the same sample.
  *  3. `close` leaves nothing running.
  */
@@ -15,7 +15,7 @@ import type { Operation } from '../operation.ts'
 import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
 import { layoutEnds, layoutWorkers } from './layout-series.ts'
 
-/** Generators with series of their own, unless told otherwise. */
+/** The default of `seriesMax`. */
 const defaultSeriesMax = 200
 /** In seconds: a local commit takes a millisecond, a deadline five seconds. */
 const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
@@ -25,13 +25,13 @@ export type TransportFigures = {
   /** Open now. */
   readonly connections: number
   readonly connectionsTotal: number
-  /** Closed at once, because there were too many. */
+  /** Closed at once because of the limit. */
   readonly connectionsRejected: number
   /** Commands or requests received. */
   readonly commands: number
 }
 
-/** Where figures come from. */
+/** The sources of the figures. */
 export type MetricsSource = {
   readonly node: FahaoNode
   readonly http: () => TransportFigures
@@ -95,7 +95,7 @@ export class Metrics {
     )
     this.#gauge(
       'fahao_worker_ids_taken',
-      'Worker ids of the store that are held, or rest after their holder’s end, at the last look; on nodes that have one.',
+      'Worker ids of the store that are in use, or not yet free after their node has ended, at the last read; on nodes that have one.',
       [],
       () => {
         const taken = node.workerId === undefined ? undefined : node.workerIdsTaken()
@@ -134,7 +134,7 @@ export class Metrics {
     })
     node.onEngineCall(({ operation, outcome, seconds }) => calls.observe({ operation, outcome }, seconds))
     const help =
-      'How long the ids in hand last, of the generator in use that runs dry first; absent when none is used.'
+      'How long the buffered ids of the generator last whose buffer empties first; absent if no generator is used.'
     this.#gauge('fahao_in_hand_seconds_min', help, [], () => {
       const { inHandSeconds } = node.health()
       return inHandSeconds === undefined ? [] : [[{}, inHandSeconds]]
@@ -151,7 +151,7 @@ export class Metrics {
     this.#gauge('fahao_cluster_shards_led', 'Shards that this node leads.', [], () =>
       one(status()?.nodes.find(({ isSelf }) => isSelf)?.leads),
     )
-    const leaderless = 'Shards that nobody leads, as this node sees it.'
+    const leaderless = 'Shards without a leader, as this node sees it.'
     this.#gauge('fahao_cluster_shards_leaderless', leaderless, [], () =>
       one(status()?.shards.filter(({ nobodyForMs }) => nobodyForMs !== undefined).length),
     )
@@ -165,7 +165,7 @@ export class Metrics {
     this.#counter('fahao_cluster_transitions_total', transitions, ['type'], () =>
       [...(membership?.transitions ?? [])].map(([type, count]): Value => [{ type }, count]),
     )
-    const handover = 'Time in which nobody issued because this node handed a shard over.'
+    const handover = 'Time without ids of a shard because this node handed it over.'
     this.#counter('fahao_cluster_handover_seconds_total', handover, [], () =>
       one(membership?.handovers.seconds),
     )
@@ -195,7 +195,7 @@ export class Metrics {
     this.#gauge('fahao_connections', 'Open connections.', ['protocol'], all('connections'))
     const labels = ['protocol']
     this.#counter('fahao_connections_total', 'Connections accepted.', labels, all('connectionsTotal'))
-    const rejected = 'Connections closed at once, because there were too many.'
+    const rejected = 'Connections closed at once because of the limit.'
     this.#counter('fahao_connections_rejected_total', rejected, labels, all('connectionsRejected'))
     this.#counter('fahao_requests_total', 'Commands and requests received.', labels, all('commands'))
   }

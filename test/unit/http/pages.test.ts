@@ -147,7 +147,7 @@ describe('the page at /', () => {
     catalogue.list = () => Promise.reject(new Error('down'))
     const { statusCode, body } = await get('/')
     assert.equal(statusCode, 200)
-    assert.match(body, /cannot issue: its engine is away\. no space on &#60;disk&#62;/)
+    assert.match(body, /cannot issue: its engine is unavailable\. no space on &#60;disk&#62;/)
     assert.match(body, /cannot be listed/)
   })
 
