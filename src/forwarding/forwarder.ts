@@ -177,10 +177,10 @@ export class Forwarder<Request, NodeReply, Reply> {
     gone?: string,
   ): Promise<Reply> {
     const lead = await this.#cluster.leadWithin(slot, undefined, true, gone)
-    if (lead.state === 'none') return otherwise()
-    if (lead.state === 'elsewhere') {
-      return lead.node.id === gone ? otherwise() : this.#send(request, detailsOf(slot, lead), retries)
+    if (lead.state === 'elsewhere' && lead.node.id !== gone) {
+      return this.#send(request, detailsOf(slot, lead), retries)
     }
+    if (lead.state !== 'here') return otherwise()
     try {
       return await this.#transport.handle(request)
     } catch (error) {

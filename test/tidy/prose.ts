@@ -19,10 +19,7 @@ const notRewritten = [
   'src/catalogue/',
   'src/cli/verbs/backup.ts',
   'src/cluster/records.ts',
-  'src/commands/',
   'src/engine/',
-  'src/forwarding/',
-  'src/http/',
   'src/legacy/',
   'src/recovery/',
   'test/conformance/',
@@ -32,13 +29,9 @@ const notRewritten = [
   'test/legacy/',
   'test/sim/',
   'test/unit/catalogue/',
-  'test/unit/commands/',
   'test/unit/engine/',
-  'test/unit/forwarding/',
-  'test/unit/http/',
   'test/unit/legacy/',
   'test/unit/recovery/',
-  'test/unit/resp/',
 ]
 
 /** Banned words in text that is not on the list of exceptions. */

@@ -90,7 +90,7 @@ describe('the table of slots', () => {
     assert.ok(table.every(([, , [, , id]]) => id !== gone))
   })
 
-  test('before it has joined a node shows itself, for all slots, and says that nobody leads', async () => {
+  test('before it has joined a node shows itself for all slots, and no leader', async () => {
     const desk = deskOf(notJoined())
     const id = await desk.ask('CLUSTER', 'MYID')
     assert.deepEqual(await desk.ask('CLUSTER', 'SLOTS'), [[0, 16_383, ['127.0.0.1', 7379, id, {}]]])
@@ -133,7 +133,7 @@ describe('what libraries look for', () => {
     assert.equal(await info(8), 'fail 0 16384 0')
   })
 
-  test('INFO and HELLO say that it is a cluster, or that it is none', async (t) => {
+  test('INFO and HELLO state whether it is a cluster', async (t) => {
     const [desk] = await desks(t)
     assert.match(String(await desk!.ask('INFO', 'cluster')), /^cluster_enabled:1\r$/m)
     assert.match(String(await desk!.ask('INFO')), /^redis_mode:cluster\r$/m)
@@ -226,7 +226,7 @@ describe('demotion', () => {
     await until(() => isSettled(first!, 2) && isSettled(second!, 2) && leads(first!) === 4)
   })
 
-  test('is refused where nobody could take over, and not when it is forced', async (t) => {
+  test('is refused if no other node could take over, and accepted if forced', async (t) => {
     const [only] = await startNodes(t, addresses.slice(0, 1))
     const desk = deskOf(only!)
     assert.match(await desk.error('CLUSTER', 'FAILOVER'), /^ERR no other node could take over/)

@@ -106,7 +106,7 @@ test('QUIT closes its connection', async () => {
   assert.equal(desk.session.closed, true)
 })
 
-test('cluster-aware libraries may say READONLY, READWRITE and ASKING', async () => {
+test('READONLY, READWRITE and ASKING of cluster-aware libraries are accepted', async () => {
   const desk = new Desk()
   for (const word of ['READONLY', 'READWRITE', 'ASKING']) assert.equal(await desk.ask(word), 'OK')
   assert.equal(await desk.ask('SELECT', '0'), 'OK')
@@ -137,7 +137,7 @@ test('CLIENT LIST has a line for each connection, and filters', async () => {
   assert.deepEqual(await lines('TYPE', 'pubsub'), null)
 })
 
-test('CLIENT KILL closes those it means, and spares the caller unless told', async () => {
+test('CLIENT KILL closes the matching connections, and by default not the caller', async () => {
   const desk = new Desk()
   const [other, third] = [desk.connect(), desk.connect()]
   assert.equal(await desk.ask('CLIENT', 'KILL', other.address), 'OK')

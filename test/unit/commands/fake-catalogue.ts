@@ -28,7 +28,7 @@ export class FakeGenerator implements Generator {
   readonly mode = 'local'
   /** How many ids were ever taken. */
   drawn = 0
-  /** While true, `take` finds nothing in hand and `draw` has to be asked. */
+  /** While true, `take` finds an empty buffer and `draw` has to be called. */
   dry = false
   /** How the newest `draw` was asked. */
   lastDraw: DrawOptions = {}

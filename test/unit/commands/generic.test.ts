@@ -58,7 +58,7 @@ test('names beyond one page of the catalogue are all found', async () => {
   assert.equal((await scanAll(desk, 'COUNT', '999999')).length, 2001)
 })
 
-test('a scan returns each name once, whatever the page size, in byte order', async () => {
+test('a scan returns each name once in byte order, for any page size', async () => {
   const name = fc.stringMatching(/^[a-c:é]{1,4}$/)
   await fc.assert(
     fc.asyncProperty(
@@ -73,7 +73,7 @@ test('a scan returns each name once, whatever the page size, in byte order', asy
   )
 })
 
-test('a scan goes on where it was after a restart, and although its last name was dropped', async () => {
+test('a scan continues after a restart, and after its last name was dropped', async () => {
   const desk = deskWith('a', 'b', 'c', 'd')
   const [cursor] = (await desk.ask('SCAN', '0', 'COUNT', '2')) as [string]
   const restarted = deskWith('a', 'b', 'c', 'd')

@@ -33,7 +33,7 @@ test('ID.CREATE takes options in any case and spelling', async () => {
   assert.equal(desk.catalogue.find('txn')!.definition.node, 3)
 })
 
-test('ID.CREATE again agrees, or says EXISTS', async () => {
+test('ID.CREATE again succeeds with the same options, and is EXISTS with others', async () => {
   const desk = new Desk()
   await desk.ask('ID.CREATE', 'a', 'KIND', 'sequence')
   assert.equal(await desk.ask('ID.CREATE', 'a', 'KIND', 'sequence'), 'OK')
@@ -52,7 +52,7 @@ test('ID.ALTER changes options, and FLOOR with them', async () => {
   assert.deepEqual([moved.floor, moved.forced], [7000n, true])
 })
 
-test('ID.DROP tells whether there was one', async () => {
+test('ID.DROP returns whether there was one', async () => {
   const desk = new Desk()
   desk.catalogue.make('a', { kind: 'sequence' })
   assert.deepEqual([await desk.ask('ID.DROP', 'a'), await desk.ask('ID.DROP', 'a')], [1, 0])
@@ -103,7 +103,7 @@ test('ID.RANGE gives half-open ranges, joined where they touch', async () => {
   ])
 })
 
-test('ID.INFO tells options and figures, big integers as text', async () => {
+test('ID.INFO has options and figures, big integers as text', async () => {
   const desk = new Desk()
   const order = desk.catalogue.make('order', { kind: 'sequence', horizon: '5m' })
   await desk.ask('INCR', 'order')
@@ -121,7 +121,7 @@ test('ID.INFO tells options and figures, big integers as text', async () => {
   assert.equal(Object.hasOwn((await desk.ask('ID.INFO', 'order')) as object, 'issued'), false)
 })
 
-test('ID.INFO tells of a generator that is led elsewhere who leads it, and no more than is sure', async () => {
+test('ID.INFO of a generator of another leader has the leader, and no uncertain figures', async () => {
   const desk = new Desk()
   desk.catalogue.make('order', { kind: 'sequence' })
   const known = await desk.catalogue.info('order')
@@ -260,7 +260,7 @@ test('what is refused gets its exact error and uses up no id', async () => {
   assert.equal(await desk.catalogue.exists('new'), false)
 })
 
-test('ID.CREATE says of a mistyped value what is expected, and which word is near', async () => {
+test('ID.CREATE names the expected values and the nearest word for a mistyped value', async () => {
   const desk = new Desk()
   const kinds = "option 'kind': must be sequence, segment, timestamp or snowflake"
   await desk.refuses([

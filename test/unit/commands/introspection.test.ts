@@ -37,7 +37,7 @@ test('GET and MGET are marked write, so that no library sends them to a standby'
   }
 })
 
-test('COMMAND INFO knows subcommands, and says nil for what it does not know', async () => {
+test('COMMAND INFO describes subcommands, and returns nil for unknown ones', async () => {
   const desk = new Desk()
   const [sub, none, odd] = (await desk.ask('COMMAND', 'INFO', 'client|setname', 'zadd', 'client|no|way')) as (
     | unknown[]

@@ -5,7 +5,7 @@ import { createCommands } from '../../../src/commands/all.ts'
 import type { Command } from '../../../src/commands/command.ts'
 import { referencePage, renderCommandReference } from './reference.ts'
 
-test('the reference page says what the records say', async () => {
+test('the reference page agrees with the records', async () => {
   assert.equal(
     await readFile(referencePage, 'utf8'),
     renderCommandReference(),

@@ -49,7 +49,7 @@ test('INFO shows the sections that are asked for, in either case', async () => {
   assert.match(String(await desk.ask('INFO', 'everything')), /# Engine/)
 })
 
-test('INFO tells the port of the connection where the server has none of its own', async () => {
+test('INFO has the port of the connection if the server has none of its own', async () => {
   const desk = new Desk()
   desk.respPort = undefined
   desk.session.localAddress = '[::1]:4000'
@@ -76,7 +76,7 @@ test('TIME is the timeline, in seconds and microseconds', async () => {
   assert.ok(Number(micros) < 1_000_000)
 })
 
-test('a single server says so where clusters and users are asked about', async () => {
+test('a single server refuses commands about clusters and users', async () => {
   const desk = new Desk()
   assert.equal(await desk.ask('ACL', 'WHOAMI'), 'default')
   assert.deepEqual(await desk.ask('ROLE'), ['master', 0, []])
@@ -89,7 +89,7 @@ test('a single server says so where clusters and users are asked about', async (
   ])
 })
 
-test('commands without a meaning here say what to do instead, however they are written', async () => {
+test('commands without a meaning here are errors that say what to do instead, in either case', async () => {
   const desk = new Desk()
   await desk.refuses([
     [

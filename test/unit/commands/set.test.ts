@@ -32,11 +32,11 @@ test('SET NX and SETNX leave a sequence alone, and SET XX creates none', async (
   assert.equal(await desk.ask('INCR', 'new'), 51n)
 })
 
-test('when somebody else creates it first, SET moves it and NX leaves it', async () => {
+test('if another client creates it first, SET moves it and NX does not', async () => {
   const desk = new Desk()
   desk.catalogue.create = async (name) => {
     desk.catalogue.make(name, { kind: 'sequence' })
-    throw new FahaoError('EXISTS', 'somebody was faster')
+    throw new FahaoError('EXISTS', 'another client was faster')
   }
   assert.equal(await desk.ask('SET', 'a', '50', 'NX'), null)
   assert.equal(await desk.ask('SET', 'b', '50'), 'OK')

@@ -5,7 +5,7 @@ import { Desk } from './desk.ts'
 
 const past53 = String(2n ** 53n)
 
-test('INCR issues the next id, in hand or not', async () => {
+test('INCR issues the next id, buffered or not', async () => {
   const desk = new Desk()
   const order = desk.catalogue.make('order', { kind: 'sequence', start: 5n })
   assert.equal(await desk.ask('INCR', 'order'), 5n)

@@ -12,7 +12,7 @@ const lost = new NoReply('lost', 'first:1', 'read ECONNRESET')
 const unsent = new NoReply('unsent', 'first:1', 'connection refused')
 
 type Setup = {
-  /** What each lookup of the leader finds: a node, `here` or `nobody`; the last one stays. `gone`: the excluded node. */
+  /** What each lookup of the leader finds: a node, `here` or `none`; the last one stays. `gone`: the excluded node. */
   readonly leaders: readonly string[] | ((gone: string | undefined) => string)
   /** The reply of a node; `not led` is a refusal. Throws what a transport does. */
   readonly send?: (node: string) => string

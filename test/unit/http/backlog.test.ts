@@ -74,7 +74,7 @@ describe('clients that do not read', () => {
     assert.equal(await next(), String(issued + 1))
   })
 
-  test('are dropped when they go on like that', async (t) => {
+  test('are dropped after the timeout', async (t) => {
     const { order, open, next, traffic } = await serve(t, { unreadTimeoutMs: 100 })
     const client = open()
     client.pause().write(post(batch).repeat(batches))
@@ -166,7 +166,7 @@ describe('a client that pipelines', () => {
     assert.deepEqual(await readIds(client, 1), ['3'])
   })
 
-  test('is told when the rest of such a request does not come', async (t) => {
+  test('gets 408 if the rest of such a request does not arrive', async (t) => {
     const { order, open } = await serve(t, { requestTimeoutMs: 200 })
     order.dry = true
     const client = open().setEncoding('latin1')

@@ -27,7 +27,7 @@ const frames: Frame[] = [
   { head: '', separator: ',', tail: '' },
 ]
 
-test('a batch is the ids of its runs with the separator between any two, whatever its size', async () => {
+test('a batch of any size is the ids of its runs, with the separator between any two', async () => {
   const run = fc.record({
     first: fc.bigInt({ min: 0n, max: 2n ** 62n }),
     count: fc.integer({ min: 1, max: 5000 }),

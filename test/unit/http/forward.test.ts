@@ -14,7 +14,7 @@ import { startHttpServer } from '../../../src/http/server.ts'
 import type { CompatName } from '../../../src/node/compat-settings.ts'
 import { fakeNode } from './fake-node.ts'
 
-/** Where nobody listens: no system gives this port to who asks for any, as it might one that was just freed. */
+/** An address without a listener: no system assigns this port, as it might one that was just freed. */
 const vacant = '127.0.0.1:1'
 
 type Options = { readonly compat?: readonly CompatName[]; readonly timeoutMs?: number }
@@ -119,7 +119,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.equal(other.order.issued, 0)
   })
 
-  test('is answered for those who speak Leaf or IdBuilder, too', async (t) => {
+  test('is also answered on the paths of Leaf and IdBuilder', async (t) => {
     const { leader, other } = await pair(t, { compat: ['leaf', 'idbuilder'] })
     leader.order.next = 7n
     assert.equal(await (await other.ask('/api/segment/get/order')).text(), '7')
@@ -127,14 +127,14 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.equal(other.order.issued, 0)
   })
 
-  test('makes one hop: who got it by mistake looks again, and answers', async (t) => {
+  test('is forwarded once: a node that receives it by mistake looks the leader up again, and answers', async (t) => {
     const { leader, other } = await pair(t)
     leader.follows(other.address)
     assert.equal(await (await other.post('/v1/generators/order/next')).text(), '{"ids":["1"]}\n')
     assert.equal(leader.state.looks, 1)
   })
 
-  test('goes to a third node that has taken over meanwhile, or is answered where it came from', async (t) => {
+  test('goes to a third node that has taken over since, or is answered by the node that received it', async (t) => {
     const { leader, other } = await pair(t, { compat: ['leaf'] })
     const third = await start(t, { compat: ['leaf'] })
     leader.follows(third.address)
@@ -145,7 +145,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.equal(await (await other.ask('/api/segment/get/order')).text(), '1')
   })
 
-  test('is never sent in a circle: nobody answers, and the client may retry', async (t) => {
+  test('is never sent in a circle: it is refused, and the client may retry', async (t) => {
     const { leader, other } = await pair(t)
     leader.follows(other.address)
     Object.assign(leader.state, { foundHere: false, leader: other.address })
@@ -168,7 +168,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.equal(await (await answer).text(), '{"ids":["1"]}\n')
   })
 
-  test('gets a retryable error when nobody takes over from a leader that cannot be reached', async (t) => {
+  test('gets a retryable error if no node takes over from a leader that cannot be reached', async (t) => {
     const { other } = await pair(t)
     other.follows(vacant)
     const asked = other.post('/v1/generators/order/next')
@@ -228,7 +228,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual([other.state.looks, other.state.waits.length, other.order.issued], [0, 0, 0])
   })
 
-  test('waits for a leader that says nothing only so long, and tells that the outcome is unknown', async (t) => {
+  test('gets UNKNOWN if the leader sends no answer in time', async (t) => {
     const silent = await listening(t)
     const other = await start(t, { timeoutMs: 100 })
     other.follows(addressOf(silent))
@@ -269,7 +269,7 @@ describe('the time for an answer', () => {
     assert.equal(node.elsewhere.length, 1)
   })
 
-  test('hears at once that a leader was declared dead while it waits for a connection', async (t) => {
+  test('ends at once when the leader is declared dead while a request waits for a connection', async (t) => {
     const silent = await listening(t)
     const leader = await start(t)
     const node = await forwarding(t, silent)

@@ -52,7 +52,7 @@ describe('a generator over HTTP', () => {
     assert.deepEqual(shown.notes, ['made for a test'])
   })
 
-  test('has no seconds in hand while it is idle, and no figures while it is not in use', async () => {
+  test('has no buffered seconds while it is idle, and no figures while it is not in use', async () => {
     const { send, catalogue } = start()
     catalogue.add('order', { kind: 'sequence' })
     assert.equal((await send('GET', order)).json().stats.inHandSeconds, null)
@@ -90,7 +90,7 @@ describe('a generator over HTTP', () => {
     assert.equal(catalogue.generators.size, 0)
   })
 
-  test('can be put back as it was shown, whatever its options', async () => {
+  test('can be created again from its JSON, with any options', async () => {
     const counter = fc.record(
       {
         kind: fc.constant('segment'),
@@ -254,7 +254,7 @@ describe('decode', () => {
 })
 
 describe('advance', () => {
-  test('raises every counter by as many as it is told', async () => {
+  test('raises every counter by the given number', async () => {
     const { node, send, catalogue } = start()
     catalogue.add('order', { kind: 'sequence' })
     const answer = await send('POST', '/v1/engine/advance', { by: '1000000000000000000', force: true })

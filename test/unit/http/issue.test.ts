@@ -24,13 +24,13 @@ describe('POST next', () => {
     assert.equal((await post('/v1/generators/order/next')).body, '{"ids":["2"]}\n')
   })
 
-  test('issues as many as count says, in order', async () => {
+  test('issues as many ids as count, in order', async () => {
     const { post } = start()
     const answer = await post('/v1/generators/order/next?count=3')
     assert.deepEqual(answer.json(), { ids: ['1', '2', '3'] })
   })
 
-  test('writes one id per line to who prefers text', async () => {
+  test('writes one id per line if the client prefers text', async () => {
     const { post } = start()
     const answer = await post('/v1/generators/order/next?count=2', { headers: { accept: 'text/plain' } })
     assert.equal(answer.headers['content-type'], 'text/plain; charset=utf-8')
@@ -228,7 +228,7 @@ describe('a bad request', () => {
 })
 
 describe('a fault of the server', () => {
-  test('is told to the log, and to nobody else', async () => {
+  test('is written to the log only', async () => {
     const node = fakeNode()
     const seen: object[] = []
     const app = buildHttpApp({ node, host: '127.0.0.1', log: { error: (fields) => void seen.push(fields) } })
@@ -268,7 +268,7 @@ describe('a good request', () => {
     assert.equal(answer.statusCode, 200)
   })
 
-  test('reaches a server bound to all addresses by its names and addresses only, once it was told names', async () => {
+  test('reaches a server bound to all addresses by its names and addresses only, if it has names', async () => {
     const node = fakeNode()
     node.catalogue.add('order', { kind: 'sequence' })
     const app = buildHttpApp({ node, host: '0.0.0.0', names: ['ids.example'] })
@@ -292,10 +292,10 @@ describe('a good request', () => {
 })
 
 describe('a node that may lose the right to issue', () => {
-  test('looks whether it may after the body has come, in the callback in which it answers', async () => {
+  test('checks whether it may issue after the body has arrived, in the callback in which it answers', async () => {
     const node = fakeNode()
     const order = node.catalogue.add('order', { kind: 'sequence' })
-    order.failure = new FahaoError('CLUSTERDOWN', 'nobody leads')
+    order.failure = new FahaoError('CLUSTERDOWN', 'no node leads')
     const steps: string[] = []
     const mayIssue = () => {
       steps.push('looked')

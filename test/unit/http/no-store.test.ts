@@ -24,7 +24,7 @@ const refused: readonly InjectOptions[] = [
   { method: 'GET', url: '/nope' },
   { method: 'GET', url: '/%' },
   { method: 'OPTIONS', url: '/api/segment/get/order' },
-  { method: 'GET', url: '/api/segment/get/nobody' },
+  { method: 'GET', url: '/api/segment/get/unknown' },
   { method: 'GET', url: '/tinyid/id/nextId?bizType=order&token=wrong' },
   { method: 'POST', url: '/v1/generators/order/next?count=0' },
   { method: 'POST', url: '/v1/generators/order/next', headers: { host: 'evil.example' } },

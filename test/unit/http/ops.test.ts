@@ -76,7 +76,7 @@ describe('metrics', () => {
     }
   })
 
-  test('tell how long ids last: counters by their rate, clocks by their layout', async () => {
+  test('show how long ids last: counters by their rate, clocks by their layout', async () => {
     const { catalogue, scrape } = start()
     const order = catalogue.add('order', { kind: 'sequence', max: '1000' })
     order.next = 101n
@@ -98,7 +98,7 @@ describe('metrics', () => {
     assert.equal(value('fahao_exhaustion_seconds{generator="idle"}'), Number.NaN)
   })
 
-  test('tell how many worker ids are taken, and how many each layout of snowflakes has room for', async () => {
+  test('show how many worker ids are in use, and how many each layout of snowflakes has room for', async () => {
     const { node, catalogue, scrape } = start()
     catalogue.add('event', { kind: 'snowflake' })
     catalogue.add('stamp', { kind: 'timestamp' })
@@ -159,7 +159,7 @@ describe('metrics', () => {
     assert.ok(!(await start().scrape()).some((line) => line.includes('resp')))
   })
 
-  test('tell of the engine: calls by operation and outcome, losses, and how long ids last without it', async () => {
+  test('show the engine: calls by operation and outcome, losses, and how long ids last without it', async () => {
     const node = fakeNode()
     const metrics = new Metrics({ node, http: () => noTraffic })
     const listeners = node.engineListeners
@@ -181,7 +181,7 @@ describe('metrics', () => {
     }
   })
 
-  test('tell of a cluster: what is led, what is not, for how long, and what happened', async () => {
+  test('show the cluster: the shards with and without a leader, the lease, and the events', async () => {
     const shard = { nobodyForMs: undefined }
     const membership = {
       cluster: {

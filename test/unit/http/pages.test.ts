@@ -118,7 +118,7 @@ describe('the page at /docs', () => {
 })
 
 describe('the page at /', () => {
-  test('shows how to go on, with this server’s ports and generators', async () => {
+  test('shows the first steps, with this server’s ports and generators', async () => {
     const { catalogue, get } = start()
     catalogue.add('event', { kind: 'snowflake' })
     catalogue.add('order', { kind: 'sequence' })
@@ -151,7 +151,7 @@ describe('the page at /', () => {
     assert.match(body, /cannot be listed/)
   })
 
-  test('speaks Chinese to who prefers it or asks for it', async () => {
+  test('is in Chinese if the browser prefers it or the query asks for it', async () => {
     const { get } = start()
     assert.match((await get('/?lang=zh')).body, /<html lang="zh">[\s\S]*全局唯一/)
     assert.match((await get('/', { 'accept-language': 'zh-CN,zh;q=0.9,en;q=0.8' })).body, /全局唯一/)

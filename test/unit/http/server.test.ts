@@ -82,7 +82,7 @@ describe('the HTTP server', () => {
     assert.equal(order.issued, 2)
   })
 
-  test('says why it cannot listen', async () => {
+  test('rejects with the reason if it cannot listen', async () => {
     const { node, server } = await start()
     await assert.rejects(
       startHttpServer({ node, host: '127.0.0.1', port: server.port }),
@@ -121,7 +121,7 @@ describe('the HTTP server', () => {
   })
 
   for (const bytes of ['*1\r\n$4\r\nPING\r\n', 'INCR order\r\n', '\0\0\0\0', 'GET / HTTP/9.9\r\n\r\n']) {
-    test(`tells ${JSON.stringify(bytes)} that it is no HTTP`, async () => {
+    test(`tells ${JSON.stringify(bytes)} that this is no HTTP`, async () => {
       const { server } = await start()
       const answer = await exchange(server.port, bytes)
       assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n[\s\S]*problem\+json[\s\S]*no HTTP/)
@@ -231,7 +231,7 @@ describe('closing', () => {
     await server.close(60_000)
   })
 
-  test('is over at its deadline, whoever still waits', async () => {
+  test('ends at its deadline, also if clients still wait', async () => {
     const { order, server, next } = await start()
     order.dry = true
     const answer = next()

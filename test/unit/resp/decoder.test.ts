@@ -9,7 +9,7 @@ const limits: DecoderLimits = {
   argumentsMax: 4,
   requestBytesMax: 100,
 }
-const strangers: DecoderLimits = { ...limits, unauthenticated: true }
+const unauthenticated: DecoderLimits = { ...limits, unauthenticated: true }
 
 /** The requests in these chunks, then what came after them. */
 function decode(chunks: readonly Buffer[], inForce = limits): (string[] | string)[] {
@@ -99,10 +99,10 @@ describe('decoding requests', () => {
   }
 
   it('names the limits that hold before AUTH', () => {
-    assert.deepEqual(decode([Buffer.from('*5\r\n')], strangers), [
+    assert.deepEqual(decode([Buffer.from('*5\r\n')], unauthenticated), [
       'Protocol error: unauthenticated multibulk length',
     ])
-    assert.deepEqual(decode([Buffer.from('*1\r\n$33\r\n')], strangers), [
+    assert.deepEqual(decode([Buffer.from('*1\r\n$33\r\n')], unauthenticated), [
       'Protocol error: unauthenticated bulk length',
     ])
   })
@@ -204,7 +204,7 @@ const streams = fc
   )
   .map((pieces) => Buffer.from(pieces.join('')))
 
-describe('whatever bytes arrive, in whatever pieces', () => {
+describe('any bytes, in any pieces', () => {
   it('the decoder never throws, holds no more than it may, and finds the same', () => {
     fc.assert(
       fc.property(streams, fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 20 }), (stream, sizes) => {

@@ -83,12 +83,12 @@ function issued(): Record<string, number | undefined> {
   )
 }
 
-/** Sends a request once or twice behind another one; returns its replies and whether the connection lives on. */
+/** Sends a request once or twice behind another one; returns its replies and whether the connection stays open. */
 async function exchange(
   client: RawClient,
   first: string | undefined,
   words: HostileRequest['words'],
-): Promise<{ replies: RawReply[]; lives: boolean }> {
+): Promise<{ replies: RawReply[]; isOpen: boolean }> {
   const request = encodeCommand(words)
   const times = first === undefined ? 2 : 1
   const parts = [...Array<Uint8Array>(times).fill(request), encodeCommand(['ECHO', 'marker'])]
@@ -103,8 +103,8 @@ async function exchange(
   const replies: RawReply[] = []
   for (;;) {
     const reply = await client.read().catch(() => undefined)
-    if (reply === undefined) return { replies, lives: false }
-    if (reply === 'marker') return { replies, lives: true }
+    if (reply === undefined) return { replies, isOpen: false }
+    if (reply === 'marker') return { replies, isOpen: true }
     replies.push(reply)
   }
 }
@@ -130,12 +130,12 @@ describe('every command, with words that no honest client sends', { timeout: 60_
           group = command
           const what = `${command} ${JSON.stringify(words.map(String))}`.slice(0, 300)
           const earlier = issued()
-          const { replies, lives } = await exchange(client, first, words)
-          if (lives) assert.equal(replies.length, first === undefined ? 2 : 1, what)
+          const { replies, isOpen } = await exchange(client, first, words)
+          if (isOpen) assert.equal(replies.length, first === undefined ? 2 : 1, what)
           else assert.ok(closing.includes(command) && replies.length === 1, what)
           const refused = replies.every((reply) => reply instanceof ReplyError)
           if (refused) assert.deepEqual(issued(), earlier, what)
-          if (!lives) client = await connect()
+          if (!isOpen) client = await connect()
         }
         await client.close()
         const prober = await RawClient.connect(server.port)

@@ -26,7 +26,7 @@ describe('requests that repeat themselves', () => {
     assert.deepEqual(world.ran, [])
   })
 
-  it('go to the handler while there is nothing in hand, and back', async (test) => {
+  it('go to the handler while the buffer is empty, and back', async (test) => {
     const { server, world } = await serve(test)
     const counter = world.counter('a')
     const peer = await Peer.to(server)
@@ -100,7 +100,7 @@ describe('requests that repeat themselves', () => {
     await peer.ask(frame('BUG').repeat(3) + frame('PING'), `${'-ERR internal error\r\n'.repeat(3)}+OK\r\n`)
   })
 
-  it('get an error each while taking fails, and go on after', async (test) => {
+  it('get an error each while taking fails, and ids again afterwards', async (test) => {
     const { server, world } = await serve(test)
     const counter = world.counter('a')
     counter.runMax = 1
@@ -117,13 +117,13 @@ describe('requests that repeat themselves', () => {
     assert.equal(world.errors.length, 1)
   })
 
-  it('mean nothing more once the peer is somebody else', async (test) => {
+  it('are answered anew after the user has changed', async (test) => {
     const { server, world } = await serve(test)
     world.counter('a')
     const peer = await Peer.to(server)
     const refusal = '-NOAUTH Authentication required.\r\n'
     await peer.ask(frame('INCR', 'a').repeat(2), integers(1, 2))
-    await peer.ask(frame('AUTH', 'nobody') + frame('INCR', 'a').repeat(2), `+OK\r\n${refusal.repeat(2)}`)
+    await peer.ask(frame('AUTH', 'none') + frame('INCR', 'a').repeat(2), `+OK\r\n${refusal.repeat(2)}`)
     await peer.ask(frame('AUTH', 'me') + frame('INCR', 'a').repeat(2), `+OK\r\n${integers(3, 2)}`)
   })
 })

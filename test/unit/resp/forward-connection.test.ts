@@ -47,7 +47,7 @@ async function start(t: TestContext) {
 }
 
 describe('a reply that is late', () => {
-  it('costs only who waits for it: later replies go to those who asked for them', async (t) => {
+  it('affects its own request only: later replies go to their requests', async (t) => {
     const { clock, state, ask, arrival, reply } = await start(t)
     const first = ask('first')
     const slow = ask('slow')
@@ -70,7 +70,7 @@ describe('a reply that is late', () => {
     assert.equal(state.ends, 0)
   })
 
-  it('is told as UNKNOWN when the request is as old as a reply may take, and not before', async (t) => {
+  it('is the error UNKNOWN when the request has timed out, and not before', async (t) => {
     const { clock, ask, arrival, reply } = await start(t)
     const told: string[] = []
     const first = ask('first')
@@ -114,7 +114,7 @@ describe('a reply that is late', () => {
     assert.equal(state.ends, 0)
   })
 
-  it('keeps nobody from being told in time once it has come', async (t) => {
+  it('delays no later timeout once it has arrived', async (t) => {
     const { clock, state, ask, arrival, reply } = await start(t)
     for (const round of ['a', 'b', 'c']) {
       const first = ask(`first ${round}`)
@@ -148,7 +148,7 @@ describe('a link on which nothing arrives', () => {
     await closed
   })
 
-  it('ends also when those who wait were told already', async (t) => {
+  it('ends also if the requests that wait have timed out already', async (t) => {
     const { clock, state, ask, arrival, reply } = await start(t)
     const first = ask('first')
     const slow = ask('slow')
@@ -162,7 +162,7 @@ describe('a link on which nothing arrives', () => {
     assert.equal(state.ends, 1)
   })
 
-  it('stays as long as nobody waits', async (t) => {
+  it('stays open as long as no request waits', async (t) => {
     const { clock, state, ask, arrival, reply } = await start(t)
     await clock.pass(10 * timeoutMs)
     const first = ask('first')

@@ -25,7 +25,7 @@ import { frame, Peer, serve } from './peer.ts'
 
 const common = { flags: [], permission: 'connection', group: 'generic', summary: '', reply: '' } as const
 const wide = 2n ** 60n
-/** Where nobody listens: no system gives this port to who asks for any, as it might one that was just freed. */
+/** An address without a listener: no system assigns this port, as it might one that was just freed. */
 const vacant = '127.0.0.1:1'
 
 /** A node that leads, or holds another for the leader. */
@@ -132,7 +132,7 @@ class Node {
       keyed('echo', 3, (text) => text),
       keyed('never', 2, () => new Promise(() => {})),
       keyed('fail', 2, () => {
-        throw new FahaoError('DRY', 'nothing in hand')
+        throw new FahaoError('DRY', 'the buffer is empty')
       }),
       { ...common, name: 'ping', arity: -1, keys: [0, 0, 0], handler: () => ok },
       {
@@ -194,7 +194,7 @@ describe('a request for a generator that is led elsewhere', () => {
     leader.next = 41n
     await peer.ask(
       frame('NEXT', 'a') + frame('PING') + frame('LATER', 'b') + frame('FAIL', 'c') + frame('NEXT', 'a'),
-      ':41\r\n+OK\r\n$1\r\nb\r\n-DRY nothing in hand\r\n:42\r\n',
+      ':41\r\n+OK\r\n$1\r\nb\r\n-DRY the buffer is empty\r\n:42\r\n',
     )
   })
 
@@ -230,7 +230,7 @@ describe('a request for a generator that is led elsewhere', () => {
     )
   })
 
-  it('makes one hop: who got it by mistake looks again, and answers', async (t) => {
+  it('is forwarded once: a node that receives it by mistake looks the leader up again, and answers', async (t) => {
     const { leader, other, peer } = await pair(t)
     leader.leader = other.address
     leader.foundLeader = undefined
@@ -239,7 +239,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual(other.asked, ['a'])
   })
 
-  it('goes to a third node that has taken over meanwhile, or is answered where it came from', async (t) => {
+  it('goes to a third node that has taken over since, or is answered by the node that received it', async (t) => {
     const { leader, other, peer } = await pair(t)
     const third = await new Node().start(t, true)
     for (const node of [leader, other]) node.foundLeader = third.address
@@ -253,7 +253,7 @@ describe('a request for a generator that is led elsewhere', () => {
     await peer.ask(frame('NEXT', 'a'), ':7\r\n')
   })
 
-  it('is never sent in a circle: nobody answers, and the client may retry', async (t) => {
+  it('is never sent in a circle: it is refused, and the client may retry', async (t) => {
     const { leader, other, peer } = await pair(t)
     leader.leader = other.address
     leader.foundLeader = other.address
@@ -285,7 +285,7 @@ describe('a request for a generator that is led elsewhere', () => {
     await peer.expect(':7\r\n')
   })
 
-  it('gets a retryable error when nobody takes over from a leader that cannot be reached', async (t) => {
+  it('gets a retryable error if no node takes over from a leader that cannot be reached', async (t) => {
     const { other, peer } = await pair(t)
     other.leader = vacant
     peer.send(frame('NEXT', 'a'))
@@ -297,7 +297,7 @@ describe('a request for a generator that is led elsewhere', () => {
     )
   })
 
-  it('hears at once that the outcome is unknown when a leader that says nothing is declared dead', async (t) => {
+  it('gets UNKNOWN at once when a silent leader is declared dead', async (t) => {
     const { leader, other, peer } = await pair(t)
     peer.send(frame('NEVER', 'a'))
     while (leader.asked.length === 0) await new Promise(setImmediate)
@@ -343,7 +343,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual(next.asked, ['a', 'b'])
   })
 
-  it('is repeated once only at one leader, and hears that the outcome is unknown where no other takes over', async (t) => {
+  it('is repeated once at one leader, and gets UNKNOWN if no other node takes over', async (t) => {
     const { leader, other, peer } = await pair(t)
     leader.hangs = true
     peer.send(frame('HANG', 'a'))
@@ -358,7 +358,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.deepEqual(leader.asked, ['a', 'a'])
   })
 
-  it('waits for a leader that says nothing only so long', async (t) => {
+  it('gets UNKNOWN if the leader sends no reply in time', async (t) => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     t.after(() => void silent.close())
     await new Promise((resolve) => silent.once('listening', resolve))

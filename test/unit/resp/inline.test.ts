@@ -48,7 +48,7 @@ describe('splitting a line into words', () => {
 describe('recognising HTTP', () => {
   const http = (...words: string[]) => isHttp(words.map((word) => Buffer.from(word)))
 
-  it('goes by the first word, as Redis does, and by the version at the end', () => {
+  it('is recognised by the first word, as in Redis, and by the version at the end', () => {
     assert.ok(http('POST', '/v1/generators', 'HTTP/1.1'))
     assert.ok(http('post'))
     assert.ok(http('Host:', 'localhost'))

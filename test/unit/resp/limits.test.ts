@@ -6,7 +6,7 @@ import type { RespServer } from '../../../src/resp/server.ts'
 import { frame, Peer, serve } from './peer.ts'
 
 describe('connections', () => {
-  it('beyond the limit are told so and closed; one that goes makes room', async (test) => {
+  it('beyond the limit get an error and are closed; one that ends makes room', async (test) => {
     const { server } = await serve(test, { limits: { connectionsMax: 2 } })
     const first = await Peer.to(server)
     const second = await Peer.to(server)
@@ -32,7 +32,7 @@ describe('connections', () => {
     await waiting.expect('$10\r\nstill here\r\n')
   })
 
-  it('that nobody has authenticated may ask for little, and not for long', async (test) => {
+  it('that have not authenticated have smaller limits and a deadline', async (test) => {
     const { server } = await serve(test, {
       user: '',
       limits: { unauthenticatedTimeoutMs: 200, unauthenticatedBytesMax: 20 },
@@ -85,7 +85,7 @@ describe('a peer that does not read', () => {
     assert.equal(Number(world.counter('a').next), requests + 1)
   })
 
-  it('is dropped when it goes on like that', async (test) => {
+  it('is dropped after the timeout', async (test) => {
     const { server } = await serve(test, { limits: { ...limits, unreadTimeoutMs: 80 } })
     const peer = await Peer.to(server)
     peer.socket.pause()

@@ -35,7 +35,7 @@ describe('a run of integer replies', () => {
     })
   }
 
-  it('is what counting with bigints says', () => {
+  it('is the same as counting with bigints', () => {
     const firsts = fc.oneof(fc.bigInt({ min: 0n, max: 2n ** 62n }), fc.bigInt({ min: 0n, max: 2000n }))
     const strides = fc.oneof(fc.integer({ min: 1, max: 2000 }), fc.integer({ min: 1, max: 2 ** 53 - 1 }))
     fc.assert(

@@ -74,7 +74,7 @@ describe('commands that only draw ids', () => {
     const received = await peer.closed
     assert.match(
       received,
-      /^\$1\r\n1\r\n-DRY nothing in hand\r\n\$1\r\n2\r\n-ERR unknown command [^\r]*\r\n\$1\r\n3\r\n-ERR Protocol error: [^\r]*\r\n$/,
+      /^\$1\r\n1\r\n-DRY the buffer is empty\r\n\$1\r\n2\r\n-ERR unknown command [^\r]*\r\n\$1\r\n3\r\n-ERR Protocol error: [^\r]*\r\n$/,
     )
   })
 
@@ -130,7 +130,7 @@ describe('whether this node may issue', () => {
     assert.deepEqual(looks, [1, 4])
   })
 
-  it('is looked at again when requests go on behind one that waited', async (test) => {
+  it('is checked again when requests continue after one that waited', async (test) => {
     let looks = 0
     const { server, world } = await serve(test, { mayIssue: () => ++looks > 0 })
     const peer = await Peer.to(server)

@@ -104,7 +104,7 @@ export function commandsOf(world: World): readonly Command[] {
     {
       ...sub('draw', 2, async (_, args) => {
         world.ran.push(`draw ${args.text(0)}`)
-        if (args.text(0) === 'fails') throw new FahaoError('DRY', 'nothing in hand')
+        if (args.text(0) === 'fails') throw new FahaoError('DRY', 'the buffer is empty')
         return new Promise((resolve) => world.waits.push(resolve))
       }),
       overlaps(_, args) {
@@ -119,7 +119,7 @@ export function commandsOf(world: World): readonly Command[] {
       return new IssuedTexts([run], text)
     }),
     sub('fail', 1, () => {
-      throw new FahaoError('DRY', 'nothing in hand')
+      throw new FahaoError('DRY', 'the buffer is empty')
     }),
     sub('bug', 1, () => {
       throw new TypeError('a bug')
@@ -157,7 +157,7 @@ function hello({ session }: CommandContext, args: { text(index: number): string 
 }
 
 function auth({ session }: CommandContext, args: { text(index: number): string }) {
-  session.user = args.text(0) === 'nobody' ? '' : args.text(0)
+  session.user = args.text(0) === 'none' ? '' : args.text(0)
   return ok
 }
 

@@ -61,7 +61,7 @@ describe('a pipeline with group commit', () => {
     await peer.ask(round.repeat(3), ':1\r\n:2\r\n$1\r\n2\r\n:3\r\n:4\r\n$1\r\n4\r\n:5\r\n:6\r\n$1\r\n6\r\n')
   })
 
-  it('keeps the order of requests on a generator that has ids in hand as well', async (test) => {
+  it('keeps the order of requests also on a generator with buffered ids', async (test) => {
     const { catalogue, peer } = await serve(test)
     await catalogue.create('user', { kind: 'segment' })
     await peer.ask(frame('INCR', 'user'), ':1\r\n')

@@ -38,7 +38,7 @@ describe('which ids a library is sent', () => {
     assert.deepEqual(forms, ['integer', 'integer', 'refused'])
   })
 
-  it('is decided by the node of the client alone, whatever the guard of the leader', () => {
+  it('is decided by the node of the client, not by the guard of the leader', () => {
     for (const guard of ['strict', 'known', 'off'] as const) {
       for (const form of ['integer', 'big-number', 'refused'] as const) {
         assert.equal(wideIdsFor(forwardNames[form], 3, guard), form)

@@ -39,11 +39,11 @@ describe('serving commands', () => {
     await peer.ask('PING\r\n', '+OK\r\n')
   })
 
-  it('tells errors by their word, and hides bugs behind one sentence', async (test) => {
+  it('sends errors with their code, and bugs as one sentence', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     const internal = '-ERR internal error\r\n'
-    await peer.ask(frame('FAIL'), '-DRY nothing in hand\r\n')
+    await peer.ask(frame('FAIL'), '-DRY the buffer is empty\r\n')
     await peer.ask(
       frame('BUG') + frame('LATEBUG') + frame('HALFBUG') + frame('PING'),
       `${internal.repeat(3)}+OK\r\n`,
@@ -88,7 +88,7 @@ describe('serving commands', () => {
     assert.equal(await peer.closed, '+OK\r\n$4\r\ndone\r\n+OK\r\n')
   })
 
-  it('knows its sessions, and closes one from another', async (test) => {
+  it('lists its sessions, and closes one from another', async (test) => {
     const { server } = await serve(test)
     const peers = [await Peer.to(server), await Peer.to(server)] as const
     await Promise.all(peers.map((peer) => peer.ask(frame('PING'), '+OK\r\n')))
@@ -106,7 +106,7 @@ describe('serving commands', () => {
     assert.equal(server.stats.bytesOut, 3 * '+OK\r\n'.length)
   })
 
-  it('says so when the address is taken', async (test) => {
+  it('rejects with CONFIG if the address is in use', async (test) => {
     const { server } = await serve(test)
     const again = startRespServer({
       host: '127.0.0.1',
@@ -147,7 +147,7 @@ describe('commands that wait', () => {
     await peer.ask(requests, replies)
   })
 
-  it('see their arguments unchanged, whatever comes in meanwhile', async (test) => {
+  it('keep their arguments unchanged while more bytes arrive', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     const texts = Array.from({ length: 200 }, (_, index) => `text-${index}`)
@@ -155,7 +155,7 @@ describe('commands that wait', () => {
     await peer.expect(texts.map((text) => `$${text.length}\r\n${text}\r\n`).join(''))
   })
 
-  it('are told when the connection goes', async (test) => {
+  it('have their signal aborted when the connection ends', async (test) => {
     const { server, world } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(frame('WAIT'))
@@ -165,7 +165,7 @@ describe('commands that wait', () => {
     while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
     assert.equal(world.aborted, 1)
     assert.ok(session?.signal.aborted)
-    await world.release('nobody hears')
+    await world.release('unread')
   })
 })
 

@@ -26,7 +26,7 @@ function many(first: number, count: number, prefix = ''): string {
 }
 
 describe('a reply of many ids', () => {
-  it('is the array of their texts, whatever digits change on the way', () => {
+  it('is the array of their texts, whichever digits change', () => {
     const runs = [
       runOf(0n, 1200),
       runOf(999_999_990n, 30),
@@ -84,7 +84,7 @@ describe('a reply of many ids', () => {
     await peer.expect(`${many(1, 1_000_000)}:1\r\n`)
   })
 
-  it('is completed before a connection closes that was told to', async (test) => {
+  it('is completed before a connection closes', async (test) => {
     const { server } = await serve(test)
     const peer = await Peer.to(server)
     peer.send(frame('MANY', '1', '100000'))

@@ -51,7 +51,7 @@ describe('the API of IdBuilder', () => {
   for (const [path, code, message] of wrong) {
     test(`(${path} of code ${code}) is answered 500 with the reason`, async (t) => {
       const { ask, node, faults } = await serve(t, generators)
-      // From here on ids are in hand, and nobody has to wait.
+      // From here on ids are buffered, and no request has to wait.
       await Promise.all(['1', '2', '3'].map((name) => node.catalogue.find(name)!.draw(1)))
       const [status, type, body] = await ask(`/id-builder/${path}?code=${code}`)
       assert.deepEqual([status, type], [500, json])
@@ -73,7 +73,7 @@ describe('the API of IdBuilder', () => {
     })
   }
 
-  test('says what is wrong with this node', async (t) => {
+  test('reports the errors of this node', async (t) => {
     const { ask, node } = await serve(t)
     node.catalogue.open = () => Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is away'))
     const [status, , body] = await ask('/id-builder/increase-id?code=1')

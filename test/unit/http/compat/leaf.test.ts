@@ -39,7 +39,7 @@ type Bendable = Awaited<ReturnType<typeof serve>>['node']['catalogue']
 function bendNothing(_: Bendable) {}
 
 describe('/api/segment/get', () => {
-  test('answers the next id as plain digits, by any method and whatever the body', async (t) => {
+  test('answers the next id as plain digits, for any method and any body', async (t) => {
     const { ask } = await serve(t, { order: { kind: 'segment' } })
     const payload = '<x/>'
     for (const [at, method] of methods.entries()) {
@@ -86,7 +86,7 @@ describe('/api/segment/get', () => {
     }
   })
 
-  test('a fault of the server is told to the log without the query, and to nobody else', async (t) => {
+  test('a fault of the server is written to the log only, without the query', async (t) => {
     const served = await serve(t)
     const fault = new TypeError('a secret')
     served.node.catalogue.open = () => Promise.reject(fault)
@@ -151,7 +151,7 @@ describe('/api/snowflake/get', () => {
     assert.ok(BigInt(body) > 2n ** 53n)
   })
 
-  test('does not guess what a new key means while the engine is away, and goes on for known ones', async (t) => {
+  test('refuses a new key while the engine is unavailable, and serves the keys used before', async (t) => {
     const served = await serve(t)
     const { ask, node, app } = served
     await ask('/api/snowflake/get/known')
@@ -162,7 +162,7 @@ describe('/api/snowflake/get', () => {
     assert.deepEqual(body, failure(-3, '/api/snowflake/get/new', body.timestamp))
   })
 
-  test('says so when the name it needs belongs to another kind', async (t) => {
+  test('reports that the name it needs belongs to another kind', async (t) => {
     const generators = { snowflake: { kind: 'sequence' } }
     assert.match(await failing(t, '/api/snowflake/get/a', -3, generators), /^WRONGTYPE 'snowflake' is a seq/)
   })
@@ -195,7 +195,7 @@ describe('/decodeSnowflakeId', () => {
     assert.match(least, /"sequenceId":"0","workerId":"0"/)
   })
 
-  test('says errorMsg for what is no long, and 400 without one', async (t) => {
+  test('answers errorMsg for text that is not a long, and 400 without a parameter', async (t) => {
     const { ask } = await serve(t)
     for (const wrong of ['x', '', '1.5', String(2n ** 63n), '1e3']) {
       const answer = await ask(`/decodeSnowflakeId?snowflakeId=${wrong}`)
@@ -218,7 +218,7 @@ function rowsOf(body: string): string[][] {
 }
 
 describe('/cache', () => {
-  test('shows what is in hand of each counter, in Leaf’s columns', async (t) => {
+  test('shows the buffer of each counter, in Leaf’s columns', async (t) => {
     const { ask } = await serve(t, {
       odd: { kind: 'segment', start: 1n, increment: 2, step: 10 },
       idle: { kind: 'sequence' },

@@ -57,7 +57,7 @@ describe('the compatible APIs', () => {
     )
   })
 
-  test('refuse bodies above the limit, as Spring tells it', async (t) => {
+  test('refuse bodies above the limit, in Spring’s form', async (t) => {
     const served = await start(t)
     const headers = { 'content-type': 'text/plain' }
     const payload = 'x'.repeat(70_000)
@@ -123,7 +123,7 @@ describe('a port of its own', () => {
     assert.equal((await get('/api/segment/get/order')).body, '1')
   })
 
-  test('has nothing else, and says so as Spring does', async () => {
+  test('has nothing else, and refuses in Spring’s form', async () => {
     const get = alone()
     for (const path of ['/', '/v1/generators', '/metrics', '/docs', '/tinyid/id/nextId']) {
       const answer = await get(path)

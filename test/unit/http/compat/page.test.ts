@@ -43,7 +43,7 @@ async function serveThePage(t: TestContext) {
   return app
 }
 
-test('every example on the page is answered as the page says', async (t) => {
+test('every example on the page gets the answer on the page', async (t) => {
   const zone = process.env.TZ
   process.env.TZ = 'UTC'
   t.after(() => {

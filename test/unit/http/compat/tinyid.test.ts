@@ -120,13 +120,13 @@ describe('nextSegmentId and nextSegmentIdSimple', () => {
     assert.deepEqual(await ids('nextIdSimple'), [200, text, '2001'])
   })
 
-  test('tell delta and remainder', async (t) => {
+  test('have delta and remainder', async (t) => {
     const { ids } = await tinyid(t, { test: { kind: 'segment', increment: 2, offset: 1, step: 100 } })
     assert.deepEqual(await ids('nextSegmentIdSimple'), [200, text, '0,39,199,2,1'])
     assert.deepEqual(await ids('nextSegmentIdSimple'), [200, text, '200,239,399,2,1'])
   })
 
-  test('give what is left of a range before they go on to the next', async (t) => {
+  test('return the rest of a range before they start the next', async (t) => {
     const { ids, node } = await tinyid(t, { test: { kind: 'segment', step: 1000 } })
     await ids('nextIdSimple', '&batchSize=300')
     // Another node's range.
@@ -145,7 +145,7 @@ describe('nextSegmentId and nextSegmentIdSimple', () => {
     assert.ok(segments.every(([current = 0, , max = 0]) => max > current && max - current <= 1000))
   })
 
-  test('tell code 6 where ids come in no segments, and leave them alone', async (t) => {
+  test('have code 6 for ids that come in no segments, and draw none', async (t) => {
     for (const test of [
       { kind: 'segment', within: 'shuffled' },
       { kind: 'segment', scramble: true },
@@ -166,7 +166,7 @@ for (const name of names) {
     const told = (code: number, message: string) =>
       isSimple(name) ? [200, text, ''] : [200, json, JSON.stringify({ data: null, code, message })]
 
-    test('tells a token that is wrong, of another generator, or missing', async (t) => {
+    test('refuses a token that is wrong, of another generator, or missing', async (t) => {
       const served = await serve(
         t,
         { test: { kind: 'segment' } },
@@ -178,16 +178,16 @@ for (const name of names) {
       assert.equal(served.node.catalogue.find('test')!.stats().issued, 0)
     })
 
-    test('tells a bizType that is unknown', async (t) => {
+    test('refuses an unknown bizType', async (t) => {
       const { ask } = await tinyid(t)
       const answer = await ask(`/tinyid/id/${name}?bizType=none&token=t`)
       assert.deepEqual(answer, told(6, 'can not find biztype:none'))
     })
 
-    test('tells what is wrong with this node', async (t) => {
+    test('reports the errors of this node', async (t) => {
       const { ids, node, faults } = await tinyid(t, {})
-      node.catalogue.open = () => Promise.reject(new FahaoError('DRY', 'no id in hand'))
-      assert.deepEqual(await ids(name), told(6, 'DRY no id in hand'))
+      node.catalogue.open = () => Promise.reject(new FahaoError('DRY', 'no id is buffered'))
+      assert.deepEqual(await ids(name), told(6, 'DRY no id is buffered'))
       assert.deepEqual(faults, [])
     })
   })
@@ -246,7 +246,7 @@ describe('tokens', () => {
     assert.equal(await ask(served, 'x/a', 'b'), '')
   })
 
-  test('go on to work while the engine is away, and those unknown are told 6, not 5', async (t) => {
+  test('work while the engine is unavailable, and unknown ones get code 6, not 5', async (t) => {
     const served = await serve(t, generators)
     const { engine } = served.node
     const list = engine.list.bind(engine)
