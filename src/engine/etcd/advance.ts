@@ -1,11 +1,11 @@
 /**
- * Raises all bounds, page by page, while nobody else writes.
+ * Raises all bounds, page by page, while no other process writes.
  *
  * Invariants
- *  1. It begins by changing the state to `advancing`, which every write of anybody else compares. Each page compares
- *     the state as the page before left it: of several who advance, one gets through.
- *  2. Begun again after a crash, it begins at the beginning. What is raised twice leaves a gap.
- *  3. The new era begins before the first record is mended, and the store opens after the last counter is raised.
+ *  1. It begins by changing the state to `advancing`, which every write of other processes compares. Each page compares
+ *     the state that the page before wrote: of several processes that advance, one succeeds.
+ *  2. After a crash it begins again with the first page. A counter that is raised twice has a larger gap.
+ *  3. The new history begins before the first record is repaired, and the store opens after the last counter is raised.
  */
 import { randomUUID } from 'node:crypto'
 import { type Clock, sleep } from '../../base/clock.ts'
@@ -26,18 +26,18 @@ const bytesMax = 1_000_000
 const tries = 5
 const pauseMs = 50
 
-/** The state as it stood when nobody else was advancing. */
+/** The state while no other process was advancing. */
 type Turn = { readonly header: Header; readonly state: Known | undefined }
 
 type Begun = { readonly known: Known; readonly times: bigint }
 
 type Put = Extract<RequestOp, { put: unknown }>
 
-/** What an advance makes of counters. */
+/** What an advance does to counters. */
 type Raise = {
   readonly gap: bigint
   readonly mended: Repaired['counters']
-  /** What no bound may be below. */
+  /** The least that each bound may be. */
   readonly held: ReadonlyMap<string, bigint>
 }
 
@@ -46,7 +46,7 @@ export class Advance {
   readonly #store: Store
   readonly #records: Records
   readonly #clock: Clock
-  /** After which an advance of another process that makes no progress is taken over. */
+  /** An advance of another process without progress for longer than this is taken over. */
   readonly #stalledMs: number
   readonly #id = randomUUID()
 
@@ -57,7 +57,7 @@ export class Advance {
     this.#stalledMs = stalledMs
   }
 
-  /** See `Engine.advance`. `held`: what no bound may be below. Undefined: there was no need to. */
+  /** See `Engine.advance`. `held`: the least that each bound may be. Undefined: nothing had to be raised. */
   async run(
     gap: bigint,
     mend: Repair,
@@ -69,14 +69,14 @@ export class Advance {
       const begun = await this.#begin(ifRegressed)
       if (begun === 'sound') return undefined
       if (begun === undefined) continue
-      // Begun again, it finds its own era.
+      // A second attempt finds the history that the first has begun.
       times = max(times, begun.times)
       const { records, counters } = mend(await this.#records.list('', undefined))
       const mended = await this.#putAll(begun.known, this.#recordWrites(records))
       if (mended === undefined) continue
       const raise = await this.#raise(mended, { gap: gap * times, mended: widened(counters, times), held })
       if (raise === undefined) continue
-      const done = await this.#change(raise.known, { ...raise.known.state, phase: 'open', note: '' }, [])
+      const done = await this.#change(raise.known, { ...raise.known.state, status: 'open', note: '' }, [])
       if (done === undefined) continue
       this.#store.accept(done.known, done.header)
       return raise.count
@@ -85,27 +85,27 @@ export class Advance {
   }
 
   /**
-   * Closes the store to all other processes, and begins a new era. Undefined: another process was faster. `times`: how often
-   * the gap counts: once more for each advance that this process knows of and the store has forgotten.
+   * Closes the store to all other processes, and begins a new history. Undefined: another process was faster. `times`: the
+   * gap counts once more for each advance that this process has accepted and the store lacks.
    */
   async #begin(ifRegressed: boolean): Promise<Begun | 'sound' | undefined> {
     const { header, state } = await this.#takeTurn()
-    // Whatever changes the state after this look makes what follows come too late.
-    const isSound = this.#store.history.wrong === undefined && state?.state.phase === 'open'
+    // The next change fails if the state has changed since this read.
+    const isSound = this.#store.history.wrong === undefined && state?.state.status === 'open'
     if (ifRegressed && isSound) return 'sound'
     const known = this.#store.history.known.state
     const before = state?.state ?? known
-    const lost = known.eras.filter(({ id }) => id > present(before).id)
+    const lost = known.histories.filter(({ id }) => id > present(before).id)
     if (ifRegressed && (lost.length > 0 || this.#store.history.isEarlier)) throw earlierStore('etcd')
-    const closed: State = { ...before, cluster: header.clusterId, phase: 'advancing', note: this.#id }
+    const closed: State = { ...before, cluster: header.clusterId, status: 'advancing', note: this.#id }
     const first = await this.#change({ state: closed, revision: state?.revision ?? 0n }, closed, [])
     if (first === undefined) return undefined
     const seconds = BigInt(Math.floor(this.#store.nowUs() / 1_000_000))
     const last = [present(before).id, present(this.#store.history.known.state).id].reduce(max)
-    // Only now is it certain that nobody else will write at this revision or after it.
-    const era = { id: max(last + 1n, seconds), after: first.known.revision }
-    const eras = [...before.eras.filter(({ after }) => after < era.after), era]
-    const second = await this.#change(first.known, { ...closed, eras }, [])
+    // No other process writes at this revision or after it: the state has changed.
+    const history = { id: max(last + 1n, seconds), after: first.known.revision }
+    const histories = [...before.histories.filter(({ after }) => after < history.after), history]
+    const second = await this.#change(first.known, { ...closed, histories }, [])
     return second && { known: second.known, times: BigInt(lost.length + 1) }
   }
 
@@ -115,7 +115,7 @@ export class Advance {
     let sinceUs = 0
     for (;;) {
       const { header, state } = await this.#store.look([], this.#store.newCall(false))
-      const isOthers = state?.state.phase === 'advancing' && state.state.note !== this.#id
+      const isOthers = state?.state.status === 'advancing' && state.state.note !== this.#id
       if (!isOthers) return { header, state }
       const nowUs = this.#clock.monoUs()
       if (state.revision !== seen) sinceUs = nowUs

@@ -11,7 +11,7 @@
  *     way round, a process that wins once would go on to win.
  *  5. No reserved range starts below what this process holds: ranges reserved or acquired, and neither released nor
  *     transferred. The cached value of a counter is from after the latest acquisition, or absent.
- *  6. A revision is compared only within the era in which it was read: in a restored etcd, another value may have it.
+ *  6. A revision is compared only within the history in which it was read: in a restored etcd, another value may have it.
  */
 import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
@@ -19,9 +19,8 @@ import { max63 } from '../../ids/limits.ts'
 import { lossOf, type ReleaseRequest, release, reserve, type Step } from '../counter.ts'
 import type { Counter, Reservation, ReserveRequest } from '../engine.ts'
 import { unchanged } from './api.ts'
-import { encodeCounter } from './counter-value.ts'
+import { encodeCounter, isLater, type Seen, seenAs, unseen } from './counter-value.ts'
 import type { CallContext } from './members.ts'
-import { isLater, type Seen, seenAs, unseen } from './seen.ts'
 import { present } from './state.ts'
 import type { Change, Store } from './store.ts'
 import type { Transactions } from './transactions.ts'
@@ -52,9 +51,9 @@ type CounterQueue = {
   seen: Seen
   /** The time at which this process last lost against another one. */
   lostUs: number
-  /** The end of what this process holds, and the era in which it was reserved or acquired. */
+  /** The end of what this process holds, and the history in which it was reserved or acquired. */
   held: bigint
-  era: bigint
+  history: bigint
   /** The number of acquisitions. */
   adoptions: number
 }
@@ -109,7 +108,7 @@ export class Counters {
     const queue = this.#queue(name)
     if (end <= queue.held) return
     queue.held = end
-    queue.era = present(this.#store.history.known.state).id
+    queue.history = present(this.#store.history.known.state).id
     queue.seen = unseen
     queue.adoptions++
   }
@@ -186,7 +185,7 @@ export class Counters {
         seen,
         lostUs: Number.NEGATIVE_INFINITY,
         held: 0n,
-        era: 0n,
+        history: 0n,
         adoptions: 0,
       }
       this.#queues.set(name, queue)
@@ -239,8 +238,9 @@ export class Counters {
       const [found] = committed.found
       queue.seen = isOld ? unseen : seenAs(queue.name, found!.kvs[0], committed.state)
       // No contention: an attempt without a cached revision, or one that failed with another of its transaction.
-      const { revision, era } = outcome!
-      if (revision > 0n && (queue.seen.revision !== revision || queue.seen.era !== era)) queue.lostUs = nowUs
+      const { revision, history } = outcome!
+      if (revision > 0n && (queue.seen.revision !== revision || queue.seen.history !== history))
+        queue.lostUs = nowUs
       if (nowUs >= call.deadlineUs) {
         const message = `other processes kept reserving from counter '${queue.name}'; retry`
         throw new FahaoError('UNAVAILABLE', message)
@@ -251,15 +251,16 @@ export class Counters {
 
   /** Applies the batch to the cached value of the counter. */
   #plan(queue: CounterQueue, batch: readonly PendingStep[]): Plan {
-    const era = present(this.#store.history.known.state).id
-    const seen = queue.seen.era === era ? queue.seen : unseen
+    const history = present(this.#store.history.known.state).id
+    const seen = queue.seen.history === history ? queue.seen : unseen
     const { revision } = seen
     let { counter } = seen
     // An acquired range shows that the counter exists: read it first, and never create it.
-    const isRead = queue.seen === unseen && queue.held > 0n && era === queue.era
+    const isRead = queue.seen === unseen && queue.held > 0n && history === queue.history
     if (counter.bound < queue.held) {
       // An advance has raised bounds since, perhaps not above this range; or the counter has not been read again.
-      if (isRead || seen !== queue.seen || era !== queue.era) counter = { ...counter, bound: queue.held }
+      if (isRead || seen !== queue.seen || history !== queue.history)
+        counter = { ...counter, bound: queue.held }
       else this.#forgotten(queue)
     }
     const answers: (Answer | FahaoError)[] = []
@@ -275,7 +276,7 @@ export class Counters {
       writes: answers.some(changes) ? [{ put: { key: queue.key, value: encodeCounter(counter) } }] : [],
       otherwise: [{ key: queue.key }],
     }
-    return { change, revision, counter, answers, open, era }
+    return { change, revision, counter, answers, open, history }
   }
 
   /** @param isOld whether a range was acquired meanwhile. */
@@ -288,12 +289,13 @@ export class Counters {
   ): void {
     const wrote = plan.change.writes.length > 0
     if (isOld) queue.seen = unseen
-    else if (wrote) queue.seen = { counter: plan.counter, revision, era: plan.era }
+    else if (wrote) queue.seen = { counter: plan.counter, revision, history: plan.history }
     plan.open.forEach((waiting, index) => {
       const answer = plan.answers[index]!
       // A reserve of size 0 opens no range.
       if (typeof answer === 'object' && 'end' in answer && answer.end > answer.start) {
-        if (!isOld || answer.end > queue.held) Object.assign(queue, { held: answer.end, era: plan.era })
+        if (!isOld || answer.end > queue.held)
+          Object.assign(queue, { held: answer.end, history: plan.history })
       } else if (answer === true && !isOld) queue.held = waiting.givesBack!.from
       this.#settle(waiting, answer)
     })
@@ -308,7 +310,7 @@ export class Counters {
 
   #forgotten(queue: CounterQueue): void {
     const { bound } = queue.seen.counter
-    this.#store.doubt(lossOf(queue.name, bound, queue.held))
+    this.#store.suspect(lossOf(queue.name, bound, queue.held))
   }
 
   #expire(queue: CounterQueue, waiting: PendingStep): void {
@@ -336,7 +338,7 @@ type Plan = {
   readonly counter: Counter
   readonly answers: readonly (Answer | FahaoError)[]
   readonly open: readonly PendingStep[]
-  readonly era: bigint
+  readonly history: bigint
 }
 
 function changes(answer: Answer | FahaoError): boolean {

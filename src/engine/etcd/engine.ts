@@ -105,9 +105,9 @@ function newState(cluster: string, isLost: boolean, { clock }: EngineOptions): S
   return {
     store: randomUUID(),
     cluster,
-    phase: isLost ? 'suspect' : 'open',
+    status: isLost ? 'suspect' : 'open',
     note: isLost ? 'its state is gone, while other keys are there' : '',
-    eras: [{ id: BigInt(Math.floor(clock.wallUs() / 1_000_000)), after: 0n }],
+    histories: [{ id: BigInt(Math.floor(clock.wallUs() / 1_000_000)), after: 0n }],
   }
 }
 
@@ -151,7 +151,7 @@ export class EtcdEngine implements Engine {
   }
 
   get advances(): number {
-    return this.#store.history.advances
+    return this.#store.history.check.advances
   }
 
   reserve(counter: string, request: ReserveRequest): Promise<Reservation> {

@@ -1,137 +1,119 @@
 /**
- * Whether the etcd that answers is the one that answered before: none restored from a snapshot, none put in its place.
+ * The regression check of an etcd (see ../regression.ts). The key of the state names the store and numbers its histories;
+ * the header of each reply has the revision.
  *
  * Invariants
- *  1. An answer is compared with what was known when its call was sent. One that comes late, from before an advance that
- *     has been accepted meanwhile, proves nothing, and changes nothing that is known.
- *  2. What was found wrong stays so until an advance has begun a new era of the store.
+ *  1. A history is later than another of the same store if its number is higher and its status open. Where the state of
+ *     another store was observed, a later history of that store is accepted as well: an operator has advanced it.
+ *  2. The state of an advance in progress is never accepted: only the process that advances writes with it.
+ *  3. The number of a history is compared before its revisions: those of a restored etcd begin at an older one.
  */
+import { accept, observe, type Position, type RegressionCheck, regressionOf, suspect } from '../regression.ts'
 import type { Header } from './api.ts'
 import { present, type State } from './state.ts'
 
 /** A state, and the revision at which it was written: 0 when there is none. */
 export type Known = { readonly state: State; readonly revision: bigint }
 
-/** How far a history had come at a moment, as far as was known then. */
-export type Seen = { readonly era: bigint; readonly revision: bigint }
+/** How far an etcd has come, and the state there. */
+export type StorePosition = Position<'revision'> & { readonly known: Known }
 
+/** The check at the moment at which a call is sent. */
+export type Sent = RegressionCheck<StorePosition>
+
+/** Persisted as the note of a suspected state. */
 const earlierCopy = 'an older copy was put in place, from before the last advance'
 
 /** A revision that no key has. */
 const never = -1n
 
-/** See the invariants at the top of the file. */
+/** The history that this process accepts. */
 export class History {
-  /** How many advances have been accepted. */
-  advances = 0
-  #known: Known
-  #seen: bigint
-  #wrong: string | undefined
-  /** What stood there when something was found wrong. */
-  #observed: State | undefined
+  #check: Sent
 
   constructor(known: Known, header: Header) {
-    // While somebody advances it, it may not be written to by who has only just come.
-    this.#known = known.state.phase === 'advancing' ? { ...known, revision: never } : known
-    this.#seen = 0n
-    this.heed(header, known, { era: 0n, revision: 0n })
+    // A process that is started during an advance of another does not write either.
+    const accepted = known.state.status === 'advancing' ? { ...known, revision: never } : known
+    this.#check = { accepted: positionOf(accepted, header), advances: 0 }
+    this.observe(header, known, this.#check)
+  }
+
+  /** Take it before a call is sent, for the check of its reply. */
+  get check(): Sent {
+    return this.#check
   }
 
   /** The state as this process accepts it. */
   get known(): Known {
-    return this.#known
+    return this.#check.accepted.known
   }
 
-  /** How far it has come: note it before a call is sent. */
-  get seen(): Seen {
-    return { era: this.#era, revision: this.#seen }
-  }
-
-  /** Why nothing may be written, when this history is not the one that it was. */
+  /** Why nothing may be written, while a regression is suspected. */
   get wrong(): string | undefined {
-    return this.#wrong
+    return this.#check.suspected?.reason
   }
 
-  /** Whether the store is from before its latest advance, as this process has found or the mark in the store says. */
+  /** Whether the store is suspected to be from before its latest advance. */
   get isEarlier(): boolean {
-    return this.#wrong === earlierCopy
+    return this.wrong === earlierCopy
   }
 
-  /** Looks at an answer that carried no state: the state was seen to be unchanged in the same step. */
-  hear(header: Header, seenBefore: Seen): void {
-    if (seenBefore.era !== this.#era) return
-    this.#wrong ??= this.#contradiction(header, this.#known.state, seenBefore)
-    this.#grow(header)
+  /** Checks a reply that carried the state; undefined: there is none. Returns whether it showed an advance by another. */
+  observe(header: Header, found: Known | undefined, sent: Sent): boolean {
+    const before = this.#check
+    if (found === undefined)
+      this.suspect('its state is gone: the keys were removed, or another etcd was put in its place')
+    else {
+      const isLater = this.#isLater(header, found)
+      const wrong = isLater ? undefined : wrongWith(header, found, sent.accepted)
+      const isUnfinished = found.state.status === 'advancing' && wrong === undefined
+      const position = positionOf(isUnfinished ? this.known : found, header)
+      this.#check = observe(before, { position, isLater, wrong }, sent)
+    }
+    return this.#check.advances > before.advances
   }
 
-  /**
-   * Looks at an answer that carried the state; undefined: there is none. Whether somebody else has advanced the store,
-   * which this process accepts.
-   */
-  heed(header: Header, found: Known | undefined, seenBefore: Seen): boolean {
-    if (found === undefined) {
-      this.#wrong ??= 'its state is gone: the keys were removed, or another etcd was put in its place'
-      return false
-    }
-    if (this.#accepts(found.state, header)) {
-      this.accept(found, header)
-      return true
-    }
-    if (present(found.state).id < this.#era && seenBefore.era < this.#era) return false
-    const wrong = this.#contradiction(header, found.state, seenBefore)
-    if (wrong !== undefined) {
-      this.#wrong ??= wrong
-      this.#observed = found.state
-    } else if (this.#wrong === undefined) {
-      // The state of an advance is nobody else's to compare with.
-      if (found.state.phase === 'open') this.#known = found
-      this.#grow(header)
-    }
-    return false
+  /** Checks a reply without the state: its transaction compared the state, and found the accepted one. */
+  observeSame(header: Header, sent: Sent): void {
+    if (sent.advances === this.#check.advances) this.observe(header, this.known, sent)
   }
 
-  /** Takes this for the truth from now on. */
+  /** Accepts what an advance of this process has begun. */
   accept(known: Known, header: Header): void {
-    this.#known = known
-    this.#seen = BigInt(header.revision)
-    this.#wrong = undefined
-    this.#observed = undefined
-    this.advances++
+    this.#check = accept(this.#check, positionOf(known, header))
   }
 
-  /** A bound was seen below what this process was given. */
-  doubt(reason: string): void {
-    this.#wrong ??= reason
+  /** Suspects a regression for a reason other than the position. */
+  suspect(reason: string): void {
+    this.#check = suspect(this.#check, reason)
   }
 
-  get #era(): bigint {
-    return present(this.#known.state).id
+  #isLater(header: Header, { state }: Known): boolean {
+    const { accepted, suspected } = this.#check
+    const others = [accepted, suspected?.position].flatMap((position) => position?.known.state ?? [])
+    return (
+      state.status === 'open' &&
+      state.cluster === header.clusterId &&
+      others.some(({ store }) => store === state.store) &&
+      others.every((other) => present(state).id > present(other).id)
+    )
   }
+}
 
-  #grow(header: Header): void {
-    const revision = BigInt(header.revision)
-    if (this.#wrong === undefined && revision > this.#seen) this.#seen = revision
-  }
+function positionOf(known: Known, { revision }: Header): StorePosition {
+  const { state } = known
+  return { history: `${state.store} ${present(state).id}`, progress: { revision: BigInt(revision) }, known }
+}
 
-  /** Whether somebody has advanced the store since this process last agreed with it. */
-  #accepts(found: State, header: Header): boolean {
-    if (found.phase !== 'open' || found.cluster !== header.clusterId) return false
-    const { state } = this.#known
-    const era = present(found).id
-    if (era <= this.#era) return false
-    if (found.store === state.store) return this.#observed === undefined || era > present(this.#observed).id
-    return this.#observed?.store === found.store && era > present(this.#observed).id
-  }
-
-  #contradiction(header: Header, found: State, seenBefore: Seen): string | undefined {
-    const { state } = this.#known
-    if (found.phase === 'suspect') return found.note
-    if (found.store !== state.store) return 'another store was put in the place of the one that was here'
-    if (present(found).id < this.#era) return earlierCopy
-    if (found.phase === 'open' && found.cluster !== header.clusterId)
-      return `this etcd (cluster ${header.clusterId}) is a copy of the one that was here (cluster ${found.cluster})`
-    if (BigInt(header.revision) < seenBefore.revision)
-      return `an older copy was put in place: it is at revision ${header.revision}, after ${seenBefore.revision} was acknowledged`
-    return undefined
-  }
+/** Why a state cannot come after the accepted one; undefined if it can, or is of a later history. */
+function wrongWith(header: Header, found: Known, accepted: StorePosition): string | undefined {
+  const { state } = found
+  const before = accepted.known.state
+  if (state.status === 'suspect') return state.note
+  if (state.store !== before.store) return 'another store was put in the place of the one that was here'
+  if (present(state).id < present(before).id) return earlierCopy
+  if (state.status === 'open' && state.cluster !== header.clusterId)
+    return `this etcd (cluster ${header.clusterId}) is a copy of the one that was here (cluster ${state.cluster})`
+  if (present(state).id > present(before).id) return undefined
+  return regressionOf(positionOf(found, header), accepted)
 }

@@ -1,4 +1,4 @@
-/** Records: writes conditional on revisions. A version is an era and a revision; see state.ts. */
+/** Records: writes conditional on revisions. A version is the number of a history and a revision; see state.ts. */
 
 import type { StoredRecord } from '../engine.ts'
 import { type Compare, endOf, type KeyValue, successorOf, unchanged } from './api.ts'
@@ -71,7 +71,7 @@ export class Records {
       const compare = conditionOf(key, expected, history.known.state)
       return compare && { compare: [compare], writes: [write], otherwise: [] }
     }
-    // The version may be of an era that this process has not read yet.
+    // The version may be of a history that this process has not accepted yet.
     if (plan() === undefined) await this.#store.read([], this.#store.newCall(false))
     const committed = await this.#store.commit(plan, this.#store.newCall(true))
     return committed?.done ? versionAt(history.known.state, committed.revision) : undefined

@@ -10,6 +10,7 @@ import { type Clock, sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import type { EngineOptions } from '../engine.ts'
+import { describeRegression, regressed } from '../regression.ts'
 import {
   type Compare,
   type Header,
@@ -22,7 +23,7 @@ import {
   type TxnResponse,
   unchanged,
 } from './api.ts'
-import type { History, Known, Seen } from './history.ts'
+import type { History, Known, Sent } from './history.ts'
 import type { Keys } from './keys.ts'
 import type { CallContext, Members } from './members.ts'
 import { decodeState, encodeState, type State } from './state.ts'
@@ -40,7 +41,7 @@ export type ChangeOutcome =
   | { readonly done: true; readonly revision: bigint }
   | { readonly done: false; readonly state: State; readonly found: readonly RangeResponse[] }
 
-const remedy = "run 'fahao advance --by N' with more than what can have been reserved since"
+const subject = 'the store'
 const advancingPauseMs = 20
 /** The interval of storing the time of the last write, and of reporting a regression again. */
 const reportEveryUs = 1_000_000
@@ -72,7 +73,7 @@ export class Store {
     this.#clock = options.clock
     this.#options = options
     this.#timeline = new Timeline(options.clock, { lastWriteUs })
-    this.#heed()
+    this.#report()
   }
 
   /** The present trouble; undefined: none. */
@@ -114,12 +115,12 @@ export class Store {
 
   /** Reads ranges and the state at one revision. */
   async look(ranges: readonly RangeRequest[], call: CallContext) {
-    const seenBefore = this.history.seen
+    const sent = this.history.check
     const success = [{ key: this.keys.state }, ...ranges].map((range) => ({ range }))
     const response = await this.#members.call(methods.txn, { compare: [], success, failure: [] }, call)
     const [state, ...found] = rangesOf(response)
     const known = knownOf(state!)
-    this.#check(response.header, known, seenBefore)
+    this.#check(response.header, known, sent)
     return { header: response.header, state: known, found }
   }
 
@@ -134,18 +135,18 @@ export class Store {
       const change = plan()
       if (change === undefined) return undefined
       const storesTime = this.#isTimeDue(change)
-      const seenBefore = this.history.seen
+      const sent = this.history.check
       const response = await this.#members.call(methods.txn, this.#guarded(change, storesTime), call)
       call.sent = false
       if (response.succeeded) this.#advancing = undefined
-      if (response.succeeded) return this.#carriedOut(response, change, seenBefore, storesTime)
+      if (response.succeeded) return this.#carriedOut(response, change, sent, storesTime)
       const [state, ...found] = rangesOf(response)
       const known = knownOf(state!)
       const isSame = known?.revision === this.history.known.revision
-      this.#check(response.header, known, seenBefore)
+      this.#check(response.header, known, sent)
       this.#refuse()
-      if (isSame && known?.state.phase === 'open') return { done: false, state: known.state, found }
-      if (known?.state.phase === 'advancing') await this.#waitForAdvance(known, call)
+      if (isSame && known?.state.status === 'open') return { done: false, state: known.state, found }
+      if (known?.state.status === 'advancing') await this.#waitForAdvance(known, call)
     }
   }
 
@@ -165,13 +166,13 @@ export class Store {
   /** Accepts this state from now on. */
   accept(known: Known, header: Header): void {
     this.history.accept(known, header)
-    this.#heed()
+    this.#report()
   }
 
   /** Rejects what this process may not do because a bound has gone back. */
-  doubt(reason: string): void {
-    this.history.doubt(reason)
-    this.#heed()
+  suspect(reason: string): void {
+    this.history.suspect(reason)
+    this.#report()
     this.#refuse()
   }
 
@@ -195,18 +196,14 @@ export class Store {
     return writes.length > 0 && this.#clock.monoUs() - this.#timeStoredUs >= reportEveryUs
   }
 
-  #carriedOut(
-    { header }: TxnResponse,
-    { writes }: Change,
-    seenBefore: Seen,
-    storedTime: boolean,
-  ): ChangeOutcome {
+  #carriedOut({ header }: TxnResponse, { writes }: Change, sent: Sent, storedTime: boolean): ChangeOutcome {
     if (storedTime) this.#timeStoredUs = this.#clock.monoUs()
-    this.history.hear(header, seenBefore)
-    this.#heed()
+    this.history.observeSame(header, sent)
+    this.#report()
     const { wrong } = this.history
     // The write went into a copy of the store that has the same state.
-    if (wrong !== undefined && writes.length > 0) throw new FahaoError('UNKNOWN', `${wrong}; ${remedy}`)
+    if (wrong !== undefined && writes.length > 0)
+      throw new FahaoError('UNKNOWN', describeRegression(subject, wrong))
     this.#refuse()
     return { done: true, revision: BigInt(header.revision) }
   }
@@ -215,7 +212,7 @@ export class Store {
     const { wrong } = this.history
     if (wrong === undefined) return
     this.#reportRegression(wrong)
-    throw new FahaoError('REGRESSED', `${wrong}; ${remedy}`)
+    throw regressed(subject, wrong)
   }
 
   /** Whoever advances writes page after page; one that has stopped for long has died over it. */
@@ -223,21 +220,21 @@ export class Store {
     const nowUs = this.#clock.monoUs()
     if (this.#advancing?.revision !== revision) this.#advancing = { revision, sinceUs: nowUs }
     if (nowUs - this.#advancing.sinceUs > this.#options.callTimeoutMs * 2000)
-      this.doubt('an advance was begun and not finished')
+      this.suspect('an advance was begun and not finished')
     if (nowUs + advancingPauseMs * 1000 >= call.deadlineUs)
       throw new FahaoError('UNAVAILABLE', 'another process is raising all bounds; retry')
     await sleep(this.#clock, advancingPauseMs)
   }
 
   /** Checks the state and the header of an answer. */
-  #check(header: Header, found: Known | undefined, seenBefore: Seen): void {
-    const advanced = this.history.heed(header, found, seenBefore)
-    this.#heed()
+  #check(header: Header, found: Known | undefined, sent: Sent): void {
+    const advanced = this.history.observe(header, found, sent)
+    this.#report()
     if (advanced) this.#options.onAdvanced?.()
   }
 
   /** Notices that the store has become suspect, or is no longer. */
-  #heed(): void {
+  #report(): void {
     const { wrong } = this.history
     if ((wrong === undefined) === (this.#reported === undefined)) return
     this.#reported = wrong
@@ -245,7 +242,7 @@ export class Store {
       this.#options.onEvent({ level: 'info', message: 'the store was advanced, and is written to again' })
       return
     }
-    this.#options.onEvent({ level: 'error', message: `${wrong}; ${remedy}` })
+    this.#options.onEvent({ level: 'error', message: describeRegression(subject, wrong) })
     this.#reportRegression(wrong)
     this.#markSuspect(wrong).catch(() => {
       // Then the others find out by themselves.
@@ -263,9 +260,9 @@ export class Store {
   async #markSuspect(note: string): Promise<void> {
     const call = this.newCall(true)
     const { state, header } = await this.look([], call)
-    if (state !== undefined && state.state.phase !== 'open') return
+    if (state !== undefined && state.state.status !== 'open') return
     const base = state?.state ?? { ...this.history.known.state, cluster: header.clusterId }
-    await this.changeState(state?.revision ?? 0n, { ...base, phase: 'suspect', note }, [], call)
+    await this.changeState(state?.revision ?? 0n, { ...base, status: 'suspect', note }, [], call)
   }
 }
 

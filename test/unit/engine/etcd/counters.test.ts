@@ -12,11 +12,11 @@ import { Transactions } from '../../../../src/engine/etcd/transactions.ts'
 import { settled } from '../../fake-clock.ts'
 import { mine } from './stores.ts'
 
-/** What several processes share: counters at revisions, in an era. */
+/** The state that several processes share: counters at revisions, in a history. */
 class Shared {
   readonly #kvs = new Map<string, KeyValue>()
   revision = 7n
-  era = 1n
+  historyId = 1n
   /** Befalls the next commit after it was carried out. */
   loses = false
   /** Waited for by the next commit, after it was carried out. */
@@ -25,16 +25,16 @@ class Shared {
   delay: Promise<void> | undefined
   commits = 0
 
-  /** How many eras those who have it open are behind, until their next commit. */
+  /** How many histories the processes are behind, until their next commit. */
   behind = 0n
 
   get state(): State {
-    return stateIn(this.era)
+    return stateIn(this.historyId)
   }
 
   /** Puts a counter there as a restored snapshot and the advance after it have left it. */
   restore(revision: bigint, bound: bigint): void {
-    this.era++
+    this.historyId++
     this.revision = revision - 1n
     this.put(bound)
   }
@@ -47,13 +47,13 @@ class Shared {
 
   /** A process with this store open. */
   open(): Counters {
-    const eraKnown = () => this.era - this.behind
+    const idKnown = () => this.historyId - this.behind
     const store = {
       keys: { counter: (name: string) => Buffer.from(name) },
       history: {
         known: {
           get state() {
-            return stateIn(eraKnown())
+            return stateIn(idKnown())
           },
         },
       },
@@ -61,7 +61,7 @@ class Shared {
       newCall: () => ({ deadlineUs: Number.POSITIVE_INFINITY, writes: false, sent: false }),
       read: (ranges: Parameters<Store['read']>[0]) => this.#read(ranges),
       commit: (plan: () => Change | undefined) => this.#commit(plan),
-      doubt(reason: string) {
+      suspect(reason: string) {
         throw new FahaoError('REGRESSED', reason)
       },
     }
@@ -112,8 +112,8 @@ class Shared {
   }
 }
 
-function stateIn(era: bigint): State {
-  return { store: 's', cluster: 'c', phase: 'open', note: '', eras: [{ id: era, after: 0n }] }
+function stateIn(id: bigint): State {
+  return { store: 's', cluster: 'c', status: 'open', note: '', histories: [{ id, after: 0n }] }
 }
 
 describe('a counter of a store that was restored and advanced', () => {

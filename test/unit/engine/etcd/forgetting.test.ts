@@ -1,4 +1,4 @@
-/** Stores that have forgotten: noticed where they can be, and mended by `advance`. */
+/** Stores that have lost writes: noticed where that is possible, and recovered by `advance`. */
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -24,7 +24,7 @@ async function setUp(t: TestContext) {
 }
 
 describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
-  it('is noticed by whoever comes: nothing is written until it has been advanced', async (t) => {
+  it('is noticed by a process that opens it: nothing is written until it has been advanced', async (t) => {
     const { cluster, open, events, reasons } = await setUp(t)
     const before = await open()
     await before.reserve('a', mine)
@@ -55,7 +55,7 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
     assert.deepEqual((await open()).status(), { state: 'up' })
   })
 
-  it('is noticed by who has it open, before anything is given out twice', async (t) => {
+  it('is noticed by a process that has it open, before an id is issued twice', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -69,7 +69,7 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
     assert.ok(start >= lost.end, `${start} was given out before`)
   })
 
-  it('takes nothing back that was given out above an advance, when it is restored again and another node advances', async (t) => {
+  it('repeats nothing that was reserved above an advance, when it is restored again and another node advances', async (t) => {
     const { cluster, open } = await setUp(t)
     const [one, two] = [await open(), await open()]
     await one.reserve('a', mine)
@@ -81,7 +81,7 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
       await assert.rejects(node.reserve('a', mine), regressed)
       assert.equal(await node.advance(100n), 1)
       given.push(await node.reserve('a', mine), await node.reserve('a', mine))
-      // By now it has heard of this advance.
+      // By now it has accepted this advance.
       await untilItWorks(() => two.write('k', 'x', undefined))
     }
     assertDisjoint(given)
@@ -103,7 +103,7 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
     assert.equal(await byItself(one), 1)
     const between = await two.reserve('a', { ...mine, size: 5000n })
     await restored(two)
-    // Also a process that does not know the later history learns of it.
+    // Also a process that has not accepted the later history reads of it.
     for (const engine of [one, two, await open()])
       await assert.rejects(byItself(engine), { code: 'REGRESSED', message: /before its bounds were last/ })
     assert.equal(await two.advance(10_000n), 1)
@@ -112,7 +112,7 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
 })
 
 describe('a snapshot restored under the identity of the cluster', { timeout }, () => {
-  it('is noticed by who has seen a later revision, and all others hear of it', async (t) => {
+  it('is noticed by a process that has accepted a later revision, and marked for all others', async (t) => {
     const { cluster, open, reasons } = await setUp(t)
     const [one, other] = [await open(), await open()]
     await one.reserve('a', mine)
@@ -122,7 +122,7 @@ describe('a snapshot restored under the identity of the cluster', { timeout }, (
     await cluster.restore(snapshot, { token: defaultToken })
     await untilItWorks(() => one.read('k'))
     await assert.rejects(one.reserve('a', mine), regressed)
-    assert.match(reasons[0]!, /revision \d+, after \d+ was acknowledged/)
+    assert.match(reasons[0]!, /lacks acknowledged writes: it stands at revision \d+, after \d+/)
     await until(async () => {
       const error = await other.reserve('b', mine).catch((thrown) => thrown)
       return error.code === 'REGRESSED'
@@ -173,7 +173,7 @@ describe('a snapshot restored under the identity of the cluster', { timeout }, (
 })
 
 describe('keys that were removed', { timeout }, () => {
-  it('all of them: noticed by who has the store open, and those that it held come back', async (t) => {
+  it('all of them: noticed by a process that has the store open, and an advance restores the bounds that it held', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     const held = await engine.reserve('a', mine)
@@ -184,7 +184,7 @@ describe('keys that were removed', { timeout }, () => {
     assert.equal((await engine.reserve('a', mine)).start, held.end + 7n)
   })
 
-  it('the state alone: noticed by who comes later, as counters without a state are no new store', async (t) => {
+  it('the state alone: noticed by a process that opens the store, because counters without a state are no new store', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -193,7 +193,7 @@ describe('keys that were removed', { timeout }, () => {
     await assert.rejects((await open()).reserve('b', mine), regressed)
   })
 
-  it('a counter alone: noticed by who was given ranges of it', async (t) => {
+  it('a counter alone: noticed by a process that holds ranges of it', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     await engine.reserve('a', mine)
@@ -201,7 +201,7 @@ describe('keys that were removed', { timeout }, () => {
     await assert.rejects(engine.reserve('a', mine), regressed)
   })
 
-  it('a counter that was damaged is refused, and does not begin again', async (t) => {
+  it('a damaged counter is refused, and does not begin again', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     await cluster.ctl('put', 'ids/counters/a', '12')
@@ -210,9 +210,9 @@ describe('keys that were removed', { timeout }, () => {
   })
 })
 
-describe('a state that says so', { timeout }, () => {
-  it('stops who has the store open, when it is suspect, or of another store', async (t) => {
-    for (const change of [{ phase: 'suspect', note: 'as somebody found' }, { store: 'another' }]) {
+describe('a state that is suspect, or of another store', { timeout }, () => {
+  it('stops a process that has the store open', async (t) => {
+    for (const change of [{ phase: 'suspect', note: 'found by another process' }, { store: 'another' }]) {
       const { cluster, open } = await setUp(t)
       const engine = await openStore(t, cluster.url('ids'), { callTimeoutMs: 1000 })
       await engine.reserve('a', mine)
@@ -226,7 +226,7 @@ describe('a state that says so', { timeout }, () => {
 })
 
 describe('an advance', { timeout }, () => {
-  it('of many counters and records reaches all of them, and of several at once each does', async (t) => {
+  it('of many counters and records changes all of them, and so does each of several at once', async (t) => {
     const { open } = await setUp(t)
     const [one, other] = [await open(), await open()]
     const names = Array.from({ length: 250 }, (_, index) => `c${index}`)
@@ -240,7 +240,7 @@ describe('an advance', { timeout }, () => {
     assert.ok(records.length === 50 && records.every(({ value }) => value.endsWith('xy')))
   })
 
-  it('of many nodes that do it at once because the store has forgotten, one raises', async (t) => {
+  it('of many nodes at once, because the store has lost writes, raises bounds on one of them', async (t) => {
     const { cluster, open } = await setUp(t)
     const engines = [await open(), await open(), await open()]
     for (const engine of engines) await engine.reserve('a', mine)
@@ -249,13 +249,13 @@ describe('an advance', { timeout }, () => {
     assert.deepEqual(await advanceAll(), [0, 0, 0])
     assert.equal((await engines[0]!.counter('a')).bound, 30n)
     const state = JSON.parse(await cluster.ctl('get', '--print-value-only', 'ids/state'))
-    await cluster.ctl('put', 'ids/state', JSON.stringify({ ...state, phase: 'suspect', note: 'forgotten' }))
+    await cluster.ctl('put', 'ids/state', JSON.stringify({ ...state, phase: 'suspect', note: 'a loss' }))
     assert.deepEqual((await advanceAll()).sort(), [0, 0, 1])
     assert.equal((await engines[0]!.counter('a')).bound, 130n)
     for (const engine of engines) await engine.reserve('a', mine)
   })
 
-  it('is told of to those who have noticed nothing, once each', async (t) => {
+  it('is reported to processes that have noticed no loss, once each', async (t) => {
     const { cluster, open } = await setUp(t)
     const engine = await open()
     const advances: string[] = []
@@ -273,7 +273,7 @@ describe('an advance', { timeout }, () => {
     assert.equal(advances.length, 2)
   })
 
-  it('that was never finished is finished by the next, and until then nobody else writes', async (t) => {
+  it('that was never finished is finished by the next, and until then no other process writes', async (t) => {
     const { cluster } = await setUp(t)
     const old = await openStore(t, cluster.url('ids'), { callTimeoutMs: 300 })
     for (const name of ['a', 'b']) await old.reserve(name, mine)
@@ -282,7 +282,7 @@ describe('an advance', { timeout }, () => {
     await cluster.ctl(
       'put',
       'ids/state',
-      JSON.stringify({ ...state, phase: 'advancing', note: 'who has died' }),
+      JSON.stringify({ ...state, phase: 'advancing', note: 'a process that has ended' }),
     )
     const engine = await openStore(t, cluster.url('ids'), { callTimeoutMs: 300 })
     // UNKNOWN when the deadline comes while one more try is under way.
@@ -298,7 +298,7 @@ describe('an advance', { timeout }, () => {
     assert.equal((await old.reserve('b', mine)).start, 110n)
   })
 
-  it('lets reserves that come meanwhile wait, and none of them falls below it', async (t) => {
+  it('delays the reserves that are made meanwhile, and none of them falls below it', async (t) => {
     const { open } = await setUp(t)
     const [one, other] = [await open(), await open()]
     await one.reserve('a', mine)

@@ -3,45 +3,84 @@ import { describe, it } from 'node:test'
 import { History, type Known } from '../../../../src/engine/etcd/history.ts'
 import type { State } from '../../../../src/engine/etcd/state.ts'
 
-function state(era: bigint, phase: State['phase'] = 'open'): Known {
-  const eras = [{ id: era, after: 0n }]
-  return { state: { store: 's', cluster: 'c', phase, note: 'forgotten', eras }, revision: era * 10n }
+function state(id: bigint, changes: Partial<State> = {}): Known {
+  const histories = [{ id, after: 0n }]
+  const full: State = { store: 's', cluster: 'c', status: 'open', note: 'a loss', histories, ...changes }
+  return { state: full, revision: id * 10n }
 }
 
 const at = (revision: number) => ({ clusterId: 'c', revision: String(revision) }) as never
 
 describe('the history of an etcd', () => {
-  it('is not doubted for an answer that was sent before an advance and comes after it was heard of', () => {
-    for (const phase of ['open', 'suspect'] as const) {
+  it('is not suspected for a reply to a request from before an advance that was accepted meanwhile', () => {
+    for (const status of ['open', 'suspect'] as const) {
       const history = new History(state(1n), at(10))
-      const before = history.seen
-      assert.equal(history.heed(at(30), state(2n), history.seen), true, 'somebody has advanced it')
-      history.heed(at(500), state(1n, phase), before)
-      history.hear(at(500), before)
+      const before = history.check
+      assert.equal(history.observe(at(30), state(2n), history.check), true, 'another process has advanced it')
+      history.observe(at(500), state(1n, { status }), before)
+      history.observeSame(at(500), before)
       assert.equal(history.wrong, undefined)
-      assert.deepEqual(history.seen, { era: 2n, revision: 30n })
-      assert.equal(history.known.state.eras[0]!.id, 2n)
+      assert.equal(history.check.accepted.progress.revision, 30n)
+      assert.equal(history.known.state.histories[0]!.id, 2n)
     }
   })
 
-  it('is doubted for an older era, or revision, in an answer to what was sent after the newer was seen', () => {
-    for (const [revision, found] of [
-      [500, state(1n)],
-      [20, state(2n)],
+  it('is not suspected where such a reply shows the new history, whose revisions begin at an older one', () => {
+    const history = new History(state(1n), at(500))
+    const before = history.check
+    assert.equal(history.observe(at(30), state(2n), before), true)
+    assert.equal(history.observe(at(31), state(2n), before), false)
+    assert.deepEqual([history.wrong, history.check.advances], [undefined, 1])
+  })
+
+  it('is suspected for an older number, or revision, in a reply to a request from after the newer was accepted', () => {
+    for (const [revision, found, reason] of [
+      [500, state(1n), /from before the last advance/],
+      [20, state(2n), /revision 20, after 30/],
     ] as const) {
       const history = new History(state(2n), at(30))
-      history.heed(at(revision), found, history.seen)
-      assert.match(history.wrong ?? '', /an older copy was put in place/)
+      history.observe(at(revision), found, history.check)
+      assert.match(history.wrong ?? '', reason)
     }
   })
 
-  it('is not doubted for answers that overtake each other', () => {
+  it('is not suspected for replies that overtake each other', () => {
     const history = new History(state(1n), at(10))
-    const before = history.seen
-    history.heed(at(20), state(1n), before)
-    history.hear(at(15), before)
-    history.heed(at(12), state(1n), before)
+    const before = history.check
+    history.observe(at(20), state(1n), before)
+    history.observeSame(at(15), before)
+    history.observe(at(12), state(1n), before)
     assert.equal(history.wrong, undefined)
-    assert.equal(history.seen.revision, 20n)
+    assert.equal(history.check.accepted.progress.revision, 20n)
+  })
+
+  it('is accepted after an advance that a process saw under way in a restored etcd', () => {
+    const history = new History(state(1n), at(500))
+    history.observe(at(30), state(2n, { status: 'advancing' }), history.check)
+    assert.equal(history.known.state.histories[0]!.id, 1n)
+    assert.equal(history.observe(at(31), state(2n), history.check), true)
+    assert.equal(history.wrong, undefined)
+  })
+
+  it('is suspected during an advance that lacks writes of the accepted history', () => {
+    const history = new History(state(1n), at(500))
+    history.observe(at(30), state(1n, { status: 'advancing' }), history.check)
+    assert.match(history.wrong ?? '', /revision 30, after 500/)
+  })
+
+  it('is not the state of an advance for a process that is started during one', () => {
+    const history = new History(state(1n, { status: 'advancing' }), at(10))
+    assert.equal(history.known.revision, -1n)
+    assert.equal(history.observe(at(12), state(1n), history.check), false)
+    assert.equal(history.known.revision, 10n)
+  })
+
+  it('of another store is accepted only once that has been advanced', () => {
+    const history = new History(state(5n), at(10))
+    history.observe(at(10), state(1n, { store: 't' }), history.check)
+    assert.match(history.wrong ?? '', /another store/)
+    assert.equal(history.observe(at(11), state(1n, { store: 't' }), history.check), false)
+    assert.equal(history.observe(at(12), state(6n, { store: 't' }), history.check), true)
+    assert.equal(history.wrong, undefined)
   })
 })

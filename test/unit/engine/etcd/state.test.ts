@@ -13,16 +13,16 @@ import {
 const state: State = {
   store: 'x',
   cluster: '18446744073709551615',
-  phase: 'open',
+  status: 'open',
   note: '',
-  eras: [
+  histories: [
     { id: 5n, after: 0n },
     { id: 9n, after: 100n },
   ],
 }
 
 describe('versions of records', () => {
-  it('lead back to their revision, and grow with it across eras', () => {
+  it('lead back to their revision, and grow with it across histories', () => {
     const revisions = fc.bigInt(1n, 200n)
     fc.assert(
       fc.property(revisions, revisions, (one, other) => {
@@ -32,8 +32,8 @@ describe('versions of records', () => {
     )
   })
 
-  it('of a lost history lead nowhere: what was written after the last that is left has another era', () => {
-    const lost = { ...state, eras: [{ id: 5n, after: 0n }] }
+  it('of a lost history lead nowhere: what was written after the last one that is left has another number', () => {
+    const lost = { ...state, histories: [{ id: 5n, after: 0n }] }
     assert.equal(revisionOf(state, versionAt(lost, 101n)), undefined)
     assert.equal(revisionOf(state, versionAt(lost, 100n)), 100n)
     assert.equal(revisionOf(lost, versionAt(state, 101n)), undefined)
@@ -50,7 +50,7 @@ describe('the state of a store', () => {
   })
 
   it('that cannot be understood is refused', () => {
-    for (const text of ['', '{}', '[]', '{"format":2}', encodeState({ ...state, eras: [] })])
+    for (const text of ['', '{}', '[]', '{"format":2}', encodeState({ ...state, histories: [] })])
       assert.throws(() => decodeState(text), { code: 'ENGINE' })
   })
 })
