@@ -1,6 +1,6 @@
 /** Ids as they are collected, and whether one was issued twice: 8 bytes each, for tens of millions. */
 
-/** What was issued of one generator, by whomever. Exact up to 2^53. */
+/** The ids that all nodes have issued of one generator. Exact up to 2^53. */
 export class IssuedIds {
   #ids = new Float64Array(1024)
   #count = 0

@@ -1,7 +1,7 @@
 /** What the stand-ins have in common: a running node of an old service. */
 
-/** A node of an old service: its own statements, its own ranges in hand. */
+/** A node of an old service: its own statements and its own buffer. */
 export interface OldNode {
-  /** The next id of a key: at once while there are some in hand. Throws or rejects as the old service fails. */
+  /** The next id of a key: at once while some are buffered. Throws or rejects as the old service fails. */
   next(key: string): bigint | Promise<bigint>
 }

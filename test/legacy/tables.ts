@@ -118,7 +118,7 @@ export async function createTables(send: Send, dialect: Dialect, schema: Schema)
   for (const statement of statements[schema][dialect]) await send(statement)
 }
 
-/** Columns that somebody has added, and a `description` under its older name, which is a reserved word. */
+/** Columns that users have added, and a `description` under its older name, which is a reserved word. */
 export async function addOddColumns(send: Send, dialect: Dialect, schema: Schema): Promise<void> {
   const table = tableOf[schema]
   const quote = dialect === 'mysql' ? '`' : '"'

@@ -74,7 +74,7 @@ export class TinyidNode implements OldNode {
       .finally(() => {
         held.loading = undefined
       })
-    // Whoever waits for it hears of its failure; without anybody, the next caller tries again.
+    // A failure rejects the waiting call; without one, the next call tries again.
     held.loading.catch(() => {})
   }
 

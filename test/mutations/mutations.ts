@@ -61,7 +61,7 @@ export const mutations: readonly Mutation[] = [
     to: '|| engine.newsMs >= 0) return',
   },
   {
-    fault: 'a catalogue that could not be opened goes on listening',
+    fault: 'a catalogue that could not be opened continues to listen',
     foundBy: 'test/unit/catalogue/successor.test.ts',
     scenario: 'servers',
     file: 'src/catalogue/generators-in-use.ts',
@@ -70,7 +70,7 @@ export const mutations: readonly Mutation[] = [
     to: '      throw error',
   },
   {
-    fault: 'a node that has not heard of a drop goes on with the old life of what is created there',
+    fault: 'a node that has not received a drop continues the old incarnation of a name that it creates',
     foundBy: 'test/unit/catalogue/incarnation-change.test.ts',
     scenario: 'fleet',
     file: 'src/catalogue/engine-catalogue.ts',

@@ -49,7 +49,7 @@ async function rowOf({ send }: OldDatabase, schema: Schema): Promise<Row> {
 for (const server of servers) {
   for (const schema of schemas) {
     describe(`a row of ${tableOf[schema]} on ${server.kind}`, () => {
-      test('is a counter: each range begins where the last one ended, whoever asked for it', async (t) => {
+      test('is a counter: each range begins at the end of the last one, for all nodes', async (t) => {
         const { add, open, bound } = await legacyBench(t, server, schema)
         await add({ key: '7', bound: 1000n, step: 50 })
         const [one, two] = [await open(), await open()]
@@ -127,7 +127,7 @@ for (const server of servers) {
         await assert.rejects(engine.reserve(counter, { size: 1n, fence: 1n, ...mine }), /per-node kinds/)
       })
 
-      test('gives nobody what it gave another, whoever reserves by whose rule', async (t) => {
+      test('gives no range twice, to old nodes and to engines', async (t) => {
         const bench = await legacyBench(t, server, schema)
         const { add, open, database, bound } = bench
         await add({ key: '7', bound: 1n, step: 50 })

@@ -108,7 +108,7 @@ for (const server of servers) {
     )
   })
 
-  test(`a row keeps what is in hand when the table is looked at, and when its step changes ${on}`, async (t) => {
+  test(`a row keeps its buffer when the table is polled, and when its step changes ${on}`, async (t) => {
     const bench = await legacyBench(t, server, 'leaf')
     const fahao = await open(t, bench)
     const watching = await bench.open()

@@ -196,7 +196,7 @@ for (const server of servers) {
       assert.equal(named.code, 0, named.output)
       assert.equal(await bench.bound('a'), 1000n)
       assert.equal(await bench.bound('b'), undefined)
-      assert.equal((await fahao(t, ...args, '--max-id', 'nobody=1')).code, 2)
+      assert.equal((await fahao(t, ...args, '--max-id', 'absent=1')).code, 2)
     })
 
     test('does not touch a generator that is there already', async (t) => {

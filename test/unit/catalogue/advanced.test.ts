@@ -49,7 +49,7 @@ const slow = {
   layout: 'time:41,sequence:2;epoch=2025-01-01T00:00:00Z',
 } as const
 
-/** A node that has a generator open, of which nothing is in hand. */
+/** A node with an open generator whose buffer is empty. */
 async function start(kind: Kind, Reach: typeof MemoryEngine) {
   const store = new MemoryStore()
   const node = await startNode({ store, reach: (reached) => new Reach(reached) })
@@ -67,10 +67,10 @@ async function start(kind: Kind, Reach: typeof MemoryEngine) {
   }
 }
 
-/** More than is in hand. */
+/** More than is buffered. */
 const many = 20_000
 
-describe('a generator that was forgotten whole', () => {
+describe('a generator that the store has lost', () => {
   const reaches = {
     'a store of its own': MemoryEngine,
     'a shared store': SharedEngine,
@@ -90,7 +90,7 @@ describe('a generator that was forgotten whole', () => {
         await node.stop()
       })
 
-      it(`issues nothing of a reserve that was under way in an advance: ${kind} in ${where}`, async () => {
+      it(`issues no id of a reserve that was under way in an advance: ${kind} in ${where}`, async () => {
         const { node, generator, forgetAndAdvance } = await start(kind, Reach)
         const held = node.engine.hold('reserve')
         const waiting = assert.rejects(generator.draw(many), gone)
@@ -102,7 +102,7 @@ describe('a generator that was forgotten whole', () => {
       })
     }
 
-  it('issues nothing to a caller that opens it while its record is being read', async () => {
+  it('issues no id to a caller that opens it while its record is being read', async () => {
     const { node, forgetAndAdvance } = await start('segment', SharedEngine)
     const gate = Promise.withResolvers<void>()
     let reads: LateReads | undefined
@@ -139,7 +139,7 @@ describe('a generator that was forgotten whole', () => {
   })
 })
 
-describe('a generator that was not forgotten', () => {
+describe('a generator that the store has kept', () => {
   for (const kind of ['sequence', 'segment'] as const) {
     it(`goes on after an advance for callers that wait: ${kind}`, async () => {
       const { node, generator } = await start(kind, MemoryEngine)

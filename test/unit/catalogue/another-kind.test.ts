@@ -35,7 +35,7 @@ describe('a generator that becomes another kind', () => {
     assert.equal(segment.definition.format, 's{id}')
   })
 
-  it('is refused where the other kind cannot keep what its ids are, with what to alter first', async () => {
+  it('is refused if the other kind cannot keep a property of its ids, and the error names what to alter first', async () => {
     const refused: [GeneratorInput, Partial<GeneratorInput>, RegExp][] = [
       [
         { kind: 'sequence', increment: 7 },
@@ -63,7 +63,7 @@ describe('a generator that becomes another kind', () => {
       await assert.rejects(changed(first, changes), { code: 'ERR', message })
   })
 
-  it('takes what is given together with the kind', async () => {
+  it('takes options that are given together with the kind', async () => {
     const ordered = await changed(
       { kind: 'segment', within: 'shuffled' },
       { kind: 'sequence', within: 'ordered' },

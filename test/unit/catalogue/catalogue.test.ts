@@ -16,7 +16,7 @@ const refused =
     hasCode(error, code)
 
 describe('a catalogue', () => {
-  it('opens a generator once, however many ask at the same moment', async () => {
+  it('opens a generator once for all requests of the same moment', async () => {
     const node = await startNode()
     await node.catalogue.define('g', { kind: 'segment' })
     assert.equal(node.catalogue.find('g'), undefined)
@@ -28,7 +28,7 @@ describe('a catalogue', () => {
     assert.deepEqual([...node.catalogue.inUse()], [opened[0]])
   })
 
-  it('asks once a second for a name that nobody has created, and forgets at once when somebody does', async () => {
+  it('reads an absent name once a second, and serves it as soon as it is created', async () => {
     const node = await startNode()
     const other = await startNode({ store: node.store })
     const attempt = () =>
@@ -45,7 +45,7 @@ describe('a catalogue', () => {
     await node.catalogue.create('h', { kind: 'segment' })
   })
 
-  it('does not take its own creation for absent when somebody looked a moment before', async () => {
+  it('serves its own creation at once, also if the name was looked up a moment before', async () => {
     const node = await startNode()
     const held = node.engine.hold('read')
     const looking = assert.rejects(node.catalogue.open('g'), refused('NOGENERATOR'))
@@ -57,7 +57,7 @@ describe('a catalogue', () => {
     assert.equal((await creating).name, 'g')
   })
 
-  it('creates by itself what autoCreate matches, and only that', async () => {
+  it('creates names that autoCreate matches, and no others', async () => {
     const autoCreate = [
       { pattern: 'order:*', kind: 'sequence' as const },
       { pattern: 'order:*', kind: 'segment' as const },
@@ -82,7 +82,7 @@ describe('a catalogue', () => {
     )
   })
 
-  it('returns what is there when it is what was asked for, and prints the difference otherwise', async () => {
+  it('returns the existing generator if its definition agrees, and names the difference otherwise', async () => {
     const node = await startNode()
     const generator = await node.catalogue.create('g', { kind: 'segment', step: '500', start: 5n })
     assert.equal(await node.catalogue.create('g', { kind: 'segment' }), generator)
@@ -100,7 +100,7 @@ describe('a catalogue', () => {
     )
   })
 
-  it('tells names apart by their bytes, however hostile', async () => {
+  it('distinguishes names by their bytes, also hostile ones', async () => {
     const node = await startNode()
     const names = [
       'Order',
@@ -168,7 +168,7 @@ describe('a catalogue', () => {
     })
   }
 
-  it('lists only what is alive, over any number of those that are not', async () => {
+  it('lists only live generators, over any number of dropped ones', async () => {
     const node = await startNode()
     for (const name of ['a', 'b', 'c', 'd']) await node.catalogue.define(name, { kind: 'segment' })
     for (const name of ['a', 'b', 'c']) await node.catalogue.drop(name)
@@ -180,7 +180,7 @@ describe('a catalogue', () => {
     assert.equal(await node.catalogue.exists('d'), true)
   })
 
-  it('shows nobody the key of what it permutes', async () => {
+  it('shows the key of a permutation nowhere', async () => {
     const node = await startNode()
     for (const [name, input] of [
       ['scrambled', { kind: 'segment', scramble: true, max: 9999 }],
@@ -206,7 +206,7 @@ describe('a catalogue', () => {
     assert.notEqual(scrambled.lastIssued, 1n)
   })
 
-  it('does not open what is permuted without its key', async () => {
+  it('does not open a permuted generator without its key', async () => {
     const node = await startNode()
     await node.catalogue.define('g', { kind: 'segment', within: 'shuffled' })
     const record = node.store.records.get('generators/g')!
@@ -214,7 +214,7 @@ describe('a catalogue', () => {
     await assert.rejects(node.catalogue.open('g'), refused('ENGINE'))
   })
 
-  it('passes on what the engine says, and remembers no absence from it', async () => {
+  it('passes on errors of the engine, and caches no absence then', async () => {
     const node = await startNode()
     await node.catalogue.define('g', { kind: 'segment' })
     node.engine.next('read', 'unavailable')
@@ -222,7 +222,7 @@ describe('a catalogue', () => {
     assert.equal((await node.catalogue.open('g')).name, 'g')
   })
 
-  it('stops: closes and releases everything, also what is being opened', async () => {
+  it('stops: closes and releases every generator, also one that is being opened', async () => {
     const node = await startNode()
     const generator = await node.catalogue.create('g', { kind: 'segment', step: 10 })
     await draw(generator, 3)
@@ -242,7 +242,7 @@ describe('a catalogue', () => {
     assert.equal(node.store.counters.get('generators/g')?.bound, 4n)
   })
 
-  it('says once that refills fail, and once that they work again', async () => {
+  it('reports once that refills fail, and once that they work again', async () => {
     const node = await startNode()
     const generator = await node.catalogue.create('g', { kind: 'segment', step: 10 })
     node.engine.always('reserve', 'unavailable')
@@ -260,7 +260,7 @@ describe('a catalogue', () => {
 })
 
 describe('a generator', () => {
-  it('puts its format around ids, and reads it back', async () => {
+  it('formats ids, and parses them back', async () => {
     const node = await startNode({ nodeIndex: { value: 3, width: 2 } })
     const plain = await node.catalogue.create('p', { kind: 'segment' })
     assert.equal(plain.text(42n), '42')
@@ -279,7 +279,7 @@ describe('a generator', () => {
     await assert.rejects(node.catalogue.open('g'), refused('CONFIG'))
   })
 
-  it('says how it issues', async () => {
+  it('shows its mode', async () => {
     const node = await startNode()
     const modes: [string, Parameters<typeof node.catalogue.create>[1], string, boolean][] = [
       ['a', { kind: 'sequence' }, 'local', true],
@@ -297,7 +297,7 @@ describe('a generator', () => {
     }
   })
 
-  it('tells what there is to know, in use or not', async () => {
+  it('is described whether it is open or not', async () => {
     const node = await startNode()
     await node.catalogue.define('g', { kind: 'segment', step: 10, max: 1000 })
     const unused = await node.catalogue.info('g')
@@ -328,7 +328,7 @@ describe('a generator', () => {
     assert.equal((await next.catalogue.info('g')).lastIssued, 3n)
   })
 
-  it('reckons when its ids run out', () => {
+  it('computes when its ids run out', () => {
     const counter = { kind: 'segment', issueTimeout: 1, max: 1000n, increment: 10 } as const
     assert.equal(exhaustionUs(counter, 501n, 5, 0), 10_000_000)
     assert.equal(exhaustionUs(counter, 501n, 0, 0), undefined)

@@ -45,7 +45,7 @@ for (const kind of strict) {
       await assert.rejects(there.ledHere(), { code: 'MOVED' })
     })
 
-    it('goes on at once on the next leader in a hand-over, with the next id, without an error', async () => {
+    it('continues at once on the next leader in a hand-over, with the next id, without an error', async () => {
       const { g, leader, other, clock } = await created(kind)
       const [first] = await draw(g)
       const there = await other.catalogue.open('g')
@@ -57,7 +57,7 @@ for (const kind of strict) {
       await assert.rejects(draw(g), { code: 'MOVED', message: `${slotOf('g')} ${other.address}` })
     })
 
-    it('waits while the lease has lapsed, and goes on with what is in hand when it is renewed', async () => {
+    it('waits while the lease has lapsed, and continues with its buffer when the lease is renewed', async () => {
       const { g, leader, clock } = await created(kind)
       const [first] = await draw(g)
       leader.clusterEngine.always('write', 'unavailable')
@@ -73,7 +73,7 @@ for (const kind of strict) {
       assert.ok((await parked)[0]! > first!)
     })
 
-    it('is not issued from hand to who comes when the lease has lapsed and nobody has noticed', async () => {
+    it('issues no buffered id after the lease has lapsed, before the lapse was noticed', async () => {
       const { g, leader, clock } = await created(kind, 10_000)
       await draw(g, 3)
       leader.clusterEngine.always('write', 'unavailable')
@@ -90,7 +90,7 @@ for (const kind of strict) {
       await parked
     })
 
-    it('tells a caller that waits that no node leads once it has waited for as long as a take-over lasts', async () => {
+    it('rejects a waiting call after the longest take-over, because no node leads', async () => {
       const { g, leader, other, clock } = await created(kind)
       await draw(g)
       for (const { clusterEngine } of [leader, other]) clusterEngine.always('any', 'unavailable')
@@ -101,7 +101,7 @@ for (const kind of strict) {
       assert.deepEqual(await Promise.all(parked), ['CLUSTERDOWN', 'CLUSTERDOWN', 'CLUSTERDOWN'])
     })
 
-    it('sends who waits in line to the successor when the leader was declared dead, and issues nothing from hand', async () => {
+    it('sends waiting calls to the successor when the leader was declared dead, and issues no buffered id', async () => {
       const { g, leader, other, clock } = await created(kind)
       const [first] = await draw(g)
       leader.clusterEngine.always('write', 'unavailable')
@@ -118,7 +118,7 @@ for (const kind of strict) {
       assert.equal(await code(draw(g)), 'MOVED')
     })
 
-    it('serves nobody from a reserve that comes back after the lease has lapsed, until it is resumed', async () => {
+    it('issues no id of a reserve that is answered after the lease has lapsed, until the lease is resumed', async () => {
       const { g, leader, clock } = await created(kind, 10_000)
       const held = leader.engine.hold('reserve')
       let answered = false
@@ -128,7 +128,7 @@ for (const kind of strict) {
       })
       await held.arrived
       leader.clusterEngine.always('write', 'unavailable')
-      // Nobody has looked at the clock since: the answer itself is what wakes the process up.
+      // No callback has read the clock since: the answer itself wakes the process up.
       clock.mono += 2_800_000
       clock.wall += 2_800_000
       held.letGo()
@@ -139,7 +139,7 @@ for (const kind of strict) {
       assert.equal((await parked).length, 1)
     })
 
-    it('is not opened under a leadership that is over by the time that its counter is known', async () => {
+    it('is not opened under a leadership that has ended before its counter is read', async () => {
       const { leader, other, clock } = await created(kind)
       await leader.catalogue.create('h', { kind })
       await leader.catalogue.reopenAll()
@@ -152,7 +152,7 @@ for (const kind of strict) {
       assert.equal(await asked, 'MOVED')
     })
 
-    it('issues nothing from what was reserved while it was opened in a lapse', async () => {
+    it('issues no id of a reserve that was made while it was opened in a lapse', async () => {
       const { leader, clock } = await created(kind, 100)
       await leader.catalogue.reopenAll()
       const held = leader.engine.hold('counter')
@@ -172,13 +172,13 @@ for (const kind of strict) {
       assert.equal((await draw(g)).length, 1)
     })
 
-    it('stops at once when a reserve is refused because a newer leader was there', async () => {
+    it('stops at once when a reserve is refused because of a newer leader', async () => {
       const { g, leader, store, clock } = await created(kind)
       await draw(g)
       const key = generatorKey('g')
       const counter = store.counters.get(key)!
       store.counters.set(key, { ...counter, fence: counter.fence + 5n, bound: counter.bound * 2n })
-      // Whatever is in hand is used up, or its time is.
+      // Uses up the buffer, or its time.
       await clock.pass(20_000)
       const outcomes = new Set<string>()
       for (let each = 0; each < 100; each++) outcomes.add(await code(g.draw(100)))
@@ -218,7 +218,7 @@ for (const kind of strict) {
 }
 
 describe('a cluster', () => {
-  it('answers for kinds in order per node on each node, also for what was strict before', async () => {
+  it('answers for kinds in order per node on each node, also if a generator was strict before', async () => {
     const { g, leader, other, clock } = await created('sequence')
     const ids = await draw(g, 10)
     await other.catalogue.alter('g', { kind: 'segment' })
@@ -232,7 +232,7 @@ describe('a cluster', () => {
     assert.ok(ids.every((id) => id < again!))
   })
 
-  it('shows who leads, and how far it is where that is known', async () => {
+  it('shows the leader, and the last id if it is certain', async () => {
     const { g, leader, other, clock } = await created('sequence')
     await draw(g, 37)
     const here = await leader.catalogue.info('g')
@@ -251,12 +251,15 @@ describe('a cluster', () => {
     }
     leader.clusterEngine.always('write', 'unavailable')
     await clock.pass(3000)
-    const nobody = await leader.catalogue.info('g')
-    assert.deepEqual([nobody.leader, nobody.elsewhere, nobody.lastIssued], [undefined, undefined, undefined])
-    assert.deepEqual(nobody.notes, ['led by no node at this moment'])
+    const leaderless = await leader.catalogue.info('g')
+    assert.deepEqual(
+      [leaderless.leader, leaderless.elsewhere, leaderless.lastIssued],
+      [undefined, undefined, undefined],
+    )
+    assert.deepEqual(leaderless.notes, ['led by no node at this moment'])
   })
 
-  it('gives everything back when a node leaves, of each generator', async () => {
+  it('releases the range of each generator when a node leaves', async () => {
     const { leader, other, clock } = await created('sequence')
     const names = Array.from({ length: 40 }, (_, at) => `g${at}`)
     for (const name of names) {
@@ -274,7 +277,7 @@ describe('a cluster', () => {
     for (const name of names) assert.deepEqual(await draw(await other.catalogue.open(name)), [2n])
   })
 
-  it('stops all generators of a shard before the first of them is given back', async () => {
+  it('stops all generators of a shard before the first range is released', async () => {
     const { leader, other, clock } = await created('sequence')
     const names = Array.from({ length: 40 }, (_, at) => `g${at}`)
     const all: Generator[] = []
@@ -295,7 +298,7 @@ describe('a cluster', () => {
     assert.ok(leader.engine.count('release') < names.length, 'not all of them at once')
   })
 
-  it('leaves what is in hand to the successor, which issues it without asking the engine', async () => {
+  it('leaves the buffered range to the successor, which issues it without a call of the engine', async () => {
     for (const kind of ['sequence', 'timestamp'] as const) {
       const { g, leader, other, clock } = await created(kind)
       const [last] = await draw(g)
@@ -328,7 +331,7 @@ describe('a cluster', () => {
     }
   })
 
-  it('leaves it also to who has never been asked for the generator', async () => {
+  it('leaves it also to a node that had no request for the generator', async () => {
     const { g, leader, other, clock } = await created('sequence')
     await draw(g)
     await handOver(leader, other, clock)
@@ -336,7 +339,7 @@ describe('a cluster', () => {
     assert.equal(tryNext(other.catalogue.find('g')!), 2n)
   })
 
-  it('leaves nothing of a generator that was altered, which goes on above', async () => {
+  it('leaves no range of an altered generator, which continues above', async () => {
     const { g, leader, other, clock } = await created('sequence')
     await draw(g)
     await code(draw(await other.catalogue.open('g')))
@@ -347,7 +350,7 @@ describe('a cluster', () => {
     assert.ok((await draw(altered))[0]! > 1n)
   })
 
-  it('comes back to who keeps it after all, with what is left', async () => {
+  it('returns to the node that keeps the shard after all, with its leftover range', async () => {
     const { g, leader, other, clock } = await created('sequence')
     await draw(g)
     const here = leader.cluster.here(0)!
@@ -362,7 +365,7 @@ describe('a cluster', () => {
     assert.equal(tryNext(leader.catalogue.find('g')!), 2n)
   })
 
-  it('reads record and counter at once when a leader is asked for the first time', async () => {
+  it('reads record and counter in parallel at the first request to a leader', async () => {
     const { leader, other, clock } = await created('sequence')
     await handOver(leader, other, clock)
     const before = other.engine.count('counter')
@@ -375,7 +378,7 @@ describe('a cluster', () => {
     assert.equal(other.engine.count('counter'), before + 1)
   })
 
-  it('gives back what is idle though a reserve of another generator takes too long', async () => {
+  it('releases idle ranges though a reserve of another generator takes too long', async () => {
     const { leader, other, clock } = await created('sequence')
     const busy = await leader.catalogue.create('busy', { kind: 'sequence' })
     const names = Array.from({ length: 40 }, (_, at) => `g${at}`)
@@ -394,7 +397,7 @@ describe('a cluster', () => {
       assert.deepEqual(await draw(await other.catalogue.open(name)), [2n], `${name} has lost its tail`)
   })
 
-  it('issues nothing any more from the moment at which a node takes its record away', async () => {
+  it('issues no id from the moment at which another node removes its record', async () => {
     const { g, leader, clock } = await created('sequence', 10_000)
     await draw(g)
     // The renewal that tells of the leave comes so late that there is no time left for hand-overs.
@@ -414,7 +417,7 @@ describe('a cluster', () => {
     await closing
   })
 
-  it('gives away beside the releases, not after them, and loses what does not come back in time', async () => {
+  it('resigns beside the releases, not after them, and loses ranges that are not released in time', async () => {
     const { leader, other, clock } = await created('sequence')
     // More than are left to a successor.
     const names = Array.from({ length: 17 }, (_, at) => `g${at}`)

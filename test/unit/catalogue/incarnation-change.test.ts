@@ -38,7 +38,7 @@ class PolledEngine extends LateEngine {
 }
 
 describe('a creation', () => {
-  it('begins a new life at once also on a node that has not heard of the end of the last', async () => {
+  it('begins a new incarnation at once also on a node that has not received the end of the last', async () => {
     const { one, two } = await twoNodes()
     await one.catalogue.create('g', { kind: 'segment', step: 10 })
     const old = await two.catalogue.open('g')
@@ -78,7 +78,7 @@ describe('an alteration', () => {
           done = true
         })
         await clock.pass(900)
-        // It has not heard yet, and has ids in hand.
+        // It has not received the change yet, and has buffered ids.
         ids.push(tryNext(old)!)
         assert.equal(done, false)
         reached.tell()
@@ -94,7 +94,7 @@ describe('an alteration', () => {
     }
   }
 
-  it('to strict order stops a node that hears of it also while that node creates the same name', async () => {
+  it('to strict order stops a node that receives it also while that node creates the same name', async () => {
     const [store, clock] = [new MemoryStore(), new FakeClock()]
     const reached = new PolledEngine(store)
     const one = await startNode({ store, clock, reach: (other) => new PolledEngine(other) })
@@ -201,7 +201,7 @@ describe('an alteration', () => {
     })
   }
 
-  it('that finds no room any more leaves the generator as it was', async () => {
+  it('that finds no room any more leaves the definition as it was', async () => {
     const { one, two } = await twoNodes()
     await one.catalogue.create('user', { kind: 'segment', step: 10 })
     const other = await two.catalogue.open('user')
@@ -217,7 +217,7 @@ describe('an alteration', () => {
     assert.equal(new Set(ids).size, 300)
   })
 
-  it('keeps those waiting who wait, on every node', async () => {
+  it('keeps waiting calls waiting, on every node', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
     const one = await startNode({ store, clock })

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { draw, startNode } from './node.ts'
 
 describe('the information about a generator', () => {
-  it('tells of what is in hand while the engine is away, and of nothing that is not in use here', async () => {
+  it('shows the buffer while the engine is away, and rejects for a generator that is not open here', async () => {
     const { catalogue, engine } = await startNode()
     await draw(await catalogue.create('user', { kind: 'segment' }))
     await catalogue.define('idle', { kind: 'segment' })

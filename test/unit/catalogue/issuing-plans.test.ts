@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startNode } from './node.ts'
 
-describe('generators that are defined alike', () => {
-  it('share their definition, whether created or found, and nobody can change it', async () => {
+describe('generators with equal definitions', () => {
+  it('share one frozen definition, whether created or found', async () => {
     const node = await startNode()
     const { definition } = await node.catalogue.create('a', { kind: 'segment', start: 1n })
     await node.catalogue.define('b', { kind: 'segment' })
@@ -23,7 +23,7 @@ describe('generators that are defined alike', () => {
     assert.deepEqual([b.name, b.lastIssued(), b.text(1n)], ['b', 1n, '7-1'])
   })
 
-  it('are remembered up to a number of definitions', async () => {
+  it('are cached up to a number of definitions', async () => {
     const node = await startNode()
     const first = await node.catalogue.create('first', { kind: 'segment', step: 10_000 })
     for (let step = 1; step <= 1000; step++)

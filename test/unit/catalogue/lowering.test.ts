@@ -8,7 +8,7 @@ const top = 2n ** 63n - 1n
 
 describe('a lowered generator', () => {
   for (const kind of ['sequence', 'segment'] as const) {
-    it(`goes on where it is told, in a new incarnation: ${kind}`, async () => {
+    it(`continues at the given id, in a new incarnation: ${kind}`, async () => {
       const { catalogue, engine } = await startNode()
       await catalogue.create('g', { kind })
       await draw(await catalogue.open('g'), 5)
@@ -37,7 +37,7 @@ describe('a lowered generator', () => {
     assert.deepEqual(await draw(await other.catalogue.open('g')), [7n])
   })
 
-  it('is issued by nobody who goes on with the incarnation before', async () => {
+  it('refuses the reserves of nodes that continue the incarnation before', async () => {
     const store = new MemoryStore()
     const reach = (reached: MemoryStore) => new SharedEngine(reached)
     const [one, two] = [await startNode({ store, reach }), await startNode({ store, reach })]
@@ -57,7 +57,7 @@ describe('a lowered generator', () => {
     assert.ok(ids.at(-1)! < 10n ** 6n)
   })
 
-  it('is refused where there is no way down, and changes nothing then', async () => {
+  it('is refused if it is impossible, and changes nothing then', async () => {
     const { catalogue, engine, store } = await startNode()
     await catalogue.create('clock', { kind: 'timestamp' })
     await catalogue.create('hidden', { kind: 'segment', scramble: true })

@@ -11,8 +11,8 @@ async function twoNodes(): Promise<{ clock: FakeClock; one: Node; two: Node }> {
   return { clock, one: await start(), two: await start() }
 }
 
-describe('a name that is not there, on a store that many share', () => {
-  it('is found 10 ms after it was asked for, whatever the watch tells', async () => {
+describe('an absent name, on a shared store', () => {
+  it('is found 10 ms after a request for it, even if the watch reports nothing', async () => {
     const { clock, one, two } = await twoNodes()
     await assert.rejects(two.catalogue.open('user'), { code: 'NOGENERATOR' })
     await one.catalogue.create('user', { kind: 'segment' })
@@ -20,27 +20,27 @@ describe('a name that is not there, on a store that many share', () => {
     assert.equal((await draw(await two.catalogue.open('user'))).length, 1)
   })
 
-  it('is served at once by a node that had not been asked for it', async () => {
+  it('is served at once by a node that had no request for it', async () => {
     const { one, two } = await twoNodes()
     await one.catalogue.create('user', { kind: 'segment' })
     assert.equal((await draw(await two.catalogue.open('user'))).length, 1)
   })
 
-  it('is altered at once by a node that has just not found it, and served', async () => {
+  it('is altered and served at once by a node that has just not found it', async () => {
     const { one, two } = await twoNodes()
     await assert.rejects(two.catalogue.open('user'), { code: 'NOGENERATOR' })
     await one.catalogue.create('user', { kind: 'segment' })
     assert.equal((await two.catalogue.alter('user', { kind: 'snowflake' })).kind, 'snowflake')
   })
 
-  it('costs one read at a time, and a hundred a second at most, however often it is asked for', async () => {
+  it('costs one read at a time, and at most a hundred a second, at any rate of requests', async () => {
     const { clock, two } = await twoNodes()
     const reads = () => two.engine.count('read')
     const before = reads()
     const held = two.engine.hold('read')
     const asked = Array.from({ length: 1000 }, () => two.catalogue.open('user').catch(({ code }) => code))
     await held.arrived
-    // Slower than a name is remembered for.
+    // Longer than a name counts as absent.
     await clock.pass(500)
     held.letGo()
     assert.deepEqual([...new Set(await Promise.all(asked))], ['NOGENERATOR'])

@@ -1,4 +1,4 @@
-/** A node as far as the catalogue goes, on a memory store that several nodes may share. */
+/** A node's catalogue and worker id, on a memory store that several nodes may share. */
 import { Timeline } from '../../../src/base/timeline.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import { EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
@@ -28,21 +28,21 @@ export type NodeOptions = {
   readonly reach?: (store: MemoryStore) => Engine
 }
 
-/** Reaches a store that many processes share, as they share a database: nobody owns it. */
+/** Reaches a store that many processes share, as they share a database: it has no owner. */
 export class SharedEngine extends MemoryEngine {
   override ownership(): Promise<StoreOwnership> {
     return Promise.resolve({ state: 'shared' })
   }
 }
 
-/** A shared store whose changes are heard of late, or never: polled watches are slow. */
+/** A shared store whose watch reports nothing, as a polled watch between two polls. */
 export class DeafEngine extends SharedEngine {
   override watch(): Promise<Watch> {
     return Promise.resolve({ close() {} })
   }
 }
 
-/** A shared store whose changes are heard of when `tell` is called, while it is `late`. */
+/** A shared store whose watch reports changes when `tell` is called, while it is `late`. */
 export class LateEngine extends SharedEngine {
   late = false
   readonly #untold: (() => void)[] = []
@@ -67,7 +67,7 @@ export type Node = {
   readonly engine: FaultyEngine
   readonly worker: Worker
   readonly catalogue: EngineCatalogue
-  /** What a log would say. */
+  /** The messages of its events. */
   readonly events: string[]
   /** A clean stop: everything is released. */
   stop(): Promise<void>
@@ -128,7 +128,7 @@ export async function draw(generator: Generator, count = 1): Promise<bigint[]> {
   return runs.flatMap((run) => Array.from({ length: run.count }, (_, index) => run.at(index)))
 }
 
-/** The next id, if one is in hand. */
+/** The next id, if one is buffered. */
 export function tryNext(generator: Generator): bigint | undefined {
   const run = new Run()
   return generator.take(1, run) === 0 ? undefined : run.first

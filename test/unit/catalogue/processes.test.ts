@@ -276,7 +276,7 @@ describe('processes that share a store', () => {
           for (let turn = 0; turn < 100 && world.waiting.size > 0; turn++) {
             for (const { clock } of world.processes) await clock.pass(100)
           }
-          assert.equal(world.waiting.size, 0, 'nobody waits for ever')
+          assert.equal(world.waiting.size, 0, 'every wait ends')
         }),
         { numRuns: 60 },
       )

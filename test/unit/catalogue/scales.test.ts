@@ -36,15 +36,15 @@ const definitions: GeneratorInput[] = [
 ]
 const ways = ['altered', 'dropped and created'] as const
 
-/** Where `id` stands in time, as a definition reads it; 0 for a counter, which has room for it at once. */
+/** The time of `id` under a definition, in Unix µs; 0 for a counter, which can continue above any id. */
 function startUs(definition: Definition, id: bigint): number {
   if (definition.layout === undefined) return 0
   const { epochUs, timeShift, unitUs } = layoutOf(definition)
   return epochUs + Number(id >> BigInt(timeShift)) * unitUs
 }
 
-/** One generator that goes from definition to definition. */
-class Lives {
+/** One generator that changes from definition to definition. */
+class Generation {
   readonly #node: Node
   #newest = -1n
 
@@ -56,7 +56,7 @@ class Lives {
     return (await this.#node.catalogue.create('g', input)).definition
   }
 
-  /** Ids that are above all before, and, where they tell a time, of this day or the next. */
+  /** Issues ids, which are above all before and, if they contain a time, dated today or tomorrow. */
   async issue(): Promise<void> {
     const generator = await this.#node.catalogue.open('g')
     const drawing = draw(generator, 5)
@@ -75,7 +75,7 @@ class Lives {
     return startUs(definition, this.#newest) < this.#node.clock.wall + dayUs / 2
   }
 
-  /** Resolves to whether it was done. */
+  /** Resolves to whether the change was accepted. */
   async become(next: GeneratorInput, back: GeneratorInput, way: (typeof ways)[number]): Promise<boolean> {
     const { catalogue } = this.#node
     if (way === 'dropped and created') await catalogue.drop('g')
@@ -95,25 +95,29 @@ class Lives {
   }
 }
 
-describe('a generator that becomes another and what it was before', () => {
+describe('a generator that changes its definition and changes it back', () => {
   for (const way of ways) {
     for (const first of definitions) {
-      it(`goes on above all its ids, or stays what it is: ${JSON.stringify(first)}, ${way}`, async () => {
+      it(`continues above all its ids, or keeps its definition: ${JSON.stringify(first)}, ${way}`, async () => {
         for (const second of definitions) {
           if (first === second) continue
           const node = await startNode({ clock: new FakeClock() })
           const wanted = (await node.catalogue.create('wanted', second)).definition
-          const lives = new Lives(node)
-          const original = await lives.create(first)
-          await lives.issue()
+          const generation = new Generation(node)
+          const original = await generation.create(first)
+          await generation.issue()
           const same = original.kind === 'snowflake' && wanted.kind === 'snowflake'
-          const accepts = lives.hasRoomFor(wanted) || (same && original.layout === wanted.layout)
-          assert.equal(await lives.become(second, first, way), accepts, JSON.stringify(second))
-          await lives.issue()
+          const accepts = generation.hasRoomFor(wanted) || (same && original.layout === wanted.layout)
+          assert.equal(await generation.become(second, first, way), accepts, JSON.stringify(second))
+          await generation.issue()
           if (!accepts) continue
-          const returns = lives.hasRoomFor(original)
-          assert.equal(await lives.become(first, second, way), returns, `back from ${JSON.stringify(second)}`)
-          await lives.issue()
+          const returns = generation.hasRoomFor(original)
+          assert.equal(
+            await generation.become(first, second, way),
+            returns,
+            `back from ${JSON.stringify(second)}`,
+          )
+          await generation.issue()
         }
       })
     }

@@ -46,7 +46,7 @@ async function handOver({ leader, successor, clock }: Two): Promise<void> {
 }
 
 describe('a successor', () => {
-  it('does not come back to what was left once it has issued above', async () => {
+  it('does not issue a leftover range after it has issued ids above', async () => {
     const all = await two()
     const { leader, successor } = all
     await leader.catalogue.create('g', { kind: 'sequence' })
@@ -76,7 +76,7 @@ describe('a successor', () => {
     assert.ok((await draw(altered))[0]! > next!)
   })
 
-  it('alone goes on with what was left, also where its catalogue was opened in vain before', async () => {
+  it('alone continues the leftover range, also if its catalogue could not be opened before', async () => {
     const all = await two({ inVain: true })
     const { leader, successor } = all
     await leader.catalogue.create('g', { kind: 'sequence' })
@@ -91,7 +91,7 @@ describe('a successor', () => {
     assert.deepEqual([id, next! > id!], [6n, true])
   })
 
-  it('creates nothing because something is left of it', async () => {
+  it('does not create a generator because it has a leftover range', async () => {
     const all = await two()
     const { leader, successor, clock, store } = all
     await draw(await leader.catalogue.open('auto'))
@@ -104,7 +104,7 @@ describe('a successor', () => {
     assert.ok((await draw(await successor.catalogue.open('auto')))[0]! > 1n, 'who asks for it has it created')
   })
 
-  it('sends what it had opened in vain away, without harm to what takes its place', async () => {
+  it('discards an issuer that was opened in vain, without harm to the one that replaces it', async () => {
     const all = await two()
     const { leader, successor, clock, store } = all
     await leader.catalogue.create('g', { kind: 'sequence' })
@@ -125,7 +125,7 @@ describe('a successor', () => {
     assert.deepEqual(successor.events, [], 'nothing has failed')
   })
 
-  it('creates nothing either when it is dropped while it is opened', async () => {
+  it('does not create a generator that is dropped while it is opened', async () => {
     const all = await two()
     const { leader, successor, clock, store } = all
     await draw(await leader.catalogue.open('auto'))
@@ -139,7 +139,7 @@ describe('a successor', () => {
     assert.equal(JSON.parse(store.records.get(generatorKey('auto'))!.value).state, 'dropped')
   })
 
-  it('goes on with what it can read', async () => {
+  it('continues the leftover ranges that it can read', async () => {
     const all = await two()
     const { leader, successor } = all
     await leader.catalogue.create('g', { kind: 'sequence' })

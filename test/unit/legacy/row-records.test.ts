@@ -57,7 +57,7 @@ describe('the table of an old service', () => {
     )
   })
 
-  it('is looked at a hundredth of the time at most', async () => {
+  it('is polled at most a hundredth of the time', async () => {
     tookMs = 100
     await clock.pass(3200)
     asked = []

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openStores, sameDatabase } from '../../../src/legacy/import/stores.ts'
 
-test('two URLs name one database by host, port and name, whoever asks and how', () => {
+test('two URLs name one database by host, port and name, under any user and options', () => {
   const from = 'mysql://a:x@db/ids?schema=leaf'
   for (const same of ['mysql://b@db/ids', 'mariadb://a:x@db:3306/ids?pool=2', 'mysql://a@DB/ids'])
     assert.equal(sameDatabase(from, same), true, same)
