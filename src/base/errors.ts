@@ -45,7 +45,7 @@ const kinds = {
     status: 409,
     retryable: true,
     meaning: 'Another request changed the same generator or record at the same moment.',
-    remedy: 'Look at it again and repeat the change if it is still wanted.',
+    remedy: 'Read the present state, and repeat the change if it is still wanted.',
   },
   STALE: {
     status: 409,
@@ -58,7 +58,7 @@ const kinds = {
     status: 503,
     retryable: true,
     meaning: 'No id was buffered, and none could be reserved within issueTimeout.',
-    remedy: 'Retry with a pause; the message says what the engine answered. Look at its health.',
+    remedy: 'Retry with a pause. The message contains the answer of the engine; check its health.',
   },
   BUSY: {
     status: 503,
@@ -89,7 +89,7 @@ const kinds = {
     status: 503,
     retryable: false,
     meaning:
-      'Strict kinds are served only by the process that owns the store, and another process owns it; or the store is one that many share, where there is no `timestamp`.',
+      'Strict kinds are served only by the process that owns the store, and another process owns it; or several nodes share the store, where there is no `timestamp`.',
     remedy:
       'Send strict requests to the owner, or stop it; per-node kinds work here, and on a shared store a `sequence` does.',
   },
@@ -105,7 +105,7 @@ const kinds = {
     status: 503,
     retryable: true,
     meaning: 'No node leads the slots of this generator, and none did for as long as requests may wait.',
-    remedy: 'Retry with a pause; if it stays, look at `fahao cluster status` and at the engine.',
+    remedy: 'Retry with a pause; if the error persists, check `fahao cluster status` and the engine.',
   },
   CROSSSLOT: {
     status: 400,
@@ -126,14 +126,14 @@ const kinds = {
     status: 503,
     retryable: true,
     meaning:
-      'The engine, or the leader that the request was sent on to, could not be reached or failed; nothing was changed.',
-    remedy: 'Retry with a pause and look at the health of the engine.',
+      'The engine, or the leader that the request was forwarded to, could not be reached or failed; nothing was changed.',
+    remedy: 'Retry with a pause, and check the health of the engine.',
   },
   UNKNOWN: {
     status: 503,
     retryable: true,
     meaning:
-      'The engine, or the leader that the request was sent on to, did not answer: it may or may not have been carried out.',
+      'The engine, or the leader that the request was forwarded to, did not answer: the request may or may not have been executed.',
     remedy: 'Read the state before repeating a change; ids are never affected, at most a gap stays.',
   },
   UNSAFE: {
@@ -171,8 +171,8 @@ const kinds = {
   ABORTED: {
     status: 499,
     retryable: true,
-    meaning: 'The caller gave up waiting (an AbortSignal, a closed connection). No id was used.',
-    remedy: 'Ask again when an id is wanted.',
+    meaning: 'The caller stopped waiting (an AbortSignal, a closed connection). No id was used.',
+    remedy: 'Repeat the request if an id is still wanted.',
   },
   NOAUTH: {
     status: 401,
@@ -189,7 +189,7 @@ const kinds = {
   NOPROTO: {
     status: 400,
     retryable: false,
-    meaning: 'HELLO asked for a protocol version other than 2 or 3.',
+    meaning: 'HELLO requested a protocol version other than 2 or 3.',
     remedy: 'Use HELLO 2 or HELLO 3.',
   },
 } as const satisfies Record<string, ErrorKind>
