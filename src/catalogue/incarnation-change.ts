@@ -74,9 +74,9 @@ export async function waitForOtherNodes(
   old: Definition,
   next: Definition,
 ): Promise<void> {
-  if (isStrict(old.kind) || !isStrict(next.kind) || engine.newsMs === 0) return
+  if (isStrict(old.kind) || !isStrict(next.kind) || engine.watchDelayMs === 0) return
   const alive = stayAlive()
-  await sleep(clock, engine.newsMs)
+  await sleep(clock, engine.watchDelayMs)
   alive.cancel()
 }
 

@@ -275,7 +275,7 @@ export interface Engine extends CounterStore, RecordStore, RangeOwnership {
    * Within this many ms after the acknowledgement of a record's change, the watches of every process that reaches the
    * engine have reported it; 0 if there is no other process. A process that is cut off or paused reports it later.
    */
-  readonly newsMs: number
+  readonly watchDelayMs: number
 
   /**
    * Returns which process may serve strict kinds. If another process owned the store, this call tries to take the
@@ -286,7 +286,7 @@ export interface Engine extends CounterStore, RecordStore, RangeOwnership {
   /**
    * Present only if an ownership can end while its process runs. Returns whether this process is the owner now, without
    * asking the store: call it in every callback that brings requests, before it issues strict kinds. Once it has returned
-   * false, `onDisowned` has been called. Never waits.
+   * false, `onOwnershipLost` has been called. Never waits.
    */
   readonly owns?: () => boolean
 
@@ -316,7 +316,7 @@ export type EngineOptions = {
    */
   readonly onAdvanced?: () => void
   /** Called when this process no longer owns the store: issue no strict kind once this has returned. */
-  readonly onDisowned?: () => void
+  readonly onOwnershipLost?: () => void
   /**
    * Opens servers whose settings may lose acknowledged writes in a crash, and files on a network file system; default:
    * ENGINE, with what to do.

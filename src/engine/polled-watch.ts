@@ -24,8 +24,8 @@ export type ChangePage = {
 }
 
 const pollMs = 250
-/** A few polls, each of which may wait for a slow write. See `Engine.newsMs`. */
-export const newsMs = 4 * pollMs
+/** A few polls, each of which may wait for a slow write. See `Engine.watchDelayMs`. */
+export const watchDelayMs = 4 * pollMs
 
 /** The watches of one engine; see the invariants above. */
 export class PolledWatches {

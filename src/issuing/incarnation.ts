@@ -6,7 +6,7 @@
  * starts again then, and stores no incarnation by which it could reject the reserve.
  */
 import { FahaoError } from '../base/errors.ts'
-import type { Engine, Reservation, ReserveRequest } from '../engine/engine.ts'
+import type { Engine, Reservation, ReserveRequest, WriterIdentity } from '../engine/engine.ts'
 
 /** One incarnation of a generator, and, in a cluster, one leadership of it. One object for all that issue for it. */
 export type Incarnation = {
@@ -22,9 +22,6 @@ export type Incarnation = {
   /** `Engine.advances` from before its record was read. */
   readonly advances: number
 }
-
-/** What reserves and releases carry, and counters compare. */
-export type WriterIdentity = { readonly incarnation: bigint; readonly fence?: bigint }
 
 /** The identity under which an incarnation writes. */
 export function writerOf({ incarnation, fence }: Incarnation): WriterIdentity {

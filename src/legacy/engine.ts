@@ -63,8 +63,8 @@ export class LegacyEngine implements Engine {
     return this.#inner.lastWriteUs
   }
 
-  get newsMs(): number {
-    return this.#inner.newsMs
+  get watchDelayMs(): number {
+    return this.#inner.watchDelayMs
   }
 
   get advances(): number {

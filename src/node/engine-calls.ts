@@ -45,12 +45,12 @@ export function timedEngine(engine: Engine, clock: Clock, onCall: (call: EngineC
         throw error
       }
     }
-  const { name, location, lastWriteUs, newsMs, owns } = engine
+  const { name, location, lastWriteUs, watchDelayMs, owns } = engine
   return {
     name,
     location,
     lastWriteUs,
-    newsMs,
+    watchDelayMs,
     ...(owns !== undefined && { owns: () => owns.call(engine) }),
     get advances() {
       return engine.advances

@@ -54,7 +54,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
     onEvent,
     onRegressed: (reason) => recovery.reportLoss(reason),
     onAdvanced: () => recovery.reportAdvance(),
-    onDisowned: () => disown(),
+    onOwnershipLost: () => disown(),
   })
   const engine = timedEngine(opened, clock, (call) => {
     if (hasCode(call.error, 'REGRESSED')) recovery.reportLoss(call.error.message)

@@ -12,7 +12,7 @@ function standing(counters: Readonly<Record<string, RepairedCounter>>): Repair {
 }
 
 const mendAlways = repairAll(
-  repairEach(() => 'mended'),
+  repairEach(() => 'repaired'),
   standing({
     a: { from: 50n, gap: 1000n, incarnation: 9n },
     none: { from: 0n, gap: 1000n, incarnation: 9n },
@@ -67,9 +67,9 @@ export function advanceTests(declare: Declare): void {
       1n,
       repairEach(({ key, value }) => (key === 'old' ? `${value}y` : undefined)),
     )
-    const mended = await other.read('old')
-    assert.equal(mended?.value, 'xy')
-    assert.ok(mended.version > old!.version)
+    const repaired = await other.read('old')
+    assert.equal(repaired?.value, 'xy')
+    assert.ok(repaired.version > old!.version)
     assert.deepEqual(await other.read('kept'), kept)
     assert.equal(await engine.write('old', 'z', old!.version), undefined)
     assert.ok(told.includes('xy'))

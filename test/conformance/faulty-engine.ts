@@ -57,7 +57,7 @@ export class FaultyEngine implements Engine {
   readonly name: string
   readonly location: string
   readonly lastWriteUs: number | undefined
-  readonly newsMs: number
+  readonly watchDelayMs: number
   /** Every call so far, as it came. */
   readonly calls: { readonly method: Method; readonly args: readonly unknown[] }[] = []
   readonly #engine: Engine
@@ -70,7 +70,7 @@ export class FaultyEngine implements Engine {
     this.name = engine.name
     this.location = engine.location
     this.lastWriteUs = engine.lastWriteUs
-    this.newsMs = engine.newsMs
+    this.watchDelayMs = engine.watchDelayMs
   }
 
   get advances(): number {

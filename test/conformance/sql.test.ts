@@ -629,11 +629,11 @@ for (const kind of kinds) {
         for (const key of keys) await engine.write(key, large, undefined)
         const standing = { from: 5n, gap: 10n, incarnation: 2n }
         const names = Array.from({ length: 5000 }, (_, at) => `${at}/${'long'.repeat(60)}`)
-        const mended = {
+        const repaired = {
           records: new Map(keys.map((key) => [key, `${large}!`])),
           counters: new Map(names.map((name) => [name, standing])),
         }
-        assert.equal(await engine.advance(10n, () => mended), 5000)
+        assert.equal(await engine.advance(10n, () => repaired), 5000)
         assert.equal((await engine.counter(names.at(-1)!)).bound, 15n)
         const records = await engine.list('')
         assert.ok(records.every(({ value }) => value === `${large}!`))

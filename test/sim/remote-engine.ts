@@ -57,7 +57,7 @@ export type RemoteOptions = RemoteHooks & {
   /** Sees every write that the engine carries out, in its order. */
   readonly witness: Witness
   readonly ownership: StoreOwnership['state']
-  /** See `Engine.newsMs`. */
+  /** See `Engine.watchDelayMs`. */
   readonly newsWithinMs: number
   /** How often it looks whether the store has gone back, in ms; undefined: only when it writes. */
   readonly lookMs?: number | undefined
@@ -83,7 +83,7 @@ export class RemoteEngine implements Engine {
   readonly location = 'remote:'
   readonly lastWriteUs = undefined
   /** Within what time news are here, where nothing is wrong. */
-  readonly newsMs: number
+  readonly watchDelayMs: number
   readonly #options: RemoteOptions
   advances = 0
   #known: Seen
@@ -92,7 +92,7 @@ export class RemoteEngine implements Engine {
 
   constructor(options: RemoteOptions) {
     this.#options = options
-    this.newsMs = options.newsWithinMs
+    this.watchDelayMs = options.newsWithinMs
     const { lineage, writes } = options.store
     this.#known = { lineage, writes }
     if (options.lookMs !== undefined) this.#look(options.lookMs)

@@ -64,7 +64,7 @@ Example:
       const summary = restoreSqlite(file, store, {
         skip,
         clock: systemClock,
-        mend: repairsOf(systemClock.wallUs(), skip, config.leadMs * 1000),
+        repair: repairsOf(systemClock.wallUs(), skip, config.leadMs * 1000),
       })
       printAnswer(options, summary, [...copyLines(summary), `every bound was raised by ${grouped(skip)}`])
     })

@@ -117,7 +117,7 @@ export class EtcdEngine implements Engine {
   readonly location: string
   readonly lastWriteUs: number | undefined
   /** etcd pushes changes. */
-  readonly newsMs = 1000
+  readonly watchDelayMs = 1000
   readonly #options: EngineOptions
   readonly #members: Members
   readonly #store: Store
@@ -182,10 +182,14 @@ export class EtcdEngine implements Engine {
     return this.#call(() => this.#counters.read(name))
   }
 
-  advance(gap: bigint, mend = repairNothing, { ifRegressed = false }: AdvanceOptions = {}): Promise<number> {
+  advance(
+    gap: bigint,
+    repair = repairNothing,
+    { ifRegressed = false }: AdvanceOptions = {},
+  ): Promise<number> {
     checkGap(gap)
     return this.#call(async () => {
-      const raised = await this.#advance.run(gap, mend, this.#counters.held(), ifRegressed)
+      const raised = await this.#advance.run(gap, repair, this.#counters.held(), ifRegressed)
       if (raised === undefined) return 0
       const message = `raised ${raised} counters by ${gap} and accepted the store as it is`
       this.#options.onEvent({ level: 'warn', message })

@@ -46,7 +46,7 @@ export class MemoryEngine implements Engine {
   readonly name = 'memory'
   readonly location = 'memory:'
   readonly lastWriteUs = undefined
-  readonly newsMs: number = 0
+  readonly watchDelayMs: number = 0
   readonly #store: MemoryStore
   readonly #watchers = new Watchers()
   #closed = false
@@ -86,7 +86,7 @@ export class MemoryEngine implements Engine {
 
   advance(
     gap: bigint,
-    mend: Repair = repairNothing,
+    repair: Repair = repairNothing,
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
     return this.#step(() => {
@@ -94,11 +94,11 @@ export class MemoryEngine implements Engine {
       if (ifRegressed) return 0
       const { counters, records } = this.#store
       this.#store.advances++
-      const mended = mend([...records.values()])
-      for (const [key, value] of mended.records) this.#put(key, value)
-      const names = new Set([...counters.keys(), ...mended.counters.keys()])
+      const repaired = repair([...records.values()])
+      for (const [key, value] of repaired.records) this.#put(key, value)
+      const names = new Set([...counters.keys(), ...repaired.counters.keys()])
       for (const name of names)
-        counters.set(name, raised(counters.get(name) ?? unused, gap, mended.counters.get(name), undefined))
+        counters.set(name, raised(counters.get(name) ?? unused, gap, repaired.counters.get(name), undefined))
       return names.size
     })
   }

@@ -187,10 +187,10 @@ function revision(s: Statements, put: PutValue, record: RecordArguments): string
  * of its own, which stores it in a session variable. A packet may not be longer than `max_allowed_packet`.
  */
 function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): SqlCommand[] {
-  const { gap, history, mended } = advance
+  const { gap, history, repaired } = advance
   const rows = s.raiseRows(advance, '@done = 1', rowsMax)
   // The last of them raises all rows, and counts them.
-  const texts = [...mending(mended, put), ...raising(s.ownRaises(advance), put), ...rows]
+  const texts = [...repairing(repaired, put), ...raising(s.ownRaises(advance), put), ...rows]
   const prepared = texts.map((text, place) => ({ text, variable: `@advance${place}` }))
   const carryOut = ({ variable }: { readonly variable: string }) => [
     `SET @advance = IF(@done = 1, ${variable}, 'DO 0'), ${variable} = NULL`,
@@ -231,8 +231,8 @@ function raising(raises: readonly Raise[], put: PutValue): string[] {
 }
 
 /** Statements that write records, whatever their present versions. */
-function mending(mended: readonly StoredRecord[], put: PutValue): string[] {
-  const rows = mended.map(({ key, value, version }) => `(${put(key)}, ${put(value)}, ${put(version)})`)
+function repairing(repaired: readonly StoredRecord[], put: PutValue): string[] {
+  const rows = repaired.map(({ key, value, version }) => `(${put(key)}, ${put(value)}, ${put(version)})`)
   return packed(rows).map(
     (values) => `INSERT INTO fahao_records (name, value, version) VALUES ${values}
       ON DUPLICATE KEY UPDATE value = VALUES(value), version = VALUES(version)`,

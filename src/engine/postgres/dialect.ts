@@ -193,13 +193,13 @@ function revision(s: Statements, put: PutValue, record: RecordArguments): string
 }
 
 function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): string {
-  const { gap, mended } = advance
+  const { gap, repaired } = advance
   const raises = s.ownRaises(advance).map(({ counter, extra, last, incarnation }) => {
     // The highest value of a counter from which the extra raise does not overflow.
     const lastMax = lastMaxBelow(extra)
     return texts({ name: counter, extra, last, lastMax, incarnation })
   })
-  const records = mended.map(({ key, value, version }) => texts({ name: key, value, version }))
+  const records = repaired.map(({ key, value, version }) => texts({ name: key, value, version }))
   const [rows] = s.raiseRows(advance, 'EXISTS (SELECT 1 FROM next)', Number.POSITIVE_INFINITY)
   const further =
     'GREATEST(LEAST(c.last, COALESCE(x.lastmax, c.last)) + COALESCE(x.extra, 0), COALESCE(x.last, -1))'

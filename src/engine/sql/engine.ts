@@ -20,7 +20,7 @@ import {
   type StoreOwnership,
   type Watch,
 } from '../engine.ts'
-import { type ChangePage, newsMs, PolledWatches } from '../polled-watch.ts'
+import { type ChangePage, PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { BatchedCalls, type CallKind } from './batched-calls.ts'
 import type { CallOptions, ConnectionPool } from './connection-pool.ts'
 import { Counters, type ReleaseCall, type ReserveCall } from './counters.ts'
@@ -50,7 +50,7 @@ export class SqlEngine implements Engine {
   readonly name: string
   readonly location: string
   readonly lastWriteUs: number | undefined
-  readonly newsMs = newsMs
+  readonly watchDelayMs = watchDelayMs
   readonly #options: EngineOptions
   readonly #dialect: Dialect
   readonly #pool: ConnectionPool
@@ -162,13 +162,13 @@ export class SqlEngine implements Engine {
 
   async advance(
     gap: bigint,
-    mend = repairNothing,
+    repair = repairNothing,
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
     checkGap(gap)
     const timeoutMs = advanceTimeoutMs(this.#options.callTimeoutMs)
     for (let tries = 0; tries < advanceTries; tries++) {
-      const raised = await this.#write((ask) => this.#advance(ask, gap, mend, ifRegressed), { timeoutMs })
+      const raised = await this.#write((ask) => this.#advance(ask, gap, repair, ifRegressed), { timeoutMs })
       if (raised !== undefined) return raised
     }
     throw new FahaoError(
@@ -295,7 +295,7 @@ export class SqlEngine implements Engine {
   }
 
   /** The number of counters raised; undefined if another process changed a record meanwhile. */
-  async #advance(ask: Ask, gap: bigint, mend: Repair, ifRegressed: boolean): Promise<number | undefined> {
+  async #advance(ask: Ask, gap: bigint, repair: Repair, ifRegressed: boolean): Promise<number | undefined> {
     const { known } = this.#history
     const at = await this.#state(ask)
     if (ifRegressed) {
@@ -305,10 +305,10 @@ export class SqlEngine implements Engine {
     // The lost writes may include earlier advances: their gaps, and the reserves above them.
     const times = advancesBetween(at.position, known) + 1n
     const wide = gap * times < boundMax ? gap * times : boundMax - 1n
-    const { records, counters } = mend(await this.#records.list((work) => work(ask), ''))
+    const { records, counters } = repair(await this.#records.list((work) => work(ask), ''))
     const [revision, accepted] = [at.position.progress.revision, known.accepted.progress.revision]
     const newest = (revision > accepted ? revision : accepted) + historyJump + BigInt(records.size)
-    const mended = [...records].map(([key, value], place) => ({
+    const repaired = [...records].map(([key, value], place) => ({
       key,
       value,
       version: newest - BigInt(place),
@@ -316,12 +316,12 @@ export class SqlEngine implements Engine {
     const nowUs = this.#timeline.nowUs()
     const raises = raisesOf(wide, widened(counters, times), this.#counters.held())
     const history = randomUUID()
-    const advance = { gap: wide, known, ifRegressed, at: at.position, history, nowUs, raises, mended }
+    const advance = { gap: wide, known, ifRegressed, at: at.position, history, nowUs, raises, repaired }
     const [row] = await inOrder(ask, this.#dialect.advance(advance))
     const begun = changedPositionOf(row)
     if (begun === undefined) return undefined
     this.#history.began(begun)
-    for (const record of mended) this.#watches.wrote(record)
+    for (const record of repaired) this.#watches.wrote(record)
     const raised = Number(row!.raised)
     const message = `raised ${raised} counters by ${wide} and accepted the database as it is`
     this.#options.onEvent({ level: 'warn', message })

@@ -52,7 +52,7 @@ export type AdvanceArguments = {
   readonly gap: bigint
   readonly known: Known
   readonly ifRegressed: boolean
-  /** The position at which `mended` was computed. */
+  /** The position at which `repaired` was computed. */
   readonly at: StorePosition
   /** The id of the new history. */
   readonly history: string
@@ -60,7 +60,7 @@ export type AdvanceArguments = {
   /** Counters that are raised further than by the gap, or have to be added. */
   readonly raises: readonly Raise[]
   /** The repaired records. */
-  readonly mended: readonly StoredRecord[]
+  readonly repaired: readonly StoredRecord[]
 }
 
 /** The raise of one counter before all are raised by the gap: `last` becomes at least `last` + `extra`. */
@@ -75,11 +75,11 @@ export type Raise = {
 /** The counters to raise further than by the gap, or to add, because of repaired records or held ranges. */
 export function raisesOf(
   gap: bigint,
-  mended: Repaired['counters'],
+  repaired: Repaired['counters'],
   held: ReadonlyMap<string, bigint>,
 ): Raise[] {
-  return named(mended, held).map((counter) => {
-    const of = mended.get(counter)
+  return named(repaired, held).map((counter) => {
+    const of = repaired.get(counter)
     const extra = smaller((of?.gap ?? gap) - gap, boundMax - 1n)
     const last = smaller(least(of, held.get(counter)) - 1n + extra, boundMax - 1n)
     return { counter, extra, last, incarnation: of?.incarnation ?? 0n }
@@ -280,12 +280,12 @@ export class Statements {
   }
 
   /** Begins a new history in the state row `s`, with a position above that row's and above the accepted one. */
-  advance({ known, ifRegressed, at, history, nowUs, mended }: AdvanceArguments): string {
+  advance({ known, ifRegressed, at, history, nowUs, repaired }: AdvanceArguments): string {
     const put = this.#put
     const { pulse, revision } = known.accepted.progress
     return `UPDATE fahao_about AS s SET lineage = ${put(history)}, suspect = NULL, server = ${this.#identity},
         pulse = GREATEST(pulse, ${put(pulse)}) + ${historyJump},
-        revision = GREATEST(revision, ${put(revision)}) + ${historyJump + BigInt(mended.length)},
+        revision = GREATEST(revision, ${put(revision)}) + ${historyJump + BigInt(repaired.length)},
         last_write_us = ${put(BigInt(nowUs))}
       WHERE s.one = 1 AND s.lineage = ${put(at.history)} AND s.revision = ${put(at.progress.revision)}
         ${ifRegressed ? `AND NOT (${this.sound(known)})` : ''}`

@@ -39,7 +39,7 @@ export type RestoreOptions = {
   readonly skip: bigint
   readonly clock: Clock
   /** See `Engine.advance`. */
-  readonly mend?: Repair
+  readonly repair?: Repair
 }
 
 const busyTimeoutMs = 10_000
@@ -75,7 +75,7 @@ export function backupSqlite(source: string, target: string): CopySummary {
 export function restoreSqlite(
   backup: string,
   target: string,
-  { skip, clock, mend }: RestoreOptions,
+  { skip, clock, repair }: RestoreOptions,
 ): CopySummary {
   if (skip < 0n || skip >= boundMax)
     throw new FahaoError('ERR', `a skip of ${skip} cannot be; give one from 0 to ${boundMax - 1n}`)
@@ -84,7 +84,7 @@ export function restoreSqlite(
   const lock = OwnerLock.forRestore(to)
   try {
     copy(from, draft)
-    const position = renew(draft, skip, mend)
+    const position = renew(draft, skip, repair)
     const summary = { ...summarize(draft), file: to }
     makeDurable(draft)
     // Before the new file exists: SQLite would apply a log of the old file to it.
@@ -112,17 +112,17 @@ function copy(from: string, draft: string): void {
 }
 
 /** Raises every bound and begins a new history. */
-function renew(file: string, skip: bigint, mend: Repair = repairNothing): StorePosition {
+function renew(file: string, skip: bigint, repair: Repair = repairNothing): StorePosition {
   return using(file, (database) => {
     const history = randomUUID()
     database.exec('BEGIN IMMEDIATE')
     const records = new Records(database)
-    const mended = mend(records.list(''))
-    new Counters(database, new Map()).advance(skip, mended.counters)
+    const repaired = repair(records.list(''))
+    new Counters(database, new Map()).advance(skip, repaired.counters)
     const state = prepare(database, 'SELECT commits, revision FROM state').get() as Record<string, bigint>
     const commits = state.commits! + 1n
     let revision = state.revision! + versionJump
-    for (const [key, value] of mended.records) records.put(key, value, ++revision)
+    for (const [key, value] of repaired.records) records.put(key, value, ++revision)
     prepare(database, 'UPDATE state SET lineage = ?, commits = ?, revision = ?, owner = NULL').run(
       history,
       commits,

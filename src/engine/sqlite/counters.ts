@@ -97,11 +97,11 @@ export class Counters {
   }
 
   /** See `Engine.advance`. Returns the number of counters raised. */
-  advance(gap: bigint, mended: Repaired['counters']): number {
-    const counters = new Map(named(mended, this.#held).map((name) => [name, this.read(name)]))
+  advance(gap: bigint, repaired: Repaired['counters']): number {
+    const counters = new Map(named(repaired, this.#held).map((name) => [name, this.read(name)]))
     const { changes } = this.#raiseAll.run(boundMax - 1n - gap, gap, versionJump)
     for (const [name, counter] of counters)
-      this.#put(name, raised(counter, gap, mended.get(name), this.#held.get(name)))
+      this.#put(name, raised(counter, gap, repaired.get(name), this.#held.get(name)))
     const made = [...counters.values()].filter(({ version }) => version === 0n).length
     return Number(changes) + made
   }

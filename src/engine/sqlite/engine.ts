@@ -24,7 +24,7 @@ import type {
   WriterIdentity,
 } from '../engine.ts'
 import { newStore } from '../new-store.ts'
-import { type ChangePage, newsMs, PolledWatches } from '../polled-watch.ts'
+import { type ChangePage, PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
 import type {
@@ -73,7 +73,7 @@ export class SqliteEngine implements Engine {
   readonly name = 'sqlite'
   readonly location: string
   readonly lastWriteUs: number | undefined
-  readonly newsMs = newsMs
+  readonly watchDelayMs = watchDelayMs
   advances = 0
   readonly #options: EngineOptions
   readonly #timeline: Timeline
@@ -108,7 +108,7 @@ export class SqliteEngine implements Engine {
       clock: options.clock,
       read: () => this.#calls.call({ op: 'claim' }) as Promise<string | undefined>,
       sign: (claim, over) => this.#calls.call({ op: 'own', claim, over }),
-      onLost: () => options.onDisowned?.(),
+      onLost: () => options.onOwnershipLost?.(),
       onEvent: options.onEvent,
     })
     this.#watches = new PolledWatches(
@@ -200,16 +200,16 @@ export class SqliteEngine implements Engine {
 
   async advance(
     gap: bigint,
-    mend = repairNothing,
+    repair = repairNothing,
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
     checkGap(gap)
     for (let tries = 0; tries < advanceTries; tries++) {
       const records = await this.list('')
-      const { records: values, counters } = mend(records)
+      const { records: values, counters } = repair(records)
       const versions = new Map(records.map(({ key, version }) => [key, version]))
-      const mended = [...values].map(([key, value]) => ({ key, value, expected: versions.get(key) }))
-      const advance = { op: 'advance', gap, mended, counters, ifRegressed } as const
+      const repaired = [...values].map(([key, value]) => ({ key, value, expected: versions.get(key) }))
+      const advance = { op: 'advance', gap, repaired, counters, ifRegressed } as const
       const advanced = (await this.#calls.call(advance)) as Advanced | undefined
       if (advanced === undefined) continue
       if (ifRegressed && advanced.raised === 0) return 0

@@ -29,11 +29,11 @@ export type Operation =
   | { readonly op: 'transfer'; readonly counter: string; readonly from: bigint }
   | { readonly op: 'acquire'; readonly counter: string; readonly end: bigint }
   | { readonly op: 'counter'; readonly counter: string }
-  /** A batch of its own. If one of `mended` is outdated, nothing is changed. */
+  /** A batch of its own. If one of `repaired` is outdated, nothing is changed. */
   | {
       readonly op: 'advance'
       readonly gap: bigint
-      readonly mended: readonly RecordWrite[]
+      readonly repaired: readonly RecordWrite[]
       readonly counters: Repaired['counters']
       readonly ifRegressed: boolean
     }

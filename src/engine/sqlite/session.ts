@@ -213,14 +213,14 @@ export class Session {
     }
   }
 
-  #advance({ gap, mended, counters }: Extract<Operation, { op: 'advance' }>): OperationOutcome {
+  #advance({ gap, repaired, counters }: Extract<Operation, { op: 'advance' }>): OperationOutcome {
     const isOutdated = ({ key, expected }: RecordWrite) => this.#records.read(key)?.version !== expected
-    if (mended.some(isOutdated)) return { value: undefined }
+    if (repaired.some(isOutdated)) return { value: undefined }
     const raised = this.counters.advance(gap, counters)
     this.#history = randomUUID()
     this.#revision += versionJump
     this.#changed = true
-    const records = mended.map(({ key, value }) => this.#records.put(key, value, ++this.#revision))
+    const records = repaired.map(({ key, value }) => this.#records.put(key, value, ++this.#revision))
     return { value: { raised, records } }
   }
 

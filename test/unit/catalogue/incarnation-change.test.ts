@@ -34,7 +34,7 @@ async function diesBetweenWrites(
 
 /** A store whose watches poll: a change is heard of within a second. */
 class PolledEngine extends LateEngine {
-  override readonly newsMs = 1000
+  override readonly watchDelayMs = 1000
 }
 
 describe('a creation', () => {

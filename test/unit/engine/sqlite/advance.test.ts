@@ -117,14 +117,14 @@ describe('an advance', () => {
     await engine.reserve('a', { size: 10n, ...mine })
     const { version } = (await other.write('r', 'before', undefined))!
     const writes: Promise<unknown>[] = []
-    const mend = repairEach(({ value }) => {
+    const repair = repairEach(({ value }) => {
       // This look is outdated by the time of the advance, for sure: the write waits before it in the same queue.
       if (writes.length === 0) writes.push(engine.write('r', 'meanwhile', version))
-      return `${value} mended`
+      return `${value} repaired`
     })
-    await engine.advance(5n, mend)
+    await engine.advance(5n, repair)
     await Promise.all(writes)
-    assert.equal((await other.read('r'))?.value, 'meanwhile mended')
+    assert.equal((await other.read('r'))?.value, 'meanwhile repaired')
     assert.equal((await other.counter('a')).bound, 15n)
   })
 })
@@ -140,7 +140,7 @@ describe('a restore', () => {
     restoreSqlite(`${file}.copy`, file, {
       skip: 0n,
       clock: systemClock,
-      mend: repairAll(
+      repair: repairAll(
         repairEach(({ key, value }) => (key.startsWith('workers/') ? `${value}00` : undefined)),
         () => ({ records: new Map([['workers/new', 'added']]), counters: new Map() }),
       ),

@@ -12,7 +12,7 @@ import { freshFile, mine, openStore, sqlite } from './stores.ts'
 async function startOwner(t: TestContext) {
   const file = freshFile(t)
   let losses = 0
-  const { engine, events } = await openStore(t, file, { onDisowned: () => losses++ })
+  const { engine, events } = await openStore(t, file, { onOwnershipLost: () => losses++ })
   assert.deepEqual(await engine.ownership(), { state: 'owner' })
   return { file, lock: ownerFile(file), engine, events, losses: () => losses }
 }

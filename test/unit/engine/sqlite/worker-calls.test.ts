@@ -5,7 +5,7 @@ import { WorkerCalls } from '../../../../src/engine/sqlite/worker-calls.ts'
 import { FakeClock } from '../../fake-clock.ts'
 
 const timeoutMs = 5000
-const advance: Operation = { op: 'advance', gap: 1n, mended: [], counters: new Map(), ifRegressed: false }
+const advance: Operation = { op: 'advance', gap: 1n, repaired: [], counters: new Map(), ifRegressed: false }
 const read: Operation = { op: 'read', key: 'k' }
 
 function start() {
