@@ -176,7 +176,7 @@ export function counterTests(declare: Declare): void {
   )
 
   declare(
-    'versions of reservations follow one another only where nobody else was at the counter in between',
+    'reservations have consecutive versions only if no other write changed the counter in between',
     async ({ open }) => {
       const [one, two] = [await open(), await open()]
       const versionOf = async (engine: Engine, size: bigint, floor = 0n) =>
@@ -206,7 +206,7 @@ export function counterTests(declare: Declare): void {
   })
 
   declare(
-    'what was left to another process may be given back by that one, and nobody misses it',
+    'a transferred range may be released by the process that acquired it, without a regression',
     async ({ open }) => {
       const [one, two] = [await open(), await open()]
       const reserved = await one.reserve('a', { size: 100n, ...first })
@@ -264,7 +264,7 @@ export function counterTests(declare: Declare): void {
   })
 
   declare(
-    'a release is refused when anybody has reserved or sealed since, even at the same bound',
+    'a release is refused after any later reserve or seal, even at the same bound',
     async ({ open }) => {
       const [one, two] = [await open(), await open()]
       const mine = await one.reserve('a', { size: 100n, ...first })

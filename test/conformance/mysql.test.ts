@@ -43,7 +43,7 @@ async function versionOf(serverUrl: string): Promise<string> {
   return String((rows as { version: unknown }[])[0]!.version)
 }
 
-/** A new database on a server that is not ours to freeze: somebody locks the tables instead. */
+/** A new database on a server that the tests do not freeze: another session locks the tables instead. */
 async function databaseOn(serverUrl: string, lifetime: Lifetime): Promise<StoreUnderTest> {
   const database = `fahao_test_${process.pid}_${Math.floor(Math.random() * 2 ** 40)}`
   const admin = await createConnection({ uri: serverUrl, multipleStatements: true })

@@ -179,7 +179,7 @@ export function processTests(declare: Declare): void {
   )
 
   declare(
-    'an open engine that nobody uses does not keep its process alive',
+    'an open engine without calls does not keep its process alive',
     async ({ url }, lifetime) => {
       const child = await startChild(lifetime, url, 'idle')
       const exit = await child.exited

@@ -37,7 +37,7 @@ type Opened = { readonly engine: Engine; readonly events: LogEvent[] }
 /** What differs between the servers. */
 type Special = {
   readonly start: (lifetime: Lifetime) => Promise<DatabaseServer>
-  /** Makes a user who may look into the database, and nothing else. */
+  /** Creates a user with the right to read, and no other. */
 
   readonly createLimited: (server: DatabaseServer, database: string) => Promise<void>
   readonly grantLimited: (server: DatabaseServer, database: string) => Promise<void>
@@ -369,7 +369,7 @@ for (const kind of kinds) {
         await assert.rejects(node.write('k/x', 'x', undefined), regressed)
         assert.equal(node.status().state, 'down')
       }
-      // Nor does anybody who comes new.
+      // Nor does a new process.
       const { engine: late } = await openAt(t, url)
       await assert.rejects(reserve(late), regressed)
       const advances = [one, two, three].map((node) => node.advance(50n, undefined, { ifRegressed: true }))
@@ -427,7 +427,7 @@ for (const kind of kinds) {
         const [{ engine }, { engine: other }] = [await openAt(t, url), await openAt(t, url)]
         await other.write('k', 'x', undefined)
         const record = await engine.write('k/mine', 'x', undefined)
-        // By now somebody's pulse has beaten, and this has seen it.
+        // By now a process has raised the pulse, and this one has read it.
         const pulse = async () => (await server.admin('SELECT pulse FROM fahao_about', nameIn(url)))[0]!.pulse
         while (BigInt(String(await pulse())) === 0n) await new Promise((again) => setTimeout(again, 10))
         const reserved = await reserve(engine)
@@ -678,7 +678,7 @@ for (const kind of kinds) {
         const first = await openAt(t, noTimeline!)
         assert.match(warned(first).join(), /does not tell its timeline/)
         await reserve(first.engine)
-        // A user who may ask for more uses the same name.
+        // A user with more rights uses the same name.
         await server.admin('GRANT EXECUTE ON FUNCTION pg_current_wal_lsn() TO PUBLIC', nameIn(noTimeline!))
         const second = await openAt(t, noTimeline!)
         assertDisjoint([await reserve(second.engine), await reserve(first.engine)])
@@ -686,7 +686,7 @@ for (const kind of kinds) {
         const third = await openAt(t, nothing!)
         assert.match(warned(third).join(), /neither its system identifier nor its timeline/)
         await reserve(third.engine)
-        // One who may ask for less than the tables were made with is refused, with a sentence.
+        // A user with fewer rights than the creator of the tables is refused, with a reason.
         await hide('pg_control_system', nameIn(whole!))
         await assert.rejects(openAt(t, whole!), { code: 'ENGINE', message: /GRANT EXECUTE/ })
       })

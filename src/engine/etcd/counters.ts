@@ -261,7 +261,7 @@ export class Counters {
       // An advance has raised bounds since, perhaps not above this range; or the counter has not been read again.
       if (isRead || seen !== queue.seen || history !== queue.history)
         counter = { ...counter, bound: queue.held }
-      else this.#forgotten(queue)
+      else this.#suspectLoss(queue)
     }
     const answers: (Answer | FahaoError)[] = []
     const open = batch.filter((waiting) => waiting.open)
@@ -308,7 +308,7 @@ export class Counters {
     if (givesBack.from < queue.held) queue.held = givesBack.from
   }
 
-  #forgotten(queue: CounterQueue): void {
+  #suspectLoss(queue: CounterQueue): void {
     const { bound } = queue.seen.counter
     this.#store.suspect(lossOf(queue.name, bound, queue.held))
   }

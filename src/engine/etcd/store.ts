@@ -215,7 +215,7 @@ export class Store {
     throw regressed(subject, wrong)
   }
 
-  /** Whoever advances writes page after page; one that has stopped for long has died over it. */
+  /** Waits for an advance by another process, which writes page after page: without progress for long, that process has ended. */
   async #waitForAdvance({ revision }: Known, call: CallContext): Promise<void> {
     const nowUs = this.#clock.monoUs()
     if (this.#advancing?.revision !== revision) this.#advancing = { revision, sinceUs: nowUs }

@@ -58,7 +58,7 @@ export const postgresIdentities: readonly PostgresIdentity[] = [
     expression: `('//' || (SELECT oid FROM pg_database WHERE datname = current_database()) || '.' || ${table})`,
     form: /^\/\/\d+\.\d+$/,
     unnoticed:
-      'this server tells neither its system identifier nor its timeline: another server in its place is noticed by what it has forgotten only',
+      'this server tells neither its system identifier nor its timeline: another server in its place is noticed only by the writes that it lacks',
   },
 ]
 

@@ -46,7 +46,7 @@ type IdleConnection = { readonly connection: DatabaseConnection; readonly sinceU
 const idleMaxMs = 60_000
 /** After this time without an answer, a connection may be cut off. */
 const suspectMs = 1000
-const goodbyeMaxMs = 1000
+const closeMaxMs = 1000
 
 type QueuedCall = {
   readonly work: (connection: DatabaseConnection) => void
@@ -138,7 +138,7 @@ export class ConnectionPool {
     for (const connection of idle) connection.hold(true)
     const { clock, timeoutMs } = this.#options
     await new Promise<void>((resolve) => {
-      const timer = clock.timer(Math.min(timeoutMs, goodbyeMaxMs), resolve)
+      const timer = clock.timer(Math.min(timeoutMs, closeMaxMs), resolve)
       void Promise.all(idle.map((connection) => connection.end())).then(() => {
         timer.cancel()
         resolve()
@@ -185,7 +185,7 @@ export class ConnectionPool {
   }
 
   #connect(): void {
-    const connection = this.#options.driver.connect(() => this.#forget(connection))
+    const connection = this.#options.driver.connect(() => this.#remove(connection))
     this.#connecting.add(connection)
     const timer = this.#options.clock.timer(this.#options.timeoutMs, () =>
       failed({ kind: 'lost', message: 'the server does not answer while connecting' }),
@@ -253,12 +253,12 @@ export class ConnectionPool {
       const { connection } = this.#idle.shift()!
       void connection.end()
       // The server may be unreachable.
-      clock.timer(goodbyeMaxMs, () => connection.destroy())
+      clock.timer(closeMaxMs, () => connection.destroy())
     }
   }
 
   /** Removes a connection that the server or the network has ended. A call on it fails by itself. */
-  #forget(connection: DatabaseConnection): void {
+  #remove(connection: DatabaseConnection): void {
     const at = this.#idle.findIndex((idle) => idle.connection === connection)
     if (at >= 0) this.#idle.splice(at, 1)
     this.#busy.delete(connection)

@@ -4,7 +4,7 @@
  * Invariants
  *  1. Every transaction that changed something counts one more commit and carries the time of its write.
  *  2. A failure before COMMIT has changed nothing; a failed COMMIT may have taken effect.
- *  3. The session keeps its log open until `forget`, so that no other file can get the log's inode number.
+ *  3. The session keeps its log open until `releaseLog`, so that no other file can get the log's inode number.
  */
 import { randomUUID } from 'node:crypto'
 import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs'
@@ -153,7 +153,7 @@ export class Session {
       rmSync(log, { force: true })
       rmSync(`${this.#file}-shm`, { force: true })
     }
-    this.forget()
+    this.releaseLog()
   }
 
   /** Closes the connection, whatever state it is in. */
@@ -162,7 +162,7 @@ export class Session {
   }
 
   /** For a closed session: closes its log, which frees the log's space, and discards nothing afterwards. */
-  forget(): void {
+  releaseLog(): void {
     if (this.#log !== undefined) closeSync(this.#log)
     this.#log = undefined
   }

@@ -118,8 +118,8 @@ export class Store {
   close(): void {
     this.#positionFile.flush()
     this.#session?.close()
-    this.#session?.forget()
-    this.#former?.forget()
+    this.#session?.releaseLog()
+    this.#former?.releaseLog()
   }
 
   #apply(session: Session, operation: Operation): OperationOutcome {
@@ -185,7 +185,7 @@ export class Store {
       session.stamp(nowUs)
       session.commit()
       this.#progress(session)
-      this.#former?.forget()
+      this.#former?.releaseLog()
       this.#former = undefined
       this.#session = session
       return session
@@ -210,7 +210,7 @@ export class Store {
   #abandon(session: Session | undefined, reason: string): void {
     this.#failure = reason
     if (session !== undefined) {
-      this.#former?.forget()
+      this.#former?.releaseLog()
       this.#former = session
     }
     this.#session = undefined

@@ -39,7 +39,7 @@ class Shared {
     this.put(bound)
   }
 
-  /** Puts a counter there as nobody of us has. */
+  /** Writes a counter that none of the processes has written. */
   put(bound: bigint): void {
     const counter = { bound, fence: 0n, incarnation: 1n, version: 2n ** 32n }
     this.#put(Buffer.from('a'), encodeCounter(counter))

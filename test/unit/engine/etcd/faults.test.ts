@@ -148,7 +148,7 @@ describe('events that never arrive', { timeout }, () => {
   it('are found by the list once a minute', async (t) => {
     const cluster = await startEtcd(t, { members: 3 })
     const [first, ...others] = cluster.members
-    // A minute is a moment here, and nobody asks the stream whether it is still there.
+    // A minute passes at once here, and the stream gets no progress requests.
     const clock: Clock = {
       ...systemClock,
       timer(delayMs, callback) {

@@ -8,7 +8,7 @@ import type { Ask } from '../../../../src/engine/sql/driver.ts'
 import { FakeClock, settled } from '../../fake-clock.ts'
 
 const ask: Ask = () => Promise.resolve([])
-const contended = new DriverError('UNAVAILABLE', { kind: 'contended', message: 'somebody holds it' })
+const contended = new DriverError('UNAVAILABLE', { kind: 'contended', message: 'another session holds it' })
 
 /**
  * A database that begins and answers when the test says so. Requests are words; `no…` is not carried out together.

@@ -1,4 +1,4 @@
-/** Who owns a store whose lock file is deleted, replaced or moved while its owner runs. */
+/** The owner of a store whose lock file is deleted, replaced or moved while its owner runs. */
 
 import assert from 'node:assert/strict'
 import { chmodSync, linkSync, renameSync, rmSync } from 'node:fs'

@@ -22,7 +22,7 @@ function replaced(t: TestContext): { session: Session; log: string } {
   const folder = temporaryFolder(t)
   const [file, copy] = [join(folder, 'fahao.db'), join(folder, 'copy.db')]
   const session = new Session(file, new Map(), { create: true, busyTimeoutMs: 1000 })
-  atEnd(t, () => session.forget())
+  atEnd(t, () => session.releaseLog())
   backupSqlite(file, copy)
   renameSync(copy, file)
   session.close()
@@ -65,8 +65,8 @@ describe('a closed session', () => {
       if (statSync(`${log}-${others}`).ino > statSync(log).ino) break
     }
     rmSync(log)
-    writeFileSync(log, 'of somebody else')
+    writeFileSync(log, 'of another process')
     session.discardLog()
-    assert.equal(readFileSync(log, 'utf8'), 'of somebody else')
+    assert.equal(readFileSync(log, 'utf8'), 'of another process')
   })
 })

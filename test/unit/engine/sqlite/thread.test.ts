@@ -1,4 +1,4 @@
-/** The thread behind a SQLite engine: lost, slow, at its end; and what is asked of it by whom. */
+/** The thread of a SQLite engine: lost, slow, or ended; and the checks of its callers. */
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
@@ -49,7 +49,7 @@ describe('a SQLite engine', () => {
       message: /restart this process/,
     })
     assert.equal(engine.status().state, 'down')
-    // What is in hand is still issued here, so nobody else may be the owner.
+    // Buffered ids are still issued here, so no other process may become the owner.
     assert.deepEqual(await engine.ownership(), { state: 'owner' })
     const { engine: other } = await openStore(t, file)
     assert.equal((await other.ownership()).state, 'other')
