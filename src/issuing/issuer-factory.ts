@@ -97,22 +97,12 @@ export class IssuerFactory {
 }
 
 function reservoirOptions(deps: IssuerFactoryDeps, { issueTimeout }: IssuingOptions): ReservoirOptions {
-  const { clock, random, waitersMax, limiter, onStale, mayIssue } = deps
   const onRefillOutcome = (name: string, error: Error | undefined) =>
     deps.onEvent({
       level: error === undefined ? 'info' : 'warn',
       message: `refill of '${name}' ${error === undefined ? 'works again' : `failed: ${error.message}`}`,
     })
-  return {
-    clock,
-    random,
-    waitersMax,
-    limiter,
-    onStale,
-    mayIssue,
-    issueTimeoutMs: issueTimeout,
-    onRefillOutcome,
-  }
+  return { ...deps, issueTimeoutMs: issueTimeout, onRefillOutcome }
 }
 
 function sourceMaker(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {

@@ -18,7 +18,7 @@ export class Ticket {
 }
 
 /** How long an operation waits for its permit at most, and the error when that was too long. */
-export type Patience = { readonly clock: Clock; readonly waitMaxMs: number; readonly onTimeout: () => Error }
+export type WaitLimit = { readonly clock: Clock; readonly waitMaxMs: number; readonly onTimeout: () => Error }
 
 const widthMax = 64
 const narrow = 4
@@ -73,7 +73,7 @@ export class Limiter {
   }
 
   /** Runs `task` with a permit. Rejects as `task` does, or with the error of `onTimeout`. */
-  async run<Value>(task: () => Promise<Value>, { clock, waitMaxMs, onTimeout }: Patience): Promise<Value> {
+  async run<Value>(task: () => Promise<Value>, { clock, waitMaxMs, onTimeout }: WaitLimit): Promise<Value> {
     const ticket = new Ticket()
     const turn = this.acquire(ticket, false)
     if (turn !== true) {

@@ -14,7 +14,7 @@ import { countBelow, firstFrom, Run, safeHi, two32 } from '../ids/run.ts'
 import type { IdBuffer } from './id-source.ts'
 
 /** A buffered range: its next id, how many ids are left, and its end. */
-type Piece = { next: bigint; left: number; end: bigint }
+type BufferedRange = { next: bigint; left: number; end: bigint }
 
 /** Issues ranges as they are counted. The base of the buffers that permute ids. */
 export class RangeBuffer implements IdBuffer {
@@ -26,7 +26,7 @@ export class RangeBuffer implements IdBuffer {
   protected taken = 0
   protected readonly increment: number
   readonly #offset: bigint
-  readonly #later: Piece[] = []
+  readonly #later: BufferedRange[] = []
   /** The current range, with its next id in halves. */
   #hi = 0
   #lo = 0
@@ -85,19 +85,19 @@ export class RangeBuffer implements IdBuffer {
   /** Adds a range. It starts at or above the end of the one added before. */
   add(range: Range): void {
     this.#recall()
-    const piece = this.#piece(range)
+    const added = this.#countIds(range)
     const last = this.#later.at(-1)
     const lastEnd = last?.end ?? this.#end
     assert(range.start >= lastEnd, 'ranges are added in increasing order')
-    if (piece.left === 0) {
+    if (added.left === 0) {
       // It holds no id, but the next range may be adjacent to it.
       if (range.start === lastEnd) this.#extendLast(0, range.end)
       return
     }
-    if (this.#left === 0) return this.#begin(piece)
-    if (range.start === lastEnd) return this.#extendLast(piece.left, range.end)
-    this.#later.push(piece)
-    this.#laterLeft += piece.left
+    if (this.#left === 0) return this.#begin(added)
+    if (range.start === lastEnd) return this.#extendLast(added.left, range.end)
+    this.#later.push(added)
+    this.#laterLeft += added.left
   }
 
   /** Drops every id below `floor`. */
@@ -185,7 +185,7 @@ export class RangeBuffer implements IdBuffer {
   /** Whether `count` ids are left in one run, once the ranges before it are dropped; drops them. */
   protected align(count: number): boolean {
     if (this.#left >= count) return true
-    const fitting = this.#later.findIndex((piece) => piece.left >= count)
+    const fitting = this.#later.findIndex(({ left }) => left >= count)
     if (fitting < 0) return false
     for (let dropped = 0; dropped <= fitting; dropped++) this.#shift()
     return true
@@ -198,7 +198,7 @@ export class RangeBuffer implements IdBuffer {
     this.#skip(taken)
   }
 
-  #piece(range: Range): Piece {
+  #countIds(range: Range): BufferedRange {
     const next = firstFrom(range.start, this.increment, this.#offset)
     return { next, left: countBelow(next, range.end, this.increment), end: range.end }
   }
@@ -235,18 +235,18 @@ export class RangeBuffer implements IdBuffer {
   }
 
   #shift(): void {
-    const piece = this.#later.shift()
-    if (piece === undefined) {
+    const first = this.#later.shift()
+    if (first === undefined) {
       this.#left = 0
       return
     }
-    this.#laterLeft -= piece.left
-    this.#begin(piece)
+    this.#laterLeft -= first.left
+    this.#begin(first)
   }
 
-  #begin(piece: Piece): void {
-    this.#left = piece.left
-    this.#end = piece.end
-    this.#goTo(piece.next)
+  #begin({ next, left, end }: BufferedRange): void {
+    this.#left = left
+    this.#end = end
+    this.#goTo(next)
   }
 }
