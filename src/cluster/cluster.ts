@@ -11,19 +11,19 @@
  *  3. A process that was declared dead joins again only under the settings that the installation has by then.
  */
 import { type Clock, sleep } from '../base/clock.ts'
-import { describe, FahaoError } from '../base/errors.ts'
+import { describe, FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { conflictRenewals, renewalsAtThisAddress } from './address-conflicts.ts'
 import { ClusterCore } from './core.ts'
 import type { ClusterEvent, Lead, LeaderTerm } from './events.ts'
 import { LeaderLookup } from './leader-lookup.ts'
-import { pin, refusePin } from './pins.ts'
-import { nodeKey, readNode } from './records.ts'
+import { nodeKey, type PinnedLeader, pinKey, readNode, readPin } from './records.ts'
 import { agreeOnSettings } from './settings.ts'
 import { type ClusterListener, Shell, withTimeout } from './shell.ts'
 import { shardTable } from './slots.ts'
 import { type ClusterStatus, tablesOf } from './status.ts'
 import { type Timing, type TimingOptions, timing } from './timing.ts'
+import type { View } from './view.ts'
 
 /** What a cluster takes from its process. */
 export type ClusterOptions = TimingOptions & {
@@ -43,6 +43,7 @@ export type ClusterOptions = TimingOptions & {
 }
 
 const removalTries = 3
+const pinTries = 10
 
 /** See the top of the file. */
 export class Cluster {
@@ -267,4 +268,37 @@ export class Cluster {
   #trouble(message: string): void {
     this.#tell({ type: 'trouble', message })
   }
+}
+
+/** Throws ERR where a pin cannot be carried out. */
+function refusePin(view: View, shards: number, shard: number, to: string | undefined): void {
+  if (!(shard >= 0 && shard < shards))
+    throw new FahaoError('ERR', `there is no shard ${shard}; the last one is ${shards - 1}`)
+  if (to === undefined) return
+  if (view.living(to) === undefined)
+    throw new FahaoError('ERR', `there is no living node ${to}; look at the cluster's status`)
+  if (view.living(to)!.draining) throw new FahaoError('ERR', `node ${to} is draining; end that first`)
+}
+
+/**
+ * Records that `to` shall lead the shard, or, undefined, that the assignment decides again. Rejects with CONFLICT when
+ * other nodes keep changing the pin, and as the engine does.
+ */
+async function pin(engine: Engine, shard: number, to: string | undefined): Promise<void> {
+  const key = pinKey(shard)
+  for (let each = 0; each < pinTries; each++) {
+    const stored = await engine.read(key)
+    if ((stored && readPin(stored).value.to) === to) return
+    const value = JSON.stringify({ to } satisfies Partial<PinnedLeader>)
+    const change: Promise<unknown> =
+      to === undefined ? engine.remove(key, stored!.version) : engine.write(key, value, stored?.version)
+    // The read that follows shows what became of it.
+    await change.catch((error: unknown) => {
+      if (!hasCode(error, 'UNKNOWN')) throw error
+    })
+  }
+  throw new FahaoError(
+    'CONFLICT',
+    `the pin of shard ${shard} was changed elsewhere ${pinTries} times in a row; retry`,
+  )
 }

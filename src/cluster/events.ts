@@ -13,7 +13,7 @@ export type LeaderTerm = {
   /** Carried by every reserve for the strict generators of the shard. */
   readonly fence: bigint
   /** Unissued ranges that the leader before handed over. */
-  readonly tails: readonly LeftoverRange[]
+  readonly leftovers: readonly LeftoverRange[]
 }
 
 /** The leader of a shard. */

@@ -120,7 +120,7 @@ export class Leaderships {
     const isNew = epoch > this.#ledUpTo[shard]!
     this.#ledUpTo[shard] = Math.max(epoch, this.#ledUpTo[shard]!)
     const fence = BigInt(epoch)
-    const term: LeaderTerm = Object.freeze({ state: 'here', shard, fence, tails: isNew ? tails : [] })
+    const term: LeaderTerm = Object.freeze({ state: 'here', shard, fence, leftovers: isNew ? tails : [] })
     const vacantMs = (nowUs - (this.#vacantUs[shard] ?? nowUs)) / 1000
     this.#led[shard] = { term, epoch, losingUs: undefined }
     this.#state.effects.push(

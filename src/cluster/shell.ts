@@ -21,7 +21,7 @@ import type { Moment } from './timing.ts'
 
 /** Told what becomes of this node's leaderships. Called synchronously unless it says otherwise; must not throw. */
 export type ClusterListener = {
-  /** This node leads the shard from now on, and may continue `term.tails`, or forget them. */
+  /** This node leads the shard from now on, and may continue `term.leftovers`, or forget them. */
   readonly onWon?: (term: LeaderTerm) => void
   /**
    * The shard is being handed over: stop issuing before returning. Put into `leftovers` the ranges that the successor

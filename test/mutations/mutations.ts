@@ -111,6 +111,27 @@ export const mutations: readonly Mutation[] = [
     to: 'this.#deadlineUs = now.monoUs + 0 * sent.monoUs +',
   },
   {
+    fault: 'a shard is taken from a holder that is not dead',
+    foundBy: 'test/unit/cluster/cluster.test.ts',
+    file: 'src/cluster/handover.ts',
+    from: 'isUnchanged && isGone(answer)',
+    to: 'isUnchanged',
+  },
+  {
+    fault: 'a leader issues until its hand-over is written',
+    foundBy: 'test/unit/cluster/cluster.test.ts',
+    file: 'src/cluster/leaderships.ts',
+    from: 'return led !== undefined && led.losingUs === undefined ? led.term',
+    to: 'return led !== undefined ? led.term',
+  },
+  {
+    fault: 'a machine that was suspended counts the lease from before',
+    foundBy: 'test/unit/cluster/lease.test.ts',
+    file: 'src/cluster/lease.ts',
+    from: 'wallUs - monoUs - this.#aheadUs <= this.#marginUs',
+    to: 'wallUs >= this.#aheadUs - this.#marginUs',
+  },
+  {
     fault: 'group commit serves those who came after the reserve had begun',
     foundBy: 'test/unit/issuing/group-commit-order.test.ts',
     scenario: 'fleet',

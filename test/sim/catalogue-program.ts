@@ -55,8 +55,8 @@ export class CatalogueProgram {
     const ids = { fixedId: undefined, leadUs: 1e6, owner: machine.name, holder: machine.name, onEvent }
     // What is in hand was reserved with that one, or left to it.
     cluster.listen({
-      onWon: ({ fence, tails }) => {
-        for (const { name } of tails) fences.set(counterOf(name), fence)
+      onWon: ({ fence, leftovers }) => {
+        for (const { name } of leftovers) fences.set(counterOf(name), fence)
       },
     })
     const parts: CatalogueOptions = {

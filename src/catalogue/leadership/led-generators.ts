@@ -46,7 +46,7 @@ export class LedGenerators {
       onLapse: () => this.#each((issuer) => issuer.suspend()),
       onResume: () => this.#each((issuer) => issuer.resume()),
       onWon: (term) => {
-        const leftovers = new LeftoverRanges(term.tails)
+        const leftovers = new LeftoverRanges(term.leftovers)
         this.#leftovers.set(term, leftovers)
         for (const name of leftovers.names()) open(name, term)
       },

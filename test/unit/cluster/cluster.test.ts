@@ -303,7 +303,7 @@ describe('a shard', () => {
     const tail: LeftoverRange = { name: 'order', record: '1', start: '10', end: '20', version: '3' }
     a.cluster.listen({ onLosing: async (_, tails) => void tails?.push(tail) })
     const offered: (readonly LeftoverRange[])[] = []
-    b.cluster.listen({ onWon: ({ tails }) => void offered.push(tails) })
+    b.cluster.listen({ onWon: ({ leftovers }) => void offered.push(leftovers) })
     await a.cluster.move(shard, b.cluster.nodeId)
     await clock.pass(700)
     const record = nodes.store.records.get(shardKey(shard))!

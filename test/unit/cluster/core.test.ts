@@ -3,6 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { ClusterCore } from '../../../src/cluster/core.ts'
+import type { Effect } from '../../../src/cluster/events.ts'
+import { nodeKey, shardKey } from '../../../src/cluster/records.ts'
+import { timing } from '../../../src/cluster/timing.ts'
 import { Model } from './cores.ts'
 
 /** What can befall a cluster, with how often it does in a hundred events. */
@@ -40,6 +44,59 @@ const events = fc.array(fc.tuple(fc.nat(99), fc.nat(100_000)), {
   minLength: 400,
   maxLength: 1200,
   size: 'max',
+})
+
+/** A core that leads the only shard of its cluster, and the moment. */
+function leading() {
+  const now = { monoUs: 0, wallUs: 0 }
+  const core = new ClusterCore(timing({ leaseTtlMs: 3000 }), 1, { version: '1' }, 'n1', now)
+  let version = 0n
+  const answer = (call: Effect): Effect[] => {
+    if (call.do === 'list') return [...core.step({ type: 'answered', call, answer: { records: [] } }, now)]
+    if (call.do !== 'write') return []
+    const stored = { key: call.key, value: call.value, version: ++version }
+    return [...core.step({ type: 'answered', call, answer: { stored } }, now)]
+  }
+  core.step({ type: 'join', id: 'n1' }, now)
+  while (core.leaderships.held(0) === undefined)
+    for (const effect of core.step({ type: 'tick' }, now)) answer(effect)
+  /** The effects of a record of this node that another one has declared dead. */
+  const declareDead = () => {
+    const record = { ...core.state.view.node('n1')!.value, deadBy: 'n2' }
+    const stored = { key: nodeKey('n1'), value: JSON.stringify(record), version: ++version }
+    return core.step({ type: 'changed', change: { key: stored.key, record: stored } }, now)
+  }
+  return { core, now, declareDead }
+}
+
+/** What effects are, in order. */
+function namesOf(effects: readonly Effect[]): string[] {
+  return effects.map((effect) => (effect.do === 'tell' ? effect.event.type : effect.do))
+}
+
+describe('the effects of a core', () => {
+  it('begin with the lapse of the lease, whatever event shows it', () => {
+    const { core, now } = leading()
+    const effects = core.step({ type: 'renew' }, { ...now, monoUs: 2_700_000 })
+    assert.deepEqual(namesOf(effects), ['onLapse', 'lapsed', 'wake'])
+  })
+
+  it('end every term before the end of the lease is told', () => {
+    const { core, declareDead } = leading()
+    assert.deepEqual(namesOf(declareDead()), ['onLost', 'lost', 'wake', 'died', 'wake', 'onDead'])
+    assert.equal(core.leaderships.held(0), undefined)
+  })
+
+  it('release a shard before the write that names its successor', () => {
+    const { core, now } = leading()
+    core.step({ type: 'intend', intent: 'giveAllAway' }, now)
+    const [release] = core.step({ type: 'tick' }, now)
+    assert.ok(release?.do === 'release')
+    assert.equal(core.leaderships.held(0), undefined, 'stopped')
+    const { change } = release
+    const [write] = core.step({ type: 'released', change, leftovers: [], error: undefined }, now)
+    assert.ok(write?.do === 'write' && write.key === shardKey(0))
+  })
 })
 
 describe('cores of a cluster', () => {
