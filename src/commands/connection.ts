@@ -89,7 +89,12 @@ export const connectionCommands: readonly Command[] = [
     ],
     handler({ session }, args) {
       if (args.length > 2) throw syntaxError()
-      if (args.length === 1) throw noPasswordSet()
+      if (args.length === 1) {
+        throw new FahaoError(
+          'ERR',
+          'AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
+        )
+      }
       authenticate(session, args.text(0))
       return ok
     },
@@ -210,11 +215,4 @@ function authenticate(session: ClientSession, user: string): void {
     throw new FahaoError('WRONGPASS', 'invalid username-password pair or user is disabled.')
   }
   session.user = user
-}
-
-function noPasswordSet(): FahaoError {
-  return new FahaoError(
-    'ERR',
-    'AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
-  )
 }

@@ -23,7 +23,10 @@ export function makeGuard(host: string, names: readonly string[] = []): Guard {
   let known: string | undefined
   return (request) => {
     const { host } = request.headers
-    if (host === undefined && request.raw.httpVersion === '1.1') return noHost()
+    // RFC 9112, 3.2.
+    if (host === undefined && request.raw.httpVersion === '1.1') {
+      return new HttpRefusal(400, 'a request of HTTP/1.1 needs a Host header')
+    }
     if (host !== known) {
       if (!anyName && !isOwn(host, own)) return foreignHost(host)
       known = host
@@ -63,11 +66,6 @@ function isSameOrigin(origin: string, host: string | undefined): boolean {
   const { protocol } = new URL(origin)
   // A host is the same with and without the default port of its scheme.
   return URL.canParse(`${protocol}//${host}`) && new URL(`${protocol}//${host}`).origin === origin
-}
-
-/** RFC 9112, 3.2. */
-function noHost(): HttpRefusal {
-  return new HttpRefusal(400, 'a request of HTTP/1.1 needs a Host header')
 }
 
 function foreignHost(host: string | undefined): HttpRefusal {

@@ -88,7 +88,12 @@ export function rangeOperation({ catalogue, server }: FahaoNode): Operation {
       refuseBody(request)
       const count = countOf(request, query, countMax)
       const generator = await catalogue.open(nameOf(request))
-      if (!generator.contiguous) throw notContiguous(generator.name)
+      if (!generator.contiguous) {
+        throw new FahaoError(
+          'WRONGTYPE',
+          `'${generator.name}' does not issue its ids one apart and in order; POST …/next?count=n instead`,
+        )
+      }
       const runs = await generator.draw(count, { signal: goneSignal(reply) })
       return { ranges: rangesOf(runs).map(({ start, end }) => ({ start: String(start), end: String(end) })) }
     },
@@ -144,13 +149,6 @@ function typedAsText(request: FastifyRequest, reply: FastifyReply): boolean {
   const inText = prefersText(request.headers.accept)
   reply.header('content-type', inText ? textType : jsonType)
   return inText
-}
-
-function notContiguous(name: string): FahaoError {
-  return new FahaoError(
-    'WRONGTYPE',
-    `'${name}' does not issue its ids one apart and in order; POST …/next?count=n instead`,
-  )
 }
 
 /** Whether an Accept header prefers text/plain to application/json (RFC 9110, 12.5.1). */
