@@ -207,7 +207,7 @@ describe('fahao cluster', () => {
     assert.equal(json.shards.length, 16)
   })
 
-  test('move has a shard led by the node that is named, until it is told otherwise', async () => {
+  test('move pins a shard to a node, until auto unpins it', async () => {
     const { shard, leader } = await shardOf('moved')
     const to = nodes[((await indexOf(leader)) + 1) % 3]!
     const { self } = await viewOf(to)
@@ -216,9 +216,9 @@ describe('fahao cluster', () => {
     const owner = await nodes[await indexOf(leader)]!.connect()
     await owner.command('INCR', 'moved')
     await owner.close()
-    assert.equal(await fahao(nodes[0]!, 'move', 'moved', there), `shard ${shard} goes to ${self}\n`)
+    assert.equal(await fahao(nodes[0]!, 'move', 'moved', there), `shard ${shard} moves to ${self}\n`)
     await until(nodes, (view) => view.shards[shard]!.leader === self)
-    assert.match(await fahao(nodes[0]!, 'status'), new RegExp(`shard ${shard}.*by hand`))
+    assert.match(await fahao(nodes[0]!, 'status'), new RegExp(`shard ${shard}: pinned to`))
     const client = await to.connect()
     assert.equal(typeof (await client.command('INCR', 'moved')), 'bigint')
     await client.close()
@@ -226,7 +226,7 @@ describe('fahao cluster', () => {
     await until(nodes, (view) => view.shards[shard]!.leader === leader)
   })
 
-  test('drain has a node lead nothing, until that is ended', async () => {
+  test('drain makes a node lead nothing, until it ends', async () => {
     const { self } = await viewOf(nodes[0]!)
     await fahao(nodes[0]!, 'drain')
     await until(nodes, (view) => view.nodes.find(({ id }) => id === self)?.leads === 0)
