@@ -1,4 +1,4 @@
-/** What every engine does in an advance: where a counter stands after it, and how several mends are one. */
+/** The rules of an advance that all engines share: the counters after it, and repairs of records. Pure. */
 import { FahaoError } from '../base/errors.ts'
 import {
   boundMax,
@@ -9,24 +9,21 @@ import {
   type StoredRecord,
 } from './engine.ts'
 
-/**
- * Added to versions where history is cut: what was acknowledged in a lost one can then meet no version of the new one,
- * however many of them were lost.
- */
+/** Added to versions by an advance: more than can have been lost, so that no lost version comes again. */
 export const versionJump = 2n ** 32n
 
-/** Added to epochs and incarnations where history is cut: more than can have been begun in what was forgotten. */
+/** Added to epochs and incarnations by an advance: more than can have begun in the lost writes. */
 export const epochJump = 2 ** 20
 
-/** An advance of a store with many counters takes longer than any other call: so many times its deadline. */
-const longer = 48
+/** An advance of a store with many counters takes longer than any other call. */
+const deadlines = 48
 
-/** The deadline of an advance, in ms: 4 minutes where that of other calls is 5 s. */
+/** The deadline of an advance, in ms: 4 minutes if that of other calls is 5 s. */
 export function advanceTimeoutMs(callTimeoutMs: number): number {
-  return callTimeoutMs * longer
+  return callTimeoutMs * deadlines
 }
 
-/** Why a store from before its latest advance is not advanced without an operator. */
+/** The rejection of an advance without an operator, for a store from before its latest advance. */
 export function earlierStore(store: 'database' | 'etcd'): FahaoError {
   return new FahaoError(
     'REGRESSED',
@@ -34,15 +31,15 @@ export function earlierStore(store: 'database' | 'etcd'): FahaoError {
   )
 }
 
-/** The same counters, whose gaps count `times` times: once more for each earlier advance that the store has forgotten. */
+/** The same counters with `times` times their gaps: once more for each earlier advance that the store has lost. */
 export function widened(counters: Repaired['counters'], times: bigint): Repaired['counters'] {
   return new Map([...counters].map(([name, each]) => [name, { ...each, gap: each.gap * times }]))
 }
 
-/** Changes nothing. */
+/** Repairs nothing. */
 export const repairNothing: Repair = () => ({ records: new Map(), counters: new Map() })
 
-/** Changes records one by one: to what `toValue` returns, unless that is undefined. */
+/** Replaces each record for which `toValue` returns a value. */
 export function repairEach(toValue: (record: StoredRecord) => string | undefined): Repair {
   return (all) => {
     const records = new Map<string, string>()
@@ -54,46 +51,46 @@ export function repairEach(toValue: (record: StoredRecord) => string | undefined
   }
 }
 
-/** All of what several mends say. No two may name one record, or one counter. */
-export function repairAll(...mends: readonly Repair[]): Repair {
+/** Joins several repairs. No two may name one record, or one counter. */
+export function repairAll(...repairs: readonly Repair[]): Repair {
   return (records) => {
-    const all = mends.map((mend) => mend(records))
+    const all = repairs.map((repair) => repair(records))
     return {
-      records: new Map(all.flatMap((mended) => [...mended.records])),
-      counters: new Map(all.flatMap((mended) => [...mended.counters])),
+      records: new Map(all.flatMap((repaired) => [...repaired.records])),
+      counters: new Map(all.flatMap((repaired) => [...repaired.counters])),
     }
   }
 }
 
 /**
- * A counter after an advance by `gap`; one that was never used has version 0. `mended`: what a record says of it, if one
- * does; `held`: the end of what this process holds of it.
+ * A counter after an advance by `gap`. `repaired`: its repair, if it belongs to a record; `held`: the end of what this
+ * process holds of it.
  */
 export function raised(
   counter: Counter,
   gap: bigint,
-  mended: RepairedCounter | undefined,
+  repaired: RepairedCounter | undefined,
   held: bigint | undefined,
 ): Counter {
-  const from = least(mended, held)
-  const bound = larger(counter.bound, from) + (mended?.gap ?? gap)
+  const from = least(repaired, held)
+  const bound = larger(counter.bound, from) + (repaired?.gap ?? gap)
   return {
     ...counter,
     bound: bound > boundMax ? boundMax : bound,
-    incarnation: larger(counter.incarnation, mended?.incarnation ?? 0n),
+    incarnation: larger(counter.incarnation, repaired?.incarnation ?? 0n),
     version: counter.version + versionJump,
   }
 }
 
-/** The counters that an advance must not leave out, whether or not the store has them. */
-export function named(mended: Repaired['counters'], held: ReadonlyMap<string, bigint>): string[] {
+/** The counters that an advance has to raise whether or not the store has them. */
+export function named(repaired: Repaired['counters'], held: ReadonlyMap<string, bigint>): string[] {
   const holding = [...held].filter(([, end]) => end > 0n).map(([name]) => name)
-  return [...new Set([...mended.keys(), ...holding])]
+  return [...new Set([...repaired.keys(), ...holding])]
 }
 
-/** Where a counter is raised from, at least. */
-export function least(mended: RepairedCounter | undefined, held = 0n): bigint {
-  return larger(mended?.from ?? 0n, held)
+/** The least bound from which a counter is raised. */
+export function least(repaired: RepairedCounter | undefined, held = 0n): bigint {
+  return larger(repaired?.from ?? 0n, held)
 }
 
 function larger(a: bigint, b: bigint): bigint {

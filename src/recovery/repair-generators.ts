@@ -22,10 +22,10 @@ import {
 } from '../catalogue/stored.ts'
 import { epochJump } from '../engine/advance.ts'
 import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
-import { forgottenUsMin } from './repair-workers.ts'
+import { lostUsMin } from './repair-workers.ts'
 
 /** A timestamp reserves at most 1.25 horizons ahead of the clock at once. */
-const forgottenHorizons = 1.5
+const lostHorizons = 1.5
 
 /**
  * The repair of all generators. `nowUs`: Unix µs. `gap`: more ids than any generator can have reserved in the lost writes:
@@ -83,6 +83,6 @@ function gapOf(definition: Definition, next: Definition | undefined, gap: bigint
   if (definition.kind !== 'timestamp')
     return gap * BigInt(Math.max(definition.increment ?? 1, next?.increment ?? 1))
   const { unitUs, sequenceBits } = layoutOf(definition)
-  const reservedUs = Math.max(forgottenUsMin, definition.horizon! * 1000 * forgottenHorizons)
+  const reservedUs = Math.max(lostUsMin, definition.horizon! * 1000 * lostHorizons)
   return gap + (BigInt(Math.ceil(reservedUs / unitUs)) << BigInt(sequenceBits))
 }

@@ -7,9 +7,9 @@ import { aheadLeads, othersKey, readWorker, unclaimed, workerPrefix } from '../i
  * Longer than the time that a process which still uses lost records can have reserved: 1.25 of the default lead, and
  * some. A shorter one would let a new claim begin within the time in which that process issues.
  */
-export const forgottenUsMin = 15 * 60_000_000
+export const lostUsMin = 15 * 60_000_000
 /** The same in leads, where they are longer than the default. */
-const forgottenLeads = 1.5
+const lostLeads = 1.5
 
 /**
  * Ends every claim, because another node may have taken any of them over in a lost write, and moves all bounds to one
@@ -26,10 +26,10 @@ export function repairWorkers(nowUs: number, leadUs = 0): Repair {
     const longestUs = workers.reduce((longest, { record }) => Math.max(longest, record.leadUs ?? 0), leadUs)
     const clocksUs = workers.map(({ record }) => record.boundUs - (record.leadUs ?? longestUs) * aheadLeads)
     const latestUs = clocksUs.reduce((a, b) => Math.max(a, b), nowUs)
-    const boundUs = Math.ceil(latestUs + Math.max(forgottenUsMin, longestUs * forgottenLeads))
+    const boundUs = Math.ceil(latestUs + Math.max(lostUsMin, longestUs * lostLeads))
     const ended = workers.map(({ key, record }): [string, string] => {
-      const mended = { ...record, epoch: record.epoch + epochJump, boundUs, exclusive: false }
-      return [key, JSON.stringify(mended)]
+      const repaired = { ...record, epoch: record.epoch + epochJump, boundUs, exclusive: false }
+      return [key, JSON.stringify(repaired)]
     })
     return { records: new Map(ended), counters: new Map() }
   }

@@ -53,7 +53,7 @@ describe('worker ids in a store that has forgotten writes', () => {
   })
 
   it('that have no record are bounded by a record that the advance adds', () => {
-    const others = { owner: '', holder: 'nobody', epoch: 2 ** 20, boundUs: nowUs + 15 * minuteUs }
+    const others = { owner: '', holder: 'none', epoch: 2 ** 20, boundUs: nowUs + 15 * minuteUs }
     const added = new Map([['workers/others', { ...others, exclusive: false }]])
     assert.deepEqual(mended({}, 10 * minuteUs), added)
     // No record of another sort is changed.
