@@ -86,8 +86,8 @@ export class Recovery {
     const { clock, gap } = this.#options
     const next =
       gap > 0n
-        ? `until then ids in hand go on, and failover-gap raises every bound by ${gap}`
-        : 'until then ids in hand go on; run `fahao advance --by N` on one node that ran before this, with more ids than any generator can have reserved in what is lost'
+        ? `until then buffered ids are issued, and failover-gap raises every bound by ${gap}`
+        : 'until then buffered ids are issued; run `fahao advance --by N` on one node that ran before this, with more ids than any generator can have reserved in what is lost'
     this.#reason = reason
     this.#uncounted = true
     this.#trouble = `the engine has forgotten writes: ${reason}; ${next}`

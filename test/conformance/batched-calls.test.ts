@@ -189,7 +189,7 @@ describe('calls in batches on etcd', { timeout }, async () => {
     ]
     let going = true
     const hot: { start: bigint; end: bigint }[] = []
-    const rival = (async () => {
+    const concurrent = (async () => {
       while (going) hot.push(await other.reserve(names[0]!, { size: 1n, ...mine }))
     })()
     for (let round = 0; round < 5; round++) {
@@ -198,7 +198,7 @@ describe('calls in batches on etcd', { timeout }, async () => {
       assert.ok(others.every(({ start }) => start === 10n * BigInt(round)))
     }
     going = false
-    await rival
+    await concurrent
     assertDisjoint(hot)
   })
 

@@ -80,7 +80,7 @@ const protocolErrors: readonly (readonly [bytes: string, error: string])[] = [
   [`${'x '.repeat(1025)}\r\n`, inline],
 ]
 
-/** Cut off without a word: a browser was tricked into it, or somebody has the wrong port. */
+/** Cut off without a reply: a browser was tricked into it, or a client has the wrong port. */
 const http: readonly string[] = [
   'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n',
   'GET /v1/generators/order/next HTTP/1.0\r\n\r\n',

@@ -24,7 +24,7 @@ const emptyName = 'a generator’s name cannot be empty'
 const longName = 'a generator’s name has at most 256 bytes'
 const oddName = 'a generator’s name cannot contain white space or control characters'
 const noGenerator =
-  "no generator 'nobody'; create it with: ID.CREATE nobody KIND sequence (or fahao create nobody --kind sequence)"
+  "no generator 'absent'; create it with: ID.CREATE absent KIND sequence (or fahao create absent --kind sequence)"
 const noBody = 'a body is wanted: JSON, with content-type: application/json'
 const notJson = 'a body must be JSON, with content-type: application/json'
 const foreign = 'a web page of another origin may not do this; nothing was changed or issued'
@@ -77,7 +77,7 @@ const table: Readonly<Record<string, readonly Row[]>> = {
     [`GET ${g}?limit=0`, 400, 'ERR', "query parameter 'limit': must be a whole number from 1 to 1000"],
     [`GET ${g}?cursor=5`, 400, 'ERR', "unknown query parameter 'cursor'; known are match, after, limit"],
   ],
-  'a kind that does not do this, or nobody': [
+  'a kind that does not do this, or an unknown generator': [
     ...['coupon', 'event', 'txn'].map(
       (name): Row => [
         `POST ${g}/${name}/range?count=5`,
@@ -86,17 +86,17 @@ const table: Readonly<Record<string, readonly Row[]>> = {
         `'${name}' does not issue its ids one apart and in order; POST …/next?count=n instead`,
       ],
     ),
-    [`POST ${g}/nobody/next`, 404, 'NOGENERATOR', noGenerator],
-    [`POST ${g}/nobody/next?count=2`, 404, 'NOGENERATOR', noGenerator],
-    [`POST ${g}/nobody/range`, 404, 'NOGENERATOR', noGenerator],
-    [`GET ${g}/nobody`, 404, 'NOGENERATOR', noGenerator],
+    [`POST ${g}/absent/next`, 404, 'NOGENERATOR', noGenerator],
+    [`POST ${g}/absent/next?count=2`, 404, 'NOGENERATOR', noGenerator],
+    [`POST ${g}/absent/range`, 404, 'NOGENERATOR', noGenerator],
+    [`GET ${g}/absent`, 404, 'NOGENERATOR', noGenerator],
     [
-      `DELETE ${g}/nobody`,
+      `DELETE ${g}/absent`,
       404,
       'NOGENERATOR',
-      "no generator 'nobody'; GET /v1/generators lists what there is",
+      "no generator 'absent'; GET /v1/generators lists what there is",
     ],
-    json(`PATCH ${g}/nobody`, '{"step":5}', 404, 'NOGENERATOR', noGenerator),
+    json(`PATCH ${g}/absent`, '{"step":5}', 404, 'NOGENERATOR', noGenerator),
   ],
   'a name that is none': [
     [`POST ${g}//next`, 400, 'ERR', emptyName],
@@ -217,7 +217,7 @@ const table: Readonly<Record<string, readonly Row[]>> = {
     ],
     ['GET /v1/decode?id=5&layout=twitter&generator=event', 400, 'ERR', 'give either layout or generator'],
     ['GET /v1/decode', 400, 'ERR', "query parameter 'id': is missing"],
-    ['GET /v1/decode?id=5&generator=nobody', 404, 'NOGENERATOR', noGenerator],
+    ['GET /v1/decode?id=5&generator=absent', 404, 'NOGENERATOR', noGenerator],
   ],
   'a request that a foreign web page caused': [
     ...['evil.example', 'evil.example:80', '127.0.0.1.evil.example', 'localhost.evil.example'].map(host),

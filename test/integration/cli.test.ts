@@ -66,10 +66,10 @@ describe('verbs against a server', () => {
 
   test('what goes wrong is told by one sentence and an exit code', async (t) => {
     const run = asking(t, await startFahao(t))
-    const unknown = await run('next', 'nobody')
+    const unknown = await run('next', 'absent')
     assert.equal(unknown.code, 1)
-    assertSentence(unknown.stderr, /^fahao: NOGENERATOR .*fahao create nobody --kind sequence/)
-    const asJson = await run('next', 'nobody', '--json')
+    assertSentence(unknown.stderr, /^fahao: NOGENERATOR .*fahao create absent --kind sequence/)
+    const asJson = await run('next', 'absent', '--json')
     assert.deepEqual([asJson.code, asJson.stdout], [1, ''])
     assert.equal(JSON.parse(asJson.stderr).code, 'NOGENERATOR')
     assert.equal((await run('create', 'a', '--kind', 'serial')).code, 2)

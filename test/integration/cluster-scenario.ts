@@ -52,7 +52,7 @@ class Three {
       const reply = await this.ask(server.resp, 'INCR', name)
       if (typeof reply === 'bigint') return server
     }
-    throw new Error(`nobody issues ids of ${name}`)
+    throw new Error(`no node issues ids of ${name}`)
   }
 
   /** The next id, wherever it comes from, however long it takes. */

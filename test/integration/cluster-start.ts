@@ -22,7 +22,7 @@ export type View = {
 /** What runs. */
 export type Running = { readonly etcd: EtcdCluster; readonly nodes: readonly FahaoServer[] }
 
-/** Starts it; `args` are the further flags of each node. Resolves when every shard is led by whom it should be. */
+/** Starts it; `args` are the further flags of each node. Resolves when every shard has its assigned leader. */
 export async function startCluster(
   lifetime: Lifetime,
   args: readonly (readonly string[])[],
@@ -46,7 +46,7 @@ export async function viewOf({ http }: FahaoServer): Promise<View> {
   return (await (await fetch(`${http}/v1/cluster`)).json()) as View
 }
 
-/** Resolves when these nodes see each other and nobody else, and every shard led by whom it should be. */
+/** Resolves when these nodes see each other and no other node, and every shard has its assigned leader. */
 export async function settled(nodes: readonly FahaoServer[]): Promise<void> {
   await until(nodes, (view) => {
     const led = view.shards.every(({ leader, wanted }) => leader !== null && leader === wanted)

@@ -27,7 +27,7 @@ export const ordered: readonly string[] = Object.keys(generators).filter(
   (name) => generators[name]!.within !== 'shuffled',
 )
 
-/** How many ids this node has issued of a generator, as ID.INFO tells it to somebody else. */
+/** Ids of a generator that this node has issued, as ID.INFO reports it to another client. */
 export async function issuedOf(server: FahaoServer, name: string): Promise<bigint> {
   const info = await infoOf(server, name)
   return (info.get('issued') as bigint | undefined) ?? 0n

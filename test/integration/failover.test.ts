@@ -106,7 +106,7 @@ function describeFailover(
       await fleet.issue(500)
       const older = await dump()
       for (let round = 0; round < 3; round++) await fleet.issue(500)
-      // MariaDB restores table by table, and who looks half-way finds its worker id forgotten: nobody does.
+      // MariaDB restores table by table. A node that reads half-way finds its worker id missing, so no node runs meanwhile.
       proxy.stall()
       await restoreFrom(older)
       proxy.resume()
@@ -118,8 +118,8 @@ function describeFailover(
       await Promise.all(Array.from({ length: 10 }, () => fleet.start()))
       await fleet.issue(20)
       assert.equal(new Set(fleet.nodes.map((node) => node.workerId)).size, 10)
-      const lives = await Promise.all(fleet.nodes.map((node) => node.catalogue.info('seg')))
-      assert.deepEqual(new Set(lives.map(({ incarnation }) => incarnation)), new Set([1n]))
+      const infos = await Promise.all(fleet.nodes.map((node) => node.catalogue.info('seg')))
+      assert.deepEqual(new Set(infos.map(({ incarnation }) => incarnation)), new Set([1n]))
       await fleet.close()
     })
 

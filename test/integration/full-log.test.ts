@@ -1,4 +1,4 @@
-/** A log that cannot be written must not keep anybody from ids. */
+/** A log that cannot be written must not stop issuing. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startFahao } from '../launch/fahao.ts'

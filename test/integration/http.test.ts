@@ -155,7 +155,7 @@ describe('ids', () => {
     assertIncreasing(lines)
   })
 
-  test('come as ranges that hold as many as were asked for, and nobody else’s', async () => {
+  test('come as ranges with as many ids as requested, and no id twice', async () => {
     for (const name of ['order', 'user']) {
       const [first] = await next(name)
       const answer = await told<{ ranges: { start: string; end: string }[] }>(
@@ -238,7 +238,7 @@ describe('what there is', () => {
     const seen: string[] = []
     for (const [path, methods] of Object.entries(document.paths)) {
       for (const [method, operation] of Object.entries(methods)) {
-        // Somebody else's generator, so that nothing here is dropped.
+        // A generator of its own, so that none of the others is dropped.
         const url = path.replace('{name}', 'documented') + (path === '/v1/decode' ? '?id=1' : '')
         const body = operation.requestBody?.content['application/json']?.example
         const answer = await ask(
@@ -286,7 +286,7 @@ test('after a stop all of it is there, and a sequence goes on without a gap; aft
   assertIncreasing([event!, ...(await next('event', 2))])
 })
 
-test('readyz says yes while it serves, and nobody answers once it has stopped', async (t) => {
+test('readyz is 200 while it serves, and the port is closed once it has stopped', async (t) => {
   assert.equal((await told(200, 'GET', '/readyz')).state, 'ok')
   assert.equal((await told(200, 'GET', '/healthz')).state, 'ok')
   // What was answered before the stop is not given again after it, by whatever way it was asked for.

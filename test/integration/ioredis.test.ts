@@ -55,7 +55,7 @@ for (const protocol of [2, 3] as const) {
       assert.equal(await client.incrby('count', 10), 11)
       assert.equal(await client.incr('count'), 12)
       assert.equal(await client.get('count'), '12')
-      assert.deepEqual(await client.mget('count', 'nobody'), ['12', null])
+      assert.deepEqual(await client.mget('count', 'absent'), ['12', null])
       assert.deepEqual(await client.call('ID.RANGE', 'count', 5), [['13', '18']])
       for (const name of narrow) assert.equal(typeof (await client.incr(name)), 'number')
     })
@@ -66,7 +66,7 @@ for (const protocol of [2, 3] as const) {
       assert.equal(await client.set('moved', 41, 'NX'), null)
       assert.equal(await client.incr('moved'), 42)
       await assert.rejects(client.set('moved', 41), /^ReplyError: ERR .*42/)
-      assert.equal(await client.exists('moved', 'moved', 'nobody'), 2)
+      assert.equal(await client.exists('moved', 'moved', 'absent'), 2)
       const created = Array.from({ length: 25 }, (_, at) => `scan:${at}`).sort()
       await Promise.all(created.map((name) => client.set(name, 0)))
       const found: string[] = []
@@ -149,7 +149,7 @@ for (const protocol of [2, 3] as const) {
     test('a pipeline in which some requests fail gives the ids to the others', async (t) => {
       const client = connect(t)
       const id = await client.incr('order')
-      const pipeline = client.pipeline().incr('order').incr('nobody').decr('order').eval('return 1', 0)
+      const pipeline = client.pipeline().incr('order').incr('absent').decr('order').eval('return 1', 0)
       const replies = await pipeline.incr('order').exec()
       assert.deepEqual(
         replies!.map(([error, reply]) => error?.message.split(' ')[0] ?? reply),

@@ -45,7 +45,7 @@ for (const { name, start, durable } of launchers) {
       await assert.rejects(run(url, `CREATE USER intruder`), /denied|permission/)
     })
 
-    test('lets nobody in without the password', async () => {
+    test('refuses connections without the password', async () => {
       const url = await server.newDatabase()
       await assert.rejects(run(url.replace('secret', 'guess'), 'SELECT 1'), /denied|authentication failed/)
     })

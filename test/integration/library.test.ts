@@ -62,15 +62,15 @@ describe('a process with the library', () => {
   test('gets the same line of ids in every life that was closed', async (t) => {
     const engine = store(t)
     const body = `${draw('order', 'sequence', 3)}\nawait fahao.close()`
-    const lives = [await run(t, engine, body), await run(t, engine, body)]
-    assert.deepEqual(idsOf(lives.flat(), 'order'), ['1', '2', '3', '4', '5', '6'])
+    const runs = [await run(t, engine, body), await run(t, engine, body)]
+    assert.deepEqual(idsOf(runs.flat(), 'order'), ['1', '2', '3', '4', '5', '6'])
   })
 
-  test('ends by itself after close, and also when nobody closed', async (t) => {
+  test('ends by itself, with and without a close', async (t) => {
     const engine = store(t)
     const used = `${draw('order', 'sequence', 3)}${draw('event', 'snowflake', 3)}`
     await run(t, engine, `${used}\nawait fahao.close()`)
-    // What is in hand is a gap then, and never given out again.
+    // The buffered ids are a gap then, and are never issued again.
     const first = await run(t, engine, used)
     const second = await run(t, engine, used)
     for (const name of ['order', 'event']) {
@@ -105,7 +105,7 @@ describe('a process with the library', () => {
         const generator = await fahao.open('${name}', { kind: '${kind}' })
         for (;;) {
           console.log('${name}', String(await generator.next()), (await generator.nextBatch(50)).join(' '))
-          // Ids in hand come without a turn of the event loop: the others would never get theirs.
+          // Buffered ids come without a turn of the event loop: the other callers would never get theirs.
           await new Promise((turn) => setImmediate(turn))
         }
       })()`
@@ -155,7 +155,7 @@ describe('two processes with the library on one file', () => {
     assert.match(other.at(-1)!, new RegExp(`^refused NOTOWNER .*${owner.pid}`))
   })
 
-  test('the strict kinds pass to whoever opens the file after the first has gone', async (t) => {
+  test('the strict kinds pass to the next process that opens the file after the first has ended', async (t) => {
     const engine = store(t)
     const owner = await program(t, engine, `${draw('order', 'sequence', 5)}\n${stay}`)
     const before = idsOf(await untilLines(owner, /^order /, 5), 'order')

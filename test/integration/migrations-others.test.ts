@@ -66,7 +66,7 @@ test('INCR on a Redis goes on at Fahao, in one moment or one client after anothe
 
   for (const refused of [['DECR', 'order'], ['EXPIRE', 'order', '9'], ['MULTI'], ['EVAL', 'return 1', '0']])
     await assert.rejects(client.call(...(refused as [string])), /is not supported: /)
-  await assert.rejects(client.incr('nobody'), /NOGENERATOR/)
+  await assert.rejects(client.incr('absent'), /NOGENERATOR/)
   await assert.rejects(client.set('order', 1), /moves forward only/)
   await assert.rejects(client.call('INCRBY', 'order', '0'), /ERR/)
   const newest = await client.incr('order')

@@ -62,7 +62,7 @@ for (const RESP of [2, 3] as const) {
       assert.equal(await client.incrBy('count', 10), 11)
       assert.equal(await client.incr('count'), 12)
       assert.equal(await client.get('count'), '12')
-      assert.deepEqual(await client.mGet(['count', 'nobody']), ['12', null])
+      assert.deepEqual(await client.mGet(['count', 'absent']), ['12', null])
       assert.deepEqual(await client.sendCommand(['ID.RANGE', 'count', '5']), [['13', '18']])
       for (const name of narrow) assert.equal(typeof (await client.incr(name)), 'number')
     })
@@ -73,7 +73,7 @@ for (const RESP of [2, 3] as const) {
       assert.equal(await client.set('moved', '41', { condition: 'NX' }), null)
       assert.equal(await client.incr('moved'), 42)
       await assert.rejects(client.set('moved', '41'), /^(Simple)?Error: ERR .*42/)
-      assert.equal(await client.exists(['moved', 'moved', 'nobody']), 2)
+      assert.equal(await client.exists(['moved', 'moved', 'absent']), 2)
       const created = Array.from({ length: 25 }, (_, at) => `scan:${at}`).sort()
       await Promise.all(created.map((name) => client.set(name, 0)))
       const found: string[] = []
@@ -134,7 +134,7 @@ for (const RESP of [2, 3] as const) {
       const first = BigInt((await client.get('order')) ?? 0) + 1n
       const replies = await Promise.allSettled([
         client.incr('order'),
-        client.incr('nobody'),
+        client.incr('absent'),
         client.sendCommand(['DECR', 'order']),
         client.eval('return 1'),
         client.incr('order'),

@@ -78,7 +78,7 @@ describe('redis-cli', () => {
     assert.equal(await cli(t, '--no-raw', 'INCR', 'shown'), '(integer) 5')
     assert.equal(await cli(t, '--no-raw', 'ID.NEXT', 'shown'), '"6"')
     assert.equal(await cli(t, '--no-raw', 'ID.RANGE', 'shown', '2'), '1) 1) "7"\n   2) "9"')
-    assert.equal(await cli(t, '--no-raw', 'GET', 'nobody'), '(nil)')
+    assert.equal(await cli(t, '--no-raw', 'GET', 'absent'), '(nil)')
     assert.equal(
       await cli(t, '--no-raw', 'DECR', 'shown').then((text) => text.slice(0, 31)),
       '(error) ERR DECR is not support',
@@ -142,7 +142,7 @@ describe('redis-cli', () => {
   })
 })
 
-describe('somebody with telnet', () => {
+describe('a user of telnet', () => {
   test('types commands in either case, with quotes, and reads the replies', async () => {
     const client = await server.connect()
     client.send('incr telnet\r\nINCR telnet\n\r\n  Id.Next   "telnet" count 2 \r\nGET \'telnet\'\r\n')

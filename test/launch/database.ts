@@ -79,7 +79,7 @@ export abstract class DatabaseServer {
     return this.#running
   }
 
-  /** Creates an empty database that nobody else uses, and resolves to its URL for the owner. */
+  /** Creates an empty database for one test, and resolves to its URL for the owner. */
   async newDatabase(): Promise<string> {
     const name = `fahao_${++databases}`
     await this.createDatabase(name)

@@ -15,7 +15,7 @@ export type MovableClock = {
 export function movableClock(lifetime: Lifetime): MovableClock {
   const file = join(temporaryFolder(lifetime), 'clock')
   const set = (specification: string) => {
-    // A rename, so that nobody reads half a line.
+    // A rename, so that no reader gets half a line.
     writeFileSync(`${file}.new`, `${specification}\n`)
     renameSync(`${file}.new`, file)
   }

@@ -93,7 +93,7 @@ http {
   map $upstream_addr $answered { ~([^\\s,]+)$ $1; }
   upstream fleet {
     # No node is set aside for failing: a 503 for one generator says nothing about the others, and while
-    # a shared database is away all nodes would be set aside, with the ids that they have in hand.
+    # a shared database is away all nodes would be set aside, with their buffered ids.
     ${backends.map((url) => `server ${new URL(url).host} max_fails=0;`).join('\n    ')}
     keepalive 256;
     keepalive_requests 1000000;

@@ -1,4 +1,4 @@
-/** Where a test's servers live: ports and folders that nobody else uses. */
+/** Ports and folders of a test's servers, which no other test uses. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'

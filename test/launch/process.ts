@@ -4,7 +4,7 @@
  * Invariants
  *  1. A process leads a group of its own, and every signal goes to the whole group: wrappers included.
  *  2. Nothing outlives the lifetime that it was started with.
- *  3. Whoever waits for a process learns of its death at once, with what it printed.
+ *  3. A caller that waits for a process gets its end at once, with its output.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants, globSync } from 'node:fs'
@@ -128,7 +128,7 @@ function watch(child: ChildProcess): RunningProcess {
     child.once('exit', (code, signal) => {
       exit = { code, signal }
     })
-    // A grandchild may hold the streams open for longer than the process lives; do not wait for it.
+    // A grandchild may hold the streams open for longer than the process runs; do not wait for it.
     child.once('exit', () => setTimeout(() => end(exit!), 500).unref())
     child.once('close', (code, signal) => end({ code, signal }))
   })

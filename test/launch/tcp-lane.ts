@@ -12,7 +12,7 @@ type Parcel = { readonly dueMs: number; readonly byteCount: number; readonly del
 
 const heldBytesMax = 2 ** 20
 
-/** Carries what `source` sends to `sink`; whoever makes it forwards the chunks with `carry`. */
+/** Carries what `source` sends to `sink`; its creator forwards the chunks with `carry`. */
 export class Lane {
   readonly #source: Socket
   readonly #sink: Socket

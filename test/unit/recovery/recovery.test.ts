@@ -118,7 +118,7 @@ describe('a failover with a gap', () => {
     let away = 3
     const { recovery, steps, did, said, clock } = setUp(500n, 2, {
       confirmWorker: async () => {
-        if (away-- > 0) throw new FahaoError('UNAVAILABLE', 'nobody there')
+        if (away-- > 0) throw new FahaoError('UNAVAILABLE', 'no answer')
       },
     })
     recovery.start(steps)
@@ -127,7 +127,7 @@ describe('a failover with a gap', () => {
     assert.ok(did.length < 4)
     await clock.pass(60_000)
     assert.deepEqual(did, [...Array(2).fill('advance 500'), 'reload'])
-    assert.equal(said.filter((line) => line.includes('nobody there')).length, 1)
+    assert.equal(said.filter((line) => line.includes('no answer')).length, 1)
   })
 
   it('stops at the third loss within ten minutes, until bounds are raised by hand', async () => {
@@ -247,7 +247,7 @@ describe('a failover with a gap', () => {
 })
 
 describe('a failover without a gap', () => {
-  it('raises nothing, says what to run, and goes on once somebody has', async () => {
+  it('raises nothing, says what to run, and resumes after an advance', async () => {
     const { recovery, steps, did, said, clock, state } = setUp(0n)
     recovery.start(steps)
     recovery.reportLoss('a replica')
@@ -388,7 +388,7 @@ describe('nodes on a store that an older copy takes the place of', () => {
     await node.close()
   })
 
-  it('wait for somebody to ask any one of them, and then both go on', async (t) => {
+  it('wait for an advance on any one of them, and then both resume', async (t) => {
     const { nodes, issue, issueUntilNoticed } = await forget(t, '0', 2)
     for (const node of nodes) {
       await issueUntilNoticed(node)

@@ -12,7 +12,7 @@ const nowUs = Date.UTC(2026, 5, 1) * 1000
 const minuteUs = 60_000_000
 
 /** What becomes of the generators of a store in an advance by 100 ids. */
-async function mended(change: (node: Awaited<ReturnType<typeof startNode>>) => Promise<unknown>) {
+async function repaired(change: (node: Awaited<ReturnType<typeof startNode>>) => Promise<unknown>) {
   const node = await startNode()
   await change(node)
   const { records, counters } = repairGenerators(nowUs, 100n)(await node.engine.list(''))
@@ -26,7 +26,7 @@ async function mended(change: (node: Awaited<ReturnType<typeof startNode>>) => P
 
 describe('generators in a store that has forgotten writes', () => {
   it('have a counter, used or not, from where their ids begin', async () => {
-    const { counter } = await mended(async ({ catalogue }) => {
+    const { counter } = await repaired(async ({ catalogue }) => {
       await catalogue.define('plain', { kind: 'segment' })
       await catalogue.define('late', { kind: 'sequence', start: 1_000_000n })
     })
@@ -35,14 +35,14 @@ describe('generators in a store that has forgotten writes', () => {
   })
 
   it('move by as many ids as the gap, where only every tenth value is one', async () => {
-    const { counter } = await mended(({ catalogue }) =>
+    const { counter } = await repaired(({ catalogue }) =>
       catalogue.define('tenth', { kind: 'segment', increment: 10 }),
     )
     assert.equal(counter('tenth')?.gap, 1000n)
   })
 
   it('have the counter that their incarnation counts by, also where it is not the first', async () => {
-    const { counters, stored } = await mended(async ({ catalogue }) => {
+    const { counters, stored } = await repaired(async ({ catalogue }) => {
       await catalogue.create('x', { kind: 'timestamp' })
       await catalogue.alter('x', { kind: 'sequence' })
     })
@@ -63,7 +63,7 @@ describe('generators in a store that has forgotten writes', () => {
   })
 
   it('that follow the clock pass more time than can have been reserved, from now or from where they stand', async () => {
-    const { counter } = await mended(async ({ catalogue }) => {
+    const { counter } = await repaired(async ({ catalogue }) => {
       await catalogue.define('t', { kind: 'timestamp' })
       await catalogue.define('far', { kind: 'timestamp', horizon: '1h' })
     })
@@ -99,8 +99,8 @@ describe('generators in a store that has forgotten writes', () => {
     await live(true)
   })
 
-  it('begin lives that are above all that were forgotten, dropped ones too', async () => {
-    const { counter, stored } = await mended(async ({ catalogue }) => {
+  it('begin incarnations above all forgotten ones, dropped generators too', async () => {
+    const { counter, stored } = await repaired(async ({ catalogue }) => {
       await catalogue.define('gone', { kind: 'segment', start: 500n })
       await catalogue.drop('gone')
       await catalogue.define('flake', { kind: 'snowflake' })

@@ -8,7 +8,7 @@ const nowUs = 1_800_000_000_000_000
 const record = { owner: 'a', holder: 'host:1', epoch: 3, boundUs: nowUs, exclusive: true }
 
 /** What becomes of these records in an advance. */
-function mended(values: Readonly<Record<string, object>>, leadUs?: number): Map<string, WorkerRecord> {
+function repaired(values: Readonly<Record<string, object>>, leadUs?: number): Map<string, WorkerRecord> {
   const stored = Object.entries(values).map(([key, value]) => ({
     key,
     value: JSON.stringify(value),
@@ -19,12 +19,12 @@ function mended(values: Readonly<Record<string, object>>, leadUs?: number): Map<
 }
 
 describe('worker ids in a store that has forgotten writes', () => {
-  it('lie above any time that a process may still have in hand', () => {
+  it('are above any time that a process may still have reserved', () => {
     const boundUs = nowUs + 15 * minuteUs
     const after = { ...record, epoch: 3 + 2 ** 20, boundUs, exclusive: false }
-    assert.deepEqual(mended({ 'workers/0': record }, 10 * minuteUs).get('workers/0'), after)
+    assert.deepEqual(repaired({ 'workers/0': record }, 10 * minuteUs).get('workers/0'), after)
     assert.equal(
-      mended({ 'workers/0': record }, 60 * minuteUs).get('workers/0')?.boundUs,
+      repaired({ 'workers/0': record }, 60 * minuteUs).get('workers/0')?.boundUs,
       nowUs + 90 * minuteUs,
     )
   })
@@ -32,7 +32,8 @@ describe('worker ids in a store that has forgotten writes', () => {
   it('never move down', () => {
     const later = nowUs + 100 * minuteUs
     assert.ok(
-      mended({ 'workers/7': { ...record, boundUs: later } }, 10 * minuteUs).get('workers/7')!.boundUs > later,
+      repaired({ 'workers/7': { ...record, boundUs: later } }, 10 * minuteUs).get('workers/7')!.boundUs >
+        later,
     )
   })
 
@@ -42,21 +43,21 @@ describe('worker ids in a store that has forgotten writes', () => {
       'workers/1': { ...record, boundUs: nowUs + (30 + 12.5) * minuteUs, leadUs: 10 * minuteUs },
       'workers/others': { ...record, boundUs: 0 },
     }
-    const bounds = [...mended(ids, 10 * minuteUs).values()].map(({ boundUs }) => boundUs)
+    const bounds = [...repaired(ids, 10 * minuteUs).values()].map(({ boundUs }) => boundUs)
     assert.deepEqual(bounds, Array(3).fill(nowUs + (30 + 90) * minuteUs))
   })
 
   it('move on by little where one advance follows another', () => {
-    const once = mended({ 'workers/0': record }, 10 * minuteUs)
-    const twice = mended(Object.fromEntries(once), 10 * minuteUs)
+    const once = repaired({ 'workers/0': record }, 10 * minuteUs)
+    const twice = repaired(Object.fromEntries(once), 10 * minuteUs)
     assert.equal(twice.get('workers/0')!.boundUs, nowUs + 17.5 * minuteUs)
   })
 
   it('that have no record are bounded by a record that the advance adds', () => {
     const others = { owner: '', holder: 'none', epoch: 2 ** 20, boundUs: nowUs + 15 * minuteUs }
     const added = new Map([['workers/others', { ...others, exclusive: false }]])
-    assert.deepEqual(mended({}, 10 * minuteUs), added)
+    assert.deepEqual(repaired({}, 10 * minuteUs), added)
     // No record of another sort is changed.
-    assert.deepEqual(mended({ 'generators/order': { state: 'live' } }, 10 * minuteUs), added)
+    assert.deepEqual(repaired({ 'generators/order': { state: 'live' } }, 10 * minuteUs), added)
   })
 })
