@@ -24,7 +24,7 @@ import type {
   WriterIdentity,
 } from '../engine.ts'
 import { newStore } from '../new-store.ts'
-import { type ChangePage, PolledWatches, watchDelayMs } from '../polled-watch.ts'
+import { PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
 import type {
@@ -106,14 +106,13 @@ export class SqliteEngine implements Engine {
     this.#owner = new Owner({
       lock,
       clock: options.clock,
-      read: () => this.#calls.call({ op: 'claim' }) as Promise<string | undefined>,
+      read: () => this.#calls.call({ op: 'claim' }),
       sign: (claim, over) => this.#calls.call({ op: 'own', claim, over }),
       onLost: () => options.onOwnershipLost?.(),
       onEvent: options.onEvent,
     })
-    this.#watches = new PolledWatches(
-      options.clock,
-      (since) => this.#calls.call({ op: 'changes', since }, true) as Promise<ChangePage>,
+    this.#watches = new PolledWatches(options.clock, (since) =>
+      this.#calls.call({ op: 'changes', since }, true),
     )
     this.#calls = new WorkerCalls({
       clock: options.clock,
@@ -167,7 +166,7 @@ export class SqliteEngine implements Engine {
     checkReserve(request)
     const { claim } = this.#owner
     try {
-      return (await this.#calls.call({ op: 'reserve', counter, request, claim })) as Reservation
+      return await this.#calls.call({ op: 'reserve', counter, request, claim })
     } catch (error) {
       if (claim !== undefined && hasCode(error, 'STALE')) await this.#owner.confirm(claim)
       throw error
@@ -183,7 +182,7 @@ export class SqliteEngine implements Engine {
     checkRelease(reservation, from)
     const { version } = reservation
     const operation = { op: 'release', counter, version, from, fence, incarnation } as const
-    return this.#calls.call(operation) as Promise<boolean>
+    return this.#calls.call(operation)
   }
 
   transfer(counter: string, from: bigint): void {
@@ -195,7 +194,7 @@ export class SqliteEngine implements Engine {
   }
 
   counter(name: string): Promise<Counter> {
-    return this.#calls.call({ op: 'counter', counter: name }) as Promise<Counter>
+    return this.#calls.call({ op: 'counter', counter: name })
   }
 
   async advance(
@@ -210,7 +209,7 @@ export class SqliteEngine implements Engine {
       const versions = new Map(records.map(({ key, version }) => [key, version]))
       const repaired = [...values].map(([key, value]) => ({ key, value, expected: versions.get(key) }))
       const advance = { op: 'advance', gap, repaired, counters, ifRegressed } as const
-      const advanced = (await this.#calls.call(advance)) as Advanced | undefined
+      const advanced = await this.#calls.call(advance)
       if (advanced === undefined) continue
       if (ifRegressed && advanced.raised === 0) return 0
       await this.#owner.sign().catch(() => {})
@@ -224,15 +223,15 @@ export class SqliteEngine implements Engine {
   }
 
   read(key: string): Promise<StoredRecord | undefined> {
-    return this.#calls.call({ op: 'read', key }) as Promise<StoredRecord | undefined>
+    return this.#calls.call({ op: 'read', key })
   }
 
   list(prefix: string, { after = '', limit }: Page = {}): Promise<StoredRecord[]> {
-    return this.#calls.call({ op: 'list', prefix, after, limit }) as Promise<StoredRecord[]>
+    return this.#calls.call({ op: 'list', prefix, after, limit })
   }
 
   write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
-    return this.#calls.call({ op: 'write', key, value, expected }) as Promise<StoredRecord | undefined>
+    return this.#calls.call({ op: 'write', key, value, expected })
   }
 
   async remove(key: string, expected: bigint): Promise<boolean> {
@@ -240,7 +239,7 @@ export class SqliteEngine implements Engine {
   }
 
   async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    const revision = (await this.#calls.call({ op: 'revision' })) as bigint
+    const revision = await this.#calls.call({ op: 'revision' })
     return this.#watches.add(prefix, listener, revision)
   }
 

@@ -75,20 +75,26 @@ export type Removal = { readonly version: bigint }
 /** The number of counters that an advance raised, and the records that it wrote. */
 export type Advanced = { readonly raised: number; readonly records: readonly StoredRecord[] }
 
-/** The value of a successful operation. */
-export type OperationValue =
-  | Reservation
-  | Counter
-  | ChangePage
-  | bigint
-  | Removal
-  | Advanced
-  | StoredRecord
-  | readonly StoredRecord[]
-  | boolean
-  | number
-  | string
-  | undefined
+/** The values of successful operations. */
+export type OperationValues = {
+  readonly reserve: Reservation
+  readonly release: boolean
+  readonly transfer: undefined
+  readonly acquire: undefined
+  readonly counter: Counter
+  readonly advance: Advanced | undefined
+  readonly read: StoredRecord | undefined
+  readonly list: StoredRecord[]
+  readonly write: StoredRecord | undefined
+  readonly remove: Removal | undefined
+  readonly revision: bigint
+  readonly changes: ChangePage
+  readonly own: boolean
+  readonly claim: string | undefined
+}
+
+/** The value of some operation. */
+export type OperationValue = OperationValues[Operation['op']]
 
 /** The codes of failed operations. */
 export type FailureCode = 'STALE' | 'EXHAUSTED' | 'REGRESSED' | 'UNAVAILABLE' | 'UNKNOWN'

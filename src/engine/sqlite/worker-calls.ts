@@ -19,6 +19,7 @@ import {
   type Operation,
   type OperationOutcome,
   type OperationValue,
+  type OperationValues,
 } from './protocol.ts'
 
 type PendingCall = {
@@ -66,9 +67,13 @@ export class WorkerCalls {
   }
 
   /** Carries out an operation. A background call does not keep the process alive. */
-  call(operation: Operation, background = false): Promise<OperationValue> {
+  call<Name extends Operation['op']>(
+    operation: Operation & { readonly op: Name },
+    background = false,
+  ): Promise<OperationValues[Name]> {
     if (this.#ended !== undefined) return Promise.reject(new FahaoError('UNAVAILABLE', this.#ended))
-    return new Promise((resolve, reject) => {
+    return new Promise((settle, reject) => {
+      const resolve = settle as (value: OperationValue) => void
       const deadlineUs = this.#options.clock.monoUs() + this.#timeoutMs(operation) * 1000
       this.#queue.push({ operation, deadlineUs, resolve, reject, background, open: true })
       if (!background && this.#waiting++ === 0) this.#options.onWaiting(true)
