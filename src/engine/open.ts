@@ -4,6 +4,8 @@ import type { Engine, EngineOptions } from './engine.ts'
 
 type Opener = (location: string, options: EngineOptions) => Promise<Engine>
 
+const openMysql: Opener = async (...args) => (await import('./mysql/engine.ts')).openMysql(...args)
+const openPostgres: Opener = async (...args) => (await import('./postgres/engine.ts')).openPostgres(...args)
 const openers: Readonly<Record<string, Opener>> = {
   memory: async (_location, options) => (await import('./memory/engine.ts')).openMemory(options),
   sqlite: async (location, options) => (await import('./sqlite/engine.ts')).openSqlite(location, options),
@@ -13,14 +15,6 @@ const openers: Readonly<Record<string, Opener>> = {
   postgresql: openPostgres,
   etcd: async (rest, options) => (await import('./etcd/engine.ts')).openEtcd('etcd', rest, options),
   etcds: async (rest, options) => (await import('./etcd/engine.ts')).openEtcd('etcds', rest, options),
-}
-
-async function openMysql(location: string, options: EngineOptions): Promise<Engine> {
-  return (await import('./mysql/engine.ts')).openMysql(location, options)
-}
-
-async function openPostgres(location: string, options: EngineOptions): Promise<Engine> {
-  return (await import('./postgres/engine.ts')).openPostgres(location, options)
 }
 
 /**

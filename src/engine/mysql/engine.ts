@@ -69,9 +69,7 @@ function optionsOf({ host, port, user, password, database, socket, tls }: Access
       ssl: {
         rejectUnauthorized: tls.rejectUnauthorized,
         verifyIdentity: !tls.anyName,
-        ...(tls.ca !== undefined && { ca: tls.ca }),
-        ...(tls.cert !== undefined && { cert: tls.cert }),
-        ...(tls.key !== undefined && { key: tls.key }),
+        ...tls.pem,
       },
     }),
   }

@@ -75,9 +75,7 @@ function configOf({ host, port, user, password, database, socket, tls }: Access)
     ssl: tls !== undefined && {
       rejectUnauthorized: tls.rejectUnauthorized,
       ...(tls.anyName && { checkServerIdentity: () => undefined }),
-      ...(tls.ca !== undefined && { ca: tls.ca }),
-      ...(tls.cert !== undefined && { cert: tls.cert }),
-      ...(tls.key !== undefined && { key: tls.key }),
+      ...tls.pem,
     },
   }
 }

@@ -24,13 +24,14 @@ export type Tls = {
   readonly rejectUnauthorized: boolean
   /** Whether that certificate may be for another host name. */
   readonly anyName: boolean
-  readonly ca?: string
-  readonly cert?: string
-  readonly key?: string
+  /** The trusted authority, the client's certificate and its key. */
+  readonly pem: { readonly ca?: string; readonly cert?: string; readonly key?: string }
 }
 
 const parameters = ['pool', 'socket', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as const
 type Parameter = (typeof parameters)[number]
+
+const pemOf = { sslrootcert: 'ca', sslcert: 'cert', sslkey: 'key' } as const
 
 const modes = ['disable', 'require', 'verify-ca', 'verify-full'] as const
 const poolDefault = 4
@@ -110,18 +111,8 @@ function tlsOf(scheme: string, given: ReadonlyMap<Parameter, string>): Tls | und
     if (files.length > 0) throw wrong(scheme, `'${files[0]}' needs sslmode=verify-full`)
     return undefined
   }
-  const read = (name: Parameter) => {
-    const file = given.get(name)
-    return file === undefined ? undefined : readPem(scheme, name, file)
-  }
-  const [ca, cert, key] = [read('sslrootcert'), read('sslcert'), read('sslkey')]
-  return {
-    rejectUnauthorized: mode !== 'require',
-    anyName: mode !== 'verify-full',
-    ...(ca !== undefined && { ca }),
-    ...(cert !== undefined && { cert }),
-    ...(key !== undefined && { key }),
-  }
+  const pem = Object.fromEntries(files.map((name) => [pemOf[name], readPem(scheme, name, given.get(name)!)]))
+  return { rejectUnauthorized: mode !== 'require', anyName: mode !== 'verify-full', pem }
 }
 
 function readPem(scheme: string, name: string, file: string): string {

@@ -62,13 +62,13 @@ describe('the URL of a database', () => {
     writeFileSync(ca, 'the authority')
     const tls = (parameters: string) => read(`//u@h/d?${parameters}`).tls
     assert.equal(tls('sslmode=disable'), undefined)
-    assert.deepEqual(tls('sslmode=require'), { rejectUnauthorized: false, anyName: true })
+    assert.deepEqual(tls('sslmode=require'), { rejectUnauthorized: false, anyName: true, pem: {} })
     assert.deepEqual(tls(`sslmode=verify-ca&sslrootcert=${ca}`), {
       rejectUnauthorized: true,
       anyName: true,
-      ca: 'the authority',
+      pem: { ca: 'the authority' },
     })
-    assert.deepEqual(tls('sslmode=verify-full'), { rejectUnauthorized: true, anyName: false })
+    assert.deepEqual(tls('sslmode=verify-full'), { rejectUnauthorized: true, anyName: false, pem: {} })
     assert.throws(() => tls('sslmode=prefer'), { code: 'CONFIG', message: /disable, require/ })
     assert.throws(() => tls(`sslrootcert=${ca}`), { code: 'CONFIG', message: /needs sslmode/ })
     assert.throws(() => tls('sslmode=require&sslkey=/nowhere'), {
