@@ -3,7 +3,7 @@
  * dead; one that renews is a mistake in a configuration, and clients would be sent to either node.
  *
  * Invariants
- *  1. Only a node that has renewed twice since this process first saw its record counts. A record that stands still proves
+ *  1. Only a node that has renewed twice since this process first saw its record counts. A record that does not change proves
  *     nothing, and a killed predecessor can leave one renewal behind that the engine carries out later: every further
  *     one names a version that this one has replaced.
  */

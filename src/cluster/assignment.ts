@@ -14,7 +14,7 @@
 export type Candidate = {
   /** Node id. */
   readonly id: string
-  /** What scores are made of: the address, so that a node which comes back with a fresh id gets its shards back. */
+  /** Scores are made of the address, so that a node which comes back with a fresh id gets its shards back. */
   readonly address: string
 }
 

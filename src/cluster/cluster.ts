@@ -1,5 +1,5 @@
 /**
- * The part that one process takes in a cluster. Issuers, commands and transports ask here, and nowhere else.
+ * The part that one process takes in a cluster: all that issuers, commands and transports call.
  *
  *     // in every callback that brought requests, before issuing for any of them:
  *     const term = cluster.here(slot)              // undefined: park, redirect or forward
@@ -7,7 +7,7 @@
  *
  * Invariants
  *  1. `here(slot)` answers only while the lease's deadline has not passed, which it looks up each time.
- *  2. When the lease lapses, listeners are told before the call that noticed it returns.
+ *  2. When the lease lapses, listeners are called before the call that noticed it returns.
  *  3. A process that was declared dead joins again only under the settings that the installation has by then.
  */
 import { type Clock, sleep } from '../base/clock.ts'
@@ -25,7 +25,7 @@ import { type ClusterStatus, tablesOf } from './status.ts'
 import { type Timing, type TimingOptions, timing } from './timing.ts'
 import type { View } from './view.ts'
 
-/** What a cluster takes from its process. */
+/** Options of a process's part in a cluster. */
 export type ClusterOptions = TimingOptions & {
   readonly engine: Engine
   readonly clock: Clock
@@ -62,7 +62,7 @@ export class Cluster {
     this.#shardOf = shardTable(shards)
     const now = { monoUs: clock.monoUs(), wallUs: clock.wallUs() }
     this.#core = new ClusterCore(this.#timing, shards, { resp, http, version }, newNodeId(), now)
-    this.#shell = new Shell(engine, clock, this.#core, (event) => this.#tell(event))
+    this.#shell = new Shell(engine, clock, this.#core, (event) => this.#report(event))
     this.#lookup = new LeaderLookup(this.#shell)
   }
 
@@ -81,7 +81,7 @@ export class Cluster {
     return this.#shardOf[slot]!
   }
 
-  /** Whether this node may lead: one look at two clocks. If not, listeners have been told when this returns. */
+  /** Whether this node may lead: one look at two clocks. If not, listeners have been called when this returns. */
   check(): boolean {
     return this.#shell.check()
   }
@@ -115,7 +115,7 @@ export class Cluster {
     return this.#lookup.leadWithin(this.#shardOf[slot]!, waitMs, isRedirected, unreachable)
   }
 
-  /** Has `listener` told of this node's leaderships from now on. Returns what ends that. */
+  /** Calls `listener` at every change of this node's leaderships from now on. Returns a function that ends that. */
   listen(listener: ClusterListener): () => void {
     this.#shell.listeners.add(listener)
     return () => void this.#shell.listeners.delete(listener)
@@ -123,7 +123,7 @@ export class Cluster {
 
   /** A reserve with this term's fence was refused as STALE: a newer leader has been there. */
   sealedOut({ shard, fence }: LeaderTerm): void {
-    this.#tell({ type: 'sealedOut', shard, fence })
+    this.#report({ type: 'sealedOut', shard, fence })
     void this.#lookup.read(shard)
   }
 
@@ -139,7 +139,7 @@ export class Cluster {
 
   /**
    * Hands every shard over and takes none, or, `false`, takes part again. Resolves when the other nodes can know; rejects
-   * with UNKNOWN after a lease in which the engine has not answered: it stands nonetheless.
+   * with UNKNOWN after a lease in which the engine has not answered: the drain goes on nonetheless.
    */
   async drain(draining = true): Promise<void> {
     if (this.#isClosing) return
@@ -182,7 +182,7 @@ export class Cluster {
     await this.#shell.leave()
     await this.#removeRecord(node)
     await this.#shell.end()
-    this.#tell({ type: 'left', node })
+    this.#report({ type: 'left', node })
   }
 
   get #isClosing(): boolean {
@@ -223,7 +223,7 @@ export class Cluster {
     await withTimeout(this.#options.clock, this.#timing.ttlMs, isDone)
   }
 
-  #tell(event: ClusterEvent): void {
+  #report(event: ClusterEvent): void {
     this.#options.onEvent(event)
     if (event.type === 'died' && !this.#isClosing)
       this.#joinAgain().catch((error) => this.#trouble(describe(error)))
@@ -266,7 +266,7 @@ export class Cluster {
   }
 
   #trouble(message: string): void {
-    this.#tell({ type: 'trouble', message })
+    this.#report({ type: 'trouble', message })
   }
 }
 

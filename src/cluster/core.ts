@@ -4,11 +4,11 @@
  * returns effects for the shell to perform, in that order.
  *
  * Invariants
- *  1. Every step notices first that the lease has lapsed, if it has: `onLapse` comes before everything else.
+ *  1. Every step checks the lease first: if it has lapsed, `onLapse` comes before every other effect.
  *  2. A record that an answer or a watch brings is in the view before anything is decided on that answer.
- *  3. A lease that ends takes every leadership with it in the same step: `onLost` of each comes before the event of the end.
+ *  3. A lease that ends takes every leadership with it in the same step: `onLost` of each comes before the report of the end.
  *     So a process that was declared dead has dropped everything before it joins again, under a fresh id.
- *  4. No engine call is made for the lease, for the list of records or for a shard while another one for it is under way.
+ *  4. At most one call is under way for a lease, for the list of records, and for a change of a shard's leader.
  */
 import { describe, hasCode } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
@@ -70,7 +70,7 @@ export class ClusterCore {
     return Math.min(this.state.lease.nextUs, this.#listing.nextUs, this.handover.nextUs)
   }
 
-  /** Takes in an event. Returns what is to be done, in order. */
+  /** Takes in an event. Returns the effects of it, in the order in which they are to be performed. */
   step(event: Event, now: Moment): readonly Effect[] {
     const { state } = this
     this.#noticeLapse(now)
@@ -174,7 +174,7 @@ export class ClusterCore {
     lease.endRenewal(now.monoUs)
   }
 
-  /** This heartbeat stands in the record. */
+  /** The record of this node was written or read: a heartbeat that was carried out, or the end of the lease. */
   #confirmed(stored: StoredRecord, now: Moment): void {
     const { lease } = this.state
     const record = readNode(stored).value
@@ -189,8 +189,8 @@ export class ClusterCore {
     const node = lease.id
     if (this.joinedAs === node) {
       effects.push({ do: 'onResume' })
-      this.#tell({ type: 'resumed', node, lapsedMs })
-    } else this.#tell({ type: 'joined', node })
+      this.#report({ type: 'resumed', node, lapsedMs })
+    } else this.#report({ type: 'joined', node })
     this.joinedAs = node
     effects.push({ do: 'wake' })
     this.#reassign(now)
@@ -222,7 +222,7 @@ export class ClusterCore {
 
   /** A node was declared dead. A verdict whose outcome is not known shows in the next list. */
   #verdict({ node, silentMs }: Purpose & { of: 'verdict' }, { stored, error }: Answer): void {
-    if (stored !== undefined) this.#tell({ type: 'declaredDead', node, silentMs })
+    if (stored !== undefined) this.#report({ type: 'declaredDead', node, silentMs })
     else if (error !== undefined && !hasCode(error, 'UNKNOWN'))
       this.state.effects.push(trouble(`node ${node} could not be declared dead: ${describe(error)}`))
   }
@@ -270,14 +270,14 @@ export class ClusterCore {
     const reason = lease.lapse(now)
     if (reason === undefined) return
     effects.push({ do: 'onLapse' })
-    this.#tell({ type: 'lapsed', node: lease.id, reason })
+    this.#report({ type: 'lapsed', node: lease.id, reason })
     effects.push({ do: 'wake' })
   }
 
   /** The lease has ended: `by` declared this node dead (undefined: the record is gone, or not as it was written). */
   #die(by: string | undefined, now: Moment): void {
     this.#endLease(now)
-    this.#tell({ type: 'died', node: this.state.lease.id, by: by ?? '' })
+    this.#report({ type: 'died', node: this.state.lease.id, by: by ?? '' })
   }
 
   #endLease(now: Moment): void {
@@ -296,7 +296,7 @@ export class ClusterCore {
     this.state.effects.push({ do: 'write', key, value, expected, why })
   }
 
-  #tell(event: ClusterEvent): void {
-    this.state.effects.push({ do: 'tell', event })
+  #report(event: ClusterEvent): void {
+    this.state.effects.push({ do: 'report', event })
   }
 }

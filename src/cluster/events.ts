@@ -1,4 +1,4 @@
-/** What goes into the core of a cluster and what comes out of it, as data: events, effects, and what both speak of. */
+/** The input and output of the core of a cluster, as data: events, effects, and the types that both use. */
 import type { RecordChange, StoredRecord } from '../engine/engine.ts'
 import type { FailureDetector } from './failure-detector.ts'
 import type { Lease } from './lease.ts'
@@ -93,7 +93,7 @@ export type Effect =
   | Readonly<{ do: 'release'; change: ShardChange; term: LeaderTerm; hasSuccessor: boolean }>
   /** Lookups of this shard's leader, or of every shard's, are decided again. */
   | Readonly<{ do: 'wake'; shard?: number }>
-  | Readonly<{ do: 'tell'; event: ClusterEvent }>
+  | Readonly<{ do: 'report'; event: ClusterEvent }>
 
 /** An answer of the engine. `stored`: what was read or written; undefined: no record, or a write that was refused. */
 export type Answer = Readonly<{
@@ -102,7 +102,7 @@ export type Answer = Readonly<{
   error?: unknown
 }>
 
-/** What this process wants: to take part; to lead nothing as long as another node can; the same for good; to lead nothing. */
+/** Aim of this process: to take part; to lead nothing as long as another node can; the same for good; to lead nothing. */
 export type Intent = 'lead' | 'drain' | 'close' | 'giveAllAway'
 
 /** Something that happened. */
@@ -120,7 +120,7 @@ export type Event =
   /** List the records at once; renew the lease at once; end it and drop what is led. */
   | Readonly<{ type: 'list' | 'renew' | 'leave' }>
 
-/** What the parts of the core share. */
+/** The state that the parts of the core share. */
 export type State = {
   readonly timing: Timing
   readonly shards: number
@@ -130,11 +130,11 @@ export type State = {
   readonly detector: FailureDetector
   lease: Lease
   intent: Intent
-  /** What the step under way has decided so far. */
+  /** Effects of the step under way, so far. */
   readonly effects: Effect[]
 }
 
-/** Reports something that failed and is tried again. */
+/** The report of something that failed and is tried again. */
 export function trouble(message: string): Effect {
-  return { do: 'tell', event: { type: 'trouble', message } }
+  return { do: 'report', event: { type: 'trouble', message } }
 }

@@ -13,7 +13,7 @@
 import type { Known, NodeRecord } from './records.ts'
 import type { Timing } from './timing.ts'
 
-/** How long this version of a node's record has been seen to stand, when it was last seen, and the versions before it. */
+/** How long this version of a node's record has been observed, when it was last, and how many versions came before it. */
 type Silence = { readonly version: bigint; readonly renewals: number; silentUs: number; lastUs: number }
 
 /** See the top of the file. */

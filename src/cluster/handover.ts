@@ -86,7 +86,7 @@ export class Handover {
       const pauseUs = this.#leaderships.isLosing(term) ? (this.#state.timing.retryMs / 3) * 1000 : 0
       change.retryUs = now.monoUs + pauseUs
     } else if (!isUnclear && answer.error !== undefined) {
-      // The nodes that stand by try again in a moment; the lease says if the engine stays away.
+      // Every node that may take it tries again in a moment; an engine that stays away shows in the lease.
       if (this.#state.lease.isValidAt(now)) this.#fail(shard, 'taken', answer.error)
       this.#end(change, now)
     } else if (call.do === 'read' && call.key !== shardKey(shard) && isUnchanged && isGone(answer)) {
@@ -168,7 +168,7 @@ export class Handover {
     const to = view.shard(shard)?.value.holder ?? ''
     const [releaseMs, writeMs] = [(releasedUs - startedUs) / 1000, (now.monoUs - releasedUs) / 1000]
     if (to !== lease.id)
-      effects.push({ do: 'tell', event: { type: 'handedOver', shard, to, releaseMs, writeMs } })
+      effects.push({ do: 'report', event: { type: 'handedOver', shard, to, releaseMs, writeMs } })
     this.#end(change, now)
   }
 

@@ -125,7 +125,7 @@ export class Leaderships {
     this.#led[shard] = { term, epoch, losingUs: undefined }
     this.#state.effects.push(
       { do: 'onWon', term },
-      { do: 'tell', event: { type: 'won', shard, fence, from, vacantMs } },
+      { do: 'report', event: { type: 'won', shard, fence, from, vacantMs } },
     )
   }
 
@@ -135,6 +135,6 @@ export class Leaderships {
     const { shard, fence } = term
     this.#led[shard] = undefined
     if (losingUs === undefined || lease.isOver)
-      effects.push({ do: 'onLost', term }, { do: 'tell', event: { type: 'lost', shard, fence, to } })
+      effects.push({ do: 'onLost', term }, { do: 'report', event: { type: 'lost', shard, fence, to } })
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The shell around the core of a cluster: it turns answers of the engine, news of records and time into events, and performs
- * the effects that the core returns, in that order. `step` and `#perform` are all of it; what they perform stands below.
+ * the effects that the core returns, in that order. `step` and `#perform` show that order; the methods below perform each effect.
  *
  * Invariants
  *  1. The effects of a step are performed before anything else runs. An event that a listener causes meanwhile (it checks
@@ -19,7 +19,7 @@ import type { Answer, Call, ClusterEvent, Effect, Event, LeaderTerm } from './ev
 import { clusterPrefix, type LeftoverRange, type NodeRecord, readRecord, shardKey } from './records.ts'
 import type { Moment } from './timing.ts'
 
-/** Told what becomes of this node's leaderships. Called synchronously unless it says otherwise; must not throw. */
+/** Callbacks for changes of this node's leaderships: synchronous unless they say otherwise; they must not throw. */
 export type ClusterListener = {
   /** This node leads the shard from now on, and may continue `term.leftovers`, or forget them. */
   readonly onWon?: (term: LeaderTerm) => void
@@ -38,7 +38,7 @@ export type ClusterListener = {
   /** Nothing may be issued until `onResume`; what is buffered stays good if that comes. */
   readonly onLapse?: () => void
   readonly onResume?: () => void
-  /** The node has been declared dead: every answer that still comes from it is late. May be told more than once. */
+  /** The node has been declared dead: every answer that still comes from it is late. May be called more than once. */
   readonly onDead?: (node: NodeRecord) => void
 }
 
@@ -99,7 +99,7 @@ export class Shell {
       case 'wake':
         this.#wake(effect.shard)
         break
-      case 'tell':
+      case 'report':
         this.#onEvent(effect.event)
         break
       default:
@@ -107,7 +107,7 @@ export class Shell {
     }
   }
 
-  /** Whether this node may lead: one look at two clocks. If not, listeners have been told when this returns. */
+  /** Whether this node may lead: one look at two clocks. If not, listeners have been called when this returns. */
   check(): boolean {
     const { lease } = this.core.state
     if (lease.isValid(this.clock.monoUs(), this.clock.wallUs())) return true

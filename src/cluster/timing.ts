@@ -1,4 +1,4 @@
-/** All durations of a cluster, derived from the lease and its margin, which stand in the settings that all nodes share. */
+/** All durations of a cluster, derived from the lease and its margin, which all nodes take from the recorded settings. */
 import { FahaoError } from '../base/errors.ts'
 
 /** Durations in ms. */
@@ -39,7 +39,7 @@ export type Timing = {
   readonly forgetMs: number
 }
 
-/** What may be set; the rest follows. */
+/** Durations that can be set; the others follow. */
 export type TimingOptions = {
   /** As recorded; where nothing is, 3 s. At least 100 ms. */
   readonly leaseTtlMs?: number | undefined

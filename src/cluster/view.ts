@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. Of each record the view holds the highest version seen, in whatever order news arrive; versions grow across removals.
- *  2. The view may be behind, never invented: everything in it did stand in the engine. So no shard is taken from a node
+ *  2. The view may be behind, never invented: everything in it was in the engine. So no shard is taken from a node
  *     because of the view alone: that takes a conditional write on the version that was seen.
  *  3. A list that began after a record was seen, and lacks it, removes it.
  */

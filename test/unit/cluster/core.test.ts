@@ -71,7 +71,7 @@ function leading() {
 
 /** What effects are, in order. */
 function namesOf(effects: readonly Effect[]): string[] {
-  return effects.map((effect) => (effect.do === 'tell' ? effect.event.type : effect.do))
+  return effects.map((effect) => (effect.do === 'report' ? effect.event.type : effect.do))
 }
 
 describe('the effects of a core', () => {

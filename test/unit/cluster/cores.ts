@@ -145,7 +145,7 @@ export class Model {
         this.#underWay.push({ node, call: effect, isGivenUp: false })
       else if (effect.do === 'release')
         this.#later(node, { type: 'released', change: effect.change, leftovers: [], error: undefined })
-      else if (effect.do === 'tell') {
+      else if (effect.do === 'report') {
         node.events.push(effect.event)
         if (effect.event.type === 'died') this.#later(node, { type: 'join', id: this.#newId() })
       }
