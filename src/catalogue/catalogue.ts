@@ -33,7 +33,7 @@ export interface Generator {
   /** See `Issuer`. With group commit other nodes may have issued more: `Catalogue.info` reads the engine. */
   lastIssued(): bigint | undefined
   stats(): IssuerStats
-  /** Puts the format around an id; decimal where there is none. */
+  /** The text of an id in the generator's format; decimal without a format. */
   text(id: bigint): string
   /** A function that formats ids that are issued now, however late it is called; undefined without a format. */
   writer(): ((id: bigint) => string) | undefined

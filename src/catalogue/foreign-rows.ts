@@ -4,29 +4,29 @@ import type { Definition } from './definition.ts'
 import type { GeneratorOptions } from './options.ts'
 import type { StoredGenerator } from './stored.ts'
 
-/** What reads generators that may be rows. */
+/** A dependency of the parts that read generators. */
 export type RowsDeps = {
   /** Undefined: the engine works on no other system's table. */
   readonly rows?: ForeignRows | undefined
 }
 
-/** A row that has come, changed or gone. */
+/** A row that was added, changed or removed. */
 export type RowChange = {
   readonly name: string
   readonly exists: boolean
-  /** What the row says now; undefined: it is gone, or cannot be used. Read only where it is needed: tables are large. */
+  /** The row's definition; undefined: it was removed, or cannot be used. Computed on demand: tables are large. */
   readonly definition: () => Definition | undefined
 }
 
 /**
- * Rows of another system's table. A row is a generator without a record, and its own counter. Nodes of that system go on
- * issuing by the row, so a record of the same name may add to what the row says, and contradict none of it.
+ * Rows of another system's table. A row is a generator without a record, and its own counter. Nodes of that system
+ * continue to issue by the row, so a record of the same name may add to the row's options, but contradict none.
  */
 export interface ForeignRows {
   /** What the table is called. */
   readonly table: string
 
-  /** The generator that a row of this name stands for, if there is one. ENGINE when the row cannot be used. */
+  /** The generator of the row of this name, if there is one. ENGINE if the row cannot be used. */
   read(name: string): Promise<StoredGenerator | undefined>
 
   /** Rows in byte order of their names, after `after`, at most `limit`; of those that cannot be used no definition. */
@@ -39,12 +39,12 @@ export interface ForeignRows {
   watch(listener: (change: RowChange) => void): Promise<Watch>
 
   /**
-   * The definition that `asked` makes of a name, completed by its row. ERR when the kind needs a row and there is
-   * none, or when `asked` contradicts the row.
+   * The definition that `asked` makes of a name, completed by its row. ERR if the kind needs a row and there is
+   * none, or if `asked` contradicts the row.
    */
   define(name: string, asked: GeneratorOptions, row: StoredGenerator | undefined): Definition
 
-  /** Throws ERR where a definition would issue ids that are not the row's to issue. */
+  /** Throws ERR if a definition would issue ids that do not belong to the row. */
   check(name: string, wanted: Definition, row: StoredGenerator): void
 
   /** When the row that is this counter last changed, in Unix µs; undefined if the table does not store it. */

@@ -1,6 +1,6 @@
 /**
- * Finds the generator of a name in the engine, creates it where a rule says so, and remembers for a moment that there is
- * none, so that repeated requests for an absent name do not each read the engine.
+ * Finds the generator of a name in the engine, creates it if a rule matches, and caches for a moment that there is none,
+ * so that repeated requests for an absent name do not each read the engine.
  */
 import type { Clock } from '../base/clock.ts'
 import { hasCode } from '../base/errors.ts'

@@ -96,7 +96,7 @@ export function writeStored(stored: StoredGenerator): string {
   return JSON.stringify(stored, bigAsText)
 }
 
-/** A definition as it stands in the value of a record. */
+/** The text of a definition in the value of a record. */
 export function writeDefinition(definition: Definition): string {
   return JSON.stringify(definition, bigAsText)
 }
@@ -151,7 +151,7 @@ export function isGenerators(record: StoredRecord | undefined): boolean {
   try {
     return readStored(record).state !== 'dropped'
   } catch {
-    // Opening it again says what is wrong.
+    // Opening it reports the reason.
     return true
   }
 }

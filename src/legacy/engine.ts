@@ -17,6 +17,7 @@ import {
   type Counter,
   type Engine,
   type EngineStatus,
+  type Page,
   type RecordChange,
   type Reservation,
   type ReserveRequest,
@@ -85,11 +86,8 @@ export class LegacyEngine implements Engine {
     return this.#inner.reserve(counter, { ...request, max: this.#maxOf(request) })
   }
 
-  release(
-    counter: string,
-    ...rest: Parameters<Engine['release']> extends [string, ...infer Rest] ? Rest : never
-  ) {
-    if (rowOf(counter) === undefined) return this.#inner.release(counter, ...rest)
+  release(...args: Parameters<Engine['release']>): Promise<boolean> {
+    if (rowOf(args[0]) === undefined) return this.#inner.release(...args)
     return this.#closing === undefined ? Promise.resolve(false) : Promise.reject(closed())
   }
 
@@ -117,11 +115,11 @@ export class LegacyEngine implements Engine {
   async read(key: string): Promise<StoredRecord | undefined> {
     const own = RowRecords.owns(key) ? undefined : await this.#inner.read(key)
     if (own !== undefined) return own
-    this.#refuseClosed()
+    if (this.#closing !== undefined) throw closed()
     return this.#records.read(key)
   }
 
-  async list(prefix: string, page: Parameters<Engine['list']>[1] = {}): Promise<StoredRecord[]> {
+  async list(prefix: string, page: Page = {}): Promise<StoredRecord[]> {
     const own = await this.#inner.list(prefix, page)
     const rows = await this.#records.list(prefix, page.after, page.limit)
     if (rows.length === 0) return own
@@ -180,10 +178,6 @@ export class LegacyEngine implements Engine {
   #maxOf({ max = boundMax }: ReserveRequest): bigint {
     const top = max63 + this.#table.schema.shift
     return top < max ? top : max
-  }
-
-  #refuseClosed(): void {
-    if (this.#closing !== undefined) throw closed()
   }
 
   #readOnly(): FahaoError {

@@ -8,20 +8,20 @@ import { newKey, type StoredGenerator } from '../catalogue/stored.ts'
 import type { Counter, Engine, StoredRecord, Watch } from '../engine/engine.ts'
 
 /**
- * Under which key the engine shows a row: `legacy/NAME`. The value is JSON, the options of the generator that the row
- * stands for; its counter is `generators/NAME`. Such records change only with the table: a write of one rejects with ERR.
+ * The prefix of the records under which the engine shows rows: `legacy/NAME`. The value is JSON, the options of the row's
+ * generator; its counter is `generators/NAME`. Such records change only with the table: a write of one rejects with ERR.
  */
 export const legacyPrefix = 'legacy/'
 
 /** A row as a counter. */
 export type RowCounter = Counter & {
-  /** When the row last changed, in Unix µs, where the table tells. */
+  /** When the row last changed, in Unix µs, if the table stores it. */
   readonly updatedUs?: number
 }
 
 /**
  * The largest refill on a row, unless the row's step is larger: Leaf's own limit. Ids of such tables are often short, and
- * old nodes count on by the same row.
+ * old nodes use the same space of ids.
  */
 const stepMaxOfRows = 1_000_000
 
@@ -49,7 +49,7 @@ export class LegacyRows implements ForeignRows {
   ): Promise<{ name: string; definition: Definition | undefined }[]> {
     const page = { limit, ...(after === undefined ? {} : { after: legacyPrefix + after }) }
     const records = await this.#engine.list(legacyPrefix, page)
-    // Most rows of a table say the same.
+    // Most rows of a table have equal options.
     const definitions = new Map<string, Definition | undefined>()
     for (const record of records)
       if (!definitions.has(record.value)) definitions.set(record.value, this.#definitionIfAny(record))

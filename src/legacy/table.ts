@@ -33,7 +33,7 @@ export type LegacyRow = {
 /** A token that opens the generator of a row. */
 export type LegacyToken = { readonly token: string; readonly key: string }
 
-/** A record of Fahao's own, to be written where `expected` is its version, or where there is none. */
+/** A record of Fahao's own, to be written if its version is `expected`, or, if that is undefined, if there is none. */
 export type RecordToWrite = {
   readonly key: string
   readonly value: string
@@ -56,14 +56,14 @@ export class LegacyTable {
     this.#pool = pool
   }
 
-  /** Every row, also those out of service. Rejects with ENGINE when there is no such table. */
+  /** Every row, also those out of service. Rejects with ENGINE if there is no such table. */
   async rows(): Promise<LegacyRow[]> {
     const pages: LegacyRow[][] = []
     for await (const page of this.pages()) pages.push(page)
     return pages.flat()
   }
 
-  /** Every row, also those out of service, in byte order of their names. Rejects with ENGINE when there is no table. */
+  /** Every row, also those out of service, in byte order of their names. Rejects with ENGINE if there is no table. */
   async *pages(): AsyncGenerator<LegacyRow[]> {
     const { keyColumn, stored } = this.schema
     const name = this.#flavour.bytesOf(keyColumn)

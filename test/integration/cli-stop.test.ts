@@ -117,6 +117,8 @@ test('a bound that is too high is lowered once no server runs, and only by force
   )
   assert.equal((await run('lower', 'order', '--to', '50', '--force', ...engine)).code, 0)
   assert.equal((await run('lower', 'order', '--to', '1', '--engine', 'sqlite:none.db')).code, 2)
+  const rows = ['--engine', 'mysql://id@127.0.0.1:1/ids?schema=leaf']
+  assertSentence((await run('lower', 'order', '--to', '1', ...rows)).stderr, /lower the row there/)
   await server.restart()
   assert.deepEqual(ended(await run('next', 'order')), [0, '50'])
 })

@@ -24,7 +24,7 @@ type MoveEnds = Omit<ImportStores, 'close'>
 
 const triesMax = 20
 
-/** Moves it; resolves to the bound that it goes on from. Rejects with CONFLICT if an old node was faster. */
+/** Moves it; resolves to the bound from which it continues. Rejects with CONFLICT if an old node was faster. */
 export async function moveRow(options: MoveEnds, planned: PlannedRow): Promise<bigint> {
   const { table, target, together } = options
   const { name, row } = planned
