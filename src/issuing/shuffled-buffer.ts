@@ -13,22 +13,25 @@ import { RangeBuffer } from './range-buffer.ts'
 /** Permutes the ids of each block. */
 export class ShuffledBuffer extends RangeBuffer {
   readonly #permutation: BlockPermutation
-  /** The current block, and how many of its ids are taken. */
-  #block = new Run()
+  readonly #stride: bigint
+  /** The current block: its first id, its size, and how many of its ids are taken. */
+  #first = 0n
+  #size = 0
   #used = 0
 
   /** Issues ids that are ≡ `offset` (mod `increment`), shuffled within blocks of at most the permutation's size. */
   constructor(permutation: BlockPermutation, increment: number, offset: bigint) {
     super(increment, offset)
     this.#permutation = permutation
+    this.#stride = BigInt(increment)
   }
 
   override available(): number {
-    return super.available() + this.#block.count - this.#used
+    return super.available() + this.#size - this.#used
   }
 
   override dropBelow(floor: bigint): void {
-    if (this.#block.first < floor) this.#used = this.#block.count
+    if (this.#first < floor) this.#used = this.#size
     super.dropBelow(floor)
   }
 
@@ -42,23 +45,24 @@ export class ShuffledBuffer extends RangeBuffer {
   }
 
   override clear(): void {
-    this.#used = this.#block.count
+    this.#used = this.#size
     super.clear()
   }
 
   protected override next(_count: number, run: Run): number {
     if (!this.#hasBlock()) return 0
-    run.setOne(this.#idAt(this.#block, this.#used++))
+    run.setOne(this.#idAt(this.#first, this.#size, this.#used++))
     return 1
   }
 
   protected override nextRun(count: number): Run {
     if (!this.#hasBlock()) return new Run()
-    const block = this.#block
+    const first = this.#first
+    const size = this.#size
     const used = this.#used
-    const taken = Math.min(count, block.count - used)
+    const taken = Math.min(count, size - used)
     this.#used += taken
-    return new ScatteredRun(taken, (index) => this.#idAt(block, used + index))
+    return new ScatteredRun(taken, (index) => this.#idAt(first, size, used + index))
   }
 
   /** The fast run holds no ids: each has to be permuted. */
@@ -69,21 +73,22 @@ export class ShuffledBuffer extends RangeBuffer {
     return count === 1
   }
 
-  #idAt(block: Run, index: number): bigint {
-    return block.at(this.#permutation.forward(block.first, index, block.count))
+  #idAt(first: bigint, size: number, index: number): bigint {
+    return first + BigInt(this.#permutation.forward(first, index, size)) * this.#stride
   }
 
   /** The largest id of the current block while some of its ids are left. */
   get #top(): bigint | undefined {
-    return this.#used < this.#block.count ? this.#block.at(this.#block.count - 1) : undefined
+    return this.#used < this.#size ? this.#first + BigInt(this.#size - 1) * this.#stride : undefined
   }
 
   /** Whether ids are left in the current block, or in a next one that becomes the current one. */
   #hasBlock(): boolean {
-    if (this.#used < this.#block.count) return true
+    if (this.#used < this.#size) return true
     const block = new Run()
     if (super.next(this.#permutation.blockSize, block) === 0) return false
-    this.#block = block
+    this.#first = block.first
+    this.#size = block.count
     this.#used = 0
     return true
   }
