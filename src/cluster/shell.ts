@@ -1,6 +1,7 @@
 /**
- * The shell around the core of a cluster: it turns answers of the engine, news of records and time into events, and performs
- * the effects that the core returns, in that order. `step` and `#perform` show that order; the methods below perform each effect.
+ * The shell around the core of a cluster: it turns answers of the engine, changes of records and time into events, and
+ * performs the effects that the core returns, in that order. `step` and `#perform` show the order; the methods below
+ * perform each effect.
  *
  * Invariants
  *  1. The effects of a step are performed before anything else runs. An event that a listener causes meanwhile (it checks

@@ -31,7 +31,8 @@ const kinds: Readonly<Record<string, DatabaseKind>> = {
 }
 
 /**
- * Opens the engine that `url` names: with `schema=` one that works on an old service's table, otherwise see `openEngine`. Rejects with CONFIG for a wrong URL, ENGINE when the database cannot be used, or has no such table.
+ * Opens the engine that `url` names: with `schema=` one that works on an old service's table, otherwise see
+ * `openEngine`. Rejects with CONFIG for a wrong URL, ENGINE when the database cannot be used, or has no such table.
  */
 export async function openAnyEngine(url: string, options: EngineOptions): Promise<Engine> {
   const { kind, location, schema } = splitSchema(url)

@@ -32,7 +32,10 @@ describe('a catalogue', () => {
     const node = await startNode()
     const other = await startNode({ store: node.store })
     const attempt = () =>
-      assert.rejects(node.catalogue.open('g'), /NOGENERATOR|no generator 'g'; create it with: ID.CREATE g/)
+      assert.rejects(node.catalogue.open('g'), {
+        code: 'NOGENERATOR',
+        message: /no generator 'g'; create it with: ID.CREATE g/,
+      })
     await Promise.all([attempt(), attempt(), attempt()])
     assert.equal(node.engine.count('read'), 1)
     await node.clock.pass(1000)

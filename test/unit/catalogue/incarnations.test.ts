@@ -8,7 +8,7 @@ import { settled } from '../fake-clock.ts'
 import { draw, type Node, startNode, tryNext } from './node.ts'
 
 const refused =
-  (code: 'NOGENERATOR' | 'ERR' | 'EXISTS' | 'WRONGTYPE' | 'STALE' | 'UNKNOWN' | 'NOTOWNER') =>
+  (code: 'NOGENERATOR' | 'ERR' | 'EXISTS' | 'WRONGTYPE' | 'STALE' | 'UNAVAILABLE' | 'UNKNOWN' | 'NOTOWNER') =>
   (error: unknown) =>
     hasCode(error, code)
 const dayUs = 86_400_000_000
@@ -451,10 +451,10 @@ describe('writes with an unknown outcome', () => {
     await draw(there, 10)
     other.store.watchers.clear()
     node.engine.next('reserve', 'unavailable')
-    await assert.rejects(node.catalogue.drop('g'))
-    await node.catalogue.create('g', { kind: 'timestamp' }).catch(() => {})
+    await assert.rejects(node.catalogue.drop('g'), refused('UNAVAILABLE'))
+    await node.catalogue.create('g', { kind: 'timestamp' })
     other.engine.next('read', 'unavailable')
-    await assert.rejects(draw(there, 100))
+    await assert.rejects(draw(there, 100), refused('UNAVAILABLE'))
   })
 })
 

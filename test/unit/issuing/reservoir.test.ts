@@ -101,7 +101,10 @@ describe('a reservoir', () => {
   it('makes callers wait no longer than issueTimeout, and rejects with the reason', async () => {
     const process = await startCounter()
     process.engine.always('reserve', 'unavailable')
-    const waiting = assert.rejects(draw(process, 1), /DRY|no buffered ids and the engine said: UNAVAILABLE/)
+    const waiting = assert.rejects(draw(process, 1), {
+      code: 'DRY',
+      message: /no buffered ids and the engine said: UNAVAILABLE/,
+    })
     await process.clock.pass(2000)
     await waiting
     process.engine.heal()
