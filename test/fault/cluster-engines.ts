@@ -5,7 +5,7 @@ import { databases } from './databases.ts'
 
 /** A running engine, with room for many clusters one after another. */
 export type ClusterEngine = {
-  /** The URL of a place that nobody has used. */
+  /** The URL of an unused store. */
   readonly newPlace: () => Promise<string>
   /** The ports of its servers, as they stand in the URLs. */
   readonly ports: readonly number[]

@@ -38,7 +38,7 @@ async function loaded(t: TestContext, cluster: TestCluster): Promise<[FollowingL
   ]
   loads[0].start(strictAsks)
   loads[1].start(perNodeAsks)
-  // Until each node has a lead of its own and ids in hand.
+  // Until each node leads shards and has buffered ids.
   await pause(secondsOf(2000, 5000))
   return loads
 }
@@ -114,7 +114,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
     // What was issued in time may be read late by a process that has other things to do.
     const isInTime =
       (sentUs - beganUs) / 1000 < cluster.leaseMs && (lastUs - beganUs) / 1000 < cluster.leaseMs + 500
-    assert.ok(isInTime, 'nobody issues past its lease')
+    assert.ok(isInTime, 'no node issues past its lease')
     assert.ok((loads[0].errors.get('CLUSTERDOWN') ?? 0) > 0, 'strict requests were refused')
     for (const name of perNode) {
       const silentMs = loads[1].journal(name).silenceMs(beganUs, nowUs())
@@ -166,7 +166,7 @@ describe('a cluster of three nodes on three members of etcd', { timeout }, () =>
       const other = cluster.nodes.find((node) => node !== leader)!
       const fromUs = nowUs()
       for (const proxy of leader.proxies) await (round % 2 === 0 ? proxy.stall() : proxy.cut())
-      await eventually('nobody takes over', async () => {
+      await eventually('no node takes over', async () => {
         const next = await cluster.leaderOf('order', other)
         return (next !== undefined && next !== leader) || undefined
       })

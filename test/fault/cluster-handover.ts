@@ -60,8 +60,8 @@ export async function handOvers(t: TestContext, name: string, engine: ClusterEng
   assert.deepEqual(library.errors, [], 'errors that ioredis saw')
   assert.equal(load.lostLinks + pulled.lostLinks, 0, 'connections that ended')
   assert.ok(longestChase <= 2, `${longestChase} redirects in a row`)
-  // What is in hand comes back at nearly every hand-over; a slow machine may lose the time that it has for one.
-  assert.ok(load.journal('order').jumps() <= Math.ceil(rounds / 2), 'tails are given back')
+  // Nearly every hand-over returns the leftover ranges; a slow machine may miss the deadline of a hand-over.
+  assert.ok(load.journal('order').jumps() <= Math.ceil(rounds / 2), 'leftover ranges are given back')
   // Loose, for machines that tests share: the figures are in the report.
   assert.ok(Math.max(...all) < 2000, `${figuresOf(all)} ms`)
 }
@@ -122,7 +122,7 @@ function pullWithLibrary(cluster: TestCluster, journal: Journal) {
   }
 }
 
-/** What the logs say of the time in which nobody could issue. */
+/** The time in which no node could issue, from the logs. */
 function toldBy(cluster: TestCluster): string {
   const told = cluster.nodes.flatMap(({ server }) => [
     ...server.output().matchAll(/released in ([\d.]+) ms, written in ([\d.]+) ms/g),

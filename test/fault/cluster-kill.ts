@@ -27,7 +27,7 @@ export async function kills(
   const rounds = roundsOf(short, 0.25)
   const cluster = await startCluster(t, engine, options)
   const { leaseMs, vacancyMs } = cluster
-  // Ranges that last moments: whoever is killed has a reserve under way.
+  // Small ranges, so that a killed node has a reserve under way.
   await cluster.create('order', 'sequence', 'STEP', '200', 'HORIZON', '100ms')
   await cluster.create('stamp', 'timestamp', 'HORIZON', '100ms')
   const load = new FollowingLoad(t, cluster.ports)
@@ -40,7 +40,7 @@ export async function kills(
     const killedUs = nowUs()
     await leader.server.kill()
     const from = journal.replies.length
-    const first = await eventually('nobody took over', async () =>
+    const first = await eventually('no node took over', async () =>
       [...journal.replies.since(from)].find(({ sentUs }) => sentUs > killedUs),
     )
     recoveriesMs.push((first.receivedUs - killedUs) / 1000)
@@ -60,5 +60,5 @@ export async function kills(
   assert.ok(sorted.at(-1)! <= vacancyMs * 2, figuresOf(recoveriesMs))
 }
 
-/** What a client of strict kinds may be told while nobody leads, or a reserve does not come. */
+/** Errors that a client of strict kinds may receive while no node leads, or a reserve does not come. */
 export const retryable: readonly string[] = ['CLUSTERDOWN', 'DRY', 'UNAVAILABLE', 'UNKNOWN', 'BUSY', 'STALE']

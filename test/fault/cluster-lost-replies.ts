@@ -46,7 +46,7 @@ const losses: Readonly<Record<string, Loss>> = {
     const others = cluster.nodes.filter((node) => node !== leader)
     await leader.server.kill()
     const dropped = [...drop(others, 'deadBy'), ...drop(others, 'holder')]
-    await eventually('nobody takes over', async () => {
+    await eventually('no node takes over', async () => {
       return (await cluster.leaderOf('order', others[0])) === leader ? undefined : true
     })
     await cluster.untilLed('order', others[0])

@@ -113,7 +113,7 @@ export class TestCluster {
     return (await answer.json()) as Status
   }
 
-  /** Who leads a generator, as the node that is asked sees it; undefined: nobody. */
+  /** The leader of a generator, as the asked node sees it; undefined: none. */
   async leaderOf(generator: string, asked = this.nodes[0]!): Promise<ClusterNode | undefined> {
     const { nodes, shards } = await this.status(asked)
     const { leader, nobodyForMs } = shards[shardOf(generator)]!
@@ -123,9 +123,9 @@ export class TestCluster {
       : undefined
   }
 
-  /** Who leads it; waits until somebody does, in the eyes of `asked`. */
+  /** The leader of a generator; waits until `asked` sees one. */
   async untilLed(generator: string, asked = this.nodes[0]!): Promise<ClusterNode> {
-    return await eventually(`nobody leads ${generator}`, async () => {
+    return await eventually(`no node leads ${generator}`, async () => {
       return await this.leaderOf(generator, asked)
     })
   }
@@ -156,7 +156,7 @@ export class TestCluster {
     }
   }
 
-  /** Has a node that leads a generator hand its shard over to another one; resolves when the wish is recorded. */
+  /** Pins the shard of a generator to another node; resolves when the pin is recorded. */
   async move(generator: string, to: ClusterNode): Promise<void> {
     const { self } = await this.status(to)
     const body = JSON.stringify({ shard: shardOf(generator), to: self })
@@ -171,7 +171,7 @@ export class TestCluster {
     assert.equal(reply instanceof ReplyError ? reply.text : reply, 'OK')
   }
 
-  /** Sends a command about a generator to whoever leads it. */
+  /** Sends a command about a generator to its leader. */
   async ask(generator: string, ...command: (string | number)[]) {
     const leader = await this.untilLed(generator)
     const client = await leader.server.connect()

@@ -55,7 +55,7 @@ describe('a cluster of three nodes', { timeout }, () => {
     await pause(500)
     const silencesMs: number[] = []
     for (let round = 0; round < rounds; round++) {
-      // The leader's, another's, and all of them in turn.
+      // In turn: the clock of the leader, of another node, of all nodes.
       const leader = cluster.nodes.indexOf(await cluster.untilLed('order'))
       const moved = round % 3 === 2 ? clocks : [clocks[(leader + (round % 3)) % 3]!]
       const [to, forMs] = jumps[round % jumps.length]!
@@ -94,7 +94,7 @@ describe('a cluster of three nodes', { timeout }, () => {
       const [atLeader, elsewhere] = [await connectTo(leader), await connectTo(other)]
       const fromUs = nowUs()
       assert.equal(typeof (await atLeader.command('INCR', 'order')), 'bigint')
-      assert.ok((nowUs() - fromUs) / 1000 < 1000, 'the leader asks nobody')
+      assert.ok((nowUs() - fromUs) / 1000 < 1000, 'the leader asks no other node')
       const refused = await elsewhere.command('INCR', 'order')
       assert.ok(isError(refused, ['CLUSTERDOWN', 'UNKNOWN']), JSON.stringify(refused))
       await pause(1000)
@@ -105,7 +105,11 @@ describe('a cluster of three nodes', { timeout }, () => {
       await Promise.all([atLeader.close(), elsewhere.close()])
     }
     await load.stop()
-    assert.equal((await cluster.status(leader)).shards[shardOf('order')]!.epoch, epoch, 'nobody else has led')
+    assert.equal(
+      (await cluster.status(leader)).shards[shardOf('order')]!.epoch,
+      epoch,
+      'no other node has led',
+    )
     judge(t, load, ['order'], { name: 'nodes cut off from each other', rounds: roundsOf(2, 0.05) })
     assertRetryable(load, retryable)
   })

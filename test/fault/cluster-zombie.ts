@@ -79,13 +79,13 @@ async function oneStop(cluster: TestCluster, load: FollowingLoad, store: Engine)
   const early = await askFor(zombie, quiet, 1)
   await early.answered
   for (const proxy of zombie.proxies) proxy.stall()
-  // More than it has in hand, so its reserve is on the way and does not arrive.
+  // More than it has buffered, so its reserve is on the way and does not arrive.
   const stuck = await askFor(zombie, quiet, 500)
   await pause(20)
   zombie.server.signal('SIGSTOP')
   const stoppedUs = nowUs()
   const from = journal.replies.length
-  const first = await eventually('nobody took over', async () =>
+  const first = await eventually('no node took over', async () =>
     [...journal.replies.since(from)].find(({ sentUs }) => sentUs > stoppedUs),
   )
   const successor = await eventually('the others do not hear of the successor', async () => {

@@ -62,7 +62,7 @@ async function suffer(server: FahaoServer, load: Load, begin: () => Promise<Faul
   const degraded = await untilState(server, 'degraded', 5000)
   assert.equal(degraded.status, 200, 'requests are still welcome')
   assert.match(degraded.reason!, reason)
-  assert.deepEqual([...load.errorTexts.values()], [], 'ids in hand go on')
+  assert.deepEqual([...load.errorTexts.values()], [], 'buffered ids go on')
   const down = await untilState(server, 'down', 15_000)
   assert.equal(down.status, 503)
   assert.match(down.reason!, reason)

@@ -9,7 +9,7 @@ import { Load, nowUs } from './load.ts'
 import { breakSyncs } from './trace.ts'
 
 describe('a server on a bad disk', () => {
-  it('lets nobody feel that syncs take a second, while ids are in hand', async (t) => {
+  it('delays no client while syncs take a second and ids are buffered', async (t) => {
     const server = await startFahao(t, { args: ['--log-level', 'warn'] })
     const client = await server.connect()
     for (const kind of kinds) await create(client, kind, kind)

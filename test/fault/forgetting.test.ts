@@ -77,7 +77,7 @@ for (const [name, start] of Object.entries(databases)) {
       judge(t, load, ['sequence'], { name: `a replica of ${name} promoted`, rounds: 1 })
     })
 
-    it('reserve nothing without a gap to skip, until somebody advances by hand', {
+    it('reserve nothing without a gap to skip, until an operator advances the store', {
       timeout: 900_000,
     }, async (t) => {
       const { database, engine, proxy, nodes } = await startBehindProxy(t, start)

@@ -1,4 +1,4 @@
-/** A sequence on several nodes and one database, without a cluster: strict in real time, whoever is asked. */
+/** A sequence on several nodes and one database, without a cluster: strict in real time, whichever node is asked. */
 import { describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startFahao } from '../launch/fahao.ts'
@@ -10,7 +10,7 @@ const idsWanted = process.env.FAULT_ROUNDS === undefined ? 30_000 : 5_000_000
 
 for (const [name, start] of Object.entries(databases)) {
   describe(`three nodes on ${name}`, () => {
-    it('issue one sequence in the order of real time to clients that hop between them', {
+    it('issue one sequence in the order of real time to clients that ask them in turn', {
       timeout: 900_000,
     }, async (t) => {
       const database = await start(t)
@@ -22,7 +22,7 @@ for (const [name, start] of Object.entries(databases)) {
       const load = new Load()
       const one: Ask = { generator: 'order', command: ['INCR', 'order'] }
       const many: Ask = { generator: 'order', command: ['ID.NEXT', 'order', 'COUNT', 500] }
-      load.hop(
+      load.startInTurn(
         nodes.map(({ resp }) => resp),
         [...Array<Ask>(24).fill(one), ...Array<Ask>(8).fill(many)],
       )

@@ -1,4 +1,4 @@
-/** Random requests at a real process over HTTP: it lives, its memory is bounded, and another client is answered. */
+/** Random requests to a real process over HTTP: it does not crash, its memory is bounded, and another client is answered. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -60,7 +60,7 @@ const paths = [
   '/v1/generators/order/next?count=1000',
   '/v1/generators/order/next?count=100000',
   '/v1/generators/order/range?count=9',
-  '/v1/generators/nobody/next',
+  '/v1/generators/absent/next',
   '/v1/generators?limit=1000',
   '/api/segment/get/order',
   '/api/snowflake/get/any',

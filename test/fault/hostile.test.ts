@@ -41,8 +41,8 @@ describe('hostile clients', () => {
       'batches in no order': batches('mixed', secondsOf(10_000, 100_000), secondsOf(5, 20), true),
       'batches in a format': batches('text', secondsOf(10_000, 100_000), secondsOf(5, 20), true),
       'many small batches': batches('target', 1000, 200, true),
-      'batches that nobody reads': batches('target', 100_000, 200, false),
-      'texts that nobody reads': batches('text', 100_000, 200, false),
+      'batches that are not read': batches('target', 100_000, 200, false),
+      'texts that are not read': batches('text', 100_000, 200, false),
     })
     for (const node of cluster.nodes) assert.doesNotMatch(node.server.output(), /lapsed/)
     assert.deepEqual(await leaders(), before)

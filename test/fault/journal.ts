@@ -12,7 +12,7 @@ export type Acknowledged = {
   readonly sentUs: number
   /** After the reply was received. */
   readonly receivedUs: number
-  /** Which connection, over all lives of the server. */
+  /** Number of the connection, over all restarts of the server. */
   readonly connection: number
 }
 

@@ -14,7 +14,7 @@ export function nowUs(): number {
   return Number(process.hrtime.bigint()) / 1000
 }
 
-/** A crowd of clients over one or more lives of a server. */
+/** Clients of a server, also across its restarts. */
 export class Load {
   readonly journals = new Map<string, Journal>()
   /** Error replies, by their first word. */
@@ -40,8 +40,8 @@ export class Load {
     this.#running = asks.map((ask, index) => this.#pull([ports[index % ports.length]!], ask))
   }
 
-  /** Starts one client for each ask, each of which asks all the ports in turn. */
-  hop(ports: readonly number[], asks: readonly Ask[]): void {
+  /** Starts one client for each ask; each asks all the ports in turn. */
+  startInTurn(ports: readonly number[], asks: readonly Ask[]): void {
     this.#stopped = false
     this.#running = asks.map((ask) => this.#pull(ports, ask))
   }

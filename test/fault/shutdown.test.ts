@@ -1,6 +1,6 @@
 /**
- * SIGTERM: what was sent before it is answered, what is in hand goes back, and the next life goes on where this
- * one ended. A second signal ends the process in the middle of that, and costs a gap at most.
+ * SIGTERM: requests that were sent before it are answered, buffered ids are released, and the next process goes on at the
+ * same id. A second signal ends the process in the middle of that, and costs a gap at most.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -71,7 +71,7 @@ describe('a server that is told to stop', () => {
       const fault = await breakSyncs(t, server.pid, 'delay_enter=3000000')
       server.signal('SIGTERM')
       while (await accepts(server.resp)) await pause(10)
-      // Signals that come together are one wish: Ctrl-C reaches a whole group.
+      // Signals that come together count as one: Ctrl-C reaches a whole group.
       await pause(600)
       assert.equal(server.process.exit(), undefined, 'it still waits for its disk')
       const againUs = nowUs()

@@ -1,6 +1,6 @@
 /**
- * Writes whose outcome nobody learns: the disk takes longer than calls may, so that every reserve ends as
- * UNKNOWN, though it was carried out. Each such range is left alone for ever, and ids come again by themselves.
+ * Writes with an unknown outcome: the disk takes longer than the deadline of a call, so that every reserve ends as UNKNOWN,
+ * although it was carried out. Each such range stays unused, and ids come again without help.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -34,7 +34,7 @@ describe('a store that answers too late', () => {
       await pause(500)
       const fault = await breakSyncs(t, server.pid, 'delay_enter=1000000')
       await pause(2500)
-      assert.ok(load.errors.has('DRY'), `ids in hand end: ${[...load.errors.keys()]}`)
+      assert.ok(load.errors.has('DRY'), `buffered ids end: ${[...load.errors.keys()]}`)
       await fault.end()
       const endedUs = nowUs()
       for (const kind of kinds) {

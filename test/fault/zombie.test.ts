@@ -18,7 +18,7 @@ const asksOf = (generators: readonly string[]): Ask[] =>
     { generator, command: ['ID.NEXT', generator, 'COUNT', 5] },
   ])
 
-/** Stopped in the middle of a commit, the owner holds SQLite's write lock, and nobody else gets it. */
+/** If the owner is stopped in the middle of a commit, it keeps SQLite's write lock, and no other process gets it. */
 const frozen = /^(UNAVAILABLE|DRY) .*(did not answer|is locked by another process)/
 
 describe('a process that is paused', () => {

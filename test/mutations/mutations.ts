@@ -53,7 +53,7 @@ export const mutations: readonly Mutation[] = [
     to: 'scaleOf(old.definition) !== name) return',
   },
   {
-    fault: 'strict order is acknowledged before other nodes have heard of it',
+    fault: 'strict order is acknowledged before other nodes have received the change',
     foundBy: 'test/unit/catalogue/incarnation-change.test.ts',
     scenario: 'fleet',
     file: 'src/catalogue/incarnation-change.ts',
@@ -86,7 +86,7 @@ export const mutations: readonly Mutation[] = [
     to: '(ttlMs + 0 * marginMs) * 1000',
   },
   {
-    fault: 'a leader believes in its lease without the margin',
+    fault: 'a leader issues on its lease without the margin',
     foundBy: 'test/unit/cluster/lease.test.ts',
     scenario: 'leaders',
     file: 'src/cluster/lease.ts',
@@ -111,7 +111,7 @@ export const mutations: readonly Mutation[] = [
     to: 'this.#deadlineUs = now.monoUs + 0 * sent.monoUs +',
   },
   {
-    fault: 'a shard is taken from a holder that is not dead',
+    fault: 'a shard is taken from a leader that is not dead',
     foundBy: 'test/unit/cluster/cluster.test.ts',
     file: 'src/cluster/handover.ts',
     from: 'isUnchanged && isGone(answer)',
@@ -132,7 +132,7 @@ export const mutations: readonly Mutation[] = [
     to: 'wallUs >= this.#aheadUs - this.#marginUs',
   },
   {
-    fault: 'group commit serves those who came after the reserve had begun',
+    fault: 'group commit serves callers that came after the reserve had begun',
     foundBy: 'test/unit/issuing/group-commit-order.test.ts',
     scenario: 'fleet',
     file: 'src/issuing/group-commit.ts',

@@ -8,7 +8,7 @@ import type { Request } from './program.ts'
 /** Ids, and the generator that has issued them, where that is certain. */
 export type Drawn = { readonly generator: Generator | undefined; readonly runs: readonly Run[] }
 
-/** Ids as a server draws them: from what is in hand, or else waiting for more. Fewer than are asked for may be in hand. */
+/** Ids as a server draws them: buffered ids, or else it waits for more. The buffer may have fewer than are asked for. */
 export function drawn(catalogue: Catalogue, request: Request): Drawn | Promise<Drawn> {
   const { generator: name, count, contiguous = false } = request
   const generator = catalogue.find(name)

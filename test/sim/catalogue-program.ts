@@ -53,7 +53,7 @@ export class CatalogueProgram {
     const timeline = new Timeline(machine)
     const onEvent = () => {}
     const ids = { fixedId: undefined, leadUs: 1e6, owner: machine.name, holder: machine.name, onEvent }
-    // What is in hand was reserved with that one, or left to it.
+    // Buffered ids were reserved with this fence, or are leftover ranges that it received.
     cluster.listen({
       onWon: ({ fence, leftovers }) => {
         for (const { name } of leftovers) fences.set(counterOf(name), fence)

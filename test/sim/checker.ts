@@ -1,12 +1,12 @@
 /**
- * Judges a simulation by what clients and operators were told, and when. Knows nothing else: no clock but the true one,
- * no record, no counter.
+ * Judges a simulation by the replies to clients and operators, and their times. It reads nothing else: no clock but the
+ * true one, no record, no counter.
  *
  *  1. No id of a generator is in two replies, whatever its kinds and incarnations were.
  *  2. While a generator is strict, an id that was asked for after a reply had come is larger than all in that reply. It
- *     is strict from the moment on at which an operator was told so, until another one may have changed that.
- *  3. The node on which a generator was changed issues above all that anybody had been told before it was asked to.
- *  4. What is asked for in one range comes in one range.
+ *     is strict from the reply to the operator on, until another change of it may have been carried out.
+ *  3. The node on which a generator was changed issues above all ids that clients had received before the change was sent.
+ *  4. A request for one range gets one range.
  */
 import { AssertionError } from 'node:assert/strict'
 import { type Run, two32 } from '../../src/ids/run.ts'
@@ -52,7 +52,7 @@ type Known = {
   /** Changes that are under way, and all that operators have asked for. */
   changes: number
   asked: number
-  /** A change has been sent of which nobody knows what has become. */
+  /** The outcome of a change is unknown. */
   isUnclear: boolean
   /** A change was forgotten: nodes may go on for a while with what it had made. */
   isForgotten: boolean
@@ -185,7 +185,7 @@ export class Checker {
     return this.#of(generator).kind
   }
 
-  /** The largest id that anybody was given, or that it was moved to. */
+  /** The largest id that a client received, or that the generator was moved to. */
   largest(generator: string): bigint {
     return this.#of(generator).largest.at(-1) ?? 0n
   }
@@ -253,7 +253,7 @@ export class Checker {
     return since !== undefined && since.by === by && sentUs >= since.doneUs ? since.above : -1n
   }
 
-  /** The largest id that somebody had been given before this moment. */
+  /** The largest id that a client had received before this moment. */
   #largestBefore({ received, largest }: Known, us: number): bigint {
     let from = 0
     let to = received.length

@@ -10,9 +10,9 @@ type Redirect = { readonly from: string; readonly to: string }
 type From<Value> = { readonly answer: Value; readonly by: string; readonly isUnaware: boolean }
 
 const patienceUs = 3_000_000
-/** How often requests are looked for that nobody has answered. */
+/** The interval of the search for requests without an answer. */
 const lookUs = 200_000
-const hopsMax = 6
+const redirectsMax = 6
 /** Requests whose clients go before the answer, and when they go. */
 const leavingShare = 0.05
 const leavesAfterUs = [200, 20_000] as const
@@ -71,10 +71,10 @@ export class Clients {
     const slot = slotOfName(request.generator)
     let last: Redirect | undefined
     let returns = 0
-    for (let hops = 0; hops < hopsMax; hops++) {
-      // Some have no memory of where to ask, as behind a load balancer; all of them would stay with an old leader.
-      const known = hops > 0 || world.chance(0.6) ? slots.get(slot) : undefined
-      const address = (hops === 0 ? first : undefined) ?? known ?? world.pick(processes)?.address
+    for (let redirects = 0; redirects < redirectsMax; redirects++) {
+      // Some clients do not remember the leader, as behind a load balancer; all of them would stay with an old leader.
+      const known = redirects > 0 || world.chance(0.6) ? slots.get(slot) : undefined
+      const address = (redirects === 0 ? first : undefined) ?? known ?? world.pick(processes)?.address
       const found = await this.send(address, (process) => this.#ask(process, request))
       const { answer } = found
       if (!('moved' in answer)) {
@@ -107,7 +107,7 @@ export class Clients {
     return undefined
   }
 
-  /** Nobody waits for ever. */
+  /** Ends every wait that has lasted too long. */
   #giveUp(): boolean {
     const { world, processes } = this.#simulation
     let isAny = false

@@ -201,8 +201,8 @@ async function moves(simulation: Simulation, fromMs: number, toMs: number): Prom
     const from = one(simulation)
     const to = one(simulation).program.cluster!.nodeId
     const shard = Math.floor(world.random() * options.shards)
-    const wish = world.chance(0.8) ? to : undefined
-    from.machine.reach(() => void from.program.cluster!.move(shard, wish).catch(() => {}))
+    const pinned = world.chance(0.8) ? to : undefined
+    from.machine.reach(() => void from.program.cluster!.move(shard, pinned).catch(() => {}))
     await world.pass(world.between(fromMs, toMs))
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The least that issues as a leader does: a counter per generator, reserved with the fence, issued from memory. What
- * it issues, and when, is written down for the checker; it takes nothing from there.
+ * A minimal issuer for leaders: one counter per generator, reserved with the fence, issued from memory. It reports the
+ * issued ids to the checker, and reads nothing from there.
  */
 import { hasCode } from '../../src/base/errors.ts'
 import type { Cluster } from '../../src/cluster/cluster.ts'
@@ -9,8 +9,8 @@ import type { Engine, Reservation } from '../../src/engine/engine.ts'
 import { Run } from '../../src/ids/run.ts'
 import { type Answer, counterOf, type OnIssue, type Program, type Request, slotOfName } from './program.ts'
 
-/** What is in hand of a generator, under one leadership. */
-type Stock = {
+/** The buffered ids of a generator, under one leadership. */
+type BufferedRange = {
   readonly here: LeaderTerm
   next: bigint
   end: bigint
@@ -21,12 +21,12 @@ type Stock = {
 const step = 20n
 const parkMs = 2000
 
-/** See the top of the file. */
+/** Issues ids of the shards that a cluster's node leads. */
 export class Issuer implements Pick<Program, 'ask'> {
   readonly #cluster: Cluster
   readonly #engine: Engine
   readonly #onIssue: OnIssue
-  readonly #stocks = new Map<string, Stock>()
+  readonly #buffers = new Map<string, BufferedRange>()
 
   constructor(cluster: Cluster, engine: Engine, onIssue: OnIssue) {
     this.#cluster = cluster
@@ -48,7 +48,7 @@ export class Issuer implements Pick<Program, 'ask'> {
     }
     for (let tries = 0; tries < 8; tries++) {
       const lead = await this.#cluster.leadWithin(slot, parkMs)
-      if (lead.state === 'none') return { down: `nobody leads for ${lead.forMs} ms`, code: 'CLUSTERDOWN' }
+      if (lead.state === 'none') return { down: `no leader for ${lead.forMs} ms`, code: 'CLUSTERDOWN' }
       if (lead.state === 'elsewhere') return { moved: lead.node.resp! }
       try {
         const run = await this.#issueOrRefill(generator, count, slot)
@@ -66,53 +66,53 @@ export class Issuer implements Pick<Program, 'ask'> {
     if (here === undefined) return undefined
     const run = this.#issue(generator, count, here)
     if (run !== undefined) return run
-    const stock = this.#stock(generator, here)
-    stock.refill ??= this.#refill(generator, stock).finally(() => {
-      stock.refill = undefined
+    const buffer = this.#buffer(generator, here)
+    buffer.refill ??= this.#refill(generator, buffer).finally(() => {
+      buffer.refill = undefined
     })
-    await stock.refill
-    // Awake again: the lease may have lapsed, the shard may be gone.
+    await buffer.refill
+    // During the wait the lease may have lapsed, or the shard may have moved.
     const still = this.#cluster.here(slot)
     return still && this.#issue(generator, count, still)
   }
 
-  /** As many as are in hand, `count` at most. */
+  /** Issues buffered ids, `count` at most. */
   #issue(generator: string, count: number, here: LeaderTerm): Run | undefined {
-    const stock = this.#stock(generator, here)
-    const left = Number(stock.end - stock.next)
+    const buffer = this.#buffer(generator, here)
+    const left = Number(buffer.end - buffer.next)
     if (left === 0) return undefined
     const run = new Run()
-    run.set(stock.next, Math.min(count, left), 1)
-    stock.next += BigInt(run.count)
+    run.set(buffer.next, Math.min(count, left), 1)
+    buffer.next += BigInt(run.count)
     this.#onIssue(generator, [run], { kind: 'sequence', fence: here.fence })
     return run
   }
 
-  #stock(generator: string, here: LeaderTerm): Stock {
-    const stock = this.#stocks.get(generator)
-    if (stock?.here === here) return stock
-    const fresh: Stock = { here, next: 0n, end: 0n, newest: undefined, refill: undefined }
-    this.#stocks.set(generator, fresh)
+  #buffer(generator: string, here: LeaderTerm): BufferedRange {
+    const buffer = this.#buffers.get(generator)
+    if (buffer?.here === here) return buffer
+    const fresh: BufferedRange = { here, next: 0n, end: 0n, newest: undefined, refill: undefined }
+    this.#buffers.set(generator, fresh)
     return fresh
   }
 
-  async #refill(generator: string, stock: Stock): Promise<void> {
+  async #refill(generator: string, buffer: BufferedRange): Promise<void> {
     const reservation = await this.#engine.reserve(counterOf(generator), {
       size: step,
-      floor: stock.end,
-      fence: stock.here.fence,
+      floor: buffer.end,
+      fence: buffer.here.fence,
       incarnation: 1n,
     })
-    // It came too late: a gap.
-    if (this.#stocks.get(generator) !== stock) return
-    stock.newest = reservation
-    stock.next = reservation.start
-    stock.end = reservation.end
+    // The reply came too late: the range is a gap.
+    if (this.#buffers.get(generator) !== buffer) return
+    buffer.newest = reservation
+    buffer.next = reservation.start
+    buffer.end = reservation.end
   }
 
-  #takeOut(here: LeaderTerm): [string, Stock][] {
-    const taken = [...this.#stocks].filter(([, stock]) => stock.here === here)
-    for (const [generator] of taken) this.#stocks.delete(generator)
+  #takeOut(here: LeaderTerm): [string, BufferedRange][] {
+    const taken = [...this.#buffers].filter(([, buffer]) => buffer.here === here)
+    for (const [generator] of taken) this.#buffers.delete(generator)
     return taken
   }
 

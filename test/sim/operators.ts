@@ -30,7 +30,7 @@ const refusals: ReadonlySet<string> = new Set([
   'REFUSED',
   'MOVED',
 ])
-const hopsMax = 4
+const redirectsMax = 4
 
 /** See the top of the file. */
 export class Operators {
@@ -162,9 +162,9 @@ export class Operators {
 
   async #carriedOut(order: Order): Promise<{ readonly answer: Done; readonly by: string }> {
     let address = this.#anywhere()
-    for (let hops = 0; ; hops++) {
+    for (let redirects = 0; ; redirects++) {
       const found = await this.#clients.send(address, ({ program }) => program.obey!(order), patienceUs)
-      if (!('moved' in found.answer) || hops === hopsMax) return found
+      if (!('moved' in found.answer) || redirects === redirectsMax) return found
       address = found.answer.moved
     }
   }

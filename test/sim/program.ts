@@ -39,7 +39,7 @@ export type Options = {
   readonly floor?: bigint
 }
 
-/** What an operator hears: which kind it is now, undefined where there is none, and in which of its lives. */
+/** The reply to an operator: the kind now, undefined if there is no generator, and its incarnation. */
 export type Now = { readonly kind: Kind | undefined; readonly incarnation: bigint }
 
 /** What becomes of an order. */

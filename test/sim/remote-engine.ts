@@ -186,12 +186,12 @@ export class RemoteEngine implements Engine {
     }
   }
 
-  async advance(...[gap, mend, options]: Parameters<Engine['advance']>): Promise<number> {
+  async advance(...[gap, repair, options]: Parameters<Engine['advance']>): Promise<number> {
     const { store } = this.#options
     let begun: Seen | undefined
     const raised = await this.#call(true, async () => {
       if (options?.ifRegressed && store.isSound(this.#known)) return 0
-      const count = await store.engine.advance(gap, mend)
+      const count = await store.engine.advance(gap, repair)
       // No bound is left below what this machine holds, and the gap.
       for (const [name, { end }] of this.#held) {
         const counter = store.counters.get(name) ?? unused

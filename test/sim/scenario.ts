@@ -30,7 +30,7 @@ export type Scenario = {
 const rounds = 3
 /** Requests come at random moments; a generator that can issue is asked this often at least, in ms. */
 const askedMs = 1000
-/** What servers issue by rests so long, at most, after a reserve that failed while somebody waited. */
+/** The longest pause of refills after a reserve that failed while a caller waited. */
 const refillPauseMs = 1000
 const notesShown = 200
 

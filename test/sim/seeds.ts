@@ -26,10 +26,10 @@ export type Seeds = {
   readonly untilFound?: boolean
 }
 
-/** Nobody reads where an error comes from unless a seed is repeated. */
+/** Stack traces are only useful when a seed is repeated. */
 const stackLines = Error.stackTraceLimit
 
-/** Runs them. Every violation is told with how to repeat it, and with what led to it. */
+/** Runs the seeds. Every violation names the command that repeats it, and the events before it. */
 export async function runSeeds({
   scenario,
   first,

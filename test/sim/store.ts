@@ -3,9 +3,9 @@
  * failover that loses the last writes does, and says then whether a client may still build on what it knows.
  *
  * Invariants
- *  1. A write is carried out only for a client that has seen nothing newer than the store, in a lineage that nobody
- *     suspects; otherwise the store is suspect, and nothing but an advance writes.
- *  2. An advance begins a lineage that no earlier state of the store has had.
+ *  1. A write is carried out only for a client that has seen nothing newer than the store, in a history that is
+ *     not suspect; otherwise the store is suspect, and nothing but an advance writes.
+ *  2. An advance begins a history that no earlier state of the store has had.
  */
 import { MemoryEngine, MemoryStore } from '../../src/engine/memory/engine.ts'
 

@@ -1,9 +1,9 @@
 /**
  * Scenarios as tests.
  *
- *     node --test test/sim/                                   some seeds, as part of the suite
- *     FAHAO_SIM_SEEDS=20000 node --test test/sim/             the long form
- *     FAHAO_SIM_SEEDS=1 FAHAO_SIM_FIRST=4711 node --test …    one seed again
+ *     node --test 'test/sim/*.test.ts'                         some seeds, as part of the suite
+ *     FAHAO_SIM_SEEDS=20000 node --test 'test/sim/*.test.ts'   the long form
+ *     FAHAO_SIM_SEEDS=1 FAHAO_SIM_FIRST=4711 node --test …     one seed again
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -8,7 +8,7 @@ export class World {
   readonly seed: number
   #state: number
   #order = 0
-  /** What happened, for people; undefined: nobody will read it. */
+  /** Events as text, for a report; undefined: no report is printed. */
   readonly notes: string[] | undefined
   readonly #heap: Event[] = []
 
@@ -41,7 +41,7 @@ export class World {
     return values[Math.floor(this.random() * values.length)]!
   }
 
-  /** Writes down what happens now, if anybody will read it. */
+  /** Notes an event of this moment, if there will be a report. */
   note(what: () => string): void {
     this.notes?.push(`${(this.nowUs / 1000).toFixed(1).padStart(9)} ms  ${what()}`)
   }
