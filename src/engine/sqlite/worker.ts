@@ -1,4 +1,4 @@
-/** The thread in which a store lives, so that a slow fsync does not block the event loop. */
+/** The thread that runs a store, so that a slow fsync does not block the event loop. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
 import { systemClock } from '../../base/clock.ts'

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { Batches, type BatchesOptions } from '../../../src/engine/batches.ts'
 import { settled } from '../fake-clock.ts'
 
-/** Calls are words; the first letter is what they have in common. A capital goes alone. */
+/** Each call is a word, and its first letter is its key. A call with a capital letter needs a batch of its own. */
 function setUp(options: Partial<BatchesOptions<string>> = {}) {
   const sent: string[] = []
   const answers: (() => void)[] = []

@@ -1,4 +1,4 @@
-/** Counters over a store that is restored, and whose answers are lost, at the very moment that matters. */
+/** Counters of a store that is restored, or that loses replies, between two steps of a call. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
@@ -17,22 +17,22 @@ class Shared {
   readonly #kvs = new Map<string, KeyValue>()
   revision = 7n
   historyId = 1n
-  /** Befalls the next commit after it was carried out. */
+  /** The failure of the next commit, after its transaction was carried out. */
   loses = false
-  /** Waited for by the next commit, after it was carried out. */
+  /** The next commit waits for it after its transaction was carried out. */
   commitDelay: Promise<void> | undefined
-  /** Waited for by the next read, after it has read. */
+  /** The next read waits for it after it has read. */
   delay: Promise<void> | undefined
   commits = 0
 
-  /** How many histories the processes are behind, until their next commit. */
+  /** The number of histories that the processes have not accepted yet; their next commit accepts them. */
   behind = 0n
 
   get state(): State {
     return stateIn(this.historyId)
   }
 
-  /** Puts a counter there as a restored snapshot and the advance after it have left it. */
+  /** Stores a counter as a restored snapshot and the advance after it leave it. */
   restore(revision: bigint, bound: bigint): void {
     this.historyId++
     this.revision = revision - 1n

@@ -1,4 +1,4 @@
-/** Members that freeze, die and come back, and replies that are lost. */
+/** Members that freeze, are killed or restart, and replies that are lost. */
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { type Clock, systemClock } from '../../../../src/base/clock.ts'
@@ -44,7 +44,7 @@ class Puller {
   }
 }
 
-/** Pulls from two engines while `fault` is done to a member, and on until both work again. */
+/** Reserves from two engines while `fault` happens to a member, until both engines work again. */
 async function under(lifetime: Lifetime, url: string, fault: () => Promise<void>): Promise<void> {
   const engines = await Promise.all([1, 2].map(() => openStore(lifetime, url, { callTimeoutMs })))
   const pullers = engines.map((engine) => new Puller(engine, 'a'))
@@ -64,7 +64,7 @@ async function under(lifetime: Lifetime, url: string, fault: () => Promise<void>
   }
 }
 
-/** For as long as an election takes. */
+/** The duration of an election. */
 function anElection(): Promise<void> {
   return new Promise((over) => setTimeout(over, 2500))
 }

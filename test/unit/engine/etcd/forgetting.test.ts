@@ -81,7 +81,7 @@ describe('a snapshot restored, as etcd does it by default', { timeout }, () => {
       await assert.rejects(node.reserve('a', mine), regressed)
       assert.equal(await node.advance(100n), 1)
       given.push(await node.reserve('a', mine), await node.reserve('a', mine))
-      // By now it has accepted this advance.
+      // The process has accepted this advance.
       await untilItWorks(() => two.write('k', 'x', undefined))
     }
     assertDisjoint(given)

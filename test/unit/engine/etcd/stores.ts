@@ -1,4 +1,4 @@
-/** Stores on a real etcd, for the tests of what only etcd does. */
+/** Stores on a real etcd, for tests of behaviour that only etcd has. */
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LogEvent } from '../../../../src/base/events.ts'
@@ -7,10 +7,10 @@ import { openEngine } from '../../../../src/engine/open.ts'
 import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { atEnd, type Lifetime } from '../../../launch/lifetime.ts'
 
-/** A size and a life, for tests that care for neither. */
+/** A size and an incarnation, for tests in which neither matters. */
 export const mine = { size: 10n, incarnation: 1n }
 
-/** An engine that is closed with the test; what it tells goes into `events`. */
+/** Opens an engine that is closed at the end of the test. Its events go into `events`. */
 export async function openStore(
   lifetime: Lifetime,
   url: string,
@@ -22,7 +22,7 @@ export async function openStore(
   return engine
 }
 
-/** Asks until the answer is as wanted; the test's own timeout ends it. */
+/** Waits until the condition holds. The timeout of the test ends the wait. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await pause(10)
 }

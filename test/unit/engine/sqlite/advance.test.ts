@@ -1,4 +1,4 @@
-/** What an advance promises beyond raising bounds: nothing of the lost history meets anything of the new one. */
+/** The separation of histories: no version, bound or file of the lost history affects the new one. */
 import assert from 'node:assert/strict'
 import { copyFileSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { describe, it } from 'node:test'
@@ -118,7 +118,7 @@ describe('an advance', () => {
     const { version } = (await other.write('r', 'before', undefined))!
     const writes: Promise<unknown>[] = []
     const repair = repairEach(({ value }) => {
-      // This look is outdated by the time of the advance, for sure: the write waits before it in the same queue.
+      // The advance always finds this list outdated: the write is before it in the same queue.
       if (writes.length === 0) writes.push(engine.write('r', 'meanwhile', version))
       return `${value} repaired`
     })
@@ -179,7 +179,7 @@ describe('a log that is removed under a running process', () => {
     const before = await engine.reserve('a', { size: 10n, ...mine })
     rmSync(`${file}-wal`)
     await assert.rejects(engine.reserve('a', { size: 10n, ...mine }), { code: 'UNKNOWN', message: /log/ })
-    // Until the last one has let go of it, the file lacks what is in the log.
+    // The file lacks the commits of the log until the last session has closed the log.
     await assert.rejects(engine.reserve('a', { size: 10n, ...mine }), { code: 'UNAVAILABLE' })
     await assert.rejects(idle.read('r'), { code: 'UNAVAILABLE' })
     const after = await engine.reserve('a', { size: 10n, ...mine })

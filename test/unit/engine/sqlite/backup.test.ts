@@ -84,7 +84,7 @@ describe('a restored store', () => {
     assert.deepEqual(restored.status(), { state: 'up' })
     assert.equal((await restored.counter('top')).bound, boundMax)
     assert.equal((await restored.counter('a')).bound, 1010n)
-    // What the lost history acknowledged cannot touch the new one.
+    // A reservation of the lost history cannot change the new one.
     assert.equal(await restored.release('a', later, later.start, mine), false)
     assert.equal((await restored.reserve('a', mine)).start, 1010n)
   })

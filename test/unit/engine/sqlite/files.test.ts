@@ -1,4 +1,4 @@
-/** Files that are no store: each is refused with what to do, and left as it was. */
+/** Files that are no store: each is refused with a remedy, and is not changed. */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -78,7 +78,7 @@ describe('opening a file', () => {
     await engine.close()
   })
 
-  it('by a link is opening the same store, with one owner', async (t) => {
+  it('through a symbolic link opens the same store, with one owner', async (t) => {
     const folder = temporaryFolder(t)
     const engine = await openSqlite(join(folder, 'x.db'), engineOptions())
     atEnd(t, () => engine.close())

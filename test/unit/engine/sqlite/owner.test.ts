@@ -8,7 +8,7 @@ import type { LogEvent } from '../../../../src/base/events.ts'
 import { ownerFile } from '../../../../src/engine/sqlite/owner-lock.ts'
 import { freshFile, mine, openStore, sqlite } from './stores.ts'
 
-/** An owner, and how often it was told that it is the owner no longer. */
+/** An owner, and the number of its calls of `onOwnershipLost`. */
 async function startOwner(t: TestContext) {
   const file = freshFile(t)
   let losses = 0
@@ -21,7 +21,7 @@ function messages(events: readonly LogEvent[]): string {
   return events.map(({ level, message }) => `${level} ${message}`).join('\n')
 }
 
-/** Longer than a look at the lock file counts. */
+/** Waits until the last check of the lock file is no longer valid. */
 async function untilLost(engine: { owns(): boolean }): Promise<void> {
   while (engine.owns()) await new Promise((again) => setTimeout(again, 10))
 }
@@ -34,7 +34,7 @@ describe('a store whose lock file is deleted while its owner runs', () => {
     const second = await openStore(t, first.file)
     assert.ok(second.engine.owns(), 'the second is the owner')
     assert.ok(performance.now() - startedMs >= 490, 'after half a second')
-    // The first was not asked for anything meanwhile: whatever it is asked for now, it looks first.
+    // The first received no call meanwhile. Its next call checks the lock file first.
     assert.equal(first.engine.owns(), false)
     assert.equal(first.losses(), 1)
     const ownership = await first.engine.ownership()

@@ -29,7 +29,7 @@ function setUp(t: TestContext) {
   return { folder, file, copy: join(folder, 'copy.db'), open, events }
 }
 
-/** Changes the store as a person would; SQLite keeps the locks of other connections when this one closes. */
+/** Changes the store from outside the engine. SQLite keeps the locks of other connections when this one closes. */
 function sql(file: string, statements: string): void {
   const database = new DatabaseSync(file)
   database.exec(statements)
@@ -117,7 +117,7 @@ describe('an older copy put in the place of the store', () => {
     await assert.rejects(one.reserve('a', mine), regressed)
     await one.advance(1n)
     const { advances } = idle
-    // The file that it had open is gone: the first call finds that out.
+    // The file that the process has open was replaced: its first call shows that.
     await idle.reserve('b', mine).catch(() => {})
     await idle.reserve('b', mine)
     assert.equal(idle.advances, advances + 1)
@@ -179,7 +179,7 @@ describe('another store put in the place of the store', () => {
 })
 
 describe('a store whose file is moved away while it is open', () => {
-  it('serves nothing, makes no new file, and goes on when the file is back', async (t) => {
+  it('serves nothing, makes no new file, and works again when the file is back', async (t) => {
     const { file, copy, open } = setUp(t)
     const engine = await open()
     const before = await engine.reserve('a', mine)
@@ -218,7 +218,7 @@ describe('a bound that was lowered by hand', () => {
     await assert.rejects(two.reserve('a', mine), { code: 'REGRESSED', message: /stands at 5, after 10/ })
   })
 
-  it('is told from a bound that a release lowered', async (t) => {
+  it('is distinguished from a bound that a release lowered', async (t) => {
     const { open } = setUp(t)
     const [one, two] = [await open(), await open()]
     const first = await one.reserve('a', mine)

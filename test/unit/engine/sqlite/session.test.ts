@@ -1,4 +1,4 @@
-/** What becomes of the log of a session that was closed. */
+/** The write-ahead log of a closed session. */
 import assert from 'node:assert/strict'
 import {
   existsSync,
@@ -17,7 +17,7 @@ import { Session } from '../../../../src/engine/sqlite/session.ts'
 import { atEnd } from '../../../launch/lifetime.ts'
 import { temporaryFolder } from '../../../launch/places.ts'
 
-/** A closed session, and beside a copy that has taken its file's name its log. */
+/** A closed session whose file was replaced by a copy, and the path of its log. */
 function replaced(t: TestContext): { session: Session; log: string } {
   const folder = temporaryFolder(t)
   const [file, copy] = [join(folder, 'fahao.db'), join(folder, 'copy.db')]
@@ -29,7 +29,7 @@ function replaced(t: TestContext): { session: Session; log: string } {
   return { session, log: `${file}-wal` }
 }
 
-/** Files that this process has open and that have no name any more. */
+/** The number of removed logs that this process still has open. */
 function nameless(): number {
   return readdirSync('/proc/self/fd').filter((fd) => {
     try {

@@ -1,4 +1,4 @@
-/** One store has one path: what would give it a second one, and a second write-ahead log with it, is refused. */
+/** One store has one path. A second path, which would have a second write-ahead log, is refused. */
 import assert from 'node:assert/strict'
 import fs, { existsSync, linkSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
@@ -49,7 +49,7 @@ describe('a store that has a second hard link', () => {
   })
 })
 
-describe('a store that a symbolic link leads to', () => {
+describe('a store behind a symbolic link', () => {
   it('is the same store before and after its file exists', async (t) => {
     const folder = temporaryFolder(t)
     mkdirSync(join(folder, 'disk'))
@@ -74,7 +74,7 @@ describe('a mount', () => {
       const { storeFileOf } = await import('${module}')
       for (const name of ['by file', 'by folder'])
         await storeFileOf(\`\${process.argv[1]}/\${name}/fahao.db\`).then(console.log, (error) => console.log(error.code, error.message))`
-    // In a mount namespace of its own, so that the mounts end with the process. The kernel must allow one.
+    // The mount namespace ends with the process, and the mounts with it. The kernel must allow such a namespace.
     const mounts = `cd "$1" && mount --bind store/fahao.db 'by file/fahao.db' && mount --bind store 'by folder' && exec "$2" --input-type=module -e "$3" "$1"`
     const namespace = ['unshare', '--mount', '--map-root-user']
     const printed = await runProgram([
@@ -118,7 +118,7 @@ describe('a store on a file system that several machines can mount', () => {
     for (const type of [0, ...Object.values(local)]) assert.equal(networkFileSystem(type), undefined)
   })
 
-  it('is refused with what to do, and opened when the operator accepts it', async (t) => {
+  it('is refused with a remedy, and opened when the operator accepts it', async (t) => {
     const statfs = t.mock.method(fs, 'statfsSync', () => ({ type: 0x6969 }))
     syncBuiltinESMExports()
     t.after(() => {

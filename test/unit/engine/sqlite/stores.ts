@@ -1,4 +1,4 @@
-/** Stores in temporary folders, for tests that do things to them behind their backs. */
+/** Stores in temporary folders, for tests that change their files while an engine is open. */
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,15 +9,15 @@ import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { atEnd, type Lifetime } from '../../../launch/lifetime.ts'
 import { temporaryFolder } from '../../../launch/places.ts'
 
-/** Whose counters these tests reserve from. */
+/** The writer identity of these tests. */
 export const mine = { incarnation: 1n }
 
-/** Path of a store that is not there yet, in a folder of its own. */
+/** The path of a store that does not exist yet, in a folder of its own. */
 export function freshFile(lifetime: Lifetime): string {
   return join(temporaryFolder(lifetime), 'fahao.db')
 }
 
-/** Opens a store; closed with the test. */
+/** Opens a store, which is closed at the end of the test. */
 export async function openStore(
   lifetime: Lifetime,
   file: string,
@@ -29,7 +29,7 @@ export async function openStore(
   return { engine, events }
 }
 
-/** Opens a store, lets something be done with it, and closes it. */
+/** Opens a store, calls `use` with it, and closes it. */
 export async function withStore<Result>(
   file: string,
   use: (engine: SqliteEngine) => Promise<Result>,

@@ -1,4 +1,4 @@
-/** The thread of a SQLite engine: lost, slow, or ended; and the checks of its callers. */
+/** The thread of a SQLite engine when it ends or is slow, and the assertions on arguments. */
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
@@ -13,8 +13,8 @@ import { engineOptions } from '../../../conformance/store-under-test.ts'
 import { freshFile, mine, openStore } from './stores.ts'
 
 /**
- * An engine on a thread that opens and takes a claim as the real one does, and then meets each request with
- * `meet`, a piece of code.
+ * An engine on a thread that opens a store and writes a claim as the real one does. For each later request the thread
+ * runs the code `meet`.
  */
 async function onThread(file: string, meet: string, callTimeoutMs = 200): Promise<SqliteEngine> {
   const code = `const { parentPort } = require('node:worker_threads')
