@@ -4,29 +4,30 @@ import type { Page } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import type { Catalogue, Generator, GeneratorChanges, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
+import type { CatalogueDeps } from './deps.ts'
 import { floorOf, refuseFloor } from './floor.ts'
 import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
-import { type CatalogueOptions, GeneratorsInUse } from './generators-in-use.ts'
+import { GeneratorsInUse } from './generators-in-use.ts'
 import { describeGenerator, unlessAway } from './info.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
 import type { StoredGenerator } from './stored.ts'
 
 /** Generators by name, opened on demand. */
 export class EngineCatalogue implements Catalogue {
-  readonly #options: CatalogueOptions
+  readonly #deps: CatalogueDeps
   readonly #records: GeneratorRecords
   readonly #inUse: GeneratorsInUse
 
-  private constructor(options: CatalogueOptions, records: GeneratorRecords, inUse: GeneratorsInUse) {
-    this.#options = options
+  private constructor(deps: CatalogueDeps, records: GeneratorRecords, inUse: GeneratorsInUse) {
+    this.#deps = deps
     this.#records = records
     this.#inUse = inUse
   }
 
   /** Opens the catalogue, which watches the engine's records from then on. */
-  static async open(options: CatalogueOptions): Promise<EngineCatalogue> {
-    const records = new GeneratorRecords(options)
-    return new EngineCatalogue(options, records, await GeneratorsInUse.start(options, records))
+  static async open(deps: CatalogueDeps): Promise<EngineCatalogue> {
+    const records = new GeneratorRecords(deps)
+    return new EngineCatalogue(deps, records, await GeneratorsInUse.start(deps, records))
   }
 
   find(name: string): Generator | undefined {
@@ -86,7 +87,7 @@ export class EngineCatalogue implements Catalogue {
     const live = async () =>
       (await this.#records.live(name))?.stored ?? Promise.reject<never>(noGenerator(name))
     const stored = (await unlessAway(live(), open)) ?? open!
-    return describeGenerator(this.#options, name, stored, open)
+    return describeGenerator(this.#deps, name, stored, open)
   }
 
   list({ after, limit = 1000 }: Page = {}): Promise<{ name: string; definition: Definition }[]> {

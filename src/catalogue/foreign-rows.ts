@@ -4,12 +4,6 @@ import type { Definition } from './definition.ts'
 import type { GeneratorOptions } from './options.ts'
 import type { StoredGenerator } from './stored.ts'
 
-/** A dependency of the parts that read generators. */
-export type RowsDeps = {
-  /** Undefined: the engine works on no other system's table. */
-  readonly rows?: ForeignRows | undefined
-}
-
 /** A row that was added, changed or removed. */
 export type RowChange = {
   readonly name: string

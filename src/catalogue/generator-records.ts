@@ -12,13 +12,13 @@ import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type Definition, define, differences, fixedOptions, handedOn } from './definition.ts'
+import type { RecordDeps } from './deps.ts'
 import { refuseJump } from './floor.ts'
-import type { ForeignRows, RowsDeps } from './foreign-rows.ts'
+import type { ForeignRows } from './foreign-rows.ts'
 import {
   beginChange,
   completeChange,
   floorAfter,
-  type IncarnationChangeDeps,
   refuseUnchanged,
   seal,
   waitForOtherNodes,
@@ -42,12 +42,12 @@ const changeTries = 20
 
 /** Reads and changes generators. */
 export class GeneratorRecords {
-  readonly #deps: IncarnationChangeDeps
+  readonly #deps: RecordDeps
   readonly #engine: Engine
   readonly #timeline: Timeline
   readonly #rows: ForeignRows | undefined
 
-  constructor(deps: IncarnationChangeDeps & RowsDeps) {
+  constructor(deps: RecordDeps) {
     const { engine, timeline } = deps
     this.#deps = deps
     this.#engine = engine

@@ -10,29 +10,31 @@
  *     standby has replaced the generator before any other code runs.
  *  4. Memory grows with the generators in use, not with those defined.
  */
+import { hasCode } from '../base/errors.ts'
+import { globMatches } from '../base/glob.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { boundMax, type RecordChange, type Watch } from '../engine/engine.ts'
 import { Limiter } from '../issuing/limiter.ts'
-import type { RowChange, RowsDeps } from './foreign-rows.ts'
-import { type AutoCreate, GeneratorLookup } from './generator-lookup.ts'
+import type { CatalogueDeps } from './deps.ts'
+import type { RowChange } from './foreign-rows.ts'
 import { altered, type GeneratorRecords, noGenerator, stopping } from './generator-records.ts'
-import { type IssuerDeps, IssuingPlans } from './issuing-plans.ts'
+import { IssuingPlans } from './issuing-plans.ts'
 import { mayIssueStrict } from './issuing-right.ts'
 import { LedGenerators } from './leadership/led-generators.ts'
+import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { type LedCounter, openInTurn, openIssuer, readLedCounter } from './open-issuer.ts'
+import { parseOptions } from './options.ts'
 import { checkName, generatorPrefix, incarnationOf, isGenerators, type ReadGenerator } from './stored.ts'
-
-/** What open generators need from their node. */
-export type CatalogueOptions = IssuerDeps & RowsDeps & { readonly autoCreate: readonly AutoCreate[] }
 
 /** The version of a generator that is a row: below the version of every record that may replace it. */
 const rowVersion = 0n
 
 /** Opens and closes generators. */
 export class GeneratorsInUse {
-  readonly #options: CatalogueOptions
-  readonly #lookup: GeneratorLookup
+  readonly #deps: CatalogueDeps
+  readonly #records: GeneratorRecords
+  readonly #absent: NegativeCache
   readonly #plans: IssuingPlans
   readonly #openings = new Limiter()
   readonly #openDeps: OpenGeneratorDeps
@@ -45,14 +47,15 @@ export class GeneratorsInUse {
   readonly #led: LedGenerators | undefined
   #closed = false
 
-  private constructor(options: CatalogueOptions, records: GeneratorRecords, isShared: boolean) {
-    const { clock, leaders, timeline, nodeIndex } = options
-    this.#options = options
-    this.#lookup = new GeneratorLookup(records, options.autoCreate, clock, isShared)
-    this.#plans = new IssuingPlans({ ...options, onStale: (name) => this.#sealedOut(name) })
-    this.#led = leaders && new LedGenerators(leaders, clock, (name, term) => this.#openLeftover(name, term))
+  private constructor(deps: CatalogueDeps, records: GeneratorRecords, isShared: boolean) {
+    const { clock, cluster, timeline, nodeIndex } = deps
+    this.#deps = deps
+    this.#records = records
+    this.#absent = new NegativeCache(clock, isShared)
+    this.#plans = new IssuingPlans({ ...deps, onStale: (name) => this.#sealedOut(name) })
+    this.#led = cluster && new LedGenerators(cluster, clock, (name, term) => this.#openLeftover(name, term))
     this.#openDeps = {
-      leaders,
+      cluster,
       timeline,
       node: nodeIndex?.value,
       reopen: (stale) => this.#reopen(stale),
@@ -60,10 +63,10 @@ export class GeneratorsInUse {
   }
 
   /** Starts to watch records and rows. */
-  static async start(options: CatalogueOptions, records: GeneratorRecords): Promise<GeneratorsInUse> {
-    const { engine, rows } = options
+  static async start(deps: CatalogueDeps, records: GeneratorRecords): Promise<GeneratorsInUse> {
+    const { engine, rows } = deps
     const { state } = await engine.ownership()
-    const inUse = new GeneratorsInUse(options, records, state === 'shared')
+    const inUse = new GeneratorsInUse(deps, records, state === 'shared')
     try {
       inUse.#watches.push(await engine.watch(generatorPrefix, (change) => inUse.#recordChanged(change)))
       if (rows !== undefined) inUse.#watches.push(await rows.watch((change) => inUse.#rowChanged(change)))
@@ -94,11 +97,11 @@ export class GeneratorsInUse {
       const pending = this.#pending.get(name)
       if (pending === undefined)
         await this.exclusively(name, () =>
-          openInTurn(this.#openings, this.#options.clock, () => this.#lookUp(name, mayCreate)),
+          openInTurn(this.#openings, this.#deps.clock, () => this.#lookUp(name, mayCreate)),
         )
       else await pending.catch(() => {})
       // The caller may issue in this very turn.
-      mayIssueStrict(this.#options)
+      mayIssueStrict(this.#deps)
     }
   }
 
@@ -117,7 +120,7 @@ export class GeneratorsInUse {
 
   /** The name may exist now, because it was created or altered here. */
   forgetAbsence(name: string): void {
-    this.#lookup.forgetAbsence(name)
+    this.#absent.remove(name)
   }
 
   /** Closes the generator that is open under the name; `only`: if it is this one. */
@@ -157,10 +160,27 @@ export class GeneratorsInUse {
 
   async #lookUp(name: string, mayCreate: boolean): Promise<OpenGenerator> {
     if (this.#closed) throw stopping()
-    this.#lookup.refuseAbsent(name)
+    this.#absent.refuse(name)
     checkName(name)
-    const counter = readLedCounter(this.#options, name)
-    return this.#openFound(name, await this.#lookup.find(name, mayCreate), mayCreate, await counter)
+    const counter = readLedCounter(this.#deps, name)
+    const found = (await this.#records.live(name)) ?? (mayCreate ? await this.#autoCreate(name) : undefined)
+    if (found !== undefined) return this.#openFound(name, found, mayCreate, await counter)
+    // The time counts from the answer: callers that waited for it must not look the name up again one by one.
+    if (mayCreate) this.#absent.add(name)
+    throw noGenerator(name)
+  }
+
+  /** Creates the generator by the first rule for its name; undefined: there is no rule. */
+  async #autoCreate(name: string): Promise<ReadGenerator | undefined> {
+    const kind = this.#deps.autoCreate.find(({ pattern }) => globMatches(pattern, name))?.kind
+    if (kind === undefined) return undefined
+    try {
+      return await this.#records.create(name, parseOptions({ kind }))
+    } catch (error) {
+      // Another request has just created it with another definition, which counts.
+      if (hasCode(error, 'EXISTS')) return this.#records.live(name)
+      throw error
+    }
   }
 
   async #openFound(
@@ -174,7 +194,7 @@ export class GeneratorsInUse {
     const incarnation = incarnationOf(name, found)
     const version = record?.version ?? rowVersion
     const takeLeftover = (term: LeaderTerm) => this.#led!.takeLeftover(name, version, term)
-    const opened = await openIssuer(this.#options, plan, incarnation, stored.key, { read, takeLeftover })
+    const opened = await openIssuer(this.#deps, plan, incarnation, stored.key, { read, takeLeftover })
     if ((this.#reported.get(name) ?? 0n) > version) {
       this.#reported.delete(name)
       if (opened.under !== undefined) this.#led!.discard(opened.under.reservoir)
@@ -193,13 +213,13 @@ export class GeneratorsInUse {
   /** False, and the generator is stopped, if the leadership or the store ownership that it was opened under has ended. */
   #mayStillIssue(generator: OpenGenerator): boolean {
     const { name, version, under } = generator
-    if (generator.mode === 'local' && !mayIssueStrict(this.#options)) {
+    if (generator.mode === 'local' && !mayIssueStrict(this.#deps)) {
       void generator.close(altered(name))
       return false
     }
     if (under === undefined) return true
     const demote = () => {
-      if (this.#open.get(name) === generator) this.#open.set(name, generator.demoted(this.#options.leaders!))
+      if (this.#open.get(name) === generator) this.#open.set(name, generator.demoted(this.#deps.cluster!))
     }
     return this.#led!.add(under.slot, under.term, under.reservoir, { name, version, demote })
   }
@@ -230,7 +250,7 @@ export class GeneratorsInUse {
 
   #recordChanged({ key, record }: RecordChange): void {
     const name = key.slice(generatorPrefix.length)
-    this.#lookup.forgetAbsence(name)
+    this.#absent.remove(name)
     const version = record?.version ?? boundMax
     if (this.#pending.has(name)) this.#reported.set(name, version)
     const open = this.#open.get(name)
@@ -249,7 +269,7 @@ export class GeneratorsInUse {
 
   /** Versions of rows and of records cannot be compared: a name that is being opened is looked up once more. */
   #rowChanged({ name, exists, definition }: RowChange): void {
-    this.#lookup.forgetAbsence(name)
+    this.#absent.remove(name)
     if (this.#pending.has(name)) this.#reported.set(name, boundMax)
     const open = this.#open.get(name)
     if (open?.version !== rowVersion) return

@@ -14,15 +14,15 @@
  *  5. A process that reads an `altering` record completes the change first, so that a crash between the two writes delays
  *     no other process. Of several processes that complete it, exactly one succeeds.
  */
-import { type Clock, sleep, stayAlive } from '../base/clock.ts'
+import { sleep, stayAlive } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
-import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../ids/run.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import { readWorker, workerRecords } from '../issuing/worker-records.ts'
 import { type Definition, layoutOf } from './definition.ts'
+import type { RecordDeps } from './deps.ts'
 import {
   counterAfter,
   counterOf,
@@ -44,16 +44,9 @@ export function beginChange(before: StoredGenerator, next: Definition, begunUs: 
   return { ...before, state: 'altering', incarnation: before.incarnation + 1n, next, begunUs }
 }
 
-/** What a change needs from its process. */
-export type IncarnationChangeDeps = {
-  readonly engine: Engine
-  readonly clock: Clock
-  readonly timeline: Timeline
-}
-
 /** Completes a change. Undefined: another process was faster. */
 export async function completeChange(
-  deps: IncarnationChangeDeps,
+  deps: RecordDeps,
   name: string,
   { record, stored, advances }: ReadGenerator,
 ): Promise<ReadGenerator | undefined> {
@@ -70,7 +63,7 @@ export async function completeChange(
  * the end of the old one: until then nodes issue buffered ids, which lie below those of the next.
  */
 export async function waitForOtherNodes(
-  { engine, clock }: IncarnationChangeDeps,
+  { engine, clock }: RecordDeps,
   old: Definition,
   next: Definition,
 ): Promise<void> {

@@ -8,10 +8,9 @@ import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../ids/run.ts'
 import type { Generator, GeneratorInfo, IssuingMode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
-import type { RowsDeps } from './foreign-rows.ts'
-import type { IssuerDeps } from './issuing-plans.ts'
+import type { CatalogueDeps } from './deps.ts'
 import { modeOf } from './issuing-right.ts'
-import { detailsOf } from './leadership/leaders.ts'
+import { detailsOf } from './leadership/moved.ts'
 import { counterOf, firstOf, type StoredGenerator } from './stored.ts'
 
 const yearUs = 365.25 * 86_400_000_000
@@ -20,7 +19,7 @@ const dateEndUs = 8.64e18
 
 /** Collects the description. `open`: the generator, if it is open here. */
 export async function describeGenerator(
-  deps: IssuerDeps & RowsDeps,
+  deps: CatalogueDeps,
   name: string,
   stored: Pick<StoredGenerator, 'incarnation' | 'counter' | 'floor' | 'definition'>,
   open: Generator | undefined,
@@ -30,7 +29,7 @@ export async function describeGenerator(
   const counter = snowflake ? undefined : await unlessAway(deps.engine.counter(counterOf(name, stored)), open)
   const bound = snowflake ? boundOfWorker(deps, definition) : counter && boundOf(counter.bound, stored)
   const mode = open?.mode ?? (await modeOf(deps, definition.kind))
-  const lead = mode === 'leader' ? deps.leaders?.cluster.lead(slotOf(name)) : undefined
+  const lead = mode === 'leader' ? deps.cluster?.lead(slotOf(name)) : undefined
   // The leader's buffer lies below the bound and is not issued: only the leader has the last id.
   const isKnown = lead === undefined || lead.state === 'here'
   const stats = isKnown ? open?.stats() : undefined
@@ -122,7 +121,7 @@ function boundOf(
   return leastOf(layout, time > floor ? time : floor, definition.node!)
 }
 
-function boundOfWorker({ worker }: IssuerDeps, definition: Definition): bigint | undefined {
+function boundOfWorker({ worker }: CatalogueDeps, definition: Definition): bigint | undefined {
   if (worker.id < 0) return undefined
   const layout = layoutOf(definition)
   const time = Math.max(0, Math.floor((worker.boundUs - layout.epochUs) / layout.unitUs))
@@ -140,10 +139,9 @@ function reservedUntil(definition: Definition, bound: bigint | undefined): strin
   return [`time is reserved until ${decode(layoutOf(definition), bound).date}`]
 }
 
-function leaderAddress({ leaders }: IssuerDeps, lead: Lead | undefined): string | undefined {
+function leaderAddress({ cluster }: CatalogueDeps, lead: Lead | undefined): string | undefined {
   if (lead === undefined || lead.state === 'none') return undefined
-  const node =
-    lead.state === 'elsewhere' ? lead.node : leaders!.cluster.status().nodes.find(({ isSelf }) => isSelf)
+  const node = lead.state === 'elsewhere' ? lead.node : cluster!.status().nodes.find(({ isSelf }) => isSelf)
   return node?.resp ?? node?.http ?? node?.id
 }
 
@@ -155,7 +153,12 @@ function leaderless(lead: Lead | undefined): string[] {
   return lead?.state === 'none' ? ['led by no node at this moment'] : []
 }
 
-function notes(definition: Definition, endUs: number | undefined, nowUs: number, deps: IssuerDeps): string[] {
+function notes(
+  definition: Definition,
+  endUs: number | undefined,
+  nowUs: number,
+  deps: CatalogueDeps,
+): string[] {
   const list: string[] = []
   if (definition.kind === 'snowflake' && deps.worker.id >= 0)
     list.push(`worker id ${deps.worker.id} on this node`)

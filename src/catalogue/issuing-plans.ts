@@ -7,9 +7,7 @@
  *  2. Memory is bounded: a plan that leaves the cache remains with the generators that use it, and is made again for
  *     the next.
  */
-import type { Clock, Random } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
 import { compileFormat, type Format } from '../ids/format.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
@@ -17,33 +15,13 @@ import { isStrict } from '../issuing/issuer.ts'
 import { IssuerFactory } from '../issuing/issuer-factory.ts'
 import { Limiter } from '../issuing/limiter.ts'
 import type { ReservoirOptions } from '../issuing/reservoir.ts'
-import type { Worker } from '../issuing/worker.ts'
 import type { Definition } from './definition.ts'
+import type { CatalogueDeps, NodeIndex } from './deps.ts'
 import { mayIssueStrict, mayReserve } from './issuing-right.ts'
-import type { GeneratorLeaders } from './leadership/leaders.ts'
 import { generatorKey, readStored, writeDefinition } from './stored.ts'
 
-/** The index that `{node}` shows: its value and its width. */
-export type NodeIndex = { readonly value: number; readonly width: number }
-
-/** What issuers need from their node. */
-export type IssuerDeps = {
-  readonly engine: Engine
-  readonly clock: Clock
-  readonly random: Random
-  readonly timeline: Timeline
-  readonly worker: Worker
-  readonly nodeIndex: NodeIndex | undefined
-  /** How many callers of one generator may wait. */
-  readonly waitersMax: number
-  /** Leaders of strict kinds; undefined: the node is in no cluster. */
-  readonly leaders?: GeneratorLeaders | undefined
-  /** Receives events for the log. */
-  readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
-}
-
-/** What plans need from their node and its catalogue. */
-export type IssuingPlanDeps = IssuerDeps & Pick<ReservoirOptions, 'onStale'>
+/** What plans need from their catalogue. */
+type IssuingPlanDeps = CatalogueDeps & Pick<ReservoirOptions, 'onStale'>
 
 /** What generators with equal definitions share. */
 export type IssuingPlan = {
@@ -115,10 +93,10 @@ function formatOf(definition: Definition, index: NodeIndex | undefined): Format 
  * For how long ids should last without the engine, in ms. A leader issues as long as its lease at most: more would only
  * be a larger gap after a crash, and for a `timestamp` ids further ahead of the clock.
  */
-function horizonMs({ leaders }: IssuerDeps, { kind, horizon }: Definition): number | undefined {
-  if (leaders === undefined || horizon === undefined || !isStrict(kind)) return horizon
+function horizonMs({ cluster }: CatalogueDeps, { kind, horizon }: Definition): number | undefined {
+  if (cluster === undefined || horizon === undefined || !isStrict(kind)) return horizon
   const mostMs = kind === 'timestamp' ? ledTimestampMs : ledSequenceMs
-  return Math.min(horizon, Math.max(mostMs, 2 * leaders.leaseTtlMs))
+  return Math.min(horizon, Math.max(mostMs, 2 * cluster.leaseTtlMs))
 }
 
 /** Refuses an earlier incarnation, as counters do for the other kinds. */

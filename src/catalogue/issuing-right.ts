@@ -3,34 +3,24 @@ import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 import type { IssuingMode } from './catalogue.ts'
-import type { GeneratorLeaders } from './leadership/leaders.ts'
-
-/** What decides it. */
-type IssuingRightDeps = {
-  readonly engine: Engine
-  /** Undefined: the node is in no cluster. */
-  readonly leaders?: GeneratorLeaders | undefined
-}
+import type { CatalogueDeps } from './deps.ts'
 
 /** How a generator of this kind issues here. */
-export async function modeOf({ engine, leaders }: IssuingRightDeps, kind: Kind): Promise<IssuingMode> {
+export async function modeOf({ engine, cluster }: CatalogueDeps, kind: Kind): Promise<IssuingMode> {
   if (!isStrict(kind)) return 'node'
-  if (leaders !== undefined) return 'leader'
+  if (cluster !== undefined) return 'leader'
   const { state } = await engine.ownership()
   return kind === 'sequence' && state === 'shared' ? 'group commit' : 'local'
 }
 
 /** Whether this node may issue strict kinds now. If not, the generators that it must not issue have been stopped. */
-export function mayIssueStrict({ engine, leaders }: IssuingRightDeps): boolean {
-  return leaders === undefined ? (engine.owns?.() ?? true) : leaders.cluster.check()
+export function mayIssueStrict({ engine, cluster }: CatalogueDeps): boolean {
+  return cluster === undefined ? (engine.owns?.() ?? true) : cluster.check()
 }
 
 /** The check of an id source before a reserve; rejects with NOTOWNER. */
-export function mayReserve(
-  { engine, leaders }: IssuingRightDeps,
-  kind: Kind,
-): (name: string) => Promise<void> {
-  if (!isStrict(kind) || leaders !== undefined) return () => Promise.resolve()
+export function mayReserve({ engine, cluster }: CatalogueDeps, kind: Kind): (name: string) => Promise<void> {
+  if (!isStrict(kind) || cluster !== undefined) return () => Promise.resolve()
   return (name) => refuseUnlessOwner(engine, kind, name)
 }
 

@@ -2,6 +2,7 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
 import type { Timeline } from '../base/timeline.ts'
+import type { Cluster } from '../cluster/cluster.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Reservation } from '../engine/engine.ts'
@@ -11,8 +12,8 @@ import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.t
 import type { Generator, IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
-import type { IssuingPlan } from './issuing-plans.ts'
-import { type GeneratorLeaders, moved } from './leadership/leaders.ts'
+import type { IssuingPlan, IssuingPlans } from './issuing-plans.ts'
+import { moved } from './leadership/moved.ts'
 import { type OpenedIssuer, openWithLeftover, standby } from './open-issuer.ts'
 import { writeDefinition } from './stored.ts'
 
@@ -21,8 +22,8 @@ export type OpenGeneratorDeps = {
   readonly timeline: Timeline
   /** The node index that `{node}` shows. */
   readonly node: number | undefined
-  /** Leaders of strict kinds; undefined: the node is in no cluster. */
-  readonly leaders: GeneratorLeaders | undefined
+  /** Undefined: the node is in no cluster. */
+  readonly cluster: Cluster | undefined
   /** Opens the generator that has replaced `stale`. */
   readonly reopen: (stale: OpenGenerator) => Promise<OpenGenerator>
 }
@@ -108,8 +109,8 @@ export class OpenGenerator implements Generator {
   }
 
   /** The standby that replaces it when this node stops leading it. */
-  demoted(leaders: GeneratorLeaders): OpenGenerator {
-    const opened = standby(leaders, this.#plan, this.name)
+  demoted(cluster: Cluster): OpenGenerator {
+    const opened = standby(cluster, this.#plan, this.name)
     return new OpenGenerator(this.#incarnation, this.version, this.#plan, opened, this.#deps)
   }
 
@@ -123,10 +124,7 @@ export class OpenGenerator implements Generator {
    * The generator that replaces it under a new definition and keeps its buffer; undefined if more than the sizes of
    * refills differs.
    */
-  resized(
-    definition: Definition,
-    plans: { of(definition: Definition): IssuingPlan },
-  ): OpenGenerator | undefined {
+  resized(definition: Definition, plans: IssuingPlans): OpenGenerator | undefined {
     const { step, stepMax } = definition
     const sameBut = writeDefinition({ ...this.definition, step, stepMax })
     if (sameBut !== writeDefinition(definition) || this.#opened.resize === undefined) return undefined
@@ -149,10 +147,10 @@ export class OpenGenerator implements Generator {
   }
 
   async #ifLedHere(): Promise<OpenGenerator> {
-    const { leaders } = this.#deps
-    if (this.mode !== 'leader' || leaders === undefined) return this
+    const { cluster } = this.#deps
+    if (this.mode !== 'leader' || cluster === undefined) return this
     const slot = slotOf(this.name)
-    const lead = await leaders.cluster.leadWithin(slot)
+    const lead = await cluster.leadWithin(slot)
     if (lead.state === 'elsewhere') throw moved(slot, lead)
     if (lead.state === 'none') throw slotNotServed()
     if (lead === this.under?.term) return this

@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
+import type { Cluster } from '../cluster/cluster.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Counter, Reservation } from '../engine/engine.ts'
@@ -10,9 +11,9 @@ import { type Issuer, isStrict } from '../issuing/issuer.ts'
 import type { Limiter } from '../issuing/limiter.ts'
 import type { Reservoir } from '../issuing/reservoir.ts'
 import type { IssuingMode } from './catalogue.ts'
-import type { IssuerDeps, IssuingPlan } from './issuing-plans.ts'
+import type { CatalogueDeps } from './deps.ts'
+import type { IssuingPlan } from './issuing-plans.ts'
 import { modeOf, refuseUnlessOwner } from './issuing-right.ts'
-import type { GeneratorLeaders } from './leadership/leaders.ts'
 import { Standby } from './leadership/standby.ts'
 import { generatorKey } from './stored.ts'
 
@@ -43,10 +44,10 @@ export type LedCounter = { readonly name: string; readonly term: LeaderTerm; rea
  * names another counter, which is rare, this read is not used.
  */
 export function readLedCounter(
-  { engine, leaders }: IssuerDeps,
+  { engine, cluster }: CatalogueDeps,
   name: string,
 ): Promise<LedCounter | undefined> | undefined {
-  const term = leaders?.cluster.here(slotOf(name))
+  const term = cluster?.here(slotOf(name))
   if (term === undefined) return undefined
   const key = generatorKey(name)
   return engine.counter(key).then(
@@ -78,26 +79,26 @@ export type OpenedIssuer = {
  * and with CLUSTERDOWN if the engine has seen a newer leader than this node.
  */
 export async function openIssuer(
-  deps: IssuerDeps,
+  deps: CatalogueDeps,
   plan: IssuingPlan,
   incarnation: Incarnation,
   key: string | undefined,
   { read, takeLeftover }: KnownCounter,
 ): Promise<OpenedIssuer> {
-  const { engine, leaders } = deps
+  const { engine, cluster } = deps
   const { name, counter } = incarnation
   const known = read?.name === counter ? read : undefined
   const { kind } = plan.definition
-  if (leaders !== undefined && isStrict(kind)) {
+  if (cluster !== undefined && isStrict(kind)) {
     const slot = slotOf(name)
-    const term = leaders.cluster.here(slot)
-    if (term === undefined) return standby(leaders, plan, name)
+    const term = cluster.here(slot)
+    if (term === undefined) return standby(cluster, plan, name)
     const leftover = takeLeftover(term)
     if (leftover !== undefined) return openWithLeftover(plan, incarnation, term, leftover)
     const { bound, fence } = known?.term === term ? known.counter : await engine.counter(counter)
     // If this leadership has ended meanwhile, the catalogue notices that, and opens the generator anew.
-    if (fence > term.fence && leaders.cluster.held(slot) === term) {
-      leaders.cluster.sealedOut(term)
+    if (fence > term.fence && cluster.held(slot) === term) {
+      cluster.sealedOut(term)
       throw slotNotServed()
     }
     // The first reserve seals out earlier leaders.
@@ -126,8 +127,8 @@ export function openWithLeftover(
 }
 
 /** The issuer of a strict generator on a node that does not lead it. */
-export function standby(leaders: GeneratorLeaders, plan: IssuingPlan, name: string): OpenedIssuer {
-  const issuer = new Standby({ leaders, name, slot: slotOf(name), waitersMax: plan.waitersMax })
+export function standby(cluster: Cluster, plan: IssuingPlan, name: string): OpenedIssuer {
+  const issuer = new Standby(cluster, name, plan.waitersMax)
   return { issuer, mode: 'leader' }
 }
 

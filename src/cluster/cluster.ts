@@ -76,6 +76,11 @@ export class Cluster {
     return this.#options.shards
   }
 
+  /** How long a lease lasts. */
+  get leaseTtlMs(): number {
+    return this.#timing.ttlMs
+  }
+
   /** The shard of a slot. */
   shardOf(slot: number): number {
     return this.#shardOf[slot]!

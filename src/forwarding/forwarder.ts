@@ -10,7 +10,7 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { Moved, type MovedDetails, slotNotServed } from '../base/moved.ts'
-import { detailsOf } from '../catalogue/leadership/leaders.ts'
+import { detailsOf } from '../catalogue/leadership/moved.ts'
 import type { ClusterView } from '../commands/context.ts'
 
 /**

@@ -36,7 +36,6 @@ export type HandoverFigures = { readonly count: number; readonly seconds: number
 /** The membership of a node in its cluster. */
 export class Membership {
   readonly cluster: Cluster
-  readonly leaseTtlMs: number
   /** How often each transition has been seen. */
   readonly transitions = new Map<ClusterEvent['type'], number>()
   #handovers: HandoverFigures = { count: 0, seconds: 0 }
@@ -48,7 +47,6 @@ export class Membership {
     { config, engine, clock, newNodeId, onEvent }: MembershipOptions,
     settings: SettingsRecord,
   ) {
-    this.leaseTtlMs = settings.leaseTtlMs
     this.cluster = new Cluster({
       engine,
       clock,

@@ -85,7 +85,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       timeline,
       worker,
       waitersMax: config.waitersMax,
-      leaders: membership && { cluster: membership.cluster, leaseTtlMs: membership.leaseTtlMs },
+      cluster: membership?.cluster,
       onEvent,
       autoCreate: config.autoCreate,
       rows: legacyRows(config.engine, engine, timeline),

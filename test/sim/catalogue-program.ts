@@ -4,8 +4,8 @@
  */
 import { hasCode } from '../../src/base/errors.ts'
 import { Timeline } from '../../src/base/timeline.ts'
+import type { CatalogueDeps } from '../../src/catalogue/deps.ts'
 import { EngineCatalogue } from '../../src/catalogue/engine-catalogue.ts'
-import type { CatalogueOptions } from '../../src/catalogue/generators-in-use.ts'
 import type { Cluster } from '../../src/cluster/cluster.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
@@ -23,7 +23,6 @@ export type CatalogueProgramOptions = {
   readonly engine: Engine
   /** With which fence each counter was last reserved here. */
   readonly fences: Map<string, bigint>
-  readonly leaseTtlMs: number
   readonly kindOf: (generator: string) => Kind
   readonly onIssue: OnIssue
 }
@@ -49,7 +48,7 @@ export class CatalogueProgram {
 
   /** Opens it, however often the engine has to be asked. */
   static async open(options: CatalogueProgramOptions): Promise<CatalogueProgram> {
-    const { world, machine, cluster, engine, fences, leaseTtlMs, kindOf } = options
+    const { world, machine, cluster, engine, fences, kindOf } = options
     const timeline = new Timeline(machine)
     const onEvent = () => {}
     const ids = { fixedId: undefined, leadUs: 1e6, owner: machine.name, holder: machine.name, onEvent }
@@ -59,14 +58,14 @@ export class CatalogueProgram {
         for (const { name } of leftovers) fences.set(counterOf(name), fence)
       },
     })
-    const parts: CatalogueOptions = {
+    const parts: CatalogueDeps = {
       engine,
       clock: machine,
       random: world.random,
       timeline,
       worker: new Worker({ engine, timeline, ...ids }),
       waitersMax: 1000,
-      leaders: { cluster, leaseTtlMs },
+      cluster,
       autoCreate: [
         { pattern: 'g*', kind: kindOf('g') },
         { pattern: 's*', kind: kindOf('s') },

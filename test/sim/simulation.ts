@@ -130,7 +130,6 @@ export class Simulation {
     }
     const engine = this.#engine(machine, link, { onReserved })
     const cluster = this.#cluster(machine, engine, address)
-    const { leaseTtlMs } = options
     const kindOf = (name: string) => (name.startsWith('s') ? 'segment' : 'sequence')
     const program =
       options.program === 'least'
@@ -141,7 +140,6 @@ export class Simulation {
             cluster,
             engine,
             fences,
-            leaseTtlMs,
             kindOf,
             onIssue,
           })

@@ -10,11 +10,11 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
+import type { Cluster } from '../../cluster/cluster.ts'
 import type { LeaderTerm } from '../../cluster/events.ts'
 import type { LeftoverRange } from '../../cluster/records.ts'
 import type { Reservation } from '../../engine/engine.ts'
 import type { Reservoir } from '../../issuing/reservoir.ts'
-import type { GeneratorLeaders } from './leaders.ts'
 import { LeftoverRanges, leftoverOf } from './leftover-ranges.ts'
 
 /** What issues for an open generator. */
@@ -30,7 +30,7 @@ const releasesMax = 16
 
 /** The generators under every leadership of this node. */
 export class LedGenerators {
-  readonly #leaders: GeneratorLeaders
+  readonly #cluster: Cluster
   readonly #clock: Clock
   readonly #led = new Map<LeaderTerm, Map<LedIssuer, LedGenerator>>()
   /** What the leaders before have left and no generator has continued yet. */
@@ -39,10 +39,10 @@ export class LedGenerators {
   readonly #stopListening: () => void
 
   /** @param open opens a generator that has a leftover range, under a leadership that has just been won. */
-  constructor(leaders: GeneratorLeaders, clock: Clock, open: (name: string, term: LeaderTerm) => void) {
-    this.#leaders = leaders
+  constructor(cluster: Cluster, clock: Clock, open: (name: string, term: LeaderTerm) => void) {
+    this.#cluster = cluster
     this.#clock = clock
-    this.#stopListening = leaders.cluster.listen({
+    this.#stopListening = cluster.listen({
       onLapse: () => this.#each((issuer) => issuer.suspend()),
       onResume: () => this.#each((issuer) => issuer.resume()),
       onWon: (term) => {
@@ -70,15 +70,14 @@ export class LedGenerators {
 
   /** Adds a generator that was just opened under a leadership. If that has ended, stops it and returns false. */
   add(slot: number, term: LeaderTerm, issuer: LedIssuer, generator: LedGenerator): boolean {
-    const { cluster } = this.#leaders
-    if (cluster.held(slot) !== term) {
+    if (this.#cluster.held(slot) !== term) {
       this.discard(issuer)
       return false
     }
     const ofTerm = this.#led.get(term) ?? new Map<LedIssuer, LedGenerator>()
     this.#led.set(term, ofTerm)
     ofTerm.set(issuer, generator)
-    if (!cluster.check()) issuer.suspend()
+    if (!this.#cluster.check()) issuer.suspend()
     return true
   }
 

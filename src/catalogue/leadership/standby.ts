@@ -8,30 +8,27 @@
  */
 import { FahaoError } from '../../base/errors.ts'
 import { slotNotServed } from '../../base/moved.ts'
+import type { Cluster } from '../../cluster/cluster.ts'
+import { slotOf } from '../../cluster/slots.ts'
 import type { Run } from '../../ids/run.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, idleStats } from '../../issuing/issuer.ts'
 import { aborted } from '../../issuing/wait-queue.ts'
-import { type GeneratorLeaders, moved } from './leaders.ts'
-
-/** What a standby needs. */
-export type StandbyOptions = {
-  readonly leaders: GeneratorLeaders
-  readonly name: string
-  /** The slot of the name. */
-  readonly slot: number
-  /** How many callers may wait. */
-  readonly waitersMax: number
-}
+import { moved } from './moved.ts'
 
 /** Waits for the leader of one generator. */
 export class Standby implements Issuer {
-  readonly #options: StandbyOptions
+  readonly #cluster: Cluster
+  readonly #name: string
+  readonly #waitersMax: number
   #waiting = 0
   #waits = 0
   #closed: Error | undefined
 
-  constructor(options: StandbyOptions) {
-    this.#options = options
+  /** @param waitersMax how many callers may wait. */
+  constructor(cluster: Cluster, name: string, waitersMax: number) {
+    this.#cluster = cluster
+    this.#name = name
+    this.#waitersMax = waitersMax
   }
 
   /** Always 0: nothing is buffered. */
@@ -74,18 +71,18 @@ export class Standby implements Issuer {
 
   /** Rejects with MOVED, CLUSTERDOWN or BUSY, or with STALE once this node leads. */
   async #refuse(signal?: AbortSignal): Promise<never> {
-    const { leaders, name, slot, waitersMax } = this.#options
+    const slot = slotOf(this.#name)
     if (this.#closed !== undefined) throw this.#closed
-    if (this.#waiting >= waitersMax)
+    if (this.#waiting >= this.#waitersMax)
       throw new FahaoError('BUSY', `${this.#waiting} requests wait for a leader already; retry with a pause`)
     this.#waiting++
-    if (leaders.cluster.lead(slot).state === 'none') this.#waits++
-    const lead = await leaders.cluster.leadWithin(slot)
+    if (this.#cluster.lead(slot).state === 'none') this.#waits++
+    const lead = await this.#cluster.leadWithin(slot)
     this.#waiting--
     if (signal?.aborted) throw aborted()
     if (this.#closed !== undefined) throw this.#closed
     if (lead.state === 'elsewhere') throw moved(slot, lead)
     if (lead.state === 'none') throw slotNotServed()
-    throw new FahaoError('STALE', `this node has just become the leader of generator '${name}'; retry`)
+    throw new FahaoError('STALE', `this node has just become the leader of generator '${this.#name}'; retry`)
   }
 }

@@ -22,9 +22,8 @@ export async function twoMembers(name: string) {
   const nodes = new Nodes(1)
   const start = async (address: string): Promise<Member> => {
     const { cluster, engine: clusterEngine, events } = await nodes.start(address)
-    const leaders = { cluster, leaseTtlMs: 3000 }
     const reach = () => new SharedEngine(nodes.store)
-    const { catalogue, engine } = await startNode({ store: nodes.store, clock: nodes.clock, leaders, reach })
+    const { catalogue, engine } = await startNode({ store: nodes.store, clock: nodes.clock, cluster, reach })
     return { cluster, catalogue, clusterEngine, engine, events, address }
   }
   const [one, two] = [await start('a:1'), await start('b:1')]

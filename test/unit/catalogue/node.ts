@@ -1,10 +1,10 @@
 /** A node's catalogue and worker id, on a memory store that several nodes may share. */
 import { Timeline } from '../../../src/base/timeline.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
+import type { AutoCreate } from '../../../src/catalogue/deps.ts'
 import { EngineCatalogue } from '../../../src/catalogue/engine-catalogue.ts'
 import type { ForeignRows } from '../../../src/catalogue/foreign-rows.ts'
-import type { AutoCreate } from '../../../src/catalogue/generator-lookup.ts'
-import type { GeneratorLeaders } from '../../../src/catalogue/leadership/leaders.ts'
+import type { Cluster } from '../../../src/cluster/cluster.ts'
 import type { Engine, RecordChange, StoreOwnership, Watch } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Run } from '../../../src/ids/run.ts'
@@ -21,7 +21,7 @@ export type NodeOptions = {
   /** Counters go this far ahead: small, so that refills are frequent. */
   readonly leadUs?: number
   /** The cluster that it has joined. */
-  readonly leaders?: GeneratorLeaders
+  readonly cluster?: Cluster
   /** Rows that are generators too. */
   readonly rows?: (engine: Engine, timeline: Timeline) => ForeignRows
   /** How it reaches the store; as its owner, if it is the first, unless told otherwise. */
@@ -85,7 +85,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     autoCreate = [],
     nodeIndex,
     leadUs = 600_000_000,
-    leaders,
+    cluster,
     reach = (reached) => new MemoryEngine(reached),
   } = options
   const engine = new FaultyEngine(reach(store))
@@ -108,7 +108,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     timeline,
     worker,
     waitersMax: 100,
-    leaders,
+    cluster,
     onEvent: ({ message }) => events.push(message),
     autoCreate,
     nodeIndex,

@@ -20,7 +20,7 @@ async function two({ inVain = false } = {}) {
   const start = async (address: string) => {
     const { cluster, engine: clusterEngine } = await nodes.start(address)
     const reached = new LateEngine(nodes.store)
-    const options = { store: nodes.store, clock: nodes.clock, leaders: { cluster, leaseTtlMs: 3000 } }
+    const options = { store: nodes.store, clock: nodes.clock, cluster }
     if (inVain) await assert.rejects(startNode({ ...options, reach: (store) => new UnwatchedEngine(store) }))
     const { catalogue, engine, events } = await startNode({
       ...options,

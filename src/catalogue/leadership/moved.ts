@@ -1,18 +1,8 @@
-/** Which node leads a generator, as far as the catalogue asks. */
+/** The error for requests about a generator that another node leads. */
 import { Moved, type MovedDetails } from '../../base/moved.ts'
-import type { Cluster } from '../../cluster/cluster.ts'
 import type { Lead } from '../../cluster/events.ts'
 
 type LedElsewhere = Lead & { readonly state: 'elsewhere' }
-
-/** The part of a cluster that the catalogue uses, and the length of a lease. */
-export type GeneratorLeaders = {
-  readonly cluster: Pick<
-    Cluster,
-    'check' | 'here' | 'held' | 'lead' | 'leadWithin' | 'listen' | 'sealedOut' | 'status'
-  >
-  readonly leaseTtlMs: number
-}
 
 /** The node that leads a slot. */
 export function detailsOf(slot: number, { node }: LedElsewhere): MovedDetails {

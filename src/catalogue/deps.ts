@@ -1,0 +1,36 @@
+/** What the catalogue and its parts need from their node. */
+import type { Clock, Random } from '../base/clock.ts'
+import type { Timeline } from '../base/timeline.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Kind } from '../issuing/issuer.ts'
+import type { Worker } from '../issuing/worker.ts'
+import type { ForeignRows } from './foreign-rows.ts'
+
+/** A name of this pattern becomes a generator of this kind when it is first asked for. */
+export type AutoCreate = { readonly pattern: string; readonly kind: Kind }
+
+/** The index that `{node}` shows: its value and its width. */
+export type NodeIndex = { readonly value: number; readonly width: number }
+
+/** One value for all parts of a catalogue. */
+export type CatalogueDeps = {
+  readonly engine: Engine
+  readonly clock: Clock
+  readonly random: Random
+  readonly timeline: Timeline
+  readonly worker: Worker
+  readonly nodeIndex: NodeIndex | undefined
+  /** How many callers of one generator may wait. */
+  readonly waitersMax: number
+  /** The cluster whose leaders issue strict kinds; undefined: the node is in no cluster. */
+  readonly cluster?: Cluster | undefined
+  /** Undefined: the engine works on no other system's table. */
+  readonly rows?: ForeignRows | undefined
+  readonly autoCreate: readonly AutoCreate[]
+  /** Receives events for the log. */
+  readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
+}
+
+/** What the parts need that read and change records. */
+export type RecordDeps = Pick<CatalogueDeps, 'engine' | 'clock' | 'timeline' | 'rows'>

@@ -1,0 +1,47 @@
+/**
+ * The negative cache: names of which a look-up has just found no generator. Repeated requests for an absent name are
+ * rejected with NOGENERATOR from here, without a read of the engine each.
+ *
+ * Invariants
+ *  1. A name counts as absent for a second at most after the engine's answer; for 10 ms where other processes may create it,
+ *     because their creation is reported after `Engine.watchDelayMs` only.
+ *  2. A name that is created or altered here, or reported by a watch, is removed at once.
+ *  3. Memory is bounded: a full cache is emptied.
+ */
+import type { Clock } from '../base/clock.ts'
+import { noGenerator } from './generator-records.ts'
+
+/** For how long a name counts as absent, in ms; and where many processes may create it. */
+const absentMs = 1000
+const absentSharedMs = 10
+const namesMax = 10_000
+
+/** Absent names. */
+export class NegativeCache {
+  readonly #clock: Clock
+  readonly #absentUs: number
+  /** Until when names count as absent, on the monotonic clock in µs. */
+  readonly #untilUs = new Map<string, number>()
+
+  /** @param isShared whether other processes may create generators as well. */
+  constructor(clock: Clock, isShared: boolean) {
+    this.#clock = clock
+    this.#absentUs = (isShared ? absentSharedMs : absentMs) * 1000
+  }
+
+  /** Throws NOGENERATOR if the name was absent a moment ago. */
+  refuse(name: string): void {
+    if ((this.#untilUs.get(name) ?? 0) > this.#clock.monoUs()) throw noGenerator(name)
+  }
+
+  /** The engine has just answered that there is no generator of this name. */
+  add(name: string): void {
+    if (this.#untilUs.size >= namesMax) this.#untilUs.clear()
+    this.#untilUs.set(name, this.#clock.monoUs() + this.#absentUs)
+  }
+
+  /** The name may exist now. */
+  remove(name: string): void {
+    this.#untilUs.delete(name)
+  }
+}
