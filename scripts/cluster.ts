@@ -153,8 +153,15 @@ async function sayEnd(node: FahaoServer, name: string): Promise<void> {
 
 /** The command that starts the node by hand, in the repository's folder. */
 function commandOf({ engine, resp, http }: FahaoServer): string {
-  const doors = ['--resp', `127.0.0.1:${resp}`, '--http', new URL(http).host]
-  const flags = ['--engine', engine, '--config', relative(repository, examples), ...doors, ...clusterFlags]
+  const listeners = ['--resp', `127.0.0.1:${resp}`, '--http', new URL(http).host]
+  const flags = [
+    '--engine',
+    engine,
+    '--config',
+    relative(repository, examples),
+    ...listeners,
+    ...clusterFlags,
+  ]
   return ['npx fahao serve', ...flags.map(quoted)].join(' ')
 }
 

@@ -15,7 +15,6 @@ export const inNpmTest: readonly string[] = [
   'test/conformance',
   'test/sim',
   'test/mutations', // the deliberate faults still fit the source; `npm run mutations` tries them
-  'test/mutations',
   // One integration path for each transport.
   'test/integration/ioredis.test.ts', // RESP
   'test/integration/http.test.ts', // HTTP, the native API

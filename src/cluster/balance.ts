@@ -14,7 +14,7 @@ import type { State } from './events.ts'
 import type { Leaderships } from './leaderships.ts'
 import type { NodeRecord } from './records.ts'
 
-/** See the top of the file. */
+/** The wanted leader of each shard, and the moment from which it has been wanted. */
 export class Balance {
   readonly #state: State
   readonly #leaderships: Leaderships

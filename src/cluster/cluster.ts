@@ -45,7 +45,7 @@ export type ClusterOptions = TimingOptions & {
 const removalTries = 3
 const pinTries = 10
 
-/** See the top of the file. */
+/** A process's part in a cluster: lookups of leaders, changes of leadership, and their status. */
 export class Cluster {
   readonly #options: ClusterOptions
   readonly #timing: Timing

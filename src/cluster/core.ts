@@ -36,7 +36,7 @@ import { View, type ViewChange } from './view.ts'
 /** Lists follow each other no faster than this. */
 const listsApartMs = 5
 
-/** See the top of the file. */
+/** State machine over the parts of the cluster: lease, failure detector, leaderships, balance, handover. */
 export class ClusterCore {
   readonly state: State
   readonly leaderships: Leaderships

@@ -16,7 +16,7 @@ import type { Timing } from './timing.ts'
 /** How long this version of a node's record has been observed, when it was last, and how many versions came before it. */
 type Silence = { readonly version: bigint; readonly renewals: number; silentUs: number; lastUs: number }
 
-/** See the top of the file. */
+/** The observed silence of each other node. */
 export class FailureDetector {
   readonly #silences = new Map<string, Silence>()
   readonly #limitUs: number

@@ -22,7 +22,7 @@ import type { Moment } from './timing.ts'
 
 const changesMax = 16
 
-/** See the top of the file. */
+/** The changes of leaders that this node has begun, one per shard at most. */
 export class Handover {
   readonly #state: State
   readonly #leaderships: Leaderships

@@ -15,7 +15,7 @@ import { type Shell, withTimeout } from './shell.ts'
 /** A read under way, and the one that follows it. */
 type Read = { readonly isAnswered: Promise<boolean>; next: Promise<boolean> | undefined }
 
-/** See the top of the file. */
+/** Waits for the leader of a shard, and shares reads of its record among the callers. */
 export class LeaderLookup {
   readonly #shell: Shell
   readonly #reads = new Map<number, Read>()

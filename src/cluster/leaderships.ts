@@ -18,7 +18,7 @@ import type { Moment } from './timing.ts'
 
 type Led = { readonly term: LeaderTerm; readonly epoch: number; losingUs: number | undefined }
 
-/** See the top of the file. */
+/** The terms of this node, and the leader of every shard. */
 export class Leaderships {
   readonly #state: State
   readonly #led: (Led | undefined)[]

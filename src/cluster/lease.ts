@@ -26,7 +26,7 @@ import { type Moment, Pace, type Timing } from './timing.ts'
 /** How far wall time stood ahead of monotonic time when a heartbeat was sent. */
 type Sent = { readonly monoUs: number; readonly aheadUs: number }
 
-/** See the top of the file. */
+/** The lease of one node id, from its first heartbeat to its end. A node that joins again has a new one. */
 export class Lease {
   readonly id: string
   /** Unix ms. */

@@ -43,7 +43,7 @@ export type ClusterListener = {
   readonly onDead?: (node: NodeRecord) => void
 }
 
-/** See the top of the file. */
+/** Feeds the core with events, and performs its effects. One per process. */
 export class Shell {
   readonly core: ClusterCore
   readonly clock: Clock

@@ -31,7 +31,7 @@ type Dated<Value> = Known<Value> & { readonly seenUs: number }
 /** How many removed records are remembered, so that late news do not bring them back. */
 const removedMax = 1000
 
-/** See the top of the file. */
+/** The newest records that were received, by key. */
 export class View {
   readonly #records = new Map<string, Dated<unknown>>()
   readonly #removed = new Map<string, { readonly version: bigint; readonly atUs: number }>()

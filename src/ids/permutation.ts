@@ -108,7 +108,6 @@ class Feistel {
   }
 }
 
-/** See the invariants at the top of the file. */
 class WholePermutation implements Permutation {
   readonly size: bigint
   readonly #network: Feistel
@@ -165,7 +164,6 @@ class WholePermutation implements Permutation {
   }
 }
 
-/** See the invariants at the top of the file. */
 class EachBlockPermutation implements BlockPermutation {
   readonly blockSize: number
   readonly #network: Feistel

@@ -52,7 +52,6 @@ type Rule = { readonly method: Method | 'any'; readonly befall: () => Promise<Fa
 
 const writes: ReadonlySet<string> = new Set(['reserve', 'release', 'advance', 'write', 'remove'])
 
-/** See the top of the file. */
 export class FaultyEngine implements Engine {
   readonly name: string
   readonly location: string

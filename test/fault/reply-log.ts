@@ -4,7 +4,6 @@
  */
 import type { Acknowledged } from './journal.ts'
 
-/** See the top of the file. */
 export class ReplyLog implements Iterable<Acknowledged> {
   #sentUs = new Float64Array(1024)
   #receivedUs = new Float64Array(1024)

@@ -63,8 +63,8 @@ test('Ctrl-C ends the trial cluster, heard twice as it is, and its data goes', a
   await t.test('a node whose HTTP port is taken says so, and does not join first', async () => {
     const engine = /^ids are kept in (\S+)$/m.exec(script.output())![1]!
     const cluster = ['--engine', engine, '--cluster', 'try', '--lease-ttl', '1s']
-    const doors = ['--resp', `127.0.0.1:${await freePort()}`, '--http', `127.0.0.1:${port + 1}`]
-    const said = await fahao('serve', ...cluster, ...doors)
+    const listeners = ['--resp', `127.0.0.1:${await freePort()}`, '--http', `127.0.0.1:${port + 1}`]
+    const said = await fahao('serve', ...cluster, ...listeners)
     assert.match(said, /HTTP cannot listen on .*EADDRINUSE/)
     assert.doesNotMatch(said, /joined|left the cluster/)
   })

@@ -7,7 +7,6 @@ import { atEnd, type Lifetime } from '../launch/lifetime.ts'
 import { type OldDatabase, oldDatabase } from './database.ts'
 import { addRow, boundOf, createTables, type Rule, type Schema } from './tables.ts'
 
-/** See the top of the file. */
 export type LegacyBench = {
   readonly schema: Schema
   /** Of the database, without `schema=`. */

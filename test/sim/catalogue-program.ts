@@ -27,7 +27,6 @@ export type CatalogueProgramOptions = {
   readonly onIssue: OnIssue
 }
 
-/** See the top of the file. */
 export class CatalogueProgram {
   readonly cluster: Cluster
   readonly #catalogue: EngineCatalogue

@@ -60,7 +60,6 @@ type Known = {
   since: { readonly by: string; readonly doneUs: number; readonly above: bigint } | undefined
 }
 
-/** See the top of the file. */
 export class Checker {
   /** Ids that clients were given. */
   ids = 0

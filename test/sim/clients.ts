@@ -17,7 +17,6 @@ const redirectsMax = 6
 const leavingShare = 0.05
 const leavesAfterUs = [200, 20_000] as const
 
-/** See the top of the file. */
 export class Clients {
   /** Requests that were sent from A to B to A to B although nothing was wrong. */
   bounces = 0

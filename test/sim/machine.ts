@@ -19,7 +19,6 @@ export type Clocks = {
   readonly skewMaxMs: number
 }
 
-/** See the top of the file. */
 export class Machine implements Clock {
   readonly name: string
   /** How often it has been paused. */

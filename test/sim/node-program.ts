@@ -29,7 +29,6 @@ export type NodeProgramOptions = {
 const { config: defaults } = loadConfig()
 const startPauseMs = 300
 
-/** See the top of the file. */
 export class NodeProgram implements Program {
   readonly #node: FahaoNode
   readonly #onIssue: OnIssue

@@ -32,7 +32,6 @@ const refusals: ReadonlySet<string> = new Set([
 ])
 const redirectsMax = 4
 
-/** See the top of the file. */
 export class Operators {
   /** Orders that were carried out. */
   done = 0

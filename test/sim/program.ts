@@ -45,7 +45,6 @@ export type Now = { readonly kind: Kind | undefined; readonly incarnation: bigin
 /** What becomes of an order. */
 export type Done = Now | { readonly moved: string } | { readonly down: string; readonly code: string }
 
-/** See the top of the file. */
 export interface Program {
   /** Its part in a cluster; undefined: it stands alone. */
   readonly cluster: Cluster | undefined

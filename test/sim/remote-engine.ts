@@ -77,7 +77,6 @@ const unused: Counter = { bound: 0n, fence: 0n, incarnation: 0n, version: 1n }
 const callTimeoutMs = 2000
 const forgotten = 'the store has gone back'
 
-/** See the top of the file. */
 export class RemoteEngine implements Engine {
   readonly name = 'remote'
   readonly location = 'remote:'

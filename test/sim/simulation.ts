@@ -53,7 +53,6 @@ export type Process = {
 const port = 7379
 const lookMs = 400
 
-/** See the top of the file. */
 export class Simulation {
   readonly world: World
   readonly options: SimulationOptions

@@ -23,7 +23,6 @@ export type Snapshot = Seen & {
 /** What puts a new lineage beyond doubt, and counts above all that can have been forgotten. */
 const jump = 2 ** 32
 
-/** See the top of the file. */
 export class SharedStore extends MemoryStore {
   readonly engine = new MemoryEngine(this)
   /** Whether writes were lost, and no advance has followed. */

@@ -18,7 +18,6 @@ type Watched = { readonly counterKey: string; readonly leaderKey: string; newest
 /** Epochs of layouts of 41 bits of time in ms, 10 of the node and 12 of the sequence, in Unix ms. */
 const epochsMs: Readonly<Record<string, number>> = { twitter: 1_288_834_974_657, discord: 1_420_070_400_000 }
 
-/** See the top of the file. */
 export class Witness {
   issued = 0
   /** Leaders that changed in all. */

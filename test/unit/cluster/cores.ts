@@ -32,7 +32,6 @@ export type ModelNode = {
   isStalled: boolean
 }
 
-/** See the top of the file. */
 export class Model {
   readonly nodes: readonly ModelNode[]
   readonly shards: number
