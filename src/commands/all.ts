@@ -1,7 +1,6 @@
 /** Every command of a server. */
 import { clientCommand } from './client.ts'
 import { clusterCommand } from './cluster.ts'
-import { type Command, SimpleString } from './command.ts'
 import { connectionCommands } from './connection.ts'
 import { genericCommands } from './generic.ts'
 import { issuingCommands } from './id-issue.ts'
@@ -13,7 +12,7 @@ import { setCommands } from './set.ts'
 import { stringCommands } from './strings.ts'
 import { CommandTable } from './table.ts'
 import { invalidating } from './tracking.ts'
-import { helpLines } from './usage.ts'
+import { helpCommand, helpLines } from './usage.ts'
 
 /** A server's commands. Make one table for each server: SCAN's cursors are remembered in it. */
 export function createCommands(): CommandTable {
@@ -36,17 +35,7 @@ export function createCommands(): CommandTable {
   return table
 }
 
-const idHelp: Command = {
-  name: 'id.help',
-  arity: 1,
-  flags: ['loading', 'stale', 'fast'],
-  keys: [0, 0, 0],
-  permission: 'connection',
-  group: 'id',
-  summary: 'Lists the commands of the ID family.',
-  reply: 'Lines of text.',
-  handler: () =>
-    [...issuingCommands, ...managingCommands]
-      .flatMap((command) => helpLines(command, undefined))
-      .map((line) => new SimpleString(line)),
-}
+const idHelp = helpCommand(
+  { name: 'id.help', arity: 1, group: 'id', summary: 'Lists the commands of the ID family.' },
+  [...issuingCommands, ...managingCommands].flatMap(helpLines),
+)

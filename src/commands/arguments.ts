@@ -43,9 +43,30 @@ export class Arguments {
     }
   }
 
+  /** Every argument as text. */
+  texts(): string[] {
+    return this.parts.map((_, index) => this.text(index))
+  }
+
   /** Argument `index` in upper case, for comparing it to a token. */
   token(index: number): string {
     return this.text(index).toUpperCase()
+  }
+
+  /** Argument `index` as one of these tokens, in any case; ERR for any other word. */
+  oneOf<Token extends string>(index: number, ...tokens: Token[]): Token {
+    const given = this.token(index)
+    const found = tokens.find((token) => token === given)
+    if (found === undefined) throw syntaxError()
+    return found
+  }
+
+  /** The options from `from` on: each token with the index of its value. ERR if the last has no value. */
+  *options(from: number): Iterable<readonly [token: string, valueIndex: number]> {
+    for (let index = from; index < this.length; index += 2) {
+      if (index + 1 === this.length) throw syntaxError()
+      yield [this.token(index), index + 1]
+    }
   }
 
   /** Argument `index` as a signed 64-bit integer, in the one spelling that Redis accepts. */
@@ -67,11 +88,6 @@ export class Arguments {
       )
     }
     return (text) => globMatches(pattern, text)
-  }
-
-  /** The arguments from `index` on. */
-  from(index: number): Arguments {
-    return new Arguments(this.parts.slice(index))
   }
 }
 

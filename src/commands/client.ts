@@ -1,27 +1,27 @@
-/** CLIENT: the open connections, their names and libraries, and closing them. */
+/** CLIENT: the open connections (CLIENT LIST), their names and libraries, and closing them (CLIENT KILL). */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type ClientFilter, clientLine, matches } from './client-list.ts'
-import { type Command, ok, type Reply, VerbatimText } from './command.ts'
+import { type Command, ok, oneOf, type Reply, VerbatimText } from './command.ts'
 import { checkedName } from './connection.ts'
 import type { ClientSession, CommandContext } from './context.ts'
 import { trackingSubcommands } from './tracking.ts'
 import { container } from './usage.ts'
 
 const common = {
-  keys: [0, 0, 0],
   flags: ['noscript', 'loading', 'stale'],
   permission: 'connection',
   group: 'connection',
 } as const
 const administration = { ...common, flags: ['admin', ...common.flags], permission: 'admin' } as const
-const onOrOff = {
-  name: 'enabled',
-  type: 'oneof',
-  arguments: [
-    { name: 'on', type: 'pure-token', token: 'ON' },
-    { name: 'off', type: 'pure-token', token: 'OFF' },
-  ],
+/** A switch that has no meaning here: checked, and accepted. */
+const acceptedSwitch = {
+  arity: 3,
+  reply: '`OK`.',
+  arguments: [oneOf('enabled', 'ON', 'OFF')],
+  handler(_: CommandContext, args: Arguments): Reply {
+    args.oneOf(0, 'ON', 'OFF')
+    return ok
+  },
 } as const
 
 const filterDocs = [
@@ -38,9 +38,7 @@ export const clientCommand: Command = container({
   ...common,
   flags: [],
   name: 'client',
-  arity: -2,
   summary: 'A container for commands about connections.',
-  reply: 'Depends on the subcommand.',
   subcommands: [
     {
       ...common,
@@ -123,22 +121,16 @@ export const clientCommand: Command = container({
     },
     {
       ...administration,
+      ...acceptedSwitch,
       permission: 'connection',
       name: 'no-evict',
-      arity: 3,
       summary: 'Accepted; connections are never evicted.',
-      reply: '`OK`.',
-      arguments: [onOrOff],
-      handler: acceptSwitch,
     },
     {
       ...common,
+      ...acceptedSwitch,
       name: 'no-touch',
-      arity: 3,
       summary: 'Accepted; generators have no idle time to touch.',
-      reply: '`OK`.',
-      arguments: [onOrOff],
-      handler: acceptSwitch,
     },
     ...trackingSubcommands,
   ],
@@ -156,68 +148,80 @@ function setInfo({ session }: CommandContext, args: Arguments): Reply {
   return ok
 }
 
-function list({ server }: CommandContext, args: Arguments): Reply {
-  const filter: ClientFilter = {}
-  if (args.length > 0) {
-    const token = args.token(0)
-    if (token === 'TYPE' && args.length === 2) filter.type = clientType(args, 1)
-    else if (token === 'ID' && args.length > 1) filter.ids = idsFrom(args, 1)
-    else throw syntaxError()
+/** Whether a connection is meant. */
+type Filter = (session: ClientSession) => boolean
+
+/** The filters of CLIENT KILL, by token, and how each reads its value. */
+const filters: Readonly<Record<string, (args: Arguments, index: number) => Filter>> = {
+  ID(args, index) {
+    const wanted = clientId(args, index)
+    return ({ id }) => id === wanted
+  },
+  ADDR: (args, index) => addressFilter(args.text(index)),
+  LADDR(args, index) {
+    const wanted = args.text(index)
+    return ({ localAddress }) => localAddress === wanted
+  },
+  USER(args, index) {
+    const wanted = args.text(index)
+    return ({ user }) => user === wanted
+  },
+  TYPE: typeFilter,
+}
+
+function addressFilter(wanted: string): Filter {
+  return ({ address }) => address === wanted
+}
+
+/** Every connection here is `normal`. */
+function typeFilter(args: Arguments, index: number): Filter {
+  const type = args.text(index).toLowerCase()
+  if (!['normal', 'master', 'replica', 'slave', 'pubsub'].includes(type)) {
+    throw new FahaoError('ERR', `Unknown client type '${args.text(index).slice(0, 64)}'`)
   }
+  return () => type === 'normal'
+}
+
+function list({ server }: CommandContext, args: Arguments): Reply {
+  const matches = args.length === 0 ? () => true : listFilter(args)
   const nowUs = server.timeline.monoUs()
   const lines = [...server.sessions()]
-    .filter((session) => matches(session, filter))
+    .filter(matches)
     .sort((a, b) => a.id - b.id)
     .map((session) => `${clientLine(session, nowUs)}\n`)
   return new VerbatimText(lines.join(''))
 }
 
+function listFilter(args: Arguments): Filter {
+  const token = args.token(0)
+  if (token === 'TYPE' && args.length === 2) return typeFilter(args, 1)
+  if (token !== 'ID' || args.length === 1) throw syntaxError()
+  const ids = idsFrom(args, 1)
+  return ({ id }) => ids.includes(id)
+}
+
 function kill({ session, server }: CommandContext, args: Arguments): Reply {
   if (args.length === 1) {
-    const wanted = args.text(0)
-    const closed = closeAll(server.sessions(), { address: wanted })
-    if (closed === 0) throw new FahaoError('ERR', 'No such client')
-    return ok
+    if (closeAll(server.sessions(), [addressFilter(args.text(0))]) > 0) return ok
+    throw new FahaoError('ERR', 'No such client')
   }
-  const { filter, skipMe } = killFilter(args)
-  return closeAll(server.sessions(), filter, skipMe ? session : undefined)
-}
-
-function closeAll(sessions: Iterable<ClientSession>, filter: ClientFilter, spared?: ClientSession): number {
-  const doomed = [...sessions].filter((session) => session !== spared && matches(session, filter))
-  for (const session of doomed) session.close()
-  return doomed.length
-}
-
-function killFilter(args: Arguments): { filter: ClientFilter; skipMe: boolean } {
-  const filter: ClientFilter = {}
+  /** Of a filter that is given twice, the last one counts. */
+  const given = new Map<string, Filter>()
   let skipMe = true
-  for (let index = 0; index < args.length; index += 2) {
-    if (index + 1 >= args.length) throw syntaxError()
-    switch (args.token(index)) {
-      case 'ID':
-        filter.ids = [clientId(args, index + 1)]
-        break
-      case 'ADDR':
-        filter.address = args.text(index + 1)
-        break
-      case 'LADDR':
-        filter.localAddress = args.text(index + 1)
-        break
-      case 'USER':
-        filter.user = args.text(index + 1)
-        break
-      case 'TYPE':
-        filter.type = clientType(args, index + 1)
-        break
-      case 'SKIPME':
-        skipMe = yesOrNo(args.token(index + 1))
-        break
-      default:
-        throw syntaxError()
-    }
+  for (const [token, value] of args.options(0)) {
+    const read = filters[token]
+    if (token === 'SKIPME') skipMe = args.oneOf(value, 'YES', 'NO') === 'YES'
+    else if (read === undefined) throw syntaxError()
+    else given.set(token, read(args, value))
   }
-  return { filter, skipMe }
+  return closeAll(server.sessions(), [(other) => !skipMe || other !== session, ...given.values()])
+}
+
+/** Closes the connections that all filters match; returns their number. */
+function closeAll(sessions: Iterable<ClientSession>, all: readonly Filter[]): number {
+  const matching = [...sessions].filter((session) => all.every((matches) => matches(session)))
+  for (const session of matching) session.close()
+  return matching.length
 }
 
 function clientId(args: Arguments, index: number): number {
@@ -236,21 +240,41 @@ function idsFrom(args: Arguments, from: number): number[] {
   return ids
 }
 
-function clientType(args: Arguments, index: number): string {
-  const type = args.text(index).toLowerCase()
-  if (!['normal', 'master', 'replica', 'slave', 'pubsub'].includes(type)) {
-    throw new FahaoError('ERR', `Unknown client type '${args.text(index).slice(0, 64)}'`)
-  }
-  return type
+/** Redis's line, in Redis's order. Fields that do not apply (databases, transactions, memory) are zero. */
+function clientLine(session: ClientSession, nowMonoUs: number): string {
+  const fields: readonly (readonly [string, string | number])[] = [
+    ['id', session.id],
+    ['addr', session.address],
+    ['laddr', session.localAddress],
+    ['fd', -1],
+    ['name', session.name],
+    ['age', seconds(nowMonoUs - session.startedMonoUs)],
+    ['idle', seconds(nowMonoUs - session.lastCommandMonoUs)],
+    ['flags', 'N'],
+    ['db', 0],
+    ['sub', 0],
+    ['psub', 0],
+    ['ssub', 0],
+    ['multi', -1],
+    ['qbuf', 0],
+    ['qbuf-free', 0],
+    ['argv-mem', 0],
+    ['multi-mem', 0],
+    ['obl', 0],
+    ['oll', 0],
+    ['omem', session.unreadBytes],
+    ['tot-mem', session.unreadBytes],
+    ['events', 'r'],
+    ['cmd', session.lastCommand || 'NULL'],
+    ['user', session.user],
+    ['redir', -1],
+    ['resp', session.protocol],
+    ['lib-name', session.libraryName],
+    ['lib-ver', session.libraryVersion],
+  ]
+  return fields.map(([name, value]) => `${name}=${value}`).join(' ')
 }
 
-function yesOrNo(token: string): boolean {
-  if (token !== 'YES' && token !== 'NO') throw syntaxError()
-  return token === 'YES'
-}
-
-function acceptSwitch(_: CommandContext, args: Arguments): Reply {
-  const token = args.token(0)
-  if (token !== 'ON' && token !== 'OFF') throw syntaxError()
-  return ok
+function seconds(us: number): number {
+  return Math.max(0, Math.floor(us / 1_000_000))
 }

@@ -4,13 +4,12 @@ import { slotCount, slotOf } from '../cluster/slots.ts'
 import { refuseLoneDrain } from '../cluster/status.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Master, masters, type SlotRange } from './cluster-table.ts'
-import { type Command, MapReply, ok, type Reply, VerbatimText } from './command.ts'
+import { type Command, MapReply, ok, oneOf, type Reply, VerbatimText } from './command.ts'
 import type { ClusterView, CommandContext } from './context.ts'
 import { container } from './usage.ts'
 import { everyGenerator } from './walk.ts'
 
 const common = {
-  keys: [0, 0, 0],
   flags: ['loading', 'stale'],
   permission: 'connection',
   group: 'cluster',
@@ -21,9 +20,7 @@ export const clusterCommand: Command = container({
   ...common,
   flags: [],
   name: 'cluster',
-  arity: -2,
   summary: 'A container for commands about the cluster.',
-  reply: 'Depends on the subcommand.',
   subcommands: [
     {
       ...common,
@@ -110,17 +107,7 @@ export const clusterCommand: Command = container({
       reply: '`OK`, before the hand-over is done.',
       notes:
         'Unlike in Redis it is sent to the leader: there are no replicas to send it to. It is refused while no other node could take over; with `FORCE` it is accepted, and the slots stay until one can. `TAKEOVER` ends it: the node takes part again, and leads again what is assigned to it. A restart ends it too. The same as `fahao cluster drain`.',
-      arguments: [
-        {
-          name: 'options',
-          type: 'oneof',
-          optional: true,
-          arguments: [
-            { name: 'force', type: 'pure-token', token: 'FORCE' },
-            { name: 'takeover', type: 'pure-token', token: 'TAKEOVER' },
-          ],
-        },
-      ],
+      arguments: [{ ...oneOf('options', 'FORCE', 'TAKEOVER'), optional: true }],
       handler: failover,
     },
   ],
@@ -235,9 +222,8 @@ async function countNames(context: CommandContext, wanted: number): Promise<numb
 async function failover(context: CommandContext, args: Arguments): Promise<Reply> {
   const cluster = clusterOf(context)
   if (args.length > 1) throw syntaxError()
-  const option = args.length === 0 ? '' : args.token(0)
-  if (option !== '' && option !== 'FORCE' && option !== 'TAKEOVER') throw syntaxError()
-  if (option === '') refuseLoneDrain(cluster.status())
+  const option = args.length === 0 ? undefined : args.oneOf(0, 'FORCE', 'TAKEOVER')
+  if (option === undefined) refuseLoneDrain(cluster.status())
   await cluster.drain(option !== 'TAKEOVER')
   return ok
 }

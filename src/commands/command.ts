@@ -140,6 +140,12 @@ export type ArgumentDoc = {
   readonly arguments?: readonly ArgumentDoc[]
 }
 
+/** An argument that is one of these tokens, as COMMAND DOCS shows it; `Arguments.oneOf` reads it. */
+export function oneOf(name: string, ...tokens: readonly string[]): ArgumentDoc {
+  const choices = tokens.map((token) => ({ name: token.toLowerCase(), type: 'pure-token', token }) as const)
+  return { name, type: 'oneof', arguments: choices }
+}
+
 /** One command, or one subcommand. */
 export type Command = {
   /** Lower case. For a subcommand the word after the container's: `setname`. */
@@ -147,8 +153,8 @@ export type Command = {
   /** Redis's arity: the number of words with the command's own; negative: at least that many. */
   readonly arity: number
   readonly flags: readonly CommandFlag[]
-  /** Where the names of generators stand: first, last, step; 0, 0, 0 when there are none. */
-  readonly keys: readonly [first: number, last: number, step: number]
+  /** The positions of the names of generators: first, last, step. Absent: a request names none. */
+  readonly keys?: readonly [first: number, last: number, step: number]
   /** The permission that a user needs. `connection`: none. */
   readonly permission: 'connection' | 'issue' | 'read' | 'manage' | 'admin'
   readonly group: CommandGroup

@@ -8,10 +8,9 @@ import { wrongArity } from './table.ts'
 
 const flags = ['loading', 'stale', 'fast'] as const
 const beforeAuth = ['no_auth', ...flags] as const
-const keys = [0, 0, 0] as const
 const pong = Object.freeze(new SimpleString('PONG'))
 const wasReset = Object.freeze(new SimpleString('RESET'))
-const common = { keys, flags, permission: 'connection', group: 'connection' } as const
+const common = { flags, permission: 'connection', group: 'connection' } as const
 
 /** PING, ECHO, QUIT, RESET, SELECT, AUTH, HELLO, READONLY, READWRITE, ASKING. */
 export const connectionCommands: readonly Command[] = [
@@ -58,7 +57,7 @@ export const connectionCommands: readonly Command[] = [
     notes: 'The library name and version stay, as in Redis.',
     handler({ session }) {
       session.protocol = 2
-      session.tracking = undefined
+      session.trackingModes = undefined
       session.name = ''
       session.user = defaultUser
       return wasReset
@@ -131,31 +130,16 @@ export const connectionCommands: readonly Command[] = [
     ],
     handler: hello,
   },
-  {
-    ...common,
-    name: 'readonly',
-    arity: 1,
-    summary: 'Accepted from cluster-aware libraries; replies never come from a standby, so nothing changes.',
-    reply: '`OK`.',
-    handler: () => ok,
-  },
-  {
-    ...common,
-    name: 'readwrite',
-    arity: 1,
-    summary: 'Accepted from cluster-aware libraries; reverts READONLY.',
-    reply: '`OK`.',
-    handler: () => ok,
-  },
-  {
-    ...common,
-    name: 'asking',
-    arity: 1,
-    summary: 'Accepted from cluster-aware libraries; slots are never half moved, so nothing changes.',
-    reply: '`OK`.',
-    handler: () => ok,
-  },
+  accepted('readonly', 'replies never come from a standby, so nothing changes'),
+  accepted('readwrite', 'reverts READONLY'),
+  accepted('asking', 'slots are never half moved, so nothing changes'),
 ]
+
+/** A command that cluster-aware libraries send, and that needs no action here. */
+function accepted(name: string, why: string): Command {
+  const summary = `Accepted from cluster-aware libraries; ${why}.`
+  return { ...common, name, arity: 1, summary, reply: '`OK`.', handler: () => ok }
+}
 
 /** The only user, and the user of a connection before it authenticates. */
 export const defaultUser = 'default'

@@ -3,12 +3,6 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 
-/** The options of CLIENT TRACKING ON. */
-export type Tracking = {
-  /** In lower case: `optin`, `bcast` and so on. */
-  readonly modes: ReadonlySet<string>
-}
-
 /** One connection, as commands see and change it. Its transport keeps it up to date. */
 export interface ClientSession {
   /** Unique in this process, increasing. */
@@ -34,8 +28,8 @@ export interface ClientSession {
    * other form for them, so that such an id is refused (UNSAFE) before it is drawn.
    */
   readonly exact: boolean
-  /** While the client keeps a cache: the options of CLIENT TRACKING. */
-  tracking: Tracking | undefined
+  /** While the client keeps a cache: the modes of CLIENT TRACKING ON, in lower case: `optin`, `bcast` and so on. */
+  trackingModes: ReadonlySet<string> | undefined
   /** The user whose permissions apply. */
   user: string
   /** Bytes that the client has not read, for CLIENT LIST. */

@@ -10,7 +10,8 @@ import { everyGenerator } from './walk.ts'
 
 const key = { name: 'key', type: 'key' } as const
 const keys = { ...key, multiple: true } as const
-const reading = { permission: 'read', group: 'generic' } as const
+const reading = { permission: 'read', group: 'generic', flags: ['readonly'] } as const
+const readingOne = { ...reading, flags: ['readonly', 'fast'], keys: [1, 1, 1] } as const
 const ownSlots =
   'In a cluster only names whose slots CLUSTER SLOTS gives to this node count, as in Redis Cluster; ID.LIST has all.'
 const none = Object.freeze(new SimpleString('none'))
@@ -21,10 +22,9 @@ export function genericCommands(): readonly Command[] {
   const scan = new Scan()
   return [
     {
-      ...reading,
+      ...readingOne,
       name: 'exists',
       arity: -2,
-      flags: ['readonly', 'fast'],
       keys: [1, -1, 1],
       summary: 'Counts which of these generators exist.',
       reply: 'An integer; a name given twice counts twice.',
@@ -36,11 +36,9 @@ export function genericCommands(): readonly Command[] {
     // Sent instead of DEL by tools that delete keys in bulk, such as RedisInsight and Spring Data Redis.
     drops('unlink', 'Drops generators, as DEL does.'),
     {
-      ...reading,
+      ...readingOne,
       name: 'type',
       arity: 2,
-      flags: ['readonly', 'fast'],
-      keys: [1, 1, 1],
       summary: 'Returns the type of a key in Redis’s terms; ID.INFO returns the kind.',
       reply: '`string`, or `none`.',
       arguments: [key],
@@ -53,8 +51,6 @@ export function genericCommands(): readonly Command[] {
       ...reading,
       name: 'keys',
       arity: 2,
-      flags: ['readonly'],
-      keys: [0, 0, 0],
       summary: 'Names the generators that match a pattern.',
       reply: 'An array of names in byte order.',
       notes: `Reads every name; use SCAN or ID.LIST where there are many. ${ownSlots}`,
@@ -65,8 +61,6 @@ export function genericCommands(): readonly Command[] {
       ...reading,
       name: 'scan',
       arity: -2,
-      flags: ['readonly'],
-      keys: [0, 0, 0],
       summary: 'Names the generators a page at a time.',
       reply: 'An array: the next cursor, `0` at the end; and an array of names.',
       notes: `Names come in byte order; one that is there from start to end comes exactly once. COUNT is how many names a call looks at (default 10, at most 1000). A cursor works after a restart; it becomes invalid only if it is old and the name that it stands for has been dropped. ${ownSlots}`,
@@ -83,8 +77,6 @@ export function genericCommands(): readonly Command[] {
       group: 'server',
       name: 'dbsize',
       arity: 1,
-      flags: ['readonly'],
-      keys: [0, 0, 0],
       summary: 'Counts the generators.',
       reply: 'An integer.',
       notes: `Reads every name. ${ownSlots}`,
@@ -111,11 +103,9 @@ function drops(name: string, summary: string): Command {
 
 function lifetime(name: string): Command {
   return {
-    ...reading,
+    ...readingOne,
     name,
     arity: 2,
-    flags: ['readonly', 'fast'],
-    keys: [1, 1, 1],
     summary: 'Returns that a generator does not expire.',
     reply: '-1, or -2 where there is no such generator.',
     arguments: [key],
@@ -125,7 +115,7 @@ function lifetime(name: string): Command {
 
 async function exists(context: CommandContext, args: Arguments): Promise<Reply> {
   const { catalogue } = context
-  const names = namesOf(args)
+  const names = args.texts()
   checkOneSlot(context, names)
   let count = 0
   for (const name of names) if (await catalogue.exists(name)) count++
@@ -134,7 +124,7 @@ async function exists(context: CommandContext, args: Arguments): Promise<Reply> 
 
 async function dropEach(context: CommandContext, args: Arguments): Promise<Reply> {
   const { catalogue } = context
-  const names = namesOf(args)
+  const names = args.texts()
   checkOneSlot(context, names)
   // All before the first: an error means that nothing was dropped.
   for (const name of names) checkName(name)
@@ -156,9 +146,4 @@ async function countNames(context: CommandContext): Promise<Reply> {
   const isOwn = isServedHere(context)
   for await (const { name } of everyGenerator(context)) if (isOwn(name)) count++
   return count
-}
-
-/** Read before anything is awaited: the bytes are valid no longer. */
-function namesOf(args: Arguments): string[] {
-  return args.parts.map((_, index) => args.text(index))
 }

@@ -48,8 +48,7 @@ export const issuingCommands: readonly Command[] = [
     name: 'id.decode',
     arity: -2,
     flags: ['readonly', 'fast'],
-    // The name of a generator is optional and no key: any node can answer.
-    keys: [0, 0, 0],
+    // No keys: the name of a generator is optional, and any node can answer.
     permission: 'read',
     group: 'id',
     summary: 'Decodes an id.',

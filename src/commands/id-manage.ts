@@ -5,7 +5,7 @@ import { definitionText } from '../catalogue/definition.ts'
 import { type GeneratorInput, optionName, optionNames } from '../catalogue/options.ts'
 import { kinds } from '../issuing/issuer.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type Command, MapReply, ok, type Reply } from './command.ts'
+import { type Command, MapReply, ok, oneOf, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { checkedCount } from './drawing.ts'
 import { everyGenerator, walkPage } from './walk.ts'
@@ -34,16 +34,7 @@ export const managingCommands: readonly Command[] = [
     reply: '`OK`, also if there is one with these options.',
     notes:
       'Options may be written in any case and with hyphens: `STEPMAX`, `step-max`. `EXISTS` if there is a generator with other options.',
-    arguments: [
-      name,
-      {
-        name: 'kind',
-        type: 'oneof',
-        token: 'KIND',
-        arguments: kinds.map((kind) => ({ name: kind, type: 'pure-token', token: kind }) as const),
-      },
-      options,
-    ],
+    arguments: [name, { ...oneOf('kind', ...kinds), token: 'KIND' }, options],
     async handler({ catalogue }, args) {
       const given = readOptions(args, 1)
       if (given.kind === undefined) {
@@ -101,7 +92,6 @@ export const managingCommands: readonly Command[] = [
     name: 'id.list',
     arity: -1,
     flags: ['readonly'],
-    keys: [0, 0, 0],
     permission: 'read',
     group: 'id',
     summary: 'Lists generators in byte order of their names.',
@@ -146,12 +136,10 @@ async function list(context: CommandContext, args: Arguments): Promise<Reply> {
   let matches: ((name: string) => boolean) | undefined
   let after: string | undefined
   let count = Math.min(listDefault, countMax)
-  for (let index = 0; index < args.length; index += 2) {
-    if (index + 1 >= args.length) throw syntaxError()
-    const token = args.token(index)
-    if (token === 'MATCH') matches = args.pattern(index + 1)
-    else if (token === 'AFTER') after = args.text(index + 1)
-    else if (token === 'COUNT') count = checkedCount(args.integer(index + 1), countMax, 'COUNT')
+  for (const [token, value] of args.options(0)) {
+    if (token === 'MATCH') matches = args.pattern(value)
+    else if (token === 'AFTER') after = args.text(value)
+    else if (token === 'COUNT') count = checkedCount(args.integer(value), countMax, 'COUNT')
     else throw syntaxError()
   }
   const found: [string, string][] = []

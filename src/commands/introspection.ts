@@ -1,12 +1,11 @@
 /** COMMAND: which commands there are and where their keys stand, for libraries. */
 import { FahaoError } from '../base/errors.ts'
-import { type Arguments, syntaxError } from './arguments.ts'
+import { Arguments, syntaxError } from './arguments.ts'
 import { type ArgumentDoc, type Command, MapReply, type Reply, SetReply, SimpleString } from './command.ts'
-import { type CommandTable, findSubcommand, takesWords } from './table.ts'
+import { type CommandTable, findSubcommand, keysIn, takesWords } from './table.ts'
 import { container } from './usage.ts'
 
 const common = {
-  keys: [0, 0, 0],
   flags: ['loading', 'stale'],
   permission: 'connection',
   group: 'server',
@@ -15,18 +14,17 @@ const names = { name: 'command-name', type: 'string', optional: true, multiple: 
 
 /** COMMAND over a table, which is made after it and contains it. */
 export function introspectionCommand(table: () => CommandTable): Command {
-  const find = (name: string) => findByPath(table(), name)
-  const asked = (args: Arguments) => args.parts.map((_, index) => args.text(index))
+  const every = () => table().all()
+  /** The commands that a request names, or every command. */
+  const asked = (args: Arguments) =>
+    args.length === 0 ? every().map(({ name }) => name) : args.texts().map((name) => name.toLowerCase())
   return container({
     ...common,
     name: 'command',
     arity: -1,
     summary: 'Describes every command, for libraries.',
     reply: 'An array with an entry for each command, as Redis 7 has it.',
-    handler: () =>
-      table()
-        .all()
-        .map((command) => entry(command)),
+    handler: () => every().map((command) => entry(command.name, command)),
     subcommands: [
       {
         ...common,
@@ -34,7 +32,7 @@ export function introspectionCommand(table: () => CommandTable): Command {
         arity: 2,
         summary: 'Counts the commands.',
         reply: 'An integer.',
-        handler: () => table().all().length,
+        handler: () => every().length,
       },
       {
         ...common,
@@ -43,16 +41,11 @@ export function introspectionCommand(table: () => CommandTable): Command {
         summary: 'Describes the commands of these names, or every command.',
         reply: 'An array of entries; nil for a name that is unknown.',
         arguments: [names],
-        handler(_, args) {
-          if (args.length === 0)
-            return table()
-              .all()
-              .map((command) => entry(command))
-          return asked(args).map((name) => {
-            const found = find(name)
-            return found === undefined ? null : entry(found.command, found.container)
-          })
-        },
+        handler: (_, args) =>
+          asked(args).map((name) => {
+            const command = findByPath(table(), name)
+            return command === undefined ? null : entry(name, command)
+          }),
       },
       {
         ...common,
@@ -61,24 +54,13 @@ export function introspectionCommand(table: () => CommandTable): Command {
         summary: 'Documents the commands of these names, or every command.',
         reply: 'A map from name to documentation; unknown names are left out.',
         arguments: [names],
-        handler(_, args) {
-          if (args.length === 0) {
-            return new MapReply(
-              table()
-                .all()
-                .map((command) => [command.name, commandDocs(command)]),
-            )
-          }
-          const found = asked(args)
-            .map(find)
-            .filter((one) => one !== undefined)
-          return new MapReply(
-            found.map(({ command, container }) => [
-              fullName(command, container),
-              commandDocs(command, container),
-            ]),
-          )
-        },
+        handler: (_, args) =>
+          new MapReply(
+            asked(args).flatMap((name) => {
+              const command = findByPath(table(), name)
+              return command === undefined ? [] : [[name, commandDocs(name, command)] as const]
+            }),
+          ),
       },
       {
         ...common,
@@ -111,7 +93,7 @@ export function introspectionCommand(table: () => CommandTable): Command {
           { name: 'command', type: 'string' },
           { name: 'arg', type: 'string', optional: true, multiple: true },
         ],
-        handler: (_, args) => keysOf(commandWithKeys(table(), args), args.length, args),
+        handler: (_, args) => keysOf(table(), args),
       },
     ],
   })
@@ -131,26 +113,19 @@ export function categories(command: Command): string[] {
   ]
 }
 
-type FoundCommand = { readonly command: Command; readonly container: string | undefined }
-
-function findByPath(table: CommandTable, path: string): FoundCommand | undefined {
-  const [word = '', second, ...rest] = path.toLowerCase().split('|')
+/** The command at a path such as `get` or `client|list`, in lower case. */
+function findByPath(table: CommandTable, path: string): Command | undefined {
+  const [word = '', second, ...rest] = path.split('|')
   const command = table.get(word)
   if (command === undefined || rest.length > 0) return undefined
-  if (second === undefined) return { command, container: undefined }
-  const subcommand = findSubcommand(command, second)
-  return subcommand && { command: subcommand, container: word }
+  return second === undefined ? command : findSubcommand(command, second)
 }
 
-function fullName(command: Command, container: string | undefined): string {
-  return container === undefined ? command.name : `${container}|${command.name}`
-}
-
-/** Ten fields, as Redis 7 orders them. */
-function entry(command: Command, container?: string): Reply {
-  const [first, last, step] = command.keys
+/** Ten fields, as Redis 7 orders them. `path`: `get`, or `client|list`. */
+function entry(path: string, command: Command): Reply {
+  const [first, last, step] = command.keys ?? [0, 0, 0]
   return [
-    fullName(command, container),
+    path,
     command.arity,
     words(command.flags),
     first,
@@ -158,13 +133,12 @@ function entry(command: Command, container?: string): Reply {
     step,
     words(categories(command)),
     [],
-    first === 0 ? [] : [keySpec(command)],
-    (command.subcommands ?? []).map((subcommand) => entry(subcommand, command.name)),
+    command.keys === undefined ? [] : [keySpec(command, command.keys)],
+    (command.subcommands ?? []).map((subcommand) => entry(`${path}|${subcommand.name}`, subcommand)),
   ]
 }
 
-function keySpec(command: Command): Reply {
-  const [first, last, step] = command.keys
+function keySpec(command: Command, [first, last, step]: NonNullable<Command['keys']>): Reply {
   const access = command.flags.includes('write') ? ['RW', 'access', 'update'] : ['RO', 'access']
   return new MapReply([
     ['flags', words(access)],
@@ -220,26 +194,18 @@ function listFilter(args: Arguments): (command: Command) => boolean {
   }
 }
 
-function commandWithKeys(table: CommandTable, args: Arguments): Command {
-  const command = table.get(args.text(0).toLowerCase())
+function keysOf(table: CommandTable, request: Arguments): Reply {
+  const command = table.get(request.text(0).toLowerCase())
   if (command === undefined) throw new FahaoError('ERR', 'Invalid command specified')
-  if (command.keys[0] === 0) throw new FahaoError('ERR', 'The command has no key arguments')
-  return command
-}
-
-function keysOf(command: Command, wordCount: number, args: Arguments): Reply {
-  if (!takesWords(command, wordCount)) {
+  if (command.keys === undefined) throw new FahaoError('ERR', 'The command has no key arguments')
+  if (!takesWords(command, request.length)) {
     throw new FahaoError('ERR', 'Invalid number of arguments specified for command')
   }
-  const [first, last, step] = command.keys
-  const end = last < 0 ? wordCount + last : last
-  const found: Uint8Array[] = []
-  for (let index = first; index <= end; index += step) found.push(args.bytes(index))
-  return found
+  return keysIn(command, new Arguments(request.parts.slice(1)))
 }
 
-/** The documentation of one command in Redis's shape, which redis-cli shows during input. `container`: the word before a subcommand. */
-function commandDocs(command: Command, container?: string): MapReply {
+/** The documentation of one command in Redis's shape, which redis-cli shows during input. */
+function commandDocs(path: string, command: Command): MapReply {
   const subcommands = command.subcommands ?? []
   const entries: [Reply, Reply][] = [
     ['summary', command.summary],
@@ -248,11 +214,11 @@ function commandDocs(command: Command, container?: string): MapReply {
   ]
   if (command.arguments !== undefined) entries.push(['arguments', command.arguments.map(argumentDocs)])
   if (subcommands.length > 0) {
-    const word = container === undefined ? command.name : `${container}|${command.name}`
-    entries.push([
-      'subcommands',
-      new MapReply(subcommands.map((sub) => [`${word}|${sub.name}`, commandDocs(sub, word)])),
-    ])
+    const documented = subcommands.map((subcommand) => {
+      const subpath = `${path}|${subcommand.name}`
+      return [subpath, commandDocs(subpath, subcommand)] as const
+    })
+    entries.push(['subcommands', new MapReply(documented)])
   }
   return new MapReply(entries)
 }
@@ -268,7 +234,7 @@ function argumentDocs(argument: ArgumentDoc): MapReply {
   if (argument.type === 'key') entries.push(['key_spec_index', 0])
   if (argument.token !== undefined) entries.push(['token', argument.token])
   const flags = [...(argument.optional ? ['optional'] : []), ...(argument.multiple ? ['multiple'] : [])]
-  if (flags.length > 0) entries.push(['flags', new SetReply(flags.map((flag) => new SimpleString(flag)))])
+  if (flags.length > 0) entries.push(['flags', words(flags)])
   if (argument.arguments !== undefined) entries.push(['arguments', argument.arguments.map(argumentDocs)])
   return new MapReply(entries)
 }

@@ -59,12 +59,10 @@ function scanOptions(args: Arguments): { count: number; matches: (name: string) 
   let count = pageDefault
   let matches = (_name: string) => true
   let typed = true
-  for (let index = 1; index < args.length; index += 2) {
-    if (index + 1 >= args.length) throw syntaxError()
-    const token = args.token(index)
-    if (token === 'MATCH') matches = args.pattern(index + 1)
-    else if (token === 'COUNT') count = pageSize(args.integer(index + 1))
-    else if (token === 'TYPE') typed = args.token(index + 1) === 'STRING'
+  for (const [token, value] of args.options(1)) {
+    if (token === 'MATCH') matches = args.pattern(value)
+    else if (token === 'COUNT') count = pageSize(args.integer(value))
+    else if (token === 'TYPE') typed = args.token(value) === 'STRING'
     else throw syntaxError()
   }
   return { count, matches: typed ? matches : () => false }

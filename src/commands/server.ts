@@ -5,7 +5,7 @@ import type { CommandContext } from './context.ts'
 import { infoText } from './info-text.ts'
 import { container } from './usage.ts'
 
-const common = { keys: [0, 0, 0], flags: ['loading', 'stale'], group: 'server' } as const
+const common = { flags: ['loading', 'stale'], group: 'server' } as const
 
 /**
  * Settings of Redis that programs read at their start, such as redis-benchmark. Every id is below a durable bound before it
@@ -33,7 +33,7 @@ export const serverCommands: readonly Command[] = [
       new VerbatimText(
         infoText(
           context,
-          args.parts.map((_, index) => args.text(index).toLowerCase()),
+          args.texts().map((text) => text.toLowerCase()),
         ),
       ),
   },
@@ -65,10 +65,8 @@ export const serverCommands: readonly Command[] = [
     ...common,
     flags: [],
     name: 'config',
-    arity: -2,
     permission: 'admin',
     summary: 'A container for commands about the configuration.',
-    reply: 'Depends on the subcommand.',
     subcommands: [
       {
         ...common,
@@ -88,10 +86,8 @@ export const serverCommands: readonly Command[] = [
   container({
     ...common,
     name: 'acl',
-    arity: -2,
     permission: 'connection',
     summary: 'A container for commands about users.',
-    reply: 'Depends on the subcommand.',
     subcommands: [
       {
         ...common,

@@ -4,7 +4,7 @@ import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { refuseJump } from '../catalogue/floor.ts'
 import { max63 } from '../ids/limits.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type Command, ok, type Reply } from './command.ts'
+import { type Command, ok, oneOf, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { existing } from './drawing.ts'
 
@@ -32,15 +32,7 @@ export const setCommands: readonly Command[] = [
     arguments: [
       key,
       value,
-      {
-        name: 'condition',
-        type: 'oneof',
-        optional: true,
-        arguments: [
-          { name: 'nx', type: 'pure-token', token: 'NX' },
-          { name: 'xx', type: 'pure-token', token: 'XX' },
-        ],
-      },
+      { ...oneOf('condition', 'NX', 'XX'), optional: true },
       { name: 'force', type: 'pure-token', token: 'FORCE', optional: true },
     ],
     async handler({ catalogue }, args) {

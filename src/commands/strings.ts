@@ -8,16 +8,16 @@ import type { CommandContext } from './context.ts'
 import { checkedCount, drawIntegers, drawsAtOnce } from './drawing.ts'
 
 const key = { name: 'key', type: 'key' } as const
+/** GET and MGET are not `readonly`: libraries that read from replicas would send them to a node that does not lead. */
+const common = { flags: ['write', 'fast'], keys: [1, 1, 1], group: 'string' } as const
 
 /** INCR, INCRBY, GET, MGET. */
 export const stringCommands: readonly Command[] = [
   {
+    ...common,
     name: 'incr',
     arity: 2,
-    flags: ['write', 'fast'],
-    keys: [1, 1, 1],
     permission: 'issue',
-    group: 'string',
     summary: 'Issues the next id of a generator.',
     reply: 'An integer: the id. On a generator with a format, the raw id.',
     notes:
@@ -28,12 +28,10 @@ export const stringCommands: readonly Command[] = [
     overlaps: drawsAtOnce,
   },
   {
+    ...common,
     name: 'incrby',
     arity: 3,
-    flags: ['write', 'fast'],
-    keys: [1, 1, 1],
     permission: 'issue',
-    group: 'string',
     summary: 'Issues a contiguous block of ids and returns the last of them.',
     reply: 'An integer: the last id of the block; `INCRBY key 10` → 20 means 11 to 20.',
     notes:
@@ -44,27 +42,23 @@ export const stringCommands: readonly Command[] = [
     overlaps: drawsAtOnce,
   },
   {
+    ...common,
     name: 'get',
     arity: 2,
-    // Not readonly: libraries that read from replicas would send it to a node that does not lead.
-    flags: ['write', 'fast'],
-    keys: [1, 1, 1],
     permission: 'read',
-    group: 'string',
     summary: 'Returns the newest id issued by this node or a predecessor of it.',
     reply: 'The raw id as a string, exact in any language; nil when there is none, or no such generator.',
     notes:
       'After a crash it is the last id that can have been issued. For a sequence on an engine that many nodes share it is the newest of all nodes. COMMAND marks it `write`, so that libraries that read from replicas send it to the leader.',
     arguments: [key],
-    handler: ({ catalogue }, args) => newest(catalogue, args.text(0)),
+    handler: ({ catalogue }, args) => newestText(catalogue, args.text(0)),
   },
   {
+    ...common,
     name: 'mget',
     arity: -2,
-    flags: ['write', 'fast'],
     keys: [1, -1, 1],
     permission: 'read',
-    group: 'string',
     summary: 'GET for several generators.',
     reply: 'An array of strings and nils, in the order of the keys.',
     arguments: [{ ...key, multiple: true }],
@@ -107,9 +101,8 @@ function directOne({ catalogue }: CommandContext, args: Arguments): DirectIssuer
   return step.length === 1 && step[0] === 0x31 ? catalogue.find(args.text(0)) : undefined
 }
 
-async function newest(catalogue: Catalogue, name: string): Promise<string | null> {
-  const id = await newestId(catalogue, name)
-  return id === undefined ? null : String(id)
+async function newestText(catalogue: Catalogue, name: string): Promise<string | null> {
+  return (await newestId(catalogue, name))?.toString() ?? null
 }
 
 async function newestId(catalogue: Catalogue, name: string): Promise<bigint | undefined> {
@@ -124,11 +117,9 @@ async function newestId(catalogue: Catalogue, name: string): Promise<bigint | un
 
 async function newestOfEach(context: CommandContext, args: Arguments): Promise<Reply> {
   const { catalogue } = context
-  const names = args.parts.map((_, index) => args.text(index))
+  const names = args.texts()
   checkOneSlot(context, names)
   const replies: (string | null)[] = []
-  for (const name of names) {
-    replies.push(await newest(catalogue, name))
-  }
+  for (const name of names) replies.push(await newestText(catalogue, name))
   return replies
 }

@@ -87,6 +87,16 @@ export function takesWords(command: Command, words: number): boolean {
   return command.arity >= 0 ? words === command.arity : words >= -command.arity
 }
 
+/** The names of generators in a request of `args.length` + 1 words. Copies: a reply may need them later. */
+export function keysIn({ keys }: Command, args: Arguments): Uint8Array[] {
+  if (keys === undefined) return []
+  const [first, last, step] = keys
+  const end = last < 0 ? args.length + last : last - 1
+  const found: Uint8Array[] = []
+  for (let index = first - 1; index <= end; index += step) found.push(args.bytes(index))
+  return found
+}
+
 /** Redis's answer to a wrong number of arguments; `name` is `get` or `client|kill`. */
 export function wrongArity(name: string): FahaoError {
   return new FahaoError('ERR', `wrong number of arguments for '${name}' command`)

@@ -8,11 +8,11 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type Command, Invalidating, ok, type Reply } from './command.ts'
-import type { CommandContext, Tracking } from './context.ts'
+import { type Command, Invalidating, ok, oneOf, type Reply } from './command.ts'
+import type { CommandContext } from './context.ts'
+import { keysIn } from './table.ts'
 
 const common = {
-  keys: [0, 0, 0],
   flags: ['noscript', 'loading', 'stale'],
   permission: 'connection',
   group: 'connection',
@@ -30,14 +30,7 @@ export const trackingSubcommands: readonly Command[] = [
     notes:
       'An id must never come from a cache: each reply to a read of such a connection is followed by a push that invalidates the names in it. Needs RESP3; `REDIRECT` is refused.',
     arguments: [
-      {
-        name: 'status',
-        type: 'oneof',
-        arguments: [
-          { name: 'on', type: 'pure-token', token: 'ON' },
-          { name: 'off', type: 'pure-token', token: 'OFF' },
-        ],
-      },
+      oneOf('status', 'ON', 'OFF'),
       { name: 'prefix', type: 'string', token: 'PREFIX', optional: true, multiple: true },
       ...modeTokens.map(
         (token) => ({ name: token.toLowerCase(), type: 'pure-token', token, optional: true }) as const,
@@ -52,21 +45,11 @@ export const trackingSubcommands: readonly Command[] = [
     summary:
       'Accepted on a connection that tracks with OPTIN or OPTOUT; nothing is kept in caches in any case.',
     reply: '`OK`.',
-    arguments: [
-      {
-        name: 'mode',
-        type: 'oneof',
-        arguments: [
-          { name: 'yes', type: 'pure-token', token: 'YES' },
-          { name: 'no', type: 'pure-token', token: 'NO' },
-        ],
-      },
-    ],
+    arguments: [oneOf('mode', 'YES', 'NO')],
     handler({ session }, args) {
-      const token = args.token(0)
-      if (token !== 'YES' && token !== 'NO') throw syntaxError()
+      const token = args.oneOf(0, 'YES', 'NO')
       const mode = token === 'YES' ? 'optin' : 'optout'
-      if (session.tracking?.modes.has(mode)) return ok
+      if (session.trackingModes?.has(mode)) return ok
       throw new FahaoError(
         'ERR',
         `CLIENT CACHING ${token} needs CLIENT TRACKING ON ${mode.toUpperCase()} first`,
@@ -78,7 +61,7 @@ export const trackingSubcommands: readonly Command[] = [
 /** The command, with an invalidation after its replies if it reads keys and the connection tracks. */
 export function invalidating(command: Command): Command {
   const { handler, keys, permission } = command
-  if (handler === undefined || keys[0] === 0 || permission !== 'read') return command
+  if (handler === undefined || keys === undefined || permission !== 'read') return command
   return {
     ...command,
     handler(context, args) {
@@ -90,40 +73,31 @@ export function invalidating(command: Command): Command {
 
 /** Whether the client caches replies to this command. */
 export function isTracked({ permission }: Command, { session }: CommandContext): boolean {
-  return session.tracking !== undefined && session.protocol === 3 && permission === 'read'
+  return session.trackingModes !== undefined && session.protocol === 3 && permission === 'read'
 }
 
 /** The reply, and after it an invalidation of the names in the request. */
 export function invalidated(
-  { keys }: Command,
+  command: Command,
   args: Arguments,
   reply: Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {
-  const names = namesIn(args, keys)
+  const names = keysIn(command, args)
   if (!(reply instanceof Promise)) return new Invalidating(reply, names)
   return reply.then((answer) => new Invalidating(answer, names))
 }
 
-/** Copies: the reply may be later than the request's bytes are valid. */
-function namesIn(args: Arguments, [first, last, step]: Command['keys']): Uint8Array[] {
-  const names: Uint8Array[] = []
-  const end = last < 0 ? args.length + last : last - 1
-  for (let index = first - 1; index <= end; index += step) names.push(Uint8Array.from(args.bytes(index)))
-  return names
-}
-
 function track({ session }: CommandContext, args: Arguments): Reply {
-  const status = args.token(0)
-  if (status !== 'ON' && status !== 'OFF') throw syntaxError()
-  const tracking = optionsOf(args)
+  const status = args.oneOf(0, 'ON', 'OFF')
+  const modes = trackingModes(args)
   if (status === 'ON' && session.protocol === 2) {
     throw new FahaoError('ERR', 'CLIENT TRACKING needs RESP3: send HELLO 3 first')
   }
-  session.tracking = status === 'ON' ? tracking : undefined
+  session.trackingModes = status === 'ON' ? modes : undefined
   return ok
 }
 
-function optionsOf(args: Arguments): Tracking {
+function trackingModes(args: Arguments): ReadonlySet<string> {
   const modes = new Set<string>()
   let hasPrefix = false
   for (let index = 1; index < args.length; index++) {
@@ -145,5 +119,5 @@ function optionsOf(args: Arguments): Tracking {
   if (modes.has('optin') && modes.has('optout')) {
     throw new FahaoError('ERR', "You can't specify both OPTIN mode and OPTOUT mode")
   }
-  return { modes }
+  return modes
 }

@@ -7,33 +7,38 @@ export function usage(command: Command, container?: string): string {
   return [words.join(' ').toUpperCase(), ...(command.arguments ?? []).map(argumentUsage)].join(' ')
 }
 
-/** A container with its HELP, which lists what it holds. */
-export function container(record: Command): Command {
+/** A container of subcommands, and its HELP, which lists them. */
+export function container(record: Omit<Command, 'arity' | 'reply'> & Partial<Command>): Command {
   const subcommands = record.subcommands ?? []
   const title = record.name.toUpperCase()
   const lines = [
     `${title} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:`,
-    ...subcommands.flatMap((subcommand) => helpLines(subcommand, undefined)),
+    ...subcommands.flatMap(helpLines),
     'HELP',
     '    Print this help.',
-  ].map((line) => new SimpleString(line))
-  const help: Command = {
-    name: 'help',
-    arity: 2,
+  ]
+  const help = { name: 'help', arity: 2, group: record.group, summary: `Lists the subcommands of ${title}.` }
+  const listed = [...subcommands, helpCommand(help, lines)]
+  return { arity: -2, reply: 'Depends on the subcommand.', ...record, subcommands: listed }
+}
+
+/** A command whose reply is these lines. */
+export function helpCommand(
+  record: Pick<Command, 'name' | 'arity' | 'group' | 'summary'>,
+  lines: readonly string[],
+): Command {
+  return {
+    ...record,
     flags: ['loading', 'stale', 'fast'],
-    keys: [0, 0, 0],
     permission: 'connection',
-    group: record.group,
-    summary: `Lists the subcommands of ${title}.`,
     reply: 'Lines of text.',
-    handler: () => lines,
+    handler: () => lines.map((line) => new SimpleString(line)),
   }
-  return { ...record, subcommands: [...subcommands, help] }
 }
 
 /** Two lines of help: how to write it, and what it does. */
-export function helpLines(command: Command, container: string | undefined): string[] {
-  return [usage(command, container), `    ${command.summary}`]
+export function helpLines(command: Command): string[] {
+  return [usage(command), `    ${command.summary}`]
 }
 
 function argumentUsage(argument: ArgumentDoc): string {

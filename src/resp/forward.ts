@@ -27,7 +27,7 @@ export type RespForwarder = Forwarder<RespRequest, EncodedReply, Reply>
 /** The commands of a node in a cluster. */
 export function clusterCommands(table: CommandTable, forwarder: RespForwarder): CommandTable {
   return new CommandTable(
-    table.all().map((command) => (command.keys[0] === 0 ? command : forwarded(command, forwarder))),
+    table.all().map((command) => (command.keys === undefined ? command : forwarded(command, forwarder))),
     refusals,
   )
 }

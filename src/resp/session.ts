@@ -1,5 +1,5 @@
 /** A RESP connection, as commands see and change it. */
-import type { ClientSession, Tracking } from '../commands/context.ts'
+import type { ClientSession } from '../commands/context.ts'
 import { type RoundingGuard, type WideIds, wideIdsFor } from './rounding.ts'
 
 /** What a session needs of its connection. */
@@ -32,7 +32,7 @@ export class RespSession implements ClientSession {
   lastCommand = ''
   name = ''
   libraryVersion = ''
-  tracking: Tracking | undefined
+  trackingModes: ReadonlySet<string> | undefined
   user: string
   #libraryName = ''
   #protocol: 2 | 3 = 2

@@ -45,7 +45,7 @@ export class Desk {
       name: '',
       libraryName: '',
       libraryVersion: '',
-      tracking: undefined,
+      trackingModes: undefined,
       protocol: 2,
       exact: true,
       user: 'default',

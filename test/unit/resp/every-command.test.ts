@@ -20,7 +20,6 @@ const kinds = { target: 'sequence', share: 'segment', flake: 'snowflake' } as co
 const common = {
   arity: 1,
   flags: [],
-  keys: [0, 0, 0],
   permission: 'connection',
   group: 'generic',
   summary: '',

@@ -134,12 +134,11 @@ class Node {
       keyed('fail', 2, () => {
         throw new FahaoError('DRY', 'the buffer is empty')
       }),
-      { ...common, name: 'ping', arity: -1, keys: [0, 0, 0], handler: () => ok },
+      { ...common, name: 'ping', arity: -1, handler: () => ok },
       {
         ...common,
         name: 'hello',
         arity: 2,
-        keys: [0, 0, 0],
         handler: ({ session }, args) => {
           session.protocol = args.text(0) === '3' ? 3 : 2
           return ok
@@ -149,13 +148,11 @@ class Node {
         ...common,
         name: 'client',
         arity: -2,
-        keys: [0, 0, 0],
         subcommands: [
           {
             ...common,
             name: 'setinfo',
             arity: 4,
-            keys: [0, 0, 0],
             handler: ({ session }, args) => {
               session.libraryName = args.text(1)
               return ok

@@ -59,7 +59,6 @@ export class World {
 
 const common = {
   flags: [],
-  keys: [0, 0, 0],
   permission: 'connection',
   group: 'generic',
   summary: '',
