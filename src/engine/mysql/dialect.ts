@@ -83,12 +83,12 @@ export function mysqlDialect(
       (SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = '${table}'
         AND engine <> 'InnoDB') AS table_engine`),
     ...(unnoticed !== undefined && { unnoticed }),
-    objections: (row) => (isTidb ? [] : objectionsTo(row, table)),
-    obstacle: ({ log_bin, binlog_format, foreign_tables }) => {
+    unsafeSettings: (row) => (isTidb ? [] : unsafeSettingsIn(row, table)),
+    whyUnusable: ({ log_bin, binlog_format, foreign_tables }) => {
       if (textOf(foreign_tables) !== '0')
-        return 'the tables are not kept by InnoDB, which alone has transactions: ALTER TABLE … ENGINE=InnoDB'
+        return 'the tables do not use InnoDB, the storage engine with transactions: ALTER TABLE … ENGINE=InnoDB'
       return textOf(log_bin) === '1' && textOf(binlog_format) === 'STATEMENT'
-        ? 'binlog_format is STATEMENT, with which the server takes no writes at READ COMMITTED: set it to ROW'
+        ? 'binlog_format is STATEMENT, with which the server rejects writes at READ COMMITTED: set it to ROW'
         : undefined
     },
 
@@ -250,14 +250,14 @@ function packed(rows: readonly string[]): string[] {
   return packets
 }
 
-function objectionsTo(row: Row, table: string): string[] {
-  const objections: string[] = []
+function unsafeSettingsIn(row: Row, table: string): string[] {
+  const settings: string[] = []
   if (textOf(row.flush_log) !== '1')
-    objections.push(`innodb_flush_log_at_trx_commit is ${textOf(row.flush_log)}: set it to 1`)
+    settings.push(`innodb_flush_log_at_trx_commit is ${textOf(row.flush_log)}: set it to 1`)
   if (textOf(row.log_bin) === '1' && textOf(row.sync_binlog) !== '1')
-    objections.push(`sync_binlog is ${textOf(row.sync_binlog)}: set it to 1`)
+    settings.push(`sync_binlog is ${textOf(row.sync_binlog)}: set it to 1`)
   const engine = optionalTextOf(row.table_engine)
   if (engine !== undefined)
-    objections.push(`${table} is not kept by InnoDB but by ${engine}: ALTER TABLE ${table} ENGINE=InnoDB`)
-  return objections
+    settings.push(`${table} uses ${engine} instead of InnoDB: ALTER TABLE ${table} ENGINE=InnoDB`)
+  return settings
 }

@@ -111,8 +111,8 @@ export function postgresDialect(
       current_setting('server_encoding') AS server_encoding`,
     },
     ...(unnoticed !== undefined && { unnoticed }),
-    objections: objectionsTo,
-    obstacle: ({ server_encoding: encoding }) =>
+    unsafeSettings: unsafeSettingsIn,
+    whyUnusable: ({ server_encoding: encoding }) =>
       encoding === 'UTF8'
         ? undefined
         : `the database's encoding is ${encoding}: use one that was made with ENCODING 'UTF8', where names keep their bytes`,
@@ -222,7 +222,7 @@ function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): str
         incarnation = GREATEST(fahao_counters.incarnation, excluded.incarnation),
         version = fahao_counters.version + excluded.version
       RETURNING 1
-    ), mended AS (
+    ), repaired AS (
       INSERT INTO fahao_records (name, value, version)
       SELECT m.name, m.value, m.version FROM next, json_to_recordset(${put(JSON.stringify(records))}::json)
         AS m (name text, value text, version bigint)
@@ -256,11 +256,10 @@ function creation(history: string, identity: string): string {
     COMMIT`
 }
 
-function objectionsTo(row: Row): string[] {
-  const objections = ['fsync', 'full_page_writes'].flatMap((name) =>
+function unsafeSettingsIn(row: Row): string[] {
+  const settings = ['fsync', 'full_page_writes'].flatMap((name) =>
     row[name] === 'on' ? [] : [`${name} is ${textOf(row[name])}: set it to on`],
   )
-  if (row.synchronous_commit === 'off')
-    objections.push('synchronous_commit is off: set it to on for this user')
-  return objections
+  if (row.synchronous_commit === 'off') settings.push('synchronous_commit is off: set it to on for this user')
+  return settings
 }

@@ -35,7 +35,7 @@ async function dialectFor(ask: Ask, make?: MakeStatements): Promise<Dialect> {
   const why = refusal === undefined ? `'${stored}' has no known form` : describe(refusal)
   throw new FahaoError(
     'ENGINE',
-    `the database was written on server '${stored}', and this user cannot ask the server who it is: ${why}; give it the rights of the user that made the tables (GRANT EXECUTE ON FUNCTION pg_control_system)`,
+    `the database was written on server '${stored}', and this user cannot read the server's name: ${why}; give it the rights of the user that made the tables (GRANT EXECUTE ON FUNCTION pg_control_system)`,
   )
 }
 

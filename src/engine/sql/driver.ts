@@ -31,16 +31,16 @@ export type Failure = {
 }
 
 const unfit: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'the host name is not known: is it spelled right?',
-  HANDSHAKE_NO_SSL_SUPPORT: 'the server does not speak TLS: use sslmode=disable, or have it speak TLS',
+  ENOTFOUND: 'the host name is unknown: is it spelled right?',
+  HANDSHAKE_NO_SSL_SUPPORT: 'the server does not speak TLS: use sslmode=disable, or enable TLS on the server',
   CERT_HAS_EXPIRED: "the server's certificate has expired",
   DEPTH_ZERO_SELF_SIGNED_CERT: "the server's certificate is signed by itself: name it with sslrootcert=FILE",
   SELF_SIGNED_CERT_IN_CHAIN:
-    "the server's certificate is of an authority that is not known: name it with sslrootcert=FILE",
+    "the server's certificate was issued by an unknown authority: name it with sslrootcert=FILE",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    "the server's certificate is of an authority that is not known: name it with sslrootcert=FILE",
+    "the server's certificate was issued by an unknown authority: name it with sslrootcert=FILE",
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    "the server's certificate is of an authority that is not known: name it with sslrootcert=FILE",
+    "the server's certificate was issued by an unknown authority: name it with sslrootcert=FILE",
   ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for another host name",
 }
 

@@ -6,32 +6,32 @@ import type { Clock, Timer } from '../../base/clock.ts'
 
 const checkMs = 60_000
 
-/** The sentence about these objections to a server's settings; undefined if there are none. */
-export function lossOf(objections: readonly string[]): string | undefined {
-  if (objections.length === 0) return undefined
-  return `may lose acknowledged writes in a crash, and give ids twice: ${objections.join('; ')}`
+/** The sentence about settings that may lose acknowledged writes; undefined if there are none. */
+export function possibleLossBy(settings: readonly string[]): string | undefined {
+  if (settings.length === 0) return undefined
+  return `may lose acknowledged writes in a crash, and give ids twice: ${settings.join('; ')}`
 }
 
 /** The check of one engine. */
 export class DurabilityCheck {
   readonly #clock: Clock
-  readonly #objections: () => Promise<readonly string[]>
-  readonly #tell: (loss: string | undefined) => void
+  readonly #unsafeSettings: () => Promise<readonly string[]>
+  readonly #report: (loss: string | undefined) => void
   #timer: Timer | undefined
   #closed = false
 
   /**
-   * @param objections reads the settings, and rejects if the server does not answer.
-   * @param tell receives after each check the losses that the settings allow; undefined: none.
+   * @param unsafeSettings reads the settings that may lose writes, and rejects if the server does not answer.
+   * @param report receives after each check the losses that the settings allow; undefined: none.
    */
   constructor(
     clock: Clock,
-    objections: () => Promise<readonly string[]>,
-    tell: (loss: string | undefined) => void,
+    unsafeSettings: () => Promise<readonly string[]>,
+    report: (loss: string | undefined) => void,
   ) {
     this.#clock = clock
-    this.#objections = objections
-    this.#tell = tell
+    this.#unsafeSettings = unsafeSettings
+    this.#report = report
     this.#schedule()
   }
 
@@ -44,8 +44,8 @@ export class DurabilityCheck {
   #schedule(): void {
     if (this.#closed) return
     this.#timer = this.#clock.timer(checkMs, () => {
-      this.#objections()
-        .then((objections) => !this.#closed && this.#tell(lossOf(objections)))
+      this.#unsafeSettings()
+        .then((settings) => !this.#closed && this.#report(possibleLossBy(settings)))
         // A server that does not answer fails every other call, too; the next check reads the settings again.
         .catch(() => {})
         .finally(() => this.#schedule())

@@ -98,7 +98,7 @@ export class SqlEngine implements Engine {
       ? undefined
       : new DurabilityCheck(
           clock,
-          async () => dialect.objections((await this.#read((ask) => ask(dialect.conditions)))[0] ?? {}),
+          async () => dialect.unsafeSettings((await this.#read((ask) => ask(dialect.conditions)))[0] ?? {}),
           (loss) => health.durable(loss),
         )
     const counters = this.#counters

@@ -7,7 +7,7 @@ import { KeepAlive } from '../keep-alive.ts'
 import { newStore } from '../new-store.ts'
 import { ConnectionPool, DriverError } from './connection-pool.ts'
 import { type Ask, type Driver, integerOf, type Row } from './driver.ts'
-import { lossOf } from './durability.ts'
+import { possibleLossBy } from './durability.ts'
 import { type OpenedStore, SqlEngine } from './engine.ts'
 import { EngineHealth } from './health.ts'
 import { changedPositionOf, type State, stateOf } from './history.ts'
@@ -118,9 +118,9 @@ async function heedConditions(
   options: EngineOptions,
 ): Promise<void> {
   const [conditions = {}] = await ask(dialect.conditions)
-  const obstacle = dialect.obstacle(conditions)
-  if (obstacle !== undefined) throw new FahaoError('ENGINE', `${location} cannot be used: ${obstacle}`)
-  const loss = lossOf(dialect.objections(conditions))
+  const unusable = dialect.whyUnusable(conditions)
+  if (unusable !== undefined) throw new FahaoError('ENGINE', `${location} cannot be used: ${unusable}`)
+  const loss = possibleLossBy(dialect.unsafeSettings(conditions))
   if (loss === undefined) return
   const message = `${location} ${loss}`
   if (!options.unsafe) throw new FahaoError('ENGINE', `${message}; or accept it with --unsafe-engine`)

@@ -108,11 +108,11 @@ export interface Dialect {
   /** Reads the settings that durability depends on, in one row. */
   readonly conditions: SqlCommand
   /** The settings that may lose acknowledged writes, each with its remedy. */
-  readonly objections: (row: Row) => string[]
+  readonly unsafeSettings: (row: Row) => string[]
   /** One sentence about changes of the server that this engine cannot detect; undefined if it detects all. */
   readonly unnoticed?: string
   /** Why the database cannot be used at all, with the remedy. */
-  readonly obstacle: (row: Row) => string | undefined
+  readonly whyUnusable: (row: Row) => string | undefined
   /** Creates missing tables and the state row; not the state row if there are counters or records: a half restored dump. */
   create(history: string): SqlCommand
   /** Reads the state row. */

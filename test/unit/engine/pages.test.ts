@@ -15,7 +15,7 @@ it('pages are read after the last item of the page before, up to the first that 
   assert.deepEqual(asked, [0, 2, 4])
 })
 
-it('a list of all records has those of every page', async () => {
+it('a list of all records contains the records of every page', async () => {
   const keys = Array.from({ length: 2500 }, (_, index) => `k${String(index).padStart(4, '0')}`)
   const list = async (_prefix: string, { after = '', limit }: Page = {}) => {
     const page = keys.filter((key) => key > after).slice(0, limit)

@@ -28,7 +28,7 @@ function written(value: string | null, version: bigint): RecordState {
 }
 
 describe('a polled watch', () => {
-  it('reports own writes at once, and those of others by the next poll, in pages', async () => {
+  it('reports own writes at once, and the writes of other processes by the next poll, in pages', async () => {
     const { clock, polls, watches, reported, add } = setUp()
     add(5n)
     watches.wrote(written('own', 6n))
@@ -52,7 +52,7 @@ describe('a polled watch', () => {
     assert.deepEqual(reported, ['k=newer'])
   })
 
-  it('reports all records of a store that went back', async () => {
+  it('reports all records of a store whose revision has fallen', async () => {
     const { clock, polls, reported, add } = setUp()
     add(50n)
     await clock.pass(pollMs)

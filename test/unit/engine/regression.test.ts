@@ -21,7 +21,7 @@ function replied(check: Check, position: ReturnType<typeof at>, sent = check): C
 }
 
 describe('a position', () => {
-  it('comes after another of its history that it is not behind in any number', () => {
+  it('comes after a position of the same history if no number is lower', () => {
     const of = (pulse: bigint, revision: bigint) => ({ history: 'one', progress: { pulse, revision } })
     assert.equal(regressionOf(of(5n, 6n), of(5n, 6n)), undefined)
     assert.equal(regressionOf(of(5n, 7n), of(5n, 6n)), undefined)
@@ -29,20 +29,20 @@ describe('a position', () => {
     assert.equal(regressionOf(of(9n, 5n), of(5n, 6n)), behind)
   })
 
-  it('does not come after one of another history', () => {
+  it('does not come after a position of another history', () => {
     assert.equal(regressionOf(at(11n, 'two'), at(10n)), otherHistory)
   })
 })
 
 describe('a regression check', () => {
-  it('accepts progress, and never less of it', () => {
+  it('accepts progress, and never a lower position', () => {
     const further = replied(begun, at(12n))
     assert.deepEqual(further.accepted, at(12n))
     // A reply that was overtaken.
     assert.deepEqual(replied(further, at(11n), begun), further)
   })
 
-  it('suspects a regression where a reply is behind what was accepted when its request was sent', () => {
+  it('suspects a regression if a reply is behind the position that was accepted when its request was sent', () => {
     const { suspected, accepted } = replied(begun, at(9n))
     assert.match(suspected!.reason, /commits 9, after 10/)
     assert.deepEqual(suspected!.position, at(9n))

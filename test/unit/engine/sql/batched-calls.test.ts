@@ -1,4 +1,4 @@
-/** Calls that share a message, each with a deadline of its own. */
+/** Calls in one message, each with a deadline of its own. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { FahaoError } from '../../../../src/base/errors.ts'
@@ -11,8 +11,8 @@ const ask: Ask = () => Promise.resolve([])
 const contended = new DriverError('UNAVAILABLE', { kind: 'contended', message: 'another session holds it' })
 
 /**
- * A database that begins and answers when the test says so. Requests are words; `no…` is not carried out together.
- * `late`: which request runs out of time alone.
+ * A database whose calls begin and end under the control of the test. Requests are words; a batch does not carry out
+ * requests `no…`. `late`: the request that passes its deadline when it is sent alone.
  */
 function setUp({ writes = true, late }: { readonly writes?: boolean; readonly late?: string } = {}) {
   const clock = new FakeClock()

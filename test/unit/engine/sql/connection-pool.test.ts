@@ -4,7 +4,7 @@ import { ConnectionPool } from '../../../../src/engine/sql/connection-pool.ts'
 import type { DatabaseConnection, Row } from '../../../../src/engine/sql/driver.ts'
 import { FakeClock, settled } from '../../fake-clock.ts'
 
-/** Connections of which those made so far stop answering when the network is cut. */
+/** Connections. A cut of the network stops the answers of the connections that exist at that moment. */
 class Network {
   readonly clock = new FakeClock()
   readonly made: FakeLink[] = []

@@ -1,4 +1,4 @@
-/** A release that overtakes a reserve of the same process on its way: only the order of statements is made here. */
+/** Held ranges, and a release that overtakes a reserve of the same process. The fake dialect only orders the statements. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Counters } from '../../../../src/engine/sql/counters.ts'
@@ -73,7 +73,7 @@ function setUp() {
   return { counters, ask, told, forget }
 }
 
-/** Sends its first statement only when it is let go. */
+/** Delays its statements until `letGo` is called. */
 function held(ask: Ask): { readonly ask: Ask; readonly letGo: () => void } {
   const gone = Promise.withResolvers<void>()
   return {

@@ -7,33 +7,33 @@ import { FakeClock, settled } from '../../fake-clock.ts'
 describe('the settings that durability depends on', () => {
   it('are checked every minute: a change shows in the status, is logged once, and passes', async () => {
     const clock = new FakeClock()
-    const told: string[] = []
+    const logged: string[] = []
     let probes = 0
     const health = new EngineHealth({
       clock,
       location: 'postgres://db/ids',
-      onEvent: ({ message }) => told.push(message),
+      onEvent: ({ message }) => logged.push(message),
     })
     health.begin(async () => probes++)
-    let objections: string[] = []
+    let unsafe: string[] = []
     const durability = new DurabilityCheck(
       clock,
-      async () => objections,
+      async () => unsafe,
       (loss) => health.durable(loss),
     )
     await clock.pass(61_000)
-    assert.deepEqual([health.status, told], [{ state: 'up' }, []])
-    objections = ['fsync is off: set it to on']
+    assert.deepEqual([health.status, logged], [{ state: 'up' }, []])
+    unsafe = ['fsync is off: set it to on']
     await clock.pass(180_000)
     assert.match(health.status.reason ?? '', /fsync is off/)
     health.worked('write', true)
-    assert.equal(health.status.state, 'down', 'a write that works says nothing about settings')
-    objections = []
+    assert.equal(health.status.state, 'down', 'a write that works shows nothing about settings')
+    unsafe = []
     await clock.pass(60_000)
     await settled()
     assert.equal(health.status.state, 'up')
     assert.deepEqual(
-      told.map((message) => /fsync is off|works again/.exec(message)?.[0]),
+      logged.map((message) => /fsync is off|works again/.exec(message)?.[0]),
       ['fsync is off', 'works again'],
     )
     assert.equal(probes, 0)
@@ -42,9 +42,9 @@ describe('the settings that durability depends on', () => {
     assert.equal(clock.timers, 0)
   })
 
-  it('are checked again after a server did not answer', async () => {
+  it('are checked again after the server has failed to answer', async () => {
     const clock = new FakeClock()
-    const heard: (string | undefined)[] = []
+    const reported: (string | undefined)[] = []
     let answers = false
     const durability = new DurabilityCheck(
       clock,
@@ -52,13 +52,13 @@ describe('the settings that durability depends on', () => {
         if (!answers) throw new Error('away')
         return ['sync_binlog is 0: set it to 1']
       },
-      (loss) => heard.push(loss),
+      (loss) => reported.push(loss),
     )
     await clock.pass(120_000)
-    assert.deepEqual(heard, [])
+    assert.deepEqual(reported, [])
     answers = true
     await clock.pass(60_000)
-    assert.match(heard[0] ?? '', /may lose acknowledged writes.*sync_binlog is 0/)
+    assert.match(reported[0] ?? '', /may lose acknowledged writes.*sync_binlog is 0/)
     durability.close()
   })
 })

@@ -1,4 +1,4 @@
-/** What the drivers' errors mean: whether a write is known not to have happened decides what may be done next. */
+/** The meaning of the drivers' errors: a refused write has changed nothing, and a lost one may have been carried out. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { mysqlFailure } from '../../../../src/engine/mysql/driver.ts'

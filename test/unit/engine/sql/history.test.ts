@@ -75,7 +75,7 @@ describe('the history of a database', () => {
     assert.match(regression(advanced, { suspect: 'marked again' })!, /marked again/)
   })
 
-  it('is compared with what was accepted when the statement was sent', () => {
+  it('is compared with the position that was accepted when the statement was sent', () => {
     const { history, stateAt } = setUp()
     const { known } = history
     history.wrote(at(130n))
@@ -109,7 +109,7 @@ describe('the history of a database', () => {
     assert.equal(told.length, 1)
   })
 
-  it('is left to an operator where the database lacks an advance, also once another loss is suspected', async () => {
+  it('is left to an operator if the database lacks an advance, also once another loss is suspected', async () => {
     const { history, ask, stateAt } = setUp()
     history.began(advanced)
     const refused = { code: 'REGRESSED', message: /from before its bounds were last raised/ }
@@ -139,7 +139,7 @@ describe('the history of a database', () => {
     assert.equal(pulse(), 110n)
   })
 
-  it('discards what reads have shown of a history that has ended', () => {
+  it('discards the positions of an ended history that reads have shown', () => {
     const { history, pass, stateAt } = setUp()
     history.saw(stateAt(at(110n)))
     history.wrote(advanced)
@@ -148,7 +148,7 @@ describe('the history of a database', () => {
     assert.deepEqual(history.known.accepted, advanced)
   })
 
-  it('reports an advance by another process, and none of its own', () => {
+  it('reports an advance by another process, and no advance of its own', () => {
     const { history, advances } = setUp()
     history.wrote(at(120n))
     assert.deepEqual(advances, [])
