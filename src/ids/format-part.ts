@@ -1,5 +1,4 @@
-/** The parts of a format: text, the id, the node, the check digit. The date has a file of its own. */
-
+/** The parts of a format: text, the id, the node, the date, the check digit. */
 import { FahaoError } from '../base/errors.ts'
 import { type CheckName, checkDigits } from './check-digit.ts'
 import { max63 } from './limits.ts'
@@ -126,6 +125,138 @@ export class CheckPart implements FormatPart {
 
   check(text: string, before: string): void {
     if (text !== String(this.#digit(before))) throw foreign(`the check digit '${shown(text)}' is wrong`)
+  }
+}
+
+/** The tokens of a date pattern: where each stands in ISO text, and its range. */
+const tokens = {
+  yyyy: { at: 0, min: 1970, max: 9999 },
+  yy: { at: 2, min: 0, max: 99 },
+  MM: { at: 5, min: 1, max: 12 },
+  dd: { at: 8, min: 1, max: 31 },
+  HH: { at: 11, min: 0, max: 23 },
+  mm: { at: 14, min: 0, max: 59 },
+  ss: { at: 17, min: 0, max: 59 },
+  SSS: { at: 20, min: 0, max: 999 },
+} as const
+
+type Token = keyof typeof tokens
+
+const dateEndUs = Date.UTC(9999, 11, 31) * 1000
+
+/**
+ * A date by a pattern of yyyy yy MM dd HH mm ss SSS and - _ . / in a zone of the IANA database. Its text is made once a
+ * second, because a call of Intl takes microseconds.
+ */
+export class DatePart implements FormatPart {
+  readonly width: number
+  readonly #pieces: readonly string[]
+  readonly #isoAt: (unixMs: number) => string
+  #second = Number.NaN
+  /** The text of `#second`, cut where the milliseconds go. */
+  #beforeMs = ''
+  #afterMs = ''
+  readonly #hasMs: boolean
+
+  /** Throws ERR for another pattern or an unknown zone. */
+  constructor(pattern: string, zone: string) {
+    this.#pieces = piecesOf(pattern)
+    this.#isoAt = zone === 'UTC' ? isoText : zoneIsoText(zone)
+    this.#hasMs = this.#pieces.includes('SSS')
+    this.width = pattern.length
+  }
+
+  write(_id: bigint, { unixUs }: FormatValues): string {
+    if (unixUs === undefined || !(unixUs >= 0 && unixUs < dateEndUs)) {
+      throw new FahaoError(
+        'ERR',
+        `the format shows the date, and ${unixUs} is no time in Unix µs; give unixUs`,
+      )
+    }
+    const second = Math.floor(unixUs / 1_000_000)
+    if (second !== this.#second) this.#turn(second)
+    if (!this.#hasMs) return this.#beforeMs
+    const ms = Math.floor(unixUs / 1000) - second * 1000
+    return this.#beforeMs + String(ms).padStart(3, '0') + this.#afterMs
+  }
+
+  check(text: string): void {
+    let at = 0
+    for (const piece of this.#pieces) {
+      const part = text.slice(at, at + piece.length)
+      at += piece.length
+      if (isToken(piece) ? !fits(part, piece) : part !== piece)
+        throw foreign(`'${shown(text)}' is no such date`)
+    }
+  }
+
+  #turn(second: number): void {
+    const iso = this.#isoAt(second * 1000)
+    const cut = this.#hasMs ? this.#pieces.indexOf('SSS') : this.#pieces.length
+    this.#beforeMs = textOf(this.#pieces.slice(0, cut), iso)
+    this.#afterMs = textOf(this.#pieces.slice(cut + 1), iso)
+    this.#second = second
+  }
+}
+
+function textOf(pieces: readonly string[], iso: string): string {
+  return pieces
+    .map((piece) => (isToken(piece) ? iso.slice(tokens[piece].at).slice(0, piece.length) : piece))
+    .join('')
+}
+
+function piecesOf(pattern: string): readonly string[] {
+  const found: readonly string[] = pattern.match(/yyyy|yy|MM|dd|HH|mm|ss|SSS|[-_./]/g) ?? []
+  const repeated = found.find((piece, at) => isToken(piece) && found.indexOf(piece) !== at)
+  if (found.join('') !== pattern || !found.some(isToken) || repeated !== undefined) {
+    throw new FahaoError(
+      'ERR',
+      `date '${shown(pattern)}' is not made of yyyy yy MM dd HH mm ss SSS, once each, and - _ . /; write it like yyyyMMdd`,
+    )
+  }
+  return found
+}
+
+function isToken(piece: string): piece is Token {
+  return Object.hasOwn(tokens, piece)
+}
+
+function fits(text: string, token: Token): boolean {
+  const { min, max } = tokens[token]
+  return text.length === token.length && /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max
+}
+
+function isoText(unixMs: number): string {
+  return new Date(unixMs).toISOString()
+}
+
+/** A zone shifts UTC; the shift is what its wall clock shows, read as if it were UTC. */
+function zoneIsoText(zone: string): (unixMs: number) => string {
+  const wall = wallClock(zone)
+  return (unixMs) => {
+    const parts = wall.formatToParts(unixMs).map(({ type, value }) => [type, Number(value)])
+    const { year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0 } = Object.fromEntries(parts)
+    return isoText(Date.UTC(year, month - 1, day, hour, minute, second))
+  }
+}
+
+function wallClock(zone: string): Intl.DateTimeFormat {
+  const two = '2-digit'
+  try {
+    return new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
+      timeZone: zone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: two,
+      day: two,
+      hour: two,
+      minute: two,
+      second: two,
+    })
+  } catch (cause) {
+    throw new FahaoError('ERR', `zone '${shown(zone)}' is unknown; write it like Asia/Shanghai or UTC`, {
+      cause,
+    })
   }
 }
 

@@ -12,9 +12,9 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import type { CheckName } from './check-digit.ts'
-import { DatePart } from './format-date.ts'
 import {
   CheckPart,
+  DatePart,
   type FormatPart,
   type FormatValues,
   foreign,
@@ -62,9 +62,7 @@ export function compileFormat(template: string, options: FormatOptions = {}): Fo
   if (template.length > templateMax) throw refused(`it is longer than ${templateMax} characters`)
   if (/\p{Cc}/u.test(template)) throw refused('it has control characters; write it on one line')
   if (!template.isWellFormed()) throw refused('it is not well-formed Unicode')
-  const parts = split(template).map((piece) =>
-    typeof piece === 'string' ? new LiteralPart(piece) : fieldPart(piece.field, options),
-  )
+  const parts = partsOf(template, options)
   checkTogether(parts)
   return new CompiledFormat(template, parts)
 }
@@ -114,21 +112,24 @@ class CompiledFormat implements Format {
 }
 
 /** Text and fields, in order. */
-function split(template: string): (string | { field: string })[] {
-  const pieces: (string | { field: string })[] = []
+function partsOf(template: string, options: FormatOptions): FormatPart[] {
+  const parts: FormatPart[] = []
   let literal = ''
+  const endLiteral = () => {
+    if (literal !== '') parts.push(new LiteralPart(literal))
+    literal = ''
+  }
   for (const [match, text, brace, field] of template.matchAll(/([^{}]+)|(\{\{|\}\})|\{([^{}]*)\}|[{}]/g)) {
     if (text !== undefined || brace !== undefined) literal += text ?? brace![0]
     else if (field === undefined)
       throw refused(`a '${match}' stands alone; write ${match}${match} for a brace`)
     else {
-      if (literal !== '') pieces.push(literal)
-      literal = ''
-      pieces.push({ field })
+      endLiteral()
+      parts.push(fieldPart(field, options))
     }
   }
-  if (literal !== '') pieces.push(literal)
-  return pieces
+  endLiteral()
+  return parts
 }
 
 function fieldPart(field: string, options: FormatOptions): FormatPart {

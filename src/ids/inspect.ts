@@ -2,7 +2,6 @@
 import { decode } from './encoding.ts'
 import type { Layout } from './layout.ts'
 import { formatLayout } from './layout-text.ts'
-import { layouts } from './presets.ts'
 
 /** An id taken apart, all in text and in the order in which to show it. */
 export type IdDescription = {
@@ -31,19 +30,4 @@ export function describeId(layout: Layout, id: bigint): IdDescription {
     node: String(node),
     sequence: String(sequence),
   }
-}
-
-/**
- * An id of unknown origin by each preset that dates it before now, the latest date first. Several layouts fit most ids,
- * so this is a hint and no answer. Equal layouts are shown once.
- */
-export function guessLayouts(id: bigint, nowUs: number): IdDescription[] {
-  const texts = Object.values(layouts).map(formatLayout)
-  return Object.values(layouts)
-    .filter((_, at) => texts.indexOf(texts[at]!) === at)
-    .filter((layout) => id >= 0n && id >> BigInt(layout.totalBits) === 0n)
-    .map((layout) => ({ layout, at: decode(layout, id).unixUs }))
-    .filter(({ at }) => at <= BigInt(nowUs))
-    .sort((a, b) => (a.at > b.at ? -1 : 1))
-    .map(({ layout }) => describeId(layout, id))
 }

@@ -1,6 +1,7 @@
 /** Ids as digits. Digits stand in ASCII order, so that texts of one width sort like their numbers. */
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const lowerDigits = '0123456789abcdefghijklmnopqrstuvwxyz'
 const pieceDigits = 8
 const piece = 62n ** BigInt(pieceDigits)
 
@@ -15,21 +16,14 @@ export function toDigits(id: bigint, radix: Radix): string {
 
 /** The number that the digits mean, or undefined where a character is no digit of this radix. */
 export function fromDigits(text: string, radix: Radix): bigint | undefined {
+  const known = radix === 62 ? digits : lowerDigits.slice(0, radix)
   let value = 0n
-  for (let at = 0; at < text.length; at++) {
-    const digit = digitValue(text.charCodeAt(at), radix)
-    if (digit >= radix) return undefined
+  for (const char of text) {
+    const digit = known.indexOf(char)
+    if (digit < 0) return undefined
     value = value * BigInt(radix) + BigInt(digit)
   }
   return value
-}
-
-/** 62 and more for what is no digit. */
-function digitValue(code: number, radix: Radix): number {
-  if (code >= 48 && code <= 57) return code - 48
-  if (code >= 97 && code <= 122) return radix === 62 ? code - 61 : code - 87
-  if (code >= 65 && code <= 90 && radix === 62) return code - 55
-  return 62
 }
 
 function toBase62(id: bigint): string {

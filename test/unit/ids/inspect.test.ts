@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeId, guessLayouts } from '../../../src/ids/inspect.ts'
+import { describeId } from '../../../src/ids/inspect.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
 import { layouts } from '../../../src/ids/presets.ts'
 
@@ -18,18 +18,4 @@ test('an id is described in text, and the layout by its name or its text', () =>
   })
   const unnamed = 'time:41,node:10,sequence:12;unit=ms;epoch=2020-01-01T00:00:00Z'
   assert.equal(describeId(parseLayout(unnamed), 1n).layout, unnamed)
-})
-
-test('guesses at a layout leave out what lies in the future, latest first', () => {
-  const nowUs = Date.UTC(2026, 10, 21) * 1000
-  const guesses = guessLayouts(tweet, nowUs)
-  assert.deepEqual(
-    guesses.map(({ layout }) => layout),
-    ['discord', 'twitter', 'baidu', 'instagram'],
-  )
-  const dates = guesses.map(({ date }) => date)
-  assert.deepEqual(dates, dates.toSorted().reverse())
-  assert(dates.every((date) => date < '2026-11-21'))
-  assert.deepEqual(guessLayouts(-1n, nowUs), [])
-  assert.deepEqual(guessLayouts(2n ** 63n, nowUs), [])
 })

@@ -3,8 +3,7 @@ import { test } from 'node:test'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { AssertionError } from '../../../src/base/assert.ts'
-import { Chaskey12 } from '../../../src/ids/chaskey.ts'
-import { blockPermutation, permutation } from '../../../src/ids/permutation.ts'
+import { blockPermutation, Chaskey12, permutation } from '../../../src/ids/permutation.ts'
 
 const key = Uint8Array.from({ length: 16 }, (_, index) => index * 17)
 const anyKey = fc.uint8Array({ minLength: 16, maxLength: 16 })
@@ -56,7 +55,7 @@ test('domains of any size are permuted within themselves, and back', () => {
   )
 })
 
-test('every block, whole or partial, is permuted one-to-one, forwards and back', () => {
+test('every block, whole or partial, is permuted one-to-one', () => {
   const blocks = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n })
   fc.assert(
     fc.property(
@@ -71,7 +70,6 @@ test('every block, whole or partial, is permuted one-to-one, forwards and back',
         for (let offset = 0; offset < size; offset++) {
           const place = each.forward(block, offset, size)
           assert(place >= 0 && place < size)
-          assert.equal(each.inverse(block, place, size), offset)
           seen.add(place)
         }
         assert.equal(seen.size, size)
@@ -85,11 +83,9 @@ test('every block, whole or partial, is permuted one-to-one, forwards and back',
 test('the largest blocks work too', () => {
   const each = blockPermutation(key, 2 ** 32)
   for (const size of [2 ** 32, 2 ** 32 - 1, 2 ** 31 + 1, 2 ** 31]) {
-    for (const offset of [0, 1, 2 ** 30, size - 1]) {
-      const place = each.forward(7n, offset, size)
-      assert(place >= 0 && place < size)
-      assert.equal(each.inverse(7n, place, size), offset)
-    }
+    const places = [0, 1, 2 ** 30, size - 1].map((offset) => each.forward(7n, offset, size))
+    assert(places.every((place) => place >= 0 && place < size))
+    assert.equal(new Set(places).size, 4)
   }
 })
 

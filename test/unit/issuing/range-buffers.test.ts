@@ -277,7 +277,7 @@ describe('a buffer that permutes ids', () => {
   const buffers: Record<string, () => RangeBuffer> = {
     shuffled: () => {
       const forward = (block: bigint, at: number, size?: number) => counted(blocks.forward(block, at, size))
-      return new ShuffledBuffer({ blockSize: 1024, forward, inverse: () => assert.fail() }, 1, 0n)
+      return new ShuffledBuffer({ blockSize: 1024, forward }, 1, 0n)
     },
     scrambled: () => {
       const forward = (raw: bigint) => counted(whole.forward(raw))
