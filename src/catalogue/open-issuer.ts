@@ -60,7 +60,7 @@ export function readLedCounter(
 export type KnownCounter = {
   /** The counter, if it was read beside the record. */
   readonly read?: LedCounter | undefined
-  /** Takes the range that the leader before this leadership left; there is none afterwards. */
+  /** Takes the previous leader's leftover range. Later calls return undefined. */
   readonly takeLeftover: (term: LeaderTerm) => Reservation | undefined
 }
 

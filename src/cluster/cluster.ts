@@ -54,7 +54,7 @@ export class Cluster {
   readonly #shell: Shell
   readonly #lookup: LeaderLookup
 
-  /** Starts nothing. Refuses a lease that cannot work: CONFIG. */
+  /** Does not join. Throws CONFIG for a lease that cannot work. */
   constructor(options: ClusterOptions) {
     const { engine, clock, shards, resp, http, version, newNodeId } = options
     this.#options = options
@@ -258,7 +258,10 @@ export class Cluster {
     }
   }
 
-  /** Waits until nodes on record at this address have had the time to renew, twice where one has once. */
+  /**
+   * Waits long enough to see whether another living node with this address renews its lease; each renewal that is seen
+   * prolongs the wait. Rejects with CONFIG after `conflictRenewals` of them.
+   */
   async #refuseConflicts(): Promise<void> {
     const stepMs = this.#timing.pollMs / 2
     for (let waitedMs = 0; !this.#isClosing; waitedMs += stepMs) {

@@ -57,7 +57,7 @@ export type ShardChange = {
   readonly shard: number
   /** The term that is handed over; undefined: the shard is being taken. */
   readonly term: LeaderTerm | undefined
-  /** Node id that the shard was stopped for. */
+  /** Id of the node that should lead the shard, as decided when this change began. */
   readonly target: string
   readonly startedUs: number
   /** When issuing and releasing had ended, and what was left for the successor by then. */
@@ -117,7 +117,7 @@ export type Event =
   /** Hold a lease under this node id; a fresh one where the last lease is over. */
   | Readonly<{ type: 'join'; id: string }>
   | Readonly<{ type: 'intend'; intent: Intent }>
-  /** List the records at once; renew the lease at once; end it and drop what is led. */
+  /** `list`: list the records at once; `renew`: renew the lease at once; `leave`: end it and drop all leaderships. */
   | Readonly<{ type: 'list' | 'renew' | 'leave' }>
 
 /** The state that the parts of the core share. */

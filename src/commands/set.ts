@@ -80,7 +80,7 @@ function optionsOf(args: Arguments): SetOptions {
   return options
 }
 
-/** Whether it created or moved the sequence. */
+/** Carries SET out. Returns whether it created or moved the sequence. */
 async function set(catalogue: Catalogue, name: string, newest: bigint, options: SetOptions) {
   const { condition, force = false } = options
   if (!(await catalogue.exists(name))) {

@@ -22,7 +22,7 @@ export type NoReplyState = 'unsent' | 'lost' | 'late'
 /** The node at an address has sent no reply to a request. */
 export class NoReply extends FahaoError {
   readonly state: NoReplyState
-  /** The message without what to do. */
+  /** The message without its advice. */
   readonly what: string
 
   constructor(state: NoReplyState, address: string, reason: string) {
@@ -42,7 +42,7 @@ export interface ForwardTransport<Request, NodeReply, Reply> {
   handle(request: Request): Reply | Promise<Reply>
   /** Sends a request to the node at an address. Rejects with `NoReply`. */
   send(request: Request, address: string): Promise<NodeReply>
-  /** The reply of another node as the reply to the client. */
+  /** Turns another node's reply into the reply to the client. */
   deliver(request: Request, reply: NodeReply): Reply | Promise<Reply>
   /** Whether a reply is the refusal of a node that does not lead: CLUSTERDOWN. */
   isNotLed(reply: NodeReply): boolean
@@ -50,7 +50,7 @@ export interface ForwardTransport<Request, NodeReply, Reply> {
   onlyDraws(request: Request): boolean
   /** Whether another node has forwarded a request to this one. */
   isForwarded(request: Request): boolean
-  /** Ends the wait for replies from an address: it is `lost`. */
+  /** Rejects every request that waits for a reply from an address, with `NoReply` in the state `lost`. */
   abandon(address: string, reason: string): void
   /** Closes all connections. */
   close(): void

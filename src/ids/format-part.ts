@@ -265,7 +265,7 @@ export function foreign(reason: string): FahaoError {
   return new FahaoError('ERR', `the text was not written by this format: ${reason}; check what was typed`)
 }
 
-/** Foreign text for a message: short, and on one line. */
+/** Text from a caller, for a message: short, and on one line. */
 export function shown(text: string): string {
   const short = text.length > 40 ? `${text.slice(0, 40)}…` : text
   return short.replace(/\p{C}/gu, '?')

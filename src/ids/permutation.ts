@@ -8,13 +8,13 @@
  *     depend on it. Known answers in the tests check it.
  *  3. No object shows its key: not as a property, not to JSON, not to a debugger's inspection.
  *
- * How: a Feistel network over the next power of two, whose two parts differ by at most one bit, and walking on
- * while the result lies outside the domain (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002).
- * The power of two is less than twice the size, so that fewer than two passes are needed on average. A walk
- * ends: it follows a cycle of the network that contains its own start, which lies inside.
+ * How: a Feistel network over the next power of two, whose two parts differ by at most one bit. The network is applied
+ * again while the result lies outside the domain (cycle walking: Black and Rogaway, "Ciphers with Arbitrary Finite
+ * Domains", 2002). The power of two is less than twice the size, so that fewer than two passes are needed on average.
+ * A walk ends: it follows a cycle of the network that contains its own start, which lies inside.
  *
  * Rounds: four rounds of a pseudo-random function make a strong permutation of large domains (Luby and Rackoff,
- * 1988); small ones, and a block of a thousand ids has parts of 5 bits, need more. We take the ten of NIST's
+ * 1988). Small domains need more: a block of a thousand ids has parts of only 5 bits. We take the ten of NIST's
  * FF1 (SP 800-38G). The round function is Chaskey-12, so that ids do not reveal the key; but where a domain
  * is small, most of its ids are enough to compute the others. This hides order and volume; it is no access control.
  */

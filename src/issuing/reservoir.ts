@@ -314,7 +314,7 @@ export class Reservoir implements Issuer {
     })
   }
 
-  /** @param refilledFor the first waiting caller when the refill that has just ended began, if any. */
+  /** @param refilledFor the caller that was first in the queue when this refill began; undefined: none waited. */
   #continue(refilledFor?: Waiter): void {
     if (this.#closed !== undefined) return
     const served = this.#serve(this.#refills.refusal)

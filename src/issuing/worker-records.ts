@@ -34,7 +34,7 @@ export const unclaimed: WorkerRecord = {
   exclusive: false,
 }
 
-/** A holder extends its bound to so many leads ahead of its clock. */
+/** A holder reserves time up to this many times its lead ahead of its clock. */
 export const aheadLeads = 1.25
 
 /** Taken worker ids are counted at most this often. */

@@ -26,8 +26,8 @@ import {
   type Watch,
 } from '../engine/engine.ts'
 import { max63 } from '../ids/limits.ts'
+import type { RowCounter } from './row-generators.ts'
 import { RowRecords } from './row-records.ts'
-import type { RowCounter } from './rows.ts'
 import { rowOf } from './statements.ts'
 import type { LegacyTable } from './table.ts'
 

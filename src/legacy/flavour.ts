@@ -1,4 +1,7 @@
-/** Expressions in which databases differ: names of rows are compared as bytes, and through the index. */
+/**
+ * SQL expressions that differ between databases. Those that compare names of rows compare bytes, in a form that can use
+ * the column's index.
+ */
 
 /** The expressions of one kind of database. */
 export type Flavour = {

@@ -6,7 +6,7 @@ import { openEngine } from '../engine/open.ts'
 import type { SqlDatabase } from '../engine/sql/open.ts'
 import type { OpenedTable } from './connect.ts'
 import { type Flavour, mysqlFlavour, postgresFlavour } from './flavour.ts'
-import { LegacyRows } from './rows.ts'
+import { LegacyRows } from './row-generators.ts'
 import { type LegacySchema, legacySchemas } from './schemas.ts'
 
 /** A kind of database that old services keep their tables in. Its driver is loaded when it is needed. */

@@ -14,7 +14,7 @@ import { compareBytes } from '../base/byte-order.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import type { RecordChange, StoredRecord, Watch } from '../engine/engine.ts'
 import { Watchers } from '../engine/watchers.ts'
-import { legacyPrefix } from './rows.ts'
+import { legacyPrefix } from './row-generators.ts'
 import { isKey } from './schemas.ts'
 import type { LegacyTable } from './table.ts'
 

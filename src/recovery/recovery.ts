@@ -92,7 +92,7 @@ export class Recovery {
     this.#uncounted = true
     this.#trouble = `the engine has forgotten writes: ${reason}; ${next}`
     this.count++
-    // Raises by a gap that is too small follow one another: the pause between them grows.
+    // If the gap is too small, the next loss is found soon. The pause grows, and is reset only after a quiet time.
     if (clock.monoUs() - this.#recoveredUs > quietUs) this.#pauseMs = pauseMinMs
     this.#tell('error', this.#trouble)
     this.#recover()

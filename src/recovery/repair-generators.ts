@@ -4,9 +4,9 @@
  * Invariants
  *  1. The counter of every generator on record is raised from the least bound that it may have had, also where the store
  *     has no such counter because its first reserve was lost.
- *  2. A gap is counted in ids. A counter of raw values of which every tenth is an id moves ten times as far.
- *     A timestamp reserves time, however few ids it issues: beside the ids, it moves by more time than a process reserves at
- *     once, from its counter's bound. That bound is ahead of the clock after a crash, or after an advance.
+ *  2. A gap is counted in ids. With an increment of 10, a counter moves by ten for each id of the gap. A timestamp reserves
+ *     time, however few ids it issues. So its counter moves, in addition to the gap, by more time than one reserve can take,
+ *     counted from the counter's bound, which is ahead of the clock after a crash or after an advance.
  *  3. Every incarnation, of the record and of its counter, lies above all lost ones. So a process that uses a lost
  *     incarnation is rejected, and causes the rejection of no other.
  */

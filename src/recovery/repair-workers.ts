@@ -8,14 +8,14 @@ import { aheadLeads, othersKey, readWorker, unclaimed, workerPrefix } from '../i
  * some. A shorter one would let a new claim begin within the time in which that process issues.
  */
 export const lostUsMin = 15 * 60_000_000
-/** The same in leads, where they are longer than the default. */
+/** The same limit as a multiple of the lead, for leads longer than the default. */
 const lostLeads = 1.5
 
 /**
  * Ends every claim, because another node may have taken any of them over in a lost write, and moves all bounds to one
  * moment above all time that can have been reserved. That moment depends on the latest clock and the longest lead in the
- * records, not only on those of the node that advances. `nowUs`, `leadUs`: of that node. The lost write may have been the
- * first claim of all, so the record of the ids without a record of their own is added where it is absent.
+ * records, not only on those of the node that advances, which are `nowUs` and `leadUs`. Even the first claim of all may
+ * have been lost, so the record `workers/others`, of the ids without a record of their own, is added if it is absent.
  */
 export function repairWorkers(nowUs: number, leadUs = 0): Repair {
   return (all) => {

@@ -139,7 +139,7 @@ export class Decoder {
     const last = this.#end - length
     let count = 0
     for (let start = this.#start; start <= last && count < countMax; start += length) {
-      // From the end: requests that differ mostly differ in the key.
+      // Backwards: different requests mostly differ in their last bytes, the key.
       let index = length - 1
       while (index >= 0 && buffer[start + index] === frame[index]) index--
       if (index >= 0) break
@@ -270,7 +270,7 @@ export class Decoder {
     const text = lineEnd - from > 20 ? '' : this.#buffer.toString('latin1', from, lineEnd)
     if (!/^(?:0|-?[1-9][0-9]*)$/.test(text)) return malformed
     const value = Number(text)
-    // Beyond what any limit allows; but exact in comparisons with one.
+    // A length past 2^53 is not exact, but every limit is far lower, so that comparing it with a limit is still right.
     return value < 0 ? negative : value
   }
 

@@ -24,9 +24,9 @@ const textBytesMax = 49_152
 const slabBytes = 98_304
 const slabsMax = 64
 const betweenIds = Buffer.from('\r\n:')
-/** `:`, 20 digits, CR LF, and room for a carry. */
+/** Room for one id as an integer: `:`, 20 digits, CR LF, and a carry. */
 const lineBytesMax = 24
-/** The same behind `$19` and its line end. */
+/** Room for one id as a bulk string: `$19`, CR LF, the digits, CR LF, and a carry. */
 const textBytesRoom = 32
 
 /** The output of one server. */

@@ -6,9 +6,9 @@
  *  2. A bound goes down only in `release`, only under the version that the reservation made, and only in the history
  *     in which it was made.
  *  3. The end of what this process holds is stored per counter. It rises with the answers to reserves and with acquired
- *     ranges; it falls before a release is sent, and with a transfer. A bound below the end that was held both before and
- *     after the statement, in the same history, means that the database has lost writes; in a later history the next
- *     range starts above that end.
+ *     ranges; it falls before a release is sent, and with a transfer. The database has lost writes if, within one history,
+ *     the bound is below an end that this process held before the statement and still holds after it. In a later history
+ *     the next range starts above that end.
  */
 import { FahaoError } from '../../base/errors.ts'
 import { admit, completed, lossOf, unused } from '../counter.ts'

@@ -164,8 +164,8 @@ function openLockFile(path: string): LockFile {
 }
 
 /**
- * The identity of a file: device, inode, and the time of the inode's last change, which moving the file away and back
- * changes. Undefined if there is no file, or none that this process can see.
+ * The identity of a file: device, inode, and the inode's change time (ctime). Moving the file away and back changes the
+ * ctime. Undefined if there is no file, or none that this process can see.
  */
 function identityOf(path: string): string | undefined {
   try {

@@ -16,7 +16,7 @@ type Op<Name> = Extract<Operation, { op: Name }>
 /** The maximum number of changes in a page. */
 const changesMax = 1000
 
-/** The records of one connection. */
+/** Reads and writes records through one SQLite connection. */
 export class Records {
   readonly #select: StatementSync
   readonly #upsert: StatementSync

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ReserveRequest } from '../../../src/engine/engine.ts'
-import { LegacyRows } from '../../../src/legacy/rows.ts'
+import { LegacyRows } from '../../../src/legacy/row-generators.ts'
 import { draw, type Node, startNode } from '../catalogue/node.ts'
 
 async function startOnRow(options: object): Promise<Node> {
