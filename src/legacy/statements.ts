@@ -89,10 +89,14 @@ export class LegacyStatements extends Statements {
     return `fahao_about AS s LEFT JOIN ${this.#counterOf(key)} ON 1 = 1`
   }
 
-  override counter(name: string): string {
-    const key = rowOf(name)
-    if (key === undefined) return super.counter(name)
-    return `SELECT c.last, c.fence, c.incarnation, c.version FROM ${this.#counterOf(key)}`
+  override counters(names: readonly string[]): string {
+    const selects = names.map((name) => {
+      const key = rowOf(name)
+      return key === undefined
+        ? super.counters([name])
+        : `SELECT ${this.#put(name)} AS name, c.last, c.fence, c.incarnation, c.version FROM ${this.#counterOf(key)}`
+    })
+    return selects.join(' UNION ALL ')
   }
 
   /** A row as a counter `c`, which stores neither fence nor incarnation nor version. */

@@ -12,16 +12,6 @@ const after = 3
 
 /** The batches of a dialect. */
 export function mysqlBatch(s: Statements, put: PutValue): BatchDialect {
-  const asking = (rows: readonly Readonly<Record<string, bigint | string>>[]): string => {
-    const [first = '', ...others] = rows.map((row, at) => {
-      const values = Object.entries(row).map(
-        ([column, value]) => put(value) + (at === 0 ? ` AS ${column}` : ''),
-      )
-      return `SELECT ${values.join(', ')}`
-    })
-    return [first, ...others].join(' UNION ALL ')
-  }
-
   const moving = ({ known, rows, set, where }: Moves): SqlCommand => {
     const changes = Object.entries(set).map(([column, value]) => `c.${column} = ${value}`)
     const names = rows.map(({ name }) => put(name)).join(', ')
@@ -30,7 +20,7 @@ export function mysqlBatch(s: Statements, put: PutValue): BatchDialect {
         'START TRANSACTION',
         `SELECT c.name, c.version FROM fahao_counters AS c FORCE INDEX (PRIMARY)
           WHERE c.name IN (${names}) ORDER BY c.name FOR UPDATE`,
-        `UPDATE (${asking(rows)}) AS a STRAIGHT_JOIN fahao_counters AS c ON c.name = a.name
+        `UPDATE (${rowsOf(rows, put)}) AS a STRAIGHT_JOIN fahao_counters AS c ON c.name = a.name
           SET ${changes.join(', ')}, c.version = c.version + 1
           WHERE EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)} AND ${where})`,
         `SELECT ${s.stateColumns}, c.name, c.last AS done_last, c.version AS done_version
@@ -53,11 +43,16 @@ export function mysqlBatch(s: Statements, put: PutValue): BatchDialect {
   return {
     reserve: (requests) => moving(reserveMoves(requests)),
     release: (releases) => moving(releaseMoves(releases)),
-    addCounters: (names, known) => {
-      const asked = asking(names.map((name) => ({ name })))
-      return { text: `${s.addCounters(asked, known)} ON DUPLICATE KEY UPDATE name = fahao_counters.name` }
-    },
-    counters: (names) => ({ text: s.counters(names) }),
-    records: (keys) => ({ text: s.records(keys) }),
   }
+}
+
+/** A query that returns these rows. */
+export function rowsOf(rows: readonly Readonly<Record<string, bigint | string>>[], put: PutValue): string {
+  const selects = rows.map((row, at) => {
+    const values = Object.entries(row).map(
+      ([column, value]) => put(value) + (at === 0 ? ` AS ${column}` : ''),
+    )
+    return `SELECT ${values.join(', ')}`
+  })
+  return selects.join(' UNION ALL ')
 }

@@ -19,7 +19,7 @@ import {
   type Statements,
   schemaVersion,
 } from '../sql/statements.ts'
-import { mysqlBatch } from './batch.ts'
+import { mysqlBatch, rowsOf } from './batch.ts'
 
 /** A quarter of the smallest `max_allowed_packet` in use. */
 const packetMax = 256 * 1024
@@ -72,6 +72,14 @@ export function mysqlDialect(
   const put: PutValue = (value) =>
     typeof value === 'bigint' ? String(value) : `x'${Buffer.from(value).toString('hex')}'`
   const s = make(put, identity)
+  const changing = (counter: string, change: string) =>
+    transaction(
+      change,
+      'SET @done = ROW_COUNT()',
+      `SELECT ${s.stateColumns}, ${counterColumns},
+        IF(@done = 1, c.last, NULL) AS done_last, IF(@done = 1, c.version, NULL) AS done_version
+      FROM ${s.stateAndCounter(counter)} WHERE s.one = 1`,
+    )
 
   return {
     name: 'mysql',
@@ -98,7 +106,7 @@ export function mysqlDialect(
         SELECT 1, ${schemaVersion}, ${put(history)}, 0, 0, 0, ${identity} FROM DUAL
         WHERE NOT EXISTS (SELECT 1 FROM fahao_counters) AND NOT EXISTS (SELECT 1 FROM fahao_records)`),
 
-    state: () => single(`SELECT ${s.stateColumns} FROM fahao_about AS s WHERE s.one = 1`),
+    command: (write) => single(write(s)),
 
     pulse: (known, nowUs) =>
       transaction(
@@ -107,33 +115,16 @@ export function mysqlDialect(
         `SELECT ${s.stateColumns}, ${doneState} FROM fahao_about AS s WHERE s.one = 1`,
       ),
 
-    suspect: (reason, history) => single(s.suspect(reason, history)),
-    counter: (name) => single(s.counter(name)),
+    addCounters: (names, known) => {
+      const asked = rowsOf(
+        names.map((name) => ({ name })),
+        put,
+      )
+      return single(`${s.addCounters(asked, known)} ON DUPLICATE KEY UPDATE name = fahao_counters.name`)
+    },
 
-    addCounter: (name) =>
-      single(`INSERT INTO fahao_counters (name, last, fence, incarnation, version)
-        VALUES (${put(name)}, -1, 0, 0, 0) ON DUPLICATE KEY UPDATE name = name`),
-
-    reserve: (request) =>
-      transaction(
-        s.reserve(request),
-        'SET @done = ROW_COUNT()',
-        `SELECT ${s.stateColumns}, ${counterColumns},
-          IF(@done = 1, c.last, NULL) AS done_last, IF(@done = 1, c.version, NULL) AS done_version
-        FROM ${s.stateAndCounter(request.counter)} WHERE s.one = 1`,
-      ),
-
-    release: (release) =>
-      transaction(
-        s.release(release),
-        'SET @done = ROW_COUNT()',
-        `SELECT ${s.stateColumns}, ${counterColumns}, IF(@done = 1, c.version, NULL) AS done_version
-        FROM ${s.stateAndCounter(release.counter)} WHERE s.one = 1`,
-      ),
-
-    record: (key) => single(s.record(key)),
-    list: (range) => single(s.list(range)),
-    since: (revision, limit) => single(s.since(revision, limit)),
+    reserve: (request) => changing(request.counter, s.reserve(request)),
+    release: (release) => changing(release.counter, s.release(release)),
     revise: (record) => transaction(...revision(s, put, record)),
     advance: (advance) => advancing(s, put, advance),
   }

@@ -13,15 +13,6 @@ export function postgresBatch(command: MakeCommand): BatchDialect {
   return {
     reserve: (requests) => command((s, put) => moving(s, put, reserveMoves(requests)), true),
     release: (releases) => command((s, put) => moving(s, put, releaseMoves(releases)), true),
-
-    addCounters: (names, known) =>
-      command((s, put) => {
-        const asked = `SELECT json_array_elements_text(${put(JSON.stringify(names))}::json) AS name`
-        return `${s.addCounters(asked, known)} ON CONFLICT (name) DO NOTHING`
-      }),
-
-    counters: (names) => command((s) => s.counters(names)),
-    records: (keys) => command((s) => s.records(keys)),
   }
 }
 

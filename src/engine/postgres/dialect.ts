@@ -101,6 +101,13 @@ export function postgresDialect(
       `$${values.push(String(value))}::${typeof value === 'bigint' ? 'bigint' : 'text'}`
     return { text: write(make(put, identity), put), values, writes }
   }
+  const changing = (counter: string, write: (s: Statements) => string) =>
+    command(
+      (s) => `WITH done AS (${write(s)} RETURNING ${s.returned(counter)})
+      SELECT ${s.stateColumns}, ${counterColumns}, done.last AS done_last, done.version AS done_version
+      FROM ${s.stateAndCounter(counter)} LEFT JOIN done ON true WHERE s.one = 1`,
+      true,
+    )
   return {
     name: 'postgres',
     batch: make === ownStatements ? postgresBatch(command) : undefined,
@@ -119,7 +126,7 @@ export function postgresDialect(
 
     create: (history) => ({ text: creation(history, identity) }),
 
-    state: () => command((s) => `SELECT ${s.stateColumns} FROM fahao_about AS s WHERE s.one = 1`),
+    command: (write) => command(write),
 
     pulse: (known, nowUs) =>
       command(
@@ -128,35 +135,14 @@ export function postgresDialect(
         FROM fahao_about AS s LEFT JOIN done ON true WHERE s.one = 1`,
       ),
 
-    suspect: (reason, history) => command((s) => s.suspect(reason, history)),
+    addCounters: (names, known) =>
+      command((s, put) => {
+        const asked = `SELECT json_array_elements_text(${put(JSON.stringify(names))}::json) AS name`
+        return `${s.addCounters(asked, known)} ON CONFLICT (name) DO NOTHING`
+      }),
 
-    counter: (name) => command((s) => s.counter(name)),
-
-    addCounter: (name) =>
-      command(
-        (_, put) => `INSERT INTO fahao_counters (name, last, fence, incarnation, version)
-        VALUES (${put(name)}, -1, 0, 0, 0) ON CONFLICT (name) DO NOTHING`,
-      ),
-
-    reserve: (request) =>
-      command(
-        (s) => `WITH done AS (${s.reserve(request)} RETURNING ${s.returned(request.counter)})
-        SELECT ${s.stateColumns}, ${counterColumns}, done.last AS done_last, done.version AS done_version
-        FROM ${s.stateAndCounter(request.counter)} LEFT JOIN done ON true WHERE s.one = 1`,
-        true,
-      ),
-
-    release: (release) =>
-      command(
-        (s) => `WITH done AS (${s.release(release)} RETURNING c.version)
-        SELECT ${s.stateColumns}, ${counterColumns}, done.version AS done_version
-        FROM ${s.stateAndCounter(release.counter)} LEFT JOIN done ON true WHERE s.one = 1`,
-        true,
-      ),
-
-    record: (key) => command((s) => s.record(key)),
-    list: (range) => command((s) => s.list(range)),
-    since: (revision, limit) => command((s) => s.since(revision, limit)),
+    reserve: (request) => changing(request.counter, (s) => s.reserve(request)),
+    release: (release) => changing(release.counter, (s) => s.release(release)),
     revise: (record) => command((s, put) => revision(s, put, record), true),
     advance: (advance) => [command((s, put) => advancing(s, put, advance), true)],
   }

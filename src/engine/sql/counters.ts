@@ -10,6 +10,7 @@
  *     the bound is below an end that this process held before the statement and still holds after it. In a later history
  *     the next range starts above that end.
  */
+import { compareBytes } from '../../base/byte-order.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { admit, completed, lossOf, unused } from '../counter.ts'
 import type { Counter, Reservation, ReserveRequest, WriterIdentity } from '../engine.ts'
@@ -65,7 +66,7 @@ export class Counters {
       }
       if (counter === undefined) {
         // Engine.counter returns the same for a counter at version 0 as for one without a row.
-        await ask(this.#dialect.addCounter(name))
+        await ask(this.#dialect.addCounters([name], known))
         continue
       }
       const floor = full.floor > held.end ? full.floor : held.end
@@ -128,15 +129,9 @@ export class Counters {
     if (end > before.end) this.#held.set(name, { end, history: this.#history.known.accepted.history })
   }
 
-  /** See `Engine.counter`. */
-  async counter(ask: Ask, name: string): Promise<Counter> {
-    const [row] = await ask(this.#dialect.counter(name))
-    return usedOf(row)
-  }
-
-  /** Several counters, in the order of `names`. */
+  /** See `Engine.counter`: several counters, in the order of `names`. */
   async counters(ask: Ask, names: readonly string[]): Promise<Counter[]> {
-    const rows = byName(await ask(this.#dialect.batch!.counters(names)))
+    const rows = byName(await ask(this.#dialect.command((s) => s.counters(names))))
     return names.map((name) => usedOf(rows.get(name)))
   }
 
@@ -161,13 +156,13 @@ export class Counters {
   /** For a batch of which nothing was carried out: rejects with REGRESSED, for all its calls, if the database has lost writes. */
   async #refuseUnsound(ask: Ask): Promise<void> {
     const { known } = this.#history
-    const [row] = await ask(this.#dialect.state())
+    const [row] = await ask(this.#dialect.command((s) => s.state()))
     await this.#history.check(ask, stateOf(row), known)
   }
 
   /** Adds the rows of counters that lack one. Returns whether it succeeded: if not, each counter is reserved from alone. */
   async #addCounters(ask: Ask, names: readonly string[]): Promise<boolean> {
-    const command = this.#dialect.batch!.addCounters([...names].sort(byBytes), this.#history.known)
+    const command = this.#dialect.addCounters(names.toSorted(compareBytes), this.#history.known)
     return ask(command).then(
       () => true,
       () => false,
@@ -233,10 +228,6 @@ function counterOf(row: Row): Counter | undefined {
 function usedOf(row: Row | undefined): Counter {
   const counter = row && counterOf(row)
   return counter === undefined || counter.version === 0n ? unused : counter
-}
-
-function byBytes(one: string, other: string): number {
-  return Buffer.compare(Buffer.from(one), Buffer.from(other))
 }
 
 function byName(rows: readonly Row[]): Map<string, Row> {

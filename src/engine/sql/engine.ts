@@ -64,8 +64,8 @@ export class SqlEngine implements Engine {
   readonly #durability: DurabilityCheck | undefined
   readonly #reserves: BatchedCalls<ReserveCall, Reservation>
   readonly #releases: BatchedCalls<ReleaseCall, boolean>
-  readonly #looks: BatchedCalls<string, Counter>
-  readonly #reads: BatchedCalls<string, StoredRecord | undefined>
+  readonly #counterReads: BatchedCalls<string, Counter>
+  readonly #recordReads: BatchedCalls<string, StoredRecord | undefined>
   #closing: Promise<void> | undefined
 
   constructor({ location, dialect, pool, health, state }: OpenedStore, options: EngineOptions) {
@@ -81,7 +81,7 @@ export class SqlEngine implements Engine {
     this.#history = new History(
       {
         clock,
-        mark: (reason, history) => dialect.suspect(reason, history),
+        mark: (reason, history) => dialect.command((s) => s.suspect(reason, history)),
         onRegressed: (reason) => {
           health.regressed(reason)
           options.onRegressed?.(reason)
@@ -116,16 +116,8 @@ export class SqlEngine implements Engine {
       together: async (ask, calls) =>
         (await counters.releaseAll(ask, calls)).map((value) => (value ? { value } : undefined)),
     })
-    this.#looks = this.#callsOf({
-      writes: false,
-      alone: (ask, name) => counters.counter(ask, name),
-      together: async (ask, names) => (await counters.counters(ask, names)).map((value) => ({ value })),
-    })
-    this.#reads = this.#callsOf({
-      writes: false,
-      alone: (ask, key) => records.read(ask, key),
-      together: async (ask, keys) => (await records.readAll(ask, keys)).map((value) => ({ value })),
-    })
+    this.#counterReads = this.#readsOf((ask, names) => counters.counters(ask, names))
+    this.#recordReads = this.#readsOf((ask, keys) => records.read(ask, keys))
     health.begin(() => this.#beat({ probe: true }))
     const regression = this.#history.regression(state, this.#history.known)
     if (regression !== undefined) {
@@ -157,7 +149,7 @@ export class SqlEngine implements Engine {
   }
 
   counter(name: string): Promise<Counter> {
-    return this.#looks.call(name)
+    return this.#counterReads.call(name)
   }
 
   async advance(
@@ -178,7 +170,7 @@ export class SqlEngine implements Engine {
   }
 
   read(key: string): Promise<StoredRecord | undefined> {
-    return this.#reads.call(key)
+    return this.#recordReads.call(key)
   }
 
   list(prefix: string, { after, limit }: Page = {}): Promise<StoredRecord[]> {
@@ -216,12 +208,22 @@ export class SqlEngine implements Engine {
   async #close(): Promise<void> {
     this.#watches.close()
     this.#durability?.close()
-    const calls = [this.#reserves, this.#releases, this.#looks, this.#reads]
+    const calls = [this.#reserves, this.#releases, this.#counterReads, this.#recordReads]
     await Promise.all(calls.map((each) => each.drain()))
     await this.#pool.drain()
     await this.#heartbeat.close()
     this.#health.close()
     await this.#pool.end()
+  }
+
+  #readsOf<Value>(
+    read: (ask: Ask, names: readonly string[]) => Promise<Value[]>,
+  ): BatchedCalls<string, Value> {
+    return this.#callsOf({
+      writes: false,
+      alone: async (ask, name) => (await read(ask, [name]))[0]!,
+      together: async (ask, names) => (await read(ask, names)).map((value) => ({ value })),
+    })
   }
 
   #callsOf<Request, Value>(sort: CallKind<Request, Value>): BatchedCalls<Request, Value> {
@@ -280,7 +282,7 @@ export class SqlEngine implements Engine {
   }
 
   async #state(ask: Ask): Promise<State> {
-    const [row] = await ask(this.#dialect.state())
+    const [row] = await ask(this.#dialect.command((s) => s.state()))
     const state = stateOf(row)
     this.#history.saw(state)
     return state

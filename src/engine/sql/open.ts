@@ -156,7 +156,7 @@ function dialectName(location: string): string {
 
 async function stateRow(ask: Ask, dialect: Dialect): Promise<Row | undefined> {
   try {
-    return (await ask(dialect.state()))[0]
+    return (await ask(dialect.command((s) => s.state())))[0]
   } catch (error) {
     if (error instanceof DriverError && error.failure.kind === 'missing') return undefined
     throw error

@@ -28,15 +28,9 @@ export class Records {
     this.#history = history
   }
 
-  /** See `Engine.read`. */
-  async read(ask: Ask, key: string): Promise<StoredRecord | undefined> {
-    const [row] = await ask(this.#dialect.record(key))
-    return row && recordOf(row)
-  }
-
-  /** Reads several records, in the order of `keys`. */
-  async readAll(ask: Ask, keys: readonly string[]): Promise<(StoredRecord | undefined)[]> {
-    const rows = await ask(this.#dialect.batch!.records(keys))
+  /** See `Engine.read`: several records, in the order of `keys`. */
+  async read(ask: Ask, keys: readonly string[]): Promise<(StoredRecord | undefined)[]> {
+    const rows = await ask(this.#dialect.command((s) => s.records(keys)))
     const found = new Map(rows.map(recordOf).map((record) => [record.key, record]))
     return keys.map((key) => found.get(key))
   }
@@ -49,10 +43,10 @@ export class Records {
     limit = Number.POSITIVE_INFINITY,
   ): Promise<StoredRecord[]> {
     const found: StoredRecord[] = []
-    const range = { from: prefix, to: prefix + last }
     const pages = everyPage<StoredRecord>(pageMax, (before) => {
-      const page = { ...range, after: before?.key ?? after, limit: Math.min(limit - found.length, pageMax) }
-      return run(async (ask) => (await ask(this.#dialect.list(page))).map(recordOf))
+      const rows = Math.min(limit - found.length, pageMax)
+      const page = this.#dialect.command((s) => s.list(prefix, prefix + last, before?.key ?? after, rows))
+      return run(async (ask) => (await ask(page)).map(recordOf))
     })
     if (limit > 0) for await (const page of pages) if (found.push(...page) >= limit) break
     return found
@@ -75,7 +69,7 @@ export class Records {
   /** A page of what was written or removed after a revision; `now` is the store's revision. */
   async since(ask: Ask, revision: bigint, now: bigint): Promise<ChangePage> {
     if (now <= revision) return { revision: now, records: [], more: false }
-    const rows = await ask(this.#dialect.since(revision, pageMax))
+    const rows = await ask(this.#dialect.command((s) => s.since(revision, pageMax)))
     const records = rows.map(stateOfRecord)
     const newest = records.at(-1)?.version ?? 0n
     const more = rows.length === pageMax

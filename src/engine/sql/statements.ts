@@ -87,16 +87,12 @@ export function raisesOf(
 }
 
 /**
- * Several calls in one message. Each call that was carried out has a row: for a reserve or a release with the state,
- * `name`, `done_last` and `done_version`. A call without a row was not carried out, for whatever reason.
+ * Several reserves or releases in one message. Each call that was carried out has a row: the state, `name`, `done_last`
+ * and `done_version`. A call without a row was not carried out, for whatever reason.
  */
 export type BatchDialect = {
   reserve(requests: readonly ReserveArguments[]): SqlCommand
   release(releases: readonly ReleaseArguments[]): SqlCommand
-  /** Adds the rows of those that lack one, if the history is sound; in byte order, since other processes may add them too. */
-  addCounters(names: readonly string[], known: Known): SqlCommand
-  counters(names: readonly string[]): SqlCommand
-  records(keys: readonly string[]): SqlCommand
 }
 
 /** What differs between kinds of databases. */
@@ -115,31 +111,18 @@ export interface Dialect {
   readonly whyUnusable: (row: Row) => string | undefined
   /** Creates missing tables and the state row; not the state row if there are counters or records: a half restored dump. */
   create(history: string): SqlCommand
-  /** Reads the state row. */
-  state(): SqlCommand
+  /** The command of a statement that all dialects share. */
+  command(write: (s: Statements) => string): SqlCommand
   /** One row: the state, and `done_…` of it if the pulse was raised, for which the history must be sound. */
   pulse(known: Known, nowUs: number): SqlCommand
-  /** Marks the store as one that has lost writes, if it is still in this history. */
-  suspect(reason: string, history: string): SqlCommand
-  counter(name: string): SqlCommand
   /** Throws if the row of this counter belongs to another system and must not be added. */
   readonly refuseAbsent?: (name: string) => void
-  /** Adds the row of a counter. */
-  addCounter(name: string): SqlCommand
+  /** Adds the rows of counters that lack one, if the history is sound; in byte order, since other processes may add them too. */
+  addCounters(names: readonly string[], known: Known): SqlCommand
   /** One row: the state, the counter, and if it was carried out `done_last` and `done_version`. */
   reserve(request: ReserveArguments): SqlCommand
   /** One row: the state, the counter, and if it was carried out `done_version`. */
   release(release: ReleaseArguments): SqlCommand
-  record(key: string): SqlCommand
-  /** Reads records whose key is above `after`, and from `from` to `to`. */
-  list(range: {
-    readonly from: string
-    readonly to: string
-    readonly after: string
-    readonly limit: number
-  }): SqlCommand
-  /** Reads records of later revisions, removed ones too. */
-  since(revision: bigint, limit: number): SqlCommand
   /** One row: the state, and if it was carried out `done_version` and `done_…` of the state. */
   revise(write: RecordArguments): SqlCommand
   /**
@@ -208,7 +191,12 @@ export class Statements {
       WHERE s.one = 1 AND ${this.sound(known)}`
   }
 
-  /** Marks `s` as suspect. */
+  /** Reads the state row. */
+  state(): string {
+    return `SELECT ${this.stateColumns} FROM fahao_about AS s WHERE s.one = 1`
+  }
+
+  /** Marks the store as one that has lost writes, if it is still in this history. */
   suspect(reason: string, history: string): string {
     const put = this.#put
     return `UPDATE fahao_about AS s SET suspect = ${put(reason)}
@@ -223,11 +211,6 @@ export class Statements {
   /** The state `s`, and the counter `c` if it exists. */
   stateAndCounter(counter: string): string {
     return `fahao_about AS s LEFT JOIN fahao_counters AS c ON c.name = ${this.#put(counter)}`
-  }
-
-  /** Reads a counter. */
-  counter(name: string): string {
-    return `SELECT ${counterColumns} FROM fahao_counters AS c WHERE c.name = ${this.#put(name)}`
   }
 
   /** Adds rows of unused counters under the names that `asked` selects, if the history is sound. */
@@ -247,20 +230,15 @@ export class Statements {
     return `SELECT name, value, version FROM fahao_records WHERE name IN (${this.#list(keys)}) AND value IS NOT NULL`
   }
 
-  /** Reads a record if it exists. */
-  record(key: string): string {
-    return `SELECT name, value, version FROM fahao_records WHERE name = ${this.#put(key)} AND value IS NOT NULL`
-  }
-
-  /** See `Dialect.list`. */
-  list({ from, to, after, limit }: Parameters<Dialect['list']>[0]): string {
+  /** Reads records whose key is above `after`, and from `from` to `to`. */
+  list(from: string, to: string, after: string, limit: number): string {
     const put = this.#put
     return `SELECT name, value, version FROM fahao_records
       WHERE name > ${put(after)} AND name >= ${put(from)} AND name <= ${put(to)} AND value IS NOT NULL
       ORDER BY name LIMIT ${limit}`
   }
 
-  /** See `Dialect.since`. */
+  /** Reads records of later revisions, removed ones too. */
   since(revision: bigint, limit: number): string {
     return `SELECT name, value, version FROM fahao_records WHERE version > ${this.#put(revision)}
       ORDER BY version LIMIT ${limit}`

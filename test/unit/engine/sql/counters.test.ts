@@ -53,7 +53,6 @@ function setUp() {
         version++
         return row({ done_version: `${version}` })
       }),
-    suspect: () => command(() => []),
   }
   const told: string[] = []
   const history = new History(
