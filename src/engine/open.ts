@@ -4,8 +4,14 @@ import type { Engine, EngineOptions } from './engine.ts'
 
 type Opener = (location: string, options: EngineOptions) => Promise<Engine>
 
-const openMysql: Opener = async (...args) => (await import('./mysql/engine.ts')).openMysql(...args)
-const openPostgres: Opener = async (...args) => (await import('./postgres/engine.ts')).openPostgres(...args)
+const openMysql: Opener = async (location, options) => {
+  const { mysqlDatabase } = await import('./mysql/database.ts')
+  return (await import('./sql/open.ts')).openSql(await mysqlDatabase(location, options), options)
+}
+const openPostgres: Opener = async (location, options) => {
+  const { postgresDatabase } = await import('./postgres/database.ts')
+  return (await import('./sql/open.ts')).openSql(await postgresDatabase(location, options), options)
+}
 const openers: Readonly<Record<string, Opener>> = {
   memory: async (_location, options) => (await import('./memory/engine.ts')).openMemory(options),
   sqlite: async (location, options) => (await import('./sqlite/engine.ts')).openSqlite(location, options),

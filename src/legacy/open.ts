@@ -17,11 +17,11 @@ export type DatabaseKind = {
 
 const mysql: DatabaseKind = {
   flavour: mysqlFlavour,
-  load: async (...args) => (await import('../engine/mysql/engine.ts')).mysqlDatabase(...args),
+  load: async (...args) => (await import('../engine/mysql/database.ts')).mysqlDatabase(...args),
 }
 const postgres: DatabaseKind = {
   flavour: postgresFlavour,
-  load: async (...args) => (await import('../engine/postgres/engine.ts')).postgresDatabase(...args),
+  load: async (...args) => (await import('../engine/postgres/database.ts')).postgresDatabase(...args),
 }
 const kinds: Readonly<Record<string, DatabaseKind>> = {
   mysql,

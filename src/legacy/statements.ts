@@ -2,13 +2,8 @@
  * Statements on counters of which some are rows of an old service's table. A reserve on a row has the effect of the old
  * service's own statement and, like all writes, checks the history in the same statement.
  */
-import {
-  type AdvanceArguments,
-  type PutValue,
-  type Raise,
-  type ReserveArguments,
-  Statements,
-} from '../engine/sql/statements.ts'
+import { limitsOf, type ReserveArguments } from '../engine/sql/counter-updates.ts'
+import { type AdvanceArguments, type PutValue, type Raise, Statements } from '../engine/sql/statements.ts'
 import { max63 } from '../ids/limits.ts'
 import type { LegacySchema } from './schemas.ts'
 import type { LegacyTable } from './table.ts'
@@ -35,16 +30,16 @@ export class LegacyStatements extends Statements {
   override reserve(request: ReserveArguments): string {
     const key = rowOf(request.counter)
     if (key === undefined) return super.reserve(request)
-    const { size, floor, max, known, held } = request
+    const { size, known, held } = request
     const put = this.#put
     const { schema } = this.#table
     const last = lastOf(schema)
-    const below = put((floor > held.end ? floor : held.end) - 1n)
-    const room = max - 1n - size
+    const limits = limitsOf(request)
+    const below = put(limits.below)
     // A row's value is its last + 1 − shift. A size of 2^63 fits on the way, in this order.
     const next = `(GREATEST(${last}, ${below}) + ${put(size - 1n)}) + ${put(2n - schema.shift)}`
     return `UPDATE ${schema.table} AS c SET ${[`${schema.boundColumn} = ${next}`, ...schema.alsoSets].join(', ')}
-      WHERE ${this.#table.is(key)} AND GREATEST(${last}, ${below}) <= ${put(room < -2n ? -2n : room)}
+      WHERE ${this.#table.is(key)} AND GREATEST(${last}, ${below}) <= ${put(limits.room)}
         AND EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)}
           AND (${last} >= ${put(held.end - 1n)} OR s.lineage <> ${put(held.history)}))`
   }

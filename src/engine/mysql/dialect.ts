@@ -4,10 +4,12 @@
  * paused client never holds a lock. All values are numbers or hexadecimal bytes, so no value needs quotes.
  */
 import type { StoredRecord } from '../engine.ts'
-import { optionalTextOf, type Row, type SqlCommand, textOf } from '../sql/driver.ts'
+import type { CounterUpdate, UpdateRow } from '../sql/counter-updates.ts'
+import { integerOf, optionalTextOf, type Row, type SqlCommand, textOf } from '../sql/driver.ts'
 import { historyJump } from '../sql/history.ts'
 import {
   type AdvanceArguments,
+  assignments,
   counterColumns,
   type Dialect,
   lastMaxBelow,
@@ -19,7 +21,6 @@ import {
   type Statements,
   schemaVersion,
 } from '../sql/statements.ts'
-import { mysqlBatch, rowsOf } from './batch.ts'
 
 /** A quarter of the smallest `max_allowed_packet` in use. */
 const packetMax = 256 * 1024
@@ -83,7 +84,7 @@ export function mysqlDialect(
 
   return {
     name: 'mysql',
-    batch: make === ownStatements ? mysqlBatch(s, put) : undefined,
+    updateAll: make === ownStatements ? (update) => updating(s, put, update) : undefined,
     conditions: single(`SELECT @@innodb_flush_log_at_trx_commit AS flush_log, @@log_bin AS log_bin,
       @@sync_binlog AS sync_binlog, @@binlog_format AS binlog_format,
       (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()
@@ -116,11 +117,10 @@ export function mysqlDialect(
       ),
 
     addCounters: (names, known) => {
-      const asked = rowsOf(
-        names.map((name) => ({ name })),
-        put,
+      const rows = names.map((name) => ({ name }))
+      return single(
+        `${s.addCounters(query(rows, put), known)} ON DUPLICATE KEY UPDATE name = fahao_counters.name`,
       )
-      return single(`${s.addCounters(asked, known)} ON DUPLICATE KEY UPDATE name = fahao_counters.name`)
     },
 
     reserve: (request) => changing(request.counter, s.reserve(request)),
@@ -145,6 +145,50 @@ function transaction(...statements: string[]): SqlCommand {
     answer: statements.length,
     writes: true,
   }
+}
+
+/**
+ * Several reserves or releases in one packet: one transaction, which locks the counters' rows in the order of their names,
+ * so that processes which change the same counters do not deadlock. Versions before and after show which were changed.
+ */
+function updating(s: Statements, put: PutValue, { known, rows, set, where }: CounterUpdate): SqlCommand {
+  const a = (column: string) => `a.${column}`
+  const names = rows.map(({ name }) => put(name)).join(', ')
+  return {
+    text: [
+      'START TRANSACTION',
+      `SELECT c.name, c.version FROM fahao_counters AS c FORCE INDEX (PRIMARY)
+        WHERE c.name IN (${names}) ORDER BY c.name FOR UPDATE`,
+      `UPDATE (${query(rows, put)}) AS a STRAIGHT_JOIN fahao_counters AS c ON c.name = a.name
+        SET ${assignments(set(a), 'c.')}, c.version = c.version + 1
+        WHERE EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)} AND ${where(a)})`,
+      `SELECT ${s.stateColumns}, c.name, c.last AS done_last, c.version AS done_version
+        FROM fahao_about AS s JOIN fahao_counters AS c ON c.name IN (${names}) WHERE s.one = 1`,
+      'COMMIT',
+    ].join(';\n'),
+    answer: ([, before, , after]) => {
+      const versions = new Map(
+        (before as readonly Row[]).map(({ name, version }) => [textOf(name), integerOf(version)]),
+      )
+      return (after as readonly Row[]).filter(({ name, done_version }) => {
+        // A row that was absent when the rows were locked may have been added since: this batch did not change it.
+        const version = versions.get(textOf(name))
+        return version !== undefined && version !== integerOf(done_version)
+      })
+    },
+    writes: true,
+  }
+}
+
+/** A query that returns these rows. */
+function query(rows: readonly UpdateRow[], put: PutValue): string {
+  const selects = rows.map((row, at) => {
+    const values = Object.entries(row).map(
+      ([column, value]) => put(value) + (at === 0 ? ` AS ${column}` : ''),
+    )
+    return `SELECT ${values.join(', ')}`
+  })
+  return selects.join(' UNION ALL ')
 }
 
 /** The lock on the state row comes first: records are committed in the order of their revisions. */

@@ -1,11 +1,10 @@
 /** Connections by mysql2, and the meaning of its errors. */
 import type { Connection, ConnectionOptions, QueryError } from 'mysql2'
-import { describe } from '../../base/errors.ts'
 import {
   type DatabaseConnection,
   type Driver,
   type Failure,
-  lastingFailure,
+  failureBy,
   type Row,
   type SqlCommand,
 } from '../sql/driver.ts'
@@ -106,19 +105,15 @@ const contended: ReadonlySet<number> = new Set([1205, 1213])
 
 /** The meaning of an error of mysql2; see `Failure`. */
 export function mysqlFailure(error: unknown): Failure {
-  const { errno, errors } = (error ?? {}) as {
-    readonly errno?: unknown
-    readonly errors?: readonly unknown[]
-  }
+  const errno = (error as { readonly errno?: unknown } | null)?.errno
   const number = typeof errno === 'number' ? errno : 0
-  // If a name has several addresses, there is one error for each.
-  const cause = describe(errors?.[0] ?? error) || String((error as { code?: unknown }).code)
-  const message = remedies[number] === undefined ? cause : `${remedies[number]} (${cause})`
-  const lasting = lastingFailure(errors?.[0] ?? error)
-  if (lasting !== undefined) return lasting
-  if (number === 1146) return { kind: 'missing', message }
-  if (denied.has(number)) return { kind: 'denied', message }
-  if (unmatched.has(number)) return { kind: 'unmatched', message }
-  if (contended.has(number)) return { kind: 'contended', message }
-  return { kind: refused.has(number) ? 'refused' : 'lost', message }
+  return failureBy(error, kindOf(number), remedies[number])
+}
+
+function kindOf(number: number): Failure['kind'] {
+  if (number === 1146) return 'missing'
+  if (denied.has(number)) return 'denied'
+  if (unmatched.has(number)) return 'unmatched'
+  if (contended.has(number)) return 'contended'
+  return refused.has(number) ? 'refused' : 'lost'
 }

@@ -4,10 +4,12 @@
  * the new one besides, since it may have waited for another session's change.
  */
 
+import type { CounterUpdate } from '../sql/counter-updates.ts'
 import { type Row, type SqlCommand, textOf } from '../sql/driver.ts'
 import { historyJump } from '../sql/history.ts'
 import {
   type AdvanceArguments,
+  assignments,
   counterColumns,
   type Dialect,
   lastMaxBelow,
@@ -18,7 +20,6 @@ import {
   type Statements,
   schemaVersion,
 } from '../sql/statements.ts'
-import { postgresBatch } from './batch.ts'
 
 const cluster = '(SELECT system_identifier FROM pg_control_system())::text'
 const timeline = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)'
@@ -97,8 +98,7 @@ export function postgresDialect(
 ): Dialect {
   const command = (write: (s: Statements, put: PutValue) => string, writes = false): SqlCommand => {
     const values: string[] = []
-    const put: PutValue = (value) =>
-      `$${values.push(String(value))}::${typeof value === 'bigint' ? 'bigint' : 'text'}`
+    const put: PutValue = (value) => `$${values.push(String(value))}::${typeOf(value)}`
     return { text: write(make(put, identity), put), values, writes }
   }
   const changing = (counter: string, write: (s: Statements) => string) =>
@@ -110,7 +110,8 @@ export function postgresDialect(
     )
   return {
     name: 'postgres',
-    batch: make === ownStatements ? postgresBatch(command) : undefined,
+    updateAll:
+      make === ownStatements ? (update) => command((s, put) => updating(s, put, update), true) : undefined,
 
     conditions: {
       text: `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
@@ -146,6 +147,25 @@ export function postgresDialect(
     revise: (record) => command((s, put) => revision(s, put, record), true),
     advance: (advance) => [command((s, put) => advancing(s, put, advance), true)],
   }
+}
+
+/**
+ * Several reserves or releases in one statement. It skips rows that another session has locked: it never waits for a lock,
+ * so no counter delays the others, and the order of locks does not matter.
+ */
+function updating(s: Statements, put: PutValue, { known, rows, set, where }: CounterUpdate): string {
+  const a = (column: string) => `a.${column}`
+  const columns = Object.entries(rows[0]!).map(([column, value]) => `${column} ${typeOf(value)}`)
+  const asked = put(JSON.stringify(rows.map(texts)))
+  return `WITH about AS (SELECT ${s.stateColumns} FROM fahao_about AS s WHERE s.one = 1),
+    sound AS (SELECT s.lineage FROM fahao_about AS s WHERE s.one = 1 AND ${s.sound(known)}),
+    asked AS (SELECT * FROM json_to_recordset(${asked}::json) AS a (${columns.join(', ')})),
+    free AS (SELECT c.name FROM fahao_counters AS c WHERE c.name IN (SELECT a.name FROM asked AS a)
+      FOR NO KEY UPDATE SKIP LOCKED),
+    done AS (UPDATE fahao_counters AS c SET ${assignments(set(a))}, version = c.version + 1
+      FROM asked AS a, free AS f, sound AS s WHERE c.name = a.name AND f.name = a.name AND ${where(a)}
+      RETURNING c.name, c.last, c.version)
+    SELECT about.*, done.name, done.last AS done_last, done.version AS done_version FROM about, done`
 }
 
 /**
@@ -218,6 +238,10 @@ function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): str
       (SELECT count(*) FROM raised) + (SELECT count(*) FROM added)
         ${rows === undefined ? '' : '+ (SELECT count(*) FROM foreign_rows)'} END AS raised
     FROM fahao_about AS s LEFT JOIN next ON true WHERE s.one = 1`
+}
+
+function typeOf(value: bigint | string): string {
+  return typeof value === 'bigint' ? 'bigint' : 'text'
 }
 
 /** Integers as text: JSON would round them. */

@@ -1,11 +1,10 @@
 /** Connections by pg, and the meaning of its errors. */
 import type { Client, ClientConfig } from 'pg'
-import { describe } from '../../base/errors.ts'
 import {
   type DatabaseConnection,
   type Driver,
   type Failure,
-  lastingFailure,
+  failureBy,
   type Row,
   type SqlCommand,
 } from '../sql/driver.ts'
@@ -102,18 +101,14 @@ const contended: ReadonlySet<string> = new Set(['40001', '40P01', '55P03'])
 
 /** The meaning of an error of pg; see `Failure`. */
 export function postgresFailure(error: unknown): Failure {
-  const { code, errors } = (error ?? {}) as { readonly code?: unknown; readonly errors?: readonly unknown[] }
+  const code = (error as { readonly code?: unknown } | null)?.code
   const state = typeof code === 'string' ? code : ''
-  const said = remedies[state] === undefined ? '' : `${remedies[state]} `
-  // If a name has several addresses, there is one error for each.
-  const cause = describe(errors?.[0] ?? error) || state
-  const message = said === '' ? cause : `${said}(${cause})`
-  const lasting = lastingFailure(errors?.[0] ?? error)
-  if (lasting !== undefined) return lasting
-  if (state === '42P01') return { kind: 'missing', message }
-  if (denied.test(state)) return { kind: 'denied', message }
-  if (contended.has(state)) return { kind: 'contended', message }
-  if (error instanceof Refusal || (state.length === 5 && refused.test(state)))
-    return { kind: 'refused', message }
-  return { kind: 'lost', message }
+  return failureBy(error, error instanceof Refusal ? 'refused' : kindOf(state), remedies[state])
+}
+
+function kindOf(state: string): Failure['kind'] {
+  if (state === '42P01') return 'missing'
+  if (denied.test(state)) return 'denied'
+  if (contended.has(state)) return 'contended'
+  return state.length === 5 && refused.test(state) ? 'refused' : 'lost'
 }

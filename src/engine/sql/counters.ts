@@ -15,9 +15,10 @@ import { FahaoError } from '../../base/errors.ts'
 import { admit, completed, lossOf, unused } from '../counter.ts'
 import type { Counter, Reservation, ReserveRequest, WriterIdentity } from '../engine.ts'
 import type { BatchResult } from './batched-calls.ts'
+import { type ReleaseArguments, type ReserveArguments, releasing, reserving } from './counter-updates.ts'
 import { type Ask, integerOf, type Row, type SqlCommand, textOf } from './driver.ts'
 import { type History, type State, stateOf } from './history.ts'
-import type { Dialect, ReleaseArguments, ReserveArguments } from './statements.ts'
+import type { Dialect } from './statements.ts'
 
 /** The arguments of `Engine.reserve`. */
 export type ReserveCall = readonly [name: string, request: ReserveRequest]
@@ -112,7 +113,7 @@ export class Counters {
   /** Carries out several releases in one message, and returns which of them; any other may be sent alone. */
   async releaseAll(ask: Ask, moves: readonly ReleaseCall[]): Promise<boolean[]> {
     const releases = moves.map((move) => this.#beginRelease(...move))
-    const { rows } = await this.#moved(ask, this.#dialect.batch!.release(releases))
+    const { rows } = await this.#moved(ask, this.#dialect.updateAll!(releasing(releases)))
     if (rows.size === 0) await this.#refuseUnsound(ask)
     return moves.map(([name]) => rows.has(name))
   }
@@ -146,7 +147,7 @@ export class Counters {
     moves: readonly ReserveCall[],
   ): Promise<Map<string, BatchResult<Reservation>>> {
     const requests = moves.map(([name, request]) => this.#fullOf(name, request))
-    const { rows, state } = await this.#moved(ask, this.#dialect.batch!.reserve(requests))
+    const { rows, state } = await this.#moved(ask, this.#dialect.updateAll!(reserving(requests)))
     const done = moves.filter(([name]) => rows.has(name))
     return new Map(
       done.map(([name, { size }]) => [name, { value: this.#reserved(name, size, rows.get(name)!, state!) }]),

@@ -1,5 +1,7 @@
 /** The engine's interface to a database's client library: connections that carry one command at a time. */
 
+import { describe, FahaoError } from '../../base/errors.ts'
+
 /** A row as the driver returns it: 64-bit integers as text, bytes as text or bytes. */
 export type Row = Readonly<Record<string, unknown>>
 
@@ -44,12 +46,26 @@ const unfit: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for another host name",
 }
 
-/** The failure of a connection that lasts until the URL or the server is changed; undefined: it is no such failure. */
-export function lastingFailure(error: unknown): Failure | undefined {
-  const { code, message = '' } = (error ?? {}) as { readonly code?: unknown; readonly message?: string }
+/** The module of a client library. Rejects with ENGINE if the library is not installed. */
+export function packageOf<Module>(name: string, loading: Promise<Module>): Promise<Module> {
+  return loading.catch((cause) => {
+    const message = `the package ${name} is missing: install it with 'npm install ${name}'`
+    throw new FahaoError('ENGINE', message, { cause })
+  })
+}
+
+/**
+ * The failure that an error of a client library means, if the server reports it: with its kind and its remedy. An error
+ * of TLS or of the host name lasts until the URL or the server is changed.
+ */
+export function failureBy(error: unknown, kind: Failure['kind'], remedy: string | undefined): Failure {
+  // If a name has several addresses, there is one error for each.
+  const first = (error as { readonly errors?: readonly unknown[] } | null)?.errors?.[0] ?? error
+  const { code, message = '' } = (first ?? {}) as { readonly code?: unknown; readonly message?: string }
   const known = /server does not support SSL/.test(message) ? 'HANDSHAKE_NO_SSL_SUPPORT' : String(code)
-  if (!Object.hasOwn(unfit, known)) return undefined
-  return { kind: 'denied', message: `${unfit[known]} (${message || known})` }
+  if (Object.hasOwn(unfit, known)) return { kind: 'denied', message: `${unfit[known]} (${message || known})` }
+  const cause = describe(first) || known
+  return { kind, message: remedy === undefined ? cause : `${remedy} (${cause})` }
 }
 
 /** One connection. */

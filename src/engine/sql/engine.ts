@@ -78,14 +78,15 @@ export class SqlEngine implements Engine {
     this.#pool = pool
     this.#health = health
     this.#timeline = new Timeline(clock, { lastWriteUs: this.lastWriteUs })
+    const onRegressed = (reason: string) => {
+      health.troubled('history', reason)
+      options.onRegressed?.(reason)
+    }
     this.#history = new History(
       {
         clock,
         mark: (reason, history) => dialect.command((s) => s.suspect(reason, history)),
-        onRegressed: (reason) => {
-          health.regressed(reason)
-          options.onRegressed?.(reason)
-        },
+        onRegressed,
         onAdvanced: () => options.onAdvanced?.(),
       },
       state,
@@ -120,10 +121,7 @@ export class SqlEngine implements Engine {
     this.#recordReads = this.#readsOf((ask, keys) => records.read(ask, keys))
     health.begin(() => this.#beat({ probe: true }))
     const regression = this.#history.regression(state, this.#history.known)
-    if (regression !== undefined) {
-      health.regressed(regression)
-      options.onRegressed?.(regression)
-    }
+    if (regression !== undefined) onRegressed(regression)
   }
 
   get advances(): number {
@@ -233,33 +231,35 @@ export class SqlEngine implements Engine {
         clock,
         timeoutMs: callTimeoutMs,
         widthMax: this.#pool.sizeMax,
-        sizeMax: this.#dialect.batch === undefined ? 1 : batchMax,
+        sizeMax: this.#dialect.updateAll === undefined ? 1 : batchMax,
         run: (work, options) => (sort.writes ? this.#write(work, options) : this.#read(work, options)),
       },
       sort,
     )
   }
 
-  async #read<Value>(work: (ask: Ask) => Promise<Value>, options?: CallOptions): Promise<Value> {
-    try {
-      const value = await this.#pool.run(work, options)
-      this.#health.worked('read')
-      return value
-    } catch (error) {
-      if (!this.#closing) this.#health.failed('read', error)
-      throw error
-    }
+  #read<Value>(work: (ask: Ask) => Promise<Value>, options?: CallOptions): Promise<Value> {
+    return this.#run('read', work, options)
   }
 
   async #write<Value>(work: (ask: Ask) => Promise<Value>, options?: CallOptions): Promise<Value> {
+    const value = await this.#run('write', work, options)
+    const isBeat = options?.probe === true || options?.last === true
+    if (!isBeat) this.#heartbeat.wrote()
+    return value
+  }
+
+  async #run<Value>(
+    kind: 'read' | 'write',
+    work: (ask: Ask) => Promise<Value>,
+    options: CallOptions | undefined,
+  ): Promise<Value> {
     try {
       const value = await this.#pool.run(work, options)
-      this.#health.worked('write', true)
-      const isBeat = options?.probe === true || options?.last === true
-      if (!isBeat) this.#heartbeat.wrote()
+      this.#health.worked(kind)
       return value
     } catch (error) {
-      if (!this.#closing) this.#health.failed('write', error)
+      if (!this.#closing) this.#health.failed(kind, error)
       throw error
     }
   }

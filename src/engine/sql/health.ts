@@ -53,33 +53,36 @@ export class EngineHealth {
   /** Records the failure of a call. */
   failed(trouble: 'read' | 'write', error: unknown): void {
     if (!(error instanceof FahaoError)) return
-    if (error.code === 'REGRESSED') this.#set('history', error.message)
-    else if (error.code === 'UNAVAILABLE' || error.code === 'UNKNOWN') this.#set(trouble, error.message)
+    if (error.code === 'REGRESSED') this.troubled('history', error.message)
+    else if (error.code === 'UNAVAILABLE' || error.code === 'UNKNOWN') this.troubled(trouble, error.message)
   }
 
-  /** Records that no connection can be made. */
-  disconnected(reason: string): void {
-    this.#set('connection', reason)
-  }
-
-  /** Records that the database has lost writes. */
-  regressed(reason: string): void {
-    this.#set('history', reason)
+  /** Records a trouble. */
+  troubled(trouble: Trouble, reason: string): void {
+    if (this.#closed) return
+    const wasWell = this.#troubles.size === 0
+    const isGrave = trouble === 'history' || trouble === 'durability'
+    const isNews = wasWell || (isGrave && !this.#troubles.has(trouble))
+    this.#troubles.set(trouble, reason)
+    if (isNews) this.#log('error', `${this.#options.location}: ${reason}`)
+    this.#schedule()
   }
 
   /** Records the losses that the server's settings allow; undefined: none. */
   durable(loss: string | undefined): void {
-    if (loss !== undefined) this.#set('durability', loss)
+    if (loss !== undefined) this.troubled('durability', loss)
     else if (this.#troubles.delete('durability')) this.#recovered()
   }
 
-  /** Records that a call worked. @param sound a write was carried out, so the database has lost no writes. */
-  worked(trouble: 'read' | 'write', sound = false): void {
+  /** Records that a call worked. A write that was carried out shows that the database has lost no writes. */
+  worked(call: 'read' | 'write'): void {
     if (this.#troubles.size === 0) return
     this.#troubles.delete('connection')
     this.#troubles.delete('read')
-    if (trouble === 'write') this.#troubles.delete('write')
-    if (sound) this.#troubles.delete('history')
+    if (call === 'write') {
+      this.#troubles.delete('write')
+      this.#troubles.delete('history')
+    }
     this.#recovered()
   }
 
@@ -100,16 +103,6 @@ export class EngineHealth {
   get #reason(): string | undefined {
     const order: readonly Trouble[] = ['history', 'connection', 'write', 'read', 'durability']
     return order.map((trouble) => this.#troubles.get(trouble)).find((reason) => reason !== undefined)
-  }
-
-  #set(trouble: Trouble, reason: string): void {
-    if (this.#closed) return
-    const wasWell = this.#troubles.size === 0
-    const isGrave = trouble === 'history' || trouble === 'durability'
-    const isNews = wasWell || (isGrave && !this.#troubles.has(trouble))
-    this.#troubles.set(trouble, reason)
-    if (isNews) this.#log('error', `${this.#options.location}: ${reason}`)
-    this.#schedule()
   }
 
   #schedule(): void {

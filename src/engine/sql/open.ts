@@ -42,7 +42,7 @@ export async function openSql(
     driver,
     sizeMax: access.pool,
     timeoutMs: callTimeoutMs,
-    onDown: ({ message }) => health.disconnected(message),
+    onDown: ({ message }) => health.troubled('connection', message),
   })
   const attempt = () => pool.run((ask) => look(ask, dialect, options, location), { probe: true })
   const keepAlive = new KeepAlive()

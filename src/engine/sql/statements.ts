@@ -8,7 +8,14 @@
  * an advance carried out before the write.
  */
 import { least, named } from '../advance.ts'
-import { boundMax, type Repaired, type ReserveRequest, type StoredRecord } from '../engine.ts'
+import { boundMax, type Repaired, type StoredRecord } from '../engine.ts'
+import {
+  type CounterUpdate,
+  type ReleaseArguments,
+  type ReserveArguments,
+  releasing,
+  reserving,
+} from './counter-updates.ts'
 import type { Row, SqlCommand } from './driver.ts'
 import { historyJump, type Known, type StorePosition } from './history.ts'
 
@@ -17,26 +24,6 @@ export const schemaVersion = 1
 
 /** Returns the text that stands for a value in a statement: a literal or a parameter. */
 export type PutValue = (value: bigint | string) => string
-
-/** A reserve's request, and what this process knows of the counter. */
-export type ReserveArguments = Required<ReserveRequest> & {
-  readonly counter: string
-  readonly known: Known
-  /** The highest end that this process holds, and the history in which it was reserved or acquired. */
-  readonly held: { readonly end: bigint; readonly history: string }
-}
-
-/** See `Engine.release`. */
-export type ReleaseArguments = {
-  readonly counter: string
-  readonly known: Known
-  /** The history in which the reservation was made. */
-  readonly history: string
-  readonly version: bigint
-  readonly from: bigint
-  readonly fence: bigint
-  readonly incarnation: bigint
-}
 
 /** See `Engine.write`; undefined as the value removes the record. */
 export type RecordArguments = {
@@ -86,21 +73,15 @@ export function raisesOf(
   })
 }
 
-/**
- * Several reserves or releases in one message. Each call that was carried out has a row: the state, `name`, `done_last`
- * and `done_version`. A call without a row was not carried out, for whatever reason.
- */
-export type BatchDialect = {
-  reserve(requests: readonly ReserveArguments[]): SqlCommand
-  release(releases: readonly ReleaseArguments[]): SqlCommand
-}
-
 /** What differs between kinds of databases. */
 export interface Dialect {
   /** The engine's name. */
   readonly name: string
-  /** Undefined: every call is sent alone. */
-  readonly batch?: BatchDialect | undefined
+  /**
+   * Carries out several reserves or releases. Each that was carried out has a row: the state, `name`, `done_last` and
+   * `done_version`. A counter without a row was not changed, for whatever reason. Undefined: every call is sent alone.
+   */
+  readonly updateAll?: ((update: CounterUpdate) => SqlCommand) | undefined
   /** Reads the settings that durability depends on, in one row. */
   readonly conditions: SqlCommand
   /** The settings that may lose acknowledged writes, each with its remedy. */
@@ -160,29 +141,14 @@ export class Statements {
         OR s.pulse >= ${put(pulse + historyJump / 2n)})`
   }
 
-  /** Raises the counter `c`. In this order, a size of 2^63 and a bound of 2^63 do not overflow. */
+  /** Raises the counter `c`. */
   reserve(request: ReserveArguments): string {
-    const { counter, size, floor, max, fence, incarnation, known, held } = request
-    const put = this.#put
-    const below = put((floor > held.end ? floor : held.end) - 1n)
-    const room = max - 1n - size
-    return `UPDATE fahao_counters AS c
-      SET last = (GREATEST(last, ${below}) + ${put(size - 1n)}) + 1,
-        fence = ${put(fence)}, incarnation = ${put(incarnation)}, version = version + 1
-      WHERE c.name = ${put(counter)} AND c.fence <= ${put(fence)} AND c.incarnation <= ${put(incarnation)}
-        AND GREATEST(c.last, ${below}) <= ${put(room < -2n ? -2n : room)}
-        AND EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)}
-          AND (c.last >= ${put(held.end - 1n)} OR s.lineage <> ${put(held.history)}))`
+    return this.#update(reserving([request]))
   }
 
-  /** Lowers the counter `c`. A version is meaningful only within its history. */
-  release({ counter, known, history, version, from, fence, incarnation }: ReleaseArguments): string {
-    const put = this.#put
-    return `UPDATE fahao_counters AS c SET last = ${put(from - 1n)}, version = version + 1
-      WHERE c.name = ${put(counter)} AND c.version = ${put(version)}
-        AND c.fence <= ${put(fence)} AND c.incarnation <= ${put(incarnation)}
-        AND EXISTS (SELECT 1 FROM fahao_about AS s WHERE s.one = 1 AND ${this.sound(known)}
-          AND s.lineage = ${put(history)})`
+  /** Lowers the counter `c`. */
+  release(release: ReleaseArguments): string {
+    return this.#update(releasing([release]))
   }
 
   /** Raises the pulse of `s`. */
@@ -269,9 +235,23 @@ export class Statements {
         ${ifRegressed ? `AND NOT (${this.sound(known)})` : ''}`
   }
 
+  #update({ known, rows: [row], set, where }: CounterUpdate): string {
+    const a = (column: string) => this.#put(row![column]!)
+    return `UPDATE fahao_counters AS c SET ${assignments(set(a))}, version = c.version + 1
+      WHERE c.name = ${a('name')} AND EXISTS (SELECT 1 FROM fahao_about AS s
+        WHERE s.one = 1 AND ${this.sound(known)} AND ${where(a)})`
+  }
+
   #list(names: readonly string[]): string {
     return names.map((name) => this.#put(name)).join(', ')
   }
+}
+
+/** The assignments of an update. @param table the prefix of its columns. */
+export function assignments(set: Readonly<Record<string, string>>, table = ''): string {
+  return Object.entries(set)
+    .map(([column, value]) => `${table}${column} = ${value}`)
+    .join(', ')
 }
 
 /** Returns the statements of a dialect. */

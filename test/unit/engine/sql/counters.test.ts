@@ -1,10 +1,11 @@
 /** Held ranges, and a release that overtakes a reserve of the same process. The fake dialect only orders the statements. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { ReleaseArguments, ReserveArguments } from '../../../../src/engine/sql/counter-updates.ts'
 import { Counters } from '../../../../src/engine/sql/counters.ts'
 import type { Ask, Row } from '../../../../src/engine/sql/driver.ts'
 import { History, type State } from '../../../../src/engine/sql/history.ts'
-import type { Dialect, ReleaseArguments, ReserveArguments } from '../../../../src/engine/sql/statements.ts'
+import type { Dialect } from '../../../../src/engine/sql/statements.ts'
 import { FakeClock } from '../../fake-clock.ts'
 
 const mine = { incarnation: 1n }

@@ -26,7 +26,7 @@ describe('the settings that durability depends on', () => {
     unsafe = ['fsync is off: set it to on']
     await clock.pass(180_000)
     assert.match(health.status.reason ?? '', /fsync is off/)
-    health.worked('write', true)
+    health.worked('write')
     assert.equal(health.status.state, 'down', 'a write that works shows nothing about settings')
     unsafe = []
     await clock.pass(60_000)

@@ -1,22 +1,14 @@
-/** PostgreSQL: an engine that many nodes share. */
+/** PostgreSQL: from a URL to a driver, and the dialect of the server that answers. */
 import type { ClientConfig } from 'pg'
 import { describe, FahaoError } from '../../base/errors.ts'
-import type { Engine, EngineOptions } from '../engine.ts'
+import type { EngineOptions } from '../engine.ts'
 import { DriverError } from '../sql/connection-pool.ts'
-import { type Ask, optionalTextOf } from '../sql/driver.ts'
-import { openSql, type SqlDatabase } from '../sql/open.ts'
+import { type Ask, optionalTextOf, packageOf } from '../sql/driver.ts'
+import type { SqlDatabase } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'
 import { type Access, accessOf } from '../sql/url.ts'
 import { postgresDialect, postgresIdentities } from './dialect.ts'
 import { postgresDriver } from './driver.ts'
-
-/**
- * Opens the store in the database that `location` names: `//user:password@host:port/database?…`. Rejects with CONFIG
- * if it is no such URL, ENGINE if the database cannot be used.
- */
-export async function openPostgres(location: string, options: EngineOptions): Promise<Engine> {
-  return openSql(await postgresDatabase(location, options), options)
-}
 
 /** The dialect with the form of the server's name in the store or, for a new store, the best form that works. */
 async function dialectFor(ask: Ask, make?: MakeStatements): Promise<Dialect> {
@@ -50,12 +42,13 @@ async function storedServer(ask: Ask): Promise<string | undefined> {
   }
 }
 
-/** The database that `location` names, not connected yet. Rejects with CONFIG, and with ENGINE without the driver. */
+/**
+ * The database that `location` names, not connected yet: `//user:password@host:port/database?…`. Rejects with CONFIG if
+ * it is no such URL, ENGINE without the driver.
+ */
 export async function postgresDatabase(location: string, options: EngineOptions): Promise<SqlDatabase> {
   const access = accessOf('postgres', location, 5432)
-  const { default: pg } = await import('pg').catch((cause) => {
-    throw new FahaoError('ENGINE', "the package pg is missing: install it with 'npm install pg'", { cause })
-  })
+  const { default: pg } = await packageOf('pg', import('pg'))
   const lockTimeoutMs = Math.max(1, Math.floor(options.callTimeoutMs * 0.75))
   const driver = postgresDriver(pg.Client, configOf(access), lockTimeoutMs)
   return { access, driver, dialect: dialectFor }

@@ -1,30 +1,20 @@
-/** MySQL and MariaDB: an engine that many nodes share. */
+/** MySQL and MariaDB: from a URL to a driver, and the dialect of the server that answers. */
 import type { ConnectionOptions } from 'mysql2'
-import { FahaoError } from '../../base/errors.ts'
-import type { Engine, EngineOptions } from '../engine.ts'
-import { type Ask, optionalTextOf, textOf } from '../sql/driver.ts'
-import { openSql, type SqlDatabase } from '../sql/open.ts'
+import type { EngineOptions } from '../engine.ts'
+import { type Ask, optionalTextOf, packageOf, textOf } from '../sql/driver.ts'
+import type { SqlDatabase } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'
 import { type Access, accessOf } from '../sql/url.ts'
 import { type MysqlServer, mysqlDialect } from './dialect.ts'
 import { mysqlDriver } from './driver.ts'
 
 /**
- * Opens the store in the database that `location` names: `//user:password@host:port/database?…`. Rejects with CONFIG
- * if it is no such URL, ENGINE if the database cannot be used.
+ * The database that `location` names, not connected yet: `//user:password@host:port/database?…`. Rejects with CONFIG if
+ * it is no such URL, ENGINE without the driver.
  */
-export async function openMysql(location: string, options: EngineOptions): Promise<Engine> {
-  return openSql(await mysqlDatabase(location, options), options)
-}
-
-/** The database that `location` names, not connected yet. Rejects with CONFIG, and with ENGINE without the driver. */
 export async function mysqlDatabase(location: string, options: EngineOptions): Promise<SqlDatabase> {
   const access = accessOf('mysql', location, 3306)
-  const { default: mysql } = await import('mysql2').catch((cause) => {
-    throw new FahaoError('ENGINE', "the package mysql2 is missing: install it with 'npm install mysql2'", {
-      cause,
-    })
-  })
+  const { default: mysql } = await packageOf('mysql2', import('mysql2'))
   const driver = mysqlDriver(mysql.createConnection, optionsOf(access), options.callTimeoutMs * 0.75)
   return { access, driver, dialect: dialectFor }
 }

@@ -1,0 +1,88 @@
+/**
+ * Reserves and releases as updates of counters. The same expressions update one counter with its arguments as values, and
+ * several counters joined with rows of arguments.
+ */
+import type { ReserveRequest } from '../engine.ts'
+import type { Known } from './history.ts'
+
+/** A reserve's request, and what this process knows of the counter. */
+export type ReserveArguments = Required<ReserveRequest> & {
+  readonly counter: string
+  readonly known: Known
+  /** The highest end that this process holds, and the history in which it was reserved or acquired. */
+  readonly held: { readonly end: bigint; readonly history: string }
+}
+
+/** See `Engine.release`. */
+export type ReleaseArguments = {
+  readonly counter: string
+  readonly known: Known
+  /** The history in which the reservation was made. A version is meaningful only within its history. */
+  readonly history: string
+  readonly version: bigint
+  readonly from: bigint
+  readonly fence: bigint
+  readonly incarnation: bigint
+}
+
+/** The arguments of an update, by column. `name` is the counter's. */
+export type UpdateRow = { readonly name: string } & Readonly<Record<string, bigint | string>>
+
+/** Returns the expression of an argument. */
+type Argument = (column: string) => string
+
+/** An update of counters. Its expressions use the counter `c` and the state `s`, which has to be sound. */
+export type CounterUpdate = {
+  readonly known: Known
+  /** One for each counter, with the same columns. */
+  readonly rows: readonly UpdateRow[]
+  /** The new values of columns of `c`, besides its version. */
+  readonly set: (a: Argument) => Readonly<Record<string, string>>
+  readonly where: (a: Argument) => string
+}
+
+/** Reserves of several counters. */
+export function reserving(requests: readonly ReserveArguments[]): CounterUpdate {
+  return {
+    known: requests[0]!.known,
+    rows: requests.map((request) => ({
+      name: request.counter,
+      ...limitsOf(request),
+      more: request.size - 1n,
+      fence: request.fence,
+      incarnation: request.incarnation,
+      held: request.held.end - 1n,
+      lineage: request.held.history,
+    })),
+    // In this order, a size of 2^63 and a bound of 2^63 do not overflow.
+    set: (a) => ({
+      last: `(GREATEST(c.last, ${a('below')}) + ${a('more')}) + 1`,
+      fence: a('fence'),
+      incarnation: a('incarnation'),
+    }),
+    where: (a) => `${current(a)} AND GREATEST(c.last, ${a('below')}) <= ${a('room')}
+      AND (c.last >= ${a('held')} OR s.lineage <> ${a('lineage')})`,
+  }
+}
+
+/** Releases of several counters. */
+export function releasing(releases: readonly ReleaseArguments[]): CounterUpdate {
+  return {
+    known: releases[0]!.known,
+    rows: releases.map(({ counter, from, version, fence, incarnation, history }) => {
+      return { name: counter, version, last: from - 1n, fence, incarnation, lineage: history }
+    }),
+    set: (a) => ({ last: a('last') }),
+    where: (a) => `${current(a)} AND c.version = ${a('version')} AND s.lineage = ${a('lineage')}`,
+  }
+}
+
+/** `below`: the range starts above this value; `room`: the largest `last` from which the range does not pass its end. */
+export function limitsOf({ floor, held, max, size }: ReserveArguments): { below: bigint; room: bigint } {
+  const room = max - 1n - size
+  return { below: (floor > held.end ? floor : held.end) - 1n, room: room < -2n ? -2n : room }
+}
+
+function current(a: Argument): string {
+  return `c.fence <= ${a('fence')} AND c.incarnation <= ${a('incarnation')}`
+}
