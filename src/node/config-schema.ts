@@ -25,12 +25,8 @@ import {
   workerStrategy,
 } from './config-values.ts'
 
-/** Headings of the settings in help and on the reference page. */
-export const settingGroups = ['Basics', 'Cluster', 'Issuing', 'Requests', 'RESP', 'HTTP'] as const
-
 /** The description of a setting, besides its schema. */
 type About = {
-  readonly group: (typeof settingGroups)[number]
   /** One line, for help and the reference page. */
   readonly meaning: string
   /** The default in its written form; empty: none. */
@@ -43,214 +39,188 @@ export const defaultEngine = 'sqlite:./data/fahao.db'
 
 const abouts = z.registry<About>()
 
-/** Every setting, in the order of help. */
+/** Every setting by group, in the order of help. */
+const groups = {
+  Basics: {
+    engine: setting(
+      text('URL'),
+      'where bounds are kept: sqlite:FILE; mysql://, postgres:// or etcd:// for several nodes; memory: for tests (nothing is kept)',
+      defaultEngine,
+    ),
+    resp: setting(orOff(address), 'where Redis clients connect', '127.0.0.1:7379'),
+    http: setting(orOff(address), 'where HTTP is served', '127.0.0.1:7380'),
+    insecure: setting(
+      aSwitch,
+      'allow addresses that other machines can reach, although there is no login',
+      'off',
+    ),
+    unsafeEngine: setting(
+      aSwitch,
+      'start on a server whose settings may lose acknowledged writes in a crash, or on an SQLite store that several machines can mount',
+      'off',
+    ),
+    requireStore: setting(
+      aSwitch,
+      'refuse to start without an existing store, such as behind a mistyped engine, instead of making an empty one',
+      'off',
+    ),
+    autoCreate: setting(
+      autoCreateRules,
+      "create an unknown generator when its name matches, such as 'order:*=sequence'; repeatable",
+    ),
+    logLevel: setting(
+      oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+      'the lowest level that is logged',
+      'info',
+    ),
+  },
+  Cluster: {
+    cluster: setting(
+      optional(text('NAME')),
+      'join the cluster of this name: nodes on one engine, of which one at a time leads each strict generator',
+    ),
+    shards: setting(
+      optional(count(1, shardsMax)),
+      'number of parts into which leadership is split; the first node fixes it, 16 unless given',
+    ),
+    leaseTtlMs: setting(
+      optional(duration('100ms', '10m')),
+      'how long a node may go without renewing its lease before other nodes take over its shards; the first node fixes it, 3s unless given',
+    ),
+    leaderWaitMs: setting(
+      optional(duration('0s', '10m')),
+      'how long a request waits for a leader before CLUSTERDOWN; default: as long as a take-over lasts (4.8s with a lease of 3s), at most 10s',
+    ),
+    announce: setting(
+      optional(address),
+      'where clients and other nodes reach RESP here; default: the address of resp',
+    ),
+    announceHttp: setting(
+      optional(address),
+      'where other nodes reach HTTP here; default: the address of http',
+    ),
+    forward: setting(
+      aSwitch,
+      'forward RESP requests for generators of other leaders, instead of answering MOVED',
+      'off',
+    ),
+  },
+  Issuing: {
+    workerId: setting(
+      workerStrategy,
+      'the node part of snowflakes: pool, static:N, env:NAME, hostname, ordinal, ip-low-bits, ip-sum',
+      'pool',
+    ),
+    nodeIndex: setting(optional(count(0, 999_999_999)), 'this node in formats with {node}'),
+    leadMs: setting(
+      optional(duration('1s', '24h')),
+      'time that snowflakes reserve ahead, and for which they continue without the engine; default 10m, or 10s with a fixed --worker-id',
+    ),
+    leadMaxMs: setting(
+      duration('1s', '365d'),
+      'a clock that jumps further ahead is followed only after it has stayed there for 5s',
+      '1h',
+    ),
+    callTimeoutMs: setting(duration('10ms', '10m'), 'how long a call to the engine may take', '5s'),
+    failoverGap: setting(
+      whole(0n, 10n ** 18n),
+      'raise every bound by this much at once when the engine has forgotten writes; 0: stop reserving until `fahao advance` is run',
+      '0',
+    ),
+    waitersMax: setting(count(1, 10_000_000), 'requests that may wait for ids at once', '100000'),
+    shutdownTimeoutMs: setting(
+      duration('0s', '10m'),
+      'how long a stop may take to answer what is under way',
+      '10s',
+    ),
+  },
+  Requests: {
+    countMax: setting(count(1, 1_000_000), 'ids that one request may ask for', '100000'),
+    incrbyMax: setting(whole(1n, 10n ** 18n), 'largest step of INCRBY', '1000000000000'),
+    roundingGuard: setting(
+      oneOf(['strict', 'known', 'off'], { on: 'strict', true: 'strict', false: 'off' }),
+      'clients that get no integers above 2^53−1: strict: all except libraries that are known to read them exactly; known: only libraries that are known to round them; off: none',
+      'strict',
+    ),
+  },
+  RESP: {
+    respInlineMaxBytes: setting(size('1KiB', '1MiB'), 'longest line of an inline command', '64KiB'),
+    respBulkMaxBytes: setting(size('1KiB', '512MiB'), 'longest argument', '64KiB'),
+    respRequestMaxBytes: setting(size('16KiB', '1GiB'), 'longest request', '1MiB'),
+    respArgumentsMax: setting(count(16, 1_048_576), 'arguments in a command', '1024'),
+    respUnreadMaxBytes: setting(
+      size('64KiB', '1GiB'),
+      'unread replies of one client; above this the server does not read its requests',
+      '1MiB',
+    ),
+    respUnreadTimeoutMs: setting(
+      duration('1s', '1h'),
+      'how long a client may leave replies unread before it is dropped',
+      '30s',
+    ),
+    respUnreadTotalMaxBytes: setting(
+      size('1MiB', '64GiB'),
+      'unread replies of all clients together; above this the server drops the client that has read nothing for the longest time',
+      '256MiB',
+    ),
+    respConnectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),
+    respIdleTimeoutMs: setting(
+      orOff(duration('1s', '24d')),
+      'close connections that have been silent for this long',
+      'off',
+    ),
+  },
+  HTTP: {
+    httpNames: setting(
+      words('NAME'),
+      'further names under which HTTP is reached, as a proxy passes them in Host; repeatable',
+    ),
+    httpConnectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),
+    httpBodyMaxBytes: setting(size('1KiB', '64MiB'), 'longest body of a request', '64KiB'),
+    httpHeaderMaxBytes: setting(size('1KiB', '1MiB'), 'longest headers of a request', '16KiB'),
+    httpRequestTimeoutMs: setting(
+      duration('100ms', '10m'),
+      'how long a client may take to send a request',
+      '10s',
+    ),
+    httpUnreadTimeoutMs: setting(
+      duration('1s', '1h'),
+      'how long a client may leave an answer unread before it is dropped',
+      '30s',
+    ),
+    httpUnreadTotalMaxBytes: setting(
+      size('1MiB', '64GiB'),
+      'unread answers of all clients together; above this the server drops one of these clients',
+      '256MiB',
+    ),
+    compat: setting(
+      compatApis,
+      'serve the APIs of these as well, on the same port: leaf, idbuilder, tinyid; repeatable',
+    ),
+    compatHttp: setting(
+      compatListeners,
+      'serve one of these APIs on a port of its own, such as leaf=127.0.0.1:8080; repeatable',
+    ),
+    tinyidTokens: setting(
+      tokenRules,
+      "tokens of tinyid's API and the generators that each may use, beside the tokens in the store; repeatable",
+    ),
+    metricsSeriesMax: setting(
+      count(0, 100_000),
+      'generators with series of their own in /metrics; the others are summed',
+      '200',
+    ),
+  },
+}
+
+/** The schema of every setting. */
 export const settingsSchema = z.object({
-  engine: setting(
-    'Basics',
-    text('URL'),
-    defaultEngine,
-    'where bounds are kept: sqlite:FILE; mysql://, postgres:// or etcd:// for several nodes; memory: for tests (nothing is kept)',
-  ),
-  resp: setting('Basics', orOff(address), '127.0.0.1:7379', 'where Redis clients connect'),
-  http: setting('Basics', orOff(address), '127.0.0.1:7380', 'where HTTP is served'),
-  insecure: setting(
-    'Basics',
-    aSwitch,
-    'off',
-    'allow addresses that other machines can reach, although there is no login',
-  ),
-  unsafeEngine: setting(
-    'Basics',
-    aSwitch,
-    'off',
-    'start on a server whose settings may lose acknowledged writes in a crash, or on an SQLite store that several machines can mount',
-  ),
-  requireStore: setting(
-    'Basics',
-    aSwitch,
-    'off',
-    'refuse to start without an existing store, such as behind a mistyped engine, instead of making an empty one',
-  ),
-  autoCreate: setting(
-    'Basics',
-    autoCreateRules,
-    '',
-    "create an unknown generator when its name matches, such as 'order:*=sequence'; repeatable",
-  ),
-  logLevel: setting(
-    'Basics',
-    oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
-    'info',
-    'the lowest level that is logged',
-  ),
-
-  cluster: setting(
-    'Cluster',
-    optional(text('NAME')),
-    '',
-    'join the cluster of this name: nodes on one engine, of which one at a time leads each strict generator',
-  ),
-  shards: setting(
-    'Cluster',
-    optional(count(1, shardsMax)),
-    '',
-    'number of parts into which leadership is split; the first node fixes it, 16 unless given',
-  ),
-  leaseTtlMs: setting(
-    'Cluster',
-    optional(duration('100ms', '10m')),
-    '',
-    'how long a node may go without renewing its lease before other nodes take over its shards; the first node fixes it, 3s unless given',
-  ),
-  leaderWaitMs: setting(
-    'Cluster',
-    optional(duration('0s', '10m')),
-    '',
-    'how long a request waits for a leader before CLUSTERDOWN; default: as long as a take-over lasts (4.8s with a lease of 3s), at most 10s',
-  ),
-  announce: setting(
-    'Cluster',
-    optional(address),
-    '',
-    'where clients and other nodes reach RESP here; default: the address of resp',
-  ),
-  announceHttp: setting(
-    'Cluster',
-    optional(address),
-    '',
-    'where other nodes reach HTTP here; default: the address of http',
-  ),
-  forward: setting(
-    'Cluster',
-    aSwitch,
-    'off',
-    'forward RESP requests for generators of other leaders, instead of answering MOVED',
-  ),
-
-  workerId: setting(
-    'Issuing',
-    workerStrategy,
-    'pool',
-    'the node part of snowflakes: pool, static:N, env:NAME, hostname, ordinal, ip-low-bits, ip-sum',
-  ),
-  nodeIndex: setting('Issuing', optional(count(0, 999_999_999)), '', 'this node in formats with {node}'),
-  leadMs: setting(
-    'Issuing',
-    optional(duration('1s', '24h')),
-    '',
-    'time that snowflakes reserve ahead, and for which they continue without the engine; default 10m, or 10s with a fixed --worker-id',
-  ),
-  leadMaxMs: setting(
-    'Issuing',
-    duration('1s', '365d'),
-    '1h',
-    'a clock that jumps further ahead is followed only after it has stayed there for 5s',
-  ),
-  callTimeoutMs: setting('Issuing', duration('10ms', '10m'), '5s', 'how long a call to the engine may take'),
-  failoverGap: setting(
-    'Issuing',
-    whole(0n, 10n ** 18n),
-    '0',
-    'raise every bound by this much at once when the engine has forgotten writes; 0: stop reserving until `fahao advance` is run',
-  ),
-  waitersMax: setting('Issuing', count(1, 10_000_000), '100000', 'requests that may wait for ids at once'),
-  shutdownTimeoutMs: setting(
-    'Issuing',
-    duration('0s', '10m'),
-    '10s',
-    'how long a stop may take to answer what is under way',
-  ),
-
-  countMax: setting('Requests', count(1, 1_000_000), '100000', 'ids that one request may ask for'),
-  incrbyMax: setting('Requests', whole(1n, 10n ** 18n), '1000000000000', 'largest step of INCRBY'),
-  roundingGuard: setting(
-    'Requests',
-    oneOf(['strict', 'known', 'off'], { on: 'strict', true: 'strict', false: 'off' }),
-    'strict',
-    'clients that get no integers above 2^53−1: strict: all except libraries that are known to read them exactly; known: only libraries that are known to round them; off: none',
-  ),
-
-  respInlineMaxBytes: setting('RESP', size('1KiB', '1MiB'), '64KiB', 'longest line of an inline command'),
-  respBulkMaxBytes: setting('RESP', size('1KiB', '512MiB'), '64KiB', 'longest argument'),
-  respRequestMaxBytes: setting('RESP', size('16KiB', '1GiB'), '1MiB', 'longest request'),
-  respArgumentsMax: setting('RESP', count(16, 1_048_576), '1024', 'arguments in a command'),
-  respUnreadMaxBytes: setting(
-    'RESP',
-    size('64KiB', '1GiB'),
-    '1MiB',
-    'unread replies of one client; above this the server does not read its requests',
-  ),
-  respUnreadTimeoutMs: setting(
-    'RESP',
-    duration('1s', '1h'),
-    '30s',
-    'how long a client may leave replies unread before it is dropped',
-  ),
-  respUnreadTotalMaxBytes: setting(
-    'RESP',
-    size('1MiB', '64GiB'),
-    '256MiB',
-    'unread replies of all clients together; above this the server drops the client that has read nothing for the longest time',
-  ),
-  respConnectionsMax: setting('RESP', count(1, 1_000_000), '10000', 'connections at once'),
-  respIdleTimeoutMs: setting(
-    'RESP',
-    orOff(duration('1s', '24d')),
-    'off',
-    'close connections that have been silent for this long',
-  ),
-
-  httpNames: setting(
-    'HTTP',
-    words('NAME'),
-    '',
-    'further names under which HTTP is reached, as a proxy passes them in Host; repeatable',
-  ),
-  httpConnectionsMax: setting('HTTP', count(1, 1_000_000), '10000', 'connections at once'),
-  httpBodyMaxBytes: setting('HTTP', size('1KiB', '64MiB'), '64KiB', 'longest body of a request'),
-  httpHeaderMaxBytes: setting('HTTP', size('1KiB', '1MiB'), '16KiB', 'longest headers of a request'),
-  httpRequestTimeoutMs: setting(
-    'HTTP',
-    duration('100ms', '10m'),
-    '10s',
-    'how long a client may take to send a request',
-  ),
-  httpUnreadTimeoutMs: setting(
-    'HTTP',
-    duration('1s', '1h'),
-    '30s',
-    'how long a client may leave an answer unread before it is dropped',
-  ),
-  httpUnreadTotalMaxBytes: setting(
-    'HTTP',
-    size('1MiB', '64GiB'),
-    '256MiB',
-    'unread answers of all clients together; above this the server drops one of these clients',
-  ),
-  compat: setting(
-    'HTTP',
-    compatApis,
-    '',
-    'serve the APIs of these as well, on the same port: leaf, idbuilder, tinyid; repeatable',
-  ),
-  compatHttp: setting(
-    'HTTP',
-    compatListeners,
-    '',
-    'serve one of these APIs on a port of its own, such as leaf=127.0.0.1:8080; repeatable',
-  ),
-  tinyidTokens: setting(
-    'HTTP',
-    tokenRules,
-    '',
-    "tokens of tinyid's API and the generators that each may use, beside the tokens in the store; repeatable",
-  ),
-  metricsSeriesMax: setting(
-    'HTTP',
-    count(0, 100_000),
-    '200',
-    'generators with series of their own in /metrics; the others are summed',
-  ),
+  ...groups.Basics,
+  ...groups.Cluster,
+  ...groups.Issuing,
+  ...groups.Requests,
+  ...groups.RESP,
+  ...groups.HTTP,
 })
 
 /** The value of every setting, as read. */
@@ -273,6 +243,8 @@ export type SettingKey = keyof typeof settingsSchema.shape
 /** A setting with its names. */
 export type Setting = About & {
   readonly key: SettingKey
+  /** The heading of the setting in help and on the reference page. */
+  readonly group: string
   /** `lead-max`: the name in the file, in CONFIG GET, and after the dashes of the flag. */
   readonly name: string
   /** `FAHAO_LEAD_MAX`. */
@@ -281,19 +253,17 @@ export type Setting = About & {
 
 /** Every setting, in the order of help. */
 export const settings: readonly Setting[] = Object.freeze(
-  (Object.keys(settingsSchema.shape) as SettingKey[]).map((key) => {
-    const name = nameOf(key)
-    return Object.freeze({ ...abouts.get(settingsSchema.shape[key])!, key, name, variable: variableOf(name) })
-  }),
+  Object.entries(groups).flatMap(([group, shape]) =>
+    (Object.entries(shape) as [SettingKey, z.ZodType][]).map(([key, schema]) => {
+      const name = hyphenated(key.replace(/(?:Ms|Bytes)$/, ''))
+      return Object.freeze({ ...abouts.get(schema)!, key, group, name, variable: variableOf(name) })
+    }),
+  ),
 )
 
 /** `lead-max` → `FAHAO_LEAD_MAX`. */
 export function variableOf(name: string): string {
   return `FAHAO_${name.toUpperCase().replaceAll('-', '_')}`
-}
-
-function nameOf(key: string): string {
-  return hyphenated(key.replace(/(?:Ms|Bytes)$/, ''))
 }
 
 /** `leadMax` → `lead-max`. */
@@ -302,12 +272,7 @@ export function hyphenated(name: string): string {
 }
 
 /** @param defaultText the default in its written form; empty: none. */
-function setting<Value>(
-  group: About['group'],
-  type: ValueType<Value>,
-  defaultText: string,
-  meaning: string,
-): z.ZodType<Value> {
+function setting<Value>(type: ValueType<Value>, meaning: string, defaultText = ''): z.ZodType<Value> {
   const one = [z.string(), z.number(), z.bigint(), z.boolean()]
   const given = type.list
     ? z.union([...one, z.array(z.string())], { error: 'wants one text, or a list of texts' })
@@ -323,5 +288,5 @@ function setting<Value>(
         return z.NEVER
       }
     })
-    .register(abouts, { group, meaning, defaultText, type: type as ValueType<unknown> })
+    .register(abouts, { meaning, defaultText, type: type as ValueType<unknown> })
 }

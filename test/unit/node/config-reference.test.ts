@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { settingGroups, settings } from '../../../src/node/config-schema.ts'
+import { settings } from '../../../src/node/config-schema.ts'
 
 const page = readFileSync(new URL('../../../docs/reference/configuration.md', import.meta.url), 'utf8')
 
 test('the reference page has a table for each group, with the settings as the schema has them', () => {
-  for (const group of settingGroups) {
+  for (const group of new Set(settings.map(({ group }) => group))) {
     const section = page.split(/^## /m).find((part) => part.startsWith(`${group}\n`))
     const rows = section?.split('\n').filter((line) => line.startsWith('| `'))
     const expected = settings
