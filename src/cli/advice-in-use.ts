@@ -2,25 +2,14 @@
 import { parseDurationMs } from '../base/units.ts'
 import type { GeneratorAnswer } from '../http/native/shapes.ts'
 
-/** One generator in use on a node. */
-export type InUse = {
-  readonly name: string
-  readonly kind: string
-  readonly ratePerSecond: number
-  readonly peakPerSecond: number
-  /** How long buffered ids last at the present rate, in seconds; null while idle. */
-  readonly seconds: number | null
-  /** The same at the highest rate since the node opened the generator. */
-  readonly secondsAtPeak: number | null
-  /** Options for `alter`, or settings, that make it long enough; empty: it is. */
-  readonly set: string
-}
+/** The advice for one generator in use on a node. */
+export type InUse = NonNullable<ReturnType<typeof adviseInUse>>
 
 /** The largest step that is worth a default. */
 const stepMin = 1000
 
 /** @param goalSeconds how long buffered ids should last. Undefined if the generator is not in use. */
-export function adviseInUse(generator: GeneratorAnswer, goalSeconds: number): InUse | undefined {
+export function adviseInUse(generator: GeneratorAnswer, goalSeconds: number) {
   const { name, kind, mode, stats } = generator
   if (stats === null) return undefined
   const { ratePerSecond, peakPerSecond, inHand, inHandSeconds } = stats
@@ -31,9 +20,11 @@ export function adviseInUse(generator: GeneratorAnswer, goalSeconds: number): In
     kind,
     ratePerSecond,
     peakPerSecond,
+    /** How long buffered ids last at the present rate, in seconds; null while idle. */
     seconds: inHandSeconds,
-    // Reserved time does not depend on the rate.
+    /** The same at the highest rate since the node opened the generator; reserved time does not depend on the rate. */
     secondsAtPeak: timed ? inHandSeconds : atPeak,
+    /** Options for `alter`, or settings, that make it long enough; empty: it is. */
     set:
       mode === 'group commit'
         ? ''

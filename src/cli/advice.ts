@@ -16,57 +16,40 @@ export type AdviceRequest = {
 }
 
 /** Expected figures, and the step to set. */
-export type Advice = {
-  /** For sequences and segments. */
-  readonly counter: {
-    /** Ids that each node buffers at peak, at least and at most. */
-    readonly inHand: readonly [least: number, most: number]
-    /** The most ids that a crash of a node leaves unused. */
-    readonly lostByCrash: number
-    /** A step that buffers one horizon of ids even after a time of little traffic. */
-    readonly step: number
-    /** When a counter that starts at 1 passes 2^53−1 at this rate without a pause. */
-    readonly passes53: string
-    readonly ends: string
-  }
-  /** For timestamps and snowflakes. */
-  readonly clock: {
-    readonly idsPerSecondPerNode: number
-    /** Whether the time field has ended. */
-    readonly ended: boolean
-    /** Whether the layout has room for this rate and these nodes now. */
-    readonly enough: boolean
-    readonly nodes: number
-    readonly ends: string
-    readonly passes53: string | undefined
-    /** Whether ids exceed 2^53−1 now. */
-    readonly past53Now: boolean
-  }
-}
+export type Advice = ReturnType<typeof advise>
 
 /** Computes the advice. Refills keep between one and two horizons of ids buffered. */
-export function advise({ rate, nodes, horizonMs, layout, nowUs }: AdviceRequest): Advice {
+export function advise({ rate, nodes, horizonMs, layout, nowUs }: AdviceRequest) {
   const perNode = rate / nodes
   const horizonIds = Math.ceil((perNode * horizonMs) / 1000)
   const until = (max: bigint) => counterLifetime({ bound: 1n, max, ratePerSecond: rate, nowUs }).ends
   const { idsPerSecondPerNode, nodes: room, ends, endsUs, passes53, passes53Us } = lifetime(layout)
   const ended = endsUs <= BigInt(nowUs)
   return {
+    /** For sequences and segments. */
     counter: {
+      /** Ids that each node buffers at peak, at least and at most. */
       inHand: [horizonIds, 2 * horizonIds],
+      /** The most ids that a crash of a node leaves unused. */
       lostByCrash: 2 * horizonIds,
+      /** A step that buffers one horizon of ids even after a time of little traffic. */
       step: Math.max(1000, 2 * horizonIds),
+      /** When a counter that starts at 1 passes 2^53−1 at this rate without a pause. */
       passes53: until(max53),
       ends: until(max63),
     },
+    /** For timestamps and snowflakes. */
     clock: {
       idsPerSecondPerNode,
+      /** Whether the time field has ended. */
       ended,
+      /** Whether the layout has room for this rate and these nodes now. */
       enough: !ended && perNode <= idsPerSecondPerNode && nodes <= room,
       nodes: room,
       ends,
       passes53,
+      /** Whether ids exceed 2^53−1 now. */
       past53Now: passes53Us !== undefined && passes53Us <= BigInt(nowUs),
     },
-  }
+  } as const
 }

@@ -12,7 +12,7 @@ import { type Address, addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import { createCommands } from '../commands/all.ts'
 import { Forwarder } from '../forwarding/forwarder.ts'
-import { type HttpServer, type HttpServerOptions, startHttpServer } from '../http/server.ts'
+import { type HttpServerOptions, startHttpServer } from '../http/server.ts'
 import { noTraffic } from '../http/traffic.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
@@ -51,7 +51,9 @@ export async function runServer(config: Config): Promise<void> {
     if (resp)
       listeners.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
     const shared = httpOptions(node, log)
-    const http = config.http && (await openHttp(shared, config.http, resp))
+    const figures = resp && { respFigures: () => resp.stats }
+    const http =
+      config.http && (await startHttpServer({ ...shared, ...config.http, compat: config.compat, ...figures }))
     if (http) listeners.push(http)
     for (const { api, address } of config.compatHttp) {
       const compat = { compat: [api], compatOnly: true, setting: 'compat-http' }
@@ -59,7 +61,7 @@ export async function runServer(config: Config): Promise<void> {
       listeners.push(listener)
       sayCompat(log, api, { ...address, port: listener.port })
     }
-    await Promise.race([node.join(), stop])
+    await Promise.race([node.membership?.join(), stop])
     const bound = { resp: at(config.resp, resp), http: at(config.http, http) }
     await sayReady(node, log, bound, process.stdout.isTTY)
     log.info(`${await stop}: stopping`)
@@ -134,20 +136,6 @@ function namesOf(config: Config): readonly string[] {
   return checked && announceHttp !== undefined ? [...httpNames, announceHttp.host] : httpNames
 }
 
-function openHttp(
-  shared: Omit<HttpServerOptions, 'host' | 'port'>,
-  address: Address,
-  resp: RespServer | undefined,
-): Promise<HttpServer> {
-  const { config } = shared.node
-  return startHttpServer({
-    ...shared,
-    ...address,
-    compat: config.compat,
-    ...(resp && { respFigures: () => resp.stats }),
-  })
-}
-
 function sayCompat(log: Logger, api: CompatName, address: Address): void {
   log.info(`${api}'s API is served at ${httpUrl(address)}`)
   if (!isLoopback(address)) log.warn(`${api}'s API is open to other machines`)
@@ -170,7 +158,7 @@ async function sayReady(
   }
   if (node.engine.name === 'memory')
     log.warn('memory: forgets every generator and what it has issued when this process stops')
-  const ownership = await node.ownership()
+  const ownership = await node.engine.ownership()
   if (ownership.state === 'other') {
     log.warn(`${ownership.holder} owns this store: strict kinds are served there, and here once it is gone`)
   }
@@ -197,7 +185,7 @@ async function close(node: FahaoNode, listeners: readonly Listener[], log: Logge
   const { shutdownTimeoutMs, callTimeoutMs } = node.config
   const watchdog = systemClock.timer(stopTimeoutMs(node.config), () => endWithoutStore(log))
   // First, while the listeners can still redirect clients to the new leaders.
-  await node.leave()
+  await node.membership?.leave()
   await Promise.all(listeners.map((listener) => listener.close(shutdownTimeoutMs)))
   const closingUs = systemClock.monoUs()
   await node.close()

@@ -6,7 +6,6 @@ import { addressText } from '../base/address.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { nearest } from '../base/nearest.ts'
 import { type GeneratorInput, parseOptions } from '../catalogue/options.ts'
-import { listenersOf } from './addresses.ts'
 import { type ConfigFile, readConfigFile } from './config-file.ts'
 import {
   type Config,
@@ -139,8 +138,13 @@ function completed(values: Settings, generators: Config['generators']): Config {
 
 function refuseOpenListeners(config: Config, sources: Sources): void {
   if (config.insecure) return
-  for (const { key, address } of listenersOf(config)) {
-    if (isLoopback(address)) continue
+  const listeners = [
+    { key: 'resp', address: config.resp },
+    { key: 'http', address: config.http },
+    ...config.compatHttp.map(({ address }) => ({ key: 'compatHttp', address }) as const),
+  ] as const
+  for (const { key, address } of listeners) {
+    if (address === undefined || isLoopback(address)) continue
     throw configError(
       `${sources[key]}: other machines can reach ${addressText(address)}, and there is no login; listen on 127.0.0.1, or add --insecure where the network admits only your own clients`,
     )

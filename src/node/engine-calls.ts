@@ -3,21 +3,14 @@ import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Engine } from '../engine/engine.ts'
 
-/** The operations of an engine that are timed. */
-export type EngineOperation =
-  | 'reserve'
-  | 'release'
-  | 'counter'
-  | 'advance'
-  | 'read'
-  | 'list'
-  | 'write'
-  | 'remove'
-  | 'watch'
+const operations = [
+  ...(['reserve', 'release', 'counter', 'advance'] as const),
+  ...(['read', 'list', 'write', 'remove', 'watch'] as const),
+]
 
 /** A call that is over. */
 export type EngineCall = {
-  readonly operation: EngineOperation
+  readonly operation: (typeof operations)[number]
   /** `ok`, or the code of the error. */
   readonly outcome: string
   readonly seconds: number
@@ -31,13 +24,13 @@ export type EngineCall = {
  */
 export function timedEngine(engine: Engine, clock: Clock, onCall: (call: EngineCall) => void): Engine {
   const timed =
-    <Args extends unknown[], Value>(operation: EngineOperation, call: (...args: Args) => Promise<Value>) =>
-    async (...args: Args): Promise<Value> => {
+    (operation: EngineCall['operation']) =>
+    async (...args: unknown[]): Promise<unknown> => {
       const startedUs = clock.monoUs()
       const report = (outcome: string, error?: unknown) =>
         onCall({ operation, outcome, seconds: (clock.monoUs() - startedUs) / 1_000_000, error })
       try {
-        const value = await call.apply(engine, args)
+        const value = await Reflect.apply(engine[operation], engine, args)
         report('ok')
         return value
       } catch (error) {
@@ -45,29 +38,11 @@ export function timedEngine(engine: Engine, clock: Clock, onCall: (call: EngineC
         throw error
       }
     }
-  const { name, location, lastWriteUs, watchDelayMs, owns } = engine
-  return {
-    name,
-    location,
-    lastWriteUs,
-    watchDelayMs,
-    ...(owns !== undefined && { owns: () => owns.call(engine) }),
-    get advances() {
-      return engine.advances
+  const calls = new Map<PropertyKey, unknown>(operations.map((operation) => [operation, timed(operation)]))
+  return new Proxy(engine, {
+    get(_engine, name) {
+      const member: unknown = Reflect.get(engine, name)
+      return calls.get(name) ?? (typeof member === 'function' ? member.bind(engine) : member)
     },
-    transfer: (...args) => engine.transfer(...args),
-    acquire: (...args) => engine.acquire(...args),
-    ownership: () => engine.ownership(),
-    status: () => engine.status(),
-    close: () => engine.close(),
-    reserve: timed('reserve', engine.reserve),
-    release: timed('release', engine.release),
-    counter: timed('counter', engine.counter),
-    advance: timed('advance', engine.advance),
-    read: timed('read', engine.read),
-    list: timed('list', engine.list),
-    write: timed('write', engine.write),
-    remove: timed('remove', engine.remove),
-    watch: timed('watch', engine.watch),
-  }
+  })
 }

@@ -1,23 +1,23 @@
 /**
- * This node's part in a cluster: set up from its configuration, told in log lines, counted for metrics.
+ * This node's part in a cluster: made from its configuration, with log lines and metrics of its events.
  *
  * Invariants
- *  1. A node starts with the settings that the installation has, or not at all: what one of a cluster's nodes does
- *     alone, another could do at the same time.
- *  2. It joins when others can reach it, and leaves before they cannot.
+ *  1. A node starts with the settings that the installation has, or not at all: a node without the cluster's leases
+ *     would issue the ids of a leader's generators at the same time.
+ *  2. A node joins once other nodes can reach it, and leaves while they still can.
  */
 
+import { type Address, addressText } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
-import { FahaoError } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
 import { Cluster } from '../cluster/cluster.ts'
 import type { ClusterEvent } from '../cluster/events.ts'
 import type { SettingsRecord } from '../cluster/records.ts'
 import { agreeOnSettings, clusterSettings } from '../cluster/settings.ts'
 import type { Engine } from '../engine/engine.ts'
-import { announced } from './addresses.ts'
 import { clusterEventText } from './cluster-event-text.ts'
 import type { Config } from './config-schema.ts'
+import { configError } from './config-values.ts'
 import { version } from './version.ts'
 
 /** What a membership takes from its node. */
@@ -38,10 +38,11 @@ export class Membership {
   readonly cluster: Cluster
   /** How often each transition has been seen. */
   readonly transitions = new Map<ClusterEvent['type'], number>()
-  #handovers: HandoverFigures = { count: 0, seconds: 0 }
+  handovers: HandoverFigures = { count: 0, seconds: 0 }
+  /** Whether this process has ever been a node of the cluster. */
+  joined = false
   #joining: Promise<void> | undefined
   #leaving: Promise<void> | undefined
-  #joined = false
 
   private constructor(
     { config, engine, clock, newNodeId, onEvent }: MembershipOptions,
@@ -57,7 +58,7 @@ export class Membership {
       version,
       onEvent: (event) => {
         // Closed without having joined: a port was taken.
-        if (event.type === 'left' && !this.#joined) return
+        if (event.type === 'left' && !this.joined) return
         this.#count(event)
         onEvent(clusterEventText(event))
       },
@@ -65,8 +66,8 @@ export class Membership {
   }
 
   /**
-   * What the configuration says, undefined for a node that stands alone. Rejects with CONFIG when that is not what the
-   * installation is, or where there can be no cluster.
+   * The membership that the configuration names; undefined: the node is in no cluster. Rejects with CONFIG when the
+   * installation has other settings, or its engine cannot be shared.
    */
   static async of(options: MembershipOptions): Promise<Membership | undefined> {
     const { config, engine } = options
@@ -79,27 +80,23 @@ export class Membership {
     return new Membership(options, await agreeOnSettings(engine, { cluster, shards, leaseTtlMs }))
   }
 
-  get handovers(): HandoverFigures {
-    return this.#handovers
-  }
-
-  /** Resolves when this node is one of the cluster's; tries until then. */
+  /** Resolves when this node has joined; tries until then. */
   join(): Promise<void> {
     this.#joining ??= this.cluster.start().then(() => {
-      this.#joined = true
+      this.joined = true
     })
     return this.#joining
   }
 
-  /** Gives away what it leads, and leaves. Resolves after a lease at most, and a moment. */
+  /** Hands over all shards, and leaves. Resolves a moment after the length of a lease at the latest. */
   leave(): Promise<void> {
     this.#leaving ??= this.cluster.close()
     return this.#leaving
   }
 
-  /** Why strict kinds may not be served as they should be; undefined: they are. */
+  /** Why requests for strict kinds may wait or fail; undefined: none does. */
   get trouble(): string | undefined {
-    if (!this.#joined) return 'this node has not joined the cluster yet'
+    if (!this.joined) return 'this node has not joined the cluster yet'
     if (!this.cluster.check())
       return 'the lease of this node has lapsed: strict kinds wait until it is renewed, or another node has taken over'
     const leaderless = this.cluster.status().shards.filter(({ nobodyForMs }) => nobodyForMs !== undefined)
@@ -107,25 +104,40 @@ export class Membership {
     return `${leaderless.length} of ${this.cluster.shards} shards have no leader at this moment`
   }
 
-  /** Whether it has ever been one of the cluster's nodes. */
-  get joined(): boolean {
-    return this.#joined
-  }
-
   #count(event: ClusterEvent): void {
     this.transitions.set(event.type, (this.transitions.get(event.type) ?? 0) + 1)
     if (event.type !== 'handedOver') return
-    const { count, seconds } = this.#handovers
-    this.#handovers = { count: count + 1, seconds: seconds + (event.releaseMs + event.writeMs) / 1000 }
+    const { count, seconds } = this.handovers
+    this.handovers = { count: count + 1, seconds: seconds + (event.releaseMs + event.writeMs) / 1000 }
   }
+}
+
+/** The announced addresses, `host:port`; undefined: not served. Throws CONFIG where other machines cannot reach one. */
+function announced(config: Config) {
+  const { resp, http, announce, announceHttp } = config
+  if (resp === undefined)
+    throw configError(
+      'clients find the nodes of a cluster by their RESP addresses, and resp is off; give it one',
+    )
+  return {
+    resp: reachable('announce', announce ?? resp),
+    http: http && reachable('announce-http', announceHttp ?? http),
+  }
+}
+
+function reachable(setting: string, address: Address): string {
+  const text = addressText(address)
+  if (address.port !== 0 && !/^(?:0\.0\.0\.0|::|0:0:0:0:0:0:0:0)$/.test(address.host)) return text
+  throw configError(
+    `${text} is not an address that other machines can connect to; set --${setting} HOST:PORT to one that is`,
+  )
 }
 
 async function refuseClustered(engine: Engine): Promise<void> {
   const settings = await clusterSettings(engine)
   if (settings === undefined) return
   const { cluster, shards } = settings
-  throw new FahaoError(
-    'CONFIG',
+  throw configError(
     `this installation is the cluster '${cluster}', whose strict generators are issued by leaders only; start this node with --cluster ${cluster} --shards ${shards}, also when it is the only one`,
   )
 }
@@ -133,8 +145,7 @@ async function refuseClustered(engine: Engine): Promise<void> {
 async function refuseUnshared(engine: Engine): Promise<void> {
   const { state } = await engine.ownership()
   if (state === 'shared') return
-  throw new FahaoError(
-    'CONFIG',
+  throw configError(
     `a cluster needs an engine that its nodes share, and ${engine.location} is for one machine; give --engine a MySQL, MariaDB, PostgreSQL or etcd, or leave --cluster out`,
   )
 }

@@ -5,7 +5,7 @@
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { ClientSession, ServerView, Traffic } from '../commands/context.ts'
-import type { Engine, StoreOwnership } from '../engine/engine.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { Config } from './config-schema.ts'
 import type { EngineCall } from './engine-calls.ts'
 import type { Health } from './health.ts'
@@ -30,12 +30,11 @@ export interface FahaoNode {
   readonly workerId: number | undefined
   /** Worker ids of the store that are taken, as last read; undefined if unknown. */
   workerIdsTaken(): number | undefined
-  /** The node's membership of a cluster; undefined: it is no member. */
+  /**
+   * The node's membership of a cluster; undefined: there is no cluster. Let it join once other nodes can connect. After it
+   * has left, the node still answers requests; for shards of other nodes it names the leader.
+   */
   readonly membership: Membership | undefined
-  /** Joins the cluster, if there is one. Call it once other nodes can connect. Resolves when the node has joined. */
-  join(): Promise<void>
-  /** Hands over all shards. The node still answers requests; for shards of other nodes it names the leader. */
-  leave(): Promise<void>
   /**
    * Call it in every callback that brings requests, before the first request is executed. When it returns, generators
    * that this node must not issue, because another node leads them or another process owns the store, are stopped.
@@ -49,7 +48,6 @@ export interface FahaoNode {
   readonly regressions: number
   /** Reports every later call of the engine once it is over. The listener must not throw. */
   onEngineCall(listener: (call: EngineCall) => void): void
-  ownership(): Promise<StoreOwnership>
   /** See `Engine.advance`. */
   advance(gap: bigint): Promise<number>
   /** Leaves the cluster, stops issuing, releases buffered ids, closes the engine. */

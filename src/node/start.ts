@@ -36,16 +36,21 @@ export type NodeDeps = {
 }
 
 /** Opens the engine and creates the configured generators. Rejects with CONFIG or ENGINE. */
-export async function startNode(config: Config, deps: NodeDeps = {}): Promise<FahaoNode> {
-  const clock = deps.clock ?? systemClock
-  const random = deps.random ?? systemRandom
-  const newId = deps.newId ?? (() => randomHex(20))
-  const onEvent = deps.onEvent ?? (() => {})
+export async function startNode(
+  config: Config,
+  {
+    clock = systemClock,
+    random = systemRandom,
+    open = openAnyEngine,
+    newId = () => randomHex(20),
+    onEvent = () => {},
+  }: NodeDeps = {},
+): Promise<FahaoNode> {
   const fixedId = proposeWorkerId(config.workerId, thisMachine())
   const recovery = new Recovery({ clock, random, gap: config.failoverGap, onEvent })
   const listeners: ((call: EngineCall) => void)[] = []
   let disown = () => {}
-  const opened = await (deps.open ?? openAnyEngine)(config.engine, {
+  const opened = await open(config.engine, {
     clock,
     callTimeoutMs: config.callTimeoutMs,
     unsafe: config.unsafeEngine,
@@ -167,8 +172,6 @@ function wire(
     workerIdsTaken: () => workerIds.taken(),
     attach: (transport) => transports.push(transport),
     membership,
-    join: async () => membership?.join(),
-    leave: async () => membership?.leave(),
     mayIssue: membership ? () => membership.cluster.check() : engine.owns,
     health: () =>
       healthOf({ engine, catalogue, stopping: closing !== undefined, trouble: recovery.trouble, membership }),
@@ -176,7 +179,6 @@ function wire(
       return recovery.count
     },
     onEngineCall: (listener) => listeners.push(listener),
-    ownership: () => engine.ownership(),
     async advance(gap) {
       const raised = await engine.advance(gap, repairsOf(timeline.nowUs(), gap, worker.leadUs))
       // The advance has ended the claim of the worker id. If that cannot be read now, the worker reads it before it is

@@ -8,11 +8,8 @@ import { FahaoError } from '../base/errors.ts'
 /** The largest worker id of the pool; no preset has a wider worker field. */
 export const workerIdMax = 65_535
 
-/** A strategy for the worker id. */
-export type WorkerStrategy =
-  | { readonly by: 'static'; readonly id: number }
-  | { readonly by: 'env'; readonly variable: string }
-  | { readonly by: 'hostname' | 'ordinal' | 'ip-low-bits' | 'ip-sum' | 'pool' }
+/** A strategy for the worker id; `value`: the N of `static:N`, the NAME of `env:NAME`. */
+export type WorkerStrategy = { readonly by: keyof typeof proposals; readonly value?: string }
 
 /** The properties of a machine that strategies use. */
 export type Machine = {
@@ -22,16 +19,29 @@ export type Machine = {
   readonly addresses: readonly string[]
 }
 
-const plain = ['hostname', 'ordinal', 'ip-low-bits', 'ip-sum', 'pool'] as const
+/** The worker id that each strategy proposes; undefined: any free id of the pool. */
+const proposals = {
+  static: (_machine: Machine, id: string): number => Number(id),
+  env: ({ env }: Machine, variable: string): number => fromEnvironment(variable, env[variable]),
+  hostname: ({ hostname }: Machine): number => fromHostname(hostname),
+  ordinal: ({ hostname }: Machine): number => fromOrdinal(hostname),
+  'ip-low-bits': ({ addresses }: Machine): number => fromLowBits(addresses),
+  'ip-sum': ({ addresses }: Machine): number => fromSum(addresses),
+  pool: (): undefined => undefined,
+}
+/** Strategies without a parameter. */
+const plain = (Object.keys(proposals) as WorkerStrategy['by'][]).filter(
+  (by) => by !== 'static' && by !== 'env',
+)
 const orPool = 'or use --worker-id pool'
 
 /** Reads `static:N`, `env:NAME`, `hostname`, `ordinal`, `ip-low-bits`, `ip-sum` or `pool`. Throws CONFIG. */
 export function parseWorkerStrategy(text: string): WorkerStrategy {
   const by = plain.find((name) => name === text)
   if (by !== undefined) return { by }
-  const [, name, value] = /^(static|env):(.+)$/.exec(text) ?? []
-  if (name === 'static') return { by: 'static', id: checkedId(value!, 'static', 'CONFIG') }
-  if (name === 'env') return { by: 'env', variable: value! }
+  const [, name, value = ''] = /^(static|env):(.+)$/.exec(text) ?? []
+  if (name === 'static') return { by: name, value: String(checkedId(value, name, 'CONFIG')) }
+  if (name === 'env') return { by: name, value }
   throw new FahaoError(
     'CONFIG',
     `'${text.slice(0, 40)}' is no way to find a worker id; use static:N, env:NAME, ${plain.slice(0, -1).join(', ')} or pool`,
@@ -39,29 +49,13 @@ export function parseWorkerStrategy(text: string): WorkerStrategy {
 }
 
 /** A strategy in its written form. */
-export function workerStrategyText(strategy: WorkerStrategy): string {
-  if (strategy.by === 'static') return `static:${strategy.id}`
-  return strategy.by === 'env' ? `env:${strategy.variable}` : strategy.by
+export function workerStrategyText({ by, value }: WorkerStrategy): string {
+  return value === undefined ? by : `${by}:${value}`
 }
 
 /** The proposed worker id; undefined: any free id of the pool. Throws WORKERID with the remedy. */
-export function proposeWorkerId(strategy: WorkerStrategy, machine: Machine): number | undefined {
-  switch (strategy.by) {
-    case 'pool':
-      return undefined
-    case 'static':
-      return strategy.id
-    case 'env':
-      return fromEnvironment(strategy.variable, machine.env[strategy.variable])
-    case 'hostname':
-      return fromHostname(machine.hostname)
-    case 'ordinal':
-      return fromOrdinal(machine.hostname)
-    case 'ip-low-bits':
-      return fromLowBits(machine.addresses)
-    case 'ip-sum':
-      return fromSum(machine.addresses)
-  }
+export function proposeWorkerId({ by, value = '' }: WorkerStrategy, machine: Machine): number | undefined {
+  return proposals[by](machine, value)
 }
 
 /** This machine. Loopback and link-local addresses are left out: they do not identify a machine. */

@@ -72,8 +72,8 @@ export class NodeProgram implements Program {
   }
 
   /** Resolves when it has joined, if there is a cluster. */
-  join(): Promise<void> {
-    return this.#node.join()
+  async join(): Promise<void> {
+    return this.#node.membership?.join()
   }
 
   ask(request: Request): Promise<Answer> {

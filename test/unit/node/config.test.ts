@@ -109,7 +109,7 @@ describe('values', () => {
     })
     assert.equal(config.respBulkMaxBytes, 1_048_576)
     assert.deepEqual(config.resp, { host: '::1', port: 80 })
-    assert.deepEqual(config.workerId, { by: 'env', variable: 'POD' })
+    assert.deepEqual(config.workerId, { by: 'env', value: 'POD' })
     assert.equal(config.respIdleTimeoutMs, undefined)
     assert.equal(loadConfig({ flags: { http: 'off' } }).config.http, undefined)
     assert.equal(config.incrbyMax, 10n ** 12n)
