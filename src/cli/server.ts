@@ -111,19 +111,9 @@ function respForwarder({ config, server: { cluster } }: FahaoNode): RespForwarde
 
 /** The options that all HTTP servers of this process share. */
 function httpOptions(node: FahaoNode, log: Logger): Omit<HttpServerOptions, 'host' | 'port'> {
-  const { config } = node
   return {
     node,
-    names: namesOf(config),
-    limits: {
-      bodyMaxBytes: config.httpBodyMaxBytes,
-      headerMaxBytes: config.httpHeaderMaxBytes,
-      requestTimeoutMs: config.httpRequestTimeoutMs,
-      connectionsMax: config.httpConnectionsMax,
-      unreadTimeoutMs: config.httpUnreadTimeoutMs,
-      unreadTotalBytesMax: config.httpUnreadTotalMaxBytes,
-    },
-    seriesMax: config.metricsSeriesMax,
+    names: namesOf(node.config),
     traffic: noTraffic(),
     log,
   }

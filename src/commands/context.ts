@@ -43,7 +43,9 @@ export interface ClientSession {
 /** Sums since the start. */
 export type Traffic = {
   readonly connectionsTotal: number
+  /** Closed at once because of the limit. */
   readonly connectionsRejected: number
+  /** Commands or requests received. */
   readonly commands: number
   readonly bytesIn: number
   readonly bytesOut: number

@@ -4,8 +4,9 @@ import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { CompatName } from '../node/compat-settings.ts'
+import type { Config } from '../node/config-schema.ts'
 import type { FahaoNode } from '../node/node.ts'
-import { Backlog } from './backlog.ts'
+import { Backlog, type BacklogLimits } from './backlog.ts'
 import { makeGuard } from './browser-safety.ts'
 import { answerFailuresAsSpring, mountCompatApis } from './compat/mount.ts'
 import { docsOperation } from './console/docs-page.ts'
@@ -24,45 +25,17 @@ import { openApiOperation } from './ops/openapi.ts'
 import { countTraffic, type HttpTraffic, noTraffic } from './traffic.ts'
 import { isIgnored, isLate, lateRefusal, methodRefusal, refusalOf, refuseWithin } from './unreadable.ts'
 
-/** Limits of the HTTP side. */
-export type HttpLimits = {
-  /** Largest body, in bytes. */
-  readonly bodyMaxBytes: number
-  /** Largest request line and headers together, in bytes. */
-  readonly headerMaxBytes: number
-  /** How long a client may take to send a request. */
-  readonly requestTimeoutMs: number
-  /** Connections at once; one more is closed. */
-  readonly connectionsMax: number
-  /** How long a client may leave an answer unread before it is dropped. */
-  readonly unreadTimeoutMs: number
-  /** What is held for all clients that do not read, in bytes; beyond it one of them is dropped. */
-  readonly unreadTotalBytesMax: number
-}
-
-/** The limits unless configured. */
-export const defaultLimits: HttpLimits = Object.freeze({
-  bodyMaxBytes: 65_536,
-  headerMaxBytes: 16_384,
-  requestTimeoutMs: 10_000,
-  connectionsMax: 10_000,
-  unreadTimeoutMs: 30_000,
-  unreadTotalBytesMax: 268_435_456,
-})
-
 /** The parts of the HTTP side. */
 export type HttpOptions = {
+  /** Its configuration has the limits. */
   readonly node: FahaoNode
   /** The address to bind to; decides which Host headers are accepted. */
   readonly host: string
   /** Further names of this server, for servers bound to a loopback address. */
   readonly names?: readonly string[]
-  readonly limits?: Partial<HttpLimits>
   readonly log?: HttpLog
   /** The figures of the RESP server, for /metrics; absent without one. */
-  readonly respFigures?: () => TransportFigures
-  /** Generators with series of their own in /metrics. Default 200. */
-  readonly seriesMax?: number
+  readonly respFigures?: (() => TransportFigures) | undefined
   /** APIs of other generators to serve as well. */
   readonly compat?: readonly CompatName[]
   /** Serves these APIs only, for a port of the replaced service. */
@@ -78,11 +51,11 @@ const parameterCharactersMax = 3 * 256
 /** Builds the app. It listens nowhere: `startHttpServer` does, and tests call `inject`. */
 export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const { node, log, clock = systemClock } = options
-  const limits = { ...defaultLimits, ...options.limits }
-  const refuse = refuseWithin(limits.unreadTimeoutMs, clock)
-  const backlog = new Backlog(limits, clock, (socket) => refuse(socket, lateRefusal))
+  const { config, mayIssue } = node
+  const refuse = refuseWithin(config.httpUnreadTimeoutMs, clock)
+  const backlog = new Backlog(backlogLimits(config), clock, (socket) => refuse(socket, lateRefusal))
   const app = fastify({
-    bodyLimit: limits.bodyMaxBytes,
+    bodyLimit: config.httpBodyMaxBytes,
     routerOptions: { maxParamLength: parameterCharactersMax },
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => {
@@ -92,7 +65,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     },
     serverFactory: (handler) => {
       const inTurn = backlog.inTurn(handler)
-      const server = createServer(serverOptions(limits, backlog), inTurn)
+      const server = createServer(serverOptions(config, backlog), inTurn)
       // RFC 9110, 10.1.1: an expectation that is not known may be ignored. Node would answer by itself.
       server.on('checkExpectation', inTurn)
       // Without a listener Node would drop the connection, and the answers to the requests before.
@@ -111,7 +84,6 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     reply.header('cache-control', 'no-store')
     done(guard(request))
   })
-  const { mayIssue } = node
   // After the body has come, in the callback in which it is answered.
   if (mayIssue !== undefined) {
     app.addHook('preHandler', (_request, _reply, done) => {
@@ -124,7 +96,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const unserved = METHODS.filter((method) => !served.includes(method))
   for (const method of unserved) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   readJsonOnly(app)
-  if (node.server.cluster !== undefined) forwardRequests(app, node.server.cluster, node.config.callTimeoutMs)
+  if (node.server.cluster !== undefined) forwardRequests(app, node.server.cluster, config.callTimeoutMs)
   const traffic = options.traffic ?? noTraffic()
   countTraffic(app, traffic)
   const compat = mountCompatApis(app, node, options.compat ?? [], log)
@@ -133,25 +105,13 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   return app
 }
 
-/** Everything but the compatible APIs. */
+/** Everything but the compatible APIs: every operation, in the order of the documentation. */
 function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTraffic): Operation[] {
   const { node } = options
-  const metrics = new Metrics({
-    node,
-    http: () => traffic,
-    ...(options.respFigures === undefined ? {} : { resp: options.respFigures }),
-    ...(options.seriesMax === undefined ? {} : { seriesMax: options.seriesMax }),
-  })
+  const metrics = new Metrics(node, { resp: options.respFigures, http: () => traffic })
   app.addHook('onClose', async () => metrics.close())
-  const operations = operationsOf(node, metrics)
-  for (const operation of operations) mount(app, operation)
-  return operations
-}
-
-/** Every operation, in the order of the documentation. */
-function operationsOf(node: FahaoNode, metrics: Metrics): Operation[] {
   const all = () => operations
-  const operations = [
+  const operations: Operation[] = [
     nextOperation(node),
     rangeOperation(node),
     decodeOperation(node),
@@ -164,6 +124,7 @@ function operationsOf(node: FahaoNode, metrics: Metrics): Operation[] {
     docsOperation(all),
     landingOperation(node),
   ]
+  for (const operation of operations) mount(app, operation)
   return operations
 }
 
@@ -182,15 +143,24 @@ function readJsonOnly(app: FastifyInstance): void {
   })
 }
 
-function serverOptions(limits: HttpLimits, backlog: Backlog): ServerOptions {
+function backlogLimits(config: Config): BacklogLimits {
+  return {
+    unreadTimeoutMs: config.httpUnreadTimeoutMs,
+    unreadTotalBytesMax: config.httpUnreadTotalMaxBytes,
+    requestTimeoutMs: config.httpRequestTimeoutMs,
+  }
+}
+
+function serverOptions(config: Config, backlog: Backlog): ServerOptions {
+  const requestTimeout = config.httpRequestTimeoutMs
   return {
     ServerResponse: backlog.responses(),
-    maxHeaderSize: limits.headerMaxBytes,
-    requestTimeout: limits.requestTimeoutMs,
-    headersTimeout: limits.requestTimeoutMs,
+    maxHeaderSize: config.httpHeaderMaxBytes,
+    requestTimeout,
+    headersTimeout: requestTimeout,
     // The guard checks it, and answers with a problem.
     requireHostHeader: false,
-    connectionsCheckingInterval: Math.min(1000, limits.requestTimeoutMs),
+    connectionsCheckingInterval: Math.min(1000, requestTimeout),
     // Longer than the minute for which proxies usually keep a connection: the side that closes first loses no request.
     keepAliveTimeout: 72_000,
     noDelay: true,

@@ -3,7 +3,7 @@
  * and the check of `docs/reference/http-api.md` come from it.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
 import type { Route } from './failures.ts'
 
@@ -13,6 +13,14 @@ export type AnswerDoc = {
   /** By content type; absent: no body. */
   readonly content?: Readonly<Record<string, z.ZodType>>
 }
+
+/** An answer in JSON. */
+export function jsonAnswer(description: string, shape: z.ZodType): AnswerDoc {
+  return { description, content: { 'application/json': shape } }
+}
+
+/** A page for browsers. */
+export const pageAnswer: AnswerDoc = { description: 'The page.', content: { 'text/html': z.string() } }
 
 /** One operation. */
 export type Operation = Route & {

@@ -9,7 +9,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
-import { buildHttpApp, defaultLimits, type HttpOptions } from './app.ts'
+import { buildHttpApp, type HttpOptions } from './app.ts'
 
 const sweepMs = 20
 
@@ -31,7 +31,7 @@ export interface HttpServer {
 
 /** Starts serving. Rejects with CONFIG when the address cannot be used. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { host, port, setting = 'http', clock = systemClock, limits = {} } = options
+  const { node, host, port, setting = 'http', clock = systemClock } = options
   const app = buildHttpApp(options)
   const { server } = app
   // Node's own list has no connection that has sent CONNECT.
@@ -40,7 +40,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  server.maxConnections = limits.connectionsMax ?? defaultLimits.connectionsMax
+  server.maxConnections = node.config.httpConnectionsMax
   try {
     // For this one name Fastify would open a second socket, which no limit here would reach.
     await app.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port })

@@ -10,17 +10,13 @@
  *  5. After an error nothing more is decoded.
  */
 import { isHttp, splitLine } from './inline.ts'
+import type { RespLimits } from './limits.ts'
 
 /** How large a request may be. */
-export type DecoderLimits = {
-  /** Longest inline command, and longest line that holds a length, in bytes. */
-  readonly inlineBytesMax: number
-  /** Longest argument, in bytes. */
-  readonly bulkBytesMax: number
-  /** Most arguments, the command's own word included. */
-  readonly argumentsMax: number
-  /** Longest request, in bytes. */
-  readonly requestBytesMax: number
+export type DecoderLimits = Pick<
+  RespLimits,
+  'inlineBytesMax' | 'bulkBytesMax' | 'argumentsMax' | 'requestBytesMax'
+> & {
   /** Whether errors name Redis's limits before AUTH, instead of those after it. */
   readonly unauthenticated?: boolean
 }

@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { addressText } from '../base/address.ts'
 import { type Clock, systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
-import type { ClientSession, CommandContext } from '../commands/context.ts'
+import type { ClientSession, CommandContext, Traffic } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
 import { turns } from '../node/turns.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
@@ -33,17 +33,8 @@ export type RespServerOptions = {
   readonly onError?: (error: unknown, session?: ClientSession) => void
 }
 
-/** Figures of a server, since it started. */
-export type RespStats = {
-  /** Open now. */
-  readonly connections: number
-  readonly connectionsTotal: number
-  /** Closed at once because of `connectionsMax`. */
-  readonly connectionsRejected: number
-  readonly commands: number
-  readonly bytesIn: number
-  readonly bytesOut: number
-}
+/** Figures of a server, since it started, and its open connections. */
+export type RespStats = Traffic & { readonly connections: number }
 
 const keepAliveMs = 60_000
 const sweepMsMax = 1000

@@ -18,35 +18,25 @@ const headers = Object.freeze({ ...pageHeaders, 'content-type': contentTypes.htm
 
 /** `/cache`: the counters in use here, and the buffer of each; `?from=N` skips the first N. */
 export function cacheRoute({ catalogue }: FahaoNode): CompatRoute {
-  return {
-    methods: anyMethod,
-    path: '/cache',
-    issues: false,
-    async handler(request, reply) {
-      const from = offsetOf(request)
-      const rows = [...catalogue.inUse()].filter(isCounter).slice(from, from + cacheRows + 1)
-      const next = rows.length > cacheRows ? `/cache?from=${from + cacheRows}` : undefined
-      const columns = ['name', 'init', 'next', 'pos', ...['0', '1'].flatMap(segmentColumns), 'rate']
-      return reply.headers(headers).send(table(columns, rows.slice(0, cacheRows).map(cacheRow), next))
-    },
-  }
+  return pageRoute('/cache', async (request) => {
+    const from = offsetOf(request)
+    const rows = [...catalogue.inUse()].filter(isCounter).slice(from, from + cacheRows + 1)
+    const next = rows.length > cacheRows ? `/cache?from=${from + cacheRows}` : undefined
+    const columns = ['name', 'init', 'next', 'pos', ...['0', '1'].flatMap(segmentColumns), 'rate']
+    return table(columns, rows.slice(0, cacheRows).map(cacheRow), next)
+  })
 }
 
 /** `/db`: all counters, a page at a time; `?after=TAG` continues after that one. */
 export function dbRoute({ catalogue }: FahaoNode): CompatRoute {
-  return {
-    methods: anyMethod,
-    path: '/db',
-    issues: false,
-    async handler(request, reply) {
-      const after = parameterOf(request, 'after')
-      const found = await catalogue.list({ limit: dbRows, after })
-      const infos = await Promise.all(found.filter(isCounter).map(({ name }) => infoIfThere(name)))
-      const rows = infos.filter((info) => info !== undefined).map(dbRow)
-      const next = found.length < dbRows ? undefined : `/db?after=${encodeURIComponent(found.at(-1)!.name)}`
-      return reply.headers(headers).send(table(['tag', 'max', 'step', 'update', 'rate'], rows, next))
-    },
-  }
+  return pageRoute('/db', async (request) => {
+    const after = parameterOf(request, 'after')
+    const found = await catalogue.list({ limit: dbRows, after })
+    const infos = await Promise.all(found.filter(isCounter).map(({ name }) => infoIfThere(name)))
+    const rows = infos.filter((info) => info !== undefined).map(dbRow)
+    const next = found.length < dbRows ? undefined : `/db?after=${encodeURIComponent(found.at(-1)!.name)}`
+    return table(['tag', 'max', 'step', 'update', 'rate'], rows, next)
+  })
 
   async function infoIfThere(name: string): Promise<GeneratorInfo | undefined> {
     try {
@@ -56,6 +46,15 @@ export function dbRoute({ catalogue }: FahaoNode): CompatRoute {
       if (hasCode(error, 'NOGENERATOR')) return undefined
       throw error
     }
+  }
+}
+
+function pageRoute(path: string, render: (request: FastifyRequest) => Promise<string>): CompatRoute {
+  return {
+    methods: anyMethod,
+    path,
+    issues: false,
+    handler: async (request, reply) => reply.headers(headers).send(await render(request)),
   }
 }
 

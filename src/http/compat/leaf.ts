@@ -1,7 +1,7 @@
 /** Leaf's HTTP API: ids as plain decimal text, by any method. */
 import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, FahaoError } from '../../base/errors.ts'
-import type { Generator } from '../../catalogue/catalogue.ts'
+import type { Catalogue, Generator } from '../../catalogue/catalogue.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { anyMethod, type CompatApi, type CompatRoute, issueOne } from './api.ts'
 import { decodeRoute } from './leaf-decode.ts'
@@ -11,43 +11,38 @@ import { contentTypes, SpringFailure } from './spring.ts'
 
 /** Everything under Leaf's paths. */
 export function leafApi(node: FahaoNode): CompatApi {
-  return { routes: [segmentRoute(node), snowflakeRoute(node), decodeRoute, cacheRoute(node), dbRoute(node)] }
-}
-
-/** `/api/segment/get/{key}`: the next id of the counter `key`. */
-function segmentRoute({ catalogue }: FahaoNode): CompatRoute {
+  const { catalogue } = node
+  // A snowflake works with any key, as in Leaf.
+  const snowflakes = new LeafSnowflakes(catalogue)
   return {
-    methods: anyMethod,
-    path: '/api/segment/get/{key}',
-    issues: true,
-    failure: (error) => leafFailure(error, ['NOGENERATOR', 'WRONGTYPE', 'ERR']),
-    handler(request, reply) {
-      const key = keyOf(request)
-      return issueOne(reply, {
-        known: catalogue.find(key),
-        open: () => catalogue.open(key),
-        check: refuseClocks,
-        show: (_, run) => run.toString(),
-        contentType: contentTypes.text,
-      })
-    },
+    routes: [
+      idRoute('/api/segment/get/{key}', catalogue, refuseClocks, ['NOGENERATOR', 'WRONGTYPE', 'ERR']),
+      idRoute('/api/snowflake/get/{key}', snowflakes, refuseOtherKinds, []),
+      decodeRoute,
+      cacheRoute(node),
+      dbRoute(node),
+    ],
   }
 }
 
-/** `/api/snowflake/get/{key}`: the next id of a snowflake, for any key, as Leaf does. */
-function snowflakeRoute({ catalogue }: FahaoNode): CompatRoute {
-  const snowflakes = new LeafSnowflakes(catalogue)
+/** The next id of the generator of a key. `unknownKey`: the errors that Leaf reports as an unknown key. */
+function idRoute(
+  path: string,
+  generators: Pick<Catalogue, 'find' | 'open'>,
+  check: (generator: Generator) => void,
+  unknownKey: readonly ErrorCode[],
+): CompatRoute {
   return {
     methods: anyMethod,
-    path: '/api/snowflake/get/{key}',
+    path,
     issues: true,
-    failure: (error) => leafFailure(error, []),
+    failure: (error) => leafFailure(error, unknownKey),
     handler(request, reply) {
       const key = keyOf(request)
       return issueOne(reply, {
-        known: snowflakes.find(key),
-        open: () => snowflakes.open(key),
-        check: refuseOtherKinds,
+        known: generators.find(key),
+        open: () => generators.open(key),
+        check,
         show: (_, run) => run.toString(),
         contentType: contentTypes.text,
       })

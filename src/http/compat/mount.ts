@@ -30,9 +30,8 @@ export function mountCompatApis(
 ): Route[] {
   return names.flatMap((name) => {
     const { routes, close } = apis[name](node)
+    const fail = failureSender(node, log)
     app.register((scope, _, done) => {
-      const fail: FailureSender = (error, request, reply) =>
-        sendSpringFailure(error, request, reply, node.timeline.nowUs(), log)
       readForms(scope)
       scope.setErrorHandler(fail)
       for (const route of routes) mount(scope, route, fail)
@@ -50,15 +49,18 @@ export function answerFailuresAsSpring(
   routes: readonly Route[],
   log?: HttpLog,
 ): void {
-  app.setErrorHandler((error, request, reply) =>
-    sendSpringFailure(error, request, reply, node.timeline.nowUs(), log),
-  )
+  const fail = failureSender(node, log)
+  app.setErrorHandler(fail)
   app.setNotFoundHandler((request, reply) => {
     const refusal = notFound(routes, request)
     const failure =
       refusal.status === 404 ? new SpringFailure(404, undefined, 'No message available') : refusal
-    return sendSpringFailure(failure, request, reply, node.timeline.nowUs(), log)
+    return fail(failure, request, reply)
   })
+}
+
+function failureSender({ timeline }: FahaoNode, log?: HttpLog): FailureSender {
+  return (error, request, reply) => sendSpringFailure(error, request, reply, timeline.nowUs(), log)
 }
 
 function mount(

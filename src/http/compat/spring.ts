@@ -47,7 +47,8 @@ export function sendSpringFailure(
   const path = request.url.split('?', 1)[0]!
   const failure = error instanceof SpringFailure ? error : failureOf(error)
   // Without the query, which may hold a token.
-  if (isBug(error)) log?.error({ err: error, path }, 'an HTTP request failed')
+  const isFault = failure.status === 500 && !(error instanceof FahaoError || error instanceof SpringFailure)
+  if (isFault) log?.error({ err: error, path }, 'an HTTP request failed')
   if (error instanceof HttpRefusal) reply.headers(error.headers)
   const cause = failure.cause ?? error
   if (cause instanceof FahaoError) reply.header('fahao-error', asHeader(describe(cause)))
@@ -68,11 +69,6 @@ function failureOf(error: unknown): SpringFailure {
   }
   const { status, detail } = problemOf(error, '')
   return new SpringFailure(status, undefined, detail, error)
-}
-
-function isBug(error: unknown): boolean {
-  if (error instanceof FahaoError || error instanceof SpringFailure) return false
-  return problemOf(error, '').status === 500
 }
 
 /** Headers must be ASCII to be safe. */

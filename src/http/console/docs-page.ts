@@ -1,7 +1,7 @@
 /** The page at `/docs`: every operation with a line to copy, and every error. */
 import { z } from 'zod'
 import { type ErrorCode, errorRegistry } from '../../base/errors.ts'
-import type { Operation } from '../operation.ts'
+import { type Operation, pageAnswer } from '../operation.ts'
 import { type Html, html, page, pageHeaders, prose } from './html.ts'
 import { curlLine, originOf } from './snippets.ts'
 
@@ -21,7 +21,7 @@ export function docsOperation(operations: () => readonly Operation[]): Operation
     path: '/docs',
     tag: 'server',
     summary: 'This interface as a page.',
-    answers: { 200: { description: 'The page.', content: { 'text/html': z.string() } } },
+    answers: { 200: pageAnswer },
     errors: [],
     example: {},
     async handler(request, reply) {

@@ -65,17 +65,8 @@ const chinese: LandingText = {
   otherLanguage: 'en',
 }
 
-/** A language of the page. */
-export type Language = 'en' | 'zh'
-
 /** All texts. */
-export const landingTexts: Readonly<Record<Language, LandingText>> = Object.freeze({
+export const landingTexts: Readonly<Record<'en' | 'zh', LandingText>> = Object.freeze({
   en: english,
   zh: chinese,
 })
-
-/** The language asked for by `?lang=`, or preferred by the browser. */
-export function languageOf(asked: string | undefined, accepted: string | undefined): Language {
-  if (asked === 'zh' || asked === 'en') return asked
-  return /^zh\b/i.test(accepted ?? '') ? 'zh' : 'en'
-}

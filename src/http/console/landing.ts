@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { isStrict, type Kind } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
-import { type Operation, readQuery } from '../operation.ts'
+import { type Operation, pageAnswer, readQuery } from '../operation.ts'
 import { type Html, html, page, pageHeaders } from './html.ts'
-import { type LandingText, landingTexts, languageOf } from './landing-text.ts'
+import { type LandingText, landingTexts } from './landing-text.ts'
 import { originOf, redisCli, shellWord } from './snippets.ts'
 
 type Listed = Awaited<ReturnType<FahaoNode['catalogue']['list']>>
@@ -21,12 +21,12 @@ export function landingOperation(node: FahaoNode): Operation {
     tag: 'server',
     summary: 'A page with the first steps.',
     query,
-    answers: { 200: { description: 'The page.', content: { 'text/html': z.string() } } },
+    answers: { 200: pageAnswer },
     errors: ['ERR'],
     example: {},
     async handler(request, reply) {
       const { lang } = readQuery(query, request)
-      const language = languageOf(lang, request.headers['accept-language'])
+      const language = lang ?? (/^zh\b/i.test(request.headers['accept-language'] ?? '') ? 'zh' : 'en')
       const origin = originOf(request.headers.host, request.socket.localPort ?? 80)
       const body = landing(landingTexts[language], node, origin, await firstGenerators(node))
       return reply

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import { jumpMax } from '../../catalogue/floor.ts'
 import type { FahaoNode } from '../../node/node.ts'
-import { type Operation, readBody } from '../operation.ts'
+import { jsonAnswer, type Operation, readBody } from '../operation.ts'
 
 const wanted = 'must be a whole number from 1 to 10^18, as a string'
 const body = z
@@ -39,7 +39,7 @@ export function advanceOperation(node: FahaoNode): Operation {
     notes:
       'For an engine that has forgotten acknowledged writes: a restored backup, a failover. See REGRESSED.',
     body,
-    answers: { 200: { description: 'Done, durably.', content: { 'application/json': answer } } },
+    answers: { 200: jsonAnswer('Done, durably.', answer) },
     errors: ['ERR', 'CONFLICT', 'EXHAUSTED', 'NOTOWNER', 'UNAVAILABLE', 'UNKNOWN', 'LIMIT'],
     example: { body: { by: '1000000' } },
     async handler(request) {

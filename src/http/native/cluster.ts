@@ -5,7 +5,7 @@ import { type ClusterStatus, refuseLoneDrain } from '../../cluster/status.ts'
 import type { ClusterView } from '../../commands/context.ts'
 import type { EngineStatus } from '../../engine/engine.ts'
 import type { FahaoNode } from '../../node/node.ts'
-import { type Operation, readBody } from '../operation.ts'
+import { jsonAnswer, type Operation, readBody } from '../operation.ts'
 
 const nodeId = z.string().meta({ description: 'new at each start of a node' })
 
@@ -84,7 +84,7 @@ function status(cluster: () => ClusterView, engine: () => EngineStatus): Operati
     path: '/v1/cluster',
     tag: 'cluster',
     summary: 'Shows the cluster as this node sees it: its nodes, and the leader of each slot.',
-    answers: { 200: { description: 'The cluster.', content: { 'application/json': statusShape } } },
+    answers: { 200: jsonAnswer('The cluster.', statusShape) },
     errors: ['ERR'],
     example: {},
     async handler() {
@@ -102,9 +102,7 @@ function move(cluster: () => ClusterView): Operation {
     summary: 'Pins a shard to a node, until that node ends.',
     notes: 'Answers when the pin is recorded; the shard is handed over a moment later.',
     body: moveBody,
-    answers: {
-      200: { description: 'The pin, as it is recorded.', content: { 'application/json': moveBody } },
-    },
+    answers: { 200: jsonAnswer('The pin, as it is recorded.', moveBody) },
     errors: ['ERR', 'CONFLICT', 'UNAVAILABLE', 'UNKNOWN'],
     example: { body: { shard: 3, to: null } },
     async handler(request) {
@@ -125,7 +123,7 @@ function drain(cluster: () => ClusterView): Operation {
     notes:
       'Ids in order per node are issued here all the same. A restart ends it. Refused where no other node could take over.',
     body: drainBody,
-    answers: { 200: { description: 'As it is now.', content: { 'application/json': drainBody } } },
+    answers: { 200: jsonAnswer('As it is now.', drainBody) },
     errors: ['ERR', 'UNAVAILABLE', 'UNKNOWN'],
     example: { body: { draining: true } },
     async handler(request) {

@@ -6,7 +6,7 @@ import { existing } from '../../commands/drawing.ts'
 import { describeId } from '../../ids/inspect.ts'
 import { parseLayout } from '../../ids/layout-text.ts'
 import type { FahaoNode } from '../../node/node.ts'
-import { type Operation, readQuery } from '../operation.ts'
+import { jsonAnswer, type Operation, readQuery } from '../operation.ts'
 
 const query = z.strictObject({
   id: z.string().max(400).meta({ description: 'the id: a whole number, or as the generator formats it' }),
@@ -47,7 +47,7 @@ export function decodeOperation({ catalogue }: FahaoNode): Operation {
     summary: 'Decodes an id.',
     notes: 'Give `layout` for an id of any origin, or `generator` for one that this server has formatted.',
     query,
-    answers: { 200: { description: 'Its parts.', content: { 'application/json': answer } } },
+    answers: { 200: jsonAnswer('Its parts.', answer) },
     errors: ['ERR', 'NOGENERATOR', 'UNAVAILABLE'],
     example: { query: 'id=1888944671579078978&layout=twitter' },
     async handler(request) {

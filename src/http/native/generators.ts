@@ -5,7 +5,7 @@ import { globMatches } from '../../base/glob.ts'
 import { Moved } from '../../base/moved.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { type GeneratorInput, generatorOptions } from '../../catalogue/options.ts'
-import { nameOf, type Operation, readBody, readQuery, refuseBody } from '../operation.ts'
+import { jsonAnswer, nameOf, type Operation, readBody, readQuery, refuseBody } from '../operation.ts'
 import { definitionJson, generatorJson, generatorShape, pageShape, wholeNumber } from './shapes.ts'
 
 const path = '/v1/generators/{name}'
@@ -49,7 +49,7 @@ function list(catalogue: Catalogue): Operation {
     notes:
       'A page can have fewer than `limit` generators, even none, and still not be the last: continue until `next` is null.',
     query: listQuery,
-    answers: { 200: { description: 'A page.', content: { 'application/json': pageShape } } },
+    answers: { 200: jsonAnswer('A page.', pageShape) },
     errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
     example: { query: 'match=o*&limit=10' },
     async handler(request) {
@@ -74,7 +74,7 @@ function show(catalogue: Catalogue): Operation {
     summary: 'Shows a generator: its definition, its bound and newest id, its figures on this node.',
     notes:
       'Never creates one, and never opens one that is not in use. In a cluster the leader of a strict generator answers.',
-    answers: { 200: { description: 'The generator.', content: { 'application/json': generatorShape } } },
+    answers: { 200: jsonAnswer('The generator.', generatorShape) },
     errors: [...readErrors, 'CLUSTERDOWN', 'UNKNOWN'],
     example: { name: 'order' },
     async handler(request) {
@@ -95,8 +95,8 @@ function create(catalogue: Catalogue): Operation {
     notes: 'Repeating it changes nothing. Big integers may be strings, durations are written 250ms, 3s, 10m.',
     body: generatorOptions,
     answers: {
-      200: { description: 'It was there already.', content: { 'application/json': generatorShape } },
-      201: { description: 'It was created.', content: { 'application/json': generatorShape } },
+      200: jsonAnswer('It was there already.', generatorShape),
+      201: jsonAnswer('It was created.', generatorShape),
     },
     errors: [...writeErrors, 'EXISTS', 'LIMIT'],
     example: { name: 'order', body: { kind: 'sequence' } },
@@ -121,9 +121,7 @@ function alter(catalogue: Catalogue): Operation {
     notes:
       'Options that are left out stay. Changing what is fixed (kind, increment, layout, …) starts a new incarnation above every id of the old one.',
     body: changes,
-    answers: {
-      200: { description: 'The generator as it is now.', content: { 'application/json': generatorShape } },
-    },
+    answers: { 200: jsonAnswer('The generator as it is now.', generatorShape) },
     errors: [...writeErrors, 'WRONGTYPE', 'STALE', 'LIMIT'],
     example: { name: 'order', body: { step: 5000 } },
     async handler(request) {

@@ -8,7 +8,7 @@ import { Run, rangesOf } from '../../ids/run.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
-import { nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
+import { jsonAnswer, nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
 import { idsShape, rangesShape } from './shapes.ts'
 
 const jsonType = 'application/json; charset=utf-8'
@@ -81,7 +81,7 @@ export function rangeOperation({ catalogue, server }: FahaoNode): Operation {
     notes:
       'All or nothing; usually there is one range. Raw ids, without the generator’s format. Only for kinds made of a counter whose ids are ordered and one apart; for others, use next with a count.',
     query,
-    answers: { 200: { description: 'The ranges.', content: { 'application/json': rangesShape } } },
+    answers: { 200: jsonAnswer('The ranges.', rangesShape) },
     errors: [...errors, 'WRONGTYPE'],
     example: { name: 'order', query: 'count=1000' },
     async handler(request, reply) {

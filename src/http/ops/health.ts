@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { FahaoNode } from '../../node/node.ts'
 import { finiteOrNull } from '../native/shapes.ts'
-import type { Operation } from '../operation.ts'
+import { jsonAnswer, type Operation } from '../operation.ts'
 
 const answer = z
   .object({
@@ -18,7 +18,6 @@ const answer = z
 
 /** `GET /healthz` (is the process alive) and `GET /readyz` (should it get requests). */
 export function healthOperations(node: FahaoNode): Operation[] {
-  const content = { 'application/json': answer }
   return [
     {
       id: 'healthz',
@@ -26,7 +25,7 @@ export function healthOperations(node: FahaoNode): Operation[] {
       path: '/healthz',
       tag: 'server',
       summary: 'Whether the process is alive: 200 in every state, because a restart repairs no engine.',
-      answers: { 200: { description: 'It is alive; the body has its state.', content } },
+      answers: { 200: jsonAnswer('It is alive; the body has its state.', answer) },
       errors: [],
       example: {},
       async handler(_, reply) {
@@ -40,8 +39,8 @@ export function healthOperations(node: FahaoNode): Operation[] {
       tag: 'server',
       summary: 'Whether this node should get requests.',
       answers: {
-        200: { description: 'ok, or degraded: ids are issued.', content },
-        503: { description: 'down, or stopping: send requests elsewhere.', content },
+        200: jsonAnswer('ok, or degraded: ids are issued.', answer),
+        503: jsonAnswer('down, or stopping: send requests elsewhere.', answer),
       },
       errors: [],
       example: {},

@@ -1,7 +1,6 @@
 /** How long each layout in use lasts, and for how many nodes. */
 import type { Generator } from '../../catalogue/catalogue.ts'
-import type { Definition } from '../../catalogue/definition.ts'
-import { timeEndUs } from '../../ids/layout.ts'
+import { type Layout, timeEndUs } from '../../ids/layout.ts'
 import { formatLayout, parseLayout } from '../../ids/layout-text.ts'
 import { layouts } from '../../ids/presets.ts'
 
@@ -12,32 +11,22 @@ const presetNames = new Map(
     .map(([name, layout]) => [formatLayout(layout), name]),
 )
 
-/** A layout and when its time field is full. */
-export type LayoutEnd = {
-  /** A preset's name, or the layout's text. */
-  readonly layout: string
-  readonly seconds: number
+/** A layout by its preset's name, or by its text. */
+type LayoutValue = readonly [labels: { layout: string }, value: number]
+
+/** How long until the time field of each layout of these generators is full, in seconds. `nowUs`: Unix µs. */
+export function layoutEnds(generators: Iterable<Generator>, nowUs: number): LayoutValue[] {
+  const secondsLeft = (layout: Layout) => (Number(timeEndUs(layout)) - nowUs) / 1_000_000
+  return layoutValues(generators, secondsLeft)
 }
 
-/** The layouts of these generators, each once. `nowUs`: Unix µs. */
-export function layoutEnds(generators: Iterable<Generator>, nowUs: number): LayoutEnd[] {
-  return layoutsOf(generators, () => true).map(({ name, layout }) => ({
-    layout: name,
-    seconds: (Number(timeEndUs(layout)) - nowUs) / 1_000_000,
-  }))
+/** How many worker ids fit into each layout of these snowflakes. */
+export function layoutWorkers(generators: Iterable<Generator>): LayoutValue[] {
+  const snowflakes = [...generators].filter(({ kind }) => kind === 'snowflake')
+  return layoutValues(snowflakes, ({ nodeBits }) => 2 ** nodeBits)
 }
 
-/** How many worker ids fit into each layout of these generators that has some. */
-export function layoutWorkers(generators: Iterable<Generator>): { layout: string; workers: number }[] {
-  return layoutsOf(generators, ({ kind }) => kind === 'snowflake').map(({ name, layout }) => ({
-    layout: name,
-    workers: 2 ** layout.nodeBits,
-  }))
-}
-
-function layoutsOf(generators: Iterable<Generator>, isWanted: (definition: Definition) => boolean) {
-  const texts = new Set<string>()
-  for (const { definition } of generators)
-    if (definition.layout !== undefined && isWanted(definition)) texts.add(definition.layout)
-  return [...texts].map((text) => ({ name: presetNames.get(text) ?? text, layout: parseLayout(text) }))
+function layoutValues(generators: Iterable<Generator>, value: (layout: Layout) => number): LayoutValue[] {
+  const texts = new Set([...generators].flatMap(({ definition }) => definition.layout ?? []))
+  return [...texts].map((text) => [{ layout: presetNames.get(text) ?? text }, value(parseLayout(text))])
 }

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, made from the operations and their schemas. */
 import { z } from 'zod'
 import { type ErrorCode, errorRegistry } from '../../base/errors.ts'
-import type { Operation } from '../operation.ts'
+import { jsonAnswer, type Operation } from '../operation.ts'
 import { problemShape } from '../problem.ts'
 
 type Json = { [member: string]: unknown }
@@ -15,12 +15,7 @@ export function openApiOperation(version: string, operations: () => readonly Ope
     path: '/openapi.json',
     tag: 'server',
     summary: 'This interface as an OpenAPI 3.1 document.',
-    answers: {
-      200: {
-        description: 'The document.',
-        content: { 'application/json': z.record(z.string(), z.unknown()) },
-      },
-    },
+    answers: { 200: jsonAnswer('The document.', z.record(z.string(), z.unknown())) },
     errors: [],
     example: {},
     async handler() {

@@ -3,20 +3,20 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import type { HttpLimits } from '../../../src/http/app.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
+import type { Config } from '../../../src/node/config-schema.ts'
 import { fakeNode } from './fake-node.ts'
 
 const batch = 100_000
 const batches = 20
 
-async function serve(t: TestContext, limits: Partial<HttpLimits> = {}) {
+async function serve(t: TestContext, settings: Partial<Config> = {}) {
   const traffic = noTraffic()
-  const fake = fakeNode()
+  const fake = fakeNode(settings)
   const node = { ...fake, server: { ...fake.server, countMax: batch } }
   const order = node.catalogue.add('order', { kind: 'sequence' })
-  const server = await startHttpServer({ node, host: '127.0.0.1', port: 0, limits, traffic })
+  const server = await startHttpServer({ node, host: '127.0.0.1', port: 0, traffic })
   t.after(() => server.close(0))
   const open = (): Socket => {
     const socket = connect(server.port, '127.0.0.1')
@@ -75,7 +75,7 @@ describe('clients that do not read', () => {
   })
 
   test('are dropped after the timeout', async (t) => {
-    const { order, open, next, traffic } = await serve(t, { unreadTimeoutMs: 100 })
+    const { order, open, next, traffic } = await serve(t, { httpUnreadTimeoutMs: 100 })
     const client = open()
     client.pause().write(post(batch).repeat(batches))
     while (order.issued === 0) await turn()
@@ -85,7 +85,7 @@ describe('clients that do not read', () => {
   })
 
   test('are dropped when all of them together hold too much: first the one that has waited longest', async (t) => {
-    const { order, open, next, traffic } = await serve(t, { unreadTotalBytesMax: 300_000 })
+    const { order, open, next, traffic } = await serve(t, { httpUnreadTotalMaxBytes: 300_000 })
     const first = open()
     first.pause().write(post(batch).repeat(batches))
     await settled(() => order.issued)
@@ -155,7 +155,7 @@ describe('a client that pipelines', () => {
   })
 
   test('has the time for a request that was cut in two begin anew when the answers before it are read', async (t) => {
-    const { order, open } = await serve(t, { requestTimeoutMs: 200 })
+    const { order, open } = await serve(t, { httpRequestTimeoutMs: 200 })
     order.dry = true
     const client = open()
     client.write(post(1).repeat(2) + post(1).slice(0, 40))
@@ -167,7 +167,7 @@ describe('a client that pipelines', () => {
   })
 
   test('gets 408 if the rest of such a request does not arrive', async (t) => {
-    const { order, open } = await serve(t, { requestTimeoutMs: 200 })
+    const { order, open } = await serve(t, { httpRequestTimeoutMs: 200 })
     order.dry = true
     const client = open().setEncoding('latin1')
     let text = ''

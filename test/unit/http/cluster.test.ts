@@ -8,7 +8,6 @@ import { fakeNode } from './fake-node.ts'
 async function start(t: TestContext, engine: EngineStatus = { state: 'up' }) {
   const [cluster] = await startNodes(t, [{ resp: '10.0.0.1:7379' }])
   const node = fakeNode()
-  Object.assign(node, { config: { callTimeoutMs: 5000 } })
   Object.assign(node.server, { cluster })
   Object.assign(node.engine, { status: () => engine })
   return { cluster: cluster!, app: buildHttpApp({ node, host: '127.0.0.1' }) }

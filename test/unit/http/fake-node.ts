@@ -8,6 +8,8 @@ import { checkName } from '../../../src/catalogue/stored.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
 import { Run } from '../../../src/ids/run.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
+import { loadConfig } from '../../../src/node/config.ts'
+import type { Config } from '../../../src/node/config-schema.ts'
 import type { EngineCall } from '../../../src/node/engine-calls.ts'
 import type { Health } from '../../../src/node/health.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
@@ -237,12 +239,13 @@ export type FakeNode = Omit<FahaoNode, 'catalogue' | 'regressions'> & {
   engineListeners: ((call: EngineCall) => void)[]
 }
 
-/** A healthy node without generators. */
-export function fakeNode(): FakeNode {
+/** A healthy node without generators. `settings` replace those of the default configuration. */
+export function fakeNode(settings: Partial<Config> = {}): FakeNode {
   const catalogue = new FakeCatalogue()
   const advancedBy: bigint[] = []
   const engineListeners: ((call: EngineCall) => void)[] = []
   const node = {
+    config: { ...loadConfig({ flags: { engine: 'memory:' } }).config, ...settings },
     catalogue,
     advancedBy,
     healthNow: { state: 'ok', reason: undefined, inHandSeconds: undefined } as Health,

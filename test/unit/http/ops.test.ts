@@ -12,14 +12,12 @@ const noTraffic = { connections: 0, connectionsTotal: 0, connectionsRejected: 0,
 const open: FastifyInstance[] = []
 afterEach(() => Promise.all(open.splice(0).map((app) => app.close())))
 
-function start(options: { seriesMax?: number; resp?: boolean } = {}) {
-  const node = fakeNode()
-  const { seriesMax, resp } = options
+function start({ resp = false, ...settings }: { metricsSeriesMax?: number; resp?: boolean } = {}) {
+  const node = fakeNode(settings)
   const app = buildHttpApp({
     node,
     host: '127.0.0.1',
-    ...(seriesMax === undefined ? {} : { seriesMax }),
-    ...(resp === true
+    ...(resp
       ? { respFigures: () => ({ ...noTraffic, connections: 3, connectionsTotal: 10, commands: 99 }) }
       : {}),
   })
@@ -116,7 +114,7 @@ describe('metrics', () => {
   })
 
   test('bound the number of series: the busiest have their own, the others one', async () => {
-    const { catalogue, scrape } = start({ seriesMax: 2 })
+    const { catalogue, scrape } = start({ metricsSeriesMax: 2 })
     for (const [name, issued, inHandSeconds] of [
       ['a', 5, 10],
       ['b', 50, 20],
@@ -161,7 +159,7 @@ describe('metrics', () => {
 
   test('show the engine: calls by operation and outcome, losses, and how long ids last without it', async () => {
     const node = fakeNode()
-    const metrics = new Metrics({ node, http: () => noTraffic })
+    const metrics = new Metrics(node, { http: () => noTraffic })
     const listeners = node.engineListeners
     const call = { operation: 'reserve', seconds: 0.02, error: undefined } as const
     for (const listener of listeners) listener({ ...call, outcome: 'ok' })
@@ -198,7 +196,7 @@ describe('metrics', () => {
       handovers: { count: 2, seconds: 0.04 },
     }
     const node = { ...fakeNode(), membership } as unknown as FakeNode
-    const metrics = new Metrics({ node, http: () => noTraffic })
+    const metrics = new Metrics(node, { http: () => noTraffic })
     const lines = (await metrics.render()).split('\n')
     metrics.close()
     for (const line of [
@@ -216,7 +214,7 @@ describe('metrics', () => {
   test('are those of docs/reference/metrics.md, with type and meaning', async () => {
     const path = join(import.meta.dirname, '../../../docs/reference/metrics.md')
     const documented = [...readFileSync(path, 'utf8').matchAll(/^\| `(\w+)` \| (\w+) \| (.*) \|$/gm)]
-    const metrics = new Metrics({ node: fakeNode(), http: () => noTraffic })
+    const metrics = new Metrics(fakeNode(), { http: () => noTraffic })
     const real = metrics.registry.getMetricsAsArray().map(({ name, type, help }) => [name, type, help])
     metrics.close()
     assert.deepEqual(

@@ -6,16 +6,17 @@ import fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
 import { hasCode } from '../../../src/base/errors.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
-import { type HttpServer, type HttpServerOptions, startHttpServer } from '../../../src/http/server.ts'
+import { type HttpServer, startHttpServer } from '../../../src/http/server.ts'
+import type { Config } from '../../../src/node/config-schema.ts'
 import { fakeNode } from './fake-node.ts'
 
 const running: HttpServer[] = []
 afterEach(() => Promise.all(running.splice(0).map((server) => server.close(0))))
 
-async function start(limits: HttpServerOptions['limits'] = {}) {
-  const node = fakeNode()
+async function start(settings: Partial<Config> = {}) {
+  const node = fakeNode(settings)
   const order = node.catalogue.add('order', { kind: 'sequence' })
-  const server = await startHttpServer({ node, host: '127.0.0.1', port: 0, limits })
+  const server = await startHttpServer({ node, host: '127.0.0.1', port: 0 })
   running.push(server)
   const url = (path: string) => `http://127.0.0.1:${server.port}${path}`
   const next = () => fetch(url('/v1/generators/order/next'), { method: 'POST' })
@@ -92,9 +93,9 @@ describe('the HTTP server', () => {
 
   test('finds its limits: headers, body, time, connections', async () => {
     const { order, server } = await start({
-      headerMaxBytes: 2048,
-      bodyMaxBytes: 1024,
-      requestTimeoutMs: 200,
+      httpHeaderMaxBytes: 2048,
+      httpBodyMaxBytes: 1024,
+      httpRequestTimeoutMs: 200,
     })
     const post = 'POST /v1/generators/order/next HTTP/1.1\r\nhost: localhost\r\n'
     const headers = await exchange(server.port, `${post}x: ${'y'.repeat(3000)}\r\n\r\n`)
@@ -108,7 +109,7 @@ describe('the HTTP server', () => {
   })
 
   test('closes connections beyond the limit', async () => {
-    const { server, order } = await start({ connectionsMax: 1 })
+    const { server, order } = await start({ httpConnectionsMax: 1 })
     const first = connect(server.port, '127.0.0.1')
     await once(first, 'connect')
     assert.equal(
@@ -174,7 +175,7 @@ describe('an error that ends a connection', () => {
   }
 
   test('about a request that is late comes after the answers to the requests before it', async () => {
-    const { order, server } = await start({ requestTimeoutMs: 50 })
+    const { order, server } = await start({ httpRequestTimeoutMs: 50 })
     order.dry = true
     const answers = exchange(server.port, post() + post().slice(0, 20))
     await new Promise((resolve) => setTimeout(resolve, 200))
