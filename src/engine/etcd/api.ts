@@ -1,14 +1,12 @@
 /** etcd's messages as this engine uses them. Integers of 64 bits are strings of digits. */
-import { fromJSON, type MethodDefinition } from '@grpc/proto-loader'
-import { descriptor } from './descriptor.ts'
+import protobuf from 'protobufjs'
 
 /** The header of every response: the cluster's id and its revision. */
 export type Header = { readonly clusterId: string; readonly revision: string }
 
-/** A key with its value and revisions. */
+/** A key with its value, and the revision of its last write. */
 export type KeyValue = {
   readonly key: Buffer
-  readonly createRevision: string
   readonly modRevision: string
   readonly value: Buffer
 }
@@ -64,7 +62,6 @@ export type WatchResponse = {
   readonly header: Header
   readonly created: boolean
   readonly canceled: boolean
-  readonly compactRevision: string
   readonly cancelReason: string
   readonly events: readonly { readonly type: number; readonly kv: KeyValue }[]
 }
@@ -76,11 +73,38 @@ export type Method<Request, Response> = {
   readonly decode: (bytes: Buffer) => Response
 }
 
-const definition = fromJSON(descriptor as Parameters<typeof fromJSON>[0], {
-  longs: String,
-  defaults: true,
-  arrays: true,
-})
+/**
+ * The messages of etcd's API (v3) in use, with the field numbers of its rpc.proto and kv.proto; `int32` stands for enums. The
+ * text is in the code, not in a .proto file, so that every form in which the program is delivered includes it.
+ */
+const proto = `
+  syntax = "proto3";
+  message ResponseHeader { uint64 cluster_id = 1; int64 revision = 3; }
+  message KeyValue { bytes key = 1; int64 mod_revision = 3; bytes value = 5; }
+  message RangeRequest {
+    bytes key = 1; bytes range_end = 2; int64 limit = 3; int64 revision = 4; bool keys_only = 8; int64 min_mod_revision = 10;
+  }
+  message RangeResponse { ResponseHeader header = 1; repeated KeyValue kvs = 2; bool more = 3; int64 count = 4; }
+  message PutRequest { bytes key = 1; bytes value = 2; }
+  message DeleteRangeRequest { bytes key = 1; }
+  message RequestOp {
+    oneof request { RangeRequest range = 1; PutRequest put = 2; DeleteRangeRequest delete_range = 3; }
+  }
+  message ResponseOp { oneof response { RangeResponse range = 1; } }
+  message Compare { int32 target = 2; bytes key = 3; int64 mod_revision = 6; }
+  message TxnRequest { repeated Compare compare = 1; repeated RequestOp success = 2; repeated RequestOp failure = 3; }
+  message TxnResponse { ResponseHeader header = 1; bool succeeded = 2; repeated ResponseOp responses = 3; }
+  message WatchRequest { oneof request { WatchCreateRequest create = 1; WatchProgressRequest progress = 3; } }
+  message WatchCreateRequest { bytes key = 1; bytes range_end = 2; int64 start_revision = 3; }
+  message WatchProgressRequest {}
+  message Event { int32 type = 1; KeyValue kv = 2; }
+  message WatchResponse {
+    ResponseHeader header = 1; bool created = 3; bool canceled = 4; string cancel_reason = 6; repeated Event events = 11;
+  }
+  message AuthenticateRequest { string name = 1; string password = 2; }
+  message AuthenticateResponse { string token = 2; }
+`
+const { root: messages } = protobuf.parse(proto)
 
 /** The methods that this engine calls. */
 export const methods = {
@@ -93,16 +117,15 @@ export const methods = {
   ),
 }
 
-function method<Request, Response>(service: string, name: string): Method<Request, Response> {
-  const found = definition[`etcdserverpb.${service}`] as unknown as Record<
-    string,
-    MethodDefinition<object, object>
-  >
-  const { path, requestSerialize, responseDeserialize } = found[name]!
+/** A method of a service. etcd names its messages after the method. */
+function method<Request extends object, Response>(service: string, name: string): Method<Request, Response> {
+  const request = messages.lookupType(`${name}Request`)
+  const response = messages.lookupType(`${name}Response`)
+  const form = { longs: String, defaults: true, arrays: true }
   return {
-    path,
-    encode: requestSerialize as unknown as (request: Request) => Buffer,
-    decode: responseDeserialize as unknown as (bytes: Buffer) => Response,
+    path: `/etcdserverpb.${service}/${name}`,
+    encode: (message) => request.encode(request.fromObject(message)).finish() as Buffer,
+    decode: (bytes) => response.toObject(response.decode(bytes), form) as Response,
   }
 }
 

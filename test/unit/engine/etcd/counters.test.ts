@@ -108,7 +108,7 @@ class Shared {
 
   #put(key: Buffer, value: Buffer): void {
     this.revision++
-    this.#kvs.set(key.toString(), { key, value, createRevision: '1', modRevision: String(this.revision) })
+    this.#kvs.set(key.toString(), { key, value, modRevision: String(this.revision) })
   }
 }
 
