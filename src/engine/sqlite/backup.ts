@@ -122,7 +122,7 @@ function renew(file: string, skip: bigint, repair: Repair = repairNothing): Stor
     const state = prepare(database, 'SELECT commits, revision FROM state').get() as Record<string, bigint>
     const commits = state.commits! + 1n
     let revision = state.revision! + versionJump
-    for (const [key, value] of repaired.records) records.put(key, value, ++revision)
+    for (const [key, value] of repaired.records) records.put({ key, value, version: ++revision })
     prepare(database, 'UPDATE state SET lineage = ?, commits = ?, revision = ?, owner = NULL').run(
       history,
       commits,

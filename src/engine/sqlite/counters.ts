@@ -10,13 +10,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { FahaoError } from '../../base/errors.ts'
 import { named, raised, versionJump } from '../advance.ts'
-import { lossOf, release, reserve, unused } from '../counter.ts'
-import { boundMax, type Counter, type Repaired, type Reservation } from '../engine.ts'
-import type { Operation } from './protocol.ts'
+import { lossOf, type ReleaseRequest, release, reserve, unused } from '../counter.ts'
+import { boundMax, type Counter, type Repaired, type Reservation, type ReserveRequest } from '../engine.ts'
 import { prepare } from './schema.ts'
 
 type CounterRow = { last: bigint; fence: bigint; incarnation: bigint; version: bigint }
-type Op<Name> = Extract<Operation, { op: Name }>
 
 /** The end of what this process holds of each counter: ranges reserved or acquired, and neither released nor transferred. */
 export type HeldEnds = Map<string, bigint>
@@ -58,9 +56,9 @@ export class Counters {
   }
 
   /** See `Engine.reserve`. */
-  reserve({ counter: name, request }: Op<'reserve'>): Reservation | FahaoError {
+  reserve(name: string, request: ReserveRequest): Reservation {
     const { counter, answer } = reserve(name, this.read(name), request)
-    if (answer instanceof FahaoError) return answer
+    if (answer instanceof FahaoError) throw answer
     this.#put(name, counter)
     // A reserve of size 0 opens no range.
     if (request.size > 0n) this.#next.set(name, answer.end)
@@ -68,22 +66,21 @@ export class Counters {
   }
 
   /** See `Engine.release`. */
-  release(operation: Op<'release'>): boolean {
-    const name = operation.counter
-    const { counter, answer } = release(this.read(name), operation)
+  release(name: string, request: ReleaseRequest): boolean {
+    const { counter, answer } = release(this.read(name), request)
     if (answer !== true) return false
     this.#put(name, counter)
-    this.#next.set(name, operation.from)
+    this.#next.set(name, request.from)
     return true
   }
 
   /** See `Engine.transfer`. */
-  transfer({ counter: name, from }: Op<'transfer'>): void {
+  transfer(name: string, from: bigint): void {
     for (const known of [this.#held, this.#next]) if (from < (known.get(name) ?? 0n)) known.set(name, from)
   }
 
   /** See `Engine.acquire`. */
-  acquire({ counter: name, end }: Op<'acquire'>): void {
+  acquire(name: string, end: bigint): void {
     if (end > (this.#held.get(name) ?? 0n)) this.#held.set(name, end)
     if (end > (this.#next.get(name) ?? end)) this.#next.set(name, end)
   }

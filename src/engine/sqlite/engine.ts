@@ -23,19 +23,12 @@ import type {
   Watch,
   WriterIdentity,
 } from '../engine.ts'
+import { KeepAlive } from '../keep-alive.ts'
 import { newStore } from '../new-store.ts'
 import { PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
-import type {
-  Advanced,
-  Operation,
-  OperationValue,
-  Removal,
-  WorkerInput,
-  WorkerReply,
-  WorkerRequest,
-} from './protocol.ts'
+import type { Operations, WorkerInput, WorkerReply, WorkerRequest } from './protocol.ts'
 import { linksOf, refuseNetwork, storeFileOf } from './store-file.ts'
 import { WorkerCalls } from './worker-calls.ts'
 
@@ -82,6 +75,7 @@ export class SqliteEngine implements Engine {
   readonly #lock: OwnerLock
   readonly #owner: Owner
   readonly #calls: WorkerCalls
+  readonly #keepAlive = new KeepAlive()
   readonly #watches: PolledWatches
   #trouble: string | undefined
   #closing: Promise<void> | undefined
@@ -106,21 +100,16 @@ export class SqliteEngine implements Engine {
     this.#owner = new Owner({
       lock,
       clock: options.clock,
-      read: () => this.#calls.call({ op: 'claim' }),
-      sign: (claim, over) => this.#calls.call({ op: 'own', claim, over }),
+      read: () => this.#call('claim'),
+      sign: (claim, over) => this.#call('own', claim, over),
       onLost: () => options.onOwnershipLost?.(),
       onEvent: options.onEvent,
     })
-    this.#watches = new PolledWatches(options.clock, (since) =>
-      this.#calls.call({ op: 'changes', since }, true),
+    // A poll does not keep the process alive.
+    this.#watches = new PolledWatches(options.clock, (since) => this.#calls.call('changes', since))
+    this.#calls = new WorkerCalls(options.clock, options.callTimeoutMs, (operations) =>
+      this.#post({ type: 'batch', nowUs: this.#timeline.nowUs(), operations }),
     )
-    this.#calls = new WorkerCalls({
-      clock: options.clock,
-      timeoutMs: options.callTimeoutMs,
-      send: (operations) => this.#post({ type: 'batch', nowUs: this.#timeline.nowUs(), operations }),
-      observe: (operation, value) => this.#observe(operation, value),
-      onWaiting: (waiting) => (waiting ? worker.ref() : worker.unref()),
-    })
     worker.on('message', (reply: WorkerReply) => {
       assert(reply.type === 'done', 'a worker opens once')
       this.#setTrouble(reply.trouble)
@@ -128,6 +117,8 @@ export class SqliteEngine implements Engine {
         this.advances = reply.advances
         options.onAdvanced?.()
       }
+      // Every write is reported before its call resolves, also one whose call has passed its deadline.
+      for (const record of reply.written) this.#watches.wrote(record)
       this.#calls.done(reply.outcomes)
     })
     worker.on('error', (error) => this.#workerLost(describe(error)))
@@ -166,7 +157,7 @@ export class SqliteEngine implements Engine {
     checkReserve(request)
     const { claim } = this.#owner
     try {
-      return await this.#calls.call({ op: 'reserve', counter, request, claim })
+      return await this.#call('reserve', counter, request, claim)
     } catch (error) {
       if (claim !== undefined && hasCode(error, 'STALE')) await this.#owner.confirm(claim)
       throw error
@@ -181,20 +172,19 @@ export class SqliteEngine implements Engine {
   ): Promise<boolean> {
     checkRelease(reservation, from)
     const { version } = reservation
-    const operation = { op: 'release', counter, version, from, fence, incarnation } as const
-    return this.#calls.call(operation)
+    return this.#call('release', counter, { version, from, fence, incarnation })
   }
 
   transfer(counter: string, from: bigint): void {
-    this.#calls.call({ op: 'transfer', counter, from }).catch(() => {})
+    this.#call('transfer', counter, from).catch(() => {})
   }
 
   acquire(counter: string, end: bigint): void {
-    this.#calls.call({ op: 'acquire', counter, end }).catch(() => {})
+    this.#call('acquire', counter, end).catch(() => {})
   }
 
   counter(name: string): Promise<Counter> {
-    return this.#calls.call({ op: 'counter', counter: name })
+    return this.#call('counter', name)
   }
 
   async advance(
@@ -208,13 +198,12 @@ export class SqliteEngine implements Engine {
       const { records: values, counters } = repair(records)
       const versions = new Map(records.map(({ key, version }) => [key, version]))
       const repaired = [...values].map(([key, value]) => ({ key, value, expected: versions.get(key) }))
-      const advance = { op: 'advance', gap, repaired, counters, ifRegressed } as const
-      const advanced = await this.#calls.call(advance)
-      if (advanced === undefined) continue
-      if (ifRegressed && advanced.raised === 0) return 0
+      const raised = await this.#call('advance', gap, repaired, counters, ifRegressed)
+      if (raised === undefined) continue
+      if (ifRegressed && raised === 0) return 0
       await this.#owner.sign().catch(() => {})
-      this.#log('warn', `raised ${advanced.raised} counters by ${gap} and accepted the store as it is`)
-      return advanced.raised
+      this.#log('warn', `raised ${raised} counters by ${gap} and accepted the store as it is`)
+      return raised
     }
     throw new FahaoError(
       'CONFLICT',
@@ -223,23 +212,24 @@ export class SqliteEngine implements Engine {
   }
 
   read(key: string): Promise<StoredRecord | undefined> {
-    return this.#calls.call({ op: 'read', key })
+    return this.#call('read', key)
   }
 
   list(prefix: string, { after = '', limit }: Page = {}): Promise<StoredRecord[]> {
-    return this.#calls.call({ op: 'list', prefix, after, limit })
+    return this.#call('list', prefix, after, limit)
   }
 
-  write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
-    return this.#calls.call({ op: 'write', key, value, expected })
+  async write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
+    const version = await this.#call('write', key, value, expected)
+    return version === undefined ? undefined : { key, value, version }
   }
 
   async remove(key: string, expected: bigint): Promise<boolean> {
-    return (await this.#calls.call({ op: 'remove', key, expected })) !== undefined
+    return (await this.#call('write', key, null, expected)) !== undefined
   }
 
   async watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    const revision = await this.#calls.call({ op: 'revision' })
+    const revision = await this.#call('revision')
     return this.#watches.add(prefix, listener, revision)
   }
 
@@ -264,9 +254,10 @@ export class SqliteEngine implements Engine {
   async #close(): Promise<void> {
     this.#watches.close()
     this.#checks?.cancel()
-    await this.#calls.drain('the engine is closed')
+    await this.#keepAlive.drained()
     if (!this.#isWorkerLost) await this.#endWorker()
     this.#trouble = 'closed'
+    this.#keepAlive.close()
     this.#lock.release()
   }
 
@@ -283,14 +274,12 @@ export class SqliteEngine implements Engine {
     this.#worker.unref()
   }
 
-  /** Reports writes of records, also those whose call has passed its deadline. */
-  #observe(operation: Operation, value: OperationValue): void {
-    if (this.#watches.isEmpty || value === undefined) return
-    if (operation.op === 'write') this.#watches.wrote(value as StoredRecord)
-    else if (operation.op === 'advance')
-      for (const record of (value as Advanced).records) this.#watches.wrote(record)
-    else if (operation.op === 'remove')
-      this.#watches.wrote({ key: operation.key, value: null, version: (value as Removal).version })
+  #call<Name extends keyof Operations>(
+    op: Name,
+    ...args: Parameters<Operations[Name]>
+  ): Promise<ReturnType<Operations[Name]>> {
+    if (this.#closing) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
+    return this.#keepAlive.during(this.#calls.call(op, ...args))
   }
 
   #post(request: WorkerRequest): void {

@@ -8,10 +8,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { StoredRecord } from '../engine.ts'
 import type { RecordState } from '../polled-watch.ts'
-import type { Operation, RecordWrite, Removal } from './protocol.ts'
 import { prepare } from './schema.ts'
-
-type Op<Name> = Extract<Operation, { op: Name }>
 
 /** The maximum number of changes in a page. */
 const changesMax = 1000
@@ -64,23 +61,9 @@ export class Records {
     return page
   }
 
-  /** See `Engine.write`; `version` is the next revision. */
-  write({ key, value, expected }: RecordWrite, version: bigint): StoredRecord | undefined {
-    if (this.read(key)?.version !== expected) return undefined
-    return this.put(key, value, version)
-  }
-
-  /** Writes a record whatever its version is; `version` is the next revision. */
-  put(key: string, value: string, version: bigint): StoredRecord {
+  /** Writes or removes a record whatever its version is; the new version is the next revision. */
+  put({ key, value, version }: RecordState): void {
     this.#upsert.run(key, value, version)
-    return { key, value, version }
-  }
-
-  /** See `Engine.remove`; `version` is the next revision. */
-  remove({ key, expected }: Op<'remove'>, version: bigint): Removal | undefined {
-    if (this.read(key)?.version !== expected) return undefined
-    this.#upsert.run(key, null, version)
-    return { version }
   }
 
   /** A page of what was written or removed after a revision, oldest first. */

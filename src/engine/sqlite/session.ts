@@ -11,12 +11,11 @@ import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { versionJump } from '../advance.ts'
-import type { StoredRecord } from '../engine.ts'
-import type { ChangePage } from '../polled-watch.ts'
+import type { ChangePage, RecordState } from '../polled-watch.ts'
 import { type ConnectionOptions, openDatabase } from './connection.ts'
 import { Counters, type HeldEnds } from './counters.ts'
 import type { StorePosition } from './position-file.ts'
-import type { FailureCode, Operation, OperationOutcome, RecordWrite, Removal } from './protocol.ts'
+import type { FailureCode, Operation, OperationOutcome, Operations } from './protocol.ts'
 import { Records } from './records.ts'
 import { prepare } from './schema.ts'
 
@@ -52,6 +51,7 @@ export class Session {
   #owner: string | null = null
   #revision = 0n
   #changed = false
+  #written: RecordState[] = []
 
   constructor(file: string, held: HeldEnds, options: ConnectionOptions) {
     const database = openDatabase(file, options)
@@ -97,6 +97,7 @@ export class Session {
   begin(writing: boolean): void {
     this.#database.exec(writing ? 'BEGIN IMMEDIATE' : 'BEGIN')
     this.#changed = false
+    this.#written = []
     if (!writing) return
     this.#state = this.#readState()
     this.#history = this.#state.lineage
@@ -107,6 +108,11 @@ export class Session {
   /** Whether the present transaction has changed anything. */
   get changed(): boolean {
     return this.#changed
+  }
+
+  /** The records that the present transaction has written or removed. */
+  get written(): readonly RecordState[] {
+    return this.#written
   }
 
   /** Counts the commit, if the transaction has changed anything; the last step before `commit`. */
@@ -168,72 +174,63 @@ export class Session {
   }
 
   /** Carries out one operation. Throws what SQLite throws. */
-  apply(operation: Operation): OperationOutcome {
-    switch (operation.op) {
-      case 'reserve': {
-        const { claim } = operation
-        if (claim !== undefined && claim !== this.#owner)
-          return { code: 'STALE', message: 'another process has become the owner of the store; retry' }
-        const answer = this.counters.reserve(operation)
-        if (answer instanceof FahaoError) return { code: answer.code as FailureCode, message: answer.message }
-        this.#changed = true
-        return { value: answer }
-      }
-      case 'release':
-        return this.#change(this.counters.release(operation))
-      case 'transfer':
-        this.counters.transfer(operation)
-        return { value: undefined }
-      case 'acquire':
-        this.counters.acquire(operation)
-        return { value: undefined }
-      case 'counter':
-        return { value: this.counters.read(operation.counter) }
-      case 'advance':
-        return this.#advance(operation)
-      case 'read':
-        return { value: this.#records.read(operation.key) }
-      case 'list':
-        return { value: this.#records.list(operation.prefix, operation.after, operation.limit) }
-      case 'write':
-        return this.#revise(this.#records.write(operation, this.#revision + 1n))
-      case 'remove':
-        return this.#revise(this.#records.remove(operation, this.#revision + 1n))
-      case 'revision':
-        return { value: this.#currentRevision() }
-      case 'changes':
-        return { value: this.#changes(operation.since) }
-      case 'own':
-        if ((operation.over ?? null) !== this.#owner) return { value: false }
-        this.#own.run(operation.claim)
-        this.#owner = operation.claim
-        return this.#change(true)
-      case 'claim':
-        return { value: this.#readState().owner ?? undefined }
+  apply({ op, args }: Operation): OperationOutcome {
+    try {
+      return { value: Reflect.apply(this.#operations[op], undefined, args) }
+    } catch (error) {
+      if (!(error instanceof FahaoError)) throw error
+      return { code: error.code as FailureCode, message: error.message }
     }
   }
 
-  #advance({ gap, repaired, counters }: Extract<Operation, { op: 'advance' }>): OperationOutcome {
-    const isOutdated = ({ key, expected }: RecordWrite) => this.#records.read(key)?.version !== expected
-    if (repaired.some(isOutdated)) return { value: undefined }
-    const raised = this.counters.advance(gap, counters)
-    this.#history = randomUUID()
-    this.#revision += versionJump
-    this.#changed = true
-    const records = repaired.map(({ key, value }) => this.#records.put(key, value, ++this.#revision))
-    return { value: { raised, records } }
+  readonly #operations: Operations = {
+    reserve: (counter, request, claim) => {
+      if (claim !== undefined && claim !== this.#owner)
+        throw new FahaoError('STALE', 'another process has become the owner of the store; retry')
+      const reservation = this.counters.reserve(counter, request)
+      this.#changed = true
+      return reservation
+    },
+    release: (counter, request) => {
+      const released = this.counters.release(counter, request)
+      this.#changed ||= released
+      return released
+    },
+    transfer: (counter, from) => this.counters.transfer(counter, from),
+    acquire: (counter, end) => this.counters.acquire(counter, end),
+    counter: (name) => this.counters.read(name),
+    advance: (gap, repaired, counters) => {
+      if (repaired.some(({ key, expected }) => this.#records.read(key)?.version !== expected))
+        return undefined
+      const raised = this.counters.advance(gap, counters)
+      this.#history = randomUUID()
+      this.#revision += versionJump
+      this.#changed = true
+      for (const { key, value } of repaired) this.#put(key, value)
+      return raised
+    },
+    read: (key) => this.#records.read(key),
+    list: (prefix, after, limit) => this.#records.list(prefix, after, limit),
+    write: (key, value, expected) =>
+      this.#records.read(key)?.version === expected ? this.#put(key, value) : undefined,
+    revision: () => this.#currentRevision(),
+    changes: (since) => this.#changes(since),
+    own: (claim, over) => {
+      if ((over ?? null) !== this.#owner) return false
+      this.#own.run(claim)
+      this.#owner = claim
+      this.#changed = true
+      return true
+    },
+    claim: () => this.#readState().owner ?? undefined,
   }
 
-  #change(value: boolean): OperationOutcome {
-    if (value) this.#changed = true
-    return { value }
-  }
-
-  #revise(value: StoredRecord | Removal | undefined): OperationOutcome {
-    if (value === undefined) return { value }
-    this.#revision = value.version
+  #put(key: string, value: string | null): bigint {
+    const record = { key, value, version: ++this.#revision }
+    this.#records.put(record)
+    this.#written.push(record)
     this.#changed = true
-    return { value }
+    return record.version
   }
 
   #changes(since: bigint): ChangePage {

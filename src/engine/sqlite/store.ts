@@ -24,7 +24,13 @@ import {
 import { explain, isBusy } from './connection.ts'
 import type { HeldEnds } from './counters.ts'
 import { PositionFile, type StorePosition } from './position-file.ts'
-import { type FailureCode, isWrite, type Operation, type OperationOutcome } from './protocol.ts'
+import {
+  type BatchOutcome,
+  type FailureCode,
+  isWrite,
+  type Operation,
+  type OperationOutcome,
+} from './protocol.ts'
 import { Session } from './session.ts'
 
 /** The file of a store, and the options of its connections. */
@@ -78,8 +84,8 @@ export class Store {
     return this.#failure ?? this.#regression
   }
 
-  /** Carries out operations in one transaction at this time; the outcomes are in the same order. */
-  run(operations: readonly Operation[], nowUs: number): OperationOutcome[] {
+  /** Carries out operations in one transaction at this time. */
+  run(operations: readonly Operation[], nowUs: number): BatchOutcome {
     const session = this.#session ?? this.#reopen(nowUs)
     if (session === undefined) return this.#fail(operations, 'UNAVAILABLE')
     const writing = operations.some(isWrite)
@@ -92,7 +98,7 @@ export class Store {
     } catch (error) {
       return this.#undo(session, operations, error)
     }
-    const { changed } = session
+    const { changed, written } = session
     try {
       session.commit()
     } catch (error) {
@@ -111,7 +117,7 @@ export class Store {
       this.#check = accept(this.#check, session.position)
       this.#positionFile.begin(session.position)
     } else if (writing) this.#progress(session)
-    return outcomes
+    return { outcomes, written }
   }
 
   /** Closes the file. */
@@ -124,14 +130,15 @@ export class Store {
 
   #apply(session: Session, operation: Operation): OperationOutcome {
     if (operation.op === 'reserve') {
-      const lost = session.counters.regression(operation.counter)
+      const lost = session.counters.regression(operation.args[0])
       if (lost !== undefined) this.#check = suspect(this.#check, lost)
     }
     const regression = this.#regression
-    if (operation.op === 'advance' && operation.ifRegressed && regression === undefined)
-      return { value: { raised: 0, records: [] } }
-    if (regression === undefined || operation.op === 'advance' || !isWrite(operation))
-      return session.apply(operation)
+    if (operation.op === 'advance') {
+      const ifRegressed = operation.args[3]
+      return ifRegressed && regression === undefined ? { value: 0 } : session.apply(operation)
+    }
+    if (regression === undefined || !isWrite(operation)) return session.apply(operation)
     return { code: 'REGRESSED', message: regression }
   }
 
@@ -196,7 +203,7 @@ export class Store {
   }
 
   /** Handles a failure before COMMIT, which has changed nothing. */
-  #undo(session: Session, operations: readonly Operation[], error: unknown): OperationOutcome[] {
+  #undo(session: Session, operations: readonly Operation[], error: unknown): BatchOutcome {
     const reason = explain(error, this.#options.file)
     if (isBusy(error)) {
       this.#failure = reason
@@ -226,8 +233,9 @@ export class Store {
     }
   }
 
-  #fail(operations: readonly Operation[], code: FailureCode): OperationOutcome[] {
+  #fail(operations: readonly Operation[], code: FailureCode): BatchOutcome {
     const message = this.#failure ?? 'the store has failed'
-    return operations.map((operation) => ({ code: isWrite(operation) ? code : 'UNAVAILABLE', message }))
+    const outcomes = operations.map(() => ({ code, message }))
+    return { outcomes, written: [] }
   }
 }

@@ -31,8 +31,8 @@ function serve(store: Store, request: WorkerRequest): void {
     port!.close()
     return
   }
-  const outcomes = store.run(request.operations, request.nowUs)
-  reply({ type: 'done', outcomes, advances: store.advances, trouble: store.trouble })
+  const outcome = store.run(request.operations, request.nowUs)
+  reply({ type: 'done', ...outcome, advances: store.advances, trouble: store.trouble })
 }
 
 function reply(message: WorkerReply): void {

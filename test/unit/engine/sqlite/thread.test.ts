@@ -20,8 +20,8 @@ async function onThread(file: string, meet: string, callTimeoutMs = 200): Promis
   const code = `const { parentPort } = require('node:worker_threads')
     parentPort.on('message', (request) => {
       const answer = () => {
-        const outcomes = request.operations.map(({ counter }) => ({ value: counter }))
-        parentPort.postMessage({ type: 'done', outcomes, trouble: undefined })
+        const outcomes = request.operations.map(({ args }) => ({ value: args[0] }))
+        parentPort.postMessage({ type: 'done', outcomes, written: [], advances: 0, trouble: undefined })
       }
       if (['claim', 'own'].includes(request.operations?.[0].op)) return answer()
       ${meet}
@@ -71,7 +71,7 @@ describe('a SQLite engine', () => {
     const engine = await onThread(
       freshFile(t),
       `if (request.type === 'close') return parentPort.close()
-       if (request.operations.some(({ counter }) => counter === 'slow')) setTimeout(answer, 700)
+       if (request.operations.some(({ args }) => args[0] === 'slow')) setTimeout(answer, 700)
        else answer()`,
     )
     t.after(() => engine.close())
