@@ -54,7 +54,7 @@ class Turn {
   /** Changes the state, and writes with it. Rejects with Outrun if another process was faster. */
   async change(state: State, writes: readonly RequestOp[] = []): Promise<Known> {
     const revision = this.known?.revision ?? 0n
-    const done = await this.#store.changeState(revision, state, writes, this.#store.newCall(true))
+    const done = await this.#store.changeState(revision, state, writes)
     if (done === undefined) throw new Outrun()
     Object.assign(this, done)
     return done.known
@@ -114,7 +114,7 @@ export class Advance {
     let seen = -1n
     let sinceUs = 0
     for (;;) {
-      const { header, state } = await this.#store.look([], this.#store.newCall(false))
+      const { header, state } = await this.#store.look()
       const isOthers = state?.state.status === 'advancing' && state.state.note !== this.#id
       const nowUs = this.#clock.monoUs()
       if (state?.revision !== seen) sinceUs = nowUs

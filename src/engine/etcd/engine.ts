@@ -25,7 +25,7 @@ import { endOf, methods, unchanged } from './api.ts'
 import { Counters } from './counters.ts'
 import { History } from './history.ts'
 import { Keys } from './keys.ts'
-import { type CallContext, Members } from './members.ts'
+import { Members } from './members.ts'
 import { Records } from './records.ts'
 import { encodeState, type State } from './state.ts'
 import { knownOf, rangesOf, Store } from './store.ts'
@@ -66,10 +66,6 @@ async function opened(
   options: EngineOptions,
 ): Promise<EtcdEngine> {
   const keys = new Keys(address.prefix)
-  const newCall = (writes: boolean): CallContext => {
-    const deadlineUs = options.clock.monoUs() + options.callTimeoutMs * 1000
-    return { deadlineUs, writes, sent: false }
-  }
   for (let tries = 0; tries < openTries; tries++) {
     const ranges = [
       { key: keys.state },
@@ -77,7 +73,7 @@ async function opened(
       { key: keys.all, rangeEnd: endOf(keys.all), limit: '1', keysOnly: true },
     ]
     const success = ranges.map((range) => ({ range }))
-    const response = await members.call(methods.txn, { compare: [], success, failure: [] }, newCall(false))
+    const response = await members.call(methods.txn, { compare: [], success, failure: [] })
     const [state, written, any] = rangesOf(response)
     const known = knownOf(state!)
     if (known !== undefined) {
@@ -92,7 +88,7 @@ async function opened(
     const put = { put: { key: keys.state, value: Buffer.from(fresh) } }
     const create = { compare: [unchanged(keys.state, 0n)], success: [put], failure: [] }
     // The next read shows the outcome, also where another process was first.
-    const created = await members.call(methods.txn, create, newCall(true)).catch(() => undefined)
+    const created = await members.call(methods.txn, create, members.newCall(true)).catch(() => undefined)
     if (created?.succeeded) tell?.()
   }
   throw new FahaoError(

@@ -210,10 +210,7 @@ const full = /database space exceeded/
 const passing = /no leader|too many requests/
 
 /** The failure that an error means. Only etcd's own words can show that nothing was changed. */
-export function failureOf(
-  endpoint: string,
-  error: Pick<ServiceError, 'code' | 'details'> | null,
-): CallFailure {
+function failureOf(endpoint: string, error: Pick<ServiceError, 'code' | 'details'> | null): CallFailure {
   const details = inOneLine(error?.details ?? 'an empty answer')
   const message = `${endpoint}: ${details}`
   if (error === null || !details.startsWith('etcdserver: ')) return new CallFailure('lost', message)

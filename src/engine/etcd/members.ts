@@ -48,6 +48,12 @@ export class Members {
     return this.#trouble
   }
 
+  /** Creates a call that begins now. */
+  newCall(writes: boolean): CallContext {
+    const deadlineUs = this.#clock.monoUs() + this.#options.callTimeoutMs * 1000
+    return { deadlineUs, writes, sent: false }
+  }
+
   /**
    * Calls members until one answers. Rejects with UNAVAILABLE if nothing was changed, UNKNOWN if a write may have been
    * carried out.
@@ -55,7 +61,7 @@ export class Members {
   async call<Request, Response>(
     method: Method<Request, Response>,
     request: Request,
-    call: CallContext,
+    call = this.newCall(false),
   ): Promise<Response> {
     let reason = 'no member could be reached'
     for (let tries = 0; ; tries++) {
@@ -88,11 +94,11 @@ export class Members {
   /** Opens a stream on a member that is connected. Rejects with UNAVAILABLE after the time. */
   async stream<Request, Response>(
     method: Method<Request, Response>,
-    call: CallContext,
   ): Promise<{
     readonly stream: ClientDuplexStream<Request, Response>
     readonly fail: (reason: string) => void
   }> {
+    const call = this.newCall(false)
     for (let tries = 0; ; tries++) {
       const member = this.#pick()
       try {

@@ -72,8 +72,8 @@ export class Records {
       return compare && { compare: [compare], writes: [write], otherwise: [] }
     }
     // The version may be of a history that this process has not accepted yet.
-    if (plan() === undefined) await this.#store.read([], this.#store.newCall(false))
-    const committed = await this.#store.commit(plan, this.#store.newCall(true))
+    if (plan() === undefined) await this.#store.read()
+    const committed = await this.#store.commit(plan)
     return committed?.done ? versionAt(history.known.state, committed.revision) : undefined
   }
 }

@@ -86,16 +86,15 @@ export class Store {
     return this.trouble ?? (this.#advancing ? 'another process is raising all bounds' : 'it does not answer')
   }
 
-  /** Creates a call that begins now. */
+  /** See `Members.newCall`. */
   newCall(writes: boolean): CallContext {
-    const deadlineUs = this.#clock.monoUs() + this.#options.callTimeoutMs * 1000
-    return { deadlineUs, writes, sent: false }
+    return this.#members.newCall(writes)
   }
 
   /** Reads ranges at one revision. */
   async read(
-    ranges: readonly RangeRequest[],
-    call: CallContext,
+    ranges: readonly RangeRequest[] = [],
+    call = this.newCall(false),
   ): Promise<{ readonly state: State; readonly revision: bigint; readonly found: readonly RangeResponse[] }> {
     const { header, found, state } = await this.look(ranges, call)
     const revision = BigInt(header.revision)
@@ -105,7 +104,7 @@ export class Store {
   /** Reads a range a page at a time, each of `range.limit` keys, and the state that belongs to each page. */
   async *pages(range: RangeRequest) {
     for (let key: Buffer | undefined = range.key; key !== undefined; ) {
-      const { state, found } = await this.read([{ ...range, key }], this.newCall(false))
+      const { state, found } = await this.read([{ ...range, key }])
       const { kvs, more } = found[0]!
       yield { state, kvs }
       const last: Buffer | undefined = kvs.at(-1)?.key
@@ -114,7 +113,7 @@ export class Store {
   }
 
   /** Reads ranges and the state at one revision. */
-  async look(ranges: readonly RangeRequest[], call: CallContext) {
+  async look(ranges: readonly RangeRequest[] = [], call = this.newCall(false)) {
     const sent = this.history.check
     const success = [{ key: this.keys.state }, ...ranges].map((range) => ({ range }))
     const response = await this.#members.call(methods.txn, { compare: [], success, failure: [] }, call)
@@ -128,7 +127,10 @@ export class Store {
    * Carries out the change that `plan` returns, and calls `plan` again whenever the state has changed. Resolves to undefined
    * if `plan` returns undefined. Rejects with REGRESSED, UNAVAILABLE, UNKNOWN.
    */
-  async commit(plan: () => Change | undefined, call: CallContext): Promise<ChangeOutcome | undefined> {
+  async commit(
+    plan: () => Change | undefined,
+    call = this.newCall(true),
+  ): Promise<ChangeOutcome | undefined> {
     if (this.history.wrong !== undefined) await this.look([], { ...call, writes: false })
     for (;;) {
       this.#refuse()
@@ -154,8 +156,8 @@ export class Store {
   async changeState(
     from: bigint,
     state: State,
-    writes: readonly RequestOp[],
-    call: CallContext,
+    writes: readonly RequestOp[] = [],
+    call = this.newCall(true),
   ): Promise<{ readonly known: Known; readonly header: TxnResponse['header'] } | undefined> {
     const put = { put: { key: this.keys.state, value: Buffer.from(encodeState(state)) } }
     const request = { compare: [unchanged(this.keys.state, from)], success: [put, ...writes], failure: [] }

@@ -8,17 +8,19 @@
  *     all records are stored while there are watches.
  *  3. Each stream begins after the revision of a list, so a compaction of older revisions loses no change.
  */
-import { type Clock, sleep, systemRandom } from '../../base/clock.ts'
+import type { ClientDuplexStream } from '@grpc/grpc-js'
+import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { RecordChange, Watch } from '../engine.ts'
 import { Watchers } from '../watchers.ts'
-import { endOf, type KeyValue, methods } from './api.ts'
+import { endOf, type KeyValue, methods, type WatchRequest, type WatchResponse } from './api.ts'
 import type { Members } from './members.ts'
 import type { Records } from './records.ts'
 import type { Store } from './store.ts'
-import { follow } from './watch-stream.ts'
 
 type RevisedChange = RecordChange & { readonly revision: bigint }
+
+type WatchStream = ClientDuplexStream<WatchRequest, WatchResponse>
 
 /** The streams from the first watch to the last. `created` resolves once the first stream has begun. */
 type WatchSession = { readonly abort: AbortController; readonly created: Promise<void> }
@@ -27,6 +29,11 @@ type WatchSession = { readonly abort: AbortController; readonly created: Promise
 const listEveryMs = 60_000
 const retryMs = 100
 const pageMax = 2000
+/** Short compared with a hand-over that waits for the stream; a message per second costs little. */
+const askEveryMs = 1000
+/** A member that has not answered for this long counts as frozen. */
+const silentMs = 3000
+const removed = 1
 
 /** The watches of one engine. */
 export class Watches {
@@ -57,7 +64,7 @@ export class Watches {
     try {
       this.#session ??= this.#begin()
       await this.#session.created
-      const { revision } = await this.#store.read([], this.#store.newCall(false))
+      const { revision } = await this.#store.read()
       after = revision
       return watch
     } catch (error) {
@@ -114,16 +121,60 @@ export class Watches {
 
   async #stream(signal: AbortSignal, onCreated: () => void): Promise<string> {
     await this.#list(signal)
-    const call = this.#store.newCall(false)
-    const { stream, fail } = await this.#members.stream(methods.watch, call)
-    const key = this.#store.keys.records
-    const range = { key, rangeEnd: endOf(key), startRevision: String(this.#reportedRevision + 1n) }
-    const onChange = (bytes: Buffer, revision: bigint, kv: KeyValue | undefined) => {
-      if (!signal.aborted) this.#accept(this.#store.keys.recordOf(bytes), revision, kv)
-    }
-    const reason = await follow(stream, range, { onCreated, onChange }, this.#clock, signal)
+    const startRevision = String(this.#reportedRevision + 1n)
+    const { stream, fail } = await this.#members.stream(methods.watch)
+    const reason = await this.#follow(stream, startRevision, onCreated, signal)
     if (!signal.aborted) fail(reason)
     return reason
+  }
+
+  /**
+   * Follows the stream; resolves to the reason of its end: by etcd, by `signal`, or because etcd stopped answering.
+   * An answer to a progress request only shows that etcd answers: etcd before 3.4.25 and 3.5.8 may send a
+   * revision whose events are still to come.
+   */
+  #follow(
+    stream: WatchStream,
+    startRevision: string,
+    onCreated: () => void,
+    signal: AbortSignal,
+  ): Promise<string> {
+    return new Promise((resolve) => {
+      let answeredUs = this.#clock.monoUs()
+      let timer: Timer | undefined
+      let over = false
+      const end = (reason: string) => {
+        if (over) return
+        over = true
+        timer?.cancel()
+        signal.removeEventListener('abort', stop)
+        stream.cancel()
+        resolve(reason)
+      }
+      const stop = () => end('closed')
+      const ask = () => {
+        if (this.#clock.monoUs() - answeredUs > silentMs * 1000) return end('it stopped answering')
+        stream.write({ progress: {} })
+        timer = this.#clock.timer(askEveryMs, ask)
+      }
+      stream.on('error', (error) => end(error.message))
+      stream.on('end', () => end('it ended the stream'))
+      stream.on('data', ({ canceled, cancelReason, created, events }: WatchResponse) => {
+        if (over) return
+        answeredUs = this.#clock.monoUs()
+        if (canceled) return end(cancelReason || 'it has compacted what comes next')
+        if (created) onCreated()
+        for (const { type, kv } of events) {
+          const record = type === removed ? undefined : kv
+          this.#accept(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision), record)
+        }
+      })
+      signal.addEventListener('abort', stop)
+      if (signal.aborted) return stop()
+      const key = this.#store.keys.records
+      stream.write({ create: { key, rangeEnd: endOf(key), startRevision } })
+      timer = this.#clock.timer(askEveryMs, ask)
+    })
   }
 
   #listPeriodically(signal: AbortSignal): void {
@@ -143,7 +194,7 @@ export class Watches {
     // Only newer records, and the number of all: most often both show that no change was missed.
     const range = { key, rangeEnd: endOf(key), minModRevision: String(this.#reportedRevision + 1n) }
     const asked = isFirst ? [] : [range]
-    const { revision, found } = await this.#store.read(asked, this.#store.newCall(false))
+    const { revision, found } = await this.#store.read(asked)
     if (signal.aborted) return
     const wentBack = revision < this.#reportedRevision
     for (const kv of found[0]?.kvs ?? [])
@@ -174,7 +225,7 @@ export class Watches {
 
   async #readAndReport(key: string): Promise<void> {
     const range = { key: this.#store.keys.record(key) }
-    const { found } = await this.#store.read([range], this.#store.newCall(false))
+    const { found } = await this.#store.read([range])
     const [kv] = found[0]!.kvs
     if (kv === undefined) return
     this.#existing.delete(key)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
 import { FahaoError } from '../../../../src/base/errors.ts'
-import type { KeyValue } from '../../../../src/engine/etcd/api.ts'
+import type { KeyValue, RangeRequest } from '../../../../src/engine/etcd/api.ts'
 import { encodeCounter } from '../../../../src/engine/etcd/counter-value.ts'
 import { Counters } from '../../../../src/engine/etcd/counters.ts'
 import type { State } from '../../../../src/engine/etcd/state.ts'
@@ -59,7 +59,7 @@ class Shared {
       },
       hindrance: '',
       newCall: () => ({ deadlineUs: Number.POSITIVE_INFINITY, writes: false, sent: false }),
-      read: (ranges: Parameters<Store['read']>[0]) => this.#read(ranges),
+      read: (ranges: readonly RangeRequest[]) => this.#read(ranges),
       commit: (plan: () => Change | undefined) => this.#commit(plan),
       suspect(reason: string) {
         throw new FahaoError('REGRESSED', reason)
@@ -69,7 +69,7 @@ class Shared {
     return new Counters(opened, new Transactions(opened, systemClock), systemClock, 1000)
   }
 
-  async #read([range]: Parameters<Store['read']>[0]) {
+  async #read([range]: readonly RangeRequest[]) {
     const { state, revision, delay } = this
     const found = [this.#at(range!.key)]
     await delay
