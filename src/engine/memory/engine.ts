@@ -1,4 +1,5 @@
 /** The engine that keeps everything in the process's memory: for tests, and for ids that need not outlive the process. */
+import { compareBytes } from '../../base/byte-order.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { raised, repairNothing } from '../advance.ts'
 import { release, reserve, type Step, unused } from '../counter.ts'
@@ -107,17 +108,13 @@ export class MemoryEngine implements Engine {
     return this.#step(() => this.#store.records.get(key))
   }
 
-  list(prefix: string, page: Page = {}): Promise<StoredRecord[]> {
-    return this.#step(() => {
-      const after = page.after === undefined ? undefined : Buffer.from(page.after)
-      return [...this.#store.records.values()]
-        .filter(({ key }) => key.startsWith(prefix))
-        .map((record) => ({ record, bytes: Buffer.from(record.key) }))
-        .filter(({ bytes }) => after === undefined || Buffer.compare(bytes, after) > 0)
-        .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
-        .slice(0, page.limit)
-        .map(({ record }) => record)
-    })
+  list(prefix: string, { after = '', limit }: Page = {}): Promise<StoredRecord[]> {
+    return this.#step(() =>
+      [...this.#store.records.values()]
+        .filter(({ key }) => key.startsWith(prefix) && compareBytes(key, after) > 0)
+        .sort((a, b) => compareBytes(a.key, b.key))
+        .slice(0, limit),
+    )
   }
 
   write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {

@@ -14,7 +14,7 @@ import type { Clock } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { repairNothing, versionJump } from '../advance.ts'
 import { boundMax, type Repair } from '../engine.ts'
-import { explain } from './connection.ts'
+import { engineError } from './connection.ts'
 import { Counters } from './counters.ts'
 import { DatabaseSync } from './driver.ts'
 import { OwnerLock } from './owner-lock.ts'
@@ -153,9 +153,7 @@ function using<Result>(file: string, use: (database: DatabaseSync) => Result): R
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     return use(database)
   } catch (error) {
-    throw error instanceof FahaoError
-      ? error
-      : new FahaoError('ENGINE', explain(error, file), { cause: error })
+    throw engineError(error, file)
   } finally {
     database?.close()
   }

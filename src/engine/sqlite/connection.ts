@@ -47,9 +47,7 @@ export function openDatabase(file: string, { create, busyTimeoutMs }: Connection
     return database
   } catch (error) {
     if (database?.isOpen) database.close()
-    throw error instanceof FahaoError
-      ? error
-      : new FahaoError('ENGINE', explain(error, file), { cause: error })
+    throw engineError(error, file)
   }
 }
 
@@ -70,6 +68,13 @@ export function explain(error: unknown, file: string): string {
   if (error instanceof FahaoError) return error.message
   const sentence = sentences[resultCode(error)]
   return sentence === undefined ? `${file}: ${describe(error)}` : `${file} ${sentence} (${describe(error)})`
+}
+
+/** ENGINE, with SQLite's error about the file; an error of Fahao stays as it is. */
+export function engineError(error: unknown, file: string): FahaoError {
+  return error instanceof FahaoError
+    ? error
+    : new FahaoError('ENGINE', explain(error, file), { cause: error })
 }
 
 /** Whether another connection holds the requested lock. */

@@ -15,7 +15,7 @@
  */
 import { statSync } from 'node:fs'
 import { FahaoError } from '../../base/errors.ts'
-import { explain, isBusy } from './connection.ts'
+import { engineError, isBusy } from './connection.ts'
 import { DatabaseSync } from './driver.ts'
 
 const shareWithinMs = 250
@@ -31,50 +31,47 @@ type LockFile = { readonly database: DatabaseSync; readonly identity: string }
 /** The owner lock of one store. */
 export class OwnerLock {
   readonly #path: string
-  #database: DatabaseSync
-  #identity: string
+  #file: LockFile
   #isOwner = false
 
-  private constructor(path: string, { database, identity }: LockFile) {
+  private constructor(path: string) {
     this.#path = path
-    this.#database = database
-    this.#identity = identity
+    this.#file = openLockFile(path)
   }
 
   /** Takes the lock for using a store: as its owner if no other process is, beside the owner otherwise. Throws ENGINE. */
   static use(file: string): OwnerLock {
-    const lock = OwnerLock.#open(file)
+    const lock = new OwnerLock(ownerFile(file))
     lock.tryToOwn()
     return lock
   }
 
   /** Takes the lock for replacing a store. Throws ENGINE if a process has it open. */
   static forRestore(file: string): OwnerLock {
-    const lock = OwnerLock.#open(file)
+    const lock = new OwnerLock(ownerFile(file))
     if (lock.#begin('EXCLUSIVE')) return lock
     lock.release()
     throw new FahaoError('ENGINE', `${file} is in use; stop every process that has it open, then restore`)
   }
 
-  static #open(file: string): OwnerLock {
-    const path = ownerFile(file)
-    return new OwnerLock(path, openLockFile(path))
+  get #database(): DatabaseSync {
+    return this.#file.database
   }
 
   /** The identity of the locked file: no other file that gets its name meanwhile has the same. */
   get identity(): string {
-    return this.#identity
+    return this.#file.identity
   }
 
   /** Whether the locked file still has its name, so that every process meets the lock. */
   get stands(): boolean {
-    return identityOf(this.#path) === this.#identity
+    return identityOf(this.#path) === this.identity
   }
 
   /** Whether the name still leads to the locked file, although it was linked, moved or given another mode meanwhile. */
   get touched(): boolean {
     const found = identityOf(this.#path)
-    return found !== undefined && found !== this.#identity && inodeOf(found) === inodeOf(this.#identity)
+    return found !== undefined && found !== this.identity && inodeOf(found) === inodeOf(this.identity)
   }
 
   /** Tries to become the owner; returns whether this process is. Throws ENGINE during a restore of the store, UNAVAILABLE after that. */
@@ -110,10 +107,9 @@ export class OwnerLock {
   }
 
   #reopen(): void {
-    const { database, identity } = openLockFile(this.#path)
+    const file = openLockFile(this.#path)
     this.#database.close()
-    this.#database = database
-    this.#identity = identity
+    this.#file = file
   }
 
   #share(): void {
@@ -136,9 +132,7 @@ export class OwnerLock {
     } catch (error) {
       if (isBusy(error)) return false
       this.release()
-      throw new FahaoError('ENGINE', explain(error, this.#database.location() ?? 'the owner lock'), {
-        cause: error,
-      })
+      throw engineError(error, this.#path)
     }
   }
 }
@@ -154,7 +148,7 @@ function openLockFile(path: string): LockFile {
       database.exec('PRAGMA journal_mode = OFF')
     } catch (error) {
       if (database?.isOpen) database.close()
-      throw new FahaoError('ENGINE', explain(error, path), { cause: error })
+      throw engineError(error, path)
     }
     const identity = identityOf(path)
     if (identity !== undefined && identity === before) return { database, identity }

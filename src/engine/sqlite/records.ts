@@ -6,6 +6,7 @@
  *  2. A removed record leaves a row without a value: `since` returns removals, too.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { compareBytes } from '../../base/byte-order.ts'
 import type { StoredRecord } from '../engine.ts'
 import type { RecordState } from '../polled-watch.ts'
 import { prepare } from './schema.ts'
@@ -52,7 +53,9 @@ export class Records {
   list(prefix: string, after = '', limit = Number.POSITIVE_INFINITY): StoredRecord[] {
     const page: StoredRecord[] = []
     if (limit <= 0) return page
-    for (const row of this.#from.iterate(laterOf(prefix, successor(after)))) {
+    // No key contains NUL, so this is the immediate successor of `after`.
+    const next = `${after}\0`
+    for (const row of this.#from.iterate(compareBytes(prefix, next) > 0 ? prefix : next)) {
       const record = row as StoredRecord
       if (!record.key.startsWith(prefix)) break
       page.push(record)
@@ -71,13 +74,4 @@ export class Records {
     const records = this.#since.all(revision, changesMax) as RecordState[]
     return { records, more: records.length === changesMax }
   }
-}
-
-/** The immediate successor of `key` in byte order; no key contains NUL. */
-function successor(key: string): string {
-  return key === '' ? '' : `${key}\0`
-}
-
-function laterOf(a: string, b: string): string {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b)) > 0 ? a : b
 }
