@@ -2,8 +2,7 @@
 
 import type { MovedDetails } from '../base/moved.ts'
 import type { Page } from '../engine/engine.ts'
-import type { Run } from '../ids/run.ts'
-import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
+import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
 import type { MoveOptions } from './floor.ts'
 import type { GeneratorInput } from './options.ts'
@@ -15,8 +14,12 @@ import type { GeneratorInput } from './options.ts'
  */
 export type IssuingMode = 'local' | 'group commit' | 'leader' | 'node'
 
-/** A generator that is open on this node. */
-export interface Generator {
+/**
+ * A generator that is open on this node. With group commit other nodes may have issued more than `lastIssued` shows:
+ * `Catalogue.info` reads the engine.
+ */
+export interface Generator
+  extends Pick<Issuer, 'take' | 'takeNumber' | 'draw' | 'nextIsSafe' | 'lastIssued' | 'stats'> {
   readonly name: string
   readonly kind: Kind
   readonly definition: Definition
@@ -25,14 +28,6 @@ export interface Generator {
   readonly mode: IssuingMode
   /** Whether INCRBY n has an answer: ids increase by 1 and are issued in counting order. */
   readonly contiguous: boolean
-  /** See `Issuer`. */
-  take(count: number, run: Run): number
-  takeNumber(): number
-  draw(count: number, options?: DrawOptions): Promise<Run[]>
-  nextIsSafe(): boolean
-  /** See `Issuer`. With group commit other nodes may have issued more: `Catalogue.info` reads the engine. */
-  lastIssued(): bigint | undefined
-  stats(): IssuerStats
   /** The text of an id in the generator's format; decimal without a format. */
   text(id: bigint): string
   /** A function that formats ids that are issued now, however late it is called; undefined without a format. */

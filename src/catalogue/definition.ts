@@ -43,11 +43,13 @@ export const fixedOptions = Object.freeze([
 /** Completes and checks options; ERR names those that contradict each other, and why. `nowUs`: Unix µs. */
 export function define(options: GeneratorOptions, nowUs: number): Definition {
   const { kind } = options
-  for (const [names, why] of notTaken(kind)) refuseGiven(options, names, why)
-  const counter = isCounter(kind)
+  for (const [names, why] of notTaken(kind)) {
+    const given = names.find((name) => options[name] !== undefined)
+    if (given !== undefined) throw refused(`option '${given}' does not apply: ${why}`)
+  }
   const common = { kind, issueTimeout: options.issueTimeout ?? 2000, ...checkedFormat(options) }
   return Object.freeze(
-    counter ? { ...common, ...counterPart(options) } : { ...common, ...clockPart(options, nowUs) },
+    isCounter(kind) ? { ...common, ...counterPart(options) } : { ...common, ...clockPart(options, nowUs) },
   )
 }
 
@@ -164,7 +166,8 @@ function idMaxOf(template: string): bigint {
   return compileFormat(template, { nodeWidth: 1 }).maxId
 }
 
-function isCounter(kind: Kind): boolean {
+/** Whether a kind is made of a counter and not of the clock. */
+export function isCounter(kind: Kind): boolean {
   return kind === 'sequence' || kind === 'segment'
 }
 
@@ -178,15 +181,6 @@ function notTaken(kind: Kind): [names: readonly (keyof GeneratorOptions)[], why:
     [['horizon'], 'the lead of snowflakes is a setting of the node, --lead'],
     [['node'], 'the node of a snowflake is the worker id of each node, --worker-id'],
   ]
-}
-
-function refuseGiven(
-  options: GeneratorOptions,
-  names: readonly (keyof GeneratorOptions)[],
-  why: string,
-): void {
-  const given = names.find((name) => options[name] !== undefined)
-  if (given !== undefined) throw refused(`option '${given}' does not apply: ${why}`)
 }
 
 function refused(why: string): FahaoError {

@@ -4,6 +4,12 @@ import type { Definition } from './definition.ts'
 import type { GeneratorOptions } from './options.ts'
 import type { StoredGenerator } from './stored.ts'
 
+/** A counter that is a row, as its engine returns it. */
+export type RowCounter = Counter & {
+  /** When the row last changed, in Unix µs, if the table stores it. */
+  readonly updatedUs?: number
+}
+
 /** A row that was added, changed or removed. */
 export type RowChange = {
   readonly name: string
@@ -40,7 +46,4 @@ export interface ForeignRows {
 
   /** Throws ERR if a definition would issue ids that do not belong to the row. */
   check(name: string, wanted: Definition, row: StoredGenerator): void
-
-  /** When the row that is this counter last changed, in Unix µs; undefined if the table does not store it. */
-  updatedUs(counter: Counter): number | undefined
 }

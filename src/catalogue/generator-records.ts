@@ -77,7 +77,10 @@ export class GeneratorRecords {
           ? define(options, this.#timeline.nowUs())
           : this.#rows.define(name, options, row?.stored)
       if (row !== undefined && differences(definition, row.stored.definition).length === 0) return row
-      const incarnation = (before?.stored.incarnation ?? (await this.#newestOfCounter(name, row))) + 1n
+      // A store may have lost the record and kept the counter, which has the newest incarnation. A row has none.
+      const newest =
+        before?.stored ?? (row === undefined ? await this.#engine.counter(generatorKey(name)) : undefined)
+      const incarnation = (newest?.incarnation ?? 0n) + 1n
       const stored: StoredGenerator = {
         state: 'live',
         incarnation,
@@ -214,11 +217,6 @@ export class GeneratorRecords {
       if (record !== undefined) return { record, stored, advances: before.advances }
     }
     throw contended(name)
-  }
-
-  /** The newest incarnation that the counter has seen: a store may have lost the record and kept the counter. */
-  async #newestOfCounter(name: string, row: ReadGenerator | undefined): Promise<bigint> {
-    return row === undefined ? (await this.#engine.counter(generatorKey(name))).incarnation : 0n
   }
 
   async #altered(

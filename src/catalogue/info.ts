@@ -1,6 +1,5 @@
 /** The description of a generator for users and dashboards; for one that another node leads, only what is certain. */
 import { hasCode } from '../base/errors.ts'
-import type { MovedDetails } from '../base/moved.ts'
 import type { Lead } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/encoding.ts'
@@ -9,6 +8,7 @@ import { firstFrom } from '../ids/run.ts'
 import type { Generator, GeneratorInfo, IssuingMode } from './catalogue.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
+import type { RowCounter } from './foreign-rows.ts'
 import { modeOf } from './issuing-right.ts'
 import { detailsOf } from './leadership/moved.ts'
 import { counterOf, firstOf, type StoredGenerator } from './stored.ts'
@@ -26,7 +26,9 @@ export async function describeGenerator(
 ): Promise<GeneratorInfo> {
   const { definition } = stored
   const snowflake = definition.kind === 'snowflake'
-  const counter = snowflake ? undefined : await unlessAway(deps.engine.counter(counterOf(name, stored)), open)
+  const counter: RowCounter | undefined = snowflake
+    ? undefined
+    : await unlessAway(deps.engine.counter(counterOf(name, stored)), open)
   const bound = snowflake ? boundOfWorker(deps, definition) : counter && boundOf(counter.bound, stored)
   const mode = open?.mode ?? (await modeOf(deps, definition.kind))
   const lead = mode === 'leader' ? deps.cluster?.lead(slotOf(name)) : undefined
@@ -40,10 +42,10 @@ export async function describeGenerator(
     definition,
     incarnation: stored.incarnation,
     bound: definition.scramble ? undefined : bound,
-    updatedUs: counter && deps.rows?.updatedUs(counter),
+    updatedUs: counter?.updatedUs,
     mode,
     leader: leaderAddress(deps, lead),
-    elsewhere: elsewhere(name, lead),
+    elsewhere: lead?.state === 'elsewhere' ? detailsOf(slotOf(name), lead) : undefined,
     lastIssued: isKnown
       ? newest(open, mode, definition.layout === undefined ? lastBelow(bound ?? 0n, stored) : undefined)
       : undefined,
@@ -51,8 +53,10 @@ export async function describeGenerator(
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
     notes: [
       ...notes(definition, endUs, nowUs, deps),
-      ...reservedUntil(definition, bound),
-      ...leaderless(lead),
+      ...(definition.layout === undefined || bound === undefined
+        ? []
+        : [`time is reserved until ${decode(layoutOf(definition), bound).date}`]),
+      ...(lead?.state === 'none' ? ['led by no node at this moment'] : []),
       ...(snowflake || bound !== undefined ? [] : ['the engine is away: its bound cannot be read now']),
     ],
   }
@@ -134,23 +138,10 @@ function leastOf(layout: Layout, time: bigint, node: number): bigint {
   return encode(layout, { time: time < last ? time : last, node })
 }
 
-function reservedUntil(definition: Definition, bound: bigint | undefined): string[] {
-  if (definition.layout === undefined || bound === undefined) return []
-  return [`time is reserved until ${decode(layoutOf(definition), bound).date}`]
-}
-
 function leaderAddress({ cluster }: CatalogueDeps, lead: Lead | undefined): string | undefined {
   if (lead === undefined || lead.state === 'none') return undefined
   const node = lead.state === 'elsewhere' ? lead.node : cluster!.status().nodes.find(({ isSelf }) => isSelf)
   return node?.resp ?? node?.http ?? node?.id
-}
-
-function elsewhere(name: string, lead: Lead | undefined): MovedDetails | undefined {
-  return lead?.state === 'elsewhere' ? detailsOf(slotOf(name), lead) : undefined
-}
-
-function leaderless(lead: Lead | undefined): string[] {
-  return lead?.state === 'none' ? ['led by no node at this moment'] : []
 }
 
 function notes(

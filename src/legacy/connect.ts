@@ -11,9 +11,6 @@ import type { LegacySchema } from './schemas.ts'
 import { LegacyStatements, rowOf } from './statements.ts'
 import { LegacyTable } from './table.ts'
 
-/** A table by itself, and how to close its connections. */
-export type OpenedTable = { readonly table: LegacyTable; readonly close: () => Promise<void> }
-
 /** For reads of the table and for its changes by an import; reserves use the engine's own connections. */
 const linksMax = 2
 
@@ -24,7 +21,7 @@ export async function connectEngine(
   schema: LegacySchema,
   options: EngineOptions,
 ): Promise<LegacyEngine> {
-  const { table, close } = tableOf(kind.driver, flavour, schema, options)
+  const table = tableOf(kind.driver, flavour, schema, options)
   const make: MakeStatements = (put, identity) => new LegacyStatements(put, identity, table)
   const dialect: SqlDatabase['dialect'] = async (ask) =>
     onRows(await kind.dialect(ask, make, schema.table), schema)
@@ -32,12 +29,12 @@ export async function connectEngine(
   try {
     inner = await openSql({ ...kind, dialect }, options)
     await table.fingerprint()
+    return new LegacyEngine(inner, table, options.clock)
   } catch (error) {
     await inner?.close()
-    await close()
+    await table.close()
     throw error
   }
-  return new LegacyEngine({ inner, table, clock: options.clock, closeTable: close })
 }
 
 /** Opens the table. Rejects with ENGINE when there is none. */
@@ -46,37 +43,25 @@ export async function connectTable(
   flavour: Flavour,
   schema: LegacySchema,
   options: EngineOptions,
-): Promise<OpenedTable> {
-  const opened = tableOf(driver, flavour, schema, options)
+): Promise<LegacyTable> {
+  const table = tableOf(driver, flavour, schema, options)
   try {
-    await opened.table.fingerprint()
+    await table.fingerprint()
+    return table
   } catch (error) {
-    await opened.close()
+    await table.close()
     throw error
   }
-  return opened
 }
 
 function tableOf(
   driver: Driver,
   flavour: Flavour,
   schema: LegacySchema,
-  { clock, callTimeoutMs }: EngineOptions,
-): OpenedTable {
-  const pool = new ConnectionPool({
-    clock,
-    driver,
-    sizeMax: linksMax,
-    timeoutMs: callTimeoutMs,
-    onDown: () => {},
-  })
-  return {
-    table: new LegacyTable(schema, flavour, pool),
-    async close() {
-      await pool.drain()
-      await pool.end()
-    },
-  }
+  { clock, callTimeoutMs: timeoutMs }: EngineOptions,
+): LegacyTable {
+  const pool = new ConnectionPool({ clock, driver, sizeMax: linksMax, timeoutMs, onDown: () => {} })
+  return new LegacyTable(schema, flavour, pool)
 }
 
 /** An absent row is not inserted: its bound is up to the owners of the table. */

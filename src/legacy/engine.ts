@@ -12,9 +12,9 @@
 import { compareBytes } from '../base/byte-order.ts'
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
+import type { RowCounter } from '../catalogue/foreign-rows.ts'
 import {
   boundMax,
-  type Counter,
   type Engine,
   type EngineStatus,
   type Page,
@@ -31,16 +31,6 @@ import { RowRecords } from './row-records.ts'
 import { rowOf } from './statements.ts'
 import type { LegacyTable } from './table.ts'
 
-/** What a legacy engine needs. */
-export type LegacyParts = {
-  /** An SQL engine whose statements on counters change rows. */
-  readonly inner: Engine
-  readonly table: LegacyTable
-  readonly clock: Clock
-  /** Closes the connections that `table` uses. */
-  readonly closeTable: () => Promise<void>
-}
-
 /** The engine of a URL with `schema=`. */
 export class LegacyEngine implements Engine {
   readonly name: string
@@ -48,16 +38,15 @@ export class LegacyEngine implements Engine {
   readonly #inner: Engine
   readonly #table: LegacyTable
   readonly #records: RowRecords
-  readonly #closeTable: () => Promise<void>
   #closing: Promise<void> | undefined
 
-  constructor({ inner, table, clock, closeTable }: LegacyParts) {
+  /** @param inner an SQL engine whose statements on counters change rows of `table`. Both are closed with this engine. */
+  constructor(inner: Engine, table: LegacyTable, clock: Clock) {
     this.name = inner.name
     this.location = `${inner.location}?schema=${table.schema.name}`
     this.#inner = inner
     this.#table = table
     this.#records = new RowRecords(table, clock)
-    this.#closeTable = closeTable
   }
 
   get lastWriteUs(): number | undefined {
@@ -80,10 +69,15 @@ export class LegacyEngine implements Engine {
         'ERR',
         `the rows of ${this.#table.schema.table} store no leader: serve per-node kinds, and sequence by group commit`,
       )
-    const sealing = request.size === 0n && (request.floor ?? 0n) === 0n
-    // A row stores nothing that a seal could change.
-    if (sealing) return nothingOf(await this.#inner.counter(counter))
-    return this.#inner.reserve(counter, { ...request, max: this.#maxOf(request) })
+    if (request.size === 0n && (request.floor ?? 0n) === 0n) {
+      // A row stores nothing that a seal could change.
+      const { bound, version } = await this.#inner.counter(counter)
+      return { start: bound, end: bound, version }
+    }
+    const { max = boundMax } = request
+    // The largest bound that the column can hold.
+    const top = max63 + this.#table.schema.shift
+    return this.#inner.reserve(counter, { ...request, max: top < max ? top : max })
   }
 
   release(...args: Parameters<Engine['release']>): Promise<boolean> {
@@ -171,13 +165,7 @@ export class LegacyEngine implements Engine {
   async #close(): Promise<void> {
     this.#records.close()
     await this.#inner.close()
-    await this.#closeTable()
-  }
-
-  /** The largest bound that the column can hold. */
-  #maxOf({ max = boundMax }: ReserveRequest): bigint {
-    const top = max63 + this.#table.schema.shift
-    return top < max ? top : max
+    await this.#table.close()
   }
 
   #readOnly(): FahaoError {
@@ -186,10 +174,6 @@ export class LegacyEngine implements Engine {
       `records under legacy/ are the rows of ${this.#table.schema.table}; change them there`,
     )
   }
-}
-
-function nothingOf({ bound, version }: Counter): Reservation {
-  return { start: bound, end: bound, version }
 }
 
 function closed(): FahaoError {

@@ -4,10 +4,10 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Engine, EngineOptions } from '../engine/engine.ts'
 import { openEngine } from '../engine/open.ts'
 import type { SqlDatabase } from '../engine/sql/open.ts'
-import type { OpenedTable } from './connect.ts'
 import { type Flavour, mysqlFlavour, postgresFlavour } from './flavour.ts'
 import { LegacyRows } from './row-generators.ts'
 import { type LegacySchema, legacySchemas } from './schemas.ts'
+import type { LegacyTable } from './table.ts'
 
 /** A kind of database that old services keep their tables in. Its driver is loaded when it is needed. */
 export type DatabaseKind = {
@@ -45,7 +45,7 @@ export async function openAnyEngine(url: string, options: EngineOptions): Promis
  * Opens the table that `url` names by `schema=`, and nothing of Fahao's own. Rejects with CONFIG when the URL names no
  * such table, ENGINE when the table does not exist.
  */
-export async function openLegacyTable(url: string, options: EngineOptions): Promise<OpenedTable> {
+export async function openLegacyTable(url: string, options: EngineOptions): Promise<LegacyTable> {
   const { scheme, kind, location, schema } = splitSchema(url)
   if (kind === undefined) {
     const message = `there are no tables of old services in '${scheme.slice(0, 40)}'; use mysql://… or postgres://…`

@@ -1,23 +1,17 @@
 /** Rows of an old service's table as generators, read from the records under which the engine shows them. */
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
-import { type Definition, define } from '../catalogue/definition.ts'
+import { type Definition, define, isCounter } from '../catalogue/definition.ts'
 import type { ForeignRows, RowChange } from '../catalogue/foreign-rows.ts'
 import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from '../catalogue/options.ts'
 import { newKey, type StoredGenerator } from '../catalogue/stored.ts'
-import type { Counter, Engine, StoredRecord, Watch } from '../engine/engine.ts'
+import type { Engine, StoredRecord, Watch } from '../engine/engine.ts'
 
 /**
  * The prefix of the records under which the engine shows rows: `legacy/NAME`. The value is JSON, the options of the row's
  * generator; its counter is `generators/NAME`. Such records change only with the table: a write of one rejects with ERR.
  */
 export const legacyPrefix = 'legacy/'
-
-/** A row as a counter. */
-export type RowCounter = Counter & {
-  /** When the row last changed, in Unix µs, if the table stores it. */
-  readonly updatedUs?: number
-}
 
 /**
  * The largest refill on a row, unless the row's step is larger: Leaf's own limit. Ids of such tables are often short, and
@@ -68,7 +62,7 @@ export class LegacyRows implements ForeignRows {
 
   define(name: string, asked: GeneratorOptions, row: StoredGenerator | undefined): Definition {
     const nowUs = this.#timeline.nowUs()
-    const counts = asked.kind === 'segment' || asked.kind === 'sequence'
+    const counts = isCounter(asked.kind)
     if (row !== undefined) {
       const wanted = define(counts ? { ...row.definition, ...asked } : asked, nowUs)
       this.check(name, wanted, row)
@@ -84,7 +78,7 @@ export class LegacyRows implements ForeignRows {
   check(name: string, wanted: Definition, { definition }: StoredGenerator): void {
     const refused = (why: string) =>
       new FahaoError('ERR', `generator '${name}' is a row of ${this.table}, and ${why}`)
-    if (wanted.kind !== 'segment' && wanted.kind !== 'sequence')
+    if (!isCounter(wanted.kind))
       throw refused(`kind ${wanted.kind} does not count by it; use segment or sequence`)
     if (wanted.scramble) throw refused('scrambled ids would meet those of the old nodes')
     for (const option of ['increment', 'offset'] as const) {
@@ -92,10 +86,6 @@ export class LegacyRows implements ForeignRows {
       if (wanted[option] !== given)
         throw refused(`${option} is ${optionText(option, given)} there; others are not its ids`)
     }
-  }
-
-  updatedUs(counter: RowCounter): number | undefined {
-    return counter.updatedUs
   }
 
   #definitionIfAny(record: StoredRecord): Definition | undefined {

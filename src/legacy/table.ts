@@ -40,6 +40,9 @@ export type RecordToWrite = {
   readonly expected: bigint | undefined
 }
 
+/** The part of a pool that a table uses. */
+export type TableConnections = Pick<ConnectionPool, 'run' | 'drain' | 'end'>
+
 /** Rows in one answer. */
 const pageSize = 5000
 
@@ -47,10 +50,10 @@ const pageSize = 5000
 export class LegacyTable {
   readonly schema: LegacySchema
   readonly #flavour: Flavour
-  readonly #pool: Pick<ConnectionPool, 'run'>
+  readonly #pool: TableConnections
 
-  /** @param pool to the database that has the table. */
-  constructor(schema: LegacySchema, flavour: Flavour, pool: Pick<ConnectionPool, 'run'>) {
+  /** @param pool to the database that has the table; closed with it. */
+  constructor(schema: LegacySchema, flavour: Flavour, pool: TableConnections) {
     this.schema = schema
     this.#flavour = flavour
     this.#pool = pool
@@ -230,6 +233,12 @@ export class LegacyTable {
     })
   }
 
+  /** Ends the connections, when calls under way have settled. */
+  async close(): Promise<void> {
+    await this.#pool.drain()
+    await this.#pool.end()
+  }
+
   /** The condition that a row in service has this name. A row without a bound does not count: its service cannot use it. */
   is(key: string): string {
     if (!isKey(this.schema, key)) return '1 = 0'
@@ -249,10 +258,18 @@ export class LegacyTable {
     return this.schema.keyIsInteger ? moved : this.#flavour.text(moved)
   }
 
-  #askTable(text: string): Promise<readonly Row[]> {
-    return this.#ask({ text }).catch((error) => {
-      throw this.#explained(error)
-    })
+  async #askTable(text: string): Promise<readonly Row[]> {
+    try {
+      return await this.#ask({ text })
+    } catch (cause) {
+      if (!isMissing(cause)) throw cause
+      const { table, name } = this.schema
+      throw new FahaoError(
+        'ENGINE',
+        `there is no table ${table}, which schema=${name} works on; name the database that has it`,
+        { cause },
+      )
+    }
   }
 
   #ask(command: SqlCommand): Promise<readonly Row[]> {
@@ -274,16 +291,6 @@ export class LegacyTable {
       bound: boundOf(this.schema, row),
       options: this.schema.options(row),
     }
-  }
-
-  #explained(error: unknown): unknown {
-    if (!isMissing(error)) return error
-    const { table, name } = this.schema
-    return new FahaoError(
-      'ENGINE',
-      `there is no table ${table}, which schema=${name} works on; name the database that has it`,
-      { cause: error },
-    )
   }
 }
 

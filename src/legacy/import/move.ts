@@ -34,7 +34,11 @@ export async function moveRow(options: MoveEnds, planned: PlannedRow): Promise<b
   await raise(target, generatorKey(name), row.bound)
   // Only at the planned bound: if it has moved meanwhile, an old node still runs.
   await table.takeOut(name, row.bound)
-  if ((await table.row(name)) !== undefined) throw movedOn(name)
+  if ((await table.row(name)) !== undefined)
+    throw new FahaoError(
+      'CONFLICT',
+      `'${name}' has moved on while it was being imported: an old node still runs; stop it and run this again`,
+    )
   return goLive(target, planned, row.bound)
 }
 
@@ -104,11 +108,4 @@ async function writeTokens(target: Engine, tokens: readonly LegacyToken[]): Prom
       await target.write(record, '{}', undefined)
     }
   }
-}
-
-function movedOn(name: string): FahaoError {
-  return new FahaoError(
-    'CONFLICT',
-    `'${name}' has moved on while it was being imported: an old node still runs; stop it and run this again`,
-  )
 }

@@ -29,7 +29,7 @@ export async function openStores(from: string, into: string, dryRun: boolean): P
     onEvent: ({ level, message }) => console.error(`${level}: ${message}`),
   }
   const together = sameDatabase(from, into)
-  const { table, close } = await openLegacyTable(from, options)
+  const table = await openLegacyTable(from, options)
   try {
     const empty = dryRun && (together ? !(await table.hasStore()) : isMissingFile(into))
     const target = await openEngine(empty ? 'memory:' : into, options)
@@ -39,11 +39,11 @@ export async function openStores(from: string, into: string, dryRun: boolean): P
       together,
       async close() {
         await target.close()
-        await close()
+        await table.close()
       },
     }
   } catch (error) {
-    await close()
+    await table.close()
     throw error
   }
 }

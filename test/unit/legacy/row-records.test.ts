@@ -32,7 +32,11 @@ describe('the table of an old service', () => {
       asked.push(isSum ? fingerprint : page)
       return [isSum ? { rows_there: 1, hashes: step } : { name: 'order', stored: 1000, step }]
     }
-    const table = new LegacyTable(legacySchemas.leaf!, mysqlFlavour, { run: (work) => work(ask) })
+    const table = new LegacyTable(legacySchemas.leaf!, mysqlFlavour, {
+      run: (work) => work(ask),
+      drain: async () => {},
+      end: async () => {},
+    })
     records = new RowRecords(table, clock)
     await records.watch('legacy/', (change) => changes.push(change))
   })
