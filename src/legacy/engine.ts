@@ -26,7 +26,6 @@ import {
   type Watch,
 } from '../engine/engine.ts'
 import { max63 } from '../ids/limits.ts'
-import type { RowCounter } from './row-generators.ts'
 import { RowRecords } from './row-records.ts'
 import { rowOf } from './statements.ts'
 import type { LegacyTable } from './table.ts'
