@@ -1,6 +1,11 @@
 /**
  * The generators that are open in this process.
  *
+ * When a generator's options have changed, here or on another node, its open generator is closed, and the next request
+ * opens it with the new definition: engine-catalogue.ts closes it after a change on this node, and `#recordChanged` after
+ * the watch has reported a change. `#rowChanged` does the same for a row of an old service's table. Calls that wait meanwhile
+ * follow (`OpenGenerator`). Names without a generator are in the negative cache (negative-cache.ts).
+ *
  * Invariants
  *  1. At most one issuer of a name is open in this process: the next opens when the one before has closed or, if a
  *     leadership has ended, has been stopped; its releases may then still be under way.

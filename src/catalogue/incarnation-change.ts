@@ -2,6 +2,11 @@
  * The change from one incarnation to the next under a name that stays in use, and the floor of the next one. A change
  * takes two writes, because the ids of the old incarnation are bounded only when no process can issue any more of them.
  *
+ * An old incarnation is refused by three parts. Its reserves: by the counter (engine/counter.ts), in which `seal` has stored
+ * the number of the next one. Time of its snowflakes, which have no counter: by `refuseUnlessCurrent` (issuing-plans.ts).
+ * Its buffered ids: each node closes its generator when the watch reports the record (`#recordChanged` in
+ * generators-in-use.ts).
+ *
  * Invariants
  *  1. The first write sets the state `altering` and the number of the next incarnation. From then on sealed counters
  *     refuse the old incarnation, and snowflakes that read the record use no more time of it.

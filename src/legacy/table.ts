@@ -1,4 +1,7 @@
-/** An old service's table, read and changed by single statements: its rows, and how an import takes them out of service. */
+/**
+ * The table of Leaf, of an IdBuilder or of tinyid, read and changed by single statements: its rows, its tokens, a fingerprint
+ * that shows changes, and how an import takes a row out of service. Reserves on a row are in statements.ts.
+ */
 import { FahaoError } from '../base/errors.ts'
 import { type ConnectionPool, DriverError } from '../engine/sql/connection-pool.ts'
 import {

@@ -1,6 +1,10 @@
 /**
- * The recovery of a node whose engine has lost acknowledged writes: a failover to a lagging replica, an older copy in
- * the store's place.
+ * The recovery of a node whose engine has lost acknowledged writes: a failover to a lagging replica, a restored backup, an
+ * older copy in the store's place.
+ *
+ * The engine notices the loss, because the store's position lies behind the one that the process has seen
+ * (engine/regression.ts, and the history of each engine), and reports it to this class. The repair is `Engine.advance` with
+ * the records' repairs (repairs.ts). `fahao restore` puts a backup in place and repairs it in one step, without this class.
  *
  * Invariants
  *  1. One recovery runs at a time, however often the loss is reported meanwhile.

@@ -1,4 +1,7 @@
-/** The repair of all records in a store that has lost writes, for every way to recover. */
+/**
+ * The repair of all records in a store that has lost writes, for every way to recover: `failover-gap`, `fahao advance` and
+ * `fahao restore`. Each record type has a file of its own beside this one.
+ */
 
 import { repairAll } from '../engine/advance.ts'
 import type { Repair } from '../engine/engine.ts'
