@@ -17,6 +17,13 @@ import { addLower } from './verbs/lower.ts'
 import { addNext } from './verbs/next.ts'
 import { addServe } from './verbs/serve.ts'
 
+/** The verbs under each heading of the help. */
+const groups = {
+  'Running a server:': [addServe, addConfig, addBackup, addRestore, addImport, addLower],
+  'Asking a server:': [addNext, addCreate, addAlter, addDrop, addList, addInfo, addCluster, addAdvance],
+  'Working things out:': [addDecode, addAdvise],
+}
+
 /** Runs the program; resolves to its exit code. `argv` as in `process.argv`. */
 export async function main(argv: readonly string[]): Promise<number> {
   // A reader that closes the pipe, as in `fahao list | head`, is no failure.
@@ -38,25 +45,10 @@ export function program(): Command {
     .exitOverride()
     .showHelpAfterError('(--help lists verbs and flags)')
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
-  root.commandsGroup('Running a server:')
-  addServe(root)
-  addConfig(root)
-  addBackup(root)
-  addRestore(root)
-  addImport(root)
-  addLower(root)
-  root.commandsGroup('Asking a server:')
-  addNext(root)
-  addCreate(root)
-  addAlter(root)
-  addDrop(root)
-  addList(root)
-  addInfo(root)
-  addCluster(root)
-  addAdvance(root)
-  root.commandsGroup('Working things out:')
-  addDecode(root)
-  addAdvise(root)
+  for (const [heading, verbs] of Object.entries(groups)) {
+    root.commandsGroup(heading)
+    for (const add of verbs) add(root)
+  }
   root.addHelpText('after', epilogue())
   return root
 }

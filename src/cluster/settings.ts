@@ -4,12 +4,12 @@ import { formatDuration } from '../base/units.ts'
 import type { Engine } from '../engine/engine.ts'
 import { readSettings, type SettingsRecord, settingsKey } from './records.ts'
 import { shardsMax } from './slots.ts'
-import { type TimingOptions, timing } from './timing.ts'
+import { timing } from './timing.ts'
 
 /** Settings that a node was started with; those that are not given are as recorded. */
 export type WantedSettings = Pick<SettingsRecord, 'cluster'> & {
-  readonly shards?: number | undefined
-} & Pick<TimingOptions, 'leaseTtlMs' | 'marginMs'>
+  readonly [Setting in 'shards' | 'leaseTtlMs' | 'marginMs']?: number | undefined
+}
 
 /** Number of shards where the first node is given none. */
 const shardsDefault = 16

@@ -64,19 +64,13 @@ export function settingsText(config: Config): [name: string, value: string][] {
   return settings.map(({ key, name, type }) => [name, type.show(config[key])])
 }
 
-type Found = {
-  readonly given: unknown
-  readonly source: string
-  /** For messages: the source, and the setting unless the source names it. */
-  readonly where: string
-}
-
+/** The given value, and its source. `where`: for messages, the source, and the setting unless the source names it. */
 function find(
   { name, variable }: Setting,
   flags: NonNullable<ConfigInputs['flags']>,
   env: NonNullable<ConfigInputs['env']>,
   file: ConfigFile,
-): Found {
+) {
   const named = (given: unknown, source: string, where = source) => ({ given, source, where })
   if (flags[name] !== undefined) return named(flags[name], `--${name}`)
   // An empty variable counts as unset, as Compose files and unit files mean it.

@@ -30,15 +30,13 @@ export type MembershipOptions = {
   readonly onEvent: (event: LogEvent) => void
 }
 
-/** Number of hand-overs, and the total time in which no node could issue, in seconds. */
-export type HandoverFigures = { readonly count: number; readonly seconds: number }
-
 /** The membership of a node in its cluster. */
 export class Membership {
   readonly cluster: Cluster
   /** How often each transition has been seen. */
   readonly transitions = new Map<ClusterEvent['type'], number>()
-  handovers: HandoverFigures = { count: 0, seconds: 0 }
+  /** Number of hand-overs, and the total time in which no node could issue, in seconds. */
+  readonly handovers = { count: 0, seconds: 0 }
   /** Whether this process has ever been a node of the cluster. */
   joined = false
   #joining: Promise<void> | undefined
@@ -107,8 +105,8 @@ export class Membership {
   #count(event: ClusterEvent): void {
     this.transitions.set(event.type, (this.transitions.get(event.type) ?? 0) + 1)
     if (event.type !== 'handedOver') return
-    const { count, seconds } = this.handovers
-    this.handovers = { count: count + 1, seconds: seconds + (event.releaseMs + event.writeMs) / 1000 }
+    this.handovers.count++
+    this.handovers.seconds += (event.releaseMs + event.writeMs) / 1000
   }
 }
 

@@ -7,7 +7,7 @@ import type { LogEvent } from '../base/events.ts'
 import { type ClockStep, Timeline } from '../base/timeline.ts'
 import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
-import type { ClientSession, InfoSection, ServerView, Traffic } from '../commands/context.ts'
+import type { ClientSession, ServerView, Traffic } from '../commands/context.ts'
 import type { Engine } from '../engine/engine.ts'
 import { Worker } from '../issuing/worker.ts'
 import { WorkerIdUsage } from '../issuing/worker-records.ts'
@@ -153,7 +153,16 @@ function wire(
     countMax: config.countMax,
     incrByMax: config.incrbyMax,
     settings: () => settingsText(config),
-    info: () => [infoSection(engine.location, worker)],
+    info: () => [
+      {
+        title: 'Fahao',
+        fields: [
+          ['fahao_version', version],
+          ['engine', engine.location],
+          ['worker_id', worker.id < 0 ? '' : worker.id],
+        ],
+      },
+    ],
     traffic: () => trafficOf(transports),
     *sessions(): Iterable<ClientSession> {
       for (const transport of transports) yield* transport.sessions?.() ?? []
@@ -247,17 +256,6 @@ function stepEvent({ state, aheadUs }: ClockStep): LogEvent {
     gone: 'the wall clock came back by itself; nothing was issued from where it had been',
   }
   return { level: state === 'gone' ? 'info' : 'warn', message: text[state] }
-}
-
-function infoSection(location: string, worker: Worker): InfoSection {
-  return {
-    title: 'Fahao',
-    fields: [
-      ['fahao_version', version],
-      ['engine', location],
-      ['worker_id', worker.id < 0 ? '' : worker.id],
-    ],
-  }
 }
 
 function randomHex(bytes: number): string {

@@ -17,14 +17,7 @@ type ImportOptions = {
 }
 
 /** The result for one row. */
-type Outcome = {
-  readonly name: string
-  readonly bound: string
-  readonly step: string
-  readonly becomes: string
-  readonly outcome: string
-  readonly failed: boolean
-}
+type Outcome = Awaited<ReturnType<typeof outcomeOf>>
 
 /** `fahao import` */
 export function addImport(program: Command): void {
@@ -74,7 +67,7 @@ async function importRows(
   )
   if (missing.length > 0)
     throw new UsageError(
-      `there is no row ${missing.map((name) => `'${name}'`).join(', ')} in ${tableOf(stores)}`,
+      `there is no row ${missing.map((name) => `'${name}'`).join(', ')} in ${stores.table.schema.table}`,
     )
   const moves = planned.some(({ todo }) => todo === 'import')
   if (moves && !stores.together && !options.dryRun && !options.oldNodesStopped)
@@ -99,7 +92,7 @@ async function importRows(
   )
 }
 
-async function outcomeOf(stores: ImportStores, row: PlannedRow, onlyLook: boolean): Promise<Outcome> {
+async function outcomeOf(stores: ImportStores, row: PlannedRow, onlyLook: boolean) {
   const shown = {
     name: row.name,
     bound: String(row.row.bound),
@@ -140,10 +133,6 @@ function lines(outcomes: readonly Outcome[]): string[] {
     ),
     `${outcomes.length - failed} of ${outcomes.length} rows are in order`,
   ]
-}
-
-function tableOf({ table: { schema } }: ImportStores): string {
-  return schema.table
 }
 
 function readMaxId(
