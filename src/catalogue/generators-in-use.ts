@@ -53,18 +53,13 @@ export class GeneratorsInUse {
   #closed = false
 
   private constructor(deps: CatalogueDeps, records: GeneratorRecords, isShared: boolean) {
-    const { clock, cluster, timeline, nodeIndex } = deps
+    const { clock, cluster } = deps
     this.#deps = deps
     this.#records = records
     this.#absent = new NegativeCache(clock, isShared)
     this.#plans = new IssuingPlans({ ...deps, onStale: (name) => this.#sealedOut(name) })
     this.#led = cluster && new LedGenerators(cluster, clock, (name, term) => this.#openLeftover(name, term))
-    this.#openDeps = {
-      cluster,
-      timeline,
-      node: nodeIndex?.value,
-      reopen: (stale) => this.#reopen(stale),
-    }
+    this.#openDeps = { ...deps, reopen: (stale) => this.#reopen(stale) }
   }
 
   /** Starts to watch records and rows. */
@@ -224,7 +219,7 @@ export class GeneratorsInUse {
     }
     if (under === undefined) return true
     const demote = () => {
-      if (this.#open.get(name) === generator) this.#open.set(name, generator.demoted(this.#deps.cluster!))
+      if (this.#open.get(name) === generator) this.#open.set(name, generator.demoted())
     }
     return this.#led!.add(under.slot, under.term, under.reservoir, { name, version, demote })
   }

@@ -17,7 +17,7 @@ import { Limiter } from '../issuing/limiter.ts'
 import type { ReservoirOptions } from '../issuing/reservoir.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps, NodeIndex } from './deps.ts'
-import { mayIssueStrict, mayReserve } from './issuing-right.ts'
+import { mayIssueStrict, refuseUnlessOwner } from './issuing-right.ts'
 import { generatorKey, readStored, writeDefinition } from './stored.ts'
 
 /** What plans need from their catalogue. */
@@ -29,7 +29,6 @@ export type IssuingPlan = {
   /** Undefined: plain decimal. */
   readonly format: Format | undefined
   readonly issuers: IssuerFactory
-  readonly waitersMax: number
 }
 
 const plansMax = 1000
@@ -59,10 +58,9 @@ export class IssuingPlans {
   }
 
   #newPlan(definition: Definition): IssuingPlan {
-    const { nodeIndex, waitersMax } = this.#deps
-    const format = formatOf(definition, nodeIndex)
+    const format = formatOf(definition, this.#deps.nodeIndex)
     const issuers = issuersOf(this.#deps, definition, this.#limiter)
-    return Object.freeze({ definition: Object.freeze(definition), format, issuers, waitersMax })
+    return Object.freeze({ definition: Object.freeze(definition), format, issuers })
   }
 }
 
@@ -72,7 +70,9 @@ function issuersOf(deps: IssuingPlanDeps, definition: Definition, limiter: Limit
     ...deps,
     limiter,
     mayIssue: isStrict(kind) ? () => mayIssueStrict(deps) : undefined,
-    mayReserve: mayReserve(deps, kind),
+    async mayReserve(name: string): Promise<void> {
+      if (isStrict(kind) && deps.cluster === undefined) await refuseUnlessOwner(deps.engine, kind, name)
+    },
     confirm: (incarnation: Incarnation) => refuseUnlessCurrent(deps.engine, incarnation),
   }
   const horizon = horizonMs(deps, definition)

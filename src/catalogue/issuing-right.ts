@@ -18,12 +18,6 @@ export function mayIssueStrict({ engine, cluster }: CatalogueDeps): boolean {
   return cluster === undefined ? (engine.owns?.() ?? true) : cluster.check()
 }
 
-/** The check of an id source before a reserve; rejects with NOTOWNER. */
-export function mayReserve({ engine, cluster }: CatalogueDeps, kind: Kind): (name: string) => Promise<void> {
-  if (!isStrict(kind) || cluster !== undefined) return () => Promise.resolve()
-  return (name) => refuseUnlessOwner(engine, kind, name)
-}
-
 /** Rejects with NOTOWNER unless this process owns the store. */
 export async function refuseUnlessOwner(engine: Engine, kind: Kind, name: string): Promise<void> {
   const ownership = await engine.ownership()

@@ -1,8 +1,6 @@
 /** A generator that is open here: its issuer, and the format of its ids. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { slotNotServed } from '../base/moved.ts'
-import type { Timeline } from '../base/timeline.ts'
-import type { Cluster } from '../cluster/cluster.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Reservation } from '../engine/engine.ts'
@@ -11,6 +9,7 @@ import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Generator, IssuingMode } from './catalogue.ts'
 import type { Definition } from './definition.ts'
+import type { CatalogueDeps } from './deps.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
 import type { IssuingPlan, IssuingPlans } from './issuing-plans.ts'
 import { moved } from './leadership/moved.ts'
@@ -18,12 +17,7 @@ import { type OpenedIssuer, openWithLeftover, standby } from './open-issuer.ts'
 import { writeDefinition } from './stored.ts'
 
 /** What the generators of one catalogue share. */
-export type OpenGeneratorDeps = {
-  readonly timeline: Timeline
-  /** The node index that `{node}` shows. */
-  readonly node: number | undefined
-  /** Undefined: the node is in no cluster. */
-  readonly cluster: Cluster | undefined
+export type OpenGeneratorDeps = CatalogueDeps & {
   /** Opens the generator that has replaced `stale`. */
   readonly reopen: (stale: OpenGenerator) => Promise<OpenGenerator>
 }
@@ -109,8 +103,9 @@ export class OpenGenerator implements Generator {
   }
 
   /** The standby that replaces it when this node stops leading it. */
-  demoted(cluster: Cluster): OpenGenerator {
-    const opened = standby(cluster, this.#plan, this.name)
+  demoted(): OpenGenerator {
+    const { cluster, waitersMax } = this.#deps
+    const opened = standby(cluster!, this.name, waitersMax)
     return new OpenGenerator(this.#incarnation, this.version, this.#plan, opened, this.#deps)
   }
 
@@ -182,7 +177,7 @@ export class OpenGenerator implements Generator {
     const { format } = this.#plan
     if (format === undefined) return undefined
     const unixUs = format.needsTime ? this.#deps.timeline.burstUs() : undefined
-    const values = { node: this.#deps.node, unixUs }
+    const values = { node: this.#deps.nodeIndex?.value, unixUs }
     return (id) => format.format(id, values)
   }
 

@@ -92,7 +92,7 @@ export async function openIssuer(
   if (cluster !== undefined && isStrict(kind)) {
     const slot = slotOf(name)
     const term = cluster.here(slot)
-    if (term === undefined) return standby(cluster, plan, name)
+    if (term === undefined) return standby(cluster, name, deps.waitersMax)
     const leftover = takeLeftover(term)
     if (leftover !== undefined) return openWithLeftover(plan, incarnation, term, leftover)
     const { bound, fence } = known?.term === term ? known.counter : await engine.counter(counter)
@@ -127,8 +127,8 @@ export function openWithLeftover(
 }
 
 /** The issuer of a strict generator on a node that does not lead it. */
-export function standby(cluster: Cluster, plan: IssuingPlan, name: string): OpenedIssuer {
-  const issuer = new Standby(cluster, name, plan.waitersMax)
+export function standby(cluster: Cluster, name: string, waitersMax: number): OpenedIssuer {
+  const issuer = new Standby(cluster, name, waitersMax)
   return { issuer, mode: 'leader' }
 }
 

@@ -17,9 +17,6 @@ import type { Reservation } from '../../engine/engine.ts'
 import type { Reservoir } from '../../issuing/reservoir.ts'
 import { LeftoverRanges, leftoverOf } from './leftover-ranges.ts'
 
-/** What issues for an open generator. */
-type LedIssuer = Pick<Reservoir, 'suspend' | 'resume' | 'stop' | 'idle' | 'transfer' | 'close' | 'abandon'>
-
 /** The generator that it issues for; `demote` puts a standby in its place. */
 type LedGenerator = { readonly name: string; readonly version: bigint; readonly demote: () => void }
 
@@ -32,7 +29,7 @@ const releasesMax = 16
 export class LedGenerators {
   readonly #cluster: Cluster
   readonly #clock: Clock
-  readonly #led = new Map<LeaderTerm, Map<LedIssuer, LedGenerator>>()
+  readonly #led = new Map<LeaderTerm, Map<Reservoir, LedGenerator>>()
   /** What the leaders before have left and no generator has continued yet. */
   readonly #leftovers = new Map<LeaderTerm, LeftoverRanges>()
   readonly #closing = new Set<Promise<void>>()
@@ -69,12 +66,12 @@ export class LedGenerators {
   }
 
   /** Adds a generator that was just opened under a leadership. If that has ended, stops it and returns false. */
-  add(slot: number, term: LeaderTerm, issuer: LedIssuer, generator: LedGenerator): boolean {
+  add(slot: number, term: LeaderTerm, issuer: Reservoir, generator: LedGenerator): boolean {
     if (this.#cluster.held(slot) !== term) {
       this.discard(issuer)
       return false
     }
-    const ofTerm = this.#led.get(term) ?? new Map<LedIssuer, LedGenerator>()
+    const ofTerm = this.#led.get(term) ?? new Map<Reservoir, LedGenerator>()
     this.#led.set(term, ofTerm)
     ofTerm.set(issuer, generator)
     if (!this.#cluster.check()) issuer.suspend()
@@ -82,12 +79,12 @@ export class LedGenerators {
   }
 
   /** Stops an issuer that was opened and has issued nothing. */
-  discard(issuer: LedIssuer): void {
+  discard(issuer: Reservoir): void {
     void this.#closed(issuer.abandon(ended()))
   }
 
   /** Removes an issuer that was closed for another reason. */
-  remove(term: LeaderTerm, issuer: LedIssuer): void {
+  remove(term: LeaderTerm, issuer: Reservoir): void {
     const ofTerm = this.#led.get(term)
     ofTerm?.delete(issuer)
     if (ofTerm?.size === 0) this.#led.delete(term)
@@ -99,13 +96,13 @@ export class LedGenerators {
     await Promise.all(this.#closing)
   }
 
-  #each(act: (issuer: LedIssuer) => void): void {
+  #each(act: (issuer: Reservoir) => void): void {
     for (const ofTerm of this.#led.values()) for (const issuer of ofTerm.keys()) act(issuer)
   }
 
   /** Stops all issuers of a leadership, and puts standbys in their places. */
-  #stopAll(term: LeaderTerm, reason: Error): [LedIssuer, LedGenerator][] {
-    const ofTerm = this.#led.get(term) ?? new Map<LedIssuer, LedGenerator>()
+  #stopAll(term: LeaderTerm, reason: Error): [Reservoir, LedGenerator][] {
+    const ofTerm = this.#led.get(term) ?? new Map<Reservoir, LedGenerator>()
     this.#led.delete(term)
     this.#leftovers.delete(term)
     for (const [issuer, { demote }] of ofTerm) {
