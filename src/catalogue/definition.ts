@@ -54,10 +54,10 @@ export function define(options: GeneratorOptions, nowUs: number): Definition {
 }
 
 /**
- * What a definition hands on when its kind changes: every option that the next kind takes. ERR where a property that ids
- * have had so far would be lost without a word.
+ * The options of a definition that remain when its kind changes: every one that the next kind takes. ERR if the ids would
+ * thereby lose a property that the change does not name.
  */
-export function handedOn(before: Definition, kind: Kind): Omit<Definition, 'kind'> {
+export function keptOptions(before: Definition, kind: Kind): Omit<Definition, 'kind'> {
   const lost = new Set(notTaken(kind).flatMap(([names]) => names as readonly string[]))
   const { kind: _, format, ...options } = before
   const usual = isCounter(before.kind)

@@ -8,7 +8,7 @@ import type { CatalogueDeps } from './deps.ts'
 import { floorOf, refuseFloor } from './floor.ts'
 import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
-import { describeGenerator, unlessAway } from './info.ts'
+import { describeGenerator, unlessUnavailable } from './info.ts'
 import { type GeneratorInput, parseOptions } from './options.ts'
 import type { StoredGenerator } from './stored.ts'
 
@@ -86,7 +86,7 @@ export class EngineCatalogue implements Catalogue {
     const open = this.#inUse.find(name)
     const live = async () =>
       (await this.#records.live(name))?.stored ?? Promise.reject<never>(noGenerator(name))
-    const stored = (await unlessAway(live(), open)) ?? open!
+    const stored = (await unlessUnavailable(live(), open)) ?? open!
     return describeGenerator(this.#deps, name, stored, open)
   }
 

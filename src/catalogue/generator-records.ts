@@ -11,7 +11,7 @@ import { compareBytes } from '../base/byte-order.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
-import { type Definition, define, differences, fixedOptions, handedOn } from './definition.ts'
+import { type Definition, define, differences, fixedOptions, keptOptions } from './definition.ts'
 import type { RecordDeps } from './deps.ts'
 import { refuseJump } from './floor.ts'
 import type { ForeignRows } from './foreign-rows.ts'
@@ -240,7 +240,7 @@ export class GeneratorRecords {
     return beginChange(before, definition, this.#timeline.nowUs())
   }
 
-  /** Seals first: the process that dropped it may have died before, and later reserves could pass the floor. */
+  /** Seals first: the process that dropped it may have crashed before its seal, and later reserves could pass the floor. */
   async #floorAfterDrop(name: string, dropped: StoredGenerator, next: Definition): Promise<bigint> {
     await seal(this.#engine, name, dropped)
     await waitForOtherNodes(this.#deps, dropped.definition, next)
@@ -270,7 +270,7 @@ function contended(name: string): FahaoError {
 /** A definition after changes. Options that `changes` does not name stay, also under another kind. */
 function redefine(before: Definition, changes: Partial<GeneratorInput>, nowUs: number): Definition {
   const { kind = before.kind } = parseOptions({ kind: before.kind, ...changes })
-  const kept = kind === before.kind ? before : handedOn(before, kind)
+  const kept = kind === before.kind ? before : keptOptions(before, kind)
   return define(parseOptions({ ...kept, ...changes, kind }), nowUs)
 }
 

@@ -30,7 +30,7 @@ import { NegativeCache } from './negative-cache.ts'
 import { OpenGenerator, type OpenGeneratorDeps } from './open-generator.ts'
 import { type LedCounter, openInTurn, openIssuer, readLedCounter } from './open-issuer.ts'
 import { parseOptions } from './options.ts'
-import { checkName, generatorPrefix, incarnationOf, isGenerators, type ReadGenerator } from './stored.ts'
+import { checkName, generatorPrefix, holdsGenerator, incarnationOf, type ReadGenerator } from './stored.ts'
 
 /** The version of a generator that is a row: below the version of every record that may replace it. */
 const rowVersion = 0n
@@ -255,7 +255,7 @@ export class GeneratorsInUse {
     if (this.#pending.has(name)) this.#reported.set(name, version)
     const open = this.#open.get(name)
     if (open === undefined || version <= open.version) return
-    const reason = isGenerators(record) ? altered(name) : noGenerator(name)
+    const reason = holdsGenerator(record) ? altered(name) : noGenerator(name)
     // At once, even while a task of this name runs: another node may acknowledge strict order in a moment.
     void open.close(reason)
     void this.#closeVersion(name, reason, open)

@@ -28,7 +28,7 @@ export async function describeGenerator(
   const snowflake = definition.kind === 'snowflake'
   const counter: RowCounter | undefined = snowflake
     ? undefined
-    : await unlessAway(deps.engine.counter(counterOf(name, stored)), open)
+    : await unlessUnavailable(deps.engine.counter(counterOf(name, stored)), open)
   const bound = snowflake ? boundOfWorker(deps, definition) : counter && boundOf(counter.bound, stored)
   const mode = open?.mode ?? (await modeOf(deps, definition.kind))
   const lead = mode === 'leader' ? deps.cluster?.lead(slotOf(name)) : undefined
@@ -57,7 +57,9 @@ export async function describeGenerator(
         ? []
         : [`time is reserved until ${decode(layoutOf(definition), bound).date}`]),
       ...(lead?.state === 'none' ? ['led by no node at this moment'] : []),
-      ...(snowflake || bound !== undefined ? [] : ['the engine is away: its bound cannot be read now']),
+      ...(snowflake || bound !== undefined
+        ? []
+        : ['the engine cannot be reached: its bound cannot be read now']),
     ],
   }
 }
@@ -99,10 +101,10 @@ function lastBelow(
 }
 
 /**
- * The engine's answer; undefined while the engine is away, if the generator is open here: users want to know then how
+ * The engine's answer; undefined while the engine cannot be reached, if the generator is open here: users ask then how
  * long its ids last.
  */
-export async function unlessAway<Answer>(
+export async function unlessUnavailable<Answer>(
   answer: Promise<Answer>,
   open: Generator | undefined,
 ): Promise<Answer | undefined> {

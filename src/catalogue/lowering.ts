@@ -8,10 +8,10 @@ import { noGenerator } from './generator-records.ts'
 import { seal } from './incarnation-change.ts'
 import {
   checkName,
-  counterAnew,
   counterOf,
   firstOf,
   generatorKey,
+  newCounter,
   newKey,
   readStored,
   type StoredGenerator,
@@ -61,7 +61,7 @@ export async function lower(engine: Engine, { name, to, record, before }: Loweri
   const after: StoredGenerator = {
     ...before,
     incarnation,
-    counter: counterAnew(name, incarnation),
+    counter: newCounter(name, incarnation),
     floor: to,
     definition: { ...definition, start: definition.start! < to ? definition.start! : to },
     key: newKey(definition),

@@ -78,11 +78,11 @@ export function counterAfter(
   incarnation: bigint,
 ): string | undefined {
   if (next.kind === 'snowflake' || scaleOf(old.definition) === scaleOf(next)) return old.counter
-  return counterAnew(name, incarnation)
+  return newCounter(name, incarnation)
 }
 
 /** A counter that no incarnation before had. */
-export function counterAnew(name: string, incarnation: bigint): string {
+export function newCounter(name: string, incarnation: bigint): string {
   return `counters/${incarnation}/${name}`
 }
 
@@ -146,7 +146,7 @@ function readDefinition(stored: Record<string, unknown>): Definition {
 }
 
 /** Whether a record holds a generator that was not dropped; true if it cannot be read. */
-export function isGenerators(record: StoredRecord | undefined): boolean {
+export function holdsGenerator(record: StoredRecord | undefined): boolean {
   if (record === undefined) return false
   try {
     return readStored(record).state !== 'dropped'

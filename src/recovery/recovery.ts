@@ -67,7 +67,7 @@ export class Recovery {
   /** Whether a loss was reported for which no raise has been counted. */
   #uncounted = false
   /** Whether the operator has to raise the bounds of the present loss. */
-  #byHand = false
+  #leftToOperator = false
   /** Whether bounds were raised since the records were last read. */
   #stale = false
   #recoveredUs = Number.NEGATIVE_INFINITY
@@ -98,7 +98,7 @@ export class Recovery {
     this.count++
     // If the gap is too small, the next loss is found soon. The pause grows, and is reset only after a quiet time.
     if (clock.monoUs() - this.#recoveredUs > quietUs) this.#pauseMs = pauseMinMs
-    this.#tell('error', this.#trouble)
+    this.#log('error', this.#trouble)
     this.#recover()
   }
 
@@ -130,7 +130,7 @@ export class Recovery {
   }
 
   async #run(steps: RecoverySteps): Promise<void> {
-    let said: string | undefined
+    let logged: string | undefined
     for (let confirmed = false; !this.#closed; ) {
       const wasNoticed = this.#trouble !== undefined
       try {
@@ -147,18 +147,18 @@ export class Recovery {
         }
       } catch (error) {
         const reason = describe(error)
-        if (reason !== said) this.#tell('warn', `not recovered yet, trying again: ${reason}`)
-        said = reason
+        if (reason !== logged) this.#log('warn', `not recovered yet, trying again: ${reason}`)
+        logged = reason
       }
       await this.#pause()
     }
     const noticed = this.#trouble !== undefined
     this.#trouble = undefined
-    this.#byHand = false
+    this.#leftToOperator = false
     this.#recoveredUs = this.#options.clock.monoUs()
     if (this.#closed) return
     const next = noticed ? 'this node reserves again' : 'this node has read its records anew'
-    this.#tell('warn', `every bound has been raised: ${next}`)
+    this.#log('warn', `every bound has been raised: ${next}`)
   }
 
   /** Whether bounds have been raised for this loss, by this node if it may. */
@@ -172,7 +172,7 @@ export class Recovery {
     const counters = await this.#unlessRefused(advance(gap))
     if (counters === undefined) return false
     // 0: another node was faster.
-    if (counters > 0) this.#tell('warn', `raised ${counters} counters by failover-gap ${gap}`)
+    if (counters > 0) this.#log('warn', `raised ${counters} counters by failover-gap ${gap}`)
     return !(await isRegressed())
   }
 
@@ -183,7 +183,7 @@ export class Recovery {
 
   /** Whether invariant 6 permits this node to raise bounds. */
   #mayRaise(): boolean {
-    if (this.#byHand) return false
+    if (this.#leftToOperator) return false
     const [first = Number.NEGATIVE_INFINITY] = this.#raises.length < raisesMax ? [] : this.#raises
     if (this.#options.clock.monoUs() - first > raisesWithinUs) return true
     this.#leaveToOperator(
@@ -206,9 +206,9 @@ export class Recovery {
   }
 
   #leaveToOperator(why: string): void {
-    this.#byHand = true
+    this.#leftToOperator = true
     this.#trouble = `the engine has forgotten writes: ${this.#reason}; ${why}`
-    this.#tell('error', this.#trouble)
+    this.#log('error', this.#trouble)
   }
 
   async #pause(): Promise<void> {
@@ -217,7 +217,7 @@ export class Recovery {
     this.#pauseMs = Math.min(pauseMaxMs, this.#pauseMs * 2)
   }
 
-  #tell(level: LogEvent['level'], message: string): void {
+  #log(level: LogEvent['level'], message: string): void {
     this.#options.onEvent({ level, message })
   }
 }

@@ -9,7 +9,7 @@ import { type Node, SharedEngine, startNode } from './node.ts'
 
 const gone = (error: unknown) => hasCode(error, 'NOGENERATOR')
 
-/** Hears of an advance by its own next reserve or write, as engines of databases do. */
+/** Notices an advance at its own next reserve or write, as engines of databases do. */
 class IdleEngine extends SharedEngine {
   #accepted = 0
 
@@ -58,7 +58,7 @@ async function start(kind: Kind, Reach: typeof MemoryEngine) {
   return {
     node,
     generator,
-    /** What an operator does on another node: this one hears of it with its next write. */
+    /** An operator's advance on another node: this one notices it at its next write. */
     async forgetAndAdvance() {
       store.records.delete('generators/a')
       store.counters.delete('generators/a')
@@ -85,7 +85,7 @@ describe('a generator that the store has lost', () => {
         await forgetAndAdvance()
         const sent = node.engine.count('reserve')
         await assert.rejects(generator.draw(many), gone)
-        // An idle node hears of the advance by this reserve, whose range is a gap.
+        // An idle node notices the advance at this reserve, whose range is a gap.
         assert.equal(node.engine.count('reserve'), Reach === IdleEngine ? sent + 1 : sent)
         await node.stop()
       })

@@ -302,7 +302,7 @@ describe('a cluster', () => {
     for (const kind of ['sequence', 'timestamp'] as const) {
       const { g, leader, other, clock } = await created(kind)
       const [last] = await draw(g)
-      // It has been asked for it before, and knows what it is.
+      // It was asked for this generator before, and has its definition.
       await code(draw(await other.catalogue.open('g')))
       const asked = () => (['read', 'counter', 'reserve'] as const).map((each) => other.engine.count(each))
       const before = asked()
@@ -326,7 +326,7 @@ describe('a cluster', () => {
       await settled()
       await other.catalogue.close()
       const after = await leader.engine.counter(generatorKey('g'))
-      assert.ok(after.bound < bound, 'it is given back by who has it')
+      assert.ok(after.bound < bound, 'the node that has the range releases it')
       if (kind === 'sequence') assert.equal(after.bound, next! + 1n)
     }
   })
@@ -394,13 +394,17 @@ describe('a cluster', () => {
     held.letGo()
     await settled()
     for (const name of names)
-      assert.deepEqual(await draw(await other.catalogue.open(name)), [2n], `${name} has lost its tail`)
+      assert.deepEqual(
+        await draw(await other.catalogue.open(name)),
+        [2n],
+        `${name} has lost its leftover range`,
+      )
   })
 
   it('issues no id from the moment at which another node removes its record', async () => {
     const { g, leader, clock } = await created('sequence', 10_000)
     await draw(g)
-    // The renewal that tells of the leave comes so late that there is no time left for hand-overs.
+    // The renewal that announces the leave comes so late that there is no time left for hand-overs.
     leader.clusterEngine.always('write', 'unavailable')
     const closing = leader.cluster.close()
     await clock.pass(2500)

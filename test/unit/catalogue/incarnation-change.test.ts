@@ -17,7 +17,7 @@ async function twoNodes() {
   return { store, clock, one, two }
 }
 
-/** Begins an alteration on a node that dies between the two writes. */
+/** Begins an alteration on a node that crashes between the two writes. */
 async function diesBetweenWrites(
   { catalogue, engine, crash }: Node,
   name: string,
@@ -81,7 +81,7 @@ describe('an alteration', () => {
         // It has not received the change yet, and has buffered ids.
         ids.push(tryNext(old)!)
         assert.equal(done, false)
-        reached.tell()
+        reached.report()
         await clock.pass(200)
         const strict = await becoming
         assert.equal(tryNext(old), undefined)
@@ -113,7 +113,7 @@ describe('an alteration', () => {
         created = true
       })
     await clock.pass(600)
-    reached.tell()
+    reached.report()
     await settled()
     assert.deepEqual([created, tryNext(old)], [false, undefined])
     await clock.pass(2000)

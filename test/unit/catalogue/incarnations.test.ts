@@ -173,7 +173,7 @@ describe('the next incarnation of a generator', () => {
     const opened = other.engine.count('counter')
     const after = (await Promise.all([10, 10, 10].map((count) => draw(there, count)))).flat()
     assert.ok(after.every((id) => id % 3n === 0n))
-    assert.equal(other.engine.count('counter'), opened + 1, 'it is opened once for all who wait')
+    assert.equal(other.engine.count('counter'), opened + 1, 'it is opened once for all waiting calls')
   })
 
   it('keeps the incarnation and the buffer when only tunable options change', async () => {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { draw, startNode } from './node.ts'
 
 describe('the information about a generator', () => {
-  it('shows the buffer while the engine is away, and rejects for a generator that is not open here', async () => {
+  it('shows the buffer while the engine cannot be reached, and rejects for a generator that is not open here', async () => {
     const { catalogue, engine } = await startNode()
     await draw(await catalogue.create('user', { kind: 'segment' }))
     await catalogue.define('idle', { kind: 'segment' })
@@ -13,7 +13,7 @@ describe('the information about a generator', () => {
       { bound, lastIssued, inHand: stats?.inHand },
       { bound: undefined, lastIssued: 1n, inHand: 999 },
     )
-    assert.ok(notes.includes('the engine is away: its bound cannot be read now'))
+    assert.ok(notes.includes('the engine cannot be reached: its bound cannot be read now'))
     await assert.rejects(catalogue.info('idle'), { code: 'UNAVAILABLE' })
     engine.heal()
     await catalogue.drop('user')

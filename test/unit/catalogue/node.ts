@@ -24,7 +24,7 @@ export type NodeOptions = {
   readonly cluster?: Cluster
   /** Rows that are generators too. */
   readonly rows?: (engine: Engine, timeline: Timeline) => ForeignRows
-  /** How it reaches the store; as its owner, if it is the first, unless told otherwise. */
+  /** How it reaches the store; as its owner, if it is the first, unless this says otherwise. */
   readonly reach?: (store: MemoryStore) => Engine
 }
 
@@ -42,21 +42,21 @@ export class DeafEngine extends SharedEngine {
   }
 }
 
-/** A shared store whose watch reports changes when `tell` is called, while it is `late`. */
+/** A shared store whose watch reports changes when `report` is called, while it is `late`. */
 export class LateEngine extends SharedEngine {
   late = false
-  readonly #untold: (() => void)[] = []
+  readonly #unreported: (() => void)[] = []
 
   override watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
     return super.watch(prefix, (change) => {
-      if (this.late) this.#untold.push(() => listener(change))
+      if (this.late) this.#unreported.push(() => listener(change))
       else listener(change)
     })
   }
 
-  tell(): void {
+  report(): void {
     this.late = false
-    for (const each of this.#untold.splice(0)) each()
+    for (const each of this.#unreported.splice(0)) each()
   }
 }
 

@@ -114,7 +114,7 @@ class Process {
     return this.node.catalogue.find('g') ?? this.node.catalogue.open('g').catch(() => undefined)
   }
 
-  /** A new process knows nothing of what the one before issued. */
+  /** A new process has no record of what the previous one issued. */
   gone(): void {
     this.node = undefined
     this.#last = -1n
@@ -271,7 +271,7 @@ describe('processes that share a store', () => {
           await first.catalogue.create('g', input)
           await first.stop()
           for (const step of steps) await world.run(step)
-          // Faults end: everybody who waits is answered, and ids come again without help.
+          // Faults end: every waiting call is answered, and ids are issued again without help.
           for (const { node } of world.processes) node?.engine.heal()
           for (let turn = 0; turn < 100 && world.waiting.size > 0; turn++) {
             for (const { clock } of world.processes) await clock.pass(100)

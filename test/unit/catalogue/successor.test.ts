@@ -1,4 +1,4 @@
-/** What a successor makes of what it was left, when it hears of changes late, or has been told nonsense. */
+/** What a successor does with leftover ranges when it receives changes late, or finds unreadable ones. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { FahaoError } from '../../../src/base/errors.ts'
@@ -14,7 +14,7 @@ class UnwatchedEngine extends SharedEngine {
   }
 }
 
-/** Two nodes of one shard, and how to hold back what each hears. `inVain`: their catalogues open at the second try. */
+/** Two nodes of one shard, and how to delay the changes that each receives. `inVain`: their catalogues open at the second try. */
 async function two({ inVain = false } = {}) {
   const nodes = new Nodes(1)
   const start = async (address: string) => {
@@ -69,7 +69,7 @@ describe('a successor', () => {
     answer.resolve()
     const [next] = await draw(await opening)
     assert.ok(next! > last!)
-    successor.reached.tell()
+    successor.reached.report()
     await settled()
     const altered = await successor.catalogue.open('g')
     assert.equal(altered.definition.horizon, 30_000)
@@ -101,7 +101,7 @@ describe('a successor', () => {
     await handOver(all)
     await clock.pass(500)
     assert.equal(JSON.parse(store.records.get(generatorKey('auto'))!.value).state, 'dropped')
-    assert.ok((await draw(await successor.catalogue.open('auto')))[0]! > 1n, 'who asks for it has it created')
+    assert.ok((await draw(await successor.catalogue.open('auto')))[0]! > 1n, 'a request for it creates it')
   })
 
   it('discards an issuer that was opened in vain, without harm to the one that replaces it', async () => {

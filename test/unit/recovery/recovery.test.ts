@@ -114,7 +114,7 @@ describe('a failover with a gap', () => {
     assert.deepEqual(did, ['confirm', 'reload'])
   })
 
-  it('goes on, slower from time to time, while the gap was too small or the engine is away', async () => {
+  it('goes on, slower from time to time, while the gap was too small or the engine cannot be reached', async () => {
     let away = 3
     const { recovery, steps, did, said, clock } = setUp(500n, 2, {
       confirmWorker: async () => {
@@ -262,7 +262,7 @@ describe('a failover without a gap', () => {
 })
 
 describe('nodes on a store that an older copy takes the place of', () => {
-  /** Starts nodes, lets them issue, and puts back a copy that knows of none of these ids. */
+  /** Starts nodes, lets them issue, and puts back a copy that has none of these ids. */
   async function forget(t: TestContext, gap: string, count: number) {
     const folder = mkdtempSync(join(tmpdir(), 'fahao-failover-'))
     const file = join(folder, 'fahao.db')

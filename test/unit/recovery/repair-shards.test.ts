@@ -20,7 +20,7 @@ describe('the records of a cluster in a store that has forgotten writes', () => 
     assert.deepEqual(repaired(shardKey(3), { ...led, tails }), { ...led, epoch: 5 + 2 ** 20 })
   })
 
-  it('tell every node that its record is not the one that it wrote', () => {
+  it('give every node a record that it has not written', () => {
     const node = { id: 'n1', resp: 'a:1', beat: 77, joinedMs: 1, draining: true, version: '1' }
     assert.deepEqual(repaired(nodeKey('n1'), node), { ...node, beat: 0 })
     assert.deepEqual(repaired(nodeKey('n1'), { ...node, deadBy: 'n2' }), { ...node, beat: 0, deadBy: 'n2' })
