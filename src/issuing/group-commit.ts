@@ -66,9 +66,8 @@ export class GroupCommit implements Issuer {
     const { floor, name } = incarnation
     this.#incarnation = incarnation
     this.#options = options
-    this.#counter = new ReservedCounter(incarnation, bound > floor ? bound : floor, {
-      engine: options.engine,
-    })
+    const { engine } = options
+    this.#counter = new ReservedCounter(incarnation, bound > floor ? bound : floor, { engine })
     this.#meter = new RateMeter(options.clock.monoUs())
     this.#refills = new Refills(name, options, () => this.#commit())
     this.#queue = new WaitQueue(
@@ -113,10 +112,12 @@ export class GroupCommit implements Issuer {
   }
 
   moveTo(newest: bigint): Promise<void> {
-    return this.#refills.alone(
-      () => this.#moveTo(newest),
-      () => this.#continue(),
-    )
+    const move = async () => {
+      this.#refuseMoveBack(newest)
+      await this.#counter.raise(newest + 1n)
+      this.#refuseMoveBack(newest)
+    }
+    return this.#refills.alone(move, () => this.#continue())
   }
 
   stats(): IssuerStats {
@@ -235,12 +236,6 @@ export class GroupCommit implements Issuer {
       left -= count
       return undefined
     })
-  }
-
-  async #moveTo(newest: bigint): Promise<void> {
-    this.#refuseMoveBack(newest)
-    await this.#counter.raise(newest + 1n)
-    this.#refuseMoveBack(newest)
   }
 
   #refuseMoveBack(newest: bigint): void {

@@ -10,12 +10,11 @@ import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
 import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Kind } from './issuer.ts'
+import { ScrambledBuffer, ShuffledBuffer } from './permuted-buffers.ts'
 import { RangeBuffer } from './range-buffer.ts'
 import { Reservoir, type ReservoirOptions } from './reservoir.ts'
-import { ScrambledBuffer } from './scrambled-buffer.ts'
-import { ShuffledBuffer } from './shuffled-buffer.ts'
-import { SnowflakeSource, type SnowflakeSourceOptions } from './snowflake-source.ts'
-import { TimestampSource, type TimestampSourceOptions } from './timestamp-source.ts'
+import { SnowflakeSource } from './snowflake-source.ts'
+import { TimestampSource } from './timestamp-source.ts'
 import type { Worker } from './worker.ts'
 
 /** How the ids of a generator are issued. Options that its kind does not take are undefined. */
@@ -61,53 +60,38 @@ const shuffleBlock = 1024
 
 /** The factory of all generators with one definition. */
 export class IssuerFactory {
-  readonly #deps: IssuerFactoryDeps
-  readonly #definition: IssuingOptions
-  readonly #reservoir: ReservoirOptions
+  readonly #options: GroupCommitOptions
   readonly #source: MakeSource
-  #groupCommit: GroupCommitOptions | undefined
 
   constructor(deps: IssuerFactoryDeps, definition: IssuingOptions) {
-    this.#deps = deps
-    this.#definition = definition
-    this.#reservoir = reservoirOptions(deps, definition)
-    this.#source = sourceMaker(deps, definition)
+    const { kind, issueTimeout, max, increment, offset } = definition
+    const onRefillOutcome = (name: string, error: Error | undefined) =>
+      deps.onEvent({
+        level: error === undefined ? 'info' : 'warn',
+        message: `refill of '${name}' ${error === undefined ? 'works again' : `failed: ${error.message}`}`,
+      })
+    const counter = { max: max!, increment: increment!, offset: offset! }
+    this.#options = { ...deps, ...counter, issueTimeoutMs: issueTimeout, onRefillOutcome }
+    const fromClock = kind === 'snowflake' || kind === 'timestamp'
+    this.#source = fromClock ? clockSource(deps, definition) : counterSource(deps, definition)
   }
 
   /** Issues from memory. `bound`: of its counter; `key`: of its permutation, if it has one. */
   reservoir(incarnation: Incarnation, bound: bigint, key?: string): Reservoir {
-    return new Reservoir(this.#source(incarnation, bound, key), this.#reservoir)
+    return new Reservoir(this.#source(incarnation, bound, key), this.#options)
   }
 
   /** Issues from memory, first from what another process has reserved and left. Never of a permuted generator. */
   continued(incarnation: Incarnation, leftover: Reservation): Reservoir {
     const source = this.#source(incarnation, leftover.start, undefined)
     source.acquire?.(leftover)
-    return new Reservoir(source, this.#reservoir)
+    return new Reservoir(source, this.#options)
   }
 
   /** Issues from a reserve for each batch of requests. Only for a `sequence`. */
   groupCommit(incarnation: Incarnation, bound: bigint): GroupCommit {
-    const { max, increment, offset } = this.#definition
-    const { engine } = this.#deps
-    const counter = { engine, max: max!, increment: increment!, offset: offset! }
-    this.#groupCommit ??= { ...this.#reservoir, ...counter }
-    return new GroupCommit(bound, incarnation, this.#groupCommit)
+    return new GroupCommit(bound, incarnation, this.#options)
   }
-}
-
-function reservoirOptions(deps: IssuerFactoryDeps, { issueTimeout }: IssuingOptions): ReservoirOptions {
-  const onRefillOutcome = (name: string, error: Error | undefined) =>
-    deps.onEvent({
-      level: error === undefined ? 'info' : 'warn',
-      message: `refill of '${name}' ${error === undefined ? 'works again' : `failed: ${error.message}`}`,
-    })
-  return { ...deps, issueTimeoutMs: issueTimeout, onRefillOutcome }
-}
-
-function sourceMaker(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
-  if (definition.kind === 'snowflake') return snowflakeSource(deps, definition)
-  return definition.kind === 'timestamp' ? timestampSource(deps, definition) : counterSource(deps, definition)
 }
 
 function counterSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
@@ -141,41 +125,22 @@ function rangeBuffer(definition: IssuingOptions, key: string | undefined): Range
   return new RangeBuffer(increment, offset)
 }
 
-function timestampSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
-  const buffer = clockBuffer(deps, definition)
-  const options: TimestampSourceOptions = {
-    engine: deps.engine,
-    layout: parseLayout(definition.layout),
-    node: definition.node!,
-    horizonUs: definition.horizon! * 1000,
-    mayReserve: deps.mayReserve,
+function clockSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
+  const { engine, worker, timeline, random, mayReserve, confirm } = deps
+  const layout = parseLayout(definition.layout)
+  const borrowMaxUs = definition.borrowMax! * 1000
+  const clock = { layout, timeline, random, borrowMaxUs, sequenceStart: definition.sequenceStart! }
+  if (definition.kind === 'snowflake') {
+    const options = { worker, layout, confirm }
+    return (incarnation) => new SnowflakeSource(new ClockBuffer(clock), incarnation, options)
   }
-  return (incarnation, bound) => new TimestampSource(buffer(), bound, incarnation, options)
-}
-
-function snowflakeSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
-  const buffer = clockBuffer(deps, definition)
-  const options: SnowflakeSourceOptions = {
-    worker: deps.worker,
-    layout: parseLayout(definition.layout),
-    confirm: deps.confirm,
-  }
-  return (incarnation) => new SnowflakeSource(buffer(), incarnation, options)
-}
-
-function clockBuffer(deps: IssuerFactoryDeps, definition: IssuingOptions): () => ClockBuffer {
-  const options = {
-    layout: parseLayout(definition.layout),
-    timeline: deps.timeline,
-    random: deps.random,
-    borrowMaxUs: definition.borrowMax! * 1000,
-    sequenceStart: definition.sequenceStart!,
-  }
-  return () => new ClockBuffer(options)
+  const horizonUs = definition.horizon! * 1000
+  const options = { engine, layout, node: definition.node!, horizonUs, mayReserve }
+  return (incarnation, bound) => new TimestampSource(new ClockBuffer(clock), bound, incarnation, options)
 }
 
 function keyBytes(key: string | undefined): Uint8Array {
   if (key === undefined)
     throw new FahaoError('ENGINE', 'a permuted generator is stored without its key; restore it from a backup')
-  return Uint8Array.from(key.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
+  return Buffer.from(key, 'hex')
 }

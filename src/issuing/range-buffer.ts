@@ -10,11 +10,14 @@ import { assert } from '../base/assert.ts'
 import type { Range } from '../engine/engine.ts'
 import { FastRun } from '../ids/fast-run.ts'
 import { max53 } from '../ids/limits.ts'
-import { countBelow, firstFrom, Run, safeHi, two32 } from '../ids/run.ts'
+import { countBelow, firstFrom, Run, two32 } from '../ids/run.ts'
 import type { IdBuffer } from './id-source.ts'
 
-/** A buffered range: its next id, how many ids are left, and its end. */
-type BufferedRange = { next: bigint; left: number; end: bigint }
+/** A buffered range: its next id, and how many ids are left. A range without ids is not kept. */
+type BufferedRange = { next: bigint; left: number }
+
+/** Filled and read within one call. */
+const one = new Run()
 
 /** Issues ranges as they are counted. The base of the buffers that permute ids. */
 export class RangeBuffer implements IdBuffer {
@@ -25,28 +28,24 @@ export class RangeBuffer implements IdBuffer {
   /** Ids taken, without those of the fast run. */
   protected taken = 0
   protected readonly increment: number
+  readonly #stride: bigint
   readonly #offset: bigint
-  readonly #later: BufferedRange[] = []
-  /** The current range, with its next id in halves. */
-  #hi = 0
-  #lo = 0
+  /** In increasing order; the fast run holds ids of the first one. */
+  readonly #ranges: BufferedRange[] = []
+  /** How many ids they have. */
   #left = 0
+  /** The end of the newest range. */
   #end = 0n
-  #laterLeft = 0
 
   /** Issues ids that are ≡ `offset` (mod `increment`). */
   constructor(increment: number, offset: bigint) {
     this.increment = increment
+    this.#stride = BigInt(increment)
     this.#offset = offset
   }
 
   get issued(): number {
     return this.taken + this.fastRun.taken
-  }
-
-  /** The next id; only while one is left. */
-  get #next(): bigint {
-    return BigInt(this.#hi) * 0x1_0000_0000n + BigInt(this.#lo)
   }
 
   take(count: number, run: Run): number {
@@ -60,7 +59,7 @@ export class RangeBuffer implements IdBuffer {
 
   available(): number {
     this.#recall()
-    return this.#left + this.#laterLeft
+    return this.#left
   }
 
   collect(count: number, contiguous = false): Run[] | undefined {
@@ -82,38 +81,38 @@ export class RangeBuffer implements IdBuffer {
     if (this.available() < this.lowMark) this.low = true
   }
 
+  /** The next id of the first range; undefined when the buffer is empty. */
+  protected get nextId(): bigint | undefined {
+    return this.#ranges[0]?.next
+  }
+
   /** Adds a range. It starts at or above the end of the one added before. */
-  add(range: Range): void {
+  add({ start, end }: Range): void {
     this.#recall()
-    const added = this.#countIds(range)
-    const last = this.#later.at(-1)
-    const lastEnd = last?.end ?? this.#end
-    assert(range.start >= lastEnd, 'ranges are added in increasing order')
-    if (added.left === 0) {
-      // It holds no id, but the next range may be adjacent to it.
-      if (range.start === lastEnd) this.#extendLast(0, range.end)
-      return
-    }
-    if (this.#left === 0) return this.#begin(added)
-    if (range.start === lastEnd) return this.#extendLast(added.left, range.end)
-    this.#later.push(added)
-    this.#laterLeft += added.left
+    assert(start >= this.#end, 'ranges are added in increasing order')
+    const isAdjacent = start === this.#end
+    const next = firstFrom(start, this.increment, this.#offset)
+    const left = countBelow(next, end, this.increment)
+    // A range without ids counts where it is adjacent: the next range may be adjacent to it.
+    if (left === 0 && !isAdjacent) return
+    const last = this.#ranges.at(-1)
+    if (isAdjacent && last !== undefined) last.left += left
+    else if (left > 0) this.#ranges.push({ next, left })
+    this.#left += left
+    this.#end = end
   }
 
   /** Drops every id below `floor`. */
   dropBelow(floor: bigint): void {
     this.#recall()
-    while (this.#left > 0 && this.#end <= floor) this.#shift()
-    if (this.#left === 0 || this.#next >= floor) return
-    const below = countBelow(this.#next, floor, this.increment)
-    if (below >= this.#left) this.#shift()
-    else this.#skip(below)
+    for (let first = this.#ranges[0]; first !== undefined && first.next < floor; first = this.#ranges[0])
+      this.#skip(Math.min(first.left, countBelow(first.next, floor, this.increment)))
   }
 
   /** Whether the next id is at most 2^53−1; of an empty buffer: whether the first id from `bound` on is. */
   nextIsSafe(bound: bigint): boolean {
     this.#recall()
-    return this.#left > 0 ? this.#hi < safeHi : bound <= max53
+    return (this.nextId ?? bound) <= max53
   }
 
   /**
@@ -122,8 +121,8 @@ export class RangeBuffer implements IdBuffer {
    */
   newest(bound: bigint, floor: bigint): bigint | undefined {
     this.#recall()
-    const next = this.#left > 0 ? this.#next : firstFrom(bound, this.increment, this.#offset)
-    const newest = next - BigInt(this.increment)
+    const next = this.nextId ?? firstFrom(bound, this.increment, this.#offset)
+    const newest = next - this.#stride
     return newest < floor ? undefined : newest
   }
 
@@ -133,30 +132,25 @@ export class RangeBuffer implements IdBuffer {
    */
   untouchedUpTo(end: bigint): bigint | undefined {
     this.#recall()
-    const newest = this.#later.at(-1)
-    if (newest !== undefined) return newest.end === end ? newest.next : undefined
-    return this.#left > 0 && this.#end === end ? this.#next : undefined
+    return this.#end === end ? this.#ranges.at(-1)?.next : undefined
   }
 
   /** Drops all ids, and the low mark. */
   clear(): void {
     this.#recall()
-    this.#later.length = 0
-    this.#laterLeft = 0
+    this.#ranges.length = 0
     this.#left = 0
     this.lowMark = 0
     this.low = false
   }
 
-  /** Removes up to `count` ids of the current range and writes them to `run`; 0 when the buffer is empty. */
+  /** Removes up to `count` ids of the first range and writes them to `run`; 0 when the buffer is empty. */
   protected next(count: number, run: Run): number {
     this.#recall()
-    if (this.#left === 0) return 0
-    const taken = count < this.#left ? count : this.#left
-    run.hi = this.#hi
-    run.lo = this.#lo
-    run.count = taken
-    run.stride = this.increment
+    const first = this.#ranges[0]
+    if (first === undefined) return 0
+    const taken = Math.min(count, first.left)
+    run.set(first.next, taken, this.increment)
     this.#skip(taken)
     return taken
   }
@@ -168,27 +162,27 @@ export class RangeBuffer implements IdBuffer {
     return run
   }
 
-  /** The largest of the next ids of the current range, at most `count`; undefined when the buffer is empty. */
+  /** The largest of the next ids of the first range, at most `count`; undefined when the buffer is empty. */
   protected peek(count: number): bigint | undefined {
-    if (this.#left === 0) return undefined
-    return this.#next + BigInt(Math.min(count, this.#left) - 1) * BigInt(this.increment)
+    const first = this.#ranges[0]
+    return first && first.next + BigInt(Math.min(count, first.left) - 1) * this.#stride
   }
 
   /** Fills the fast run, but leaves at least `keep` ids out of it. */
   protected fill(keep: number): void {
-    const spare = this.available() - keep
-    const untilCarry = Math.floor((two32 - 1 - this.#lo) / this.increment) + 1
-    const count = Math.floor(Math.min(this.#left, spare, untilCarry))
-    if (count > 0) this.fastRun.fill(this.#hi, this.#lo, count, this.increment)
+    const first = this.#ranges[0]
+    if (first === undefined) return
+    one.setOne(first.next)
+    const untilCarry = Math.floor((two32 - 1 - one.lo) / this.increment) + 1
+    const count = Math.floor(Math.min(first.left, this.#left - keep, untilCarry))
+    if (count > 0) this.fastRun.fill(one.hi, one.lo, count, this.increment)
   }
 
-  /** Whether `count` ids are left in one run, once the ranges before it are dropped; drops them. */
+  /** Whether `count` ids are left in one range, once the ranges before it are dropped; drops them. */
   protected align(count: number): boolean {
-    if (this.#left >= count) return true
-    const fitting = this.#later.findIndex(({ left }) => left >= count)
-    if (fitting < 0) return false
-    for (let dropped = 0; dropped <= fitting; dropped++) this.#shift()
-    return true
+    const fitting = this.#ranges.findIndex(({ left }) => left >= count)
+    for (let dropped = 0; dropped < fitting; dropped++) this.#skip(this.#ranges[0]!.left)
+    return fitting >= 0
   }
 
   #recall(): void {
@@ -198,55 +192,12 @@ export class RangeBuffer implements IdBuffer {
     this.#skip(taken)
   }
 
-  #countIds(range: Range): BufferedRange {
-    const next = firstFrom(range.start, this.increment, this.#offset)
-    return { next, left: countBelow(next, range.end, this.increment), end: range.end }
-  }
-
-  #extendLast(count: number, end: bigint): void {
-    const last = this.#later.at(-1)
-    if (last === undefined) {
-      this.#left += count
-      this.#end = end
-      return
-    }
-    last.left += count
-    last.end = end
-    this.#laterLeft += count
-  }
-
+  /** Removes the next `count` ids of the first range, which has as many. */
   #skip(count: number): void {
+    const first = this.#ranges[0]!
     this.#left -= count
-    const lo = this.#lo + count * this.increment
-    if (lo < two32) this.#lo = lo
-    else if (lo <= Number.MAX_SAFE_INTEGER) this.#carry(Math.floor(lo / two32), lo)
-    else this.#goTo(this.#next + BigInt(count) * BigInt(this.increment))
-    if (this.#left === 0 && this.#later.length > 0) this.#shift()
-  }
-
-  #carry(carry: number, lo: number): void {
-    this.#lo = lo - carry * two32
-    this.#hi += carry
-  }
-
-  #goTo(next: bigint): void {
-    this.#hi = Number(next >> 32n)
-    this.#lo = Number(next & 0xffff_ffffn)
-  }
-
-  #shift(): void {
-    const first = this.#later.shift()
-    if (first === undefined) {
-      this.#left = 0
-      return
-    }
-    this.#laterLeft -= first.left
-    this.#begin(first)
-  }
-
-  #begin({ next, left, end }: BufferedRange): void {
-    this.#left = left
-    this.#end = end
-    this.#goTo(next)
+    first.left -= count
+    if (first.left === 0) this.#ranges.shift()
+    else first.next += count === 1 ? this.#stride : BigInt(count) * this.#stride
   }
 }

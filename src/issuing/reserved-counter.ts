@@ -8,10 +8,13 @@
  *     empty already.
  *  3. Neither goes below the start of the range before which another process was last at the counter: it may have
  *     raised the floor to anywhere below, also into the buffered range.
+ *  4. No range enters a buffer that was reserved for an incarnation in a history of the store that began after the
+ *     incarnation's record was read. The record may be among the forgotten writes, and the counter with it: the counter
+ *     starts again then, and stores no incarnation by which it could reject the reserve.
  */
-import { hasCode } from '../base/errors.ts'
-import type { Engine, Reservation } from '../engine/engine.ts'
-import { type Incarnation, reserveFor, writerOf } from './incarnation.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
+import type { Engine, Reservation, WriterIdentity } from '../engine/engine.ts'
+import type { Incarnation } from './incarnation.ts'
 
 /** What a counter's sources take from their process. */
 export type ReservedCounterOptions = {
@@ -79,7 +82,7 @@ export class ReservedCounter {
     const { start, end } = leftover
     // A refused or lost release is a gap, which is allowed; a second try is not.
     const released = await this.#options.engine
-      .release(this.#name, leftover, start, writerOf(this.#incarnation))
+      .release(this.#name, leftover, start, this.#writer)
       .catch(() => false)
     if (released) this.released += Number(end - start)
   }
@@ -88,12 +91,27 @@ export class ReservedCounter {
     return this.#incarnation.counter
   }
 
+  get #writer(): WriterIdentity {
+    const { incarnation, fence } = this.#incarnation
+    return fence === undefined ? { incarnation } : { incarnation, fence }
+  }
+
   async #reserve(request: { size: bigint; floor: bigint; max?: bigint }): Promise<Reservation> {
     const { engine, mayReserve } = this.#options
     await mayReserve?.(this.#incarnation.name)
-    const reservation = await reserveFor(this.#incarnation, engine, request)
+    this.#refuseOutdated()
+    const reservation = await engine.reserve(this.#name, { ...request, ...this.#writer })
+    this.#refuseOutdated()
     this.#follow(reservation)
     return reservation
+  }
+
+  /** The range that was reserved in a newer history is a gap. */
+  #refuseOutdated(): void {
+    const { engine } = this.#options
+    const { name, advances } = this.#incarnation
+    if (engine.advances === advances) return
+    throw new FahaoError('STALE', `the store has been advanced since generator '${name}' was read; retry`)
   }
 
   #leftover(untouched: bigint | undefined): Reservation | undefined {

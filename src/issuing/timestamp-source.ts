@@ -10,6 +10,7 @@
 import { FahaoError } from '../base/errors.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { ClockBuffer } from '../ids/clock-buffer.ts'
+import { encode } from '../ids/encoding.ts'
 import type { Layout } from '../ids/layout.ts'
 import { ClockSource } from './clock-source.ts'
 import type { Incarnation } from './incarnation.ts'
@@ -110,15 +111,10 @@ export class TimestampSource extends ClockSource {
   #inherited(): bigint | undefined {
     if (this.#inheritedBound === 0n) return undefined
     const { layout, node } = this.#options
-    const raw = this.#inheritedBound - 1n
-    const time = raw / this.#capacity
-    const sequence = raw % this.#capacity
-    return (
-      (time << BigInt(layout.timeShift)) |
-      (BigInt(node) << BigInt(layout.nodeShift)) |
-      (sequence << BigInt(layout.sequenceShift)) |
-      layout.fixed
-    )
+    const full = this.#raw(this.unitMax)
+    // An advance may have raised the bound beyond the time field.
+    const raw = (this.#inheritedBound < full ? this.#inheritedBound : full) - 1n
+    return encode(layout, { time: raw / this.#capacity, node, sequence: Number(raw % this.#capacity) })
   }
 
   #raw(unit: number): bigint {

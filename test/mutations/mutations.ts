@@ -194,7 +194,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'ids are issued from a reserve for what was read before an advance',
     foundBy: 'test/unit/catalogue/advanced.test.ts',
-    file: 'src/issuing/incarnation.ts',
+    file: 'src/issuing/reserved-counter.ts',
     from: 'if (engine.advances === advances) return',
     to: 'if (engine.advances >= advances) return',
   },

@@ -3,9 +3,8 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { blockPermutation, permutation } from '../../../src/ids/permutation.ts'
 import { Run } from '../../../src/ids/run.ts'
+import { ScrambledBuffer, ShuffledBuffer } from '../../../src/issuing/permuted-buffers.ts'
 import { RangeBuffer } from '../../../src/issuing/range-buffer.ts'
-import { ScrambledBuffer } from '../../../src/issuing/scrambled-buffer.ts'
-import { ShuffledBuffer } from '../../../src/issuing/shuffled-buffer.ts'
 
 const key = Uint8Array.from({ length: 16 }, (_, index) => index * 7)
 const safeEnd = 2n ** 53n

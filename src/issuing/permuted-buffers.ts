@@ -1,17 +1,29 @@
 /**
- * A buffer whose ids are issued block by block, each block in a secret order.
+ * The buffers that issue ids out of order: a shuffled one block by block, each block in a secret order; a scrambled one
+ * by a permutation of the generator's whole domain, so that the ids do not show how many there are.
  *
  * Invariants
- *  1. Every id is issued once: within a block the order is a permutation, and blocks do not overlap.
+ *  1. Every id is issued once: each order is a permutation, and blocks do not overlap.
  *  2. Only the current block is touched; what lies above it can be released.
+ *  3. The fast run holds no ids: each has to be permuted.
  */
 import { max53 } from '../ids/limits.ts'
-import type { BlockPermutation } from '../ids/permutation.ts'
+import type { BlockPermutation, Permutation } from '../ids/permutation.ts'
 import { Run, ScatteredRun } from '../ids/run.ts'
 import { RangeBuffer } from './range-buffer.ts'
 
+/** Ids in no order. */
+abstract class PermutedBuffer extends RangeBuffer {
+  protected override fill(): void {}
+
+  /** Only a single id is contiguous. */
+  protected override align(count: number): boolean {
+    return count === 1
+  }
+}
+
 /** Permutes the ids of each block. */
-export class ShuffledBuffer extends RangeBuffer {
+export class ShuffledBuffer extends PermutedBuffer {
   readonly #permutation: BlockPermutation
   readonly #stride: bigint
   /** The current block: its first id, its size, and how many of its ids are taken. */
@@ -65,14 +77,6 @@ export class ShuffledBuffer extends RangeBuffer {
     return new ScatteredRun(taken, (index) => this.#idAt(first, size, used + index))
   }
 
-  /** The fast run holds no ids: each has to be permuted. */
-  protected override fill(): void {}
-
-  /** Ids are in no order: only a single one is contiguous. */
-  protected override align(count: number): boolean {
-    return count === 1
-  }
-
   #idAt(first: bigint, size: number, index: number): bigint {
     return first + BigInt(this.#permutation.forward(first, index, size)) * this.#stride
   }
@@ -91,5 +95,44 @@ export class ShuffledBuffer extends RangeBuffer {
     this.#size = block.count
     this.#used = 0
     return true
+  }
+}
+
+/**
+ * Issues `permutation.forward(raw)` for each raw value. The permutation is one-to-one over the domain `[0, max]`, so
+ * distinct values stay distinct.
+ */
+export class ScrambledBuffer extends PermutedBuffer {
+  readonly #permutation: Permutation
+  readonly #allSafe: boolean
+
+  /** @param max the largest raw value, and so the largest id. */
+  constructor(permutation: Permutation, max: bigint, increment: number, offset: bigint) {
+    super(increment, offset)
+    this.#permutation = permutation
+    this.#allSafe = max <= max53
+  }
+
+  override nextIsSafe(): boolean {
+    return this.#allSafe
+  }
+
+  /** The id of the newest raw value; the raw value would show how many there are. */
+  override newest(bound: bigint, floor: bigint): bigint | undefined {
+    const raw = super.newest(bound, floor)
+    return raw === undefined ? undefined : this.#permutation.forward(raw)
+  }
+
+  protected override next(_count: number, run: Run): number {
+    const raw = this.nextId
+    const taken = super.next(1, run)
+    if (raw !== undefined) run.setOne(this.#permutation.forward(raw))
+    return taken
+  }
+
+  protected override nextRun(count: number): Run {
+    const raw = new Run()
+    super.next(count, raw)
+    return new ScatteredRun(raw.count, (index) => this.#permutation.forward(raw.at(index)))
   }
 }
