@@ -5,7 +5,14 @@
  */
 import { assert } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
-import { boundMax, type Counter, type Range, type Reservation, type ReserveRequest } from './engine.ts'
+import {
+  boundMax,
+  type Counter,
+  type Range,
+  type Reservation,
+  type ReserveRequest,
+  type WriterIdentity,
+} from './engine.ts'
 
 /** A counter that was never used. */
 export const unused: Counter = Object.freeze({ bound: 0n, fence: 0n, incarnation: 0n, version: 0n })
@@ -84,6 +91,16 @@ export function checkReserve({ size, floor = 0n, max = boundMax, incarnation }: 
 /** Asserts what every caller of `Engine.release` guarantees. */
 export function checkRelease({ end }: Reservation, from: bigint): void {
   assert(from >= 0n && from <= end, 'a release goes back')
+}
+
+/** The request of a release. Asserts what every caller of `Engine.release` guarantees. */
+export function releaseRequest(
+  reservation: Reservation,
+  from: bigint,
+  { fence = 0n, incarnation }: WriterIdentity,
+): ReleaseRequest {
+  checkRelease(reservation, from)
+  return { version: reservation.version, from, fence, incarnation }
 }
 
 /** Asserts what every caller of `Engine.advance` guarantees. */

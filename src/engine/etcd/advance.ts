@@ -114,12 +114,12 @@ export class Advance {
     let seen = -1n
     let sinceUs = 0
     for (;;) {
-      const { header, state } = await this.#store.look()
-      const isOthers = state?.state.status === 'advancing' && state.state.note !== this.#id
+      const { header, known } = await this.#store.read()
+      const isOthers = known?.state.status === 'advancing' && known.state.note !== this.#id
       const nowUs = this.#clock.monoUs()
-      if (state?.revision !== seen) sinceUs = nowUs
-      if (!isOthers || nowUs - sinceUs > this.#stalledMs * 1000) return new Turn(this.#store, header, state)
-      seen = state.revision
+      if (known?.revision !== seen) sinceUs = nowUs
+      if (!isOthers || nowUs - sinceUs > this.#stalledMs * 1000) return new Turn(this.#store, header, known)
+      seen = known.revision
       await sleep(this.#clock, pauseMs)
     }
   }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { repairNothing } from '../advance.ts'
-import { checkGap, checkRelease, checkReserve } from '../counter.ts'
+import { checkGap, checkReserve, releaseRequest } from '../counter.ts'
 import type {
   AdvanceOptions,
   Counter,
@@ -155,15 +155,9 @@ export class EtcdEngine implements Engine {
     return this.#call(() => this.#counters.reserve(counter, request))
   }
 
-  release(
-    counter: string,
-    reservation: Reservation,
-    from: bigint,
-    { fence = 0n, incarnation }: WriterIdentity,
-  ): Promise<boolean> {
-    checkRelease(reservation, from)
-    const { version } = reservation
-    return this.#call(() => this.#counters.release(counter, { version, from, fence, incarnation }))
+  release(counter: string, reservation: Reservation, from: bigint, writer: WriterIdentity): Promise<boolean> {
+    const request = releaseRequest(reservation, from, writer)
+    return this.#call(() => this.#counters.release(counter, request))
   }
 
   transfer(counter: string, from: bigint): void {

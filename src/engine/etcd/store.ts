@@ -91,14 +91,17 @@ export class Store {
     return this.#members.newCall(writes)
   }
 
-  /** Reads ranges at one revision. */
-  async read(
-    ranges: readonly RangeRequest[] = [],
-    call = this.newCall(false),
-  ): Promise<{ readonly state: State; readonly revision: bigint; readonly found: readonly RangeResponse[] }> {
-    const { header, found, state } = await this.look(ranges, call)
-    const revision = BigInt(header.revision)
-    return { state: state?.state ?? this.history.known.state, revision, found }
+  /** Reads ranges and the state at one revision. `known`: the state as stored; `state`: the accepted one if none is stored. */
+  async read(ranges: readonly RangeRequest[] = [], call = this.newCall(false)) {
+    const sent = this.history.check
+    const success = [{ key: this.keys.state }, ...ranges].map((range) => ({ range }))
+    const response = await this.#members.call(methods.txn, { compare: [], success, failure: [] }, call)
+    const [stored, ...found] = rangesOf(response)
+    const { header } = response
+    const known = knownOf(stored!)
+    this.#check(header, known, sent)
+    const state = known?.state ?? this.history.known.state
+    return { header, known, state, revision: BigInt(header.revision), found }
   }
 
   /** Reads a range a page at a time, each of `range.limit` keys, and the state that belongs to each page. */
@@ -112,17 +115,6 @@ export class Store {
     }
   }
 
-  /** Reads ranges and the state at one revision. */
-  async look(ranges: readonly RangeRequest[] = [], call = this.newCall(false)) {
-    const sent = this.history.check
-    const success = [{ key: this.keys.state }, ...ranges].map((range) => ({ range }))
-    const response = await this.#members.call(methods.txn, { compare: [], success, failure: [] }, call)
-    const [state, ...found] = rangesOf(response)
-    const known = knownOf(state!)
-    this.#check(response.header, known, sent)
-    return { header: response.header, state: known, found }
-  }
-
   /**
    * Carries out the change that `plan` returns, and calls `plan` again whenever the state has changed. Resolves to undefined
    * if `plan` returns undefined. Rejects with REGRESSED, UNAVAILABLE, UNKNOWN.
@@ -131,7 +123,7 @@ export class Store {
     plan: () => Change | undefined,
     call = this.newCall(true),
   ): Promise<ChangeOutcome | undefined> {
-    if (this.history.wrong !== undefined) await this.look([], { ...call, writes: false })
+    if (this.history.wrong !== undefined) await this.read([], { ...call, writes: false })
     for (;;) {
       this.#refuse()
       const change = plan()
@@ -261,10 +253,10 @@ export class Store {
   /** Lets all others know, also those that start later. */
   async #markSuspect(note: string): Promise<void> {
     const call = this.newCall(true)
-    const { state, header } = await this.look([], call)
-    if (state !== undefined && state.state.status !== 'open') return
-    const base = state?.state ?? { ...this.history.known.state, cluster: header.clusterId }
-    await this.changeState(state?.revision ?? 0n, { ...base, status: 'suspect', note }, [], call)
+    const { known, state, header } = await this.read([], call)
+    if (known !== undefined && state.status !== 'open') return
+    const base = known === undefined ? { ...state, cluster: header.clusterId } : state
+    await this.changeState(known?.revision ?? 0n, { ...base, status: 'suspect', note }, [], call)
   }
 }
 

@@ -2,7 +2,7 @@
 import { compareBytes } from '../../base/byte-order.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { raised, repairNothing } from '../advance.ts'
-import { release, reserve, type Step, unused } from '../counter.ts'
+import { release, releaseRequest, reserve, type Step, unused } from '../counter.ts'
 import type {
   AdvanceOptions,
   Counter,
@@ -71,13 +71,8 @@ export class MemoryEngine implements Engine {
 
   acquire(): void {}
 
-  release(
-    name: string,
-    reservation: Reservation,
-    from: bigint,
-    { fence = 0n, incarnation }: WriterIdentity,
-  ): Promise<boolean> {
-    const request = { version: reservation.version, from, fence, incarnation }
+  release(name: string, reservation: Reservation, from: bigint, writer: WriterIdentity): Promise<boolean> {
+    const request = releaseRequest(reservation, from, writer)
     return this.#step(() => this.#change(name, (counter) => release(counter, request)))
   }
 

@@ -7,7 +7,7 @@ import type { Timer } from '../../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import { repairNothing } from '../advance.ts'
-import { checkGap, checkRelease, checkReserve } from '../counter.ts'
+import { checkGap, checkReserve, releaseRequest } from '../counter.ts'
 import type {
   AdvanceOptions,
   Counter,
@@ -164,15 +164,8 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  release(
-    counter: string,
-    reservation: Reservation,
-    from: bigint,
-    { fence = 0n, incarnation }: WriterIdentity,
-  ): Promise<boolean> {
-    checkRelease(reservation, from)
-    const { version } = reservation
-    return this.#call('release', counter, { version, from, fence, incarnation })
+  release(counter: string, reservation: Reservation, from: bigint, writer: WriterIdentity): Promise<boolean> {
+    return this.#call('release', counter, releaseRequest(reservation, from, writer))
   }
 
   transfer(counter: string, from: bigint): void {
