@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { repairNothing } from '../advance.ts'
+import { CallsInFlight } from '../calls-in-flight.ts'
 import { checkGap, checkReserve, releaseRequest } from '../counter.ts'
 import type {
   AdvanceOptions,
@@ -18,7 +19,6 @@ import type {
   Watch,
   WriterIdentity,
 } from '../engine.ts'
-import { KeepAlive } from '../keep-alive.ts'
 import { newStore } from '../new-store.ts'
 import { Advance } from './advance.ts'
 import { endOf, methods, unchanged } from './api.ts'
@@ -44,12 +44,11 @@ export async function openEtcd(
 ): Promise<EtcdEngine> {
   const address = await addressOf(scheme, rest)
   const members = new Members(address, options)
-  const keepAlive = new KeepAlive()
+  const calls = new CallsInFlight()
   try {
-    return await keepAlive.during(opened(address, members, keepAlive, options))
+    return await calls.run(() => opened(address, members, calls, options))
   } catch (error) {
-    members.close()
-    keepAlive.close()
+    await calls.close(() => members.close())
     if (error instanceof FahaoError && error.code === 'ENGINE') throw error
     throw new FahaoError('ENGINE', `${address.location} cannot be opened: ${describe(error)}`, {
       cause: error,
@@ -62,7 +61,7 @@ const openTries = 5
 async function opened(
   address: EtcdAddress,
   members: Members,
-  keepAlive: KeepAlive,
+  calls: CallsInFlight,
   options: EngineOptions,
 ): Promise<EtcdEngine> {
   const keys = new Keys(address.prefix)
@@ -80,7 +79,7 @@ async function opened(
       const [time] = written!.kvs
       const lastWriteUs = time && Number(time.value.toString())
       const store = new Store(members, keys, new History(known, response.header), lastWriteUs, options)
-      return new EtcdEngine(address, members, store, keepAlive, lastWriteUs, options)
+      return new EtcdEngine(address, members, store, calls, lastWriteUs, options)
     }
     const isLost = any!.kvs.length > 0
     const tell = isLost ? undefined : newStore(options, `at ${address.location}`)
@@ -117,18 +116,17 @@ export class EtcdEngine implements Engine {
   readonly #options: EngineOptions
   readonly #members: Members
   readonly #store: Store
-  readonly #keepAlive: KeepAlive
+  readonly #calls: CallsInFlight
   readonly #counters: Counters
   readonly #records: Records
   readonly #watches: Watches
   readonly #advance: Advance
-  #closing: Promise<void> | undefined
 
   constructor(
     address: EtcdAddress,
     members: Members,
     store: Store,
-    keepAlive: KeepAlive,
+    calls: CallsInFlight,
     lastWriteUs: number | undefined,
     options: EngineOptions,
   ) {
@@ -138,7 +136,7 @@ export class EtcdEngine implements Engine {
     this.#options = options
     this.#members = members
     this.#store = store
-    this.#keepAlive = keepAlive
+    this.#calls = calls
     const transactions = new Transactions(store, clock)
     this.#counters = new Counters(store, transactions, clock, callTimeoutMs)
     this.#records = new Records(store, transactions)
@@ -152,12 +150,12 @@ export class EtcdEngine implements Engine {
 
   reserve(counter: string, request: ReserveRequest): Promise<Reservation> {
     checkReserve(request)
-    return this.#call(() => this.#counters.reserve(counter, request))
+    return this.#calls.run(() => this.#counters.reserve(counter, request))
   }
 
   release(counter: string, reservation: Reservation, from: bigint, writer: WriterIdentity): Promise<boolean> {
     const request = releaseRequest(reservation, from, writer)
-    return this.#call(() => this.#counters.release(counter, request))
+    return this.#calls.run(() => this.#counters.release(counter, request))
   }
 
   transfer(counter: string, from: bigint): void {
@@ -169,7 +167,7 @@ export class EtcdEngine implements Engine {
   }
 
   counter(name: string): Promise<Counter> {
-    return this.#call(() => this.#counters.read(name))
+    return this.#calls.run(() => this.#counters.read(name))
   }
 
   advance(
@@ -178,7 +176,7 @@ export class EtcdEngine implements Engine {
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
     checkGap(gap)
-    return this.#call(async () => {
+    return this.#calls.run(async () => {
       const raised = await this.#advance.run(gap, repair, this.#counters.held(), ifRegressed)
       if (raised === undefined) return 0
       const message = `raised ${raised} counters by ${gap} and accepted the store as it is`
@@ -188,48 +186,36 @@ export class EtcdEngine implements Engine {
   }
 
   read(key: string): Promise<StoredRecord | undefined> {
-    return this.#call(() => this.#records.read(key))
+    return this.#calls.run(() => this.#records.read(key))
   }
 
   list(prefix: string, { after, limit }: Page = {}): Promise<StoredRecord[]> {
-    return this.#call(() => this.#records.list(prefix, after, limit))
+    return this.#calls.run(() => this.#records.list(prefix, after, limit))
   }
 
   write(key: string, value: string, expected: bigint | undefined): Promise<StoredRecord | undefined> {
-    return this.#call(() => this.#records.write(key, value, expected))
+    return this.#calls.run(() => this.#records.write(key, value, expected))
   }
 
   remove(key: string, expected: bigint): Promise<boolean> {
-    return this.#call(() => this.#records.remove(key, expected))
+    return this.#calls.run(() => this.#records.remove(key, expected))
   }
 
   watch(prefix: string, listener: (change: RecordChange) => void): Promise<Watch> {
-    return this.#call(() => this.#watches.add(prefix, listener))
+    return this.#calls.run(() => this.#watches.add(prefix, listener))
   }
 
   ownership(): Promise<StoreOwnership> {
-    return this.#call(() => Promise.resolve({ state: 'shared' }))
+    return this.#calls.run(() => Promise.resolve({ state: 'shared' }))
   }
 
   status(): EngineStatus {
-    const reason = this.#closing ? 'closed' : this.#store.trouble
+    const reason = this.#calls.isClosed ? 'closed' : this.#store.trouble
     return reason === undefined ? { state: 'up' } : { state: 'down', reason }
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
-  }
-
-  async #close(): Promise<void> {
     this.#watches.close()
-    await this.#keepAlive.drained()
-    this.#members.close()
-    this.#keepAlive.close()
-  }
-
-  #call<Value>(start: () => Promise<Value>): Promise<Value> {
-    if (this.#closing) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
-    return this.#keepAlive.during(start())
+    return this.#calls.close(() => this.#members.close())
   }
 }

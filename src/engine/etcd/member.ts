@@ -174,7 +174,7 @@ function metadata(token: string | undefined): Metadata {
 }
 
 /**
- * Makes connections that do not keep the process alive: an open stream would do so forever. `KeepAlive` does it during
+ * Makes connections that do not keep the process alive: an open stream would do so forever. `CallsInFlight` does it during
  * calls. The connector is the only place where grpc-js exposes a socket.
  */
 function quiet(from: ChannelCredentials): ChannelCredentials {

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
+import { CallsInFlight } from '../calls-in-flight.ts'
 import type { EngineOptions } from '../engine.ts'
-import { KeepAlive } from '../keep-alive.ts'
 import { newStore } from '../new-store.ts'
 import { ConnectionPool, DriverError } from './connection-pool.ts'
 import { type Ask, type Driver, integerOf, type Row } from './driver.ts'
@@ -45,15 +45,15 @@ export async function openSql(
     onDown: ({ message }) => health.troubled('connection', message),
   })
   const attempt = () => pool.run((ask) => look(ask, dialect, options, location), { probe: true })
-  const keepAlive = new KeepAlive()
+  const calls = new CallsInFlight()
   try {
-    const found = await keepAlive.during(untilThere(attempt, location, options))
+    const found = await calls.run(() => untilThere(attempt, location, options))
     return new SqlEngine({ location, pool, health, ...found }, options)
   } catch (error) {
     await pool.end()
     throw error
   } finally {
-    keepAlive.close()
+    await calls.close()
   }
 }
 

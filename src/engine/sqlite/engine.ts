@@ -7,6 +7,7 @@ import type { Timer } from '../../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import { repairNothing } from '../advance.ts'
+import { CallsInFlight } from '../calls-in-flight.ts'
 import { checkGap, checkReserve, releaseRequest } from '../counter.ts'
 import type {
   AdvanceOptions,
@@ -23,7 +24,6 @@ import type {
   Watch,
   WriterIdentity,
 } from '../engine.ts'
-import { KeepAlive } from '../keep-alive.ts'
 import { newStore } from '../new-store.ts'
 import { PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { Owner } from './owner.ts'
@@ -75,10 +75,9 @@ export class SqliteEngine implements Engine {
   readonly #lock: OwnerLock
   readonly #owner: Owner
   readonly #calls: WorkerCalls
-  readonly #keepAlive = new KeepAlive()
+  readonly #inFlight = new CallsInFlight()
   readonly #watches: PolledWatches
   #trouble: string | undefined
-  #closing: Promise<void> | undefined
   #isWorkerLost = false
   #isLinked = false
   #checks: Timer | undefined
@@ -226,9 +225,8 @@ export class SqliteEngine implements Engine {
     return this.#watches.add(prefix, listener, revision)
   }
 
-  async ownership(): Promise<StoreOwnership> {
-    if (this.#closing) throw new FahaoError('UNAVAILABLE', 'the engine is closed')
-    return this.#owner.ask()
+  ownership(): Promise<StoreOwnership> {
+    return this.#inFlight.run(() => this.#owner.ask())
   }
 
   readonly owns = (): boolean => this.#owner.owns()
@@ -240,22 +238,16 @@ export class SqliteEngine implements Engine {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
-  }
-
-  async #close(): Promise<void> {
     this.#watches.close()
     this.#checks?.cancel()
-    await this.#keepAlive.drained()
-    if (!this.#isWorkerLost) await this.#endWorker()
-    this.#trouble = 'closed'
-    this.#keepAlive.close()
-    this.#lock.release()
+    return this.#inFlight.close(async () => {
+      if (!this.#isWorkerLost) await this.#endWorker()
+      this.#trouble = 'closed'
+      this.#lock.release()
+    })
   }
 
   async #endWorker(): Promise<void> {
-    this.#worker.ref()
     this.#post({ type: 'close' })
     await new Promise<void>((resolve) => {
       const tooLate = this.#options.clock.timer(this.#options.callTimeoutMs, resolve)
@@ -264,15 +256,13 @@ export class SqliteEngine implements Engine {
         resolve()
       })
     })
-    this.#worker.unref()
   }
 
   #call<Name extends keyof Operations>(
     op: Name,
     ...args: Parameters<Operations[Name]>
   ): Promise<ReturnType<Operations[Name]>> {
-    if (this.#closing) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
-    return this.#keepAlive.during(this.#calls.call(op, ...args))
+    return this.#inFlight.run(() => this.#calls.call(op, ...args))
   }
 
   #post(request: WorkerRequest): void {
@@ -303,7 +293,7 @@ export class SqliteEngine implements Engine {
 
   #workerLost(reason: string): void {
     this.#isWorkerLost = true
-    if (this.#closing) return
+    if (this.#inFlight.isClosed) return
     this.#calls.end(`the store's worker was lost (${reason}); restart this process`)
     this.#setTrouble(`the store's worker was lost (${reason}); restart this process`)
   }
