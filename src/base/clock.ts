@@ -46,6 +46,29 @@ export function stayAlive(): Timer {
 /** The machine's pseudo-random numbers. */
 export const systemRandom: Random = Math.random
 
+/**
+ * Runs `work` again and again, each time `pauseMs` after the last run has settled, until the timer is cancelled. A failure
+ * does not end it.
+ */
+export function repeat(clock: Clock, pauseMs: number, work: () => Promise<unknown>): Timer {
+  let isCancelled = false
+  let pause: Timer
+  const schedule = () => {
+    pause = clock.timer(pauseMs, () => {
+      work()
+        .catch(() => {})
+        .finally(() => isCancelled || schedule())
+    })
+  }
+  schedule()
+  return {
+    cancel() {
+      isCancelled = true
+      pause.cancel()
+    },
+  }
+}
+
 /** Resolves after `delayMs` on this clock. */
 export function sleep(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => {

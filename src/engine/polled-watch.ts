@@ -8,7 +8,7 @@
  *  1. Of one key, no older state is reported after a newer one, in whatever order answers arrive.
  *  2. Everything up to `#revision` has been reported; own writes above it are reported again by the next poll.
  */
-import type { Clock, Timer } from '../base/clock.ts'
+import { type Clock, repeat, type Timer } from '../base/clock.ts'
 import type { RecordChange, Watch } from './engine.ts'
 import { Watchers } from './watchers.ts'
 
@@ -35,7 +35,7 @@ export class PolledWatches {
   /** The newest version reported of each key that was reported ahead of `#revision`. */
   readonly #ahead = new Map<string, bigint>()
   #revision = 0n
-  #timer: Timer | undefined
+  #polls: Timer | undefined
 
   /** @param read reads what was written after a revision. */
   constructor(clock: Clock, read: (after: bigint) => Promise<ChangePage>) {
@@ -52,7 +52,8 @@ export class PolledWatches {
   add(prefix: string, listener: (change: RecordChange) => void, revision: bigint): Watch {
     if (this.isEmpty) this.#revision = revision
     const watch = this.#watchers.add(prefix, listener)
-    if (this.#timer === undefined) this.#schedule()
+    // A failure shows in the engine's status; the next poll finds what this one has missed.
+    this.#polls ??= repeat(this.#clock, pollMs, () => this.#poll())
     return watch
   }
 
@@ -67,19 +68,9 @@ export class PolledWatches {
   }
 
   #stop(): void {
-    this.#timer?.cancel()
-    this.#timer = undefined
+    this.#polls?.cancel()
+    this.#polls = undefined
     this.#ahead.clear()
-  }
-
-  #schedule(): void {
-    const timer = this.#clock.timer(pollMs, () => {
-      // A failure shows in the engine's status; the next poll finds what this one has missed.
-      this.#poll()
-        .catch(() => {})
-        .finally(() => this.#timer === timer && this.#schedule())
-    })
-    this.#timer = timer
   }
 
   async #poll(): Promise<void> {

@@ -3,10 +3,12 @@
  * that shows changes, and how an import takes a row out of service. Reserves on a row are in statements.ts.
  */
 import { FahaoError } from '../base/errors.ts'
-import { type ConnectionPool, DriverError } from '../engine/sql/connection-pool.ts'
+import type { ConnectionPool } from '../engine/sql/connection-pool.ts'
 import {
   type Ask,
+  DriverError,
   integerOf,
+  isFailure,
   optionalTextOf,
   type Row,
   type SqlCommand,
@@ -108,7 +110,7 @@ export class LegacyTable {
       return row && this.#read(row)
     } catch (error) {
       // The column cannot hold the name, so no row has it.
-      if (error instanceof DriverError && error.failure.kind === 'unmatched') return undefined
+      if (isFailure(error, 'unmatched')) return undefined
       throw error
     }
   }
@@ -156,7 +158,7 @@ export class LegacyTable {
       await this.#ask({ text: 'SELECT one FROM fahao_about' })
       return true
     } catch (error) {
-      if (isMissing(error)) return false
+      if (isFailure(error, 'missing')) return false
       throw error
     }
   }
@@ -265,7 +267,7 @@ export class LegacyTable {
     try {
       return await this.#ask({ text })
     } catch (cause) {
-      if (!isMissing(cause)) throw cause
+      if (!isFailure(cause, 'missing')) throw cause
       const { table, name } = this.schema
       throw new FahaoError(
         'ENGINE',
@@ -295,8 +297,4 @@ export class LegacyTable {
       options: this.schema.options(row),
     }
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof DriverError && error.failure.kind === 'missing'
 }

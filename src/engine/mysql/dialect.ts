@@ -142,7 +142,7 @@ const doneState = ['lineage', 'pulse', 'revision']
 function transaction(...statements: string[]): SqlCommand {
   return {
     text: ['START TRANSACTION', ...statements, 'COMMIT'].join(';\n'),
-    answer: statements.length,
+    answer: (answers) => answers[statements.length] as readonly Row[],
     writes: true,
   }
 }

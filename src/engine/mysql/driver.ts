@@ -52,8 +52,7 @@ class MysqlConnection implements DatabaseConnection {
 
   async ask({ text, answer }: SqlCommand): Promise<readonly Row[]> {
     const answers = await this.#query(text)
-    if (typeof answer === 'function') return answer(answers as unknown[])
-    return (answer === undefined ? answers : (answers as unknown[])[answer]) as readonly Row[]
+    return answer === undefined ? (answers as readonly Row[]) : answer(answers as unknown[])
   }
 
   hold(alive: boolean): void {

@@ -2,8 +2,7 @@
 import type { ClientConfig } from 'pg'
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { EngineOptions } from '../engine.ts'
-import { DriverError } from '../sql/connection-pool.ts'
-import { type Ask, optionalTextOf, packageOf } from '../sql/driver.ts'
+import { type Ask, DriverError, isFailure, optionalTextOf, packageOf } from '../sql/driver.ts'
 import type { SqlDatabase } from '../sql/open.ts'
 import type { Dialect, MakeStatements } from '../sql/statements.ts'
 import { type Access, accessOf } from '../sql/url.ts'
@@ -37,7 +36,7 @@ async function storedServer(ask: Ask): Promise<string | undefined> {
     const [row] = await ask({ text: 'SELECT server FROM fahao_about WHERE one = 1' })
     return optionalTextOf(row?.server)
   } catch (error) {
-    if (error instanceof DriverError && error.failure.kind === 'missing') return undefined
+    if (isFailure(error, 'missing')) return undefined
     throw error
   }
 }

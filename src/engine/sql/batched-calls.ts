@@ -13,8 +13,8 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Batches } from '../batches.ts'
-import { type CallOptions, DriverError, lateText } from './connection-pool.ts'
-import type { Ask } from './driver.ts'
+import { type CallOptions, lateText } from './connection-pool.ts'
+import { type Ask, isFailure } from './driver.ts'
 
 /** The outcome of a call that a batch carried out, or may have carried out. */
 export type BatchResult<Value> = { readonly value: Value } | { readonly error: unknown }
@@ -123,7 +123,7 @@ export class BatchedCalls<Request, Value> {
       })
     } catch (error) {
       for (const call of calls) {
-        if (isContended(error)) void this.#alone(call, true)
+        if (isFailure(error, 'contended')) void this.#alone(call, true)
         else this.#settle(call, () => call.reject(error))
       }
     }
@@ -141,7 +141,7 @@ export class BatchedCalls<Request, Value> {
       call.resolve(await run((ask) => this.#sort.alone(ask, call.request), options))
       if (key !== undefined) this.#held.delete(key)
     } catch (error) {
-      if (key !== undefined && (suspect || isContended(error))) this.#held.add(key)
+      if (key !== undefined && (suspect || isFailure(error, 'contended'))) this.#held.add(key)
       call.reject(error)
     }
   }
@@ -176,8 +176,4 @@ function sending(ask: Ask, trip: RunningBatch): Ask {
     trip.sent = true
     return ask(command)
   }
-}
-
-function isContended(error: unknown): boolean {
-  return error instanceof DriverError && error.failure.kind === 'contended'
 }

@@ -16,7 +16,14 @@
  */
 import type { Clock, Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import type { Ask, DatabaseConnection, Driver, Failure, SqlCommand } from './driver.ts'
+import {
+  type Ask,
+  type DatabaseConnection,
+  type Driver,
+  DriverError,
+  type Failure,
+  type SqlCommand,
+} from './driver.ts'
 
 /** The driver, the limits of the pool, and its callback. */
 export type ConnectionPoolOptions = {
@@ -90,8 +97,7 @@ export class ConnectionPool {
     if (this.#ended && !last) return Promise.reject(new FahaoError('UNAVAILABLE', 'the engine is closed'))
     this.#underWay++
     return new Promise<Value>((resolve, reject) => {
-      const time = { leftMs: timeoutMs, waitedMs }
-      const attempt = new Attempt(this.#options, time, (connection, usable) =>
+      const attempt = new Attempt(this.#options, timeoutMs + waitedMs, (connection, usable) =>
         this.#takeBack(connection, usable),
       )
       const call: QueuedCall = {
@@ -268,19 +274,20 @@ export class ConnectionPool {
 /** One call on one connection. */
 class Attempt {
   readonly #options: ConnectionPoolOptions
-  readonly #time: { readonly leftMs: number; readonly waitedMs: number }
+  readonly #totalMs: number
   readonly #takeBack: (connection: DatabaseConnection, usable: boolean) => void
   #connection: DatabaseConnection | undefined
   #connectedUs = 0
   #sent: SqlCommand | undefined
 
+  /** @param totalMs the time of the call, waiting in a batch included. */
   constructor(
     options: ConnectionPoolOptions,
-    time: { readonly leftMs: number; readonly waitedMs: number },
+    totalMs: number,
     takeBack: (connection: DatabaseConnection, usable: boolean) => void,
   ) {
     this.#options = options
-    this.#time = time
+    this.#totalMs = totalMs
     this.#takeBack = takeBack
   }
 
@@ -314,7 +321,7 @@ class Attempt {
 
   /** Returns the error of a call whose deadline has passed. */
   giveUp(): FahaoError {
-    const totalMs = this.#time.leftMs + this.#time.waitedMs
+    const totalMs = this.#totalMs
     const connection = this.#connection
     this.#connection = undefined
     if (connection === undefined)
@@ -336,14 +343,4 @@ export function lateText(totalMs: number, atServerMs: number): string {
 
 function text(ms: number): string {
   return `${Math.round(ms)} ms`
-}
-
-/** A failure with the driver's reason. */
-export class DriverError extends FahaoError {
-  readonly failure: Failure
-
-  constructor(code: 'UNAVAILABLE' | 'UNKNOWN', failure: Failure) {
-    super(code, failure.message)
-    this.failure = failure
-  }
 }

@@ -13,22 +13,17 @@
 import { compareBytes } from '../../base/byte-order.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { admit, completed, lossOf, unused } from '../counter.ts'
-import type { Counter, Reservation, ReserveRequest, WriterIdentity } from '../engine.ts'
+import type { Counter, CounterStore, Reservation, ReserveRequest } from '../engine.ts'
 import type { BatchResult } from './batched-calls.ts'
 import { type ReleaseArguments, type ReserveArguments, releasing, reserving } from './counter-updates.ts'
-import { type Ask, integerOf, type Row, type SqlCommand, textOf } from './driver.ts'
+import { type Ask, integerOf, optionalTextOf, type Row, type SqlCommand, textOf } from './driver.ts'
 import { type History, type State, stateOf } from './history.ts'
 import type { Dialect } from './statements.ts'
 
 /** The arguments of `Engine.reserve`. */
-export type ReserveCall = readonly [name: string, request: ReserveRequest]
+export type ReserveCall = Parameters<CounterStore['reserve']>
 /** The arguments of `Engine.release`. */
-export type ReleaseCall = readonly [
-  name: string,
-  reservation: Reservation,
-  from: bigint,
-  writer: WriterIdentity,
-]
+export type ReleaseCall = Parameters<CounterStore['release']>
 
 type HeldRange = { readonly end: bigint; readonly history: string }
 
@@ -55,7 +50,7 @@ export class Counters {
       const full = this.#fullOf(name, request)
       const [row] = await ask(this.#dialect.reserve(full))
       const state = stateOf(row)
-      if (isThere(row!.done_last)) return this.#reserved(name, request.size, row!, state)
+      if (optionalTextOf(row!.done_last) !== undefined) return this.#reserved(name, request.size, row!, state)
       await this.#history.check(ask, state, known)
       const counter = counterOf(row!)
       if (counter === undefined) this.#dialect.refuseAbsent?.(name)
@@ -82,7 +77,7 @@ export class Counters {
     const { known } = this.#history
     const [row] = await ask(this.#dialect.release(this.#beginRelease(...call)))
     const state = stateOf(row)
-    if (!isThere(row!.done_version)) {
+    if (optionalTextOf(row!.done_version) === undefined) {
       await this.#history.check(ask, state, known)
       return false
     }
@@ -110,12 +105,12 @@ export class Counters {
     return moves.map(([name]) => outcomes.get(name))
   }
 
-  /** Carries out several releases in one message, and returns which of them; any other may be sent alone. */
-  async releaseAll(ask: Ask, moves: readonly ReleaseCall[]): Promise<boolean[]> {
+  /** Carries out several releases in one message; undefined for each that was not carried out. */
+  async releaseAll(ask: Ask, moves: readonly ReleaseCall[]): Promise<(BatchResult<boolean> | undefined)[]> {
     const releases = moves.map((move) => this.#beginRelease(...move))
     const { rows } = await this.#moved(ask, this.#dialect.updateAll!(releasing(releases)))
     if (rows.size === 0) await this.#refuseUnsound(ask)
-    return moves.map(([name]) => rows.has(name))
+    return moves.map(([name]) => (rows.has(name) ? { value: true } : undefined))
   }
 
   /** See `Engine.transfer`. */
@@ -216,7 +211,7 @@ export class Counters {
 }
 
 function counterOf(row: Row): Counter | undefined {
-  if (!isThere(row.version)) return undefined
+  if (optionalTextOf(row.version) === undefined) return undefined
   return {
     bound: integerOf(row.last) + 1n,
     fence: integerOf(row.fence),
@@ -233,9 +228,4 @@ function usedOf(row: Row | undefined): Counter {
 
 function byName(rows: readonly Row[]): Map<string, Row> {
   return new Map(rows.map((row) => [textOf(row.name), row]))
-}
-
-/** Whether a column has a value. */
-function isThere(value: unknown): boolean {
-  return value !== null && value !== undefined
 }

@@ -10,8 +10,8 @@ export type SqlCommand = {
   readonly text: string
   /** The values of the text's parameters, for drivers that send them apart. */
   readonly values?: readonly string[]
-  /** Which of several result sets holds the rows, or a function that finds them. Default: the only one. */
-  readonly answer?: number | ((answers: readonly unknown[]) => readonly Row[])
+  /** Finds the rows in several result sets. Default: there is one. */
+  readonly answer?: (answers: readonly unknown[]) => readonly Row[]
   /** Whether a lost answer leaves its outcome unknown. */
   readonly writes?: boolean
 }
@@ -30,6 +30,21 @@ export type Ask = (command: SqlCommand) => Promise<readonly Row[]>
 export type Failure = {
   readonly kind: 'refused' | 'contended' | 'missing' | 'denied' | 'unmatched' | 'lost'
   readonly message: string
+}
+
+/** A failure with the driver's reason. */
+export class DriverError extends FahaoError {
+  readonly failure: Failure
+
+  constructor(code: 'UNAVAILABLE' | 'UNKNOWN', failure: Failure) {
+    super(code, failure.message)
+    this.failure = failure
+  }
+}
+
+/** Whether an error is a failure of this kind. */
+export function isFailure(error: unknown, kind: Failure['kind']): error is DriverError {
+  return error instanceof DriverError && error.failure.kind === kind
 }
 
 const unfit: Readonly<Record<string, string>> = {

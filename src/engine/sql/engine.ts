@@ -1,5 +1,6 @@
 /** An engine in a database that many nodes share. The dialect holds what differs between kinds of databases. */
 import { randomUUID } from 'node:crypto'
+import type { Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
 import { advanceTimeoutMs, repairNothing, widened } from '../advance.ts'
@@ -25,7 +26,7 @@ import { BatchedCalls, type CallKind } from './batched-calls.ts'
 import type { CallOptions, ConnectionPool } from './connection-pool.ts'
 import { Counters, type ReleaseCall, type ReserveCall } from './counters.ts'
 import type { Ask, Row, SqlCommand } from './driver.ts'
-import { DurabilityCheck } from './durability.ts'
+import { checkDurability } from './durability.ts'
 import type { EngineHealth } from './health.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { advancesBetween, changedPositionOf, History, historyJump, type State, stateOf } from './history.ts'
@@ -61,7 +62,7 @@ export class SqlEngine implements Engine {
   readonly #records: Records
   readonly #watches: PolledWatches
   readonly #heartbeat: Heartbeat
-  readonly #durability: DurabilityCheck | undefined
+  readonly #durability: Timer | undefined
   readonly #reserves: BatchedCalls<ReserveCall, Reservation>
   readonly #releases: BatchedCalls<ReleaseCall, boolean>
   readonly #counterReads: BatchedCalls<string, Counter>
@@ -97,7 +98,7 @@ export class SqlEngine implements Engine {
     this.#heartbeat = new Heartbeat(clock, () => this.#beat())
     this.#durability = options.unsafe
       ? undefined
-      : new DurabilityCheck(
+      : checkDurability(
           clock,
           async () => dialect.unsafeSettings((await this.#read((ask) => ask(dialect.conditions)))[0] ?? {}),
           (loss) => health.durable(loss),
@@ -114,8 +115,7 @@ export class SqlEngine implements Engine {
       writes: true,
       keyOf: ([name]) => name,
       alone: (ask, call) => counters.release(ask, ...call),
-      together: async (ask, calls) =>
-        (await counters.releaseAll(ask, calls)).map((value) => (value ? { value } : undefined)),
+      together: (ask, calls) => counters.releaseAll(ask, calls),
     })
     this.#counterReads = this.#readsOf((ask, names) => counters.counters(ask, names))
     this.#recordReads = this.#readsOf((ask, keys) => records.read(ask, keys))
@@ -205,7 +205,7 @@ export class SqlEngine implements Engine {
 
   async #close(): Promise<void> {
     this.#watches.close()
-    this.#durability?.close()
+    this.#durability?.cancel()
     const calls = [this.#reserves, this.#releases, this.#counterReads, this.#recordReads]
     await Promise.all(calls.map((each) => each.drain()))
     await this.#pool.drain()

@@ -5,8 +5,8 @@ import { FahaoError } from '../../base/errors.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
 import type { EngineOptions } from '../engine.ts'
 import { newStore } from '../new-store.ts'
-import { ConnectionPool, DriverError } from './connection-pool.ts'
-import { type Ask, type Driver, integerOf, type Row } from './driver.ts'
+import { ConnectionPool } from './connection-pool.ts'
+import { type Ask, type Driver, integerOf, isFailure, type Row } from './driver.ts'
 import { possibleLossBy } from './durability.ts'
 import { type OpenedStore, SqlEngine } from './engine.ts'
 import { EngineHealth } from './health.ts'
@@ -69,7 +69,7 @@ async function untilThere<Value>(
     } catch (error) {
       if (!(error instanceof FahaoError) || error.code === 'ENGINE') throw error
       const reason = `${location} cannot be used: ${error.message}`
-      const isFinal = error instanceof DriverError && error.failure.kind === 'denied'
+      const isFinal = isFailure(error, 'denied')
       if (isFinal || clock.monoUs() > giveUpAtUs) {
         const advice = isFinal
           ? 'its host, user, password, database and TLS'
@@ -144,7 +144,7 @@ async function written(ask: Ask, dialect: Dialect, state: State, location: strin
     const [row] = await ask(dialect.pulse(known, state.lastWriteUs))
     return { ...state, position: changedPositionOf(row) ?? state.position }
   } catch (error) {
-    if (!(error instanceof DriverError) || error.failure.kind !== 'denied') throw error
+    if (!isFailure(error, 'denied')) throw error
     const why = `this user may not write to the tables (${error.message})`
     throw new FahaoError('ENGINE', `${location}: ${why}; grant SELECT, INSERT and UPDATE on them`)
   }
@@ -158,7 +158,7 @@ async function stateRow(ask: Ask, dialect: Dialect): Promise<Row | undefined> {
   try {
     return (await ask(dialect.command((s) => s.state())))[0]
   } catch (error) {
-    if (error instanceof DriverError && error.failure.kind === 'missing') return undefined
+    if (isFailure(error, 'missing')) return undefined
     throw error
   }
 }
@@ -169,7 +169,7 @@ async function create(ask: Ask, dialect: Dialect, location: string, options: Eng
   try {
     await ask(dialect.create(history))
   } catch (error) {
-    if (!(error instanceof DriverError) || error.failure.kind !== 'denied') throw error
+    if (!isFailure(error, 'denied')) throw error
     const why = `${location} has no tables, and this user may not make them (${error.message})`
     throw new FahaoError('ENGINE', `${why}; grant CREATE for the first start, or make them by hand`)
   }

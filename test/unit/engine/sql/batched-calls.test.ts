@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { FahaoError } from '../../../../src/base/errors.ts'
 import { BatchedCalls, type BatchResult } from '../../../../src/engine/sql/batched-calls.ts'
-import { type CallOptions, DriverError } from '../../../../src/engine/sql/connection-pool.ts'
-import type { Ask } from '../../../../src/engine/sql/driver.ts'
+import type { CallOptions } from '../../../../src/engine/sql/connection-pool.ts'
+import { type Ask, DriverError } from '../../../../src/engine/sql/driver.ts'
 import { FakeClock, settled } from '../../fake-clock.ts'
 
 const ask: Ask = () => Promise.resolve([])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { DurabilityCheck } from '../../../../src/engine/sql/durability.ts'
+import { checkDurability } from '../../../../src/engine/sql/durability.ts'
 import { EngineHealth } from '../../../../src/engine/sql/health.ts'
 import { FakeClock, settled } from '../../fake-clock.ts'
 
@@ -16,7 +16,7 @@ describe('the settings that durability depends on', () => {
     })
     health.begin(async () => probes++)
     let unsafe: string[] = []
-    const durability = new DurabilityCheck(
+    const durability = checkDurability(
       clock,
       async () => unsafe,
       (loss) => health.durable(loss),
@@ -37,7 +37,7 @@ describe('the settings that durability depends on', () => {
       ['fsync is off', 'works again'],
     )
     assert.equal(probes, 0)
-    durability.close()
+    durability.cancel()
     await clock.pass(600_000)
     assert.equal(clock.timers, 0)
   })
@@ -46,7 +46,7 @@ describe('the settings that durability depends on', () => {
     const clock = new FakeClock()
     const reported: (string | undefined)[] = []
     let answers = false
-    const durability = new DurabilityCheck(
+    const durability = checkDurability(
       clock,
       async () => {
         if (!answers) throw new Error('away')
@@ -59,6 +59,6 @@ describe('the settings that durability depends on', () => {
     answers = true
     await clock.pass(60_000)
     assert.match(reported[0] ?? '', /may lose acknowledged writes.*sync_binlog is 0/)
-    durability.close()
+    durability.cancel()
   })
 })
