@@ -1,14 +1,14 @@
 /**
- * The part that one process takes in a cluster: all that issuers, commands and transports call.
+ * A process's part in a cluster: the interface for issuers, commands and transports.
  *
- *     // in every callback that brought requests, before issuing for any of them:
- *     const term = cluster.here(slot)              // undefined: park, redirect or forward
+ *     // in every callback that brings requests, before the first id is issued:
+ *     const term = cluster.here(slot)              // undefined: wait, redirect or forward
  *     const lead = await cluster.leadWithin(slot)
  *
  * Invariants
- *  1. `here(slot)` answers only while the lease's deadline has not passed, which it looks up each time.
- *  2. When the lease lapses, listeners are called before the call that noticed it returns.
- *  3. A process that was declared dead joins again only under the settings that the installation has by then.
+ *  1. `here(slot)` returns a term only while the lease's deadline has not passed; each call compares both clocks.
+ *  2. When the lease lapses, all listeners have been called before the call that notices it returns.
+ *  3. A process that was declared dead joins again only under the settings that are recorded at that time.
  */
 import { type Clock, sleep } from '../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../base/errors.ts'
@@ -66,7 +66,7 @@ export class Cluster {
     this.#lookup = new LeaderLookup(this.#shell)
   }
 
-  /** This process's node id; another one when it has joined again after it was declared dead. */
+  /** This process's node id. It changes when the process joins again after it was declared dead. */
   get nodeId(): string {
     return this.#core.state.lease.id
   }
@@ -86,7 +86,7 @@ export class Cluster {
     return this.#shardOf[slot]!
   }
 
-  /** Whether this node may lead: one look at two clocks. If not, listeners have been called when this returns. */
+  /** Whether this node may lead: compares two clocks. If not, listeners have been called when this returns. */
   check(): boolean {
     return this.#shell.check()
   }
@@ -102,14 +102,15 @@ export class Cluster {
     return this.#core.leaderships.held(this.#shardOf[slot]!)
   }
 
-  /** The leader of a slot, as far as is known here. */
+  /** The leader of a slot, by the records that this process has received. */
   lead(slot: number): Lead {
     return this.#lookup.lead(this.#shardOf[slot]!)
   }
 
   /**
    * The leader of a slot, after a wait until a node leads: up to `waitMs`, by default as long as a take-over lasts.
-   * `isRedirected`: another node said that this one leads. While the node `unreachable` leads, this waits for another leader.
+   * `isRedirected`: another node redirected the request to this one. While the node `unreachable` leads, this waits for
+   * another leader.
    */
   leadWithin(
     slot: number,
@@ -126,15 +127,15 @@ export class Cluster {
     return () => void this.#shell.listeners.delete(listener)
   }
 
-  /** A reserve with this term's fence was refused as STALE: a newer leader has been there. */
+  /** Reports that a reserve with this term's fence was refused as STALE: a newer leader has reserved. */
   sealedOut({ shard, fence }: LeaderTerm): void {
     this.#report({ type: 'sealedOut', shard, fence })
     void this.#lookup.read(shard)
   }
 
   /**
-   * Pins a shard to a node for as long as that node is not dead, or, undefined, has it led by the node that it is assigned to.
-   * Resolves when the pin is recorded; it is carried out a moment later. Rejects with ERR where that cannot be.
+   * Pins a shard to a node until that node is dead; undefined: removes the pin, so that the assigned node leads the
+   * shard. Resolves when the pin is recorded; the hand-over follows. Rejects with ERR if there is no such shard or living node.
    */
   async move(shard: number, to: string | undefined): Promise<void> {
     refusePin(this.#core.state.view, this.shards, shard, to)
@@ -143,8 +144,8 @@ export class Cluster {
   }
 
   /**
-   * Hands every shard over and takes none, or, `false`, takes part again. Resolves when the other nodes can know; rejects
-   * with UNKNOWN after a lease in which the engine has not answered: the drain goes on nonetheless.
+   * Hands every shard over and takes none; `false`: takes shards again. Resolves when the node's record says so; rejects
+   * with UNKNOWN if the engine has not answered for the length of a lease: the drain continues nonetheless.
    */
   async drain(draining = true): Promise<void> {
     if (this.#isClosing) return
@@ -164,8 +165,8 @@ export class Cluster {
   }
 
   /**
-   * Joins. Resolves when this node is one of the cluster's; tries until then, or until it is closed. Rejects with
-   * CONFIG when the installation has other settings, or another node this one's address.
+   * Joins the cluster. Resolves when this node has joined; tries until then, or until it is closed. Rejects with
+   * CONFIG if the installation has other settings, or another node announces the same address.
    */
   async start(): Promise<void> {
     await this.#agree()
@@ -178,7 +179,7 @@ export class Cluster {
     await this.#shell.until(() => this.#core.joinedAs !== '')
   }
 
-  /** Leaves: gives everything away, removes the node record. Takes a lease at most when the engine is away. */
+  /** Leaves: hands over all shards, removes the node record. Without the engine it takes the length of a lease at most. */
   async close(): Promise<void> {
     if (this.#isClosing) return
     this.#shell.step({ type: 'intend', intent: 'close' })
@@ -195,7 +196,7 @@ export class Cluster {
     return intent === 'close' || intent === 'giveAllAway'
   }
 
-  /** Leads on until the other nodes know that it is to end. */
+  /** Hands over all shards. Until the other nodes have had the time to receive the notice, this node leads as before. */
   async #giveAllAway(): Promise<void> {
     if (this.#core.leaderships.led().length > 0 && this.status().nodes.length > 1) {
       await this.#renew()
@@ -205,7 +206,7 @@ export class Cluster {
     await this.#shell.until(() => this.#core.handover.isIdle)
   }
 
-  /** Takes the record away, so that no node waits for it to grow old. */
+  /** Removes this node's record, so that the other nodes need not wait until it may be declared dead. */
   async #removeRecord(id: string): Promise<void> {
     const { engine } = this.#options
     for (let tries = 0; tries < removalTries; tries++) {
@@ -234,14 +235,17 @@ export class Cluster {
       this.#joinAgain().catch((error) => this.#trouble(describe(error)))
   }
 
-  /** An engine that has forgotten the lease may have forgotten the settings too. The pause keeps this from being a loop. */
+  /**
+   * Agrees on the settings first: an engine that has forgotten the lease may have forgotten them too. The pause prevents
+   * a busy loop.
+   */
   async #joinAgain(): Promise<void> {
     await this.#shell.pause(this.#timing.retryMs)
     await this.#agree()
     if (!this.#isClosing) this.#shell.step({ type: 'join', id: this.#options.newNodeId() })
   }
 
-  /** Agrees on the settings, again and again while the engine cannot answer. Rejects with CONFIG. */
+  /** Agrees on the settings; tries again while the engine cannot answer. Rejects with CONFIG. */
   async #agree(): Promise<void> {
     const { engine, clock } = this.#options
     const { ttlMs, marginMs, retryMs } = this.#timing
@@ -300,7 +304,7 @@ async function pin(engine: Engine, shard: number, to: string | undefined): Promi
     const value = JSON.stringify({ to } satisfies Partial<PinnedLeader>)
     const change: Promise<unknown> =
       to === undefined ? engine.remove(key, stored!.version) : engine.write(key, value, stored?.version)
-    // The read that follows shows what became of it.
+    // The read that follows shows the outcome.
     await change.catch((error: unknown) => {
       if (!hasCode(error, 'UNKNOWN')) throw error
     })

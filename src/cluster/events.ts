@@ -28,13 +28,13 @@ export type Lead =
 export type ClusterEvent =
   /** This process takes part, under this node id. */
   | Readonly<{ type: 'joined'; node: string }>
-  /** It has left in good order. */
+  /** It has left after handing over its shards. */
   | Readonly<{ type: 'left'; node: string }>
   /** Its lease has lapsed: it issues nothing strict. */
   | Readonly<{ type: 'lapsed'; node: string; reason: string }>
   /** Its lease is valid again, and it leads what it led before. */
   | Readonly<{ type: 'resumed'; node: string; lapsedMs: number }>
-  /** It was declared dead (by: a node id; empty: its record is gone), and joins again under a fresh id. */
+  /** It was declared dead (`by`: a node id; empty: its record is gone), and joins again under a new id. */
   | Readonly<{ type: 'died'; node: string; by: string }>
   /** This node has declared another one dead. */
   | Readonly<{ type: 'declaredDead'; node: string; silentMs: number }>
@@ -49,10 +49,10 @@ export type ClusterEvent =
   | Readonly<{ type: 'handedOver'; shard: number; to: string; releaseMs: number; writeMs: number }>
   /** A reserve was refused because of a newer leader's fence. */
   | Readonly<{ type: 'sealedOut'; shard: number; fence: bigint }>
-  /** Something failed and is tried again. */
+  /** A step failed and is tried again. */
   | Readonly<{ type: 'trouble'; message: string }>
 
-/** A change of a shard's leader that this node is making: the state of one conversation with the engine. */
+/** A change of a shard's leader that this node is making: the state between its calls of the engine. */
 export type ShardChange = {
   readonly shard: number
   /** The term that is handed over; undefined: the shard is being taken. */
@@ -60,7 +60,7 @@ export type ShardChange = {
   /** Id of the node that should lead the shard, as decided when this change began. */
   readonly target: string
   readonly startedUs: number
-  /** When issuing and releasing had ended, and what was left for the successor by then. */
+  /** When issuing and releasing had ended, and the leftover ranges for the successor at that moment. */
   releasedUs: number
   leftovers: readonly LeftoverRange[]
   /** Version that the write under way replaces; undefined: the record is created. */
@@ -91,7 +91,7 @@ export type Effect =
   | Readonly<{ do: 'onDead'; node: NodeRecord }>
   /** `onLosing`, answered by the event `released`. */
   | Readonly<{ do: 'release'; change: ShardChange; term: LeaderTerm; hasSuccessor: boolean }>
-  /** Lookups of this shard's leader, or of every shard's, are decided again. */
+  /** Wakes the lookups of this shard's leader, or of all shards' leaders. */
   | Readonly<{ do: 'wake'; shard?: number }>
   | Readonly<{ do: 'report'; event: ClusterEvent }>
 
@@ -102,19 +102,19 @@ export type Answer = Readonly<{
   error?: unknown
 }>
 
-/** Aim of this process: to take part; to lead nothing as long as another node can; the same for good; to lead nothing. */
+/** Aim of this process: lead; lead nothing while another node can; the same until the process ends; lead nothing. */
 export type Intent = 'lead' | 'drain' | 'close' | 'giveAllAway'
 
-/** Something that happened. */
+/** An input of the core. */
 export type Event =
-  /** Time has passed, or something is due. */
+  /** Time has passed, or a planned moment has come. */
   | Readonly<{ type: 'tick' }>
   | Readonly<{ type: 'answered'; call: Call; answer: Answer }>
-  /** News of a record, by a watch or a read. */
+  /** A change of a record, by a watch or a read. */
   | Readonly<{ type: 'changed'; change: RecordChange }>
   /** A shard's generators are released, as far as they could be in time. */
   | Readonly<{ type: 'released'; change: ShardChange; leftovers: readonly LeftoverRange[]; error: unknown }>
-  /** Hold a lease under this node id; a fresh one where the last lease is over. */
+  /** Hold a lease under this node id; a new id if the last lease is over. */
   | Readonly<{ type: 'join'; id: string }>
   | Readonly<{ type: 'intend'; intent: Intent }>
   /** `list`: list the records at once; `renew`: renew the lease at once; `leave`: end it and drop all leaderships. */
@@ -134,7 +134,7 @@ export type State = {
   readonly effects: Effect[]
 }
 
-/** The report of something that failed and is tried again. */
+/** The report of a step that failed and is tried again. */
 export function trouble(message: string): Effect {
   return { do: 'report', event: { type: 'trouble', message } }
 }

@@ -1,18 +1,18 @@
 /**
- * Lookups of a shard's leader, for callers that can wait. The core decides what an answer is; this file waits for one.
+ * Lookups of a shard's leader, for callers that can wait. The core decides which answers are good enough; this file waits.
  *
  * Invariants
  *  1. A client is redirected from the view only if that cannot bounce it between nodes; otherwise the engine is read
  *     first (`ClusterCore.needsRead`), by a read that begins after the lookup.
- *  2. A leader that has missed a renewal is named only when the caller's time is up, all of which it has waited for this
- *     leader or another one: most clients give up after a few redirects to a node that does not answer.
+ *  2. A leader that has missed a renewal is returned only when the caller's time is up: until then the lookup waits for this
+ *     leader or another one, because most clients give up after a few redirects to a node that does not answer.
  *  3. Every lookup is answered when the caller's time is up, or a moment later.
  */
 import { sleep } from '../base/clock.ts'
 import type { Lead } from './events.ts'
 import { type Shell, withTimeout } from './shell.ts'
 
-/** A read under way, and the one that follows it. */
+/** A read under way, and the read that follows it. */
 type Read = { readonly isAnswered: Promise<boolean>; next: Promise<boolean> | undefined }
 
 /** Waits for the leader of a shard, and shares reads of its record among the callers. */
@@ -24,7 +24,7 @@ export class LeaderLookup {
     this.#shell = shell
   }
 
-  /** The leader of a shard, as far as is known now. */
+  /** The leader of a shard, by the records received so far. */
   lead(shard: number): Lead {
     this.#shell.check()
     return this.#shell.core.leaderships.lead(shard, this.#shell.now())

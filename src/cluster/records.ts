@@ -1,8 +1,8 @@
-/** The records that a cluster consists of: their keys and their values. Names that are recorded stay as they are. */
+/** The records of a cluster: their keys and their values. Stored names keep their old form. */
 import { describe, FahaoError } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
 
-/** Prefix of all keys of a cluster: one list and one watch see all of it. */
+/** Prefix of all keys of a cluster: one list and one watch cover all of them. */
 export const clusterPrefix = 'cluster/'
 /** Key of the settings; an installation that is no cluster has none. */
 export const settingsKey = `${clusterPrefix}settings`
@@ -20,14 +20,14 @@ export type SettingsRecord = {
   /** Number of shards. */
   readonly shards: number
   /**
-   * How long a lease lasts, and the margin on both sides of its end. A node with shorter ones than another one's would
-   * declare that one dead while it still leads.
+   * How long a lease lasts, and the margin on both sides of its end. A node with shorter durations would declare
+   * a node with longer ones dead while that one still leads.
    */
   readonly leaseTtlMs: number
   readonly marginMs: number
 }
 
-/** One process that takes part. Its id is never used again. */
+/** One process of the cluster. Its id is never used again. */
 export type NodeRecord = {
   readonly id: string
   /** Announced `host:port` of RESP and of HTTP; undefined: not served. */
@@ -37,11 +37,11 @@ export type NodeRecord = {
   readonly joinedMs: number
   /** Number of the heartbeat: grows with each renewal. */
   readonly beat: number
-  /** Whether it hands over everything that it leads, and takes nothing. */
+  /** Whether it hands over all its shards, and takes none. */
   readonly draining: boolean
   /** Version of its program. */
   readonly version: string
-  /** Node id that declared this one dead. Set once; nothing is written over such a record any more. */
+  /** Id of the node that declared this one dead. Such a record is never overwritten. */
   readonly deadBy?: string
 }
 
@@ -65,11 +65,11 @@ export type Leadership = {
   readonly epoch: number
   /** Node id of the leader before; empty at first. */
   readonly from: string
-  /** Leftover ranges for this holder alone to continue; undefined: none. */
+  /** Leftover ranges that only this holder may continue; undefined: none. */
   readonly tails?: readonly LeftoverRange[]
 }
 
-/** A pin: the node that shall lead a shard, whatever the assignment says, until that node is dead. */
+/** A pin: the node that leads a shard in place of the assigned one, until that node is dead. */
 export type PinnedLeader = { readonly to: string }
 
 /** A record and its value. */

@@ -6,12 +6,12 @@ import { readSettings, type SettingsRecord, settingsKey } from './records.ts'
 import { shardsMax } from './slots.ts'
 import { timing } from './timing.ts'
 
-/** Settings that a node was started with; those that are not given are as recorded. */
+/** Settings that a node was started with; for the others the recorded ones apply. */
 export type WantedSettings = Pick<SettingsRecord, 'cluster'> & {
   readonly [Setting in 'shards' | 'leaseTtlMs' | 'marginMs']?: number | undefined
 }
 
-/** Number of shards where the first node is given none. */
+/** Number of shards if the first node names none. */
 const shardsDefault = 16
 
 /** The settings of the cluster that this engine holds; undefined: the installation is no cluster. */
@@ -32,7 +32,7 @@ export async function agreeOnSettings(engine: Engine, wanted: WantedSettings): P
   let settings = await clusterSettings(engine)
   if (settings === undefined) {
     const first = { cluster, shards, leaseTtlMs: ttlMs, marginMs } satisfies SettingsRecord
-    // Whether or not this write is carried out, the record that is there afterwards counts.
+    // Whether or not this write is carried out, the record that is read afterwards applies.
     await engine.write(settingsKey, JSON.stringify(first), undefined).catch((error: unknown) => {
       if (!hasCode(error, 'UNKNOWN')) throw error
     })

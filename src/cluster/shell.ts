@@ -4,12 +4,12 @@
  * perform each effect.
  *
  * Invariants
- *  1. The effects of a step are performed before anything else runs. An event that a listener causes meanwhile (it checks
- *     the lease, say) is a step of its own within the outer one.
+ *  1. The effects of a step are performed before anything else runs. An event that a listener causes meanwhile (by a check of
+ *     the lease, for example) is a nested step.
  *  2. The moment that an event carries was read before its effects are performed: a renewal counts from before it is sent,
  *     a list from before it is requested.
- *  3. Every call of the engine is answered after `renewMs`, by UNKNOWN if need be; a later answer counts for nothing.
- *  4. After `end` nothing reaches the core.
+ *  3. Every call of the engine is answered after `renewMs`, by UNKNOWN if need be; a later answer is ignored.
+ *  4. After `end` the core receives no event.
  */
 import { type Clock, sleep, type Timer } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
@@ -25,21 +25,21 @@ export type ClusterListener = {
   /** This node leads the shard from now on, and may continue `term.leftovers`, or forget them. */
   readonly onWon?: (term: LeaderTerm) => void
   /**
-   * The shard is being handed over: stop issuing before returning. Put into `leftovers` the ranges that the successor
-   * shall continue; undefined: there is none. Resolve when that is done, and everything else that can be given back is on
-   * its way to the engine. `releaseMs` is how long that may take; what takes longer is lost.
+   * The shard is being handed over: stop issuing before returning. Put the ranges for the successor to continue into
+   * `leftovers`; undefined: there is no successor. Resolve when that is done and all other releases have been sent to the
+   * engine. `releaseMs` limits the time; ranges that are not released by then are lost.
    */
   readonly onLosing?: (
     term: LeaderTerm,
     leftovers: LeftoverRange[] | undefined,
     releaseMs: number,
   ) => Promise<void>
-  /** Another node leads the shard, without a hand-over: forget what is buffered, it cannot be given back. */
+  /** Another node leads the shard, without a hand-over: discard buffered ids; they cannot be released. */
   readonly onLost?: (term: LeaderTerm) => void
-  /** Nothing may be issued until `onResume`; what is buffered stays good if that comes. */
+  /** Nothing may be issued until `onResume`; after it, buffered ids are valid again. */
   readonly onLapse?: () => void
   readonly onResume?: () => void
-  /** The node has been declared dead: every answer that still comes from it is late. May be called more than once. */
+  /** The node has been declared dead: replies that still come from it are out of date. May be called more than once. */
   readonly onDead?: (node: NodeRecord) => void
 }
 
@@ -48,7 +48,7 @@ export class Shell {
   readonly core: ClusterCore
   readonly clock: Clock
   readonly listeners = new Set<ClusterListener>()
-  /** Nothing is waited for any more: this process is about to end. */
+  /** This process is about to end: every wait ends at once. */
   isEnding = false
   readonly #engine: Engine
   readonly #onEvent: (event: ClusterEvent) => void
@@ -62,7 +62,7 @@ export class Shell {
   #watch: Watch | undefined
   #isWatching = false
   #timer: Timer | undefined
-  /** When the tick that is planned is due; NaN: none is planned. */
+  /** When the planned tick is due, in monotonic µs; NaN: none is planned. */
   #tickUs = Number.NaN
 
   constructor(engine: Engine, clock: Clock, core: ClusterCore, onEvent: (event: ClusterEvent) => void) {
@@ -108,7 +108,7 @@ export class Shell {
     }
   }
 
-  /** Whether this node may lead: one look at two clocks. If not, listeners have been called when this returns. */
+  /** See `Cluster.check`. */
   check(): boolean {
     const { lease } = this.core.state
     if (lease.isValid(this.clock.monoUs(), this.clock.wallUs())) return true
@@ -181,7 +181,7 @@ export class Shell {
     await Promise.all(this.#calls)
   }
 
-  /** A tick is due when the core says so; what is due now waits until this turn's events have all been taken in. */
+  /** Plans the tick for the moment that the core names. A tick that is due now runs after the events of this turn. */
   #planTick(): void {
     const { nextUs } = this.core
     if (nextUs === this.#tickUs) return
@@ -225,7 +225,7 @@ export class Shell {
     }
   }
 
-  /** Lists alone suffice; so nothing waits for the watch, and one that could not begin is begun with the next list. */
+  /** Lists alone suffice, so nothing waits for the watch. If it cannot begin, the next list tries again. */
   #watchIfNot(): void {
     if (this.#isWatching) return
     this.#isWatching = true
@@ -250,7 +250,7 @@ export class Shell {
       () => undefined,
       (reason: unknown) => reason,
     )
-    // What a listener adds later reaches no successor.
+    // A copy: leftover ranges that a listener adds later reach no successor.
     this.step({ type: 'released', change, leftovers: [...leftovers], error })
   }
 
@@ -260,7 +260,7 @@ export class Shell {
   }
 }
 
-/** The promise, or UNKNOWN when it has not settled after `waitMs`: what was asked for may still be carried out. */
+/** The promise, or UNKNOWN when it has not settled after `waitMs`: the call may still be carried out. */
 export function withTimeout<Value>(clock: Clock, waitMs: number, promise: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     const timer = clock.timer(waitMs, () => {

@@ -1,8 +1,8 @@
 /**
  * A cluster as tables: its nodes, and the leaders of its slots.
  *
- * They are for people, so a leader that has not renewed for a lease leads nothing here: it may have stopped. Requests go by
- * `Leaderships` alone, where a leader is one until it is declared dead.
+ * They are for people, so a leader that has not renewed for the length of a lease counts as none: it may have stopped.
+ * Requests use `Leaderships` alone, where a leader stays the leader until it is declared dead.
  */
 import { FahaoError } from '../base/errors.ts'
 import type { ClusterCore } from './core.ts'
@@ -28,7 +28,7 @@ export type ShardStatus = {
   /** The living node that its record names, whether or not it can lead now; undefined: none. */
   readonly leader: NodeRecord | undefined
   readonly epoch: number
-  /** For how long no node could issue for it, in ms; undefined where one can. */
+  /** For how long no node could issue for it, in ms; undefined if a node can. */
   readonly nobodyForMs: number | undefined
   /** Node id that should lead it; empty when there is none. */
   readonly wanted: string
@@ -93,7 +93,7 @@ export function tablesOf(
   }
 }
 
-/** Throws ERR where no other node could take over what this one leads. */
+/** Throws ERR if no other node could take over the shards of this one. */
 export function refuseLoneDrain({ nodes }: ClusterStatus): void {
   if (nodes.some(({ isSelf, draining }) => !isSelf && !draining)) return
   throw new FahaoError(

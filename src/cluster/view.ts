@@ -2,10 +2,10 @@
  * The view: the cluster's records as this process has received them, by a watch, by lists, and by its own reads and writes.
  *
  * Invariants
- *  1. Of each record the view holds the highest version seen, in whatever order news arrive; versions grow across removals.
- *  2. The view may be behind, never invented: everything in it was in the engine. So no shard is taken from a node
- *     because of the view alone: that takes a conditional write on the version that was seen.
- *  3. A list that began after a record was seen, and lacks it, removes it.
+ *  1. Of each record the view holds the highest version seen, in whatever order changes arrive; versions grow across removals.
+ *  2. The view may be out of date, but everything in it was in the engine. So no shard is taken from a node because of the
+ *     view alone: that takes a conditional write on the version that was seen.
+ *  3. A record is removed if a list lacks it that began after the record was seen.
  */
 import { describe } from '../base/errors.ts'
 import type { RecordChange, StoredRecord } from '../engine/engine.ts'
@@ -22,13 +22,13 @@ import {
   shardKey,
 } from './records.ts'
 
-/** What has changed: the record of this key; `unreadable`: it cannot be read, for this reason. */
+/** A changed record; `unreadable`: why its value cannot be read. */
 export type ViewChange = { readonly key: string; readonly unreadable?: string }
 
 /** `seenUs`: when this version was first seen, on the monotonic clock. */
 type Dated<Value> = Known<Value> & { readonly seenUs: number }
 
-/** How many removed records are remembered, so that late news do not bring them back. */
+/** How many removed records are remembered, so that a late change does not restore them. */
 const removedMax = 1000
 
 /** The newest records that were received, by key. */
@@ -37,7 +37,7 @@ export class View {
   readonly #removed = new Map<string, { readonly version: bigint; readonly atUs: number }>()
   /** Versions of unreadable records that were reported. */
   readonly #unreadable = new Map<string, bigint>()
-  /** Keys of all shards and of their pins, so that no string is made for a look. */
+  /** Keys of all shards and of their pins, so that a lookup makes no string. */
   readonly #shardKeys: readonly string[]
   readonly #pinKeys: readonly string[]
 
@@ -78,18 +78,18 @@ export class View {
     return this.#under(pinPrefix) as Dated<PinnedLeader>[]
   }
 
-  /** Takes in news of a record. */
+  /** Applies a change of a record. */
   change({ key, record }: RecordChange, nowUs: number): ViewChange | undefined {
     return record === undefined ? this.#remove(key, nowUs) : this.#learn(record, nowUs)
   }
 
-  /** Takes in a full list that was requested at `startedUs`. */
+  /** Applies a full list that was requested at `startedUs`. */
   learnAll(records: readonly StoredRecord[], startedUs: number, nowUs: number): ViewChange[] {
     const changes: (ViewChange | undefined)[] = []
     const listed = new Set<string>()
     for (const record of records) {
       listed.add(record.key)
-      // A list that began later and has it again is right.
+      // A list that began after the removal and has the record is newer.
       if ((this.#removed.get(record.key)?.atUs ?? startedUs) < startedUs) this.#removed.delete(record.key)
       changes.push(this.#learn(record, nowUs))
     }
