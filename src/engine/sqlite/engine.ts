@@ -28,7 +28,7 @@ import { newStore } from '../new-store.ts'
 import { PolledWatches, watchDelayMs } from '../polled-watch.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
-import type { Operations, WorkerInput, WorkerReply, WorkerRequest } from './protocol.ts'
+import type { OpenedReply, Operations, WorkerInput, WorkerReply, WorkerRequest } from './protocol.ts'
 import { linksOf, refuseNetwork, storeFileOf } from './store-file.ts'
 import { WorkerCalls } from './worker-calls.ts'
 
@@ -87,7 +87,7 @@ export class SqliteEngine implements Engine {
     worker: Worker,
     lock: OwnerLock,
     options: EngineOptions,
-    opened: Extract<WorkerReply, { type: 'opened' }>,
+    opened: OpenedReply,
   ) {
     this.location = `sqlite:${file}`
     this.lastWriteUs = opened.lastWriteUs
@@ -134,22 +134,21 @@ export class SqliteEngine implements Engine {
     lock: OwnerLock,
     options: EngineOptions,
   ): Promise<SqliteEngine> {
-    const first = await new Promise<WorkerReply>((resolve) => {
+    const opened = await new Promise<OpenedReply>((resolve, reject) => {
+      const refuse = (message: string) => {
+        worker.unref()
+        reject(new FahaoError('ENGINE', message))
+      }
       worker.once('message', resolve)
-      const refuse = (message: string) => resolve({ type: 'refused', message })
       worker.once('error', (error) => refuse(describe(error)))
       worker.once('exit', () => refuse(`the thread for ${file} ended before it had opened it`))
       options.clock.timer(openTimeoutMs, () =>
         refuse(`${file} could not be opened in time; look at its disk`),
       )
     })
-    if (first.type === 'opened') {
-      const engine = new SqliteEngine(file, worker, lock, options, first)
-      await engine.#owner.settle()
-      return engine
-    }
-    worker.unref()
-    throw new FahaoError('ENGINE', first.type === 'refused' ? first.message : 'the worker is out of step')
+    const engine = new SqliteEngine(file, worker, lock, options, opened)
+    await engine.#owner.settle()
+    return engine
   }
 
   async reserve(counter: string, request: ReserveRequest): Promise<Reservation> {

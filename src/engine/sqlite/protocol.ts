@@ -70,14 +70,16 @@ export type WorkerRequest =
   | { readonly type: 'batch'; readonly nowUs: number; readonly operations: readonly Operation[] }
   | { readonly type: 'close' }
 
-/** From the worker: first `opened` or `refused`, then one `done` for each batch, in order. */
+/** From the worker, once it has opened the store. */
+export type OpenedReply = {
+  readonly type: 'opened'
+  readonly lastWriteUs: number | undefined
+  readonly trouble: string | undefined
+}
+
+/** From the worker: first `opened`, then one `done` for each batch, in order. */
 export type WorkerReply =
-  | {
-      readonly type: 'opened'
-      readonly lastWriteUs: number | undefined
-      readonly trouble: string | undefined
-    }
-  | { readonly type: 'refused'; readonly message: string }
+  | OpenedReply
   | (BatchOutcome & {
       readonly type: 'done'
       /** See `Store.advances`. */
