@@ -1,4 +1,4 @@
-/** Every command of a server. */
+/** The list of all Redis commands: a new command is added to the file of its family, and a new family here. */
 import { clientCommand } from './client.ts'
 import { clusterCommand } from './cluster.ts'
 import { connectionCommands } from './connection.ts'

@@ -1,6 +1,7 @@
 /**
- * What a command is: one declarative record. Dispatch, COMMAND, COMMAND DOCS and the reference page come from
- * it. A handler knows no transport: it gets arguments and returns a reply as data.
+ * A Redis command: one declarative record. Dispatch, COMMAND, COMMAND DOCS and the reference page come from it. A
+ * handler uses no transport: it receives arguments and returns a reply as data. To add a command, write its record in the
+ * file of its family (`strings.ts`, `generic.ts`, …) and list the family in `all.ts`.
  */
 import type { Run } from '../ids/run.ts'
 import type { Arguments } from './arguments.ts'
@@ -8,7 +9,7 @@ import type { CommandContext } from './context.ts'
 
 /**
  * A reply as data. number and bigint: an integer; string and Uint8Array: a bulk string; null: nil;
- * boolean: RESP3's, or 1 and 0; array: an array. The rest are the classes below.
+ * array: an array. The rest are the classes below.
  */
 export type Reply =
   | number
@@ -16,7 +17,6 @@ export type Reply =
   | string
   | Uint8Array
   | null
-  | boolean
   | SimpleString
   | MapReply
   | SetReply

@@ -1,4 +1,4 @@
-/** Commands about the connection itself: greeting, protocol, database, identity. */
+/** Commands about the connection itself: PING, HELLO, AUTH, SELECT and others. CLIENT is in `client.ts`. */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply, SimpleString } from './command.ts'

@@ -1,4 +1,4 @@
-/** Opening a generator and drawing ids from it, with the guard against clients that would round them. */
+/** How commands open a generator and draw ids from it. An id that the client may round is refused before it is drawn. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
 import { Run } from '../ids/run.ts'

@@ -1,4 +1,4 @@
-/** The ID family: issuing ids as text and in ranges, and decoding them. */
+/** The ID family: ID.NEXT and ID.RANGE issue ids as text and in ranges, ID.DECODE decodes one. */
 import { FahaoError } from '../base/errors.ts'
 import { layoutOf } from '../catalogue/definition.ts'
 import { decode } from '../ids/encoding.ts'

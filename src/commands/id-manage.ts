@@ -1,4 +1,4 @@
-/** The ID family: creating, altering, dropping and showing generators. */
+/** The ID family: ID.CREATE, ID.ALTER, ID.DROP, ID.INFO and ID.LIST manage generators. */
 import { FahaoError } from '../base/errors.ts'
 import type { GeneratorInfo } from '../catalogue/catalogue.ts'
 import { definitionText } from '../catalogue/definition.ts'
@@ -36,7 +36,7 @@ export const managingCommands: readonly Command[] = [
       'Options may be written in any case and with hyphens: `STEPMAX`, `step-max`. `EXISTS` if there is a generator with other options.',
     arguments: [name, { ...oneOf('kind', ...kinds), token: 'KIND' }, options],
     async handler({ catalogue }, args) {
-      const given = readOptions(args, 1)
+      const given = readOptions(args)
       if (given.kind === undefined) {
         throw new FahaoError('ERR', `KIND is missing; give KIND and one of ${kinds.join(', ')}`)
       }
@@ -59,7 +59,7 @@ export const managingCommands: readonly Command[] = [
       { name: 'force', type: 'pure-token', token: 'FORCE', optional: true },
     ],
     async handler({ catalogue }, args) {
-      await catalogue.alter(args.text(0), readOptions(args, 1, true))
+      await catalogue.alter(args.text(0), readOptions(args, true))
       return ok
     },
   },
@@ -156,12 +156,12 @@ async function list(context: CommandContext, args: Arguments): Promise<Reply> {
 type GivenOptions = Partial<GeneratorInput> & { readonly floor?: string; readonly force?: boolean }
 
 /**
- * Reads pairs of option and value from `from` on, and FORCE, which has none. ERR names what is unknown, given twice or without
- * a value.
+ * Reads the pairs of option and value after the name, and FORCE, which has no value. ERR names an option that is
+ * unknown, given twice or without a value.
  */
-function readOptions(args: Arguments, from: number, alsoFloor = false): GivenOptions {
+function readOptions(args: Arguments, alsoFloor = false): GivenOptions {
   const given = new Map<string, unknown>()
-  for (let index = from; index < args.length; index += 2) {
+  for (let index = 1; index < args.length; index += 2) {
     const word = args.text(index)
     if (alsoFloor && word.toLowerCase() === 'force') {
       given.set('force', true)

@@ -1,4 +1,7 @@
-/** Redis's string commands that have a meaning for a generator: the next id, and the newest one. */
+/**
+ * Redis's string commands that have a meaning for a generator. INCR and INCRBY issue ids, GET and MGET return the newest
+ * one. An INCR of a generator in use is answered through `direct`, without its handler: see `resp/requests.ts`.
+ */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Arguments } from './arguments.ts'

@@ -1,4 +1,4 @@
-/** Every command by name, and the command of a request. */
+/** Finds the command of a request by its first word, or its first two; refuses unknown words and wrong numbers of words. */
 import { FahaoError } from '../base/errors.ts'
 import { Arguments } from './arguments.ts'
 import type { Command } from './command.ts'

@@ -1,8 +1,7 @@
-/** The HTTP side of a node as a Fastify app: everything but the socket. */
+/** The HTTP side of a node as a Fastify app: hooks, routes and limits. `server.ts` listens. */
 import { createServer, METHODS, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
-import { type Clock, systemClock } from '../base/clock.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
 import type { FahaoNode } from '../node/node.ts'
@@ -42,7 +41,6 @@ export type HttpOptions = {
   readonly compatOnly?: boolean
   /** The counters; servers that share them are counted as one. */
   readonly traffic?: HttpTraffic
-  readonly clock?: Clock
 }
 
 /** Longest name, each of its bytes percent-encoded. */
@@ -50,10 +48,10 @@ const parameterCharactersMax = 3 * 256
 
 /** Builds the app. It listens nowhere: `startHttpServer` does, and tests call `inject`. */
 export function buildHttpApp(options: HttpOptions): FastifyInstance {
-  const { node, log, clock = systemClock } = options
+  const { node, log } = options
   const { config, mayIssue } = node
-  const refuse = refuseWithin(config.httpUnreadTimeoutMs, clock)
-  const backlog = new Backlog(backlogLimits(config), clock, (socket) => refuse(socket, lateRefusal))
+  const refuse = refuseWithin(config.httpUnreadTimeoutMs)
+  const backlog = new Backlog(backlogLimits(config), (socket) => refuse(socket, lateRefusal))
   const app = fastify({
     bodyLimit: config.httpBodyMaxBytes,
     routerOptions: { maxParamLength: parameterCharactersMax },

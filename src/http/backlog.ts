@@ -12,7 +12,7 @@
  */
 import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Clock, Timer } from '../base/clock.ts'
+import { systemClock, type Timer } from '../base/clock.ts'
 import { type Sender, UnreadBudget, type UnreadLimits } from '../node/unread-budget.ts'
 
 /** What clients may leave unread, and how long they may take to send a request, in ms. */
@@ -73,7 +73,6 @@ class HeldConnection implements Sender {
 /** The backlog of one server. */
 export class Backlog {
   readonly #limits: BacklogLimits
-  readonly #clock: Clock
   readonly #onLate: (socket: Socket) => void
   readonly #budget: UnreadBudget
   readonly #held = new Map<Socket, HeldConnection>()
@@ -84,11 +83,10 @@ export class Backlog {
   #sweep: Timer | undefined
 
   /** @param onLate ends a connection that took too long to send a request. */
-  constructor(limits: BacklogLimits, clock: Clock, onLate: (socket: Socket) => void) {
+  constructor(limits: BacklogLimits, onLate: (socket: Socket) => void) {
     this.#limits = limits
-    this.#clock = clock
     this.#onLate = onLate
-    this.#budget = new UnreadBudget(limits, clock)
+    this.#budget = new UnreadBudget(limits, systemClock)
   }
 
   /** Node's response, for a server whose answers are counted here. */
@@ -204,7 +202,7 @@ export class Backlog {
     if (held === undefined) return
     this.#budget.update(held)
     if (!held.isIdle) held.idleSinceUs = undefined
-    else if (held.isLate && !socket.destroyed) held.idleSinceUs ??= this.#clock.monoUs()
+    else if (held.isLate && !socket.destroyed) held.idleSinceUs ??= systemClock.monoUs()
     else this.#forget(held)
   }
 
@@ -212,9 +210,9 @@ export class Backlog {
   #sweepSoon(): void {
     const { unreadTimeoutMs, requestTimeoutMs } = this.#limits
     const delayMs = Math.min(sweepMsMax, Math.max(10, Math.min(unreadTimeoutMs, requestTimeoutMs) / 4))
-    this.#sweep ??= this.#clock.timer(delayMs, () => {
+    this.#sweep ??= systemClock.timer(delayMs, () => {
       this.#sweep = undefined
-      const nowUs = this.#clock.monoUs()
+      const nowUs = systemClock.monoUs()
       this.#budget.sweep(nowUs)
       for (const held of [...this.#held.values()]) this.#check(held, nowUs)
       if (this.#held.size > 0) this.#sweepSoon()

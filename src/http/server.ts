@@ -7,7 +7,7 @@
  */
 import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { type Clock, systemClock, type Timer } from '../base/clock.ts'
+import { systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { buildHttpApp, type HttpOptions } from './app.ts'
 
@@ -31,7 +31,7 @@ export interface HttpServer {
 
 /** Starts serving. Rejects with CONFIG when the address cannot be used. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { node, host, port, setting = 'http', clock = systemClock } = options
+  const { node, host, port, setting = 'http' } = options
   const app = buildHttpApp(options)
   const { server } = app
   // Node's own list has no connection that has sent CONNECT.
@@ -49,19 +49,17 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     throw new FahaoError(
       'CONFIG',
       `HTTP cannot listen on ${host}:${port}: ${describe(error)}; choose another with --${setting}`,
-      {
-        cause: error,
-      },
+      { cause: error },
     )
   }
   let closing: Promise<void> | undefined
   return {
     port: (server.address() as AddressInfo).port,
     close(deadlineMs) {
-      const deadline = clock.timer(deadlineMs, () => {
+      const deadline = systemClock.timer(deadlineMs, () => {
         for (const socket of sockets) socket.destroy()
       })
-      const sweeper = sweepIdle(server, clock)
+      const sweeper = sweepIdle(server)
       closing ??= app.close()
       return closing.finally(() => {
         deadline.cancel()
@@ -72,11 +70,11 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 }
 
 /** Node closes connections that are idle when the server closes, and forgets those that become idle later. */
-function sweepIdle(server: Server, clock: Clock): Timer {
+function sweepIdle(server: Server): Timer {
   let timer: Timer
   const sweep = () => {
     server.closeIdleConnections()
-    timer = clock.timer(sweepMs, sweep)
+    timer = systemClock.timer(sweepMs, sweep)
   }
   sweep()
   return { cancel: () => timer.cancel() }

@@ -1,7 +1,7 @@
-/** The answers to bytes that are not HTTP. */
+/** The last answer of a connection: to bytes that are no HTTP, to a late request, and to a method that no path has. */
 import { METHODS } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Clock } from '../base/clock.ts'
+import { systemClock } from '../base/clock.ts'
 import { HttpRefusal, problemOf, problemType } from './problem.ts'
 
 /** How long a client may take to close its end after the server has closed its own. */
@@ -26,15 +26,15 @@ export type Refuse = (socket: Socket, refusal: HttpRefusal) => void
  * A connection is closed for good `lingerMs` after its last answer has left this process, at the latest `unreadTimeoutMs`
  * after the answer was written: a client that does not close its end keeps no connection.
  */
-export function refuseWithin(unreadTimeoutMs: number, clock: Clock): Refuse {
+export function refuseWithin(unreadTimeoutMs: number): Refuse {
   return (socket, refusal) => {
     // The connection is closing already.
     if (!socket.writable) return
-    let deadline = clock.timer(unreadTimeoutMs, () => socket.destroy())
+    let deadline = systemClock.timer(unreadTimeoutMs, () => socket.destroy())
     socket.once('close', () => deadline.cancel())
     socket.end(answerOf(refusal), () => {
       deadline.cancel()
-      deadline = clock.timer(lingerMs, () => socket.destroy())
+      deadline = systemClock.timer(lingerMs, () => socket.destroy())
     })
   }
 }

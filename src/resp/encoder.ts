@@ -1,4 +1,4 @@
-/** Replies → bytes, in RESP2 and RESP3. */
+/** Replies → bytes, in RESP2 and RESP3. `output.ts` writes the digits of ids. */
 import { unreachable } from '../base/assert.ts'
 import { FahaoError } from '../base/errors.ts'
 import {
@@ -33,7 +33,6 @@ export function encode(output: Output, reply: Reply, encoding: Encoding): void {
   if (typeof reply === 'number' || typeof reply === 'bigint') return output.line(':', reply)
   if (typeof reply === 'string') return output.text('$', reply)
   if (reply === null) return output.ascii(three ? '_\r\n' : '$-1\r\n')
-  if (typeof reply === 'boolean') return output.ascii(booleanText(reply, three))
   if (reply instanceof Issued) return encodeIssued(output, reply.id, encoding.wideIds)
   if (reply instanceof IssuedTexts) return encodeTexts(output, reply)
   if (reply instanceof EncodedReply) return output.encoded(reply.bytes)
@@ -125,11 +124,6 @@ function encodeMap(output: Output, { entries }: MapReply, encoding: Encoding): v
     encode(output, key, encoding)
     encode(output, value, encoding)
   }
-}
-
-function booleanText(value: boolean, three: boolean): string {
-  if (three) return value ? '#t\r\n' : '#f\r\n'
-  return value ? ':1\r\n' : ':0\r\n'
 }
 
 function isArray(reply: object): reply is readonly Reply[] {

@@ -1,4 +1,8 @@
-/** Forwarding over RESP: the commands of a node in a cluster, and its connections to other nodes. */
+/**
+ * Forwarding over RESP: the commands of a node in a cluster, and its connections to other nodes. A request for a
+ * generator of another leader is refused by its handler with `Moved`. `Forwarder` then sends the request to the leader;
+ * on a node that does not forward, the client receives `-MOVED` as any other error (`requests.ts`).
+ */
 import { addressOf } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'

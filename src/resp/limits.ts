@@ -1,4 +1,7 @@
-/** What one connection, and all of them together, may use. */
+/**
+ * What one RESP connection, and all of them together, may use. `connection.ts` bounds the unread replies of one connection,
+ * `node/unread-budget.ts` those of all.
+ */
 
 /** Limits of the RESP server. Each is a config key. */
 export type RespLimits = {

@@ -1,6 +1,7 @@
 /**
  * Reply bytes of the connection that is being served: one growing buffer for a whole server. Commands of two
- * connections never run at the same moment, and it is emptied before another connection is served.
+ * connections never run at the same moment, and it is emptied before another connection is served. `run` writes the
+ * digits of the ids that INCR returns.
  *
  * Invariants
  *  1. Bytes 0 … length − 1 are whole replies, except inside one call.

@@ -1,4 +1,4 @@
-/** A RESP connection, as commands see and change it. */
+/** The session of a RESP connection: name, library, protocol and user, which commands read and change. */
 import type { ClientSession } from '../commands/context.ts'
 import { type RoundingGuard, type WideIds, wideIdsFor } from './rounding.ts'
 

@@ -1,4 +1,7 @@
-/** IdBuilder's HTTP API: a number or a string for the `code` of a rule, which is a generator's name here. */
+/**
+ * IdBuilder's HTTP API: the routes `/id-builder/…` issue an id as a number or a string. The parameter `code` is the name of
+ * a rule in IdBuilder, and of a generator here.
+ */
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import type { FahaoNode } from '../../node/node.ts'

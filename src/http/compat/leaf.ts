@@ -1,4 +1,4 @@
-/** Leaf's HTTP API: ids as plain decimal text, by any method. */
+/** Leaf's HTTP API: the routes `/api/…` issue ids as plain decimal text, by any method. */
 import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, FahaoError } from '../../base/errors.ts'
 import type { Catalogue, Generator } from '../../catalogue/catalogue.ts'

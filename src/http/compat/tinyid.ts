@@ -1,5 +1,5 @@
 /**
- * tinyid's HTTP API. Errors have status 200: they are in `code`, or an empty body if the answer is plain text. Only a
+ * tinyid's HTTP API: the routes `/tinyid/id/…`, which issue ids and segments. Errors have status 200: they are in `code`, or an empty body if the answer is plain text. Only a
  * `batchSize` that is not a number is refused by status, as Spring does in front of tinyid.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'

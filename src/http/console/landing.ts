@@ -1,4 +1,4 @@
-/** The page at `/`: the first steps. */
+/** The page at `/`: the first steps with this server, in English and Chinese. */
 import { z } from 'zod'
 import { isStrict, type Kind } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'

@@ -1,4 +1,4 @@
-/** `POST /v1/engine/advance`: what ends REGRESSED. */
+/** `POST /v1/engine/advance`: raises every counter of an engine that has lost writes. It ends the error REGRESSED. */
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import { jumpMax } from '../../catalogue/floor.ts'

@@ -33,8 +33,6 @@ const cases: readonly (readonly [name: string, reply: Reply, two: string, three:
   ['empty text', '', '$0\r\n\r\n', '$0\r\n\r\n'],
   ['bytes', Buffer.from('a\r\nb'), '$4\r\na\r\nb\r\n', '$4\r\na\r\nb\r\n'],
   ['nothing', null, '$-1\r\n', '_\r\n'],
-  ['true', true, ':1\r\n', '#t\r\n'],
-  ['false', false, ':0\r\n', '#f\r\n'],
   ['OK', ok, '+OK\r\n', '+OK\r\n'],
   ['a status that is two lines', new SimpleString('a\r\nb'), '+a  b\r\n', '+a  b\r\n'],
   ['an empty array', [], '*0\r\n', '*0\r\n'],

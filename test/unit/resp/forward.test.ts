@@ -128,7 +128,7 @@ class Node {
       keyed('next', 2, () => new Issued(this.next++)),
       keyed('later', 2, async (text) => text),
       keyed('wide', 2, () => new Issued(wide)),
-      keyed('map', 2, (text) => new MapReply([[text, [null, true, new VerbatimText('x')]]])),
+      keyed('map', 2, (text) => new MapReply([[text, [null, 1, new VerbatimText('x')]]])),
       keyed('echo', 3, (text) => text),
       keyed('never', 2, () => new Promise(() => {})),
       keyed('fail', 2, () => {
