@@ -1,6 +1,8 @@
 /** A node in memory with the compatible APIs, asked without a socket. */
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { GeneratorInput } from '../../../../src/catalogue/options.ts'
+import type { Engine } from '../../../../src/engine/engine.ts'
+import { openEngine } from '../../../../src/engine/open.ts'
 import { buildHttpApp } from '../../../../src/http/app.ts'
 import { type CompatName, compatNames } from '../../../../src/node/compat-settings.ts'
 import { loadConfig } from '../../../../src/node/config.ts'
@@ -11,6 +13,8 @@ import { atEnd, type Lifetime } from '../../../launch/lifetime.ts'
 /** What is served, and what failed in it. */
 export type Served = {
   readonly node: FahaoNode
+  /** The engine below the node's: a replaced method changes what the node's calls do. */
+  readonly store: Engine
   readonly app: FastifyInstance
   readonly faults: object[]
   /** What an answer says: status, content type without parameters, body. */
@@ -24,7 +28,13 @@ export async function serve(
   options: { readonly flags?: Record<string, string>; readonly compat?: readonly CompatName[] } = {},
 ): Promise<Served> {
   const { config } = loadConfig({ flags: { engine: 'memory:', ...options.flags } })
-  const node = await startNode(config)
+  const opened = Promise.withResolvers<Engine>()
+  const open = async (...args: Parameters<typeof openEngine>) => {
+    const engine = await openEngine(...args)
+    opened.resolve(engine)
+    return engine
+  }
+  const node = await startNode(config, { open })
   atEnd(lifetime, () => node.close())
   for (const [name, input] of Object.entries(generators)) await node.catalogue.create(name, input)
   const faults: object[] = []
@@ -37,6 +47,7 @@ export async function serve(
   atEnd(lifetime, () => app.close())
   return {
     node,
+    store: await opened.promise,
     app,
     faults,
     async ask(url, more = {}) {

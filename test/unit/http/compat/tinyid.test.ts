@@ -215,7 +215,7 @@ describe('tokens', () => {
 
   test('that go while the list of them is being read are gone', async (t) => {
     const served = await serve(t, generators)
-    const { engine } = served.node
+    const { store: engine } = served
     const record = await engine.write('tinyid-tokens/x/test', '', undefined)
     const list = engine.list.bind(engine)
     engine.list = async (prefix, page) => {
@@ -248,7 +248,7 @@ describe('tokens', () => {
 
   test('work while the engine is unavailable, and unknown ones get code 6, not 5', async (t) => {
     const served = await serve(t, generators)
-    const { engine } = served.node
+    const { store: engine } = served
     const list = engine.list.bind(engine)
     engine.list = () => Promise.reject(new FahaoError('UNAVAILABLE', 'away'))
     const path = '/tinyid/id/nextId?bizType=test&token=x'
