@@ -36,7 +36,32 @@ export type NodeDeps = {
 }
 
 /** Opens the engine and creates the configured generators. Rejects with CONFIG or ENGINE. */
-export async function startNode(
+export async function startNode(config: Config, deps: NodeDeps = {}): Promise<FahaoNode> {
+  const parts = await openParts(config, deps)
+  const { engine, timeline, worker, catalogue, recovery, onEvent } = parts
+  recovery.start({
+    isRegressed: () => isRegressed(engine),
+    confirmWorker: async () => {
+      if (!(await worker.confirm())) await catalogue.reopenAll()
+    },
+    advance: (gap) =>
+      engine.advance(gap, repairsOf(timeline.nowUs(), gap, worker.leadUs), { ifRegressed: true }),
+    reload: async () => {
+      // The advance has ended the claim of the worker id.
+      await worker.confirm()
+      await catalogue.reopenAll()
+      await createConfigured(catalogue, config, onEvent, (error) =>
+        onEvent({ level: 'error', message: `${error.message}; the stored definition stays in force` }),
+      )
+    },
+  })
+  return wire(config, parts)
+}
+
+type Parts = Awaited<ReturnType<typeof openParts>>
+
+/** The parts of a node, made in the order of their dependencies. Closes the engine if one of them cannot be made. */
+async function openParts(
   config: Config,
   {
     clock = systemClock,
@@ -44,8 +69,8 @@ export async function startNode(
     open = openAnyEngine,
     newId = () => randomHex(20),
     onEvent = () => {},
-  }: NodeDeps = {},
-): Promise<FahaoNode> {
+  }: NodeDeps,
+) {
   const fixedId = proposeWorkerId(config.workerId, thisMachine())
   const recovery = new Recovery({ clock, random, gap: config.failoverGap, onEvent })
   const listeners: ((call: EngineCall) => void)[] = []
@@ -98,41 +123,11 @@ export async function startNode(
     })
     disown = () => catalogue.disown()
     await createConfigured(catalogue, config, onEvent)
-    const parts = { clock, engine, timeline, worker, catalogue, runId, recovery, listeners, membership }
-    const node = wire(config, parts)
-    recovery.start({
-      isRegressed: () => isRegressed(engine),
-      confirmWorker: async () => {
-        if (!(await worker.confirm())) await catalogue.reopenAll()
-      },
-      advance: (gap) =>
-        engine.advance(gap, repairsOf(timeline.nowUs(), gap, worker.leadUs), { ifRegressed: true }),
-      reload: async () => {
-        // The advance has ended the claim of the worker id.
-        await worker.confirm()
-        await catalogue.reopenAll()
-        await createConfigured(catalogue, config, onEvent, (error) =>
-          onEvent({ level: 'error', message: `${error.message}; the stored definition stays in force` }),
-        )
-      },
-    })
-    return node
+    return { clock, engine, timeline, worker, catalogue, runId, recovery, listeners, membership, onEvent }
   } catch (error) {
     await engine.close()
     throw error
   }
-}
-
-type Parts = {
-  readonly clock: Clock
-  readonly engine: FahaoNode['engine']
-  readonly timeline: Timeline
-  readonly worker: Worker
-  readonly catalogue: EngineCatalogue
-  readonly runId: string
-  readonly recovery: Recovery
-  readonly listeners: ((call: EngineCall) => void)[]
-  readonly membership: Membership | undefined
 }
 
 function wire(
