@@ -21,6 +21,7 @@ import {
   brokenLinks,
   foreignPlaces,
   incompleteLock,
+  missingFiles,
   readmeDifferences,
 } from './tidy/prose.ts'
 import { importsOf, readSource, type Tree } from './tidy/source.ts'
@@ -253,6 +254,18 @@ const rules: readonly Rule[] = [
         'docs/a.md': '# It is: `two` 2',
       },
       { 'README.zh-CN.md': '[a](#如何-开始)\n## 如何 开始\n```md\n[x](none.md)\n```' },
+    ],
+  },
+  {
+    name: 'files that the internals name exist',
+    findings: missingFiles,
+    breaking: [
+      { 'docs/internals/a.md': 'The queue (`issuing/wait-queue.ts`) is first in, first out.' },
+      { 'CONTRIBUTING.md': '| a.ts | b |', 'src/ba.ts': '' },
+    ],
+    keeping: [
+      { 'docs/internals/a.md': 'See `ids/run.ts`, run.ts (`src/ids/run.ts`).', 'src/ids/run.ts': '' },
+      { 'docs/concepts/a.md': 'Write `main.ts`.' },
     ],
   },
   {

@@ -82,6 +82,18 @@ export function brokenLinks(tree: Tree): string[] {
     )
 }
 
+/** Files of code that the internals or the guide for contributors name, by the end of their path, and that do not exist. */
+export function missingFiles(tree: Tree): string[] {
+  const paths = [...tree.keys()].map((path) => `/${path}`)
+  return [...tree]
+    .filter(([path]) => path.startsWith('docs/internals/') || path === 'CONTRIBUTING.md')
+    .flatMap(([path, text]) =>
+      [...text.matchAll(/(?<=[`( ])[a-z][\w./-]*\.(?:ts|sh)(?=[`), ])/g)]
+        .filter(({ 0: named }) => !paths.some((each) => each.endsWith(`/${named}`)))
+        .map(({ index, 0: named }) => `${path}:${lineAt(text, index)} names ${named}, which is not there`),
+    )
+}
+
 function linksOf(markdown: string): string[] {
   const prose = markdown.replace(fence, '').replace(/`[^`\n]*`/g, '')
   const inline = [...prose.matchAll(/\]\(\s*<?([^)\s>]+)>?[^)]*\)/g)]
