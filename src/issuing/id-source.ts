@@ -1,4 +1,7 @@
-/** Where a reservoir gets its ids from: a buffer, and the way to refill it. The kinds differ in this part. */
+/**
+ * What a reservoir asks of a kind: a buffer of ids, and a way to refill it. `counter-source.ts`, `timestamp-source.ts` and
+ * `snowflake-source.ts` implement it; `range-buffer.ts`, `permuted-buffers.ts` and `ids/clock-buffer.ts` are the buffers.
+ */
 import type { FahaoError } from '../base/errors.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { FastRun } from '../ids/fast-run.ts'

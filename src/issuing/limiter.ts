@@ -1,6 +1,7 @@
 /**
- * A semaphore with priority: how many operations on the engine may be under way at once. Without it ten thousand
- * generators that run low together would queue in the engine, and the last of them would miss its deadline.
+ * A semaphore with priority: how many operations on the engine may be under way at once. One limiter admits the refills
+ * of all generators of a process, another one their openings. Without it ten thousand generators that run low together
+ * would queue in the engine, and the last of them would miss its deadline.
  *
  * Invariants
  *  1. At most `widthMax` permits are held.

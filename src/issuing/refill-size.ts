@@ -1,4 +1,7 @@
-/** How much to reserve at a time: by the recent rate, by the ids that callers wait for, by the space that is left. */
+/**
+ * The size of a refill of a counter, and the low mark at which one is due: by the recent rate, by the ids that callers
+ * wait for, by the space that is left. Pure functions; `counter-source.ts` calls them for each refill.
+ */
 
 /** The state of a generator that decides the size of a refill; all in ids, rates per second. */
 export type RefillNeed = {

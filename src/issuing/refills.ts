@@ -1,5 +1,6 @@
 /**
- * The reserves of one generator in this process: one at a time, repeated after a pause when one has failed.
+ * The refills of one generator in this process: one at a time, with a permit of the limiter that all generators share,
+ * and repeated after a pause when one has failed.
  *
  * Invariants
  *  1. At most one is under way.

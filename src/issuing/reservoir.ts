@@ -2,6 +2,10 @@
  * The mechanism behind every kind: a source with buffered ids, a background refill, and a queue of callers that wait
  * while the buffer is empty.
  *
+ * `take` issues from the fast run, then from the buffer, and never waits. `draw` waits in the queue (wait-queue.ts) for
+ * a refill. `refills.ts` runs one refill at a time and repeats failed ones, `limiter.ts` limits the refills of all
+ * generators, and the source decides their size: for counters by refill-size.ts.
+ *
  * Invariants
  *  1. At most one refill of a generator is under way in this process, and no other task that reserves.
  *  2. No call takes ids while a caller waits: order of arrival is order of issue.
@@ -84,6 +88,7 @@ export class Reservoir implements Issuer {
     if (this.#buffer.low) this.#refill()
   }
 
+  /** The fast path. No queue, refill or closing has to be checked here: the fast run is empty then. */
   take(count: number, run: Run): number {
     return this.#fastRun.take(count, run) || this.#takeBuffered(count, run)
   }
@@ -94,6 +99,7 @@ export class Reservoir implements Issuer {
     return this.#takeBuffered(1, one) === 0 ? -1 : one.number
   }
 
+  /** From the buffer if no caller waits and enough ids are buffered; otherwise in the wait queue. */
   draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
     const mayIssue = this.#queue === undefined && this.#mayIssue()
     if (this.#closed !== undefined) return Promise.reject(this.#closed)
@@ -145,7 +151,7 @@ export class Reservoir implements Issuer {
   moveTo(newest: bigint): Promise<void> {
     return this.#refills.alone(
       () => this.#source.moveTo(newest),
-      () => this.#continue(),
+      () => this.#serveThenRefill(),
     )
   }
 
@@ -163,7 +169,7 @@ export class Reservoir implements Issuer {
   /** Issues again, from the buffered ids first. */
   resume(): void {
     this.#suspended = false
-    this.#continue()
+    this.#serveThenRefill()
   }
 
   /** Stops issuing and rejects waiting callers with `reason`, before it returns. */
@@ -282,6 +288,7 @@ export class Reservoir implements Issuer {
     return this.#meter.observe(this.#buffer.issued, this.#options.clock.monoUs())
   }
 
+  /** Starts a refill, unless one is under way or pauses after a failure. The source decides its size. */
   #refill(): void {
     if (this.#refills.busy || this.#suspended) return
     let first: Waiter | undefined
@@ -292,7 +299,7 @@ export class Reservoir implements Issuer {
         const contiguous = first?.contiguous ? first.count : 0
         return this.#source.refill(this.#queue?.demand ?? 0, contiguous, this.#rate())
       },
-      () => this.#continue(first),
+      () => this.#serveThenRefill(first),
     )
   }
 
@@ -314,8 +321,12 @@ export class Reservoir implements Issuer {
     })
   }
 
-  /** @param refilledFor the caller that was first in the queue when this refill began; undefined: none waited. */
-  #continue(refilledFor?: Waiter): void {
+  /**
+   * Serves the queue, then starts a refill if callers still wait. Runs after each refill, and whenever ids may be issued
+   * again.
+   * @param refilledFor the caller that was first in the queue when this refill began; undefined: none waited.
+   */
+  #serveThenRefill(refilledFor?: Waiter): void {
     if (this.#closed !== undefined) return
     const served = this.#serve(this.#refills.refusal)
     this.#observeLater()
@@ -330,6 +341,6 @@ export class Reservoir implements Issuer {
 
   #wakeIn(delayMs: number): void {
     this.#wake?.cancel()
-    this.#wake = this.#options.clock.timer(delayMs, () => this.#continue())
+    this.#wake = this.#options.clock.timer(delayMs, () => this.#serveThenRefill())
   }
 }

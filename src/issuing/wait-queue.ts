@@ -1,5 +1,5 @@
 /**
- * Callers that wait for ids, in the order of their arrival.
+ * The queue of callers that wait for ids of one generator, in the order of their arrival.
  *
  * Invariants
  *  1. First come, first served: no caller is served before an earlier one that still waits.
