@@ -29,6 +29,9 @@ const burstMax = 64
 /** Runs are stepped through in doubles: a stride above this would lose bits. */
 const strideMax = 2 ** 20
 
+/** Filled and read within one call. */
+const one = new Run()
+
 /** Pairs of time and sequence, for one node at a time. */
 export class ClockBuffer {
   /** Ids of this callback: taken back at its end, and by every other method. */
@@ -155,7 +158,8 @@ export class ClockBuffer {
   /** How many ids could be taken at this moment. */
   available(): number {
     this.#see(this.#timeline.nowUs())
-    return this.#availableSeen()
+    const end = Math.min(this.#end, this.#limit + 1)
+    return end <= this.#time ? 0 : (end - this.#time) * this.capacity - this.#sequence
   }
 
   /** Takes exactly `count` ids as of one reading of the clock, or none. */
@@ -200,11 +204,6 @@ export class ClockBuffer {
     if (this.#seenUs >= this.#markUs || this.#time >= this.#markTime) this.low = true
   }
 
-  #availableSeen(): number {
-    const end = Math.min(this.#end, this.#limit + 1)
-    return end <= this.#time ? 0 : (end - this.#time) * this.capacity - this.#sequence
-  }
-
   #next(count: number, run: Run): number {
     if (this.#sequence === this.capacity) {
       if (this.#time >= this.#limit) return 0
@@ -228,9 +227,8 @@ export class ClockBuffer {
     const untilCarry = this.#lowSpan - (this.#sequence % this.#lowSpan)
     const count = Math.min(burstMax - 1, this.capacity - this.#sequence, untilCarry)
     if (count <= 0) return
-    const high = Math.floor(this.#sequence / this.#lowSpan)
-    const low = this.#sequence - high * this.#lowSpan
-    this.fastRun.fill(this.#hi + high * this.#highScale, this.#lo + low * this.#lowScale, count, this.#stride)
+    this.#compose(this.#sequence, one)
+    this.fastRun.fill(one.hi, one.lo, count, this.#stride)
     if (this.#recallAsked) return
     this.#recallAsked = true
     queueMicrotask(this.#endOfCallback)
@@ -270,17 +268,8 @@ export class ClockBuffer {
     this.#sequence = sequence
     this.#first = sequence
     const { timeShift, nodeShift, fixed } = this.#layout
-    const rest = fixed + (BigInt(this.#node) << BigInt(nodeShift))
-    const [timeHi, timeLo] = halves(time, timeShift)
-    this.#hi = timeHi + Number(rest >> 32n)
-    this.#lo = timeLo + Number(rest & 0xffff_ffffn)
+    one.setOne(fixed | (BigInt(this.#node) << BigInt(nodeShift)) | (BigInt(time) << BigInt(timeShift)))
+    this.#hi = one.hi
+    this.#lo = one.lo
   }
-}
-
-/** `value · 2^shift` in two halves of 32 bits. Fields do not overlap, so halves of several fields just add up. */
-function halves(value: number, shift: number): [hi: number, lo: number] {
-  if (shift >= 32) return [value * 2 ** (shift - 32), 0]
-  const span = 2 ** (32 - shift)
-  const high = Math.floor(value / span)
-  return [high, (value - high * span) * 2 ** shift]
 }

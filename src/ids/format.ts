@@ -27,25 +27,6 @@ import type { Radix } from './radix.ts'
 
 export type { FormatValues } from './format-part.ts'
 
-/** A compiled template. */
-export interface Format {
-  /** The template as it was given. */
-  readonly template: string
-  /** Whether `format` needs `node`. */
-  readonly needsNode: boolean
-  /** Whether `format` needs `unixUs`. */
-  readonly needsTime: boolean
-  /** The largest id that it can write: 2^63 − 1 where the id has no fixed width. */
-  readonly maxId: bigint
-  /**
-   * The text of an id. Throws EXHAUSTED for an id above `maxId` (a wider text would break what relies on the
-   * width), ERR for a value that is missing or does not fit.
-   */
-  format(id: bigint, values?: FormatValues): string
-  /** The id in a text that this format wrote. Throws ERR for any other text. */
-  parse(text: string): bigint
-}
-
 /** The values that a template does not contain. */
 export type FormatOptions = {
   /** Digits of `{node}` without a width: those of the configured index, the same on every node. */
@@ -64,19 +45,25 @@ export function compileFormat(template: string, options: FormatOptions = {}): Fo
   if (!template.isWellFormed()) throw refused('it is not well-formed Unicode')
   const parts = partsOf(template, options)
   checkTogether(parts)
-  return new CompiledFormat(template, parts)
+  return new Format(template, parts)
 }
 
-class CompiledFormat implements Format {
+/** A compiled template. */
+export class Format {
+  /** The template as it was given. */
   readonly template: string
+  /** Whether `format` needs `node`. */
   readonly needsNode: boolean
+  /** Whether `format` needs `unixUs`. */
   readonly needsTime: boolean
+  /** The largest id that it can write: 2^63 − 1 where the id has no fixed width. */
   readonly maxId: bigint
   readonly #parts: readonly FormatPart[]
   readonly #id: IdPart
   /** Characters of all parts but an id of free width. */
   readonly #fixedWidth: number
 
+  /** @internal Use `compileFormat`. */
   constructor(template: string, parts: readonly FormatPart[]) {
     this.template = template
     this.#parts = parts
@@ -87,12 +74,17 @@ class CompiledFormat implements Format {
     this.maxId = this.#id.maxId
   }
 
+  /**
+   * The text of an id. Throws EXHAUSTED for an id above `maxId` (a wider text would break what relies on the
+   * width), ERR for a value that is missing or does not fit.
+   */
   format(id: bigint, values: FormatValues = noValues): string {
     let text = ''
     for (const part of this.#parts) text += part.write(id, values, text)
     return text
   }
 
+  /** The id in a text that this format wrote. Throws ERR for any other text. */
   parse(text: string): bigint {
     const freeWidth = text.length - this.#fixedWidth
     if (freeWidth < 0 || (freeWidth > 0 && this.#id.width !== undefined)) {

@@ -47,7 +47,10 @@ export class SnowflakeSource extends ClockSource {
     if (end > buffer.end || claim !== this.#claim) {
       await confirm(this.incarnation)
       // Reserved time belongs to the claim under which it was reserved.
-      if (worker.claim !== claim || worker.id < 0) throw this.#claimChanged()
+      if (worker.claim !== claim || worker.id < 0) {
+        const what = `this node's worker id changed while time was reserved for '${this.name}'`
+        throw new FahaoError('CONFLICT', `${what}; retry`)
+      }
       this.#grant(end)
     }
     buffer.markAt(boundUs - worker.leadUs, spare)
@@ -89,10 +92,5 @@ export class SnowflakeSource extends ClockSource {
       this.#start = Math.max(0, Number(this.incarnation.floor), unusedUnit)
     }
     this.buffer.grant(worker.id, this.#start, end)
-  }
-
-  #claimChanged(): FahaoError {
-    const message = `this node's worker id changed while time was reserved for '${this.name}'; retry`
-    return new FahaoError('CONFLICT', message)
   }
 }

@@ -25,6 +25,8 @@ export type Waiter = DrawRequest & {
   readonly deadlineUs: number
   readonly resolve: (runs: Run[]) => void
   readonly reject: (error: unknown) => void
+  /** Ends the observation of the caller's signal. */
+  readonly forget: () => void
   gone: boolean
 }
 
@@ -91,14 +93,9 @@ export class WaitQueue {
         ...request,
         place: this.joined++,
         deadlineUs: nowUs + timeoutMs * 1000,
-        resolve: (runs) => {
-          signal?.removeEventListener('abort', onAbort)
-          resolve(runs)
-        },
-        reject: (error) => {
-          signal?.removeEventListener('abort', onAbort)
-          reject(error)
-        },
+        resolve,
+        reject,
+        forget: () => signal?.removeEventListener('abort', onAbort),
         gone: false,
       }
       const onAbort = () => {
@@ -149,6 +146,7 @@ export class WaitQueue {
 
   #remove(waiter: Waiter): void {
     waiter.gone = true
+    waiter.forget()
     this.length--
     this.#demand -= waiter.count
     if (this.length === 0) {
