@@ -1,7 +1,6 @@
 /** What the catalogue asks of another system's table whose rows are generators too. */
 import type { Counter, Watch } from '../engine/engine.ts'
 import type { Definition } from './definition.ts'
-import type { GeneratorOptions } from './options.ts'
 import type { StoredGenerator } from './stored.ts'
 
 /** A counter that is a row, as its engine returns it. */
@@ -39,11 +38,8 @@ export interface ForeignRows {
   watch(listener: (change: RowChange) => void): Promise<Watch>
 
   /**
-   * The definition that `asked` makes of a name, completed by its row. ERR if the kind needs a row and there is
-   * none, or if `asked` contradicts the row.
+   * Throws ERR if a definition would issue ids that do not belong to the row of its name, or if there is no row and the
+   * kind counts by one.
    */
-  define(name: string, asked: GeneratorOptions, row: StoredGenerator | undefined): Definition
-
-  /** Throws ERR if a definition would issue ids that do not belong to the row. */
-  check(name: string, wanted: Definition, row: StoredGenerator): void
+  check(name: string, wanted: Definition, row: StoredGenerator | undefined): void
 }

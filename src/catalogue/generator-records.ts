@@ -11,7 +11,7 @@ import { compareBytes } from '../base/byte-order.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
-import { type Definition, define, differences, fixedOptions, keptOptions } from './definition.ts'
+import { type Definition, define, differences, fixedOptions, isCounter, keptOptions } from './definition.ts'
 import type { RecordDeps } from './deps.ts'
 import { refuseJump } from './floor.ts'
 import type { ForeignRows } from './foreign-rows.ts'
@@ -72,10 +72,9 @@ export class GeneratorRecords {
         return before
       }
       const row = await this.#readRow(name)
-      const definition =
-        this.#rows === undefined
-          ? define(options, this.#timeline.nowUs())
-          : this.#rows.define(name, options, row?.stored)
+      const given = row && isCounter(options.kind) ? { ...row.stored.definition, ...options } : options
+      const definition = define(given, this.#timeline.nowUs())
+      this.#rows?.check(name, definition, row?.stored)
       if (row !== undefined && differences(definition, row.stored.definition).length === 0) return row
       // A store may have lost the record and kept the counter, which has the newest incarnation. A row has none.
       const newest =

@@ -51,16 +51,12 @@ export class IssuingPlans {
     const text = writeDefinition(definition)
     const known = this.#plans.get(text)
     if (known !== undefined) return known
-    const plan = this.#newPlan(definition)
+    const format = formatOf(definition, this.#deps.nodeIndex)
+    const issuers = issuersOf(this.#deps, definition, this.#limiter)
+    const plan = Object.freeze({ definition: Object.freeze(definition), format, issuers })
     if (this.#plans.size >= plansMax) this.#plans.clear()
     this.#plans.set(text, plan)
     return plan
-  }
-
-  #newPlan(definition: Definition): IssuingPlan {
-    const format = formatOf(definition, this.#deps.nodeIndex)
-    const issuers = issuersOf(this.#deps, definition, this.#limiter)
-    return Object.freeze({ definition: Object.freeze(definition), format, issuers })
   }
 }
 

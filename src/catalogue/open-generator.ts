@@ -105,14 +105,12 @@ export class OpenGenerator implements Generator {
   /** The standby that replaces it when this node stops leading it. */
   demoted(): OpenGenerator {
     const { cluster, waitersMax } = this.#deps
-    const opened = standby(cluster!, this.name, waitersMax)
-    return new OpenGenerator(this.#incarnation, this.version, this.#plan, opened, this.#deps)
+    return this.#with(standby(cluster!, this.name, waitersMax), this.#plan)
   }
 
   /** The generator that replaces it, a standby, when this node leads it and has its leftover range. */
   promoted(term: LeaderTerm, leftover: Reservation): OpenGenerator {
-    const opened = openWithLeftover(this.#plan, this.#incarnation, term, leftover)
-    return new OpenGenerator(this.#incarnation, this.version, this.#plan, opened, this.#deps)
+    return this.#with(openWithLeftover(this.#plan, this.#incarnation, term, leftover), this.#plan)
   }
 
   /**
@@ -125,7 +123,12 @@ export class OpenGenerator implements Generator {
     if (sameBut !== writeDefinition(definition) || this.#opened.resize === undefined) return undefined
     if (step !== this.definition.step || stepMax !== this.definition.stepMax)
       this.#opened.resize({ step: step!, stepMax: stepMax! })
-    return new OpenGenerator(this.#incarnation, this.version, plans.of(definition), this.#opened, this.#deps)
+    return this.#with(this.#opened, plans.of(definition))
+  }
+
+  /** The same incarnation and record version, with another issuer or definition. */
+  #with(opened: OpenedIssuer, plan: IssuingPlan): OpenGenerator {
+    return new OpenGenerator(this.#incarnation, this.version, plan, opened, this.#deps)
   }
 
   /** After an alteration or a change of leadership, which used up no id, continues with the generator that is open now. */

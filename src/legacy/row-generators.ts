@@ -3,7 +3,7 @@ import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import { type Definition, define, isCounter } from '../catalogue/definition.ts'
 import type { ForeignRows, RowChange } from '../catalogue/foreign-rows.ts'
-import { type GeneratorInput, type GeneratorOptions, optionText, parseOptions } from '../catalogue/options.ts'
+import { type GeneratorInput, optionText, parseOptions } from '../catalogue/options.ts'
 import { newKey, type StoredGenerator } from '../catalogue/stored.ts'
 import type { Engine, StoredRecord, Watch } from '../engine/engine.ts'
 
@@ -60,29 +60,21 @@ export class LegacyRows implements ForeignRows {
     )
   }
 
-  define(name: string, asked: GeneratorOptions, row: StoredGenerator | undefined): Definition {
-    const nowUs = this.#timeline.nowUs()
-    const counts = isCounter(asked.kind)
-    if (row !== undefined) {
-      const wanted = define(counts ? { ...row.definition, ...asked } : asked, nowUs)
-      this.check(name, wanted, row)
-      return wanted
+  check(name: string, wanted: Definition, row: StoredGenerator | undefined): void {
+    if (row === undefined) {
+      if (!isCounter(wanted.kind)) return
+      throw new FahaoError(
+        'ERR',
+        `'${name}' has no row in ${this.table}, where ids are counted; insert one as before, or move to Fahao's own tables with fahao import`,
+      )
     }
-    if (!counts) return define(asked, nowUs)
-    throw new FahaoError(
-      'ERR',
-      `'${name}' has no row in ${this.table}, where ids are counted; insert one as before, or move to Fahao's own tables with fahao import`,
-    )
-  }
-
-  check(name: string, wanted: Definition, { definition }: StoredGenerator): void {
     const refused = (why: string) =>
       new FahaoError('ERR', `generator '${name}' is a row of ${this.table}, and ${why}`)
     if (!isCounter(wanted.kind))
       throw refused(`kind ${wanted.kind} does not count by it; use segment or sequence`)
     if (wanted.scramble) throw refused('scrambled ids would meet those of the old nodes')
     for (const option of ['increment', 'offset'] as const) {
-      const given = definition[option]!
+      const given = row.definition[option]!
       if (wanted[option] !== given)
         throw refused(`${option} is ${optionText(option, given)} there; others are not its ids`)
     }

@@ -3,6 +3,7 @@
  * that shows changes, and how an import takes a row out of service. Reserves on a row are in statements.ts.
  */
 import { FahaoError } from '../base/errors.ts'
+import { everyPage } from '../engine/pages.ts'
 import type { ConnectionPool } from '../engine/sql/connection-pool.ts'
 import {
   type Ask,
@@ -75,14 +76,13 @@ export class LegacyTable {
   async *pages(): AsyncGenerator<LegacyRow[]> {
     const { keyColumn, stored } = this.schema
     const name = this.#flavour.bytesOf(keyColumn)
-    for (let after: string | undefined; ; ) {
-      const more = after === undefined ? '' : ` AND ${name} > ${this.#flavour.bytes(after)}`
-      const text = `${this.#select()} WHERE ${stored} IS NOT NULL${more} ORDER BY ${name} LIMIT ${pageSize}`
-      const rows = await this.#askTable(text)
-      yield rows.map((row) => this.#read(row))
-      if (rows.length < pageSize) return
-      after = keyOf(rows.at(-1)!)
-    }
+    const pages = everyPage<Row>(pageSize, (last) => {
+      const more = last === undefined ? '' : ` AND ${name} > ${this.#flavour.bytes(keyOf(last))}`
+      return this.#askTable(
+        `${this.#select()} WHERE ${stored} IS NOT NULL${more} ORDER BY ${name} LIMIT ${pageSize}`,
+      )
+    })
+    for await (const rows of pages) yield rows.map((row) => this.#read(row))
   }
 
   /**

@@ -138,7 +138,10 @@ export class Recovery {
         confirmed = true
         if (!wasNoticed || (await this.#raised(steps))) {
           // Counted once per loss, whichever node raised them, and not per attempt.
-          if (wasNoticed && this.#uncounted) this.#noteRaise()
+          if (wasNoticed && this.#uncounted) {
+            this.#uncounted = false
+            this.#raises = [...this.#raises, this.#options.clock.monoUs()].slice(-raisesMax)
+          }
           this.#stale = false
           await steps.reload()
           if (wasNoticed || this.#trouble === undefined) break
@@ -174,11 +177,6 @@ export class Recovery {
     // 0: another node was faster.
     if (counters > 0) this.#log('warn', `raised ${counters} counters by failover-gap ${gap}`)
     return !(await isRegressed())
-  }
-
-  #noteRaise(): void {
-    this.#uncounted = false
-    this.#raises = [...this.#raises, this.#options.clock.monoUs()].slice(-raisesMax)
   }
 
   /** Whether invariant 6 permits this node to raise bounds. */

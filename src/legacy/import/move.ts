@@ -20,12 +20,10 @@ import type { LegacyToken } from '../table.ts'
 import type { PlannedRow } from './plan.ts'
 import type { ImportStores } from './stores.ts'
 
-type MoveEnds = Omit<ImportStores, 'close'>
-
 const triesMax = 20
 
 /** Moves it; resolves to the bound from which it continues. Rejects with CONFLICT if an old node was faster. */
-export async function moveRow(options: MoveEnds, planned: PlannedRow): Promise<bigint> {
+export async function moveRow(options: ImportStores, planned: PlannedRow): Promise<bigint> {
   const { table, target, together } = options
   const { name, row } = planned
   await writeTokens(target, planned.tokens)
@@ -42,7 +40,7 @@ export async function moveRow(options: MoveEnds, planned: PlannedRow): Promise<b
   return goLive(target, planned, row.bound)
 }
 
-async function moveTogether({ table, target }: MoveEnds, planned: PlannedRow): Promise<bigint> {
+async function moveTogether({ table, target }: ImportStores, planned: PlannedRow): Promise<bigint> {
   const { name } = planned
   let floor = 0n
   await table.moveOut(name, async (bound) => {
