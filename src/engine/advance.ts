@@ -93,6 +93,7 @@ export function least(repaired: RepairedCounter | undefined, held = 0n): bigint 
   return larger(repaired?.from ?? 0n, held)
 }
 
-function larger(a: bigint, b: bigint): bigint {
+/** The larger of two numbers. */
+export function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }

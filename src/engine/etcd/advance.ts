@@ -10,7 +10,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
-import { earlierStore, named, raised, widened } from '../advance.ts'
+import { earlierStore, larger, named, raised, widened } from '../advance.ts'
 import { unused } from '../counter.ts'
 import type { Counter, Repair, Repaired } from '../engine.ts'
 import { endOf, type Header, type RequestOp } from './api.ts'
@@ -91,7 +91,7 @@ export class Advance {
         const isSound = this.#store.history.wrong === undefined && turn.known?.state.status === 'open'
         if (ifRegressed && isSound) return undefined
         // A second attempt finds the history that the first has begun.
-        times = max(times, await this.#begin(turn, ifRegressed))
+        times = larger(times, await this.#begin(turn, ifRegressed))
         const { records, counters } = repair(await this.#records.list('', undefined))
         let puts = 0
         const raise = { gap: gap * times, repaired: widened(counters, times), held }
@@ -136,9 +136,9 @@ export class Advance {
     const closed: State = { ...before, cluster: turn.header.clusterId, status: 'advancing', note: this.#id }
     const { revision } = await turn.change(closed)
     const seconds = BigInt(Math.floor(this.#store.nowUs() / 1_000_000))
-    const last = max(present(before).id, present(this.#store.history.known.state).id)
+    const last = larger(present(before).id, present(this.#store.history.known.state).id)
     // No other process writes at this revision or after it: the state has changed.
-    const history = { id: max(last + 1n, seconds), after: revision }
+    const history = { id: larger(last + 1n, seconds), after: revision }
     const histories = [...before.histories.filter(({ after }) => after < history.after), history]
     await turn.change({ ...closed, histories })
     return BigInt(lost.length + 1)
@@ -163,10 +163,6 @@ export class Advance {
     const value = encodeCounter(raised(counter, gap, repaired.get(name), held.get(name)))
     return { put: { key: this.#store.keys.counter(name), value } }
   }
-}
-
-function max(a: bigint, b: bigint): bigint {
-  return a > b ? a : b
 }
 
 /** The writes, as many together as one transaction takes. */

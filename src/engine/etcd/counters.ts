@@ -237,7 +237,7 @@ export class Counters {
       if (committed === undefined) return 0
       const [found] = committed.found
       queue.seen = isOld ? unseen : seenAs(queue.name, found!.kvs[0], committed.state)
-      // No contention: an attempt without a cached revision, or one that failed with another of its transaction.
+      // An attempt without a cached revision, or beside a change that failed the transaction, shows no contention.
       const { revision, history } = outcome!
       if (revision > 0n && (queue.seen.revision !== revision || queue.seen.history !== history))
         queue.lostUs = nowUs

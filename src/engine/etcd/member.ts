@@ -38,14 +38,14 @@ export class CallFailure extends Error {
 }
 
 const channelOptions = {
-  // No layer may send a write again whose outcome is unknown.
+  // A write whose outcome is unknown must not be sent again.
   'grpc.enable_retries': 0,
   'grpc.service_config_disable_resolution': 1,
   'grpc.use_local_subchannel_pool': 1,
   'grpc.enable_http_proxy': 0,
   'grpc.enable_channelz': 0,
   'grpc.initial_reconnect_backoff_ms': 100,
-  // A fraction of a lease: a node that reconnects later than the others would be declared dead by them.
+  // A fraction of a lease: the other nodes would declare a node dead that reconnects later than they do.
   'grpc.max_reconnect_backoff_ms': 500,
   'grpc.max_receive_message_length': -1,
   // etcd closes connections that ping more often than every 5 s.

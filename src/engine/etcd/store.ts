@@ -81,7 +81,7 @@ export class Store {
     return this.#members.trouble ?? this.history.wrong
   }
 
-  /** The reason for which writes wait now, as far as known. */
+  /** The reason for which writes wait now. */
   get hindrance(): string {
     return this.trouble ?? (this.#advancing ? 'another process is raising all bounds' : 'it does not answer')
   }
@@ -163,7 +163,7 @@ export class Store {
     this.#report()
   }
 
-  /** Rejects what this process may not do because a bound has gone back. */
+  /** Suspects a regression. Throws REGRESSED. */
   suspect(reason: string): void {
     this.history.suspect(reason)
     this.#report()
@@ -227,7 +227,7 @@ export class Store {
     if (advanced) this.#options.onAdvanced?.()
   }
 
-  /** Notices that the store has become suspect, or is no longer. */
+  /** Reports the beginning and the end of a suspected regression. */
   #report(): void {
     const { wrong } = this.history
     if ((wrong === undefined) === (this.#reported === undefined)) return
@@ -239,7 +239,7 @@ export class Store {
     this.#options.onEvent({ level: 'error', message: describeRegression(subject, wrong) })
     this.#reportRegression(wrong)
     this.#markSuspect(wrong).catch(() => {
-      // Then the others find out by themselves.
+      // The other processes still detect the regression by their own checks.
     })
   }
 
@@ -250,7 +250,7 @@ export class Store {
     this.#options.onRegressed?.(reason)
   }
 
-  /** Lets all others know, also those that start later. */
+  /** Marks the stored state as suspect for all processes, also those that start later. */
   async #markSuspect(note: string): Promise<void> {
     const call = this.newCall(true)
     const { known, state, header } = await this.read([], call)

@@ -4,7 +4,7 @@ import { describe, FahaoError } from '../../base/errors.ts'
 import { DatabaseSync } from './driver.ts'
 import { checkTables, createTables } from './schema.ts'
 
-/** SQLite's primary result codes that are handled by themselves; https://sqlite.org/rescode.html */
+/** SQLite's primary result codes that have a case of their own; https://sqlite.org/rescode.html */
 const busy = 5
 const full = 13
 /** The index of the log could not grow: the error of opening a file on a full disk. */

@@ -63,7 +63,7 @@ export class OwnerLock {
     return this.#file.identity
   }
 
-  /** Whether the locked file still has its name, so that every process meets the lock. */
+  /** Whether the locked file still has its name, so that every process finds the lock. */
   get stands(): boolean {
     return identityOf(this.#path) === this.identity
   }

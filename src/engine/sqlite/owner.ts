@@ -89,7 +89,7 @@ export class Owner {
     return { state: 'other', holder }
   }
 
-  /** Tries to take the store if no other process owns it. Always resolves: the next call meets the same failure. */
+  /** Tries to take the store if no other process owns it. Always resolves: the next call fails in the same way. */
   async settle(): Promise<void> {
     await this.ask().catch(() => {})
     await this.#signing
@@ -189,7 +189,7 @@ export class Owner {
     try {
       this.#options.lock.disown()
     } catch {
-      // The next call meets the same failure, and reports it.
+      // The next call fails in the same way, and reports it.
     }
   }
 }

@@ -2,10 +2,10 @@
  * A store, through failures of its disk and replacements of its file. Synchronous: it runs in the worker thread.
  *
  * Invariants
- *  1. An outcome is returned after its transaction is durable, and after a check that the file is the
- *     one that every other process would open.
+ *  1. An outcome is returned after its transaction is durable, and after a check that the open file still has the
+ *     store's name, by which other processes open it.
  *  2. After a failed commit nothing is written until the file has been opened again with an empty write-ahead
- *     log and every bound is at or above what this process was given.
+ *     log and every bound is at or above the end of every range that this process reserved.
  *  3. While a regression is suspected, only `advance` changes the store; see ../regression.ts.
  *  4. The position file contains positions of the accepted history only, and of durable commits.
  *  5. Histories of a store in a file have no order. A later history is one that the position file confirms: an advance
@@ -54,7 +54,7 @@ export class Store {
   /** Why the last transaction failed. */
   #failure: string | undefined
 
-  /** Throws ENGINE with what to do. */
+  /** Throws ENGINE with the remedy. */
   constructor(options: StoreOptions) {
     this.#options = options
     this.#positionFile = new PositionFile(options.file, options.clock)
@@ -183,7 +183,7 @@ export class Store {
     try {
       this.#former?.discardLog()
       session = new Session(file, this.#held, { create: false, busyTimeoutMs })
-      // Also where its position is sound: it may lack what other processes were given.
+      // A file with a sound position may still lack reserves of other processes.
       if (this.#former !== undefined && !session.isSameFileAs(this.#former))
         this.#check = suspect(this.#check, 'it was replaced while it was open')
       session.renewLog()
