@@ -132,7 +132,7 @@ export const clientCommand: Command = container({
       name: 'no-touch',
       summary: 'Accepted; generators have no idle time to touch.',
     },
-    ...trackingSubcommands,
+    ...trackingSubcommands.map((subcommand) => ({ ...common, ...subcommand })),
   ],
 })
 

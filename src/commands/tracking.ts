@@ -12,17 +12,11 @@ import { type Command, Invalidating, ok, oneOf, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { keysIn } from './table.ts'
 
-const common = {
-  flags: ['noscript', 'loading', 'stale'],
-  permission: 'connection',
-  group: 'connection',
-} as const
 const modeTokens = ['BCAST', 'OPTIN', 'OPTOUT', 'NOLOOP'] as const
 
-/** CLIENT TRACKING and CLIENT CACHING. */
-export const trackingSubcommands: readonly Command[] = [
+/** CLIENT TRACKING and CLIENT CACHING; `client.ts` adds what all subcommands of CLIENT have. */
+export const trackingSubcommands = [
   {
-    ...common,
     name: 'tracking',
     arity: -3,
     summary: 'Accepted, so that libraries with a cache work; what they read is invalidated at once.',
@@ -39,14 +33,13 @@ export const trackingSubcommands: readonly Command[] = [
     handler: track,
   },
   {
-    ...common,
     name: 'caching',
     arity: 3,
     summary:
       'Accepted on a connection that tracks with OPTIN or OPTOUT; nothing is kept in caches in any case.',
     reply: '`OK`.',
     arguments: [oneOf('mode', 'YES', 'NO')],
-    handler({ session }, args) {
+    handler({ session }: CommandContext, args: Arguments): Reply {
       const token = args.oneOf(0, 'YES', 'NO')
       const mode = token === 'YES' ? 'optin' : 'optout'
       if (session.trackingModes?.has(mode)) return ok
@@ -56,7 +49,7 @@ export const trackingSubcommands: readonly Command[] = [
       )
     },
   },
-]
+] satisfies readonly Partial<Command>[]
 
 /** The command, with an invalidation after its replies if it reads keys and the connection tracks. */
 export function invalidating(command: Command): Command {

@@ -16,7 +16,7 @@
  *  9. `UnreadBudget` counts the replies that have not left this process after each write, or after the writes of a turn.
  */
 import type { Socket } from 'node:net'
-import type { Clock } from '../base/clock.ts'
+import { systemClock } from '../base/clock.ts'
 import type { Reply } from '../commands/command.ts'
 import { shareBytes, type Taker } from '../node/turns.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
@@ -27,7 +27,6 @@ import { RespSession, type SessionFacts } from './session.ts'
 /** What the connections of a server share. */
 export type ConnectionHost = RequestHost & {
   readonly limits: RespLimits
-  readonly clock: Clock
   readonly totals: Totals
   readonly unread: UnreadBudget
   /** Called before requests are carried out, in every callback; undefined: there is nothing to check. */
@@ -145,7 +144,7 @@ export class Connection implements Taker, Sender {
     if (this.#phase === 'closed') return
     this.#host.totals.bytesIn += chunk.length
     this.#requests.decoder.push(chunk)
-    this.session.lastCommandMonoUs = this.#host.clock.monoUs()
+    this.session.lastCommandMonoUs = systemClock.monoUs()
     this.#serve()
   }
 
@@ -307,12 +306,12 @@ export class Connection implements Taker, Sender {
    */
   #close(): void {
     if (this.#phase === 'closed') return
-    const { clock, limits } = this.#host
+    const { limits } = this.#host
     this.#phase = 'closed'
     this.#requests.clear()
-    this.#deadlineUs = clock.monoUs() + limits.unreadTimeoutMs * 1000
+    this.#deadlineUs = systemClock.monoUs() + limits.unreadTimeoutMs * 1000
     this.#socket.end(() => {
-      this.#deadlineUs = clock.monoUs() + limits.lingerMs * 1000
+      this.#deadlineUs = systemClock.monoUs() + limits.lingerMs * 1000
     })
     this.#adjustReading()
   }

@@ -1,7 +1,7 @@
 /** Serves Redis's protocol on a port: accepts connections, enforces their deadlines, stops after the last reply. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { addressText } from '../base/address.ts'
-import { type Clock, systemClock, type Timer } from '../base/clock.ts'
+import { systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { ClientSession, CommandContext, Traffic } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
@@ -26,7 +26,6 @@ export type RespServerOptions = {
   readonly user?: string
   /** Which clients get no ids past 2^53−1. Default `strict`. */
   readonly roundingGuard?: RoundingGuard
-  readonly clock?: Clock
   /** Called before requests are carried out, in every callback: see `FahaoNode.mayIssue`. */
   readonly mayIssue?: (() => boolean) | undefined
   /** Called with errors that are no client's fault. */
@@ -127,7 +126,7 @@ export class RespServer {
       }
     })
     const unbound = new Promise<void>((resolve) => this.#server.close(() => resolve()))
-    const deadline = this.#host.clock.timer(deadlineMs, () => {
+    const deadline = systemClock.timer(deadlineMs, () => {
       for (const connection of this.#connections) connection.drop()
     })
     for (const connection of this.#connections) connection.finish()
@@ -146,7 +145,7 @@ export class RespServer {
       id: ++this.#accepted,
       address: addressText({ host: remoteAddress, port: remotePort! }),
       localAddress: addressText({ host: localAddress, port: localPort! }),
-      startedMonoUs: this.#host.clock.monoUs(),
+      startedMonoUs: systemClock.monoUs(),
       user: this.#options.user ?? 'default',
       roundingGuard: this.#options.roundingGuard ?? 'strict',
     }
@@ -167,13 +166,12 @@ export class RespServer {
   }
 
   #makeHost(): ConnectionHost {
-    const { table, context, clock = systemClock, mayIssue, onError } = this.#options
+    const { table, context, mayIssue, onError } = this.#options
     const limits = { ...defaultLimits, ...this.#options.limits }
     return {
       table,
       context,
       limits,
-      clock,
       mayIssue,
       cache: new RequestCache(),
       userLimits: limits,
@@ -190,7 +188,7 @@ export class RespServer {
       output: new Output(),
       turns,
       totals: this.#totals,
-      unread: new UnreadBudget(limits, clock),
+      unread: new UnreadBudget(limits, systemClock),
       onError: (error, session) => onError?.(error, session),
       uncorkSoon: (connection) => {
         if (this.#corked.push(connection) === 1) setImmediate(this.#uncork)
@@ -215,8 +213,8 @@ export class RespServer {
       unauthenticatedTimeoutMs,
       idleTimeoutMs || sweepMsMax,
     )
-    this.#sweep = this.#host.clock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
-      const nowUs = this.#host.clock.monoUs()
+    this.#sweep = systemClock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
+      const nowUs = systemClock.monoUs()
       this.#host.unread.sweep(nowUs)
       for (const connection of this.#connections) if (connection.isOverdue(nowUs)) connection.drop()
       this.#sweepSoon()
