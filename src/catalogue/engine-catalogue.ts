@@ -1,4 +1,7 @@
-/** The catalogue over an engine's records: what users ask of it. See generators-in-use.ts for what is open. */
+/**
+ * The catalogue over an engine's records: creates, alters, drops, describes and lists generators. A change on this node
+ * closes the open generator, and the next request opens it with the new definition. See generators-in-use.ts.
+ */
 import { hasCode } from '../base/errors.ts'
 import type { Page } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'

@@ -1,4 +1,7 @@
-/** What the catalogue asks of another system's table whose rows are generators too. */
+/**
+ * The interface to another system's table whose rows are generators too: the tables of Leaf, IdBuilder and tinyid.
+ * legacy/row-generators.ts implements it, because the catalogue stands below that room.
+ */
 import type { Counter, Watch } from '../engine/engine.ts'
 import type { Definition } from './definition.ts'
 import type { StoredGenerator } from './stored.ts'
@@ -28,7 +31,7 @@ export interface ForeignRows {
   /** The generator of the row of this name, if there is one. ENGINE if the row cannot be used. */
   read(name: string): Promise<StoredGenerator | undefined>
 
-  /** Rows in byte order of their names, after `after`, at most `limit`; of those that cannot be used no definition. */
+  /** Rows in byte order of their names, after `after`, at most `limit`; a row that cannot be used has no definition. */
   list(
     after: string | undefined,
     limit: number,

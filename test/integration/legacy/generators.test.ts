@@ -74,7 +74,7 @@ for (const server of servers) {
     assert.deepEqual((await cells()).get('order'), ['1000', '50', ''])
   })
 
-  test(`a row that comes is served, one that changes is followed, one that goes is gone ${on}`, async (t) => {
+  test(`an added row is served, a changed row is followed, and a removed row ends its generator ${on}`, async (t) => {
     const bench = await legacyBench(t, server, 'leaf')
     const fahao = await open(t, bench)
     await assert.rejects(fahao.open('a'), { code: 'NOGENERATOR' })
@@ -158,7 +158,7 @@ for (const server of servers) {
       assert.equal(await (await fahao.open('é')).next(), 10n)
     })
 
-  test(`a row that makes no sense is told of by name, and hides no other ${on}`, async (t) => {
+  test(`an unusable row is named in the error, and hides no other row ${on}`, async (t) => {
     const bench = await legacyBench(t, server, 'tinyid')
     await bench.add({ key: 'bad', bound: 10n, step: 5, increment: 2, offset: 7 })
     await bench.add({ key: 'good', bound: 10n, step: 5 })
@@ -167,7 +167,7 @@ for (const server of servers) {
     assert.equal(await (await fahao.open('good')).next(), 10n)
   })
 
-  test(`tokens of tinyid are records, and cannot be told from one's own ${on}`, async (t) => {
+  test(`tokens of tinyid are records, like those that Fahao has written ${on}`, async (t) => {
     const bench = await legacyBench(t, server, 'tinyid')
     await bench.database.send("INSERT INTO tiny_id_token (token, biz_type) VALUES ('t1', 'a')")
     const engine = await bench.open()
