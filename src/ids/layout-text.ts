@@ -8,7 +8,7 @@
 import { FahaoError } from '../base/errors.ts'
 import { defineLayout, type FieldSpec, type Layout, type LayoutOptions } from './layout.ts'
 import { type MomentInput, momentText, unitText } from './moment.ts'
-import { layouts, presetLayout } from './presets.ts'
+import { type LayoutName, layouts } from './presets.ts'
 
 const textMax = 512
 
@@ -70,13 +70,13 @@ function parseText(text: string, options: LayoutOptions, otherEpoch?: MomentInpu
 }
 
 function fromPreset(name: string, epoch: MomentInput | undefined, options: LayoutOptions): Layout {
-  const preset = presetLayout(name)
-  if (preset === undefined) {
+  if (!Object.hasOwn(layouts, name)) {
     const known = Object.keys(layouts).join(', ')
     throw unreadable(
       `there is no preset '${name.slice(0, 64)}'; use ${known}, or fields like time:41,node:10`,
     )
   }
+  const preset = layouts[name as LayoutName]
   if (epoch === undefined && options.nowUs === undefined) return preset
   const { fields, unitUs, epochUs } = preset
   const spec = { name, fields, unit: unitText(unitUs), epoch: epoch ?? epochUs / 1000 }

@@ -95,7 +95,7 @@ export function defineLayout(spec: LayoutSpec, options: LayoutOptions = {}): Lay
   }
   const unitUs = parseUnitUs(spec.unit ?? 'ms')
   const ordered = sequence === undefined || time.shift > sequence.shift
-  const endUs = BigInt(epochUs) + BigInt(unitUs) * (1n << BigInt(time.bits))
+  const endUs = timeEndUs({ epochUs, unitUs, timeBits: time.bits })
   const decodeOnlyReason = whyDecodeOnly(ordered, endUs, options.nowUs ?? earliestNowUs)
   return Object.freeze({
     name: spec.name,
@@ -118,7 +118,7 @@ export function defineLayout(spec: LayoutSpec, options: LayoutOptions = {}): Lay
 }
 
 /** The first moment, in Unix µs, that the time field cannot hold. */
-export function timeEndUs(layout: Layout): bigint {
+export function timeEndUs(layout: Pick<Layout, 'epochUs' | 'unitUs' | 'timeBits'>): bigint {
   return BigInt(layout.epochUs) + BigInt(layout.unitUs) * (1n << BigInt(layout.timeBits))
 }
 

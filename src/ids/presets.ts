@@ -61,8 +61,3 @@ export const layouts = Object.freeze({
 
 /** The name of a preset. */
 export type LayoutName = keyof typeof layouts
-
-/** The preset of this name, if there is one. */
-export function presetLayout(name: string): Layout | undefined {
-  return Object.hasOwn(layouts, name) ? layouts[name as LayoutName] : undefined
-}

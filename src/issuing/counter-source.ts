@@ -78,7 +78,9 @@ export class CounterSource implements IdSource {
     this.#step = stepAfter(need)
     this.buffer.lowMark = Math.ceil(lowMark({ ...need, step: this.#step }))
     if (wanted === 0) return
-    this.#warn(need)
+    const binds = stepMaxBinds(need)
+    if (binds && !this.#stepMaxBinds) this.#options.onStepMax?.(this.name)
+    this.#stepMaxBinds = binds
     await this.#reserve(wanted)
   }
 
@@ -150,12 +152,6 @@ export class CounterSource implements IdSource {
       stepMin: step,
       stepMax,
     }
-  }
-
-  #warn(need: RefillNeed): void {
-    const binds = stepMaxBinds(need)
-    if (binds && !this.#stepMaxBinds) this.#options.onStepMax?.(this.name)
-    this.#stepMaxBinds = binds
   }
 
   /** Reserves `ids` ids, or all that are left. */

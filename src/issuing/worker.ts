@@ -204,15 +204,14 @@ export class Worker {
       held.version = stored!.version
       held.record = record
     } else {
-      this.#lose(held, stored)
+      this.#lose(held, record)
     }
   }
 
-  #lose(held: HeldId, stored: StoredRecord | undefined): void {
+  #lose(held: HeldId, record: WorkerRecord | undefined): void {
     this.#held = undefined
     this.#usedUs = 0
     this.#lost.set(held.id, held.record.boundUs)
-    const record = stored && readWorker(stored)
     const holder = record === undefined ? 'its record was removed' : `it is now held by ${record.holder}`
     this.#options.onEvent(
       record?.owner === this.#options.owner
