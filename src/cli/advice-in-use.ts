@@ -1,4 +1,4 @@
-/** How long generators in use can issue without the engine, and the settings that make it long enough. */
+/** The arithmetic of `fahao advise --url`: how long generators in use can issue without the engine, and what to set. */
 import { parseDurationMs } from '../base/units.ts'
 import type { GeneratorAnswer } from '../http/native/shapes.ts'
 
@@ -24,7 +24,7 @@ export function adviseInUse(generator: GeneratorAnswer, goalSeconds: number) {
     seconds: inHandSeconds,
     /** The same at the highest rate since the node opened the generator; reserved time does not depend on the rate. */
     secondsAtPeak: timed ? inHandSeconds : atPeak,
-    /** Options for `alter`, or settings, that make it long enough; empty: it is. */
+    /** Options for `alter`, or settings, with which ids last long enough; empty: they do already. */
     set:
       mode === 'group commit'
         ? ''

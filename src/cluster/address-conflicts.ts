@@ -1,11 +1,11 @@
 /**
- * Other nodes that announce the address of this one. A silent one is a predecessor of this process, and will be declared
- * dead; one that renews is a mistake in a configuration, and clients would be sent to either node.
+ * Other nodes that announce the address of this one. A silent node is a predecessor of this process, and will be declared
+ * dead. A node that renews is an error in a configuration: clients would reach either node under the address.
  *
  * Invariants
- *  1. Only a node that has renewed twice since this process first saw its record counts. A record that does not change proves
- *     nothing, and a killed predecessor can leave one renewal behind that the engine carries out later: every further
- *     one names a version that this one has replaced.
+ *  1. Only a node that has renewed twice since this process first saw its record counts as a conflict. An unchanged record
+ *     proves nothing, and the engine may carry out one late renewal of a killed predecessor; a second late renewal fails,
+ *     because it names a version that the first has replaced.
  */
 import type { State } from './events.ts'
 import type { NodeRecord } from './records.ts'
