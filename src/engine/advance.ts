@@ -23,6 +23,18 @@ export function advanceTimeoutMs(callTimeoutMs: number): number {
   return callTimeoutMs * deadlines
 }
 
+const triesMax = 20
+
+/** Tries an advance that resolves to undefined if another process has changed a record meanwhile. Rejects with CONFLICT. */
+export async function untilUnchanged(attempt: () => Promise<number | undefined>): Promise<number> {
+  for (let tries = 0; tries < triesMax; tries++) {
+    const raised = await attempt()
+    if (raised !== undefined) return raised
+  }
+  const reason = 'other processes kept changing the records that an advance has to repair; retry'
+  throw new FahaoError('CONFLICT', reason)
+}
+
 /** The rejection of an advance without an operator, for a store from before its latest advance. */
 export function earlierStore(store: 'database' | 'etcd'): FahaoError {
   return new FahaoError(

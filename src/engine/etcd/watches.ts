@@ -9,7 +9,7 @@
  *  3. Each stream begins after the revision of a list, so a compaction of older revisions loses no change.
  */
 import type { ClientDuplexStream } from '@grpc/grpc-js'
-import { type Clock, sleep, systemRandom, type Timer } from '../../base/clock.ts'
+import { type Clock, repeat, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { RecordChange, Watch } from '../engine.ts'
 import { Watchers } from '../watchers.ts'
@@ -178,12 +178,8 @@ export class Watches {
   }
 
   #listPeriodically(signal: AbortSignal): void {
-    const timer = this.#clock.timer(listEveryMs, async () => {
-      if (signal.aborted) return
-      // A failure shows in the engine's status; the next list finds what this one has missed.
-      await this.#list(signal).catch(() => {})
-      this.#listPeriodically(signal)
-    })
+    // A failure shows in the engine's status; the next list finds what this one has missed.
+    const timer = repeat(this.#clock, listEveryMs, () => this.#list(signal))
     signal.addEventListener('abort', () => timer.cancel(), { once: true })
   }
 

@@ -12,13 +12,13 @@ import {
   assignments,
   counterColumns,
   type Dialect,
+  doneStateColumns,
   lastMaxBelow,
   type MakeStatements,
-  ownStatements,
   type PutValue,
   type Raise,
   type RecordArguments,
-  type Statements,
+  Statements,
   schemaVersion,
 } from '../sql/statements.ts'
 
@@ -30,7 +30,7 @@ const rowsMax = 500
 const single = (text: string): SqlCommand => ({ text })
 
 /** The tables. docs/operating/databases.md repeats them for operators who create them by hand. Text is bytes of UTF-8. */
-export const mysqlTables = `
+const mysqlTables = `
 CREATE TABLE IF NOT EXISTS fahao_counters (
   name        VARBINARY(400) NOT NULL PRIMARY KEY,
   last        BIGINT NOT NULL,
@@ -67,12 +67,12 @@ export type MysqlServer = {
 /** The dialect of a server. `table`: another system's table, which contains some counters. */
 export function mysqlDialect(
   { identity, unnoticed, isTidb = false }: MysqlServer,
-  make: MakeStatements = ownStatements,
+  make?: MakeStatements,
   table = 'fahao_counters',
 ): Dialect {
   const put: PutValue = (value) =>
     typeof value === 'bigint' ? String(value) : `x'${Buffer.from(value).toString('hex')}'`
-  const s = make(put, identity)
+  const s = make?.(put, identity) ?? new Statements(put, identity)
   const changing = (counter: string, change: string) =>
     transaction(
       change,
@@ -84,7 +84,7 @@ export function mysqlDialect(
 
   return {
     name: 'mysql',
-    updateAll: make === ownStatements ? (update) => updating(s, put, update) : undefined,
+    updateAll: make === undefined ? (update) => updating(s, put, update) : undefined,
     conditions: single(`SELECT @@innodb_flush_log_at_trx_commit AS flush_log, @@log_bin AS log_bin,
       @@sync_binlog AS sync_binlog, @@binlog_format AS binlog_format,
       (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()
@@ -130,10 +130,7 @@ export function mysqlDialect(
   }
 }
 
-/** The changed columns of the state, as `done_…`. */
-const doneState = ['lineage', 'pulse', 'revision']
-  .map((column) => `IF(@done = 1, s.${column}, NULL) AS done_${column}`)
-  .join(', ')
+const doneState = doneStateColumns((column) => `IF(@done = 1, s.${column}, NULL)`)
 
 /**
  * Statements of one transaction, of which the last returns rows. If the client disconnects in the middle, MariaDB carries

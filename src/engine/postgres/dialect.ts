@@ -12,12 +12,12 @@ import {
   assignments,
   counterColumns,
   type Dialect,
+  doneStateColumns,
   lastMaxBelow,
   type MakeStatements,
-  ownStatements,
   type PutValue,
   type RecordArguments,
-  type Statements,
+  Statements,
   schemaVersion,
 } from '../sql/statements.ts'
 
@@ -67,7 +67,7 @@ export const postgresIdentities: readonly PostgresIdentity[] = [
 const createLock = 0x66_61_68_61_6f
 
 /** The tables. docs/operating/databases.md repeats them for operators who create them by hand. */
-export const postgresTables = `
+const postgresTables = `
 CREATE TABLE IF NOT EXISTS fahao_counters (
   name        text COLLATE "C" PRIMARY KEY,
   last        bigint NOT NULL,
@@ -93,13 +93,13 @@ CREATE TABLE IF NOT EXISTS fahao_about (
 
 /** The dialect of one server. */
 export function postgresDialect(
-  { expression: identity, unnoticed }: PostgresIdentity = postgresIdentities[0]!,
-  make: MakeStatements = ownStatements,
+  { expression: identity, unnoticed }: PostgresIdentity,
+  make?: MakeStatements,
 ): Dialect {
   const command = (write: (s: Statements, put: PutValue) => string, writes = false): SqlCommand => {
     const values: string[] = []
     const put: PutValue = (value) => `$${values.push(String(value))}::${typeOf(value)}`
-    return { text: write(make(put, identity), put), values, writes }
+    return { text: write(make?.(put, identity) ?? new Statements(put, identity), put), values, writes }
   }
   const changing = (counter: string, write: (s: Statements) => string) =>
     command(
@@ -111,7 +111,7 @@ export function postgresDialect(
   return {
     name: 'postgres',
     updateAll:
-      make === ownStatements ? (update) => command((s, put) => updating(s, put, update), true) : undefined,
+      make === undefined ? (update) => command((s, put) => updating(s, put, update), true) : undefined,
 
     conditions: {
       text: `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
@@ -132,7 +132,7 @@ export function postgresDialect(
     pulse: (known, nowUs) =>
       command(
         (s) => `WITH done AS (${s.pulse(known, nowUs)} RETURNING s.lineage, s.pulse, s.revision)
-        SELECT ${s.stateColumns}, ${doneState('done')}
+        SELECT ${s.stateColumns}, ${doneStateColumns((column) => `done.${column}`)}
         FROM fahao_about AS s LEFT JOIN done ON true WHERE s.one = 1`,
       ),
 
@@ -194,7 +194,7 @@ function revision(s: Statements, put: PutValue, record: RecordArguments): string
       UPDATE fahao_about AS s SET revision = revision + 1, last_write_us = ${put(BigInt(nowUs))}
       WHERE s.one = 1 AND ${s.sound(known)} AND ${fits} RETURNING s.lineage, s.pulse, s.revision
     ), done AS (${change})
-    SELECT ${s.stateColumns}, ${doneState('next')}, done.version AS done_version
+    SELECT ${s.stateColumns}, ${doneStateColumns((column) => `next.${column}`)}, done.version AS done_version
     FROM fahao_about AS s LEFT JOIN next ON true LEFT JOIN done ON true WHERE s.one = 1`
 }
 
@@ -234,7 +234,7 @@ function advancing(s: Statements, put: PutValue, advance: AdvanceArguments): str
         AS m (name text, value text, version bigint)
       ON CONFLICT (name) DO UPDATE SET value = excluded.value, version = excluded.version
     )${rows === undefined ? '' : `, foreign_rows AS (${rows} RETURNING 1)`}
-    SELECT ${s.stateColumns}, ${doneState('next')}, CASE WHEN next.pulse IS NULL THEN NULL ELSE
+    SELECT ${s.stateColumns}, ${doneStateColumns((column) => `next.${column}`)}, CASE WHEN next.pulse IS NULL THEN NULL ELSE
       (SELECT count(*) FROM raised) + (SELECT count(*) FROM added)
         ${rows === undefined ? '' : '+ (SELECT count(*) FROM foreign_rows)'} END AS raised
     FROM fahao_about AS s LEFT JOIN next ON true WHERE s.one = 1`
@@ -247,11 +247,6 @@ function typeOf(value: bigint | string): string {
 /** Integers as text: JSON would round them. */
 function texts(row: Readonly<Record<string, string | bigint>>): Record<string, string> {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value)]))
-}
-
-/** The changed columns of the state, as `done_…`. */
-function doneState(from: string): string {
-  return ['lineage', 'pulse', 'revision'].map((column) => `${from}.${column} AS done_${column}`).join(', ')
 }
 
 /** One message of several statements, which takes no parameters; a history id is a UUID. */

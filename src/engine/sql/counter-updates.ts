@@ -2,6 +2,7 @@
  * Reserves and releases as updates of counters. The same expressions update one counter with its arguments as values, and
  * several counters joined with rows of arguments.
  */
+import type { ReleaseRequest } from '../counter.ts'
 import type { ReserveRequest } from '../engine.ts'
 import type { Known } from './history.ts'
 
@@ -14,15 +15,11 @@ export type ReserveArguments = Required<ReserveRequest> & {
 }
 
 /** See `Engine.release`. */
-export type ReleaseArguments = {
+export type ReleaseArguments = ReleaseRequest & {
   readonly counter: string
   readonly known: Known
   /** The history in which the reservation was made. A version is meaningful only within its history. */
   readonly history: string
-  readonly version: bigint
-  readonly from: bigint
-  readonly fence: bigint
-  readonly incarnation: bigint
 }
 
 /** The arguments of an update, by column. `name` is the counter's. */

@@ -74,15 +74,8 @@ export class Counters {
 
   /** See `Engine.release`. */
   async release(ask: Ask, ...call: ReleaseCall): Promise<boolean> {
-    const { known } = this.#history
-    const [row] = await ask(this.#dialect.release(this.#beginRelease(...call)))
-    const state = stateOf(row)
-    if (optionalTextOf(row!.done_version) === undefined) {
-      await this.#history.check(ask, state, known)
-      return false
-    }
-    this.#history.wrote(state.position)
-    return true
+    const release = this.#beginRelease(...call)
+    return (await this.#history.change(ask, () => this.#dialect.release(release))) !== undefined
   }
 
   /** Carries out several reserves in one message; undefined for each that was not carried out. */

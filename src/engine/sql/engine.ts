@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
-import { advanceTimeoutMs, repairNothing, widened } from '../advance.ts'
+import { advanceTimeoutMs, repairNothing, untilUnchanged, widened } from '../advance.ts'
 import { checkGap, checkRelease, checkReserve } from '../counter.ts'
 import {
   type AdvanceOptions,
@@ -33,7 +33,6 @@ import { advancesBetween, changedPositionOf, History, historyJump, type State, s
 import { Records } from './records.ts'
 import { type Dialect, raisesOf } from './statements.ts'
 
-const advanceTries = 20
 /** Calls in one message: MySQL accepts messages of at least 1 MiB, and a call needs less than 2 KiB. */
 const batchMax = 250
 
@@ -157,13 +156,8 @@ export class SqlEngine implements Engine {
   ): Promise<number> {
     checkGap(gap)
     const timeoutMs = advanceTimeoutMs(this.#options.callTimeoutMs)
-    for (let tries = 0; tries < advanceTries; tries++) {
-      const raised = await this.#write((ask) => this.#advance(ask, gap, repair, ifRegressed), { timeoutMs })
-      if (raised !== undefined) return raised
-    }
-    throw new FahaoError(
-      'CONFLICT',
-      'other processes kept changing the records that an advance has to repair; retry',
+    return untilUnchanged(() =>
+      this.#write((ask) => this.#advance(ask, gap, repair, ifRegressed), { timeoutMs }),
     )
   }
 
@@ -273,11 +267,7 @@ export class SqlEngine implements Engine {
 
   #beat(options: CallOptions = { last: true }): Promise<void> {
     return this.#write(async (ask) => {
-      const { known } = this.#history
-      const [row] = await ask(this.#dialect.pulse(known, this.#timeline.nowUs()))
-      const position = changedPositionOf(row)
-      if (position === undefined) return this.#history.check(ask, stateOf(row), known)
-      this.#history.wrote(position)
+      await this.#history.change(ask, (known) => this.#dialect.pulse(known, this.#timeline.nowUs()))
     }, options)
   }
 

@@ -139,6 +139,24 @@ export class History {
     throw error
   }
 
+  /**
+   * Sends a change of the store. Resolves to its row; to undefined if the change was not carried out. Rejects with REGRESSED
+   * if the database has lost writes.
+   */
+  async change(ask: Ask, command: (known: Known) => SqlCommand): Promise<Row | undefined> {
+    const known = this.#known
+    const [row] = await ask(command(known))
+    const state = stateOf(row)
+    // A conditional write may change the state and then not the record: the version decides where there is one.
+    const done = 'done_version' in row! ? row.done_version : row!.done_lineage
+    if (optionalTextOf(done) === undefined) {
+      await this.check(ask, state, known)
+      return undefined
+    }
+    this.wrote(changedPositionOf(row) ?? state.position)
+    return row
+  }
+
   /** A write of this process was carried out, at this position. */
   wrote(position: StorePosition): void {
     if (this.began(position)) this.#options.onAdvanced()

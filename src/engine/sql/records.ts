@@ -8,9 +8,9 @@
  */
 import type { StoredRecord } from '../engine.ts'
 import { everyPage } from '../pages.ts'
-import type { ChangePage, RecordState } from '../polled-watch.ts'
+import type { ChangePage } from '../polled-watch.ts'
 import { type Ask, integerOf, optionalTextOf, type Row, textOf } from './driver.ts'
-import { changedPositionOf, type History, stateOf } from './history.ts'
+import type { History } from './history.ts'
 import type { Dialect, RecordArguments } from './statements.ts'
 
 /** Rows in one page. */
@@ -54,23 +54,15 @@ export class Records {
 
   /** See `Engine.write` and `Engine.remove`. Resolves to the version that it made, or undefined. */
   async revise(ask: Ask, record: Omit<RecordArguments, 'known'>): Promise<bigint | undefined> {
-    const { known } = this.#history
-    const [row] = await ask(this.#dialect.revise({ ...record, known }))
-    const state = stateOf(row)
-    const done = row!.done_version
-    if (done === null) {
-      await this.#history.check(ask, state, known)
-      return undefined
-    }
-    this.#history.wrote(changedPositionOf(row)!)
-    return integerOf(done)
+    const row = await this.#history.change(ask, (known) => this.#dialect.revise({ ...record, known }))
+    return row && integerOf(row.done_version)
   }
 
   /** A page of what was written or removed after a revision; `now` is the store's revision. */
   async since(ask: Ask, revision: bigint, now: bigint): Promise<ChangePage> {
     if (now <= revision) return { revision: now, records: [], more: false }
     const rows = await ask(this.#dialect.command((s) => s.since(revision, pageMax)))
-    const records = rows.map(stateOfRecord)
+    const records = rows.map((row) => ({ ...recordOf(row), value: optionalTextOf(row.value) ?? null }))
     const newest = records.at(-1)?.version ?? 0n
     const more = rows.length === pageMax
     return { revision: more || newest > now ? newest : now, records, more }
@@ -79,8 +71,4 @@ export class Records {
 
 function recordOf(row: Row): StoredRecord {
   return { key: textOf(row.name), value: textOf(row.value), version: integerOf(row.version) }
-}
-
-function stateOfRecord(row: Row): RecordState {
-  return { key: textOf(row.name), value: optionalTextOf(row.value) ?? null, version: integerOf(row.version) }
 }

@@ -254,14 +254,16 @@ export function assignments(set: Readonly<Record<string, string>>, table = ''): 
     .join(', ')
 }
 
-/** Returns the statements of a dialect. */
+/** Returns the statements of a dialect on the tables of another system. */
 export type MakeStatements = (put: PutValue, identity: string) => Statements
-
-/** The statements on Fahao's own tables. */
-export const ownStatements: MakeStatements = (put, identity) => new Statements(put, identity)
 
 /** The columns of a counter `c`. */
 export const counterColumns = 'c.last, c.fence, c.incarnation, c.version'
+
+/** The changed columns of the state, as `done_…`. @param whenDone returns an expression: the column, or NULL if the change was not carried out. */
+export function doneStateColumns(whenDone: (column: string) => string): string {
+  return ['lineage', 'pulse', 'revision'].map((column) => `${whenDone(column)} AS done_${column}`).join(', ')
+}
 
 /** The highest `last` above which the gap still fits. */
 export function lastMaxBelow(gap: bigint): bigint {

@@ -6,7 +6,7 @@ import { assert } from '../../base/assert.ts'
 import type { Timer } from '../../base/clock.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Timeline } from '../../base/timeline.ts'
-import { repairNothing } from '../advance.ts'
+import { repairNothing, untilUnchanged } from '../advance.ts'
 import { CallsInFlight } from '../calls-in-flight.ts'
 import { checkGap, checkReserve, releaseRequest } from '../counter.ts'
 import type {
@@ -58,7 +58,6 @@ export async function openSqlite(location: string, options: EngineOptions): Prom
 
 /** The recovery of a long write-ahead log takes time. */
 const openTimeoutMs = 30_000
-const advanceTries = 20
 const checkMs = 1000
 
 /** The main thread's side of the engine. The worker thread alone accesses the database. */
@@ -184,22 +183,17 @@ export class SqliteEngine implements Engine {
     { ifRegressed = false }: AdvanceOptions = {},
   ): Promise<number> {
     checkGap(gap)
-    for (let tries = 0; tries < advanceTries; tries++) {
+    return untilUnchanged(async () => {
       const records = await this.list('')
       const { records: values, counters } = repair(records)
       const versions = new Map(records.map(({ key, version }) => [key, version]))
       const repaired = [...values].map(([key, value]) => ({ key, value, expected: versions.get(key) }))
       const raised = await this.#call('advance', gap, repaired, counters, ifRegressed)
-      if (raised === undefined) continue
-      if (ifRegressed && raised === 0) return 0
+      if (raised === undefined || (ifRegressed && raised === 0)) return raised
       await this.#owner.sign().catch(() => {})
       this.#log('warn', `raised ${raised} counters by ${gap} and accepted the store as it is`)
       return raised
-    }
-    throw new FahaoError(
-      'CONFLICT',
-      'other processes kept changing the records that an advance has to repair; retry',
-    )
+    })
   }
 
   read(key: string): Promise<StoredRecord | undefined> {

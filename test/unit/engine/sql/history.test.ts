@@ -119,6 +119,29 @@ describe('the history of a database', () => {
     assert.throws(() => history.refuseEarlier(stateAt(at(100n)), history.known), refused)
   })
 
+  it('has no write without a version, also if the state was changed beside it', async () => {
+    const { history } = setUp()
+    const { position, server, identity } = begun
+    const state = {
+      lineage: position.history,
+      pulse: '100',
+      revision: '50',
+      last_write_us: '0',
+      server,
+      identity,
+    }
+    const changed = { done_lineage: position.history, done_pulse: '100', done_revision: '51' }
+    const change = (version: string | null) =>
+      history.change(
+        async () => [{ ...state, ...changed, done_version: version }],
+        () => ({ text: '' }),
+      )
+    assert.equal(await change(null), undefined)
+    assert.equal(history.known.accepted.progress.revision, 50n)
+    assert.equal((await change('51'))?.done_version, '51')
+    assert.equal(history.known.accepted.progress.revision, 51n)
+  })
+
   it('is not marked twice', async () => {
     const { history, ask, marked, stateAt } = setUp()
     const state = stateAt(at(100n), { suspect: 'found before' })
