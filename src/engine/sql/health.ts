@@ -7,20 +7,16 @@
  *     works again meets no thundering herd, and is noticed within about a second.
  */
 
-import { type Clock, systemRandom, type Timer } from '../../base/clock.ts'
+import { systemRandom, type Timer } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import type { LogEvent } from '../../base/events.ts'
-import type { EngineStatus } from '../engine.ts'
+import type { EngineOptions, EngineStatus } from '../engine.ts'
 
 /** No connection, calls that fail, lost writes, settings that may lose writes. */
 type Trouble = 'connection' | 'read' | 'write' | 'history' | 'durability'
 
 /** The clock, the name and the log of the engine. */
-export type EngineHealthOptions = {
-  readonly clock: Clock
-  readonly location: string
-  readonly onEvent: (event: LogEvent) => void
-}
+export type EngineHealthOptions = Pick<EngineOptions, 'clock' | 'onEvent'> & { readonly location: string }
 
 const pauseMinMs = 50
 const pauseMaxMs = 1000

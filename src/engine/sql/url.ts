@@ -28,12 +28,10 @@ export type Tls = {
   readonly pem: { readonly ca?: string; readonly cert?: string; readonly key?: string }
 }
 
-const parameters = ['pool', 'socket', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as const
-type Parameter = (typeof parameters)[number]
-
 const pemOf = { sslrootcert: 'ca', sslcert: 'cert', sslkey: 'key' } as const
-
-const modes = ['disable', 'require', 'verify-ca', 'verify-full'] as const
+const files = Object.keys(pemOf) as readonly (keyof typeof pemOf)[]
+const parameters: readonly string[] = ['pool', 'socket', 'sslmode', ...files]
+const modes = ['disable', 'require', 'verify-ca', 'verify-full']
 const poolDefault = 4
 const poolMax = 64
 
@@ -81,18 +79,14 @@ function decode(scheme: string, text: string): string {
   }
 }
 
-function parametersOf(scheme: string, url: URL): ReadonlyMap<Parameter, string> {
-  const given = new Map<Parameter, string>()
-  for (const [name, value] of url.searchParams) {
-    const known = parameters.find((each) => each === name)
-    if (known === undefined) {
-      const message = `there is no parameter '${name.slice(0, 40)}'; use ${parameters.join(', ')}`
-      throw wrong(scheme, message)
-    }
-    if (given.has(known)) throw wrong(scheme, `'${known}' is given twice`)
-    given.set(known, value)
-  }
-  return given
+function parametersOf(scheme: string, { searchParams }: URL): ReadonlyMap<string, string> {
+  const names = [...searchParams.keys()]
+  const unknown = names.find((name) => !parameters.includes(name))
+  if (unknown !== undefined)
+    throw wrong(scheme, `there is no parameter '${unknown.slice(0, 40)}'; use ${parameters.join(', ')}`)
+  const twice = names.find((name, at) => names.indexOf(name) < at)
+  if (twice !== undefined) throw wrong(scheme, `'${twice}' is given twice`)
+  return new Map(searchParams)
 }
 
 function poolOf(scheme: string, text: string | undefined): number {
@@ -102,16 +96,15 @@ function poolOf(scheme: string, text: string | undefined): number {
   return pool
 }
 
-function tlsOf(scheme: string, given: ReadonlyMap<Parameter, string>): Tls | undefined {
-  const mode = given.get('sslmode')
-  const files = (['sslrootcert', 'sslcert', 'sslkey'] as const).filter((name) => given.has(name))
-  if (mode !== undefined && !modes.some((each) => each === mode))
-    throw wrong(scheme, `sslmode is one of ${modes.join(', ')}`)
-  if (mode === undefined || mode === 'disable') {
-    if (files.length > 0) throw wrong(scheme, `'${files[0]}' needs sslmode=verify-full`)
+function tlsOf(scheme: string, given: ReadonlyMap<string, string>): Tls | undefined {
+  const mode = given.get('sslmode') ?? 'disable'
+  const named = files.filter((name) => given.has(name))
+  if (!modes.includes(mode)) throw wrong(scheme, `sslmode is one of ${modes.join(', ')}`)
+  if (mode === 'disable') {
+    if (named.length > 0) throw wrong(scheme, `'${named[0]}' needs sslmode=verify-full`)
     return undefined
   }
-  const pem = Object.fromEntries(files.map((name) => [pemOf[name], readPem(scheme, name, given.get(name)!)]))
+  const pem = Object.fromEntries(named.map((name) => [pemOf[name], readPem(scheme, name, given.get(name)!)]))
   return { rejectUnauthorized: mode !== 'require', anyName: mode !== 'verify-full', pem }
 }
 
