@@ -291,6 +291,11 @@ describe('a timestamp', () => {
     assert.ok(process.engine.count('reserve') < 10)
   })
 
+  it('returns the largest id of the layout as the newest, if an advance has raised the bound beyond the time field', () => {
+    const { reservoir } = open('timestamp', {}, 2n ** 53n + 5000n)
+    assert.equal(reservoir.lastIssued(), (((2n ** 41n - 1n) << 10n) << 12n) | 4095n)
+  })
+
   it('returns the newest id, of a predecessor too', async () => {
     const process = await openTimestamp()
     assert.equal(process.reservoir.lastIssued(), undefined)
