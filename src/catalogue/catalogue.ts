@@ -32,7 +32,7 @@ export interface Generator
   text(id: bigint): string
   /** A function that formats ids that are issued now, however late it is called; undefined without a format. */
   writer(): ((id: bigint) => string) | undefined
-  /** The id in a text that `text` made; ERR for any other text. */
+  /** Reads back the id that `text` has written; ERR for any other text. */
   parse(text: string): bigint
   /**
    * The generator on the node that issues its ids: this object, or the one that has replaced it here. Waits for a leader

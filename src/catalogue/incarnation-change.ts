@@ -93,7 +93,8 @@ async function successor(
     return { state: 'live', incarnation, counter, floor, definition, key: newKey(definition) }
   } catch (error) {
     if (!hasCode(error, 'ERR')) throw error
-    // Ids issued since the first write leave no room: the old definition continues its counter in the new incarnation.
+    // The new definition has no room above the ids issued since the first write. So the old definition stays, with its
+    // counter, in the new incarnation.
     return { ...old, state: 'live' }
   }
 }

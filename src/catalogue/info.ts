@@ -10,7 +10,7 @@ import { type Definition, layoutOf } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { RowCounter } from './foreign-rows.ts'
 import { modeOf } from './issuing-right.ts'
-import { detailsOf } from './leadership/moved.ts'
+import { detailsOf } from './leadership/moved-error.ts'
 import { counterOf, firstOf, type StoredGenerator } from './stored.ts'
 
 const yearUs = 365.25 * 86_400_000_000

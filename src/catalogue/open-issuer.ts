@@ -58,7 +58,7 @@ export function readLedCounter(
 
 /** What is known of a generator's counter without a read. */
 export type KnownCounter = {
-  /** The counter, if it was read beside the record. */
+  /** The counter, if it was read at the same time as the record. */
   readonly read?: LedCounter | undefined
   /** Takes the previous leader's leftover range. Later calls return undefined. */
   readonly takeLeftover: (term: LeaderTerm) => Reservation | undefined

@@ -91,7 +91,10 @@ export class Balance {
     return this.#isDraining ? undefined : vacantUs + timing.graceMs * 1000
   }
 
-  /** Node id that a shard goes to which has stopped issuing here for `target`; empty: none. The own id: it is kept. */
+  /**
+   * The id of the node that gets a shard for which this node has stopped issuing, to hand it to `target`. Empty: no node. The
+   * own id: the shard stays here.
+   */
   successor(shard: number, target: string): string {
     const { lease, intent } = this.#state
     if (target !== lease.id && this.#canLead(target) && this.#renews(target)) return target

@@ -228,8 +228,8 @@ export class ClusterCore {
   }
 
   /**
-   * Removes the pins to nodes that are dead or gone: no node comes back under its id. A node writes its record before a
-   * shard can be pinned to it, so a list that was requested after the pin was seen has the node's record, if there is one.
+   * Removes the pins to nodes that are dead or gone: ids of nodes are not used again. A list that was requested after the
+   * pin was seen has the node's record unless the node is gone, because a node writes its record before it can be pinned.
    */
   #removeVainPins(listedUs: number): void {
     const { view, effects } = this.state

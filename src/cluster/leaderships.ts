@@ -129,7 +129,7 @@ export class Leaderships {
     )
   }
 
-  /** A term that was being handed over has ended as it should, unless the lease has. */
+  /** Ends a term. Reports its loss, except after a hand-over, where the end is expected; if the lease is over, always. */
   #drop({ term, losingUs }: Led, to: string): void {
     const { lease, effects } = this.#state
     const { shard, fence } = term

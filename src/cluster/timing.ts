@@ -41,11 +41,11 @@ export type Timing = {
 
 /** Durations that can be set; the others follow. */
 export type TimingOptions = {
-  /** As recorded; where nothing is, 3 s. At least 100 ms. */
+  /** The length of the lease. Default: the recorded one; if none is recorded yet, 3 s. At least 100 ms. */
   readonly leaseTtlMs?: number | undefined
-  /** As recorded; where nothing is, a tenth of the lease. */
+  /** What clocks may differ by. Default: the recorded margin; if none is recorded yet, a tenth of the lease. */
   readonly marginMs?: number | undefined
-  /** Where nothing is given, as long as a take-over lasts, and at most 10 s. */
+  /** How long a request waits for a leader. Default: the length of a take-over, at most 10 s. */
   readonly leaderWaitMs?: number | undefined
 }
 

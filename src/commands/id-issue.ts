@@ -28,7 +28,7 @@ export const issuingCommands: readonly Command[] = [
     arguments: [name, { name: 'count', type: 'integer', token: 'COUNT', optional: true }],
     handler: next,
     work,
-    // With COUNT the reply may be long.
+    // Not with COUNT: long replies must not overlap.
     overlaps: (context, args) => args.length === 1 && drawsAtOnce(context, args),
   },
   {

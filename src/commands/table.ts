@@ -3,7 +3,7 @@ import { FahaoError } from '../base/errors.ts'
 import { Arguments } from './arguments.ts'
 import type { Command } from './command.ts'
 
-/** The command of a request, which has the right number of words. */
+/** The command of a request whose number of words is right. */
 export type ResolvedRequest = {
   /** The command, or the subcommand. It has a handler. */
   readonly command: Command

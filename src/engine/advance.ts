@@ -18,7 +18,7 @@ export const epochJump = 2 ** 20
 /** An advance of a store with many counters takes longer than any other call. */
 const deadlines = 48
 
-/** The deadline of an advance, in ms: 4 minutes if that of other calls is 5 s. */
+/** The deadline of an advance, in ms: a multiple of that of other calls; 4 minutes for 5 s. */
 export function advanceTimeoutMs(callTimeoutMs: number): number {
   return callTimeoutMs * deadlines
 }

@@ -318,8 +318,8 @@ export type EngineOptions = {
   /** Called when this process no longer owns the store: issue no strict kind once this has returned. */
   readonly onOwnershipLost?: () => void
   /**
-   * Opens servers whose settings may lose acknowledged writes in a crash, and files on a network file system; default:
-   * ENGINE, with what to do.
+   * Whether to open servers whose settings may lose acknowledged writes in a crash, and files on a network file system.
+   * Default: no; opening rejects with ENGINE and says what to do.
    */
   readonly unsafe?: boolean
   /** What to do if there is no store yet: `refuse` to create one (ENGINE), or create it and log it at this level. Default: info. */

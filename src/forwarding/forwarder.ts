@@ -10,7 +10,7 @@
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import { Moved, type MovedDetails, slotNotServed } from '../base/moved.ts'
-import { detailsOf } from '../catalogue/leadership/moved.ts'
+import { detailsOf } from '../catalogue/leadership/moved-error.ts'
 import type { ClusterView } from '../commands/context.ts'
 
 /**
@@ -60,7 +60,7 @@ export interface ForwardTransport<Request, NodeReply, Reply> {
 type Retries = {
   readonly refused?: boolean
   readonly unsent?: boolean
-  /** The node that lost the reply, if another loss may be retried; empty: it may not. */
+  /** The node that lost a reply; undefined: none has. Empty: two replies were lost, and no further retry follows. */
   readonly lostBy?: string
 }
 

@@ -24,7 +24,7 @@ const waitingBytes = 8192
 const waitingMax = 64
 const sweepMsMax = 1000
 
-/** A connection for which something is held. */
+/** A connection with requests or replies in memory. */
 class HeldConnection implements Sender {
   readonly socket: Socket
   readonly onClose: () => void

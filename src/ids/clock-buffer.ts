@@ -14,7 +14,7 @@ import { FastRun } from './fast-run.ts'
 import type { Layout } from './layout.ts'
 import { Run } from './run.ts'
 
-/** What a buffer of time is made of. */
+/** The parts of a clock buffer. */
 export type ClockBufferOptions = {
   readonly layout: Layout
   readonly timeline: Timeline
@@ -26,7 +26,7 @@ export type ClockBufferOptions = {
 /** How many ids one reading of the clock covers at most. */
 const burstMax = 64
 
-/** Runs are stepped through in doubles: a stride above this would lose bits. */
+/** Runs are stepped through in doubles: with a stride above this, the ids of a run would differ by 2^53 or more. */
 const strideMax = 2 ** 20
 
 /** Filled and read within one call. */

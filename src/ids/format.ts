@@ -27,7 +27,7 @@ import type { Radix } from './radix.ts'
 
 export type { FormatValues } from './format-part.ts'
 
-/** The values that a template does not contain. */
+/** Options that the text of a template does not state. */
 export type FormatOptions = {
   /** Digits of `{node}` without a width: those of the configured index, the same on every node. */
   readonly nodeWidth?: number | undefined

@@ -8,7 +8,7 @@ import { momentText } from './moment.ts'
 export type LayoutLifetime = {
   /** The first moment that the time field cannot hold. */
   readonly endsUs: bigint
-  /** The same as ISO text in UTC; `about the year …` where no calendar reaches. */
+  /** That moment as ISO text in UTC; `about the year …` beyond the range of `Date`. */
   readonly ends: string
   /** The first moment at which an id can be larger than 2^53 − 1; undefined: never. */
   readonly passes53Us: bigint | undefined

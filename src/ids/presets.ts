@@ -16,7 +16,7 @@ const twitterBits = bits(41, 10, 12)
  * Their fields never change; `docs/reference/layouts.md` is checked against this table.
  */
 export const layouts = Object.freeze({
-  /** Twitter's snowflake of 2010: its first id's epoch, 5 + 5 bits of data centre and worker as one node. */
+  /** Twitter's snowflake of 2010: Twitter's own epoch, 5 + 5 bits of data centre and worker as one node. */
   twitter: defineLayout({ name: 'twitter', fields: twitterBits, epoch: 1_288_834_974_657 }),
 
   /** Meituan Leaf's snowflake mode: Twitter's layout and epoch. */

@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. The buffer holds only values below a bound that the engine has acknowledged (P2).
- *  2. A range whose reserve failed or whose outcome is unknown never enters the buffer (P8).
+ *  2. A range whose reserve failed or whose outcome is unknown never enters the buffer: it is a gap (P8).
  *  3. The buffer is emptied before its range is released or transferred.
  */
 import { type FahaoError, hasCode } from '../base/errors.ts'

@@ -173,8 +173,8 @@ export class GroupCommit implements Issuer {
   }
 
   /**
-   * Callers that have just been served tend to come back at once. Without a pause for them, a small part of the time of
-   * a reserve, about half of a steady crowd would miss each reserve.
+   * Waits for the callers that were just served, which tend to ask again at once, for a small part of the time of a reserve.
+   * Without this wait about half of a steady crowd would miss each reserve.
    */
   #gather(): void {
     this.#crowd = this.#queue.length + this.#served

@@ -205,7 +205,7 @@ export class Reservoir implements Issuer {
     this.#ended = Promise.resolve()
     const untouched = this.#source.empty()
     const leftover = this.#source.counter?.transfer(untouched)
-    // A newer incarnation or leader has been at the counter: the range is a gap.
+    // After STALE, a newer incarnation or leader has used the counter, so the range is a gap.
     return hasCode(this.#refills.failure, 'STALE') ? undefined : leftover
   }
 

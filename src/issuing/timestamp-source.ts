@@ -72,7 +72,7 @@ export class TimestampSource extends ClockSource {
     const floorUnit = unitAfter(newest, layout, node)
     await this.counter.raise(this.#raw(floorUnit))
     this.#floorUnit = Math.max(this.#floorUnit, floorUnit)
-    // What lies above the floor stays buffered; the new start keeps the buffer from going below.
+    // What lies above the floor stays buffered; the new start keeps the buffer from issuing below it.
     if (floorUnit < this.buffer.end) this.buffer.grant(node, floorUnit, this.buffer.end)
     else this.buffer.clear()
     this.#start = floorUnit

@@ -177,7 +177,7 @@ function measured(parse: (given: string) => number, min: string, max: string): (
   }
 }
 
-/** A number without a unit is milliseconds. Where that is out of range, the error suggests a unit that is not. */
+/** A number without a unit is milliseconds. If that is out of range, the error suggests a unit with which it is in range. */
 function withUnit(read: (given: string) => number, min: string, max: string): (given: string) => number {
   return (given) => {
     try {

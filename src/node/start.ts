@@ -79,7 +79,7 @@ async function openParts(
     clock,
     callTimeoutMs: config.callTimeoutMs,
     unsafe: config.unsafeEngine,
-    // A store that was configured by name should usually exist.
+    // A store that was configured by name usually exists: creating it is a warning.
     newStore: config.requireStore ? 'refuse' : config.engine === defaultEngine ? 'info' : 'warn',
     onEvent,
     onRegressed: (reason) => recovery.reportLoss(reason),

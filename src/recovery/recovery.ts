@@ -46,7 +46,7 @@ export type RecoveryOptions = {
 const pauseMinMs = 250
 const pauseMaxMs = 5000
 const quietUs = 60_000_000
-/** A dump that is restored table by table is noticed twice. */
+/** Two, because a dump that is restored table by table is noticed twice. */
 const raisesMax = 2
 /** Within which `raisesMax` counts. */
 const raisesWithinUs = 600_000_000

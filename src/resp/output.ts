@@ -117,7 +117,7 @@ export class Output {
     this.length = end + 2
   }
 
-  /** `count` ids of the run from `index` on, each as a bulk string. Counted on in place, as `run` does. */
+  /** `count` ids of the run from `index` on, each as a bulk string. The digits of an id are those of the id before, increased in place. */
   texts(run: Run, index: number, count: number): void {
     this.#reserve(count * textBytesRoom)
     const buffer = this.#buffer

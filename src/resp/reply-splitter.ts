@@ -8,7 +8,7 @@
 
 /** Types whose line holds the number of bytes that follow. */
 const bulk = new Set(['$', '=', '!'])
-/** Types whose line holds the number of items, each of so many replies. */
+/** Types whose line holds a number of items, with the number of replies in an item: 2 for a map. */
 const aggregates: Readonly<Record<string, number>> = { '*': 1, '~': 1, '>': 1, '%': 2 }
 const lines = new Set(['+', '-', ':', '(', '_', '#', ','])
 

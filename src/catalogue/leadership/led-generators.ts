@@ -17,7 +17,7 @@ import type { Reservation } from '../../engine/engine.ts'
 import type { Reservoir } from '../../issuing/reservoir.ts'
 import { LeftoverRanges, leftoverOf } from './leftover-ranges.ts'
 
-/** The generator that it issues for; `demote` puts a standby in its place. */
+/** The generator that a reservoir issues for; `demote` puts a standby in its place. */
 type LedGenerator = { readonly name: string; readonly version: bigint; readonly demote: () => void }
 
 /** So many ranges are left to the successor at most: the record that names it must stay small. */

@@ -13,7 +13,7 @@ import { slotOf } from '../../cluster/slots.ts'
 import type { Run } from '../../ids/run.ts'
 import { type DrawOptions, type Issuer, type IssuerStats, idleStats } from '../../issuing/issuer.ts'
 import { aborted } from '../../issuing/wait-queue.ts'
-import { moved } from './moved.ts'
+import { moved } from './moved-error.ts'
 
 /** Waits for the leader of one generator. */
 export class Standby implements Issuer {

@@ -19,7 +19,7 @@ import type {
   Watch,
   WriterIdentity,
 } from '../engine.ts'
-import { newStore } from '../new-store.ts'
+import { newStore } from '../store-creation.ts'
 import { Advance } from './advance.ts'
 import { endOf, methods, unchanged } from './api.ts'
 import { Counters } from './counters.ts'

@@ -19,7 +19,7 @@ import type {
   Watch,
   WriterIdentity,
 } from '../engine.ts'
-import { newStore } from '../new-store.ts'
+import { newStore } from '../store-creation.ts'
 import { Watchers } from '../watchers.ts'
 
 /** The contents of a memory engine. Several engines may share one, as processes share a database. */

@@ -24,8 +24,8 @@ import type {
   Watch,
   WriterIdentity,
 } from '../engine.ts'
-import { newStore } from '../new-store.ts'
 import { PolledWatches, watchDelayMs } from '../polled-watch.ts'
+import { newStore } from '../store-creation.ts'
 import { Owner } from './owner.ts'
 import { OwnerLock } from './owner-lock.ts'
 import type { OpenedReply, Operations, WorkerInput, WorkerReply, WorkerRequest } from './protocol.ts'

@@ -24,7 +24,7 @@ import type { OwnerLock } from './owner-lock.ts'
 
 /** The time for which a check of the lock file is valid, in ms. */
 const trustMs = 200
-/** The time for which a new owner waits, since a previous owner may still run, in ms. */
+/** The time for which a new owner waits, because a previous owner may still run, in ms. */
 const waitMs = 500
 
 /** The lock, the claim and the callbacks of an ownership. */

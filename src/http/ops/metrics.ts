@@ -16,7 +16,7 @@ import type { Operation } from '../operation.ts'
 import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
 import { layoutEnds, layoutWorkers } from './layout-series.ts'
 
-/** In seconds: a local commit takes a millisecond, a deadline five seconds. */
+/** In seconds: a local commit takes a millisecond; the default deadline of a call is five seconds. */
 const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
 /** What a transport counts; `connections`: open now. */
