@@ -201,6 +201,8 @@ export class Metrics {
   #add(type: 'gauge' | 'counter', name: string, help: string, labelNames: string[], read: Read): void {
     const collect = (): void => {
       metric.reset()
+      // `reset` gives a metric without labels the value 0.
+      if (labelNames.length === 0) metric.remove()
       const values = read() ?? []
       for (const [labels, value] of typeof values === 'number' ? [[{}, values] as const] : values)
         metric.inc(labels, value)

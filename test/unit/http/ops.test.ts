@@ -157,6 +157,15 @@ describe('metrics', () => {
     assert.ok(!(await start().scrape()).some((line) => line.includes('resp')))
   })
 
+  test('leave out a value that does not exist', async () => {
+    const { scrape } = start()
+    for (let scrapes = 0; scrapes < 2; scrapes++)
+      assert.deepEqual(
+        (await scrape()).filter((line) => /^fahao_(in_hand_seconds_min|worker_ids_taken) /.test(line)),
+        [],
+      )
+  })
+
   test('show the engine: calls by operation and outcome, losses, and how long ids last without it', async () => {
     const node = fakeNode()
     const metrics = new Metrics(node, { http: () => noTraffic })
