@@ -145,7 +145,8 @@ export class Checker {
     const isRenewed = renewals > 0n && renewals < advanced
     const { last } = known
     known.kind = done.kind
-    known.last = done.kind ?? last
+    // A change with an unknown outcome can still be carried out after this answer.
+    known.last = known.isUnclear ? undefined : (done.kind ?? last)
     known.incarnation = done.incarnation
     // A node that was out of reach goes on with what it had in order per node.
     if (isStrict(done.kind) && !change.strictly && !calmly) known.isUnclear = true
