@@ -22,7 +22,7 @@ type Outage = {
   readonly end: (database: DatabaseServer) => Promise<void>
 }
 
-/** The ways in which a database goes away; each lasts so many seconds. */
+/** The ways in which a database goes away; each lasts at least so many seconds. */
 export const outage = {
   frozen: (seconds: number): Outage => ({
     what: 'frozen',
@@ -72,6 +72,7 @@ export async function outagesOf(
     const beganUs = nowUs()
     await untilDegraded(node)
     await pause(each.seconds * 1000)
+    await untilRefused(strict, each.what)
     const endUs = nowUs()
     await each.end(database)
     const backUs = nowUs()
@@ -83,7 +84,6 @@ export async function outagesOf(
     recoveriesMs.push((nowUs() - backUs) / 1000)
     await strict.stop()
     const { errors } = strict
-    assert.ok(errors.size > 0, `strict ids were refused while the database was ${each.what}`)
     for (const code of errors.keys()) assert.ok(retryable.includes(code), strict.errorTexts.get(code))
     judge(t, strict, ['sequence'], { name: `${name} ${each.what}: strict`, rounds: 1 })
     tellTail(t, perNode, each.what, [steadyUs, steadyUs + steadySeconds * 1e6], [beganUs, endUs])
@@ -109,6 +109,15 @@ async function untilDegraded(node: FahaoServer): Promise<void> {
     if (health.includes('degraded')) return
     if (performance.now() > giveUpAt) assert.fail(`after 15 s still: ${health}`)
     await pause(50)
+  }
+}
+
+/** Resolves when a request for a strict id has been refused: callers wait for one a while, and may get it after the outage. */
+async function untilRefused(strict: Load, what: string): Promise<void> {
+  const giveUpAt = performance.now() + 15_000
+  while (strict.errors.size === 0) {
+    if (performance.now() > giveUpAt) assert.fail(`strict ids were not refused while the database was ${what}`)
+    await pause(20)
   }
 }
 
