@@ -116,7 +116,8 @@ async function untilDegraded(node: FahaoServer): Promise<void> {
 async function untilRefused(strict: Load, what: string): Promise<void> {
   const giveUpAt = performance.now() + 15_000
   while (strict.errors.size === 0) {
-    if (performance.now() > giveUpAt) assert.fail(`strict ids were not refused while the database was ${what}`)
+    if (performance.now() > giveUpAt)
+      assert.fail(`strict ids were not refused while the database was ${what}`)
     await pause(20)
   }
 }
