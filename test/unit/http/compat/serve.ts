@@ -2,8 +2,8 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { GeneratorInput } from '../../../../src/catalogue/options.ts'
 import type { Engine } from '../../../../src/engine/engine.ts'
-import { openEngine } from '../../../../src/engine/open.ts'
 import { buildHttpApp } from '../../../../src/http/app.ts'
+import { openAnyEngine } from '../../../../src/legacy/open.ts'
 import { type CompatName, compatNames } from '../../../../src/node/compat-settings.ts'
 import { loadConfig } from '../../../../src/node/config.ts'
 import type { FahaoNode } from '../../../../src/node/node.ts'
@@ -29,8 +29,8 @@ export async function serve(
 ): Promise<Served> {
   const { config } = loadConfig({ flags: { engine: 'memory:', ...options.flags } })
   const opened = Promise.withResolvers<Engine>()
-  const open = async (...args: Parameters<typeof openEngine>) => {
-    const engine = await openEngine(...args)
+  const open = async (...args: Parameters<typeof openAnyEngine>) => {
+    const engine = await openAnyEngine(...args)
     opened.resolve(engine)
     return engine
   }
