@@ -30,7 +30,7 @@ export type TimelineOptions = {
   readonly settleUs?: number
   /** Time of the newest recorded write, in µs since 1970; undefined if unknown. */
   readonly lastWriteUs?: number | undefined
-  /** Receives each change of state of a step beyond `leadMaxUs`. */
+  /** Called when a jump of the wall clock by more than `leadMaxUs` is first held back, is taken over, or has gone. */
   readonly onStep?: (step: ClockStep) => void
 }
 

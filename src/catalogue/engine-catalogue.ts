@@ -53,7 +53,8 @@ export class EngineCatalogue implements Catalogue {
   /** Creates it without opening it, as a config file does, even if another process serves it. */
   async define(name: string, input: GeneratorInput): Promise<void> {
     const options = parseOptions(input)
-    // Not beside a look-up, which could find nothing before this and remember it after this.
+    // Not while a look-up of this name runs: it could find nothing before the record is written, and note the name as
+    // absent afterwards.
     const { record } = await this.#inUse.exclusively(name, () => this.#records.create(name, options))
     this.#inUse.forgetAbsence(name)
     const open = this.#inUse.find(name)

@@ -174,7 +174,10 @@ export class ClusterCore {
     lease.endRenewal(now.monoUs)
   }
 
-  /** The record of this node was written or read: a heartbeat that was carried out, or the end of the lease. */
+  /**
+   * The record of this node was written or read. A heartbeat of this process in it is confirmed; any other content
+   * means that the lease has ended.
+   */
   #confirmed(stored: StoredRecord, now: Moment): void {
     const { lease } = this.state
     const record = readNode(stored).value

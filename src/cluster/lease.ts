@@ -130,7 +130,8 @@ export class Lease {
     this.#deadlineUs = sent.monoUs + (this.#timing.ttlMs - this.#timing.marginMs) * 1000
     this.#aheadUs = sent.aheadUs
     if (!this.isValidAt(now)) {
-      // It came too late, or the machine was suspended since: only a later one can help.
+      // The confirmation came after the deadline that this heartbeat gives, or the machine was suspended since it was
+      // sent. Only a later heartbeat can make the lease valid.
       this.pace.hurry()
       return undefined
     }

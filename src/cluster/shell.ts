@@ -25,8 +25,8 @@ export type ClusterListener = {
   /** This node leads the shard from now on, and may continue `term.leftovers`, or forget them. */
   readonly onWon?: (term: LeaderTerm) => void
   /**
-   * The shard is being handed over: stop issuing before returning. Put the ranges for the successor to continue into
-   * `leftovers`; undefined: there is no successor. Resolve when that is done and all other releases have been sent to the
+   * The shard is being handed over: stop issuing before returning. Add to `leftovers` the ranges that the
+   * successor may continue; it is undefined if there is no successor. Resolve when that is done and all other releases have been sent to the
    * engine. `releaseMs` limits the time; ranges that are not released by then are lost.
    */
   readonly onLosing?: (

@@ -60,7 +60,10 @@ export interface ForwardTransport<Request, NodeReply, Reply> {
 type Retries = {
   readonly refused?: boolean
   readonly unsent?: boolean
-  /** The node that lost a reply; undefined: none has. Empty: two replies were lost, and no further retry follows. */
+  /**
+   * The id of the node that lost a reply; undefined if no reply was lost; empty after two lost replies: a third is
+   * not retried.
+   */
   readonly lostBy?: string
 }
 

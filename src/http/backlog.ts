@@ -140,7 +140,8 @@ export class Backlog {
   failInTurn(socket: Socket, fail: () => void): void {
     const newest = this.#newest.get(socket)
     if (newest === undefined) return fail()
-    // The error takes the place of the answer to a request that is cut short.
+    // The error is the answer to the newest request if that is incomplete and not answered yet; otherwise it comes after
+    // the newest answer.
     const isCut = !newest.req.complete && !newest.headersSent
     if (isCut && newest.socket !== null) return fail()
     if (this.#failing.has(newest)) return

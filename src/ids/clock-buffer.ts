@@ -175,7 +175,10 @@ export class ClockBuffer {
     return isEnough ? runs : undefined
   }
 
-  /** The ms until the clock allows more ids; undefined when more time has to be granted first. */
+  /**
+   * How long to wait before the next try, in ms: one unit of the clock, at most 5 ms. Undefined when more time has to
+   * be granted first.
+   */
   waitMs(): number | undefined {
     if (this.#limit + 1 >= this.#end) return undefined
     return Math.ceil(Math.min(this.#layout.unitUs, 5000) / 1000)

@@ -78,7 +78,7 @@ export type Layout = {
 export const layoutBitsMax = 63
 /** Node and sequence are handled as numbers, which are exact up to 53 bits. */
 const numberBitsMax = 53
-/** No clock that issues ids stands before this: the program did not exist. */
+/** A layout is checked as of this time if no other is given. Fahao did not exist before it. */
 const earliestNowUs = Date.UTC(2026, 0, 1) * 1000
 
 /** Checks a layout and works out its shifts. Throws ERR with the reason and the remedy. */

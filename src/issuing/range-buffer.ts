@@ -162,7 +162,10 @@ export class RangeBuffer implements IdBuffer {
     return run
   }
 
-  /** The largest of the next ids of the first range, at most `count`; undefined when the buffer is empty. */
+  /**
+   * The `count`-th id from now of the first range, or its last id if it has fewer; undefined when the buffer is
+   * empty.
+   */
   protected peek(count: number): bigint | undefined {
     const first = this.#ranges[0]
     return first && first.next + BigInt(Math.min(count, first.left) - 1) * this.#stride

@@ -75,7 +75,7 @@ export class RowRecords {
     return record
   }
 
-  /** Records under `prefix` in byte order, from `after` (exclusive). The first page polls; later pages read the same snapshot. */
+  /** Records under `prefix` in byte order, from `after` (exclusive). The first page polls; later pages read the newest snapshot without a poll. */
   async list(prefix: string, after: string | undefined, limit = Number.POSITIVE_INFINITY) {
     if (!this.concerns(prefix)) return []
     const snapshot = after === undefined ? undefined : this.#snapshot

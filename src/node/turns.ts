@@ -38,7 +38,7 @@ export class Turns {
   /** Counts bytes that were produced. */
   spend(bytes: number): void {
     this.spent += bytes
-    // The turn ends before it is over, so that no connection waits for bytes of earlier turns.
+    // The end of the turn is scheduled before `over` is true, so that bytes of earlier turns make no connection wait.
     if (this.spent >= turnBytesMax / 2) this.#endSoon()
   }
 

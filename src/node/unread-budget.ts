@@ -14,7 +14,7 @@ import type { Clock } from '../base/clock.ts'
 export type UnreadLimits = {
   /** How long a client may leave replies unread, in ms. */
   readonly unreadTimeoutMs: number
-  /** What is held for all clients together, in bytes. */
+  /** The most that may be held for all clients together, in bytes. */
   readonly unreadTotalBytesMax: number
 }
 
@@ -84,7 +84,10 @@ export class UnreadBudget {
     return true
   }
 
-  /** Drops the first connection, unless it has read since it was counted. */
+  /**
+   * Drops the connection that was counted first. If it has read since then, it is counted again and stays, unless it only
+   * holds queued requests.
+   */
   #dropFirst(): void {
     const [sender] = this.#shares.keys() as Iterable<Sender>
     const hasRead = this.#count(sender!)

@@ -46,9 +46,12 @@ export type RecoveryOptions = {
 const pauseMinMs = 250
 const pauseMaxMs = 5000
 const quietUs = 60_000_000
-/** Two, because a dump that is restored table by table is noticed twice. */
+/**
+ * How many raises of this node within `raisesWithinUs` are allowed: a dump that is restored table by table is noticed
+ * as two losses.
+ */
 const raisesMax = 2
-/** Within which `raisesMax` counts. */
+/** The time over which raises are counted against `raisesMax`. */
 const raisesWithinUs = 600_000_000
 
 /** Recovers a node, as often as it has to. */

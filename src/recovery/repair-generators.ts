@@ -24,7 +24,7 @@ import { epochJump } from '../engine/advance.ts'
 import type { Repair, RepairedCounter, StoredRecord } from '../engine/engine.ts'
 import { lostUsMin } from './repair-workers.ts'
 
-/** A timestamp reserves at most 1.25 horizons ahead of the clock at once. */
+/** More than the 1.25 horizons that a timestamp reserves ahead of the clock at once. */
 const lostHorizons = 1.5
 
 /**

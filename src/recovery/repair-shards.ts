@@ -22,7 +22,8 @@ export function repairShards(): Repair {
     }
     // No node writes heartbeat 0.
     if (key.startsWith(nodePrefix)) return JSON.stringify({ ...readNode(stored).value, beat: 0 })
-    // Written unchanged: nodes that have read a lost, later version then read this one.
+    // A pin keeps its value and gets a version above all lost ones, so that nodes that have read a lost version read
+    // this one.
     return key.startsWith(pinPrefix) ? value : undefined
   })
 }

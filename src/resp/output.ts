@@ -25,9 +25,15 @@ const textBytesMax = 49_152
 const slabBytes = 98_304
 const slabsMax = 64
 const betweenIds = Buffer.from('\r\n:')
-/** Room for one id as an integer: `:`, 20 digits, CR LF, and a carry. */
+/**
+ * Room for one id as an integer: `:`, 19 digits and one more that an addition can carry into, CR LF, and a spare
+ * byte.
+ */
 const lineBytesMax = 24
-/** Room for one id as a bulk string: `$19`, CR LF, the digits, CR LF, and a carry. */
+/**
+ * Room for one id as a bulk string: `$19`, CR LF, 19 digits and one more that an addition can carry into, CR LF, and
+ * spare bytes.
+ */
 const textBytesRoom = 32
 
 /** The output of one server. */

@@ -35,7 +35,10 @@ export class RequestCache {
     return aged
   }
 
-  /** Adds a request. Those that were not used for two generations are removed. */
+  /**
+   * Adds a request. A full young generation becomes the old one; requests that were only in the old one before are
+   * removed.
+   */
   add(text: string, request: CachedRequest): void {
     if (this.#young.size >= generationMax) {
       this.#old = this.#young

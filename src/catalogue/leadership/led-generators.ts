@@ -20,9 +20,9 @@ import { LeftoverRanges, leftoverOf } from './leftover-ranges.ts'
 /** The generator that a reservoir issues for; `demote` puts a standby in its place. */
 type LedGenerator = { readonly name: string; readonly version: bigint; readonly demote: () => void }
 
-/** So many ranges are left to the successor at most: the record that names it must stay small. */
+/** The most ranges that are left to the successor: they are in the record that names it, which must stay small. */
 const leftoversMax = 16
-/** So many ranges are released at a time: the write that resigns must not wait behind thousands. */
+/** How many ranges are released at a time: the write that resigns must not wait behind thousands of releases. */
 const releasesMax = 16
 
 /** The generators under every leadership of this node. */

@@ -51,7 +51,8 @@ export function reserving(requests: readonly ReserveArguments[]): CounterUpdate 
       held: request.held.end - 1n,
       lineage: request.held.history,
     })),
-    // In this order, a size of 2^63 and a bound of 2^63 do not overflow.
+    // `last` is the bound − 1 and `more` the size − 1. The 1 is added last, so that a size or a bound of 2^63 does
+    // not overflow.
     set: (a) => ({
       last: `(GREATEST(c.last, ${a('below')}) + ${a('more')}) + 1`,
       fence: a('fence'),

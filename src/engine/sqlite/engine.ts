@@ -103,7 +103,7 @@ export class SqliteEngine implements Engine {
       onLost: () => options.onOwnershipLost?.(),
       onEvent: options.onEvent,
     })
-    // A poll does not keep the process alive.
+    // Polls run on timers of `options.clock`, which do not keep the process alive.
     this.#watches = new PolledWatches(options.clock, (since) => this.#calls.call('changes', since))
     this.#calls = new WorkerCalls(options.clock, options.callTimeoutMs, (operations) =>
       this.#post({ type: 'batch', nowUs: this.#timeline.nowUs(), operations }),

@@ -22,7 +22,10 @@ import type { ImportStores } from './stores.ts'
 
 const triesMax = 20
 
-/** Moves it; resolves to the bound from which it continues. Rejects with CONFLICT if an old node was faster. */
+/**
+ * Moves the generator of one row. Resolves to the bound from which it continues. Rejects with CONFLICT if an old node
+ * has reserved by the row since it was planned, or another process has changed the generator.
+ */
 export async function moveRow(options: ImportStores, planned: PlannedRow): Promise<bigint> {
   const { table, target, together } = options
   const { name, row } = planned
