@@ -21,6 +21,7 @@
  */
 import { sleep, stayAlive } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
+import { larger } from '../engine/advance.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../ids/run.ts'
@@ -184,10 +185,6 @@ async function highestSnowflake(
   )
   const unit = BigInt(Math.floor((boundUs - layout.epochUs) / layout.unitUs))
   return lastOfUnit(larger(unit, floor - 1n), layout)
-}
-
-function larger(a: bigint, b: bigint): bigint {
-  return a > b ? a : b
 }
 
 /** The largest id of a unit of time and all before it. */
