@@ -21,3 +21,16 @@ export function addressOf(text: string): Address {
     port: Number(text.slice(colon + 1)),
   }
 }
+
+/**
+ * The part of a client's address that one party usually controls: a whole IPv4 address, or the first 64 bits of an IPv6
+ * address. `host` is written as the operating system writes it.
+ */
+export function networkOf(host: string): string {
+  const v4 = /^(?:::ffff:)?(\d+\.\d+\.\d+\.\d+)$/i.exec(host)?.[1]
+  if (v4 !== undefined || !host.includes(':')) return v4 ?? host
+  const [before = [], after] = host.split('::').map((part) => (part === '' ? [] : part.split(':')))
+  const zeros = after === undefined ? 0 : 8 - before.length - after.length
+  const groups = [...before, ...Array<string>(Math.max(0, zeros)).fill('0'), ...(after ?? [])]
+  return `${groups.slice(0, 4).join(':')}::/64`
+}

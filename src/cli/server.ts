@@ -81,12 +81,18 @@ async function openResp(
   const resp = await startRespServer({
     host,
     port,
+    backlog: config.listenBacklog,
     table: forwarder ? clusterCommands(createCommands(), forwarder) : createCommands(),
     context: (session) => ({ session, catalogue, server }),
     mayIssue: node.mayIssue,
     roundingGuard: config.roundingGuard,
     limits: {
       connectionsMax: config.respConnectionsMax,
+      connectionsPerAddressMax: config.respConnectionsPerAddressMax ?? Number.POSITIVE_INFINITY,
+      unauthenticatedConnectionsMax: config.respUnauthenticatedConnectionsMax,
+      unauthenticatedArgumentsMax: config.respUnauthenticatedArgumentsMax,
+      unauthenticatedBytesMax: config.respUnauthenticatedMaxBytes,
+      unauthenticatedTimeoutMs: config.respUnauthenticatedTimeoutMs,
       inlineBytesMax: config.respInlineMaxBytes,
       bulkBytesMax: config.respBulkMaxBytes,
       argumentsMax: config.respArgumentsMax,

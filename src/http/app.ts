@@ -21,7 +21,7 @@ import type { Operation } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
-import { countTraffic, type HttpTraffic, noTraffic } from './traffic.ts'
+import { countRequests, type HttpTraffic, noTraffic } from './traffic.ts'
 import { isIgnored, isLate, lateRefusal, methodRefusal, refusalOf, refuseWithin } from './unreadable.ts'
 
 /** The parts of the HTTP side. */
@@ -96,7 +96,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   readJsonOnly(app)
   if (node.server.cluster !== undefined) forwardRequests(app, node.server.cluster, config.callTimeoutMs)
   const traffic = options.traffic ?? noTraffic()
-  countTraffic(app, traffic)
+  countRequests(app, traffic)
   const compat = mountCompatApis(app, node, options.compat ?? [], log)
   if (options.compatOnly) answerFailuresAsSpring(app, node, compat, log)
   else answerFailures(app, [...mountNative(app, options, traffic), ...compat], log)

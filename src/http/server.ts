@@ -9,7 +9,9 @@ import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
+import { Admission } from '../node/admission.ts'
 import { buildHttpApp, type HttpOptions } from './app.ts'
+import { noTraffic } from './traffic.ts'
 
 const sweepMs = 20
 
@@ -31,19 +33,37 @@ export interface HttpServer {
 
 /** Starts serving. Rejects with CONFIG when the address cannot be used. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { node, host, port, setting = 'http' } = options
-  const app = buildHttpApp(options)
+  const { node, host, port, setting = 'http', traffic = noTraffic() } = options
+  const { config } = node
+  const app = buildHttpApp({ ...options, traffic })
   const { server } = app
   // Node's own list has no connection that has sent CONNECT.
-  const sockets = new Set<Socket>()
+  const admission = new Admission<Socket>(
+    {
+      connectionsMax: config.httpConnectionsMax,
+      perAddressMax: config.httpConnectionsPerAddressMax ?? Number.POSITIVE_INFINITY,
+      pendingMax: Number.POSITIVE_INFINITY,
+    },
+    traffic,
+    (socket) => socket.destroy(),
+  )
   server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+    // Undefined: the client has closed the connection before it was accepted.
+    const { remoteAddress } = socket
+    if (remoteAddress === undefined || admission.refusalOf(remoteAddress) !== undefined) {
+      return void socket.destroy()
+    }
+    admission.add(socket, remoteAddress, true)
+    socket.once('close', () => admission.remove(socket))
   })
-  server.maxConnections = node.config.httpConnectionsMax
+  server.prependListener('request', ({ socket }) => admission.setPending(socket, false))
   try {
     // For this one name Fastify would open a second socket, which no limit here would reach.
-    await app.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port })
+    await app.listen({
+      host: host === 'localhost' ? '127.0.0.1' : host,
+      port,
+      backlog: config.listenBacklog,
+    })
   } catch (error) {
     await app.close()
     throw new FahaoError(
@@ -57,7 +77,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     port: (server.address() as AddressInfo).port,
     close(deadlineMs) {
       const deadline = systemClock.timer(deadlineMs, () => {
-        for (const socket of sockets) socket.destroy()
+        for (const socket of admission.connections) socket.destroy()
       })
       const sweeper = sweepIdle(server)
       closing ??= app.close()

@@ -1,29 +1,19 @@
 /** Counts the connections and requests of HTTP servers. */
 import type { FastifyInstance } from 'fastify'
-import type { TransportFigures } from './ops/metrics.ts'
+import { type ConnectionCounts, noConnections } from '../node/admission.ts'
 
 /** Counters. */
-export type HttpTraffic = { -readonly [Figure in keyof TransportFigures]: TransportFigures[Figure] }
+export type HttpTraffic = ConnectionCounts & { commands: number }
 
 /** Counters at 0. */
 export function noTraffic(): HttpTraffic {
-  return { connections: 0, connectionsTotal: 0, connectionsRejected: 0, commands: 0 }
+  return { ...noConnections(), commands: 0 }
 }
 
-/** Counts connections and requests where they arrive: nothing per request but one addition. */
-export function countTraffic({ server }: FastifyInstance, traffic: HttpTraffic): void {
+/** Counts requests where they arrive: nothing per request but one addition. */
+export function countRequests({ server }: FastifyInstance, traffic: HttpTraffic): void {
   // Before Fastify's own listener, so that a scrape counts itself.
   server.prependListener('request', () => {
     traffic.commands++
-  })
-  server.on('connection', (socket) => {
-    traffic.connections++
-    traffic.connectionsTotal++
-    socket.once('close', () => {
-      traffic.connections--
-    })
-  })
-  server.on('drop', () => {
-    traffic.connectionsRejected++
   })
 }

@@ -135,6 +135,11 @@ const groups = {
     ),
   },
   Requests: {
+    listenBacklog: setting(
+      count(1, 65_535),
+      'connections of each port that the kernel holds until they are accepted; Linux holds at most net.core.somaxconn',
+      '4096',
+    ),
     countMax: setting(count(1, 1_000_000), 'ids that one request may ask for', '100000'),
     incrbyMax: setting(whole(1n, 10n ** 18n), 'largest step of INCRBY', '1000000000000'),
     roundingGuard: setting(
@@ -164,6 +169,27 @@ const groups = {
       '256MiB',
     ),
     respConnectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),
+    respConnectionsPerAddressMax: setting(
+      orOff(count(1, 1_000_000)),
+      'connections at once from one IPv4 address or one /64 of IPv6; off where clients share an address, as behind a load balancer',
+      'off',
+    ),
+    respUnauthenticatedConnectionsMax: setting(
+      count(1, 1_000_000),
+      'connections at once that have not authenticated; a new one takes the place of the oldest of them',
+      '1000',
+    ),
+    respUnauthenticatedArgumentsMax: setting(count(8, 1024), 'arguments in a command before AUTH', '10'),
+    respUnauthenticatedMaxBytes: setting(
+      size('1KiB', '1MiB'),
+      'longest argument before AUTH, and most unread replies; a request may be twice as long',
+      '16KiB',
+    ),
+    respUnauthenticatedTimeoutMs: setting(
+      duration('100ms', '10m'),
+      'how long a client may take to authenticate',
+      '5s',
+    ),
     respIdleTimeoutMs: setting(
       orOff(duration('1s', '24d')),
       'close connections that have been silent for this long',
@@ -176,6 +202,11 @@ const groups = {
       'further names under which HTTP is reached, as a proxy passes them in Host; repeatable',
     ),
     httpConnectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),
+    httpConnectionsPerAddressMax: setting(
+      orOff(count(1, 1_000_000)),
+      'connections at once from one IPv4 address or one /64 of IPv6; off where clients share an address, as behind a proxy',
+      'off',
+    ),
     httpBodyMaxBytes: setting(size('1KiB', '64MiB'), 'longest body of a request', '64KiB'),
     httpHeaderMaxBytes: setting(size('1KiB', '1MiB'), 'longest headers of a request', '16KiB'),
     httpRequestTimeoutMs: setting(

@@ -13,11 +13,13 @@
  *  7. An error outside of every request costs this connection, and neither another one nor the process: each callback
  *     of the socket, of a promise and of a timer runs in `#contain`.
  *  8. A connection that has produced its share of replies goes on in a later turn of the event loop.
- *  9. `UnreadBudget` counts the replies that have not left this process after each write, or after the writes of a turn.
+ *  9. Before AUTH at most `unauthenticatedBytesMax` of its replies are unread; beyond it the connection is dropped.
+ * 10. `UnreadBudget` counts the replies that have not left this process after each write, or after the writes of a turn.
  */
 import type { Socket } from 'node:net'
 import { systemClock } from '../base/clock.ts'
 import type { Reply } from '../commands/command.ts'
+import type { Admission } from '../node/admission.ts'
 import { shareBytes, type Taker } from '../node/turns.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
 import type { RespLimits } from './limits.ts'
@@ -29,6 +31,7 @@ export type ConnectionHost = RequestHost & {
   readonly limits: RespLimits
   readonly totals: Totals
   readonly unread: UnreadBudget
+  readonly admission: Admission<Connection>
   /** Called before requests are carried out, in every callback; undefined: there is nothing to check. */
   readonly mayIssue: (() => boolean) | undefined
   /** Calls `uncork` at the end of this turn of the event loop. */
@@ -71,6 +74,8 @@ export class Connection implements Taker, Sender {
   #activity: Activity = 'idle'
   /** More than `unreadBytesMax` was unread, and not all of it has been read since. */
   #blocked = false
+  /** Before AUTH: since when, in monotonic µs. */
+  #pendingSinceUs: number | undefined
   /** In the order of the requests. */
   readonly #pending: PendingReply[] = []
   /** When the connection is dropped after it was closed. */
@@ -84,6 +89,7 @@ export class Connection implements Taker, Sender {
       close: () => this.#closeAfterReply(),
     })
     this.#requests = new Requests(this.session, host)
+    if (facts.user === '') this.#pendingSinceUs = facts.startedMonoUs
     socket.on('data', (chunk: Buffer) => this.#contain(() => this.#receive(chunk)))
     socket.on('drain', () => this.#contain(() => this.#unblock()))
     socket.on('end', () => this.finish())
@@ -120,11 +126,10 @@ export class Connection implements Taker, Sender {
   /** Whether one of its deadlines has passed. */
   isOverdue(nowUs: number): boolean {
     const { idleTimeoutMs, unauthenticatedTimeoutMs } = this.#host.limits
-    const { user, startedMonoUs, lastCommandMonoUs } = this.session
     if (nowUs > this.#deadlineUs) return true
-    if (user === '' && nowUs - startedMonoUs > unauthenticatedTimeoutMs * 1000) return true
+    if (nowUs - (this.#pendingSinceUs ?? nowUs) > unauthenticatedTimeoutMs * 1000) return true
     if (idleTimeoutMs === 0 || this.#isBusy || this.#blocked) return false
-    return nowUs - lastCommandMonoUs > idleTimeoutMs * 1000
+    return nowUs - this.session.lastCommandMonoUs > idleTimeoutMs * 1000
   }
 
   /** Runs a callback; what it throws ends this connection. */
@@ -247,6 +252,8 @@ export class Connection implements Taker, Sender {
 
   #flush(): void {
     const { output, limits, totals, turns } = this.#host
+    const isUnauthenticated = this.session.user === ''
+    if (isUnauthenticated !== (this.#pendingSinceUs !== undefined)) this.#setPending(isUnauthenticated)
     if (output.length === 0) return
     totals.bytesOut += output.length
     this.bytesOut += output.length
@@ -256,8 +263,14 @@ export class Connection implements Taker, Sender {
     if (typeof replies === 'string') this.#socket.write(replies, 'latin1')
     else this.#socket.write(replies, (error) => error ?? output.giveBack(replies))
     const unread = this.#socket.writableLength
+    if (isUnauthenticated && unread > limits.unauthenticatedBytesMax) return this.drop()
     if (unread > limits.unreadBytesMax) this.#block()
     if (unread > 0 && this.#socket.writableCorked === 0) this.#host.unread.update(this)
+  }
+
+  #setPending(isPending: boolean): void {
+    this.#pendingSinceUs = isPending ? systemClock.monoUs() : undefined
+    this.#host.admission.setPending(this, isPending)
   }
 
   /** Holds writes back until the end of this turn of the event loop. */

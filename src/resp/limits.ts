@@ -5,8 +5,10 @@
 
 /** Limits of the RESP server. Each is a config key. */
 export type RespLimits = {
-  /** Connections at once; one more gets an error and is closed. */
+  /** Connections at once; one more takes the place of one before AUTH, or gets an error and is closed. */
   readonly connectionsMax: number
+  /** Connections at once from one IPv4 address, or from one /64 of IPv6. */
+  readonly connectionsPerAddressMax: number
   /** Longest inline command, and longest line that holds a length, in bytes. */
   readonly inlineBytesMax: number
   /** Longest argument, in bytes. */
@@ -15,9 +17,13 @@ export type RespLimits = {
   readonly argumentsMax: number
   /** Longest request, in bytes. */
   readonly requestBytesMax: number
-  /** Most arguments and longest request before AUTH, and how long a connection may take for AUTH, in ms. */
+  /** Connections at once before AUTH; one more takes the place of the oldest of them. */
+  readonly unauthenticatedConnectionsMax: number
+  /** Most arguments before AUTH. */
   readonly unauthenticatedArgumentsMax: number
+  /** Longest argument and most unread replies before AUTH, in bytes; a request may be twice as long. */
   readonly unauthenticatedBytesMax: number
+  /** How long a connection may take for AUTH, in ms. */
   readonly unauthenticatedTimeoutMs: number
   /** Unread replies of one connection, in bytes; beyond it no further command of it is carried out. */
   readonly unreadBytesMax: number
@@ -36,10 +42,12 @@ export type RespLimits = {
 /** The limits unless configured. */
 export const defaultLimits: RespLimits = Object.freeze({
   connectionsMax: 10_000,
+  connectionsPerAddressMax: Number.POSITIVE_INFINITY,
   inlineBytesMax: 65_536,
   bulkBytesMax: 65_536,
   argumentsMax: 1024,
   requestBytesMax: 1_048_576,
+  unauthenticatedConnectionsMax: 1000,
   unauthenticatedArgumentsMax: 10,
   unauthenticatedBytesMax: 16_384,
   unauthenticatedTimeoutMs: 5000,

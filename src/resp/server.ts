@@ -1,10 +1,14 @@
-/** Serves Redis's protocol on a port: accepts connections, enforces their deadlines, stops after the last reply. */
+/**
+ * Serves Redis's protocol on a port: accepts connections, enforces their deadlines, stops after the last reply.
+ * `node/admission.ts` decides which connections are accepted.
+ */
 import { createServer, type Server, type Socket } from 'node:net'
 import { addressText } from '../base/address.ts'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { ClientSession, CommandContext, Traffic } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
+import { Admission, type ConnectionCounts, noConnections } from '../node/admission.ts'
 import { turns } from '../node/turns.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
 import { Connection, type ConnectionHost, type Totals } from './connection.ts'
@@ -18,6 +22,8 @@ export type RespServerOptions = {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
+  /** Connections that the kernel holds until they are accepted. Default: Node's. */
+  readonly backlog?: number
   readonly table: CommandTable
   /** The context of a connection's commands; called once for each connection. */
   readonly context: (session: ClientSession) => CommandContext
@@ -33,7 +39,7 @@ export type RespServerOptions = {
 }
 
 /** Figures of a server, since it started, and its open connections. */
-export type RespStats = Traffic & { readonly connections: number }
+export type RespStats = Traffic & Readonly<ConnectionCounts>
 
 const keepAliveMs = 60_000
 const sweepMsMax = 1000
@@ -53,7 +59,7 @@ export function startRespServer(options: RespServerOptions): Promise<RespServer>
       reject(new FahaoError('CONFIG', message, { cause: error }))
     }
     server.once('error', refuse)
-    server.listen(options.port, options.host, () => {
+    server.listen({ port: options.port, host: options.host, backlog: options.backlog }, () => {
       server.off('error', refuse)
       resolve(new RespServer(server, options))
     })
@@ -69,11 +75,9 @@ export class RespServer {
   readonly #server: Server
   readonly #host: ConnectionHost
   readonly #options: RespServerOptions
-  readonly #connections = new Set<Connection>()
   readonly #totals: Totals = { commands: 0, bytesIn: 0, bytesOut: 0 }
   readonly #corked: Connection[] = []
-  #accepted = 0
-  #rejected = 0
+  readonly #counts = noConnections()
   #sweep: Timer | undefined
   /** Called when a connection has ended while the server closes. */
   #onGone = () => {}
@@ -92,18 +96,21 @@ export class RespServer {
     this.#sweepSoon()
   }
 
+  get #admission(): Admission<Connection> {
+    return this.#host.admission
+  }
+
   /** The sessions of the open connections. */
   *sessions(): Iterable<ClientSession> {
-    for (const connection of this.#connections) yield connection.session
+    for (const connection of this.#admission.connections) yield connection.session
   }
 
   /** Figures as they are now. */
   get stats(): RespStats {
     const { commands, bytesIn, bytesOut } = this.#totals
     return {
-      connections: this.#connections.size,
-      connectionsTotal: this.#accepted,
-      connectionsRejected: this.#rejected,
+      ...this.#counts,
+      connectionsRejected: this.#counts.rejected.limit + this.#counts.rejected.address,
       commands,
       bytesIn,
       bytesOut,
@@ -122,14 +129,14 @@ export class RespServer {
   async #shutDown(deadlineMs: number): Promise<void> {
     const ended = new Promise<void>((resolve) => {
       this.#onGone = () => {
-        if (this.#connections.size === 0) resolve()
+        if (this.#admission.size === 0) resolve()
       }
     })
     const unbound = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     const deadline = systemClock.timer(deadlineMs, () => {
-      for (const connection of this.#connections) connection.drop()
+      for (const connection of this.#admission.connections) connection.drop()
     })
-    for (const connection of this.#connections) connection.finish()
+    for (const connection of this.#admission.connections) connection.finish()
     this.#onGone()
     await Promise.all([ended, unbound])
     deadline.cancel()
@@ -138,11 +145,11 @@ export class RespServer {
 
   #accept(socket: Socket): void {
     const { remoteAddress, remotePort, localAddress, localPort } = socket
-    if (this.#connections.size >= this.#host.limits.connectionsMax) return this.#reject(socket)
     // The client has closed the connection before it was accepted.
     if (remoteAddress === undefined || localAddress === undefined) return void socket.destroy()
+    if (this.#admission.refusalOf(remoteAddress) !== undefined) return this.#reject(socket)
     const facts = {
-      id: ++this.#accepted,
+      id: this.#counts.connectionsTotal + 1,
       address: addressText({ host: remoteAddress, port: remotePort! }),
       localAddress: addressText({ host: localAddress, port: localPort! }),
       startedMonoUs: systemClock.monoUs(),
@@ -150,7 +157,8 @@ export class RespServer {
       roundingGuard: this.#options.roundingGuard ?? 'strict',
     }
     try {
-      this.#connections.add(new Connection(socket, facts, this.#host))
+      const connection = new Connection(socket, facts, this.#host)
+      this.#admission.add(connection, remoteAddress, facts.user === '')
     } catch (error) {
       socket.on('error', () => {})
       socket.destroy()
@@ -159,7 +167,6 @@ export class RespServer {
   }
 
   #reject(socket: Socket): void {
-    this.#rejected++
     socket.on('error', () => {})
     socket.end('-ERR max number of clients reached\r\n')
     socket.destroySoon()
@@ -179,22 +186,28 @@ export class RespServer {
         inlineBytesMax: Math.min(limits.inlineBytesMax, limits.unauthenticatedBytesMax),
         bulkBytesMax: Math.min(limits.bulkBytesMax, limits.unauthenticatedBytesMax),
         argumentsMax: Math.min(limits.argumentsMax, limits.unauthenticatedArgumentsMax),
-        requestBytesMax: Math.min(
-          limits.requestBytesMax,
-          limits.unauthenticatedArgumentsMax * limits.unauthenticatedBytesMax,
-        ),
+        requestBytesMax: Math.min(limits.requestBytesMax, 2 * limits.unauthenticatedBytesMax),
         unauthenticated: true,
       },
       output: new Output(),
       turns,
       totals: this.#totals,
       unread: new UnreadBudget(limits, systemClock),
+      admission: new Admission<Connection>(
+        {
+          connectionsMax: limits.connectionsMax,
+          perAddressMax: limits.connectionsPerAddressMax,
+          pendingMax: limits.unauthenticatedConnectionsMax,
+        },
+        this.#counts,
+        (connection) => connection.drop(),
+      ),
       onError: (error, session) => onError?.(error, session),
       uncorkSoon: (connection) => {
         if (this.#corked.push(connection) === 1) setImmediate(this.#uncork)
       },
       onGone: (connection) => {
-        this.#connections.delete(connection)
+        this.#admission.remove(connection)
         this.#onGone()
       },
     }
@@ -216,7 +229,7 @@ export class RespServer {
     this.#sweep = systemClock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
       const nowUs = systemClock.monoUs()
       this.#host.unread.sweep(nowUs)
-      for (const connection of this.#connections) if (connection.isOverdue(nowUs)) connection.drop()
+      for (const connection of this.#admission.connections) if (connection.isOverdue(nowUs)) connection.drop()
       this.#sweepSoon()
     })
   }

@@ -11,6 +11,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { z } from 'zod'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import type { Traffic } from '../../commands/context.ts'
+import type { ConnectionCounts } from '../../node/admission.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import type { Operation } from '../operation.ts'
 import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
@@ -19,8 +20,8 @@ import { layoutEnds, layoutWorkers } from './layout-series.ts'
 /** In seconds: a local commit takes a millisecond; the default deadline of a call is five seconds. */
 const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
-/** What a transport counts; `connections`: open now. */
-export type TransportFigures = Omit<Traffic, 'bytesIn' | 'bytesOut'> & { readonly connections: number }
+/** What a transport counts. */
+export type TransportFigures = Readonly<ConnectionCounts> & Pick<Traffic, 'commands'>
 
 /** Reads the figures of each transport; undefined for one that is not served. */
 export type TransportSources = {
@@ -158,15 +159,23 @@ export class Metrics {
   }
 
   #addTransports(): void {
-    const all = (figure: keyof TransportFigures) => () =>
-      Object.entries(this.#transports).flatMap(([protocol, read]): Value[] =>
-        read === undefined ? [] : [[{ protocol }, read()[figure]]],
+    const transports = () =>
+      Object.entries(this.#transports).flatMap(([protocol, read]) =>
+        read === undefined ? [] : [{ protocol, figures: read() }],
       )
+    const all = (figure: Exclude<keyof TransportFigures, 'rejected'>) => () =>
+      transports().map(({ protocol, figures }): Value => [{ protocol }, figures[figure]])
     const labels = ['protocol']
     this.#gauge('fahao_connections', 'Open connections.', labels, all('connections'))
     this.#counter('fahao_connections_total', 'Connections accepted.', labels, all('connectionsTotal'))
-    const rejected = 'Connections closed at once because of the limit.'
-    this.#counter('fahao_connections_rejected_total', rejected, labels, all('connectionsRejected'))
+    const pending = 'Open connections before AUTH (RESP) or before their first request (HTTP).'
+    this.#gauge('fahao_connections_pending', pending, labels, all('pending'))
+    const rejected = 'Connections closed to keep a limit, by reason: limit, address, pending.'
+    this.#counter('fahao_connections_rejected_total', rejected, [...labels, 'reason'], () =>
+      transports().flatMap(({ protocol, figures }) =>
+        Object.entries(figures.rejected).map(([reason, count]): Value => [{ protocol, reason }, count]),
+      ),
+    )
     this.#counter('fahao_requests_total', 'Commands and requests received.', labels, all('commands'))
   }
 

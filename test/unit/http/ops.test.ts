@@ -5,10 +5,11 @@ import { afterEach, describe, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { Metrics } from '../../../src/http/ops/metrics.ts'
+import { noTraffic } from '../../../src/http/traffic.ts'
 import type { Health } from '../../../src/node/health.ts'
 import { type FakeNode, fakeNode } from './fake-node.ts'
 
-const noTraffic = { connections: 0, connectionsTotal: 0, connectionsRejected: 0, commands: 0 }
+const traffic = noTraffic()
 const open: FastifyInstance[] = []
 afterEach(() => Promise.all(open.splice(0).map((app) => app.close())))
 
@@ -18,7 +19,7 @@ function start({ resp = false, ...settings }: { metricsSeriesMax?: number; resp?
     node,
     host: '127.0.0.1',
     ...(resp
-      ? { respFigures: () => ({ ...noTraffic, connections: 3, connectionsTotal: 10, commands: 99 }) }
+      ? { respFigures: () => ({ ...traffic, connections: 3, connectionsTotal: 10, commands: 99 }) }
       : {}),
   })
   open.push(app)
@@ -168,7 +169,7 @@ describe('metrics', () => {
 
   test('show the engine: calls by operation and outcome, losses, and how long ids last without it', async () => {
     const node = fakeNode()
-    const metrics = new Metrics(node, { http: () => noTraffic })
+    const metrics = new Metrics(node, { http: () => traffic })
     const listeners = node.engineListeners
     const call = { operation: 'reserve', seconds: 0.02, error: undefined } as const
     for (const listener of listeners) listener({ ...call, outcome: 'ok' })
@@ -205,7 +206,7 @@ describe('metrics', () => {
       handovers: { count: 2, seconds: 0.04 },
     }
     const node = { ...fakeNode(), membership } as unknown as FakeNode
-    const metrics = new Metrics(node, { http: () => noTraffic })
+    const metrics = new Metrics(node, { http: () => traffic })
     const lines = (await metrics.render()).split('\n')
     metrics.close()
     for (const line of [
@@ -223,7 +224,7 @@ describe('metrics', () => {
   test('are those of docs/reference/metrics.md, with type and meaning', async () => {
     const path = join(import.meta.dirname, '../../../docs/reference/metrics.md')
     const documented = [...readFileSync(path, 'utf8').matchAll(/^\| `(\w+)` \| (\w+) \| (.*) \|$/gm)]
-    const metrics = new Metrics(fakeNode(), { http: () => noTraffic })
+    const metrics = new Metrics(fakeNode(), { http: () => traffic })
     const real = metrics.registry.getMetricsAsArray().map(({ name, type, help }) => [name, type, help])
     metrics.close()
     assert.deepEqual(

@@ -108,17 +108,41 @@ describe('the HTTP server', () => {
     assert.equal(order.issued, 0)
   })
 
-  test('closes connections beyond the limit', async () => {
-    const { server, order } = await start({ httpConnectionsMax: 1 })
-    const first = connect(server.port, '127.0.0.1')
-    await once(first, 'connect')
-    assert.equal(
-      await exchange(server.port, 'POST /v1/generators/order/next HTTP/1.1\r\nhost: a\r\n\r\n'),
-      '',
-    )
-    assert.equal(order.issued, 0)
-    first.end('GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
-    assert.match(await readAll(first), /^fahao_connections_rejected_total\{protocol="http"\} 1$/m)
+  for (const [setting, reason] of [
+    ['httpConnectionsMax', 'limit'],
+    ['httpConnectionsPerAddressMax', 'address'],
+  ] as const) {
+    test(`closes connections beyond the limit of ${setting}`, async () => {
+      const { server, order } = await start({ [setting]: 1 })
+      const first = connect(server.port, '127.0.0.1')
+      first.write('GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n')
+      await once(first, 'data')
+      assert.equal(
+        await exchange(server.port, 'POST /v1/generators/order/next HTTP/1.1\r\nhost: a\r\n\r\n'),
+        '',
+      )
+      assert.equal(order.issued, 0)
+      first.end('GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+      const rejected = `^fahao_connections_rejected_total\\{protocol="http",reason="${reason}"\\} 1$`
+      assert.match(await readAll(first), new RegExp(rejected, 'm'))
+    })
+  }
+
+  test('has connections without a request give way to new ones, and none that has had one', async () => {
+    const { server } = await start({ httpConnectionsMax: 2 })
+    const known = connect(server.port, '127.0.0.1')
+    known.write('GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n')
+    await once(known, 'data')
+    const silent = connect(server.port, '127.0.0.1')
+    const given = readAll(silent)
+    await once(silent, 'connect')
+    const asked = 'GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
+    assert.match(await exchange(server.port, asked), /^HTTP\/1\.1 200/)
+    assert.equal(await given, '')
+    known.end('GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+    const metrics = await readAll(known)
+    assert.match(metrics, /^fahao_connections_rejected_total\{protocol="http",reason="pending"\} 1$/m)
+    assert.match(metrics, /^fahao_connections_pending\{protocol="http"\} 0$/m)
   })
 
   for (const bytes of ['*1\r\n$4\r\nPING\r\n', 'INCR order\r\n', '\0\0\0\0', 'GET / HTTP/9.9\r\n\r\n']) {

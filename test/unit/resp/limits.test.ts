@@ -21,6 +21,41 @@ describe('connections', () => {
     await fourth.ask(frame('PING'), '+OK\r\n')
   })
 
+  it('beyond the limit of their address are refused', async (test) => {
+    const { server } = await serve(test, { limits: { connectionsPerAddressMax: 1 } })
+    const first = await Peer.to(server)
+    const second = await Peer.to(server)
+    assert.equal(await second.closed, '-ERR max number of clients reached\r\n')
+    await first.ask(frame('PING'), '+OK\r\n')
+    assert.deepEqual(server.stats.rejected, { limit: 0, address: 1, pending: 0 })
+  })
+
+  it('that have not authenticated keep out no user: the oldest of them gives way', async (test) => {
+    const { server } = await serve(test, {
+      user: '',
+      limits: { connectionsMax: 3, unauthenticatedConnectionsMax: 2 },
+    })
+    const user = await Peer.to(server)
+    await user.ask(frame('AUTH', 'me'), '+OK\r\n')
+    const [oldest, newer, newest] = [await Peer.to(server), await Peer.to(server), await Peer.to(server)]
+    assert.equal(await oldest.closed, '')
+    await newest.ask(frame('AUTH', 'you'), '+OK\r\n')
+    const another = await Peer.to(server)
+    assert.equal(await newer.closed, '')
+    await another.ask(frame('AUTH', 'her'), '+OK\r\n')
+    assert.equal(await (await Peer.to(server)).closed, '-ERR max number of clients reached\r\n')
+    await user.ask(frame('PING'), '+OK\r\n')
+    const { connections, pending, rejected } = server.stats
+    assert.deepEqual(
+      { connections, pending, rejected },
+      {
+        connections: 3,
+        pending: 0,
+        rejected: { limit: 1, address: 0, pending: 2 },
+      },
+    )
+  })
+
   it('that are silent are closed when idle time is limited, but not while a command waits', async (test) => {
     const { server, world } = await serve(test, { limits: { idleTimeoutMs: 300 } })
     const waiting = await Peer.to(server)
@@ -51,6 +86,33 @@ describe('connections', () => {
     const silent = await Peer.to(server)
     assert.equal(await silent.closed, '')
     await known.ask(frame('PING'), '+OK\r\n')
+  })
+
+  it('that have not authenticated send no request of many long arguments', async (test) => {
+    const { server } = await serve(test, { user: '', limits: { unauthenticatedBytesMax: 1000 } })
+    const peer = await Peer.to(server)
+    peer.send(frame('AUTH', 'x'.repeat(1000), 'y'.repeat(1000)))
+    assert.equal(await peer.closed, '-ERR Protocol error: too big request\r\n')
+  })
+
+  it('that have not authenticated and do not read are dropped, however short their replies are', async (test) => {
+    const { server } = await serve(test, { user: '', limits: { unauthenticatedBytesMax: 1000 } })
+    const peer = await Peer.to(server)
+    peer.socket.pause()
+    peer.send(frame('PING').repeat(1_000_000))
+    while (server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+    peer.socket.destroy()
+  })
+
+  it('have all their time for AUTH again after a logout', async (test) => {
+    const { server } = await serve(test, { user: '', limits: { unauthenticatedTimeoutMs: 300 } })
+    const peer = await Peer.to(server)
+    await peer.ask(frame('AUTH', 'me'), '+OK\r\n')
+    await new Promise((resolve) => setTimeout(resolve, 400))
+    await peer.ask(frame('AUTH', ''), '+OK\r\n')
+    await peer.ask(frame('PING'), '-NOAUTH Authentication required.\r\n')
+    assert.equal(server.stats.pending, 1)
+    await peer.closed
   })
 
   it('that do not close their end are dropped after a while', async (test) => {
