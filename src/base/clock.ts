@@ -46,6 +46,11 @@ export function stayAlive(): Timer {
 /** The machine's pseudo-random numbers. */
 export const systemRandom: Random = Math.random
 
+/** Random bytes for salts, keys and secrets. */
+export function secretBytes(length: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(length))
+}
+
 /**
  * Runs `work` again and again, each time `pauseMs` after the last run has settled, until the timer is cancelled. A failure
  * does not end it.

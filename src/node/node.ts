@@ -2,6 +2,7 @@
  * A running node: an engine, a timeline, a worker id and a catalogue. It depends on no transport: RESP, HTTP and the
  * library attach to it.
  */
+import type { Logins } from '../auth/logins.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { ClientSession, ServerView, Traffic } from '../commands/context.ts'
@@ -26,6 +27,8 @@ export interface FahaoNode {
   readonly timeline: Timeline
   readonly catalogue: Catalogue
   readonly server: ServerView
+  /** Decides whether a password is right, and limits guessing. */
+  readonly logins: Logins
   /** Worker id of this node's snowflakes; undefined until a snowflake needs it. */
   readonly workerId: number | undefined
   /** Worker ids of the store that are taken, as last read; undefined if unknown. */

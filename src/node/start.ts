@@ -1,6 +1,8 @@
 /** Builds a node from its parts in the order of their dependencies, and closes them in reverse order. */
 
 import { hostname } from 'node:os'
+import { Logins } from '../auth/logins.ts'
+import { Passwords } from '../auth/passwords.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
@@ -170,6 +172,7 @@ function wire(
     timeline,
     catalogue,
     server,
+    logins: new Logins(new Passwords(), clock),
     get workerId() {
       return worker.id < 0 ? undefined : worker.id
     },

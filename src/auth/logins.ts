@@ -1,0 +1,179 @@
+/**
+ * The decision about one login, and the limits of guessing.
+ *
+ * Invariants
+ *  1. A login that succeeds here fits a hash that the user has at that moment: the hashes are read again after the
+ *     derivation, and for a remembered password too.
+ *  2. A verified password is remembered as an HMAC of user and digest under a key that this process made up, together with
+ *     the stored hash that it fits. It is worth nothing once the user has that hash no more, so no change of a user has to
+ *     be announced here. A wrong password is not remembered: each guess costs a derivation and a failure.
+ *  3. Equal attempts at one moment (a reconnect storm) share one derivation and one failure, because they are one guess.
+ *  4. Before the derivation, nothing but a remembered password depends on the user: neither the reply nor the time of an
+ *     attempt that is wrong or limited says whether the user exists, is off, or has several passwords (see passwords.ts).
+ *  5. An attempt takes a failure of its address and one of its user before the derivation, and gets both back if it
+ *     succeeds: attempts at one moment are limited like attempts in turn. A limited attempt costs no derivation and no
+ *     failure.
+ *  6. A user cannot be locked out by the failures of others:
+ *     - a remembered password is accepted before any limit is looked at;
+ *     - an address (one of the newest 16) from which the user has logged in before has a limit of its own for this
+ *       user, and takes its turn before all other addresses. Only failures for this user from there count;
+ *     - failures from one address refill as fast in the user's limit as in its own, so one address takes 10 of the user's
+ *       100 at most. Only from ten addresses on can an attacker keep out a login from a new address, which after a restart
+ *       means any address; it then shares the one attempt a second with the attacker.
+ *  7. Guesses of one user from all new addresses together are limited to 100, and one a second after that.
+ *  8. Memory is bounded, and only a success can evict: 10,000 remembered passwords, 16 addresses for each of 10,000 users.
+ *     A user's successes add one remembered password for each password that it has had, and evict no address of another
+ *     user until 10,000 users have logged in. No entry that limits an address or a user is evicted (failure-limits.ts).
+ *     Names are kept as HMACs, whatever their length was.
+ */
+import { createHmac } from 'node:crypto'
+import { networkOf } from '../base/address.ts'
+import { type Clock, secretBytes } from '../base/clock.ts'
+import { FailureLimits } from './failure-limits.ts'
+import { Newest } from './newest.ts'
+import { digestOf, type Passwords } from './passwords.ts'
+import { Places } from './places.ts'
+
+/** One attempt. */
+export type Attempt = {
+  readonly user: string
+  readonly password: string | Uint8Array
+  /** The peer's IP address, as sockets have it; any text of limited length for other peers. */
+  readonly address: string
+  /** The hashes that the user has at this moment; undefined: there is no such user, or it is off. */
+  readonly hashes: () => readonly string[] | undefined
+}
+
+/** `limited`: the attempt was not looked at; the next one can be after `retryAfterMs`. */
+export type Outcome =
+  | { readonly outcome: 'ok' | 'wrong' }
+  | { readonly outcome: 'limited'; readonly retryAfterMs: number }
+
+/** A limit of failures, and the key that counts in it. */
+type Bucket = { readonly limits: FailureLimits; readonly key: string }
+/** An attempt, in the form that is looked up. */
+type Asked = {
+  readonly digest: string
+  /** HMACs: of the user, and of the user with the digest. */
+  readonly user: string
+  readonly credential: string
+  readonly network: string
+}
+/** An attempt whose turn has not come or whose derivation runs. */
+type Pending = { readonly hashes: readonly string[]; readonly outcome: Promise<Outcome> }
+
+const rememberedMax = 10_000
+const [addressBurst, userBurst, refillMs] = [10, 100, 1000]
+const [ok, wrong] = [{ outcome: 'ok' }, { outcome: 'wrong' }] as const
+
+/** Decides about logins. One instance serves a whole process. */
+export class Logins {
+  readonly #passwords: Passwords
+  readonly #ofAddress: FailureLimits
+  readonly #ofUser: FailureLimits
+  readonly #key = secretBytes(32)
+  /** The stored hash that a password fits, by the HMAC of user and digest. */
+  readonly #remembered = new Newest<string>(rememberedMax)
+  readonly #places = new Places()
+  readonly #pending = new Map<string, Pending>()
+
+  constructor(passwords: Passwords, clock: Clock) {
+    this.#passwords = passwords
+    this.#ofAddress = new FailureLimits(clock, addressBurst, refillMs)
+    this.#ofUser = new FailureLimits(clock, userBurst, refillMs)
+  }
+
+  /** Sizes of what is in memory, for metrics and tests. */
+  get sizes() {
+    return {
+      remembered: this.#remembered.size,
+      places: this.#places.size,
+      limitedAddresses: this.#ofAddress.size,
+      limitedUsers: this.#ofUser.size,
+      pending: this.#pending.size,
+    }
+  }
+
+  /** Decides about one attempt. Rejects with BUSY if too many others wait for their derivation. */
+  async login(attempt: Attempt): Promise<Outcome> {
+    const asked = this.#asked(attempt)
+    const fitting = this.#remembered.get(asked.credential)
+    if (fitting !== undefined) {
+      if (this.#admit(attempt, asked, fitting)) return ok
+      this.#remembered.delete(asked.credential)
+    }
+    const hashes = attempt.hashes() ?? []
+    const pending = this.#pending.get(asked.credential)
+    if (pending === undefined || !isSame(pending.hashes, hashes)) return this.#lead(attempt, asked, hashes)
+    const result = await pending.outcome
+    // A limit of the other attempt's address is none of this one's.
+    if (result.outcome === 'limited') return this.#check(attempt, asked, hashes)
+    if (result.outcome === 'ok') this.#places.add(asked.user, asked.network)
+    return result
+  }
+
+  #asked({ user: name, password, address }: Attempt): Asked {
+    const digest = digestOf(password)
+    const user = this.#hmac(`user ${name}`)
+    return { digest, user, credential: this.#hmac(`${user} ${digest}`), network: networkOf(address) }
+  }
+
+  /** Checks an attempt whose outcome equal attempts, made meanwhile, share. */
+  async #lead(attempt: Attempt, asked: Asked, hashes: readonly string[]): Promise<Outcome> {
+    const outcome = this.#check(attempt, asked, hashes)
+    const pending = { hashes, outcome }
+    this.#pending.set(asked.credential, pending)
+    try {
+      return await outcome
+    } finally {
+      if (this.#pending.get(asked.credential) === pending) this.#pending.delete(asked.credential)
+    }
+  }
+
+  async #check(attempt: Attempt, asked: Asked, hashes: readonly string[]): Promise<Outcome> {
+    const { digest, user, credential, network } = asked
+    const isFavoured = this.#places.has(user, network)
+    const buckets = this.#bucketsOf(asked, isFavoured)
+    let retryAfterMs = waitMs(buckets)
+    if (retryAfterMs > 0) return { outcome: 'limited', retryAfterMs }
+    const fitting = await this.#passwords.find(hashes, digest, { address: network, isFavoured }, () => {
+      // The failures of attempts before this one in the queue count by now.
+      retryAfterMs = waitMs(buckets)
+      if (retryAfterMs > 0) return false
+      for (const { limits, key } of buckets) limits.take(key)
+      return true
+    })
+    if (retryAfterMs > 0) return { outcome: 'limited', retryAfterMs }
+    if (fitting === undefined || !this.#admit(attempt, asked, fitting)) return wrong
+    for (const { limits, key } of buckets) limits.giveBack(key)
+    this.#remembered.set(credential, fitting)
+    return ok
+  }
+
+  #bucketsOf({ user, network }: Asked, isFavoured: boolean): readonly Bucket[] {
+    if (isFavoured) return [{ limits: this.#ofAddress, key: `${network} ${user}` }]
+    return [
+      { limits: this.#ofAddress, key: network },
+      { limits: this.#ofUser, key: user },
+    ]
+  }
+
+  /** Whether the user has this hash now; if so, notes the address. */
+  #admit({ hashes }: Attempt, { user, network }: Asked, fitting: string): boolean {
+    if (!hashes()?.includes(fitting)) return false
+    this.#places.add(user, network)
+    return true
+  }
+
+  #hmac(text: string): string {
+    return createHmac('sha256', this.#key).update(text).digest('base64')
+  }
+}
+
+function waitMs(buckets: readonly Bucket[]): number {
+  return Math.max(...buckets.map(({ limits, key }) => limits.waitMs(key)))
+}
+
+function isSame(one: readonly string[], other: readonly string[]): boolean {
+  return one === other || (one.length === other.length && one.every((hash, index) => hash === other[index]))
+}
