@@ -147,8 +147,16 @@ const kinds = {
   LIMIT: {
     status: 413,
     retryable: false,
-    meaning: 'The request is larger than a configured limit.',
+    meaning: 'The request is larger than a configured limit, or goes beyond one.',
     remedy: 'Send smaller requests, or raise the limit that the message names.',
+  },
+  QUOTA: {
+    status: 429,
+    retryable: true,
+    meaning:
+      'A quota is used up for now: the ids that a namespace may issue on this node, for example. No id was used.',
+    remedy:
+      'Retry after the time that the message names, or have an administrator raise the quota (ID.NAMESPACE SET).',
   },
   CONFIG: {
     status: 500,
@@ -205,11 +213,14 @@ export class FahaoError extends Error {
   override readonly name = 'FahaoError'
   /** The published code; stable for programs. */
   readonly code: ErrorCode
+  /** When the same request can succeed at the earliest, in ms from now, if that is known. */
+  readonly retryAfterMs: number | undefined
 
   /** @param message one sentence, on one line, that says what to do. */
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; retryAfterMs?: number }) {
     super(message, options)
     this.code = code
+    this.retryAfterMs = options?.retryAfterMs
   }
 
   /** Whether the same request, sent again unchanged after a moment, can succeed. */

@@ -33,6 +33,11 @@ export function globMatches(pattern: string, text: string): boolean {
   return at >= patternPoints.length
 }
 
+/** The text that every match of the pattern begins with. */
+export function literalPrefix(pattern: string): string {
+  return /^[^*?[\\]*/.exec(pattern)![0]
+}
+
 /** The number of pattern code points that match `point`, a code point of the text; 0 if none match. */
 function matchOne(pattern: readonly string[], at: number, point: string): number {
   const first = pattern[at]!

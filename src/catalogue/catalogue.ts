@@ -26,6 +26,8 @@ export interface Generator
   /** The number of this incarnation of the name, from 1. */
   readonly incarnation: bigint
   readonly mode: IssuingMode
+  /** Whether this node issues its ids, if any node does. False: no ids come from here before `ledHere` has resolved. */
+  readonly issuesHere: boolean
   /** Whether INCRBY n has an answer: ids increase by 1 and are issued in counting order. */
   readonly contiguous: boolean
   /** The text of an id in the generator's format; decimal without a format. */

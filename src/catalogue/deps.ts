@@ -1,4 +1,5 @@
 /** What the catalogue and its parts need from their node. */
+import type { Namespaces } from '../auth/namespaces.ts'
 import type { Clock, Random } from '../base/clock.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Cluster } from '../cluster/cluster.ts'
@@ -28,6 +29,8 @@ export type CatalogueDeps = {
   /** Undefined: the engine works on no other system's table. */
   readonly rows?: ForeignRows | undefined
   readonly autoCreate: readonly AutoCreate[]
+  /** Limits how many generators clients create; undefined: there are no limits. */
+  readonly namespaces?: Namespaces | undefined
   /** Receives events for the log. */
   readonly onEvent: (event: { level: 'info' | 'warn'; message: string }) => void
 }

@@ -9,6 +9,7 @@ import type { Catalogue, Generator, GeneratorChanges, GeneratorInfo } from './ca
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { floorOf, refuseFloor } from './floor.ts'
+import { GeneratorLimits } from './generator-limits.ts'
 import { altered, GeneratorRecords, noGenerator } from './generator-records.ts'
 import { GeneratorsInUse } from './generators-in-use.ts'
 import { describeGenerator, unlessUnavailable } from './info.ts'
@@ -19,18 +20,26 @@ import type { StoredGenerator } from './stored.ts'
 export class EngineCatalogue implements Catalogue {
   readonly #deps: CatalogueDeps
   readonly #records: GeneratorRecords
+  readonly #limits: GeneratorLimits
   readonly #inUse: GeneratorsInUse
 
-  private constructor(deps: CatalogueDeps, records: GeneratorRecords, inUse: GeneratorsInUse) {
+  private constructor(
+    deps: CatalogueDeps,
+    records: GeneratorRecords,
+    limits: GeneratorLimits,
+    inUse: GeneratorsInUse,
+  ) {
     this.#deps = deps
     this.#records = records
+    this.#limits = limits
     this.#inUse = inUse
   }
 
   /** Opens the catalogue, which watches the engine's records from then on. */
   static async open(deps: CatalogueDeps): Promise<EngineCatalogue> {
     const records = new GeneratorRecords(deps)
-    return new EngineCatalogue(deps, records, await GeneratorsInUse.start(deps, records))
+    const limits = new GeneratorLimits(deps.namespaces, records, deps.clock)
+    return new EngineCatalogue(deps, records, limits, await GeneratorsInUse.start(deps, records, limits))
   }
 
   find(name: string): Generator | undefined {
@@ -46,11 +55,13 @@ export class EngineCatalogue implements Catalogue {
   }
 
   async create(name: string, input: GeneratorInput): Promise<Generator> {
-    await this.define(name, input)
+    const define = () => this.define(name, input)
+    if (this.#limits.apply(name) && !(await this.exists(name))) await this.#limits.admit(name, define)
+    else await define()
     return this.open(name)
   }
 
-  /** Creates it without opening it, as a config file does, even if another process serves it. */
+  /** Creates it without opening it, as a config file does, even if another process serves it. No namespace limits that. */
   async define(name: string, input: GeneratorInput): Promise<void> {
     const options = parseOptions(input)
     // Not while a look-up of this name runs: it could find nothing before the record is written, and note the name as
@@ -82,6 +93,7 @@ export class EngineCatalogue implements Catalogue {
       if (hasCode(error, 'NOGENERATOR')) return false
       throw error
     }
+    this.#limits.recount()
     await this.#inUse.close(name, noGenerator(name))
     return true
   }

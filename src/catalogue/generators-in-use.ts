@@ -22,6 +22,7 @@ import { boundMax, type RecordChange, type Watch } from '../engine/engine.ts'
 import { Limiter } from '../issuing/limiter.ts'
 import type { CatalogueDeps } from './deps.ts'
 import type { RowChange } from './foreign-rows.ts'
+import type { GeneratorLimits } from './generator-limits.ts'
 import { altered, type GeneratorRecords, noGenerator, stopping } from './generator-records.ts'
 import { IssuingPlans } from './issuing-plans.ts'
 import { mayIssueStrict } from './issuing-right.ts'
@@ -39,6 +40,7 @@ const rowVersion = 0n
 export class GeneratorsInUse {
   readonly #deps: CatalogueDeps
   readonly #records: GeneratorRecords
+  readonly #limits: GeneratorLimits
   readonly #absent: NegativeCache
   readonly #plans: IssuingPlans
   readonly #openings = new Limiter()
@@ -52,10 +54,16 @@ export class GeneratorsInUse {
   readonly #led: LedGenerators | undefined
   #closed = false
 
-  private constructor(deps: CatalogueDeps, records: GeneratorRecords, isShared: boolean) {
+  private constructor(
+    deps: CatalogueDeps,
+    records: GeneratorRecords,
+    limits: GeneratorLimits,
+    isShared: boolean,
+  ) {
     const { clock, cluster } = deps
     this.#deps = deps
     this.#records = records
+    this.#limits = limits
     this.#absent = new NegativeCache(clock, isShared)
     this.#plans = new IssuingPlans({ ...deps, onStale: (name) => this.#sealedOut(name) })
     this.#led = cluster && new LedGenerators(cluster, clock, (name, term) => this.#openLeftover(name, term))
@@ -63,10 +71,14 @@ export class GeneratorsInUse {
   }
 
   /** Starts to watch records and rows. */
-  static async start(deps: CatalogueDeps, records: GeneratorRecords): Promise<GeneratorsInUse> {
+  static async start(
+    deps: CatalogueDeps,
+    records: GeneratorRecords,
+    limits: GeneratorLimits,
+  ): Promise<GeneratorsInUse> {
     const { engine, rows } = deps
     const { state } = await engine.ownership()
-    const inUse = new GeneratorsInUse(deps, records, state === 'shared')
+    const inUse = new GeneratorsInUse(deps, records, limits, state === 'shared')
     try {
       inUse.#watches.push(await engine.watch(generatorPrefix, (change) => inUse.#recordChanged(change)))
       if (rows !== undefined) inUse.#watches.push(await rows.watch((change) => inUse.#rowChanged(change)))
@@ -175,7 +187,7 @@ export class GeneratorsInUse {
     const kind = this.#deps.autoCreate.find(({ pattern }) => globMatches(pattern, name))?.kind
     if (kind === undefined) return undefined
     try {
-      return await this.#records.create(name, parseOptions({ kind }))
+      return await this.#limits.admit(name, () => this.#records.create(name, parseOptions({ kind })))
     } catch (error) {
       // Another request has just created it with another definition, which counts.
       if (hasCode(error, 'EXISTS')) return this.#records.live(name)

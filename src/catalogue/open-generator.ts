@@ -81,6 +81,10 @@ export class OpenGenerator implements Generator {
     return this.definition.kind
   }
 
+  get issuesHere(): boolean {
+    return this.mode !== 'leader' || this.under !== undefined
+  }
+
   get contiguous(): boolean {
     const { increment, within, scramble } = this.definition
     return increment === 1 && within === 'ordered' && scramble === false

@@ -37,7 +37,8 @@ export type ReadGenerator = {
   readonly advances: number
 }
 
-const nameBytesMax = 256
+/** The longest name of a generator, in bytes of UTF-8. */
+export const nameBytesMax = 256
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
 const refusedCharacters = /[\s\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/u
 const encoder = new TextEncoder()

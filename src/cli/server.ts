@@ -10,6 +10,7 @@
 import type { Logger } from 'pino'
 import { type Address, addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
+import { MeteredCatalogue } from '../catalogue/metered-catalogue.ts'
 import { createCommands } from '../commands/all.ts'
 import { Forwarder } from '../forwarding/forwarder.ts'
 import { type HttpServerOptions, startHttpServer } from '../http/server.ts'
@@ -83,7 +84,11 @@ async function openResp(
     port,
     backlog: config.listenBacklog,
     table: forwarder ? clusterCommands(createCommands(), forwarder) : createCommands(),
-    context: (session) => ({ session, catalogue, server }),
+    context: (session) => ({
+      session,
+      catalogue: new MeteredCatalogue(catalogue, server.meters, () => session.user),
+      server,
+    }),
     mayIssue: node.mayIssue,
     roundingGuard: config.roundingGuard,
     limits: {

@@ -1,6 +1,7 @@
 /** What a command's handler can reach: the client's session, the generators, and the server. */
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Meters } from '../catalogue/metered-generator.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 
 /** One connection, as commands see and change it. Its transport keeps it up to date. */
@@ -74,6 +75,8 @@ export interface ServerView {
   traffic(): Traffic
   /** Connections of all transports that have sessions. */
   sessions(): Iterable<ClientSession>
+  /** Namespaces, and what they have counted on this node. */
+  readonly meters: Meters
   /** The cluster that this node takes part in; undefined: none. */
   readonly cluster?: ClusterView | undefined
 }

@@ -12,6 +12,7 @@ import { docsOperation } from './console/docs-page.ts'
 import { landingOperation } from './console/landing.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
 import { forwardRequests } from './forward.ts'
+import { issuingNode } from './issuing-node.ts'
 import { advanceOperation } from './native/advance.ts'
 import { clusterOperations } from './native/cluster.ts'
 import { decodeOperation } from './native/decode.ts'
@@ -97,8 +98,9 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   if (node.server.cluster !== undefined) forwardRequests(app, node.server.cluster, config.callTimeoutMs)
   const traffic = options.traffic ?? noTraffic()
   countRequests(app, traffic)
-  const compat = mountCompatApis(app, node, options.compat ?? [], log)
-  if (options.compatOnly) answerFailuresAsSpring(app, node, compat, log)
+  const issuing = issuingNode(node, () => 'default')
+  const compat = mountCompatApis(app, issuing, options.compat ?? [], log)
+  if (options.compatOnly) answerFailuresAsSpring(app, issuing, compat, log)
   else answerFailures(app, [...mountNative(app, options, traffic), ...compat], log)
   return app
 }
@@ -106,12 +108,13 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
 /** Everything but the compatible APIs: every operation, in the order of the documentation. */
 function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTraffic): Operation[] {
   const { node } = options
+  const issuing = issuingNode(node, () => 'default')
   const metrics = new Metrics(node, { resp: options.respFigures, http: () => traffic })
   app.addHook('onClose', async () => metrics.close())
   const all = () => operations
   const operations: Operation[] = [
-    nextOperation(node),
-    rangeOperation(node),
+    nextOperation(issuing),
+    rangeOperation(issuing),
     decodeOperation(node),
     ...generatorOperations(node.catalogue),
     ...clusterOperations(node),

@@ -1,6 +1,6 @@
 /** The answers to errors, unknown paths, and methods that a path does not have. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { HttpRefusal, problemOf, problemType, retryAfterSeconds } from './problem.ts'
+import { HttpRefusal, problemOf, problemType, retryAfterSecondsOf } from './problem.ts'
 
 /** The log of this server's own faults. A pino logger is one. */
 export interface HttpLog {
@@ -17,7 +17,8 @@ export function sendProblem(
   const problem = problemOf(error, request.url)
   if (problem.status === 500) log?.error({ err: error, path: request.url }, 'an HTTP request failed')
   if (error instanceof HttpRefusal) reply.headers(error.headers)
-  if (problem.status === 503 && problem.retryable) reply.header('retry-after', String(retryAfterSeconds))
+  const retryAfter = retryAfterSecondsOf(error)
+  if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
   // Fastify refuses some requests before any hook has run.
   return reply
     .code(problem.status)

@@ -25,7 +25,7 @@ export type Problem = Readonly<z.output<typeof problemShape>>
 /** The content type of problem details. */
 export const problemType = 'application/problem+json; charset=utf-8'
 
-/** How long a client waits before it sends a retryable request again, in seconds. */
+/** How long a client waits before it sends a retryable request again, in seconds, unless the error knows. */
 export const retryAfterSeconds = 1
 
 /** The refusal of a request with a status of HTTP. */
@@ -55,6 +55,13 @@ export function problemOf(error: unknown, instance: string): Problem {
     return plain(statusCode, (error as Error).message, instance)
   }
   return plain(500, 'a bug in this server; its log has the details', instance)
+}
+
+/** When a client can send the request again, in whole seconds (RFC 9110, 10.2.3); undefined: not as it is. */
+export function retryAfterSecondsOf(error: unknown): number | undefined {
+  if (!(error instanceof FahaoError) || !error.retryable) return undefined
+  if (error.retryAfterMs !== undefined) return Math.max(1, Math.ceil(error.retryAfterMs / 1000))
+  return error.status === 503 ? retryAfterSeconds : undefined
 }
 
 /** The requests that Fastify refuses. */

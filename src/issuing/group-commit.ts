@@ -96,7 +96,7 @@ export class GroupCommit implements Issuer {
     const request = { count, contiguous: true, safe: options.safe === true }
     if (request.safe && !this.nextIsSafe()) return Promise.reject(unsafe())
     this.#waits++
-    const drawn = this.#queue.join(request, this.#options.issueTimeoutMs, options.signal)
+    const drawn = this.#queue.join(request, this.#options.issueTimeoutMs, options)
     this.#commitSoon()
     return drawn
   }

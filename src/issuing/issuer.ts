@@ -21,6 +21,8 @@ export type DrawOptions = {
   readonly safe?: boolean
   /** Gives up waiting: rejects with ABORTED, and no id is lost. */
   readonly signal?: AbortSignal
+  /** Called before the caller joins the queue of those that wait. What it throws is the rejection. */
+  readonly onWait?: (() => void) | undefined
 }
 
 /** Issues ids of one generator. One per incarnation and process. */

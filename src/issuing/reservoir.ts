@@ -116,7 +116,7 @@ export class Reservoir implements Issuer {
     if (refusal !== undefined) return Promise.reject(refusal)
     this.#waits++
     this.#queue ??= this.#newQueue()
-    const drawn = this.#queue.join(request, this.#options.issueTimeoutMs, options.signal)
+    const drawn = this.#queue.join(request, this.#options.issueTimeoutMs, options)
     this.#dropEmptyQueue()
     this.#refills.hurry()
     this.#refill()

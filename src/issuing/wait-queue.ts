@@ -10,6 +10,7 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Run } from '../ids/run.ts'
+import type { DrawOptions } from './issuer.ts'
 
 /** The ids that a caller asks for. */
 export type DrawRequest = {
@@ -77,8 +78,15 @@ export class WaitQueue {
     return (this.#dryUs + openUs) / 1_000_000
   }
 
-  /** Queues a caller for at most `timeoutMs`. Rejects with BUSY, ABORTED, or the error of `onTimeout`. */
-  join(request: DrawRequest, timeoutMs: number, signal?: AbortSignal): Promise<Run[]> {
+  /**
+   * Queues a caller for at most `timeoutMs`. Rejects with BUSY, ABORTED, what `onWait` throws, or the error of
+   * `onTimeout`.
+   */
+  join(
+    request: DrawRequest,
+    timeoutMs: number,
+    { signal, onWait }: Partial<Pick<DrawOptions, 'signal' | 'onWait'>> = {},
+  ): Promise<Run[]> {
     if (this.length >= this.#lengthMax) {
       return Promise.reject(
         new FahaoError(
@@ -88,6 +96,7 @@ export class WaitQueue {
       )
     }
     return new Promise((resolve, reject) => {
+      onWait?.()
       const nowUs = this.#clock.monoUs()
       const waiter: Waiter = {
         ...request,

@@ -2,6 +2,7 @@
 
 import { hostname } from 'node:os'
 import { Logins } from '../auth/logins.ts'
+import { Namespaces } from '../auth/namespaces.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
@@ -9,6 +10,7 @@ import type { LogEvent } from '../base/events.ts'
 import { type ClockStep, Timeline } from '../base/timeline.ts'
 import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
+import { Meters } from '../catalogue/metered-generator.ts'
 import type { ClientSession, ServerView, Traffic } from '../commands/context.ts'
 import type { Engine } from '../engine/engine.ts'
 import { Worker } from '../issuing/worker.ts'
@@ -40,7 +42,7 @@ export type NodeDeps = {
 /** Opens the engine and creates the configured generators. Rejects with CONFIG or ENGINE. */
 export async function startNode(config: Config, deps: NodeDeps = {}): Promise<FahaoNode> {
   const parts = await openParts(config, deps)
-  const { engine, timeline, worker, catalogue, recovery, onEvent } = parts
+  const { engine, timeline, worker, catalogue, namespaces, recovery, onEvent } = parts
   recovery.start({
     isRegressed: () => isRegressed(engine),
     confirmWorker: async () => {
@@ -52,6 +54,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       // The advance has ended the claim of the worker id.
       await worker.confirm()
       await catalogue.reopenAll()
+      await namespaces.reload()
       await createConfigured(catalogue, config, onEvent, (error) =>
         onEvent({ level: 'error', message: `${error.message}; the stored definition stays in force` }),
       )
@@ -110,6 +113,7 @@ async function openParts(
     })
     const membership = await Membership.of({ config, engine, clock, newNodeId: newId, onEvent })
     const { nodeIndex } = config
+    const namespaces = await new Namespaces(engine, onEvent).open()
     const catalogue = await EngineCatalogue.open({
       engine,
       clock,
@@ -120,12 +124,25 @@ async function openParts(
       cluster: membership?.cluster,
       onEvent,
       autoCreate: config.autoCreate,
+      namespaces,
       rows: legacyRows(config.engine, engine, timeline),
       nodeIndex: nodeIndex === undefined ? undefined : { value: nodeIndex, width: String(nodeIndex).length },
     })
     disown = () => catalogue.disown()
     await createConfigured(catalogue, config, onEvent)
-    return { clock, engine, timeline, worker, catalogue, runId, recovery, listeners, membership, onEvent }
+    return {
+      clock,
+      engine,
+      timeline,
+      worker,
+      catalogue,
+      namespaces,
+      runId,
+      recovery,
+      listeners,
+      membership,
+      onEvent,
+    }
   } catch (error) {
     await engine.close()
     throw error
@@ -134,7 +151,7 @@ async function openParts(
 
 function wire(
   config: Config,
-  { clock, engine, timeline, worker, catalogue, runId, recovery, listeners, membership }: Parts,
+  { clock, engine, timeline, worker, catalogue, namespaces, runId, recovery, listeners, membership }: Parts,
 ): FahaoNode {
   const transports: Transport[] = []
   const workerIds = new WorkerIdUsage(engine, timeline)
@@ -164,6 +181,7 @@ function wire(
     *sessions(): Iterable<ClientSession> {
       for (const transport of transports) yield* transport.sessions?.() ?? []
     },
+    meters: new Meters(namespaces, () => timeline.burstUs()),
     cluster: membership?.cluster,
   }
   return {
@@ -192,11 +210,13 @@ function wire(
       // used again.
       await worker.confirm().catch(() => false)
       await catalogue.reopenAll()
+      await namespaces.reload()
       return raised
     },
     close() {
       closing ??= (async () => {
         recovery.close()
+        namespaces.close()
         // Before the catalogue closes: its generators still release what they hold.
         await membership?.leave()
         await catalogue.close()

@@ -4,7 +4,7 @@
  */
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
-import type { FahaoNode } from '../../node/node.ts'
+import type { IssuingNode } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, issueOne, parameterOf } from './api.ts'
 import { contentTypes, missingParameter, SpringFailure } from './spring.ts'
 
@@ -25,11 +25,11 @@ const forms: readonly IdForm[] = [
 ]
 
 /** Everything under IdBuilder's paths. */
-export function idBuilderApi(node: FahaoNode): CompatApi {
+export function idBuilderApi(node: IssuingNode): CompatApi {
   return { routes: forms.map((form) => route(node, form)) }
 }
 
-function route({ catalogue }: FahaoNode, form: IdForm): CompatRoute {
+function route({ catalogue }: IssuingNode, form: IdForm): CompatRoute {
   return {
     methods: ['GET'],
     path: `/id-builder/${form.path}`,

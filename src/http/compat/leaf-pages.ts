@@ -6,8 +6,8 @@ import type { FastifyRequest } from 'fastify'
 import { hasCode } from '../../base/errors.ts'
 import type { Generator, GeneratorInfo } from '../../catalogue/catalogue.ts'
 import type { Definition } from '../../catalogue/definition.ts'
-import type { FahaoNode } from '../../node/node.ts'
 import { type Html, html, page, pageHeaders } from '../console/html.ts'
+import type { IssuingNode } from '../issuing-node.ts'
 import { anyMethod, type CompatRoute, parameterOf } from './api.ts'
 import { localTime } from './leaf-decode.ts'
 import { contentTypes } from './spring.ts'
@@ -17,7 +17,7 @@ const dbRows = 100
 const headers = Object.freeze({ ...pageHeaders, 'content-type': contentTypes.html })
 
 /** `/cache`: the counters in use here, and the buffer of each; `?from=N` skips the first N. */
-export function cacheRoute({ catalogue }: FahaoNode): CompatRoute {
+export function cacheRoute({ catalogue }: IssuingNode): CompatRoute {
   return pageRoute('/cache', async (request) => {
     const from = offsetOf(request)
     const rows = [...catalogue.inUse()].filter(isCounter).slice(from, from + cacheRows + 1)
@@ -28,7 +28,7 @@ export function cacheRoute({ catalogue }: FahaoNode): CompatRoute {
 }
 
 /** `/db`: all counters, a page at a time; `?after=TAG` continues after that one. */
-export function dbRoute({ catalogue }: FahaoNode): CompatRoute {
+export function dbRoute({ catalogue }: IssuingNode): CompatRoute {
   return pageRoute('/db', async (request) => {
     const after = parameterOf(request, 'after')
     const found = await catalogue.list({ limit: dbRows, after })

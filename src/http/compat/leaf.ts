@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, FahaoError } from '../../base/errors.ts'
 import type { Catalogue, Generator } from '../../catalogue/catalogue.ts'
-import type { FahaoNode } from '../../node/node.ts'
+import type { IssuingNode } from '../issuing-node.ts'
 import { anyMethod, type CompatApi, type CompatRoute, issueOne } from './api.ts'
 import { decodeRoute } from './leaf-decode.ts'
 import { cacheRoute, dbRoute } from './leaf-pages.ts'
@@ -10,7 +10,7 @@ import { LeafSnowflakes, refuseOtherKinds } from './leaf-snowflakes.ts'
 import { contentTypes, SpringFailure } from './spring.ts'
 
 /** Everything under Leaf's paths. */
-export function leafApi(node: FahaoNode): CompatApi {
+export function leafApi(node: IssuingNode): CompatApi {
   const { catalogue } = node
   // A snowflake works with any key, as in Leaf.
   const snowflakes = new LeafSnowflakes(catalogue)

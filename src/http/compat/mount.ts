@@ -4,9 +4,9 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { CompatName } from '../../node/compat-settings.ts'
-import type { FahaoNode } from '../../node/node.ts'
 import { refuseForeignPage } from '../browser-safety.ts'
 import { type HttpLog, notFound, type Route } from '../failures.ts'
+import type { IssuingNode } from '../issuing-node.ts'
 import type { CompatApi, CompatRoute } from './api.ts'
 import { idBuilderApi } from './idbuilder.ts'
 import { leafApi } from './leaf.ts'
@@ -15,7 +15,7 @@ import { tinyidApi } from './tinyid.ts'
 
 type FailureSender = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
 
-const apis: Readonly<Record<CompatName, (node: FahaoNode) => CompatApi>> = {
+const apis: Readonly<Record<CompatName, (node: IssuingNode) => CompatApi>> = {
   leaf: leafApi,
   idbuilder: idBuilderApi,
   tinyid: tinyidApi,
@@ -24,7 +24,7 @@ const apis: Readonly<Record<CompatName, (node: FahaoNode) => CompatApi>> = {
 /** Serves the named APIs on `app`; returns their routes. */
 export function mountCompatApis(
   app: FastifyInstance,
-  node: FahaoNode,
+  node: IssuingNode,
   names: readonly CompatName[],
   log?: HttpLog,
 ): Route[] {
@@ -45,7 +45,7 @@ export function mountCompatApis(
 /** Sends every failure of `app` in Spring's form, for a port that has these APIs only. */
 export function answerFailuresAsSpring(
   app: FastifyInstance,
-  node: FahaoNode,
+  node: IssuingNode,
   routes: readonly Route[],
   log?: HttpLog,
 ): void {
@@ -59,7 +59,7 @@ export function answerFailuresAsSpring(
   })
 }
 
-function failureSender({ timeline }: FahaoNode, log?: HttpLog): FailureSender {
+function failureSender({ timeline }: IssuingNode, log?: HttpLog): FailureSender {
   return (error, request, reply) => sendSpringFailure(error, request, reply, timeline.nowUs(), log)
 }
 

@@ -6,9 +6,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run } from '../../ids/run.ts'
-import type { FahaoNode } from '../../node/node.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
+import type { IssuingNode } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
 import { contentTypes, SpringFailure } from './spring.ts'
 import { drawSegment, segmentJson, segmentText, type TinyidSegment } from './tinyid-segment.ts'
@@ -49,7 +49,7 @@ const intMax = 2 ** 31 - 1
 const run = new Run()
 
 /** Everything under tinyid's paths. */
-export function tinyidApi(node: FahaoNode): CompatApi {
+export function tinyidApi(node: IssuingNode): CompatApi {
   const tokens = new TinyidTokens(node.engine, node.config.tinyidTokens)
   const routes = [
     idsRoute('nextId', json, node, tokens),
@@ -63,7 +63,7 @@ export function tinyidApi(node: FahaoNode): CompatApi {
 function idsRoute(
   name: string,
   form: AnswerFormat,
-  { catalogue, server }: FahaoNode,
+  { catalogue, server }: IssuingNode,
   tokens: TinyidTokens,
 ): CompatRoute {
   const countMax = Math.min(batchMax, server.countMax)
@@ -93,7 +93,7 @@ function idsRoute(
 function segmentRoute(
   name: string,
   form: AnswerFormat,
-  { catalogue }: FahaoNode,
+  { catalogue }: IssuingNode,
   tokens: TinyidTokens,
 ): CompatRoute {
   return {

@@ -5,9 +5,9 @@ import { FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { checkedCount } from '../../commands/drawing.ts'
 import { Run, rangesOf } from '../../ids/run.ts'
-import type { FahaoNode } from '../../node/node.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
+import type { IssuingNode } from '../issuing-node.ts'
 import { jsonAnswer, nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
 import { idsShape, rangesShape } from './shapes.ts'
 
@@ -17,6 +17,7 @@ const errors = [
   'ERR',
   'NOGENERATOR',
   'LIMIT',
+  'QUOTA',
   'DRY',
   'BUSY',
   'EXHAUSTED',
@@ -30,7 +31,7 @@ const errors = [
 ] as const
 
 /** `POST /v1/generators/{name}/next` */
-export function nextOperation({ catalogue, server }: FahaoNode): Operation {
+export function nextOperation({ catalogue, server }: IssuingNode): Operation {
   const query = countQuery(server.countMax)
   // Shared by all requests: it is read before other code can run.
   const run = new Run()
@@ -69,7 +70,7 @@ export function nextOperation({ catalogue, server }: FahaoNode): Operation {
 }
 
 /** `POST /v1/generators/{name}/range` */
-export function rangeOperation({ catalogue, server }: FahaoNode): Operation {
+export function rangeOperation({ catalogue, server }: IssuingNode): Operation {
   const countMax = Number(server.incrByMax)
   const query = countQuery(countMax)
   return {

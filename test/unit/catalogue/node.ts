@@ -1,4 +1,5 @@
 /** A node's catalogue and worker id, on a memory store that several nodes may share. */
+import type { Namespaces } from '../../../src/auth/namespaces.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import type { Generator } from '../../../src/catalogue/catalogue.ts'
 import type { AutoCreate } from '../../../src/catalogue/deps.ts'
@@ -22,6 +23,8 @@ export type NodeOptions = {
   readonly leadUs?: number
   /** The cluster that it has joined. */
   readonly cluster?: Cluster
+  /** Limits how many generators it creates. */
+  readonly namespaces?: Namespaces
   /** Rows that are generators too. */
   readonly rows?: (engine: Engine, timeline: Timeline) => ForeignRows
   /** How it reaches the store; as its owner, if it is the first, unless this says otherwise. */
@@ -112,6 +115,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     onEvent: ({ message }) => events.push(message),
     autoCreate,
     nodeIndex,
+    namespaces: options.namespaces,
     rows: options.rows?.(engine, timeline),
   })
   const stop = async () => {

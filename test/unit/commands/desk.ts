@@ -1,8 +1,10 @@
 /** A server without transport, for asking commands as a connection would. */
 import assert from 'node:assert/strict'
+import { Namespaces } from '../../../src/auth/namespaces.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
+import { Meters } from '../../../src/catalogue/metered-generator.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import type { Reply } from '../../../src/commands/command.ts'
 import {
@@ -14,6 +16,7 @@ import {
   VerbatimText,
 } from '../../../src/commands/command.ts'
 import type { ClientSession, ClusterView, InfoSection, ServerView } from '../../../src/commands/context.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
 
 /** A session with everything writable, so that tests can set the scene. */
@@ -26,6 +29,9 @@ export class Desk {
   readonly catalogue = new FakeCatalogue()
   readonly table = createCommands()
   readonly timeline = new Timeline(systemClock)
+  /** Opened by the tests that need it. */
+  readonly namespaces = new Namespaces(new MemoryEngine(new MemoryStore()))
+  readonly meters = new Meters(this.namespaces, () => this.timeline.nowUs())
   readonly sessions: TestSession[] = []
   readonly session: TestSession = this.connect()
   sections: InfoSection[] = []
@@ -83,6 +89,7 @@ export class Desk {
         bytesOut: 2000,
       }),
       sessions: () => this.sessions,
+      meters: this.meters,
       cluster: this.cluster,
     }
   }

@@ -26,6 +26,7 @@ export class FakeGenerator implements Generator {
   readonly definition: Definition
   readonly incarnation = 1n
   readonly mode = 'local'
+  readonly issuesHere = true
   /** How many ids were ever taken. */
   drawn = 0
   /** While true, `take` finds an empty buffer and `draw` has to be called. */

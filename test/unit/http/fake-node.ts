@@ -1,10 +1,13 @@
 /** A node whose generators count up in memory, and whose every step a test can see and bend. */
+import { Namespaces } from '../../../src/auth/namespaces.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { Catalogue, Generator, GeneratorInfo } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
+import { Meters } from '../../../src/catalogue/metered-generator.ts'
 import { parseOptions } from '../../../src/catalogue/options.ts'
 import { checkName } from '../../../src/catalogue/stored.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
 import { Run } from '../../../src/ids/run.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
@@ -37,6 +40,7 @@ export class FakeGenerator implements Generator {
   definition: Definition
   readonly incarnation = 1n
   readonly mode = 'local'
+  readonly issuesHere = true
   contiguous = true
   /** The next id. */
   next: bigint
@@ -258,6 +262,8 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
       incrByMax: 1_000_000n,
       startedMonoUs: 1_000_000,
       sessions: () => [],
+      // Opened by the tests that need namespaces.
+      meters: new Meters(new Namespaces(new MemoryEngine(new MemoryStore())), () => nowUs),
     },
     workerId: 7,
     workerIdsTaken: () => undefined as number | undefined,

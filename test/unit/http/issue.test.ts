@@ -97,6 +97,23 @@ describe('POST next', () => {
     })
   })
 
+  test('refuses what a namespace may not issue now with 429, and uses up no id', async () => {
+    const { node, order, post } = start()
+    const { namespaces } = node.server.meters
+    await namespaces.open()
+    await namespaces.set('shop', { match: 'order', owner: 'team-a', idsPerDay: 2 })
+    assert.equal((await post('/v1/generators/order/next')).body, '{"ids":["1"]}\n')
+    for (const query of ['?count=2', '']) {
+      if (query === '') await post('/v1/generators/order/next')
+      const answer = await post(`/v1/generators/order/next${query}`)
+      assert.deepEqual([answer.statusCode, answer.json().code], [429, 'QUOTA'])
+      assert.equal(answer.headers['retry-after'], '86400')
+      assert.match(answer.json().detail, /^namespace 'shop' of team-a may issue 2 ids a day on this node/)
+    }
+    assert.equal(order.next, 3n)
+    namespaces.close()
+  })
+
   test('takes names that were percent-encoded, slashes and beyond ASCII included', async () => {
     const { node, post } = start()
     for (const name of ['a/b', '订单', 'a%b', 'x?y', '...', 'n'.repeat(256), '号'.repeat(85)]) {

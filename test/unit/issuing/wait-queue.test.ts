@@ -72,7 +72,7 @@ describe('a wait queue', () => {
     const { left, queue } = opened()
     const aborter = new AbortController()
     const first = watched(queue.join(one, 1000))
-    const middle = watched(queue.join({ ...one, count: 5 }, 1000, aborter.signal))
+    const middle = watched(queue.join({ ...one, count: 5 }, 1000, { signal: aborter.signal }))
     const last = watched(queue.join({ ...one, count: 2 }, 1000))
     aborter.abort()
     assert.equal(queue.demand, 3)
@@ -88,7 +88,7 @@ describe('a wait queue', () => {
   it('ignores a caller that gives up when it has been served', async () => {
     const { left, queue } = opened()
     const aborter = new AbortController()
-    const place = queue.join(one, 1000, aborter.signal)
+    const place = queue.join(one, 1000, { signal: aborter.signal })
     queue.settleFirst(runs)
     aborter.abort()
     assert.equal(await place, runs)
@@ -111,7 +111,7 @@ describe('a wait queue', () => {
     watched(queue.join(one, 1000))
     for (let each = 0; each < 1000; each++) {
       const aborter = new AbortController()
-      watched(queue.join(one, 1000, aborter.signal))
+      watched(queue.join(one, 1000, { signal: aborter.signal }))
       aborter.abort()
     }
     assert.equal(queue.length, 1)

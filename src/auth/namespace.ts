@@ -1,0 +1,69 @@
+/** A namespace: a pattern of generator names, an owner, and limits for the requests that it counts. */
+import { z } from 'zod'
+import { FahaoError } from '../base/errors.ts'
+
+function count(maximum: number, meaning: string) {
+  const wanted = `must be a whole number from 1 to ${maximum}`
+  return z
+    .union([z.string().regex(/^\d{1,16}$/, wanted), z.int(wanted)], wanted)
+    .transform(Number)
+    .refine((value) => value >= 1 && value <= maximum, wanted)
+    .optional()
+    .meta({ type: 'integer', minimum: 1, maximum, description: meaning })
+}
+
+function word(bytesMax: number, meaning: string) {
+  const wanted = `must be text of 1 to ${bytesMax} bytes without white space and control characters`
+  return z
+    .string(wanted)
+    .refine((text) => /^[^\s\p{Cc}\p{Cs}]+$/u.test(text) && Buffer.byteLength(text) <= bytesMax, wanted)
+    .meta({ description: meaning })
+}
+
+/** Every option of a namespace. A limit that is absent does not apply. */
+export const namespaceOptions = z
+  .strictObject({
+    match: word(512, 'a glob pattern of generator names: * ? [a-z]'),
+    owner: word(128, 'the team that errors and metrics name').optional(),
+    user: word(256, 'counts requests of this user only').optional(),
+    idsPerSecond: count(1e9, 'ids per second and node, with a burst of one second'),
+    idsPerDay: count(Number.MAX_SAFE_INTEGER, 'ids per day (UTC) and node, since its start'),
+    generators: count(1e9, 'how many generators may match; not with user'),
+    waiting: count(1e6, 'how many requests may wait for ids at once, per node'),
+  })
+  .meta({ id: 'NamespaceOptions' })
+
+/** A namespace without its name. */
+export type NamespaceOptions = z.output<typeof namespaceOptions>
+
+/** A namespace. */
+export type Namespace = NamespaceOptions & { readonly name: string }
+
+const names = word(64, 'its name')
+
+/** The options that a request gives. ERR names each that is wrong. */
+export function readNamespace(name: string, input: unknown): Namespace {
+  if (!names.safeParse(name).success || name.includes('/'))
+    throw new FahaoError(
+      'ERR',
+      'the name of a namespace has 1 to 64 bytes, and neither white space nor a slash',
+    )
+  const read = namespaceOptions.safeParse(input)
+  if (!read.success) throw new FahaoError('ERR', read.error.issues.map(issueText).join('; '))
+  const options = read.data
+  if (options.user !== undefined && options.generators !== undefined)
+    throw new FahaoError(
+      'ERR',
+      'a namespace counts the generators of all users: leave out user or generators',
+    )
+  return { name, ...options }
+}
+
+function issueText({ path, message }: { path: PropertyKey[]; message: string }): string {
+  return path.length === 0 ? message : `${path.join('.')} ${message}`
+}
+
+/** `namespace 'shop' of team-a`, as errors begin. */
+export function titleOf({ name, owner }: Namespace): string {
+  return owner === undefined ? `namespace '${name}'` : `namespace '${name}' of ${owner}`
+}

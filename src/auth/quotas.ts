@@ -1,0 +1,269 @@
+/**
+ * What the namespaces allow on this node: a token bucket for ids per second, a counter of the ids of a UTC day, the
+ * callers that wait.
+ *
+ * Invariants
+ *  1. In any span of t seconds at most `idsPerSecond` × (t + 1) ids are charged and kept, and at most `idsPerDay` in a
+ *     UTC day of this process.
+ *  2. A request is charged to all quotas that count it, or to none.
+ *  3. A change of a namespace keeps what has been charged; a dropped one is forgotten.
+ *  4. All arithmetic is on whole numbers below 2^53, so that a caller that waits as long as the error says is served.
+ */
+import { FahaoError } from '../base/errors.ts'
+import { globMatches, literalPrefix } from '../base/glob.ts'
+import { formatDuration } from '../base/units.ts'
+import { type Namespace, titleOf } from './namespace.ts'
+import type { Namespaces } from './namespaces.ts'
+
+const secondUs = 1_000_000
+const dayUs = 86_400 * secondUs
+
+/** What one namespace allows and has counted, on this node. */
+export class Quota {
+  #namespace: Namespace
+  /** Ids issued. */
+  issued = 0
+  /** Requests refused. */
+  refused = 0
+  /** Callers that wait for ids. */
+  waiting = 0
+  /** Millionths of an id. */
+  #credit = 0
+  #creditUs: number
+  /** The UTC day of `#chargedOfDay`. */
+  #day: number
+  #chargedOfDay = 0
+  #newest: FahaoError | undefined
+  #prefix: string
+
+  /** @param nowUs Unix µs. */
+  constructor(namespace: Namespace, nowUs: number) {
+    this.#namespace = namespace
+    this.#prefix = literalPrefix(namespace.match)
+    this.#creditUs = nowUs
+    this.#day = Math.floor(nowUs / dayUs)
+    this.#credit = this.#creditMax
+  }
+
+  get namespace(): Namespace {
+    return this.#namespace
+  }
+
+  /** Whether it counts the requests of a user for a generator. */
+  counts(generator: string, user: string): boolean {
+    const { match, user: only } = this.#namespace
+    if (only !== undefined && only !== user) return false
+    return generator.startsWith(this.#prefix) && globMatches(match, generator)
+  }
+
+  /** Goes on under changed limits. */
+  change(namespace: Namespace, nowUs: number): void {
+    this.#advance(nowUs)
+    const { idsPerSecond } = this.#namespace
+    this.#namespace = namespace
+    this.#prefix = literalPrefix(namespace.match)
+    this.#credit = idsPerSecond === undefined ? this.#creditMax : Math.min(this.#credit, this.#creditMax)
+  }
+
+  /** How many ids may be issued now; Infinity without a limit. */
+  available(nowUs: number): number {
+    this.#advance(nowUs)
+    const { idsPerSecond, idsPerDay = Number.POSITIVE_INFINITY } = this.#namespace
+    const burst = idsPerSecond === undefined ? Number.POSITIVE_INFINITY : Math.floor(this.#credit / secondUs)
+    return Math.min(burst, idsPerDay - this.#chargedOfDay)
+  }
+
+  /** Counts ids that are about to be issued. `available` has returned as many. */
+  charge(count: number): void {
+    if (this.#namespace.idsPerSecond !== undefined) this.#credit -= count * secondUs
+    this.#chargedOfDay += count
+  }
+
+  /** Takes a charge back. */
+  giveBack(count: number, chargedUs: number): void {
+    this.#credit = Math.min(this.#creditMax, this.#credit + count * secondUs)
+    if (Math.floor(chargedUs / dayUs) === this.#day) this.#chargedOfDay -= count
+  }
+
+  /** The share of the day's ids that is used up, from 0; undefined without a limit. */
+  shareOfDay(nowUs: number): number | undefined {
+    this.#advance(nowUs)
+    const { idsPerDay } = this.#namespace
+    return idsPerDay === undefined ? undefined : this.#chargedOfDay / idsPerDay
+  }
+
+  /** How long a request for so many ids has to wait, in ms: 0 if it is allowed, Infinity if it never is. */
+  waitMs(count: number, nowUs: number): number {
+    if (count > this.#most) return Number.POSITIVE_INFINITY
+    if (count <= this.available(nowUs)) return 0
+    const { idsPerSecond, idsPerDay } = this.#namespace
+    const tomorrowUs = (this.#day + 1) * dayUs - nowUs
+    const dayWaitUs = idsPerDay !== undefined && idsPerDay - this.#chargedOfDay < count ? tomorrowUs : 0
+    const missing = count * secondUs - this.#credit
+    const burstWaitUs = idsPerSecond === undefined ? 0 : Math.ceil(missing / idsPerSecond)
+    return Math.ceil(Math.max(dayWaitUs, burstWaitUs) / 1000)
+  }
+
+  /** The error for a request that has to wait; counts it. The same error serves many requests: a stack trace costs more than an id. */
+  refusal(count: number, nowUs: number): FahaoError {
+    this.refused++
+    const waitMs = this.waitMs(count, nowUs)
+    const message = this.#reason(count, waitMs)
+    if (this.#newest?.message !== message) {
+      this.#newest =
+        waitMs === Number.POSITIVE_INFINITY
+          ? new FahaoError('LIMIT', message)
+          : new FahaoError('QUOTA', message, { retryAfterMs: waitMs })
+    }
+    return this.#newest
+  }
+
+  /** Lets a caller wait; throws BUSY if as many wait as may. */
+  admitWaiting(): void {
+    const { waiting = Number.POSITIVE_INFINITY } = this.#namespace
+    if (this.waiting < waiting) return void this.waiting++
+    this.refused++
+    throw new FahaoError(
+      'BUSY',
+      `${titleOf(this.#namespace)} has ${this.waiting} requests waiting on this node already; retry with a pause`,
+    )
+  }
+
+  /** The largest request that is ever allowed. */
+  get #most(): number {
+    const { idsPerSecond, idsPerDay } = this.#namespace
+    return Math.min(idsPerSecond ?? Number.POSITIVE_INFINITY, idsPerDay ?? Number.POSITIVE_INFINITY)
+  }
+
+  get #creditMax(): number {
+    return (this.#namespace.idsPerSecond ?? 0) * secondUs
+  }
+
+  #reason(count: number, waitMs: number): string {
+    const title = titleOf(this.#namespace)
+    const { idsPerSecond, idsPerDay } = this.#namespace
+    if (count > this.#most)
+      return `${title} may issue at most ${this.#most} ids at once; ask for fewer at a time`
+    if (idsPerDay !== undefined && idsPerDay - this.#chargedOfDay < count) {
+      const left = idsPerDay - this.#chargedOfDay
+      return `${title} may issue ${idsPerDay} ids a day on this node, and ${Math.max(0, left)} are left until midnight UTC; retry in ${formatDuration(Math.ceil(waitMs / 1000) * 1000)}`
+    }
+    return `${title} may issue ${idsPerSecond} ids a second on this node; retry in ${waitMs} ms`
+  }
+
+  #advance(nowUs: number): void {
+    const elapsedUs = Math.min(nowUs - this.#creditUs, secondUs)
+    if (elapsedUs <= 0) return
+    this.#creditUs = nowUs
+    const { idsPerSecond } = this.#namespace
+    if (idsPerSecond !== undefined)
+      this.#credit = Math.min(this.#creditMax, this.#credit + elapsedUs * idsPerSecond)
+    const day = Math.floor(nowUs / dayUs)
+    if (day === this.#day) return
+    this.#day = day
+    this.#chargedOfDay = 0
+  }
+}
+
+/** The quotas that count the requests of one user for one generator. */
+export class Meter {
+  readonly #quotas: readonly Quota[]
+  readonly #nowUs: () => number
+
+  constructor(quotas: readonly Quota[], nowUs: () => number) {
+    this.#quotas = quotas
+    this.#nowUs = nowUs
+  }
+
+  /** How many of `count` ids may be issued now: at least 1, or QUOTA is thrown. */
+  allowed(count: number): number {
+    const nowUs = this.#nowUs()
+    let least = count
+    for (const quota of this.#quotas) least = Math.min(least, quota.available(nowUs))
+    if (least >= 1) return least
+    throw this.#refusal(1, nowUs)
+  }
+
+  /** Counts ids that have been issued, as `allowed` has allowed in the same callback. */
+  issued(count: number): void {
+    for (const quota of this.#quotas) {
+      quota.charge(count)
+      quota.issued += count
+    }
+  }
+
+  /** Carries out a draw, which is charged unless it rejects. Throws QUOTA or LIMIT before it starts. */
+  async draw<Ids>(count: number, draw: (onWait: () => void) => Promise<Ids>): Promise<Ids> {
+    const nowUs = this.#nowUs()
+    for (const quota of this.#quotas) if (quota.available(nowUs) < count) throw this.#refusal(count, nowUs)
+    for (const quota of this.#quotas) quota.charge(count)
+    const waitingIn: Quota[] = []
+    try {
+      const ids = await draw(() => this.#admitWaiting(waitingIn))
+      for (const quota of this.#quotas) quota.issued += count
+      return ids
+    } catch (error) {
+      for (const quota of this.#quotas) quota.giveBack(count, nowUs)
+      throw error
+    } finally {
+      for (const quota of waitingIn) quota.waiting--
+    }
+  }
+
+  #admitWaiting(waitingIn: Quota[]): void {
+    // A draw that goes on with an altered generator waits again.
+    if (waitingIn.length > 0) return
+    for (const quota of this.#quotas) {
+      quota.admitWaiting()
+      waitingIn.push(quota)
+    }
+  }
+
+  /** The error of the quota that the request has to wait for longest. */
+  #refusal(count: number, nowUs: number): FahaoError {
+    let longest = this.#quotas[0]!
+    for (const quota of this.#quotas)
+      if (quota.waitMs(count, nowUs) > longest.waitMs(count, nowUs)) longest = quota
+    return longest.refusal(count, nowUs)
+  }
+}
+
+/** The quotas of all namespaces. */
+export class Quotas {
+  readonly #namespaces: Namespaces
+  readonly #nowUs: () => number
+  #byName = new Map<string, Quota>()
+  #revision = -1
+
+  /** @param nowUs Unix µs; never decreases. */
+  constructor(namespaces: Namespaces, nowUs: () => number) {
+    this.#namespaces = namespaces
+    this.#nowUs = nowUs
+  }
+
+  /** One for each namespace. */
+  all(): readonly Quota[] {
+    this.#update()
+    return [...this.#byName.values()]
+  }
+
+  /** What counts the requests of a user for a generator; undefined: no namespace does. */
+  meterOf(generator: string, user: string): Meter | undefined {
+    const quotas = this.all().filter((quota) => quota.counts(generator, user))
+    return quotas.length === 0 ? undefined : new Meter(quotas, this.#nowUs)
+  }
+
+  #update(): void {
+    if (this.#revision === this.#namespaces.revision) return
+    this.#revision = this.#namespaces.revision
+    const nowUs = this.#nowUs()
+    const before = this.#byName
+    this.#byName = new Map(
+      this.#namespaces.all.map((namespace) => {
+        const quota = before.get(namespace.name) ?? new Quota(namespace, nowUs)
+        quota.change(namespace, nowUs)
+        return [namespace.name, quota]
+      }),
+    )
+  }
+}

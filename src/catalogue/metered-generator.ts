@@ -1,0 +1,139 @@
+/**
+ * Generators whose ids are charged to the quotas of namespaces before they are issued.
+ *
+ * Invariants
+ *  1. A generator that no namespace counts is returned as it is: its fast path costs nothing.
+ *  2. A request that is refused, or whose draw rejects, is charged nothing.
+ *  3. Ids of a strict generator are charged by the node that issues them.
+ */
+import type { Namespaces } from '../auth/namespaces.ts'
+import { type Meter, Quotas } from '../auth/quotas.ts'
+import type { Run } from '../ids/run.ts'
+import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
+import type { Generator, IssuingMode } from './catalogue.ts'
+import type { Definition } from './definition.ts'
+import type { MoveOptions } from './floor.ts'
+
+/** How many users have their own view of a generator at most. */
+const usersMax = 1000
+
+/** A generator as one user sees it. */
+class MeteredGenerator implements Generator {
+  readonly name: string
+  readonly kind: Kind
+  readonly definition: Definition
+  readonly incarnation: bigint
+  readonly mode: IssuingMode
+  readonly contiguous: boolean
+  readonly #generator: Generator
+  readonly #meter: Meter
+
+  constructor(generator: Generator, meter: Meter) {
+    this.#generator = generator
+    this.#meter = meter
+    this.name = generator.name
+    this.kind = generator.kind
+    this.definition = generator.definition
+    this.incarnation = generator.incarnation
+    this.mode = generator.mode
+    this.contiguous = generator.contiguous
+  }
+
+  get issuesHere(): boolean {
+    return this.#generator.issuesHere
+  }
+
+  /** As the generator's; also throws QUOTA. */
+  take(count: number, run: Run): number {
+    if (!this.issuesHere) return 0
+    const taken = this.#generator.take(this.#meter.allowed(count), run)
+    if (taken > 0) this.#meter.issued(taken)
+    return taken
+  }
+
+  /** As the generator's; also throws QUOTA. */
+  takeNumber(): number {
+    if (!this.issuesHere) return -1
+    this.#meter.allowed(1)
+    const number = this.#generator.takeNumber()
+    if (number >= 0) this.#meter.issued(1)
+    return number
+  }
+
+  /** As the generator's; also rejects with QUOTA, and with LIMIT for more ids than a quota ever allows at once. */
+  async draw(count: number, options: DrawOptions = {}): Promise<Run[]> {
+    // Without an await where the ids are issued here, so that draws keep their order.
+    const generator = this.issuesHere ? this.#generator : await this.#generator.ledHere()
+    return this.#meter.draw(count, (onWait) => generator.draw(count, { ...options, onWait }))
+  }
+
+  nextIsSafe(): boolean {
+    return this.#generator.nextIsSafe()
+  }
+
+  lastIssued(): bigint | undefined {
+    return this.#generator.lastIssued()
+  }
+
+  stats(): IssuerStats {
+    return this.#generator.stats()
+  }
+
+  text(id: bigint): string {
+    return this.#generator.text(id)
+  }
+
+  writer(): ((id: bigint) => string) | undefined {
+    return this.#generator.writer()
+  }
+
+  parse(text: string): bigint {
+    return this.#generator.parse(text)
+  }
+
+  async ledHere(): Promise<Generator> {
+    const led = await this.#generator.ledHere()
+    return led === this.#generator ? this : new MeteredGenerator(led, this.#meter)
+  }
+
+  moveTo(newest: bigint, options?: MoveOptions): Promise<void> {
+    return this.#generator.moveTo(newest, options)
+  }
+}
+
+/** Puts meters on generators. */
+export class Meters {
+  readonly namespaces: Namespaces
+  readonly quotas: Quotas
+  /** By the generator and the user; the empty name for all users that no namespace names. */
+  #metered = new WeakMap<Generator, Map<string, Generator>>()
+  #revision = -1
+
+  /** @param nowUs Unix µs; never decreases. */
+  constructor(namespaces: Namespaces, nowUs: () => number) {
+    this.namespaces = namespaces
+    this.quotas = new Quotas(namespaces, nowUs)
+  }
+
+  /** The generator for requests of this user; the generator itself if no namespace counts them. */
+  meter(generator: Generator, user: string): Generator {
+    const { all, revision } = this.namespaces
+    if (all.length === 0) return generator
+    if (this.#revision !== revision) {
+      this.#revision = revision
+      this.#metered = new WeakMap()
+    }
+    const key = this.namespaces.hasUser(user) ? user : ''
+    let byUser = this.#metered.get(generator)
+    const known = byUser?.get(key)
+    if (known !== undefined) return known
+    if (byUser === undefined || byUser.size >= usersMax) {
+      byUser = new Map()
+      this.#metered.set(generator, byUser)
+    }
+    const meter = this.quotas.meterOf(generator.name, user)
+    const metered = meter === undefined ? generator : new MeteredGenerator(generator, meter)
+    byUser.set(key, metered)
+    return metered
+  }
+}
