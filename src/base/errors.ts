@@ -114,6 +114,13 @@ const kinds = {
     remedy:
       'Send a command for each, in a pipeline, or name them so that they share a slot: {shop}order, {shop}refund.',
   },
+  EXECABORT: {
+    status: 400,
+    retryable: false,
+    meaning: 'A request of the transaction was refused when it was queued, or EXEC itself was refused.',
+    remedy:
+      'Correct that request, which got an error of its own, and send the transaction again. Nothing was issued.',
+  },
   REGRESSED: {
     status: 503,
     retryable: false,

@@ -102,6 +102,8 @@ async function openResp(
       bulkBytesMax: config.respBulkMaxBytes,
       argumentsMax: config.respArgumentsMax,
       requestBytesMax: config.respRequestMaxBytes,
+      transactionBytesMax: config.respTransactionMaxBytes,
+      transactionRequestsMax: config.respTransactionRequestsMax,
       unreadBytesMax: config.respUnreadMaxBytes,
       unreadTotalBytesMax: config.respUnreadTotalMaxBytes,
       unreadTimeoutMs: config.respUnreadTimeoutMs,

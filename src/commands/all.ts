@@ -12,6 +12,7 @@ import { setCommands } from './set.ts'
 import { stringCommands } from './strings.ts'
 import { CommandTable } from './table.ts'
 import { invalidating } from './tracking.ts'
+import { transactionCommands } from './transactions.ts'
 import { helpCommand, helpLines } from './usage.ts'
 
 /** A server's commands. Make one table for each server: SCAN's cursors are remembered in it. */
@@ -26,6 +27,7 @@ export function createCommands(): CommandTable {
       ...genericCommands(),
       ...connectionCommands,
       clientCommand,
+      ...transactionCommands,
       introspectionCommand(() => table),
       ...serverCommands,
       clusterCommand,

@@ -240,8 +240,10 @@ function idsFrom(args: Arguments, from: number): number[] {
   return ids
 }
 
-/** Redis's line, in Redis's order. Fields that do not apply (databases, transactions, memory) are zero. */
+/** Redis's line, in Redis's order. Fields that do not apply (databases, memory) are zero. */
 function clientLine(session: ClientSession, nowMonoUs: number): string {
+  const { transaction } = session
+  const inTransaction = transaction.isOpen || transaction.isRunning
   const fields: readonly (readonly [string, string | number])[] = [
     ['id', session.id],
     ['addr', session.address],
@@ -250,20 +252,20 @@ function clientLine(session: ClientSession, nowMonoUs: number): string {
     ['name', session.name],
     ['age', seconds(nowMonoUs - session.startedMonoUs)],
     ['idle', seconds(nowMonoUs - session.lastCommandMonoUs)],
-    ['flags', 'N'],
+    ['flags', inTransaction ? 'x' : 'N'],
     ['db', 0],
     ['sub', 0],
     ['psub', 0],
     ['ssub', 0],
-    ['multi', -1],
+    ['multi', inTransaction ? transaction.count : -1],
     ['qbuf', 0],
     ['qbuf-free', 0],
     ['argv-mem', 0],
-    ['multi-mem', 0],
+    ['multi-mem', transaction.bytes],
     ['obl', 0],
     ['oll', 0],
     ['omem', session.unreadBytes],
-    ['tot-mem', session.unreadBytes],
+    ['tot-mem', session.unreadBytes + transaction.bytes],
     ['events', 'r'],
     ['cmd', session.lastCommand || 'NULL'],
     ['user', session.user],

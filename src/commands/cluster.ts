@@ -117,8 +117,12 @@ export const clusterCommand: Command = container({
 export function checkOneSlot({ server }: CommandContext, names: readonly string[]): void {
   if (server.cluster === undefined || names.length < 2) return
   const first = slotOf(names[0]!)
-  if (names.every((name) => slotOf(name) === first)) return
-  throw new FahaoError('CROSSSLOT', "Keys in request don't hash to the same slot")
+  if (!names.every((name) => slotOf(name) === first)) throw crossSlot()
+}
+
+/** CROSSSLOT, in Redis's words. */
+export function crossSlot(): FahaoError {
+  return new FahaoError('CROSSSLOT', "Keys in request don't hash to the same slot")
 }
 
 function clusterOf({ server }: CommandContext): ClusterView {

@@ -25,6 +25,7 @@ export type Reply =
   | IssuedTexts
   | EncodedReply
   | Invalidating
+  | RepliesOf
   | readonly Reply[]
 
 /** A simple string: `+OK`. */
@@ -104,6 +105,18 @@ export class Invalidating {
   }
 }
 
+/** An array of the replies to requests, which run now: EXEC. */
+export class RepliesOf {
+  /** The number of requests. */
+  readonly count: number
+  /** Their bytes. */
+  readonly requests: Buffer
+  constructor(count: number, requests: Buffer) {
+    this.count = count
+    this.requests = requests
+  }
+}
+
 /** `+OK`. */
 export const ok = Object.freeze(new SimpleString('OK'))
 
@@ -127,7 +140,7 @@ export type CommandFlag =
   | 'no_auth'
 
 /** The groups of Redis's commands that apply here. */
-export type CommandGroup = 'generic' | 'string' | 'connection' | 'server' | 'cluster' | 'id'
+export type CommandGroup = 'generic' | 'string' | 'connection' | 'transactions' | 'server' | 'cluster' | 'id'
 
 /** One argument, as COMMAND DOCS shows it. */
 export type ArgumentDoc = {
@@ -182,6 +195,14 @@ export type Command = {
    * many. Throws as `handler`.
    */
   readonly work?: (args: Arguments) => bigint
+  /**
+   * For a request that a transaction queues, on a node of a cluster: throws or rejects with the error that refuses it here,
+   * MOVED or CROSSSLOT. Its result is the slot of the leader that it depends on, if it depends on one.
+   */
+  readonly placed?: (
+    context: CommandContext,
+    args: Arguments,
+  ) => number | undefined | Promise<number | undefined>
   /**
    * Whether these arguments only draw ids and have a short reply, so that the handler may start while other such
    * requests of the connection wait for theirs: ids are drawn in the order in which handlers start.

@@ -52,12 +52,14 @@ export const connectionCommands: readonly Command[] = [
     flags: beforeAuth,
     name: 'reset',
     arity: 1,
-    summary: 'Resets the connection to its state when it was opened: RESP2, no name, user `default`.',
+    summary:
+      'Resets the connection to its state when it was opened: RESP2, no name, no transaction, user `default`.',
     reply: '`RESET`.',
     notes: 'The library name and version stay, as in Redis.',
     handler({ session }) {
       session.protocol = 2
       session.trackingModes = undefined
+      session.transaction.clear()
       session.name = ''
       session.user = defaultUser
       return wasReset

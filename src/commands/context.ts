@@ -3,6 +3,7 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Meters } from '../catalogue/metered-generator.ts'
 import type { Cluster } from '../cluster/cluster.ts'
+import type { TransactionQueue } from './transaction-queue.ts'
 
 /** One connection, as commands see and change it. Its transport keeps it up to date. */
 export interface ClientSession {
@@ -31,6 +32,7 @@ export interface ClientSession {
   readonly exact: boolean
   /** While the client keeps a cache: the modes of CLIENT TRACKING ON, in lower case: `optin`, `bcast` and so on. */
   trackingModes: ReadonlySet<string> | undefined
+  readonly transaction: TransactionQueue
   /** The user whose permissions apply. */
   user: string
   /** Bytes that the client has not read, for CLIENT LIST. */

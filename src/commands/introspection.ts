@@ -105,6 +105,7 @@ export function categories(command: Command): string[] {
   return [
     ...(command.group === 'string' || command.group === 'id' ? [`@${command.group}`] : []),
     ...(command.group === 'connection' ? ['@connection'] : []),
+    ...(command.group === 'transactions' ? ['@transaction'] : []),
     ...(command.group === 'generic' ? ['@keyspace'] : []),
     ...(has('write') ? ['@write'] : []),
     ...(has('readonly') ? ['@read'] : []),

@@ -10,8 +10,6 @@ const noValues =
 const noTypes = 'Fahao issues ids and keeps no other data; use a Redis for that, and INCR or ID.NEXT here'
 const noExpiry =
   'generators do not expire, or their ids would repeat; drop one with DEL when it is not needed any more'
-const noTransactions =
-  'an id that was issued stays issued, so nothing can be rolled back or grouped; send the commands in a pipeline, or take several ids at once with ID.NEXT name COUNT n'
 const noScripts =
   'there are no scripts; take several ids at once with ID.NEXT name COUNT n or ID.RANGE name n'
 const noFlush =
@@ -39,7 +37,6 @@ const bySentence: readonly (readonly [sentence: string, names: string])[] = [
   ],
   [noTypes, 'zadd zrange zrem zscore zincrby zcard xadd xread xrange xlen pfadd pfcount geoadd geosearch'],
   [noExpiry, 'expire expireat pexpire pexpireat expiretime pexpiretime persist setex psetex'],
-  [noTransactions, 'multi exec discard watch unwatch'],
   [noScripts, 'eval evalsha eval_ro evalsha_ro fcall fcall_ro script function'],
   [noFlush, 'flushall flushdb swapdb'],
   [

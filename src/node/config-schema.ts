@@ -153,6 +153,12 @@ const groups = {
     respBulkMaxBytes: setting(size('1KiB', '512MiB'), 'longest argument', '64KiB'),
     respRequestMaxBytes: setting(size('16KiB', '1GiB'), 'longest request', '1MiB'),
     respArgumentsMax: setting(count(16, 1_048_576), 'arguments in a command', '1024'),
+    respTransactionMaxBytes: setting(
+      size('16KiB', '1GiB'),
+      'requests that a client may queue between MULTI and EXEC',
+      '1MiB',
+    ),
+    respTransactionRequestsMax: setting(count(16, 1_048_576), 'the same, in requests', '65536'),
     respUnreadMaxBytes: setting(
       size('64KiB', '1GiB'),
       'unread replies of one client; above this the server does not read its requests',

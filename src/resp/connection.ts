@@ -14,7 +14,8 @@
  *     of the socket, of a promise and of a timer runs in `#contain`.
  *  8. A connection that has produced its share of replies goes on in a later turn of the event loop.
  *  9. Before AUTH at most `unauthenticatedBytesMax` of its replies are unread; beyond it the connection is dropped.
- * 10. `UnreadBudget` counts the replies that have not left this process after each write, or after the writes of a turn.
+ * 10. `UnreadBudget` counts the replies that have not left this process, and the requests of a transaction, after each write,
+ *     or after the writes of a turn.
  */
 import type { Socket } from 'node:net'
 import { systemClock } from '../base/clock.ts'
@@ -23,7 +24,8 @@ import type { Admission } from '../node/admission.ts'
 import { shareBytes, type Taker } from '../node/turns.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
 import type { RespLimits } from './limits.ts'
-import { type RequestHost, Requests } from './requests.ts'
+import type { RequestHost } from './request-host.ts'
+import { Requests } from './requests.ts'
 import { RespSession, type SessionFacts } from './session.ts'
 
 /** What the connections of a server share. */
@@ -115,8 +117,10 @@ export class Connection implements Taker, Sender {
     return this.#socket.destroyed ? 0 : this.#socket.writableLength
   }
 
-  /** Requests that wait are bounded by `queuedBytesMax`. */
-  readonly queuedBytes = 0
+  /** Requests of a transaction. Others that wait are bounded by `queuedBytesMax`. */
+  get queuedBytes(): number {
+    return this.#socket.destroyed ? 0 : this.session.transaction.bytes
+  }
 
   /** Ends the connection at once. */
   drop(): void {
@@ -265,7 +269,8 @@ export class Connection implements Taker, Sender {
     const unread = this.#socket.writableLength
     if (isUnauthenticated && unread > limits.unauthenticatedBytesMax) return this.drop()
     if (unread > limits.unreadBytesMax) this.#block()
-    if (unread > 0 && this.#socket.writableCorked === 0) this.#host.unread.update(this)
+    if ((unread > 0 || this.queuedBytes > 0) && this.#socket.writableCorked === 0)
+      this.#host.unread.update(this)
   }
 
   #setPending(isPending: boolean): void {

@@ -7,6 +7,7 @@ import {
   Issued,
   IssuedTexts,
   MapReply,
+  RepliesOf,
   type Reply,
   SetReply,
   SimpleString,
@@ -37,6 +38,7 @@ export function encode(output: Output, reply: Reply, encoding: Encoding): void {
   if (reply instanceof IssuedTexts) return encodeTexts(output, reply)
   if (reply instanceof EncodedReply) return output.encoded(reply.bytes)
   if (reply instanceof Invalidating) return encodeInvalidating(output, reply, encoding)
+  if (reply instanceof RepliesOf) return output.line('*', reply.count)
   if (reply instanceof SimpleString) return output.oneLine('+', reply.text)
   if (reply instanceof Uint8Array) return output.bytes('$', reply)
   if (isArray(reply)) return encodeItems(output, '*', reply, encoding)

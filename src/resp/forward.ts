@@ -15,6 +15,7 @@ import { CommandTable } from '../commands/table.ts'
 import { invalidated, isTracked } from '../commands/tracking.ts'
 import type { Forwarder, ForwardTransport } from '../forwarding/forwarder.ts'
 import { encodedRequest, ForwardConnection } from './forward-connection.ts'
+import { placement } from './placement.ts'
 import { forwardNames, isForwardName } from './rounding.ts'
 import { RespSession } from './session.ts'
 
@@ -37,8 +38,10 @@ export function clusterCommands(table: CommandTable, forwarder: RespForwarder): 
 }
 
 function forwarded(command: Command, forwarder: RespForwarder): Command {
+  const placed = forwarder.forwards ? undefined : placement(command, (slot) => forwarder.knownLeader(slot))
   return {
     ...command,
+    ...(placed && { placed }),
     // The decoder never overwrites bytes that it has returned: they stay valid after an await.
     handler(context, args) {
       const request = { command, context, args }

@@ -17,6 +17,9 @@ export type RespLimits = {
   readonly argumentsMax: number
   /** Longest request, in bytes. */
   readonly requestBytesMax: number
+  /** Most requests of a transaction, and most bytes of them. */
+  readonly transactionRequestsMax: number
+  readonly transactionBytesMax: number
   /** Connections at once before AUTH; one more takes the place of the oldest of them. */
   readonly unauthenticatedConnectionsMax: number
   /** Most arguments before AUTH. */
@@ -47,6 +50,8 @@ export const defaultLimits: RespLimits = Object.freeze({
   bulkBytesMax: 65_536,
   argumentsMax: 1024,
   requestBytesMax: 1_048_576,
+  transactionRequestsMax: 65_536,
+  transactionBytesMax: 1_048_576,
   unauthenticatedConnectionsMax: 1000,
   unauthenticatedArgumentsMax: 10,
   unauthenticatedBytesMax: 16_384,

@@ -8,34 +8,23 @@
  *  4. A reply that fails half way leaves no byte behind; one of ids that has left in part ends the connection.
  *  5. Requests start in the order in which they arrived.
  *  6. A reply of many ids is written a part in each step, and no other reply before it is complete.
+ *  7. The requests of a transaction run as those of a pipeline do, under the same checks and bounds: their replies, which are
+ *     the elements of EXEC's reply, are written one by one.
  */
 import { FahaoError } from '../base/errors.ts'
-import { type DirectIssuer, IssuedTexts, type Reply } from '../commands/command.ts'
-import type { ClientSession, CommandContext } from '../commands/context.ts'
-import type { CommandTable, ResolvedRequest } from '../commands/table.ts'
+import { type Command, type DirectIssuer, IssuedTexts, RepliesOf, type Reply } from '../commands/command.ts'
+import type { CommandContext } from '../commands/context.ts'
+import type { ResolvedRequest } from '../commands/table.ts'
+import { queued } from '../commands/transactions.ts'
 import { Run } from '../ids/run.ts'
-import { type Turns, turnBytesMax } from '../node/turns.ts'
-import { type Decoded, Decoder, type DecoderLimits } from './decoder.ts'
+import { turnBytesMax } from '../node/turns.ts'
+import type { Decoded, Decoder, DecoderLimits } from './decoder.ts'
 import { encode, encodeError, encodeRun, TextsWriter } from './encoder.ts'
 import { isHttp } from './inline.ts'
-import type { Output } from './output.ts'
-import { cachedBytesMax, type RecentRequest, RecentRequests, type RequestCache } from './request-cache.ts'
+import type { RecentRequest } from './request-cache.ts'
+import type { RequestHost } from './request-host.ts'
+import { RequestReader } from './request-reader.ts'
 import type { RespSession } from './session.ts'
-
-/** What the requests of all connections share. */
-export type RequestHost = {
-  readonly table: CommandTable
-  readonly cache: RequestCache
-  /** In force for users, and for clients that must authenticate first. */
-  readonly userLimits: DecoderLimits
-  readonly unauthenticatedLimits: DecoderLimits
-  readonly output: Output
-  readonly turns: Turns
-  readonly totals: { commands: number }
-  context(session: ClientSession): CommandContext
-  /** Called with errors of a handler that are not a FahaoError. */
-  onError(error: unknown, session?: ClientSession): void
-}
 
 /**
  * `answered`: there may be more requests. `more`: none before more bytes arrive. `broken`: the protocol error is the
@@ -52,18 +41,17 @@ const run = new Run()
 
 /** The requests of one connection. */
 export class Requests {
-  readonly decoder: Decoder
   /** Whether others may start while the request whose promise was returned last waits. */
   isOverlapping = false
   readonly #session: RespSession
   readonly #host: RequestHost
   readonly #context: CommandContext
-  readonly #recent = new RecentRequests()
+  readonly #reader: RequestReader
   /** What has been read, and must not start while the requests before it wait. */
   #deferred: (() => Progress) | undefined
   /** A reply of which a part is written. */
   #unfinished: TextsWriter | undefined
-  /** The user of #recent and of the decoder's limits; empty: not authenticated. */
+  /** The user of #reader's recent requests and limits; empty: not authenticated. */
   #user: string
 
   constructor(session: RespSession, host: RequestHost) {
@@ -71,25 +59,25 @@ export class Requests {
     this.#host = host
     this.#context = host.context(session)
     this.#user = session.user
-    this.decoder = new Decoder(this.#limits())
+    this.#reader = new RequestReader(this.#limits(), host)
+  }
+
+  /** Of the bytes that the client sends. */
+  get decoder(): Decoder {
+    return this.#reader.input
   }
 
   /** Whether the newest reply is not complete: `advance` goes on with it. */
   get isReplying(): boolean {
-    return this.#unfinished !== undefined
+    return this.#unfinished !== undefined || this.#reader.inTransaction
   }
 
   /** Answers the next request, or several that are alike; or goes on with the current reply. */
   advance(): Progress {
     if (this.#unfinished !== undefined) return this.#writePart(this.#unfinished)
     if (this.#deferred !== undefined) return this.#startDeferred(this.#deferred)
-    const { all } = this.#recent
-    for (let index = 0; index < all.length; index++) {
-      const request = all[index]!
-      const count = this.decoder.countRepeats(request.bytes, request.direct ? Number.POSITIVE_INFINITY : 1)
-      if (count > 0) return this.#answerRepeats(request, count)
-    }
-    return this.#read(this.decoder.next())
+    const repeated = this.#reader.repeated()
+    return repeated === undefined ? this.#read(this.#reader.next()) : this.#answerRepeats(repeated)
   }
 
   /**
@@ -116,8 +104,10 @@ export class Requests {
     const { output } = this.#host
     const before = output.length
     try {
-      if (reply instanceof IssuedTexts) this.#begin(reply)
-      else encode(output, reply, this.#session)
+      const element = this.#reader.element(reply)
+      if (element instanceof IssuedTexts) this.#begin(element)
+      else encode(output, element, this.#session)
+      if (element instanceof RepliesOf) this.#reader.enter(element)
     } catch (error) {
       output.length = before
       this.#writeError(error)
@@ -136,8 +126,8 @@ export class Requests {
   clear(): void {
     this.#deferred = undefined
     this.#unfinished = undefined
-    this.decoder.clear()
-    this.#recent.clear()
+    this.#reader.clear()
+    this.#session.transaction.clear()
   }
 
   #begin(reply: IssuedTexts): void {
@@ -168,12 +158,12 @@ export class Requests {
 
   /** The next request; undefined if there is none, or what is there instead is deferred. */
   #next(): RecentRequest | undefined {
-    const repeated = this.#recent.all.find(({ bytes }) => this.decoder.countRepeats(bytes, 1) > 0)
+    const repeated = this.#reader.repeated()
     if (repeated !== undefined) {
-      this.decoder.consume(repeated.bytes.length)
+      this.#reader.consume(repeated, 1)
       return repeated
     }
-    const decoded = this.decoder.next()
+    const decoded = this.#reader.next()
     if (decoded === 'more') return undefined
     const request = decoded === 'frame' ? this.#resolveFrame() : () => this.#read(decoded)
     if (typeof request !== 'function') return request
@@ -186,6 +176,7 @@ export class Requests {
       const request = this.#resolveFrame()
       return typeof request === 'function' ? request() : this.#answerOne(request)
     }
+    if (decoded === 'more' && this.#reader.inTransaction) return this.#endTransaction()
     if (decoded !== 'error') return decoded
     encodeError(this.#host.output, 'ERR', this.decoder.failure)
     return 'broken'
@@ -194,13 +185,14 @@ export class Requests {
   /** The request of a frame that is none of the recent ones, or what to do with a frame that asks for no command. */
   #resolveFrame(): RecentRequest | (() => Progress) {
     try {
-      return this.#resolve()
+      return this.#reader.resolve(this.#user !== '')
     } catch (error) {
-      if (isHttp(this.decoder.parts())) return () => 'http'
+      const words = this.#reader.words()
+      if (isHttp(words)) return () => 'http'
+      const word = Buffer.from(words[0]!).toString('latin1').toLowerCase()
       return () => {
         this.#host.totals.commands++
-        this.#writeError(error)
-        return 'answered'
+        return this.#refuse(error, word)
       }
     }
   }
@@ -208,39 +200,20 @@ export class Requests {
   #answerOne(request: RecentRequest): Progress {
     this.#session.lastCommand = request.resolved.name
     if (this.#user !== '' && this.#answerDirectly(request, 1) > 0) return 'answered'
-    return this.#run(request.resolved)
+    return this.#run(request)
   }
 
-  /** Resolves the frame, and caches that if the frame is short. */
-  #resolve(): RecentRequest {
-    const { decoder } = this
-    const { cache, table } = this.#host
-    const frame = decoder.frame()
-    if (this.#user === '' || decoder.inline || frame.length > cachedBytesMax) {
-      return { bytes: frame, resolved: table.resolve(decoder.parts()), direct: undefined }
-    }
-    const text = frame.toString('latin1')
-    let cached = cache.get(text)
-    if (cached === undefined) {
-      const bytes = Uint8Array.from(frame)
-      cached = { bytes, resolved: table.resolve(decoder.partsIn(bytes)) }
-      cache.add(text, cached)
-    }
-    const request = { ...cached, direct: undefined }
-    this.#recent.add(request)
-    return request
-  }
-
-  /** `count` requests whose bytes are those of a recent one. */
-  #answerRepeats(request: RecentRequest, count: number): Progress {
+  /** Requests whose bytes are those of a recent one. */
+  #answerRepeats(request: RecentRequest): Progress {
     this.#session.lastCommand = request.resolved.name
-    const answered = this.#answerDirectly(request, count)
-    this.decoder.consume((answered || 1) * request.bytes.length)
-    return answered > 0 ? 'answered' : this.#run(request.resolved)
+    const answered = this.#answerDirectly(request, this.#reader.repeats)
+    this.#reader.consume(request, answered || 1)
+    return answered > 0 ? 'answered' : this.#run(request)
   }
 
   /** Answers up to `count` requests without their handler; 0 if only the handler can answer. */
   #answerDirectly(request: RecentRequest, count: number): number {
+    if (this.#session.transaction.isOpen) return 0
     let answered = 0
     try {
       request.direct ??= request.resolved.command.direct?.(this.#context, request.resolved.args)
@@ -268,17 +241,19 @@ export class Requests {
     return taken
   }
 
-  #run(request: ResolvedRequest): Progress {
-    const { command, args } = request
+  #run(request: RecentRequest): Progress {
+    const { command, args, name } = request.resolved
     this.#host.totals.commands++
     try {
-      if (this.#user === '' && !command.flags.includes('no_auth')) {
-        throw new FahaoError('NOAUTH', 'Authentication required.')
-      }
-      this.#spendInAdvance(request)
-      const reply = command.handler!(this.#context, args)
+      this.#permit(command)
+    } catch (error) {
+      return this.#refuse(error, name)
+    }
+    try {
+      const isQueued = this.#session.transaction.holds(name)
+      const reply = isQueued ? this.#queue(request) : this.#start(request.resolved)
       if (reply instanceof Promise) {
-        this.isOverlapping = this.#mayOverlap(request)
+        this.isOverlapping = this.#mayOverlap(request.resolved)
         if (!this.isOverlapping) this.#host.turns.spend(args.length * awaitedBytes)
         return reply
       }
@@ -286,6 +261,35 @@ export class Requests {
     } catch (error) {
       this.fail(error)
     }
+    return 'answered'
+  }
+
+  /** Throws what refuses a request of this user: when it runs, and before that when a transaction queues it. */
+  #permit(command: Command): void {
+    if (this.#user === '' && !command.flags.includes('no_auth')) {
+      throw new FahaoError('NOAUTH', 'Authentication required.')
+    }
+  }
+
+  /** Answers a request that may not run. */
+  #refuse(error: unknown, word: string): 'answered' {
+    this.fail(this.#session.transaction.refused(error, word))
+    return 'answered'
+  }
+
+  #start(request: ResolvedRequest): Reply | Promise<Reply> {
+    this.#spendInAdvance(request)
+    return request.command.handler!(this.#context, request.args)
+  }
+
+  #queue({ bytes, resolved: { command, args } }: RecentRequest): Reply | Promise<Reply> {
+    const queueing = this.#session.transaction.queue(bytes, () => command.placed?.(this.#context, args))
+    return queueing === undefined ? queued : queueing.then(() => queued)
+  }
+
+  #endTransaction(): 'answered' {
+    this.#session.transaction.clear()
+    this.answer(this.#reader.leave())
     return 'answered'
   }
 
@@ -297,6 +301,7 @@ export class Requests {
 
   /** Never throws: the handler reports errors of the arguments when the request starts. */
   #mayOverlap({ command, args }: ResolvedRequest): boolean {
+    if (this.#session.transaction.isOpen) return false
     try {
       return command.overlaps?.(this.#context, args) ?? false
     } catch (error) {
@@ -315,8 +320,7 @@ export class Requests {
   #checkUser(): void {
     if (this.#session.user === this.#user) return
     this.#user = this.#session.user
-    this.decoder.limits = this.#limits()
-    this.#recent.clear()
+    this.#reader.restart(this.#limits())
   }
 
   #limits(): DecoderLimits {

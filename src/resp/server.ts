@@ -155,6 +155,7 @@ export class RespServer {
       startedMonoUs: systemClock.monoUs(),
       user: this.#options.user ?? 'default',
       roundingGuard: this.#options.roundingGuard ?? 'strict',
+      transactionLimits: this.#host.limits,
     }
     try {
       const connection = new Connection(socket, facts, this.#host)

@@ -1,5 +1,6 @@
 /** The session of a RESP connection: name, library, protocol and user, which commands read and change. */
 import type { ClientSession } from '../commands/context.ts'
+import { type TransactionLimits, TransactionQueue } from '../commands/transaction-queue.ts'
 import { type RoundingGuard, type WideIds, wideIdsFor } from './rounding.ts'
 
 /** What a session needs of its connection. */
@@ -20,6 +21,7 @@ export type SessionFacts = {
   readonly user: string
   /** Which clients get no ids past 2^53−1. */
   readonly roundingGuard: RoundingGuard
+  readonly transactionLimits: TransactionLimits
 }
 
 /** The session of one connection. */
@@ -33,6 +35,7 @@ export class RespSession implements ClientSession {
   name = ''
   libraryVersion = ''
   trackingModes: ReadonlySet<string> | undefined
+  readonly transaction: TransactionQueue
   user: string
   #libraryName = ''
   #protocol: 2 | 3 = 2
@@ -49,6 +52,7 @@ export class RespSession implements ClientSession {
     this.localAddress = facts.localAddress
     this.startedMonoUs = facts.startedMonoUs
     this.lastCommandMonoUs = facts.startedMonoUs
+    this.transaction = new TransactionQueue(facts.transactionLimits)
     this.user = facts.user
     this.#roundingGuard = facts.roundingGuard
     this.#wideIds = this.#chosen()

@@ -62,6 +62,15 @@ describe('ioredis Cluster', () => {
     }
   })
 
+  test('draws in transactions, which go to the leader', async (t) => {
+    const client = ioredis(t)
+    for (const name of names.slice(0, 10)) {
+      const replies = await client.multi().incr(name).incr(name).get(name).exec()
+      const [first, second, newest] = replies!.map(([error, reply]) => error ?? reply)
+      assert.deepEqual([second, newest], [(first as number) + 1, String(second)])
+    }
+  })
+
   test('draws in pipelines, and without pause while a leader is demoted, without an error', async (t) => {
     const client = ioredis(t)
     const { leader } = await shardOf('drawn')
@@ -163,6 +172,27 @@ describe('a client that knows no clusters', () => {
       first.set(name, expected)
     })
     await client.close()
+  })
+
+  test('gets the replies of a transaction over all leaders from a node that forwards, and MOVED from others', async () => {
+    const client = await forwarding.connect()
+    const newest = new Map<string, bigint>()
+    for (const name of names) newest.set(name, (await client.command('INCR', name)) as bigint)
+    assert.equal(await client.command('MULTI'), 'OK')
+    for (const name of names) assert.equal(await client.command('INCR', name), 'QUEUED')
+    const expected = names.map((name) => newest.get(name)! + 1n)
+    assert.deepEqual(await client.command('EXEC'), expected)
+
+    const other = await nodes[0]!.connect()
+    await other.command('MULTI')
+    const replies = []
+    for (const name of names) replies.push(await other.command('INCR', name))
+    assert.ok(replies.some((reply) => reply instanceof ReplyError && reply.code === 'MOVED'))
+    assert.equal(((await other.command('EXEC')) as ReplyError).code, 'EXECABORT')
+    const after = []
+    for (const name of names) after.push(await client.command('GET', name))
+    assert.deepEqual(after, expected.map(String))
+    await Promise.all([client.close(), other.close()])
   })
 
   test('gets snowflakes from any node, and several slots in one command from none', async () => {

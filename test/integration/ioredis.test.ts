@@ -157,12 +157,24 @@ for (const protocol of [2, 3] as const) {
       )
     })
 
-    test('transactions and scripts are refused with the way around them', async (t) => {
+    test('multi() draws ids in a transaction, and a refused one uses up none', async (t) => {
+      const client = connect(t)
+      const id = await client.incr('order')
+      const replies = await client.multi().incr('order').incr('absent').call('ID.NEXT', 'order').exec()
+      assert.deepEqual(
+        replies!.map(([error, reply]) => error?.message.split(' ')[0] ?? reply),
+        [id + 1, 'NOGENERATOR', `${id + 2}`],
+      )
+      await assert.rejects(client.multi().incr('order').decr('order').exec(), /^\w+: EXECABORT /)
+      await assert.rejects(client.watch('order'), /WATCH is not supported: there is no value to compare/)
+      assert.equal(await client.incr('order'), id + 3)
+    })
+
+    test('scripts are refused with the way around them', async (t) => {
       const client = connect(t)
       client.defineCommand('twice', { numberOfKeys: 1, lua: "return redis.call('incr', KEYS[1])" })
       const { twice } = client as unknown as { twice: (key: string) => Promise<unknown> }
       await assert.rejects(twice.call(client, 'order'), /EVAL is not supported: .*ID\.NEXT name COUNT n/)
-      await assert.rejects(client.multi().incr('order').exec(), /EXEC is not supported: .*pipeline/)
     })
 
     test('50 connections get every id once', async (t) => {

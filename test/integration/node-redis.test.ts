@@ -147,12 +147,16 @@ for (const RESP of [2, 3] as const) {
       )
     })
 
-    test('a transaction is refused with the way around it, and loses its ids to a gap', async (t) => {
+    test('multi() draws ids in a transaction, and a refused one uses up none', async (t) => {
       const client = await connect(t)
       const id = await client.incr('order')
-      // The library sends all of it before it reads that there are no transactions.
-      await assert.rejects(client.multi().incr('order').exec(), /MULTI is not supported: .*pipeline/)
-      assert.equal(await client.incr('order'), id + 2)
+      const replies = await client.multi().incr('order').get('order').addCommand(['ID.NEXT', 'order']).exec()
+      assert.deepEqual(replies, [id + 1, `${id + 1}`, `${id + 2}`])
+      await assert.rejects(
+        client.multi().incr('order').decr('order').exec(),
+        /DECR is not supported|EXECABORT/,
+      )
+      assert.equal(await client.incr('order'), id + 3)
     })
 
     test('a pool of 50 connections gets every id once', async (t) => {

@@ -16,6 +16,7 @@ import {
   VerbatimText,
 } from '../../../src/commands/command.ts'
 import type { ClientSession, ClusterView, InfoSection, ServerView } from '../../../src/commands/context.ts'
+import { TransactionQueue } from '../../../src/commands/transaction-queue.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
 
@@ -52,6 +53,7 @@ export class Desk {
       libraryName: '',
       libraryVersion: '',
       trackingModes: undefined,
+      transaction: new TransactionQueue({ transactionBytesMax: 1000, transactionRequestsMax: 10 }),
       protocol: 2,
       exact: true,
       user: 'default',

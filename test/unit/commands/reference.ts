@@ -12,6 +12,11 @@ const groups: readonly (readonly [group: CommandGroup, title: string, text: stri
   ['string', 'Counters, as in Redis', 'Redis’s names where Redis has the meaning; any client calls them.'],
   ['generic', 'Names', 'A generator is a key; its type is `string`.'],
   ['connection', 'Connection', ''],
+  [
+    'transactions',
+    'Transactions',
+    'Redis’s words and rules. Several libraries send each pipeline as a transaction.',
+  ],
   ['server', 'Server', ''],
   ['cluster', 'Cluster', ''],
 ]

@@ -97,8 +97,8 @@ test('commands without a meaning here are errors that say what to do instead, in
       'ERR DECR is not supported: ids are only ever issued, never taken back; use INCR or ID.NEXT, and ID.CREATE … INCREMENT n for a larger distance',
     ],
     [
-      ['MULTI'],
-      'ERR MULTI is not supported: an id that was issued stays issued, so nothing can be rolled back or grouped; send the commands in a pipeline, or take several ids at once with ID.NEXT name COUNT n',
+      ['EVAL', 'return 1', '0'],
+      'ERR EVAL is not supported: there are no scripts; take several ids at once with ID.NEXT name COUNT n or ID.RANGE name n',
     ],
     [
       ['Config', 'Set', 'x', 'y'],

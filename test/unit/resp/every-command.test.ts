@@ -90,7 +90,9 @@ async function exchange(
 ): Promise<{ replies: RawReply[]; isOpen: boolean }> {
   const request = encodeCommand(words)
   const times = first === undefined ? 2 : 1
-  const parts = [...Array<Uint8Array>(times).fill(request), encodeCommand(['ECHO', 'marker'])]
+  // DISCARD: a transaction that the request has begun would queue the marker.
+  const marker = [encodeCommand(['DISCARD']), encodeCommand(['ECHO', 'marker'])]
+  const parts = [...Array<Uint8Array>(times).fill(request), ...marker]
   if (first !== undefined) parts.unshift(encodeCommand([first]))
   client.send(Buffer.concat(parts))
   if (first !== undefined) {
@@ -103,7 +105,7 @@ async function exchange(
   for (;;) {
     const reply = await client.read().catch(() => undefined)
     if (reply === undefined) return { replies, isOpen: false }
-    if (reply === 'marker') return { replies, isOpen: true }
+    if (reply === 'marker') return { replies: replies.slice(0, -1), isOpen: true }
     replies.push(reply)
   }
 }
