@@ -4,6 +4,7 @@ import { version } from '../node/version.ts'
 import { exitCodeAfter, exitCodes } from './exit-codes.ts'
 import { addAdvance } from './verbs/advance.ts'
 import { addAdvise } from './verbs/advise.ts'
+import { addAudit } from './verbs/audit.ts'
 import { addBackup, addRestore } from './verbs/backup.ts'
 import { addCluster } from './verbs/cluster.ts'
 import { addConfig } from './verbs/config.ts'
@@ -20,7 +21,17 @@ import { addServe } from './verbs/serve.ts'
 /** The verbs under each heading of the help. */
 const groups = {
   'Running a server:': [addServe, addConfig, addBackup, addRestore, addImport, addLower],
-  'Asking a server:': [addNext, addCreate, addAlter, addDrop, addList, addInfo, addCluster, addAdvance],
+  'Asking a server:': [
+    addNext,
+    addCreate,
+    addAlter,
+    addDrop,
+    addList,
+    addInfo,
+    addCluster,
+    addAdvance,
+    addAudit,
+  ],
   'Working things out:': [addDecode, addAdvise],
 }
 

@@ -42,7 +42,9 @@ export async function runServer(config: Config): Promise<void> {
   }
   const log = await openLog(config.logLevel)
   crashOnBugs(log)
-  const node = await startNode(config, { onEvent: ({ level, message }) => log[level](message) })
+  const node = await startNode(config, {
+    onEvent: ({ level, message, fields = {} }) => log[level](fields, message),
+  })
   // Until here a signal ends the process at once, which does no harm: no request has been served.
   const stop = stopAsked(log)
   const listeners: Listener[] = []

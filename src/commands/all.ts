@@ -6,6 +6,7 @@ import { genericCommands } from './generic.ts'
 import { issuingCommands } from './id-issue.ts'
 import { managingCommands } from './id-manage.ts'
 import { introspectionCommand } from './introspection.ts'
+import { recording } from './recording.ts'
 import { refusals } from './refused.ts'
 import { serverCommands } from './server.ts'
 import { setCommands } from './set.ts'
@@ -31,7 +32,7 @@ export function createCommands(): CommandTable {
       introspectionCommand(() => table),
       ...serverCommands,
       clusterCommand,
-    ].map(invalidating),
+    ].map((command) => invalidating(recording(command))),
     refusals,
   )
   return table

@@ -112,6 +112,7 @@ export const clientCommand: Command = container({
     {
       ...administration,
       name: 'kill',
+      change: { event: 'client-kill', objects: () => [''] },
       arity: -3,
       summary: 'Closes connections.',
       reply: '`OK` for the form with an address alone; else how many were closed.',

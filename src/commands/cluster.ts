@@ -101,6 +101,7 @@ export const clusterCommand: Command = container({
       ...common,
       flags: ['admin', 'stale'],
       permission: 'admin',
+      change: { event: 'cluster-drain', objects: () => [''] },
       name: 'failover',
       arity: -2,
       summary: 'Demotes this node: it hands over everything that it leads, and takes over nothing.',

@@ -3,6 +3,7 @@
  * handler uses no transport: it receives arguments and returns a reply as data. To add a command, write its record in the
  * file of its family (`strings.ts`, `generic.ts`, …) and list the family in `all.ts`.
  */
+import type { ChangeEvent } from '../auth/audit-entry.ts'
 import type { Run } from '../ids/run.ts'
 import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
@@ -159,6 +160,13 @@ export function oneOf(name: string, ...tokens: readonly string[]): ArgumentDoc {
   return { name, type: 'oneof', arguments: choices }
 }
 
+/** What the audit trail records of a command that has succeeded. */
+export type RecordedChange = {
+  readonly event: ChangeEvent
+  /** What was changed, an entry each; default: the names of generators in the request. Never a secret. */
+  readonly objects?: (args: Arguments, command: Command) => readonly string[]
+}
+
 /** One command, or one subcommand. */
 export type Command = {
   /** Lower case. For a subcommand the word after the container's: `setname`. */
@@ -170,6 +178,8 @@ export type Command = {
   readonly keys?: readonly [first: number, last: number, step: number]
   /** The permission that a user needs. `connection`: none. */
   readonly permission: 'connection' | 'issue' | 'read' | 'manage' | 'admin'
+  /** Absent: the command changes nothing that the audit trail records. */
+  readonly change?: RecordedChange
   readonly group: CommandGroup
   /** One sentence for COMMAND DOCS and the reference page. */
   readonly summary: string

@@ -1,4 +1,5 @@
 /** What a command's handler can reach: the client's session, the generators, and the server. */
+import type { Audit } from '../auth/audit.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Meters } from '../catalogue/metered-generator.ts'
@@ -79,6 +80,8 @@ export interface ServerView {
   sessions(): Iterable<ClientSession>
   /** Namespaces, and what they have counted on this node. */
   readonly meters: Meters
+  /** Takes what is changed and refused. */
+  readonly audit: Audit
   /** The cluster that this node takes part in; undefined: none. */
   readonly cluster?: ClusterView | undefined
 }

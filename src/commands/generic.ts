@@ -92,6 +92,7 @@ function drops(name: string, summary: string): Command {
     flags: ['write'],
     keys: [1, -1, 1],
     permission: 'manage',
+    change: { event: 'drop' },
     group: 'generic',
     summary,
     reply: 'An integer: how many there were.',

@@ -29,6 +29,7 @@ export const managingCommands: readonly Command[] = [
   {
     ...managing,
     name: 'id.create',
+    change: { event: 'create' },
     arity: -4,
     summary: 'Creates a generator.',
     reply: '`OK`, also if there is one with these options.',
@@ -47,6 +48,7 @@ export const managingCommands: readonly Command[] = [
   {
     ...managing,
     name: 'id.alter',
+    change: { event: 'alter' },
     arity: -4,
     summary: 'Changes options of a generator.',
     reply: '`OK`.',
@@ -66,6 +68,7 @@ export const managingCommands: readonly Command[] = [
   {
     ...managing,
     name: 'id.drop',
+    change: { event: 'drop' },
     arity: 2,
     summary: 'Drops a generator.',
     reply: '1, or 0 where there was none.',

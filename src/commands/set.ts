@@ -10,7 +10,12 @@ import { existing } from './drawing.ts'
 
 const key = { name: 'key', type: 'key' } as const
 const value = { name: 'value', type: 'integer' } as const
-const common = { keys: [1, 1, 1], permission: 'manage', group: 'string' } as const
+const common = {
+  keys: [1, 1, 1],
+  permission: 'manage',
+  change: { event: 'set' },
+  group: 'string',
+} as const
 
 /** Options of Redis's SET that do not apply to a generator, and why. */
 const impossible: ReadonlyMap<string, string> = new Map([

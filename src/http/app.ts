@@ -2,6 +2,7 @@
 import { createServer, METHODS, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
+import type { Audit } from '../auth/audit.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
 import type { FahaoNode } from '../node/node.ts'
@@ -14,6 +15,7 @@ import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
 import { forwardRequests } from './forward.ts'
 import { issuingNode } from './issuing-node.ts'
 import { advanceOperation } from './native/advance.ts'
+import { auditOperation } from './native/audit.ts'
 import { clusterOperations } from './native/cluster.ts'
 import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
@@ -22,6 +24,7 @@ import type { Operation } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
+import { recording } from './recording.ts'
 import { countRequests, type HttpTraffic, noTraffic } from './traffic.ts'
 import { isIgnored, isLate, lateRefusal, methodRefusal, refusalOf, refuseWithin } from './unreadable.ts'
 
@@ -119,19 +122,26 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     ...generatorOperations(node.catalogue),
     ...clusterOperations(node),
     advanceOperation(node),
+    auditOperation(node),
     ...healthOperations(node),
     metricsOperation(metrics),
     openApiOperation(node.server.version, all),
     docsOperation(all),
     landingOperation(node),
   ]
-  for (const operation of operations) mount(app, operation)
+  for (const operation of operations) mount(app, operation, node.server.audit)
   return operations
 }
 
-function mount(app: FastifyInstance, { method, path, tag, handler }: Operation): void {
+function mount(app: FastifyInstance, operation: Operation, audit: Audit): void {
+  const { method, path, tag } = operation
   const onlyDraws = tag === 'ids' && method === 'POST'
-  app.route({ method, url: path.replaceAll(/\{(\w+)\}/g, ':$1'), handler, config: { onlyDraws } })
+  app.route({
+    method,
+    url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    handler: recording(operation, audit),
+    config: { onlyDraws },
+  })
 }
 
 /** Bodies are JSON only; an empty one counts as none. */

@@ -4,6 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import type { ChangeEvent } from '../auth/audit-entry.ts'
 import { type ErrorCode, FahaoError } from '../base/errors.ts'
 import type { Route } from './failures.ts'
 
@@ -35,6 +36,8 @@ export type Operation = Route & {
   readonly body?: z.ZodType
   readonly answers: Readonly<Record<number, AnswerDoc>>
   readonly errors: readonly ErrorCode[]
+  /** What the audit trail records of a request that has succeeded; `object`: default the name in the path. */
+  readonly change?: { readonly event: ChangeEvent; readonly object?: (request: FastifyRequest) => string }
   /** An example of a request; the name is that of a generator, `{name}` in the path. */
   readonly example: { readonly name?: string; readonly query?: string; readonly body?: unknown }
   /**

@@ -73,6 +73,11 @@ const groups = {
       'the lowest level that is logged',
       'info',
     ),
+    auditMax: setting(
+      count(64, 1_000_000),
+      'entries that the audit trail keeps: so many of changes, of logins, and of refused requests',
+      '4000',
+    ),
   },
   Cluster: {
     cluster: setting(

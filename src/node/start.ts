@@ -1,6 +1,7 @@
 /** Builds a node from its parts in the order of their dependencies, and closes them in reverse order. */
 
 import { hostname } from 'node:os'
+import { Audit } from '../auth/audit.ts'
 import { Logins } from '../auth/logins.ts'
 import { Namespaces } from '../auth/namespaces.ts'
 import { Passwords } from '../auth/passwords.ts'
@@ -102,14 +103,24 @@ async function openParts(
       onStep: (step) => onEvent(stepEvent(step)),
     })
     const runId = newId()
+    const holder = `${hostname()}:${process.pid}`
     const worker = new Worker({
       engine,
       timeline,
       fixedId,
       leadUs: config.leadMs * 1000,
       owner: runId,
-      holder: `${hostname()}:${process.pid}`,
+      holder,
       onEvent: (message, level) => onEvent({ level, message }),
+    })
+    const audit = new Audit({
+      engine,
+      clock,
+      nowUs: () => timeline.nowUs(),
+      node: holder,
+      runId,
+      max: config.auditMax,
+      onEvent,
     })
     const membership = await Membership.of({ config, engine, clock, newNodeId: newId, onEvent })
     const { nodeIndex } = config
@@ -141,6 +152,7 @@ async function openParts(
       recovery,
       listeners,
       membership,
+      audit,
       onEvent,
     }
   } catch (error) {
@@ -151,7 +163,19 @@ async function openParts(
 
 function wire(
   config: Config,
-  { clock, engine, timeline, worker, catalogue, namespaces, runId, recovery, listeners, membership }: Parts,
+  {
+    clock,
+    engine,
+    timeline,
+    worker,
+    catalogue,
+    namespaces,
+    runId,
+    recovery,
+    listeners,
+    membership,
+    audit,
+  }: Parts,
 ): FahaoNode {
   const transports: Transport[] = []
   const workerIds = new WorkerIdUsage(engine, timeline)
@@ -182,6 +206,7 @@ function wire(
       for (const transport of transports) yield* transport.sessions?.() ?? []
     },
     meters: new Meters(namespaces, () => timeline.burstUs()),
+    audit,
     cluster: membership?.cluster,
   }
   return {
@@ -219,7 +244,7 @@ function wire(
         namespaces.close()
         // Before the catalogue closes: its generators still release what they hold.
         await membership?.leave()
-        await catalogue.close()
+        await Promise.all([catalogue.close(), audit.close()])
         await worker.release()
         await engine.close()
       })()

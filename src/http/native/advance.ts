@@ -32,6 +32,7 @@ const answer = z
 export function advanceOperation(node: FahaoNode): Operation {
   return {
     id: 'advanceEngine',
+    change: { event: 'advance', object: (request) => `by ${readBody(body, request).by}` },
     method: 'POST',
     path: '/v1/engine/advance',
     tag: 'engine',

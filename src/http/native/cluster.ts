@@ -1,4 +1,5 @@
 /** The operations on the cluster: its state, pinning a shard, draining a node. */
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import { type ClusterStatus, refuseLoneDrain } from '../../cluster/status.ts'
@@ -96,6 +97,7 @@ function status(cluster: () => ClusterView, engine: () => EngineStatus): Operati
 function move(cluster: () => ClusterView): Operation {
   return {
     id: 'moveShard',
+    change: { event: 'cluster-move', object: moveText },
     method: 'POST',
     path: '/v1/cluster/move',
     tag: 'cluster',
@@ -116,6 +118,7 @@ function move(cluster: () => ClusterView): Operation {
 function drain(cluster: () => ClusterView): Operation {
   return {
     id: 'drainNode',
+    change: { event: 'cluster-drain', object: drainText },
     method: 'POST',
     path: '/v1/cluster/drain',
     tag: 'cluster',
@@ -133,6 +136,15 @@ function drain(cluster: () => ClusterView): Operation {
       return { draining }
     },
   }
+}
+
+function moveText(request: FastifyRequest): string {
+  const { shard, to } = readBody(moveBody, request)
+  return `shard ${shard} to ${to ?? 'its assigned node'}`
+}
+
+function drainText(request: FastifyRequest): string {
+  return readBody(drainBody, request).draining ? 'on' : 'off'
 }
 
 function statusJson(

@@ -88,6 +88,7 @@ function show(catalogue: Catalogue): Operation {
 function create(catalogue: Catalogue): Operation {
   return {
     id: 'createGenerator',
+    change: { event: 'create' },
     method: 'PUT',
     path,
     tag: 'generators',
@@ -114,6 +115,7 @@ function create(catalogue: Catalogue): Operation {
 function alter(catalogue: Catalogue): Operation {
   return {
     id: 'alterGenerator',
+    change: { event: 'alter' },
     method: 'PATCH',
     path,
     tag: 'generators',
@@ -136,6 +138,7 @@ function alter(catalogue: Catalogue): Operation {
 function drop(catalogue: Catalogue): Operation {
   return {
     id: 'dropGenerator',
+    change: { event: 'drop' },
     method: 'DELETE',
     path,
     tag: 'generators',

@@ -50,6 +50,7 @@ export class Metrics {
     this.#eventLoop.enable()
     this.#addNode()
     this.#addEngine()
+    this.#addAudit()
     this.#addCluster()
     this.#addGenerators()
     this.#addTransports()
@@ -113,6 +114,16 @@ export class Metrics {
     const help =
       'How long the buffered ids of the generator last whose buffer empties first; absent if no generator is used.'
     this.#gauge('fahao_in_hand_seconds_min', help, [], () => node.health().inHandSeconds)
+  }
+
+  #addAudit(): void {
+    const figures = () => this.#node.server.audit.figures
+    const written = 'Entries of the audit trail written.'
+    this.#counter('fahao_audit_entries_written_total', written, [], () => figures().written)
+    const lost = 'Entries of the audit trail that found no room while the engine did not answer.'
+    this.#counter('fahao_audit_entries_lost_total', lost, [], () => figures().lost)
+    const waiting = 'Entries of the audit trail that wait to be written.'
+    this.#gauge('fahao_audit_entries_waiting', waiting, [], () => figures().waiting)
   }
 
   #addCluster(): void {

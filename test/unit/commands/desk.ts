@@ -18,6 +18,7 @@ import {
 import type { ClientSession, ClusterView, InfoSection, ServerView } from '../../../src/commands/context.ts'
 import { TransactionQueue } from '../../../src/commands/transaction-queue.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { Trail } from '../auth/trail.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
 
 /** A session with everything writable, so that tests can set the scene. */
@@ -33,6 +34,7 @@ export class Desk {
   /** Opened by the tests that need it. */
   readonly namespaces = new Namespaces(new MemoryEngine(new MemoryStore()))
   readonly meters = new Meters(this.namespaces, () => this.timeline.nowUs())
+  readonly trail = new Trail()
   readonly sessions: TestSession[] = []
   readonly session: TestSession = this.connect()
   sections: InfoSection[] = []
@@ -92,6 +94,7 @@ export class Desk {
       }),
       sessions: () => this.sessions,
       meters: this.meters,
+      audit: this.trail.audit,
       cluster: this.cluster,
     }
   }

@@ -16,6 +16,7 @@ import type { Config } from '../../../src/node/config-schema.ts'
 import type { EngineCall } from '../../../src/node/engine-calls.ts'
 import type { Health } from '../../../src/node/health.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
+import { Trail } from '../auth/trail.ts'
 
 const nowUs = Date.UTC(2026, 10, 1) * 1000
 const noStats: IssuerStats = {
@@ -241,11 +242,13 @@ export type FakeNode = Omit<FahaoNode, 'catalogue' | 'regressions'> & {
   advancedBy: bigint[]
   regressions: number
   engineListeners: ((call: EngineCall) => void)[]
+  trail: Trail
 }
 
 /** A healthy node without generators. `settings` replace those of the default configuration. */
 export function fakeNode(settings: Partial<Config> = {}): FakeNode {
   const catalogue = new FakeCatalogue()
+  const trail = new Trail()
   const advancedBy: bigint[] = []
   const engineListeners: ((call: EngineCall) => void)[] = []
   const node = {
@@ -253,7 +256,13 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
     catalogue,
     advancedBy,
     healthNow: { state: 'ok', reason: undefined, inHandSeconds: undefined } as Health,
-    engine: { name: 'memory', location: 'memory:', status: () => ({ state: 'up' }) },
+    trail,
+    engine: {
+      name: 'memory',
+      location: 'memory:',
+      status: () => ({ state: 'up' }),
+      list: trail.engine.list.bind(trail.engine),
+    },
     timeline: { nowUs: () => nowUs, monoUs: () => 5_000_000 },
     server: {
       version: '1.2.3',
@@ -264,6 +273,7 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
       sessions: () => [],
       // Opened by the tests that need namespaces.
       meters: new Meters(new Namespaces(new MemoryEngine(new MemoryStore())), () => nowUs),
+      audit: trail.audit,
     },
     workerId: 7,
     workerIdsTaken: () => undefined as number | undefined,

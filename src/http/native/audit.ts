@@ -1,0 +1,83 @@
+/** `GET /v1/audit`: what was changed or refused, for which user, from where. */
+import { z } from 'zod'
+import type { AuditEntry } from '../../auth/audit-entry.ts'
+import { readAuditPage } from '../../auth/audit-reading.ts'
+import { parseDurationMs } from '../../base/units.ts'
+import { parseMomentUs } from '../../ids/moment.ts'
+import type { FahaoNode } from '../../node/node.ts'
+import { jsonAnswer, type Operation, readQuery } from '../operation.ts'
+import { wholeNumber } from './shapes.ts'
+
+const query = z.strictObject({
+  user: z.string().max(256).optional().meta({ description: 'only this user' }),
+  event: z.string().max(24).optional().meta({ description: 'only this event, such as drop or login-failed' }),
+  object: z.string().max(256).optional().meta({ description: 'only objects that match this glob pattern' }),
+  since: z.string().max(40).optional().meta({
+    description: 'only the time from this moment on, such as 2026-11-22T00:00:00Z, or the last 24h',
+  }),
+  after: z.string().max(80).optional().meta({ description: 'the `next` of the page before' }),
+  limit: wholeNumber(1, 1000, 'how many at most (default 100)').optional(),
+})
+
+const entryShape = z
+  .object({
+    time: z.string().meta({ description: 'ISO 8601; of several occurrences the newest' }),
+    event: z.string(),
+    object: z.string().meta({
+      description: 'the generator, user, token or shard; the command of a refused request',
+    }),
+    user: z.string().meta({ description: 'empty: none, or a name that no user has' }),
+    address: z.string().meta({ description: 'the host of the client' }),
+    door: z.string().meta({ description: 'resp, http, cli or node' }),
+    node: z.string().meta({ description: 'host:pid of the process that wrote it' }),
+    count: z.int().meta({ description: 'how many occurrences it stands for' }),
+    detail: z.string().nullable(),
+  })
+  .meta({ id: 'AuditEntry' })
+
+const pageShape = z
+  .object({
+    entries: z.array(entryShape).meta({ description: 'newest first' }),
+    next: z
+      .string()
+      .nullable()
+      .meta({ description: 'give it as `after` for the next page; null on the last' }),
+  })
+  .meta({ id: 'AuditPage' })
+
+/** A page of the audit trail, as an answer. */
+export type AuditAnswer = z.output<typeof pageShape>
+
+/** `GET /v1/audit` */
+export function auditOperation({ engine, timeline }: FahaoNode): Operation {
+  return {
+    id: 'listAudit',
+    method: 'GET',
+    path: '/v1/audit',
+    tag: 'server',
+    summary: 'Shows the audit trail: changes, logins and refused requests, newest first, page by page.',
+    notes:
+      'An entry is written within a second. Logins and refused requests that are alike are counted in one entry.',
+    query,
+    answers: { 200: jsonAnswer('A page.', pageShape) },
+    errors: ['ERR', 'UNAVAILABLE'],
+    example: { query: 'event=drop&since=24h' },
+    async handler(request) {
+      const { since, limit = 100, ...filters } = readQuery(query, request)
+      const sinceUs = since === undefined ? undefined : sinceOf(since, timeline.nowUs())
+      const { entries, next } = await readAuditPage(engine, { ...filters, sinceUs, limit })
+      return { entries: entries.map(entryJson), next: next ?? null }
+    },
+  }
+}
+
+/** A moment, or a duration before now. */
+function sinceOf(text: string, nowUs: number): number {
+  return /^\d+[a-z]+$/.test(text) ? nowUs - parseDurationMs(text) * 1000 : parseMomentUs(text, 'since')
+}
+
+function entryJson({ timeUs, detail, ...entry }: AuditEntry): AuditAnswer['entries'][number] {
+  const { event, object, user, address, door, node, count } = entry
+  const time = new Date(Math.floor(timeUs / 1000)).toISOString()
+  return { time, event, object, user, address, door, node, count, detail: detail ?? null }
+}

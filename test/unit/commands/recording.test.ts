@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Command } from '../../../src/commands/command.ts'
+import { Desk } from './desk.ts'
+
+test('a command that changes generators is in the audit trail, with the user and the address of its connection', async () => {
+  const desk = new Desk()
+  desk.session.user = 'alice'
+  await desk.ask('id.create', 'order', 'kind', 'segment')
+  await desk.ask('id.alter', 'order', 'step', '5000')
+  await desk.ask('set', 'counter', '100')
+  await desk.ask('del', 'order', 'counter', 'missing')
+  assert.deepEqual(await desk.trail.texts(), [
+    'create order by alice',
+    'alter order by alice',
+    'set counter by alice',
+    'drop order by alice',
+    'drop counter by alice',
+    'drop missing by alice',
+  ])
+  const [newest] = await desk.trail.stored()
+  const { address, door, detail } = newest!
+  assert.deepEqual([address, door, detail], ['127.0.0.1', 'resp', '2 of 3 existed'])
+})
+
+test('a command that fails, or changes nothing, is not in the audit trail', async () => {
+  const desk = new Desk()
+  await desk.error('id.alter', 'missing', 'step', '5000')
+  await desk.error('id.create', 'order', 'kind', 'nothing')
+  assert.equal(await desk.ask('id.drop', 'missing'), 0)
+  assert.equal(await desk.ask('set', 'missing', '5', 'xx'), null)
+  await desk.ask('setnx', 'order', '5')
+  assert.equal(await desk.ask('setnx', 'order', '9'), 0)
+  await desk.ask('incr', 'order')
+  await desk.ask('get', 'order')
+  assert.deepEqual(await desk.trail.texts(), ['set order by default'])
+})
+
+test('a command with very many names takes a bounded number of entries', async () => {
+  const desk = new Desk()
+  await desk.ask('setnx', 'name0', '1')
+  await desk.ask('del', ...Array.from({ length: 1000 }, (_, index) => `name${index}`))
+  const [newest, ...others] = await desk.trail.stored()
+  assert.deepEqual([newest!.detail, others.length], ['and 936 others', 65])
+})
+
+test('every command for managers and administrators is recorded, or only reads', () => {
+  const leaves = (command: Command): readonly Command[] => command.subcommands?.flatMap(leaves) ?? [command]
+  const reading = ['list', 'get']
+  const unrecorded = new Desk().table
+    .all()
+    .flatMap(leaves)
+    .filter(({ permission, change }) => ['manage', 'admin'].includes(permission) && change === undefined)
+    .filter(({ name, flags }) => !flags.includes('readonly') && !reading.includes(name))
+  assert.deepEqual(
+    unrecorded.map(({ name }) => name),
+    [],
+  )
+})

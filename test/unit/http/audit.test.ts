@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Occurrence } from '../../../src/auth/audit-entry.ts'
+import { buildHttpApp } from '../../../src/http/app.ts'
+import { fakeNode } from './fake-node.ts'
+
+const drop: Occurrence = { event: 'drop', user: 'alice', address: '10.0.0.1', door: 'resp', object: 'order' }
+
+function start() {
+  const node = fakeNode()
+  const app = buildHttpApp({ node, host: '127.0.0.1' })
+  const read = async (query = '') => (await app.inject(`/v1/audit${query}`)).json()
+  return { trail: node.trail, app, read }
+}
+
+test('the audit trail is shown newest first, page by page', async () => {
+  const { trail, read } = start()
+  for (const object of ['a', 'b', 'c']) {
+    trail.audit.record({ ...drop, object })
+    await trail.clock.pass(1000)
+  }
+  const first = await read('?limit=2')
+  assert.deepEqual(first.entries[0], {
+    ...drop,
+    object: 'c',
+    time: '2026-06-01T00:00:02.000Z',
+    node: 'host:1',
+    count: 1,
+    detail: null,
+  })
+  const second = await read(`?limit=2&after=${first.next}`)
+  const objects = [...first.entries, ...second.entries].map(({ object }) => object)
+  assert.deepEqual([objects, second.next], [['c', 'b', 'a'], null])
+})
+
+test('the audit trail is filtered by user, event, object, and by a moment or a duration', async () => {
+  const { trail, read } = start()
+  trail.audit.record(drop)
+  await trail.clock.pass(1000)
+  const found = async (query: string) => (await read(query)).entries.length
+  assert.equal(await found('?user=alice&event=drop&object=ord*&since=2026-06-01T00:00:00Z'), 1)
+  for (const query of [
+    '?user=bob',
+    '?event=create',
+    '?object=user*',
+    '?since=2026-06-02T00:00:00Z',
+    '?since=1h',
+  ])
+    assert.equal(await found(query), 0, query)
+  assert.equal(await found('?since=365d'), 1)
+})
+
+test('a query that has no meaning is refused', async () => {
+  const { app } = start()
+  for (const query of ['since=yesterday', 'limit=0', 'limit=1001', 'colour=red']) {
+    const answer = await app.inject(`/v1/audit?${query}`)
+    assert.deepEqual([answer.statusCode, answer.json().code], [400, 'ERR'], query)
+  }
+})
+
+test('an operation that changes something is in the audit trail, and one that fails or confirms is not', async () => {
+  const { app, trail } = start()
+  const put = (kind: string) => app.inject({ method: 'PUT', url: '/v1/generators/order', payload: { kind } })
+  assert.deepEqual(
+    [
+      (await put('segment')).statusCode,
+      (await put('segment')).statusCode,
+      (await put('sequence')).statusCode,
+    ],
+    [201, 200, 409],
+  )
+  await app.inject({ method: 'PATCH', url: '/v1/generators/order', payload: { step: 5000 } })
+  await app.inject({ method: 'POST', url: '/v1/generators/order/next' })
+  await app.inject({ method: 'DELETE', url: '/v1/generators/order' })
+  await app.inject({ method: 'DELETE', url: '/v1/generators/order' })
+  await app.inject({ method: 'POST', url: '/v1/engine/advance', payload: { by: '1000' } })
+  assert.deepEqual(await trail.texts(), [
+    'create order by default',
+    'alter order by default',
+    'drop order by default',
+    'advance by 1000 by default',
+  ])
+  const [{ address, door } = { address: '', door: '' }] = await trail.stored()
+  assert.deepEqual([address, door], ['127.0.0.1', 'http'])
+})
+
+test('every operation that is no GET and issues no ids is recorded', async () => {
+  const { app } = start()
+  const { paths } = (await app.inject('/openapi.json')).json()
+  const methods = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.keys(operations as object).map((method) => `${method} ${path}`),
+  )
+  const recorded = methods.filter((each) => !each.startsWith('get ') && !/\/(?:next|range)$/.test(each))
+  assert.deepEqual(recorded.sort(), [
+    'delete /v1/generators/{name}',
+    'patch /v1/generators/{name}',
+    'post /v1/cluster/drain',
+    'post /v1/cluster/move',
+    'post /v1/engine/advance',
+    'put /v1/generators/{name}',
+  ])
+})
