@@ -10,6 +10,7 @@ export const inNpmTest: readonly string[] = [
   'test/suites.test.ts',
   'test/tidy.test.ts',
   'test/package.test.ts',
+  'test/supply-chain.test.ts',
   'test/unit',
   // The contract of the engine, on every engine.
   'test/conformance',

@@ -1,5 +1,5 @@
 /** etcd's messages as this engine uses them. Integers of 64 bits are strings of digits. */
-import protobuf from 'protobufjs'
+import { decode, encode, type Message } from './protobuf.ts'
 
 /** The header of every response: the cluster's id and its revision. */
 export type Header = { readonly clusterId: string; readonly revision: string }
@@ -23,7 +23,7 @@ export type RangeRequest = {
 
 /** The result of a range; `count` is that of the whole range, whatever the limit. */
 export type RangeResponse = {
-  readonly header: Header | null
+  readonly header: Header | undefined
   readonly kvs: readonly KeyValue[]
   readonly more: boolean
   readonly count: string
@@ -66,66 +66,81 @@ export type WatchResponse = {
   readonly events: readonly { readonly type: number; readonly kv: KeyValue }[]
 }
 
-/** A method in the form that grpc-js needs. */
+/** A method of gRPC: its path, and the bytes of its messages. */
 export type Method<Request, Response> = {
   readonly path: string
   readonly encode: (request: Request) => Buffer
   readonly decode: (bytes: Buffer) => Response
 }
 
-/**
- * The messages of etcd's API (v3) in use, with the field numbers of its rpc.proto and kv.proto; `int32` stands for enums. The
- * text is in the code, not in a .proto file, so that every form in which the program is delivered includes it.
- */
-const proto = `
-  syntax = "proto3";
-  message ResponseHeader { uint64 cluster_id = 1; int64 revision = 3; }
-  message KeyValue { bytes key = 1; int64 mod_revision = 3; bytes value = 5; }
-  message RangeRequest {
-    bytes key = 1; bytes range_end = 2; int64 limit = 3; int64 revision = 4; bool keys_only = 8; int64 min_mod_revision = 10;
-  }
-  message RangeResponse { ResponseHeader header = 1; repeated KeyValue kvs = 2; bool more = 3; int64 count = 4; }
-  message PutRequest { bytes key = 1; bytes value = 2; }
-  message DeleteRangeRequest { bytes key = 1; }
-  message RequestOp {
-    oneof request { RangeRequest range = 1; PutRequest put = 2; DeleteRangeRequest delete_range = 3; }
-  }
-  message ResponseOp { oneof response { RangeResponse range = 1; } }
-  message Compare { int32 target = 2; bytes key = 3; int64 mod_revision = 6; }
-  message TxnRequest { repeated Compare compare = 1; repeated RequestOp success = 2; repeated RequestOp failure = 3; }
-  message TxnResponse { ResponseHeader header = 1; bool succeeded = 2; repeated ResponseOp responses = 3; }
-  message WatchRequest { oneof request { WatchCreateRequest create = 1; WatchProgressRequest progress = 3; } }
-  message WatchCreateRequest { bytes key = 1; bytes range_end = 2; int64 start_revision = 3; }
-  message WatchProgressRequest {}
-  message Event { int32 type = 1; KeyValue kv = 2; }
-  message WatchResponse {
-    ResponseHeader header = 1; bool created = 3; bool canceled = 4; string cancel_reason = 6; repeated Event events = 11;
-  }
-  message AuthenticateRequest { string name = 1; string password = 2; }
-  message AuthenticateResponse { string token = 2; }
-`
-const { root: messages } = protobuf.parse(proto)
+// The messages of etcd's API (v3) in use, with the field numbers of its rpc.proto and kv.proto.
+const header: Message = { clusterId: [1, 'uint64'], revision: [3, 'int64'] }
+const keyValue: Message = { key: [1, 'bytes'], modRevision: [3, 'int64'], value: [5, 'bytes'] }
+const rangeRequest: Message = {
+  key: [1, 'bytes'],
+  rangeEnd: [2, 'bytes'],
+  limit: [3, 'int64'],
+  revision: [4, 'int64'],
+  keysOnly: [8, 'bool'],
+  minModRevision: [10, 'int64'],
+}
+const rangeResponse: Message = {
+  header: [1, header],
+  kvs: [2, keyValue, 'repeated'],
+  more: [3, 'bool'],
+  count: [4, 'int64'],
+}
+const requestOp: Message = {
+  range: [1, rangeRequest],
+  put: [2, { key: [1, 'bytes'], value: [2, 'bytes'] }],
+  deleteRange: [3, { key: [1, 'bytes'] }],
+}
+const txnRequest: Message = {
+  compare: [1, { target: [2, 'int32'], key: [3, 'bytes'], modRevision: [6, 'int64'] }, 'repeated'],
+  success: [2, requestOp, 'repeated'],
+  failure: [3, requestOp, 'repeated'],
+}
+const txnResponse: Message = {
+  header: [1, header],
+  succeeded: [2, 'bool'],
+  responses: [3, { range: [1, rangeResponse] }, 'repeated'],
+}
+const watchRequest: Message = {
+  create: [1, { key: [1, 'bytes'], rangeEnd: [2, 'bytes'], startRevision: [3, 'int64'] }],
+  progress: [3, {}],
+}
+const watchResponse: Message = {
+  header: [1, header],
+  created: [3, 'bool'],
+  canceled: [4, 'bool'],
+  cancelReason: [6, 'string'],
+  events: [11, { type: [1, 'int32'], kv: [2, keyValue] }, 'repeated'],
+}
+type Login = { readonly name: string; readonly password: string }
+const authenticateRequest: Message = { name: [1, 'string'], password: [2, 'string'] }
+const authenticateResponse: Message = { token: [2, 'string'] }
 
 /** The methods that this engine calls. */
 export const methods = {
-  range: method<RangeRequest, RangeResponse>('KV', 'Range'),
-  txn: method<TxnRequest, TxnResponse>('KV', 'Txn'),
-  watch: method<WatchRequest, WatchResponse>('Watch', 'Watch'),
-  authenticate: method<{ readonly name: string; readonly password: string }, { readonly token: string }>(
-    'Auth',
-    'Authenticate',
+  range: method<RangeRequest, RangeResponse>('KV/Range', rangeRequest, rangeResponse),
+  txn: method<TxnRequest, TxnResponse>('KV/Txn', txnRequest, txnResponse),
+  watch: method<WatchRequest, WatchResponse>('Watch/Watch', watchRequest, watchResponse),
+  authenticate: method<Login, { readonly token: string }>(
+    'Auth/Authenticate',
+    authenticateRequest,
+    authenticateResponse,
   ),
 }
 
-/** A method of a service. etcd names its messages after the method. */
-function method<Request extends object, Response>(service: string, name: string): Method<Request, Response> {
-  const request = messages.lookupType(`${name}Request`)
-  const response = messages.lookupType(`${name}Response`)
-  const form = { longs: String, defaults: true, arrays: true }
+function method<Request extends object, Response>(
+  name: string,
+  request: Message,
+  response: Message,
+): Method<Request, Response> {
   return {
-    path: `/etcdserverpb.${service}/${name}`,
-    encode: (message) => request.encode(request.fromObject(message)).finish() as Buffer,
-    decode: (bytes) => response.toObject(response.decode(bytes), form) as Response,
+    path: `/etcdserverpb.${name}`,
+    encode: (message) => encode(request, message),
+    decode: (bytes) => decode(response, bytes) as Response,
   }
 }
 

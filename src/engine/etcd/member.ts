@@ -1,17 +1,8 @@
 /** One member of an etcd cluster, over one connection that all calls share. */
-import {
-  type ChannelCredentials,
-  Client,
-  type ClientDuplexStream,
-  connectivityState,
-  credentials,
-  Metadata,
-  type ServiceError,
-  status,
-} from '@grpc/grpc-js'
-import { assert } from '../../base/assert.ts'
 import type { Clock } from '../../base/clock.ts'
-import { type Method, methods } from './api.ts'
+import { describe } from '../../base/errors.ts'
+import type { Method } from './api.ts'
+import { type Call, type CallEnd, type CallListener, Channel } from './channel.ts'
 import type { Tls } from './url.ts'
 
 /** The outcome of a call that failed. */
@@ -37,30 +28,23 @@ export class CallFailure extends Error {
   }
 }
 
-const channelOptions = {
-  // A write whose outcome is unknown must not be sent again.
-  'grpc.enable_retries': 0,
-  'grpc.service_config_disable_resolution': 1,
-  'grpc.use_local_subchannel_pool': 1,
-  'grpc.enable_http_proxy': 0,
-  'grpc.enable_channelz': 0,
-  'grpc.initial_reconnect_backoff_ms': 100,
-  // A fraction of a lease: the other nodes would declare a node dead that reconnects later than they do.
-  'grpc.max_reconnect_backoff_ms': 500,
-  'grpc.max_receive_message_length': -1,
-  // etcd closes connections that ping more often than every 5 s.
-  'grpc.keepalive_time_ms': 10_000,
-  'grpc.keepalive_timeout_ms': 5000,
+/** A stream under way. */
+export type MemberStream<Request> = {
+  readonly write: (request: Request) => void
+  readonly cancel: () => void
 }
 
-/** The deadline of a call that only fetches the reason for a missing connection. */
-const reasonMs = 50
+/** What a stream reports. Nothing follows `end`. */
+export type StreamListener<Response> = {
+  readonly message: (response: Response) => void
+  readonly end: (reason: string) => void
+}
 
 /** A connection that is made at its first use, and again after each loss. */
 export class Member {
   readonly endpoint: string
   readonly #clock: Clock
-  readonly #client: Client
+  readonly #channel: Channel
   #waiting = 0
   /** The time of its last answer, or of the first unanswered call after that. */
   #heardUs = 0
@@ -68,17 +52,12 @@ export class Member {
   constructor(endpoint: string, tls: Tls | undefined, clock: Clock) {
     this.endpoint = endpoint
     this.#clock = clock
-    const secure = tls && credentials.createSsl(tls.ca ?? null, tls.key ?? null, tls.cert ?? null)
-    this.#client = new Client(
-      `dns:${endpoint}`,
-      quiet(secure ?? credentials.createInsecure()),
-      channelOptions,
-    )
+    this.#channel = new Channel(endpoint, tls, clock)
   }
 
   /** Whether a call would be sent at once. */
   get ready(): boolean {
-    return this.#client.getChannel().getConnectivityState(true) === connectivityState.READY
+    return this.#channel.ready
   }
 
   /** Whether calls have waited for an answer for this long. */
@@ -87,35 +66,19 @@ export class Member {
   }
 
   /** Connects. Rejects with CallFailure after the time, or as soon as connecting has failed. */
-  async connect(withinMs: number): Promise<void> {
-    const state = await this.#untilSettled(withinMs)
-    if (state === connectivityState.READY) return
-    if (state === undefined) throw new CallFailure('refused', `${this.endpoint} did not answer in time`)
-    // grpc-js gives the reason for a missing connection to calls only.
-    const nothing = { key: Buffer.of(0) }
-    await this.call(methods.range, nothing, undefined, reasonMs).catch(({ message }: CallFailure) => {
-      throw new CallFailure('refused', message)
-    })
-  }
-
-  /** Resolves to the state; undefined: still connecting after the time. */
-  #untilSettled(withinMs: number): Promise<connectivityState | undefined> {
-    const channel = this.#client.getChannel()
-    return new Promise((resolve) => {
-      let over = false
-      const timer = this.#clock.timer(withinMs, () => settle(undefined))
-      const settle = (state: connectivityState | undefined) => {
-        over = true
-        timer.cancel()
-        resolve(state)
-      }
-      const look = () => {
-        if (over) return
-        const state = channel.getConnectivityState(true)
-        if (state !== connectivityState.IDLE && state !== connectivityState.CONNECTING) return settle(state)
-        channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look)
-      }
-      look()
+  connect(withinMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const fail = (reason: string) => reject(new CallFailure('refused', `${this.endpoint} ${reason}`))
+      const failWith = (error: unknown) => fail(`cannot be reached: ${describe(error)}`)
+      const timer = this.#clock.timer(withinMs, () => {
+        const { failure } = this.#channel
+        if (failure === undefined) fail('did not answer in time')
+        else failWith(failure)
+      })
+      this.#channel
+        .connect()
+        .then(resolve, failWith)
+        .finally(() => timer.cancel())
     })
   }
 
@@ -127,104 +90,76 @@ export class Member {
     timeoutMs: number,
   ): Promise<Response> {
     if (this.#waiting++ === 0) this.#heardUs = this.#clock.monoUs()
-    return new Promise((resolve, reject) => {
-      let late = false
-      const call = this.#client.makeUnaryRequest(
-        path,
-        encode,
-        decode,
-        request,
-        metadata(token),
-        (error: ServiceError | null, response?: Response) => {
-          timer.cancel()
-          this.#waiting--
-          if (!late) this.#heardUs = this.#clock.monoUs()
-          if (error === null && response !== undefined) resolve(response)
-          else if (late) reject(new CallFailure('lost', `${this.endpoint} did not answer in time`))
-          else reject(failureOf(this.endpoint, error))
-        },
-      )
+    return new Promise<Response>((resolve, reject) => {
+      let answer: Response | undefined
+      let isLate = false
+      const message = (bytes: Buffer) => {
+        answer = decode(bytes)
+      }
+      const end = (end: CallEnd) => {
+        timer.cancel()
+        if (isLate) return
+        this.#heardUs = this.#clock.monoUs()
+        if (end.status === 0 && answer !== undefined) resolve(answer)
+        else reject(failureOf(this.endpoint, end))
+      }
+      const call = this.#start(path, token, { message, end })
       const timer = this.#clock.timer(timeoutMs, () => {
-        late = true
+        isLate = true
         call.cancel()
+        reject(new CallFailure('lost', `${this.endpoint} did not answer in time`))
       })
-    })
+      call.write(encode(request))
+      call.finish()
+    }).finally(() => this.#waiting--)
   }
 
-  /** Opens a stream, which does not keep the process alive. */
+  /** Opens a stream, which does not keep the process alive. Throws CallFailure if the connection is not ready. */
   stream<Request, Response>(
     { path, encode, decode }: Method<Request, Response>,
     token: string | undefined,
-  ): ClientDuplexStream<Request, Response> {
-    return this.#client.makeBidiStreamRequest(path, encode, decode, metadata(token))
+    listener: StreamListener<Response>,
+  ): MemberStream<Request> {
+    const call = this.#start(path, token, {
+      message: (bytes) => listener.message(decode(bytes)),
+      end: ({ details }) => listener.end(details || 'it ended the stream'),
+    })
+    return { write: (request) => call.write(encode(request)), cancel: call.cancel }
   }
 
   /** Closes the connection, with every call and stream on it. */
   close(): void {
-    this.#client.close()
+    this.#channel.close()
   }
-}
 
-function metadata(token: string | undefined): Metadata {
-  const entries = new Metadata()
-  // A member that is cut off from the leader then fails the call instead of waiting.
-  entries.set('hasleader', 'true')
-  if (token !== undefined) entries.set('token', token)
-  return entries
+  #start(path: string, token: string | undefined, listener: CallListener): Call {
+    // A member that is cut off from the leader then fails the call instead of waiting.
+    const headers = { hasleader: 'true', ...(token !== undefined && { token }) }
+    try {
+      return this.#channel.call(path, headers, listener)
+    } catch (error) {
+      throw new CallFailure('refused', `${this.endpoint} cannot be reached: ${describe(error)}`)
+    }
+  }
 }
 
 /**
- * Makes connections that do not keep the process alive: an open stream would do so forever. `CallsInFlight` does it during
- * calls. The connector is the only place where grpc-js exposes a socket.
+ * INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, RESOURCE_EXHAUSTED, FAILED_PRECONDITION, OUT_OF_RANGE, UNAUTHENTICATED.
  */
-function quiet(from: ChannelCredentials): ChannelCredentials {
-  assert(typeof from._createSecureConnector === 'function', 'grpc-js makes connectors as its 1.14 does')
-  const create = from._createSecureConnector.bind(from)
-  from._createSecureConnector = (...args) => {
-    const connector = create(...args)
-    const connect = connector.connect.bind(connector)
-    connector.connect = async (plain) => {
-      const result = await connect(plain)
-      result.socket.unref()
-      result.socket.ref = () => result.socket
-      return result
-    }
-    return connector
-  }
-  return from
-}
-
-const unchangedCodes: ReadonlySet<status> = new Set([
-  status.INVALID_ARGUMENT,
-  status.NOT_FOUND,
-  status.PERMISSION_DENIED,
-  status.RESOURCE_EXHAUSTED,
-  status.FAILED_PRECONDITION,
-  status.OUT_OF_RANGE,
-  status.UNAUTHENTICATED,
-])
+const unchangedCodes: ReadonlySet<number> = new Set([3, 5, 7, 8, 9, 11, 16])
 const tokenErrors = /invalid auth token|revision of auth store is old/
 /** A member that reaches the quota while it applies a write has applied that write, and fails it with the same words. */
 const full = /database space exceeded/
 /** etcd raises these errors before it proposes a write. */
 const passing = /no leader|too many requests/
 
-/** The failure that an error means. Only etcd's own words can show that nothing was changed. */
-function failureOf(endpoint: string, error: Pick<ServiceError, 'code' | 'details'> | null): CallFailure {
-  const details = inOneLine(error?.details ?? 'an empty answer')
-  const message = `${endpoint}: ${details}`
-  if (error === null || !details.startsWith('etcdserver: ')) return new CallFailure('lost', message)
-  if (tokenErrors.test(details)) return new CallFailure('token', message)
-  if (full.test(details)) return new CallFailure('full', message)
-  if (passing.test(details)) return new CallFailure('refused', message)
-  return new CallFailure(unchangedCodes.has(error.code) ? 'denied' : 'lost', message)
-}
-
-/** Removes the text that grpc-js adds. */
-function inOneLine(details: string): string {
-  return details
-    .replace(/^No connection established\. Last error: /, '')
-    .replace(/ *Resolution note: *$/, '')
-    .replace(/\s+/g, ' ')
-    .trim()
+/** The failure that the end of a call means. Only etcd's own words can show that nothing was changed. */
+function failureOf(endpoint: string, { status, details }: CallEnd): CallFailure {
+  const reason = status === 0 ? 'an empty answer' : details.replace(/\s+/g, ' ').trim()
+  const message = `${endpoint}: ${reason}`
+  if (status === undefined || !reason.startsWith('etcdserver: ')) return new CallFailure('lost', message)
+  if (tokenErrors.test(reason)) return new CallFailure('token', message)
+  if (full.test(reason)) return new CallFailure('full', message)
+  if (passing.test(reason)) return new CallFailure('refused', message)
+  return new CallFailure(unchangedCodes.has(status) ? 'denied' : 'lost', message)
 }

@@ -6,12 +6,11 @@
  *  2. A write is sent again only after an answer which says that nothing was changed.
  *  3. One member is used until it fails or stops answering; then the next one.
  */
-import type { ClientDuplexStream } from '@grpc/grpc-js'
 import { type Clock, sleep, systemRandom } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { EngineOptions } from '../engine.ts'
 import { type Method, methods } from './api.ts'
-import { CallFailure, Member } from './member.ts'
+import { CallFailure, Member, type MemberStream, type StreamListener } from './member.ts'
 import type { EtcdAddress } from './url.ts'
 
 /** The deadline and the progress of one call, shared with its caller. */
@@ -94,8 +93,9 @@ export class Members {
   /** Opens a stream on a member that is connected. Rejects with UNAVAILABLE after the time. */
   async stream<Request, Response>(
     method: Method<Request, Response>,
+    listener: StreamListener<Response>,
   ): Promise<{
-    readonly stream: ClientDuplexStream<Request, Response>
+    readonly stream: MemberStream<Request>
     readonly fail: (reason: string) => void
   }> {
     const call = this.newCall(false)
@@ -108,7 +108,7 @@ export class Members {
           if (/token|auth/.test(reason)) this.#token = undefined
           this.#nextMember(member)
         }
-        return { stream: member.stream(method, token), fail }
+        return { stream: member.stream(method, token, listener), fail }
       } catch (error) {
         this.#nextMember(member)
         if (this.#leftMs(call) <= 0) throw new FahaoError('UNAVAILABLE', describe(error))

@@ -8,19 +8,16 @@
  *     all records are stored while there are watches.
  *  3. Each stream begins after the revision of a list, so a compaction of older revisions loses no change.
  */
-import type { ClientDuplexStream } from '@grpc/grpc-js'
 import { type Clock, repeat, sleep, systemRandom, type Timer } from '../../base/clock.ts'
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { RecordChange, Watch } from '../engine.ts'
 import { Watchers } from '../watchers.ts'
-import { endOf, type KeyValue, methods, type WatchRequest, type WatchResponse } from './api.ts'
+import { endOf, type KeyValue, methods, type WatchResponse } from './api.ts'
 import type { Members } from './members.ts'
 import type { Records } from './records.ts'
 import type { Store } from './store.ts'
 
 type RevisedChange = RecordChange & { readonly revision: bigint }
-
-type WatchStream = ClientDuplexStream<WatchRequest, WatchResponse>
 
 /** The streams from the first watch to the last. `created` resolves once the first stream has begun. */
 type WatchSession = { readonly abort: AbortController; readonly created: Promise<void> }
@@ -119,62 +116,54 @@ export class Watches {
     }
   }
 
+  /**
+   * Follows one stream; resolves to the reason of its end: by etcd, by `signal`, or because etcd stopped answering.
+   * An answer to a progress request only shows that etcd answers: etcd before 3.4.25 and 3.5.8 may send a
+   * revision whose events are still to come.
+   */
   async #stream(signal: AbortSignal, onCreated: () => void): Promise<string> {
     await this.#list(signal)
     const startRevision = String(this.#reportedRevision + 1n)
-    const { stream, fail } = await this.#members.stream(methods.watch)
-    const reason = await this.#follow(stream, startRevision, onCreated, signal)
+    const ended = Promise.withResolvers<string>()
+    let over = false
+    let answeredUs = this.#clock.monoUs()
+    const end = (reason: string) => {
+      over = true
+      ended.resolve(reason)
+    }
+    const message = (response: WatchResponse) => {
+      if (over) return
+      answeredUs = this.#clock.monoUs()
+      if (response.canceled) return end(response.cancelReason || 'it has compacted what comes next')
+      if (response.created) onCreated()
+      this.#acceptEvents(response)
+    }
+    const { stream, fail } = await this.#members.stream(methods.watch, { message, end })
+    let timer: Timer | undefined
+    const ask = () => {
+      if (this.#clock.monoUs() - answeredUs > silentMs * 1000) return end('it stopped answering')
+      stream.write({ progress: {} })
+      timer = this.#clock.timer(askEveryMs, ask)
+    }
+    const stop = () => end('closed')
+    signal.addEventListener('abort', stop)
+    if (signal.aborted) stop()
+    const key = this.#store.keys.records
+    stream.write({ create: { key, rangeEnd: endOf(key), startRevision } })
+    timer = this.#clock.timer(askEveryMs, ask)
+    const reason = await ended.promise
+    timer.cancel()
+    signal.removeEventListener('abort', stop)
+    stream.cancel()
     if (!signal.aborted) fail(reason)
     return reason
   }
 
-  /**
-   * Follows the stream; resolves to the reason of its end: by etcd, by `signal`, or because etcd stopped answering.
-   * An answer to a progress request only shows that etcd answers: etcd before 3.4.25 and 3.5.8 may send a
-   * revision whose events are still to come.
-   */
-  #follow(
-    stream: WatchStream,
-    startRevision: string,
-    onCreated: () => void,
-    signal: AbortSignal,
-  ): Promise<string> {
-    return new Promise((resolve) => {
-      let answeredUs = this.#clock.monoUs()
-      let timer: Timer | undefined
-      let over = false
-      const end = (reason: string) => {
-        if (over) return
-        over = true
-        timer?.cancel()
-        signal.removeEventListener('abort', stop)
-        stream.cancel()
-        resolve(reason)
-      }
-      const stop = () => end('closed')
-      const ask = () => {
-        if (this.#clock.monoUs() - answeredUs > silentMs * 1000) return end('it stopped answering')
-        stream.write({ progress: {} })
-        timer = this.#clock.timer(askEveryMs, ask)
-      }
-      stream.on('error', (error) => end(error.message))
-      stream.on('end', () => end('it ended the stream'))
-      stream.on('data', ({ canceled, cancelReason, created, events }: WatchResponse) => {
-        if (over) return
-        answeredUs = this.#clock.monoUs()
-        if (canceled) return end(cancelReason || 'it has compacted what comes next')
-        if (created) onCreated()
-        for (const { type, kv } of events) {
-          const record = type === removed ? undefined : kv
-          this.#accept(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision), record)
-        }
-      })
-      signal.addEventListener('abort', stop)
-      if (signal.aborted) return stop()
-      const key = this.#store.keys.records
-      stream.write({ create: { key, rangeEnd: endOf(key), startRevision } })
-      timer = this.#clock.timer(askEveryMs, ask)
-    })
+  #acceptEvents({ events }: WatchResponse): void {
+    for (const { type, kv } of events) {
+      const record = type === removed ? undefined : kv
+      this.#accept(this.#store.keys.recordOf(kv.key), BigInt(kv.modRevision), record)
+    }
   }
 
   #listPeriodically(signal: AbortSignal): void {

@@ -103,7 +103,7 @@ class Shared {
 
   #at(key: Buffer) {
     const kv = this.#kvs.get(key.toString())
-    return { header: null, kvs: kv ? [kv] : [], more: false, count: kv ? '1' : '0' }
+    return { header: undefined, kvs: kv ? [kv] : [], more: false, count: kv ? '1' : '0' }
   }
 
   #put(key: Buffer, value: Buffer): void {

@@ -94,7 +94,7 @@ describe('an etcd that requires certificates', { timeout }, () => {
     const host = `//127.0.0.1:${cluster.members[0]!.clientPort}/ids`
     for (const [url, message] of [
       [`etcds:${host}?ca=${ca}`, /alert bad certificate/],
-      [`etcd:${host}`, /Failed to connect/],
+      [`etcd:${host}`, /cannot be reached/],
       [`etcds:${host}?cert=${cert}&key=${key}`, /unable to verify the first certificate/],
     ] as const)
       await assert.rejects(openStore(t, url, { callTimeoutMs: 1000 }), { code: 'ENGINE', message })

@@ -1,0 +1,33 @@
+/**
+ * Prints a bill of materials (CycloneDX) of the packages that users install, by `npm sbom`. Its `--omit dev` also omits
+ * packages that users install if development needs them as well, so npm gets a copy of the lock file without development.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+type Locked = { readonly dev?: true; readonly devDependencies?: unknown }
+type LockFile = { readonly packages: Readonly<Record<string, Locked>> }
+
+const { devDependencies: _, ...manifest } = readJson<Locked>('package.json')
+const lockFile = readJson<LockFile>('package-lock.json')
+const used = Object.entries(lockFile.packages).filter(([path, { dev }]) => path !== '' && !dev)
+
+const folder = mkdtempSync(join(tmpdir(), 'fahao-sbom-'))
+try {
+  // npm names the bill after the folder.
+  const project = join(folder, 'fahao')
+  mkdirSync(project)
+  writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))
+  const packages = { '': manifest, ...Object.fromEntries(used) }
+  writeFileSync(join(project, 'package-lock.json'), JSON.stringify({ ...lockFile, packages }))
+  const flags = ['--package-lock-only', '--sbom-type', 'application', '--sbom-format', 'cyclonedx']
+  execFileSync('npm', ['sbom', ...flags], { cwd: project, stdio: 'inherit' })
+} finally {
+  rmSync(folder, { recursive: true })
+}
+
+function readJson<Value>(name: string): Value {
+  return JSON.parse(readFileSync(join(import.meta.dirname, '..', name), 'utf8'))
+}
