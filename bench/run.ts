@@ -1,8 +1,8 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
- * bench/latest.md behind. Sections: resp, http, process, memory, engine, freeze, database, cluster, legacy, restart. It
- * starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http, process
- * and freeze measure beside this one. Exits with 1 when a budget is not met, for use in a release.
+ * bench/latest.md behind. Sections: resp, http, process, memory, engine, freeze, database, cluster, legacy, restart,
+ * login. It starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http,
+ * process and freeze measure beside this one. Exits with 1 when a budget is not met, for use in a release.
  */
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -16,6 +16,7 @@ import { freeze } from './freeze.ts'
 import { http } from './http.ts'
 import { inProcess } from './in-process.ts'
 import { legacy } from './legacy.ts'
+import { login } from './login.ts'
 import { aboutThisRun } from './machine.ts'
 import { memory } from './memory.ts'
 import { markdownOf, type Report, type Section, sectionLines, verdict } from './report.ts'
@@ -34,6 +35,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   cluster,
   legacy,
   restart,
+  login,
 }
 
 const { values, positionals } = parseArgs({

@@ -21,9 +21,10 @@ export type Phc = Derivation & { readonly hash: Uint8Array }
 
 /** The cost of new hashes. */
 export const presentCost: Cost = Object.freeze({ ln: 15, r: 8, p: 1 })
-/** Lengths of new salts and hashes, in bytes. */
+/** Length of a new salt, in bytes. */
 export const saltBytes = 16
-const hashBytes = 32
+/** Length of a hash, in bytes. */
+export const hashBytes = 32
 /** N · r · p at most: OWASP's dearest choice. It limits a derivation to 128 MiB and, on today's processors, half a second. */
 const workMax = 2 ** 20
 const pattern =
