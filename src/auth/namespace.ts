@@ -33,6 +33,17 @@ export const namespaceOptions = z
   })
   .meta({ id: 'NamespaceOptions' })
 
+/** The options as words of ID.NAMESPACE SET, and in lower case as flags of `fahao namespace set`. */
+export const optionWords = Object.freeze({
+  match: 'MATCH',
+  owner: 'OWNER',
+  user: 'USER',
+  idsPerSecond: 'RATE',
+  idsPerDay: 'DAILY',
+  generators: 'GENERATORS',
+  waiting: 'WAITING',
+} as const satisfies Record<keyof NamespaceOptions, string>)
+
 /** A namespace without its name. */
 export type NamespaceOptions = z.output<typeof namespaceOptions>
 
@@ -60,7 +71,9 @@ export function readNamespace(name: string, input: unknown): Namespace {
 }
 
 function issueText({ path, message }: { path: PropertyKey[]; message: string }): string {
-  return path.length === 0 ? message : `${path.join('.')} ${message}`
+  const option = String(path[0] ?? '')
+  const word = optionWords[option as keyof NamespaceOptions]
+  return word === undefined ? message : `${word} (${option}) ${message}`
 }
 
 /** `namespace 'shop' of team-a`, as errors begin. */

@@ -18,6 +18,18 @@ import type { Namespaces } from './namespaces.ts'
 const secondUs = 1_000_000
 const dayUs = 86_400 * secondUs
 
+/** What one namespace has counted on this node, since the node has known it. */
+export type QuotaFigures = {
+  /** Ids issued. */
+  readonly issued: number
+  /** Requests refused. */
+  readonly refused: number
+  /** Callers that wait for ids now. */
+  readonly waiting: number
+  /** The share of the day's ids that is used up, from 0; undefined without a limit. */
+  readonly shareOfDay: number | undefined
+}
+
 /** What one namespace allows and has counted, on this node. */
 export class Quota {
   #namespace: Namespace
@@ -85,11 +97,12 @@ export class Quota {
     if (Math.floor(chargedUs / dayUs) === this.#day) this.#chargedOfDay -= count
   }
 
-  /** The share of the day's ids that is used up, from 0; undefined without a limit. */
-  shareOfDay(nowUs: number): number | undefined {
+  /** What it has counted, since this node has known it. */
+  figures(nowUs: number): QuotaFigures {
     this.#advance(nowUs)
     const { idsPerDay } = this.#namespace
-    return idsPerDay === undefined ? undefined : this.#chargedOfDay / idsPerDay
+    const shareOfDay = idsPerDay === undefined ? undefined : this.#chargedOfDay / idsPerDay
+    return { issued: this.issued, refused: this.refused, waiting: this.waiting, shareOfDay }
   }
 
   /** How long a request for so many ids has to wait, in ms: 0 if it is allowed, Infinity if it never is. */

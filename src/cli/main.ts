@@ -15,6 +15,7 @@ import { addImport } from './verbs/import.ts'
 import { addInfo } from './verbs/info.ts'
 import { addList } from './verbs/list.ts'
 import { addLower } from './verbs/lower.ts'
+import { addNamespace } from './verbs/namespace.ts'
 import { addNext } from './verbs/next.ts'
 import { addServe } from './verbs/serve.ts'
 
@@ -28,6 +29,7 @@ const groups = {
     addDrop,
     addList,
     addInfo,
+    addNamespace,
     addCluster,
     addAdvance,
     addAudit,

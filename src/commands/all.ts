@@ -5,6 +5,7 @@ import { connectionCommands } from './connection.ts'
 import { genericCommands } from './generic.ts'
 import { issuingCommands } from './id-issue.ts'
 import { managingCommands } from './id-manage.ts'
+import { namespaceCommand } from './id-namespace.ts'
 import { introspectionCommand } from './introspection.ts'
 import { recording } from './recording.ts'
 import { refusals } from './refused.ts'
@@ -22,6 +23,7 @@ export function createCommands(): CommandTable {
     [
       ...issuingCommands,
       ...managingCommands,
+      namespaceCommand,
       idHelp,
       ...stringCommands,
       ...setCommands,
@@ -40,5 +42,5 @@ export function createCommands(): CommandTable {
 
 const idHelp = helpCommand(
   { name: 'id.help', arity: 1, group: 'id', summary: 'Lists the commands of the ID family.' },
-  [...issuingCommands, ...managingCommands].flatMap(helpLines),
+  [...issuingCommands, ...managingCommands, namespaceCommand].flatMap(helpLines),
 )

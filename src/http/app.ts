@@ -20,6 +20,7 @@ import { clusterOperations } from './native/cluster.ts'
 import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
 import { nextOperation, rangeOperation } from './native/issue.ts'
+import { namespaceOperations } from './native/namespaces.ts'
 import type { Operation } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
@@ -120,6 +121,7 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     rangeOperation(issuing),
     decodeOperation(node),
     ...generatorOperations(node.catalogue),
+    ...namespaceOperations(node),
     ...clusterOperations(node),
     advanceOperation(node),
     auditOperation(node),

@@ -27,7 +27,7 @@ export const pageAnswer: AnswerDoc = { description: 'The page.', content: { 'tex
 export type Operation = Route & {
   /** OpenAPI's operationId. */
   readonly id: string
-  readonly tag: 'ids' | 'generators' | 'cluster' | 'engine' | 'server'
+  readonly tag: 'ids' | 'generators' | 'namespaces' | 'cluster' | 'engine' | 'server'
   /** One sentence. */
   readonly summary: string
   /** Details. */
@@ -38,7 +38,7 @@ export type Operation = Route & {
   readonly errors: readonly ErrorCode[]
   /** What the audit trail records of a request that has succeeded; `object`: default the name in the path. */
   readonly change?: { readonly event: ChangeEvent; readonly object?: (request: FastifyRequest) => string }
-  /** An example of a request; the name is that of a generator, `{name}` in the path. */
+  /** An example of a request; the name is that of a generator or namespace, `{name}` in the path. */
   readonly example: { readonly name?: string; readonly query?: string; readonly body?: unknown }
   /**
    * Answers, or throws what `problemOf` describes. Returns undefined if it has sent the answer itself, which saves the

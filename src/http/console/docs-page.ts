@@ -8,6 +8,7 @@ import { curlLine, originOf } from './snippets.ts'
 const headings: Readonly<Record<Operation['tag'], string>> = {
   ids: 'Ids',
   generators: 'Generators',
+  namespaces: 'Namespaces',
   cluster: 'The cluster',
   engine: 'The engine',
   server: 'The server',

@@ -16,6 +16,7 @@ import type { FahaoNode } from '../../node/node.ts'
 import type { Operation } from '../operation.ts'
 import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
 import { layoutEnds, layoutWorkers } from './layout-series.ts'
+import { namespaceMetrics, namespaceSeries } from './namespace-series.ts'
 
 /** In seconds: a local commit takes a millisecond; the default deadline of a call is five seconds. */
 const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
@@ -53,6 +54,7 @@ export class Metrics {
     this.#addAudit()
     this.#addCluster()
     this.#addGenerators()
+    this.#addNamespaces()
     this.#addTransports()
     this.#addProcess()
   }
@@ -165,6 +167,15 @@ export class Metrics {
     for (const metric of generatorMetrics) {
       this.#add(metric.type, metric.name, metric.help, ['generator'], () =>
         seriesOf(metric, this.#selection).map(({ generator, value }): Value => [{ generator }, value]),
+      )
+    }
+  }
+
+  #addNamespaces(): void {
+    const { server, config, timeline } = this.#node
+    for (const metric of namespaceMetrics) {
+      this.#add(metric.type, metric.name, metric.help, ['namespace', 'owner'], () =>
+        namespaceSeries(metric, server.meters.quotas.all(), config.metricsSeriesMax, timeline.nowUs()),
       )
     }
   }

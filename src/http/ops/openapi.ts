@@ -66,16 +66,17 @@ function describeOperation(operation: Operation, schemas: Json): Json {
   }
 }
 
-function pathParameters({ path, example }: Operation): Json[] {
+function pathParameters({ path, tag, example }: Operation): Json[] {
   if (!path.includes('{name}')) return []
-  const description = 'the generator: 1–256 bytes of UTF-8 without white space, percent-encoded'
+  const [what, maxLength] = tag === 'namespaces' ? ['namespace', 64] : ['generator', 256]
+  const description = `the ${what}: 1–${maxLength} bytes of UTF-8 without white space, percent-encoded`
   return [
     {
       name: 'name',
       in: 'path',
       required: true,
       description,
-      schema: { type: 'string', minLength: 1, maxLength: 256 },
+      schema: { type: 'string', minLength: 1, maxLength },
       example: example.name,
     },
   ]

@@ -74,13 +74,16 @@ describe('namespaces', () => {
   it('refuse what is wrong with a sentence', async () => {
     const namespaces = await new Namespaces(new MemoryEngine(new MemoryStore())).open()
     const set = (input: unknown, name = 'shop') => refusal(namespaces.set(name, input))
-    assert.match(await set({}), /^ERR match must be text of 1 to 512 bytes/)
+    assert.match(await set({}), /^ERR MATCH \(match\) must be text of 1 to 512 bytes/)
     assert.match(
       await set({ match: '*', idsPerSecond: 0 }),
-      /^ERR idsPerSecond must be a whole number from 1 to/,
+      /^ERR RATE \(idsPerSecond\) must be a whole number from 1 to/,
     )
-    assert.match(await set({ match: '*', idsPerDay: '1e3' }), /^ERR idsPerDay must be a whole number/)
-    assert.match(await set({ match: '*', owner: 'a\nb' }), /^ERR owner must be text/)
+    assert.match(
+      await set({ match: '*', idsPerDay: '1e3' }),
+      /^ERR DAILY \(idsPerDay\) must be a whole number/,
+    )
+    assert.match(await set({ match: '*', owner: 'a\nb' }), /^ERR OWNER \(owner\) must be text/)
     assert.match(await set({ match: '*', rate: 5 }), /^ERR Unrecognized key: "rate"/)
     assert.match(await set({ match: '*' }, 'a/b'), /^ERR the name of a namespace has 1 to 64 bytes/)
     assert.match(

@@ -113,7 +113,7 @@ describe('a quota of ids per day', () => {
     const { time, meter, quotas } = metered({ idsPerDay: 100 }, { idsPerSecond: 1000 })
     issue(meter, 25)
     assert.deepEqual(
-      quotas.map((quota) => quota.shareOfDay(time.us)),
+      quotas.map((quota) => quota.figures(time.us).shareOfDay),
       [0.25, undefined],
     )
   })
@@ -138,7 +138,7 @@ describe('a meter', () => {
     assert.equal(quotas[0]!.available(time.us), 400, 'it counts while the draw is under way')
     assert.equal((await rejection(failed)).code, 'DRY')
     assert.equal(quotas[0]!.available(time.us), 1000)
-    assert.equal(quotas[0]!.shareOfDay(time.us), 0)
+    assert.equal(quotas[0]!.figures(time.us).shareOfDay, 0)
     assert.equal(quotas[0]!.issued, 0)
   })
 

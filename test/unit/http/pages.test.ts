@@ -59,7 +59,16 @@ describe('the OpenAPI document', () => {
     const next = (await read()).paths['/v1/generators/{name}/next']!.post!
     const count = next.parameters.find(({ name }) => name === 'count')
     assert.deepEqual([count?.in, count?.schema.type], ['query', 'integer'])
-    assert.deepEqual(Object.keys(next.responses), ['200', '400', '404', '409', '413', '503', 'default'])
+    assert.deepEqual(Object.keys(next.responses), [
+      '200',
+      '400',
+      '404',
+      '409',
+      '413',
+      '429',
+      '503',
+      'default',
+    ])
   })
 
   test('describes what is really there: each path answers to its methods and to no other', async () => {
