@@ -213,7 +213,11 @@ export class Requests {
 
   /** Answers up to `count` requests without their handler; 0 if only the handler can answer. */
   #answerDirectly(request: RecentRequest, count: number): number {
-    if (this.#session.transaction.isOpen) return 0
+    if (this.#session.transaction.isOpen) {
+      // Else the repetitions would be counted anew for each of them.
+      request.direct = undefined
+      return 0
+    }
     let answered = 0
     try {
       request.direct ??= request.resolved.command.direct?.(this.#context, request.resolved.args)
