@@ -3,6 +3,8 @@ import { type Address, addressText } from '../base/address.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { shellWord } from '../http/console/snippets.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
+import type { Config } from '../node/config-schema.ts'
+import { speaksTls } from '../node/tls-settings.ts'
 
 /** A line to paste, and its purpose. */
 export type Step = { readonly what: string; readonly line: string }
@@ -19,6 +21,7 @@ const listed = 1000
 export async function firstIdSteps(
   catalogue: Catalogue,
   { resp, http }: Listeners,
+  config: Config,
   { strict, clustered }: { readonly strict: boolean; readonly clustered: boolean },
 ): Promise<Step[]> {
   const generators = await catalogue.list({ limit: listed })
@@ -29,16 +32,23 @@ export async function firstIdSteps(
   const created = found ? undefined : strict ? 'sequence' : 'segment'
   const kind = found?.definition.kind ?? created!
   return [
-    ...(resp ? respSteps(resp, name, { kind, created, clustered }) : []),
-    ...(http ? httpSteps(http, name, resp === undefined ? created : undefined) : []),
+    ...(resp ? respSteps(resp, config, name, { kind, created, clustered }) : []),
+    ...(http ? httpSteps(http, config, name, resp === undefined ? created : undefined) : []),
   ]
 }
 
 type About = { readonly kind: Kind; readonly created: Kind | undefined; readonly clustered: boolean }
 
-function respSteps(address: Address, name: string, { kind, created, clustered }: About): Step[] {
+function respSteps(
+  address: Address,
+  config: Config,
+  name: string,
+  { kind, created, clustered }: About,
+): Step[] {
   const { host, port } = near(address)
-  const client = `redis-cli${clustered ? ' -c' : ''}${host === '127.0.0.1' ? '' : ` -h ${host}`} -p ${port}`
+  const tls = speaksTls(config, 'resp') ? ` --tls${tlsFlags(config)}` : ''
+  const where = `${host === '127.0.0.1' ? '' : ` -h ${host}`} -p ${port}`
+  const client = `redis-cli${tls}${clustered ? ' -c' : ''}${where}`
   // Clock kinds issue ids past 2^53. INCR returns those only to clients that have named an exact library.
   const command = kind === 'sequence' || kind === 'segment' ? 'INCR' : 'ID.NEXT'
   const steps = [{ what: 'an id, with any Redis client', line: `${client} ${command} ${shellWord(name)}` }]
@@ -46,21 +56,32 @@ function respSteps(address: Address, name: string, { kind, created, clustered }:
   return [{ what: 'a generator', line: `${client} ID.CREATE ${shellWord(name)} KIND ${created}` }, ...steps]
 }
 
-function httpSteps(address: Address, name: string, created: Kind | undefined): Step[] {
-  const url = httpUrl(address)
+function httpSteps(address: Address, config: Config, name: string, created: Kind | undefined): Step[] {
+  const url = httpUrl(address, config)
+  const curl = `curl${speaksTls(config, 'http') ? tlsFlags(config) : ''}`
   const path = `${url}/v1/generators/${encodeURIComponent(name)}`
   const steps = [
-    { what: 'an id, over HTTP', line: `curl -X POST ${path}/next` },
+    { what: 'an id, over HTTP', line: `${curl} -X POST ${path}/next` },
     { what: 'everything else', line: `${url}/` },
   ]
   if (created === undefined) return steps
-  const put = `curl -X PUT ${path} -H 'content-type: application/json' -d '{"kind":"${created}"}'`
+  const put = `${curl} -X PUT ${path} -H 'content-type: application/json' -d '{"kind":"${created}"}'`
   return [{ what: 'a generator', line: put }, ...steps]
 }
 
 /** The URL at which this machine reaches a server that listens on `address`. */
-export function httpUrl(address: Address): string {
-  return `http://${addressText(near(address))}`
+export function httpUrl(address: Address, config: Config): string {
+  return `http${speaksTls(config, 'http') ? 's' : ''}://${addressText(near(address))}`
+}
+
+/** The flags with which redis-cli and curl accept the server's certificate, and present the one that it requires. */
+function tlsFlags({ tlsCa, tlsCert, tlsKey, tlsClientAuth }: Config): string {
+  const files = {
+    cacert: tlsCa,
+    ...(tlsClientAuth === 'required' && { cert: tlsCert, key: tlsKey }),
+  }
+  const given = Object.entries(files).filter(([, file]) => file !== undefined)
+  return given.map(([flag, file]) => ` --${flag} ${shellWord(file!)}`).join('')
 }
 
 /** The address at which this machine reaches a listener: a wildcard address becomes loopback. */

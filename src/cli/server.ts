@@ -15,17 +15,20 @@ import { createCommands } from '../commands/all.ts'
 import { Forwarder } from '../forwarding/forwarder.ts'
 import { type HttpServerOptions, startHttpServer } from '../http/server.ts'
 import { noTraffic } from '../http/traffic.ts'
+import { Certificates } from '../node/certificates.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
 import { configError, isLoopback } from '../node/config-values.ts'
+import { dialPlain } from '../node/dial.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
+import { speaksTls, type TlsListener } from '../node/tls-settings.ts'
 import { version } from '../node/version.ts'
 import { clusterCommands, type RespForwarder, RespTransport } from '../resp/forward.ts'
 import { type RespServer, startRespServer } from '../resp/server.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openLog } from './log.ts'
-import { crashOnBugs, stopAsked, stopTimeoutMs } from './signals.ts'
+import { crashOnBugs, onHangUp, stopAsked, stopTimeoutMs } from './signals.ts'
 import { fields, print } from './terminal.ts'
 
 type Listener = { readonly port: number; close(deadlineMs: number): Promise<void> }
@@ -42,6 +45,7 @@ export async function runServer(config: Config): Promise<void> {
   }
   const log = await openLog(config.logLevel)
   crashOnBugs(log)
+  const tls = await openTls(config, log)
   const node = await startNode(config, {
     onEvent: ({ level, message, fields = {} }) => log[level](fields, message),
   })
@@ -49,11 +53,11 @@ export async function runServer(config: Config): Promise<void> {
   const stop = stopAsked(log)
   const listeners: Listener[] = []
   try {
-    const forwarder = respForwarder(node)
-    const resp = config.resp && (await openResp(node, config.resp, log, forwarder))
+    const forwarder = respForwarder(node, tls.resp)
+    const resp = config.resp && (await openResp(node, config.resp, log, forwarder, tls.resp))
     if (resp)
       listeners.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
-    const shared = httpOptions(node, log)
+    const shared = httpOptions(node, log, tls.http)
     const figures = resp && { respFigures: () => resp.stats }
     const http =
       config.http && (await startHttpServer({ ...shared, ...config.http, compat: config.compat, ...figures }))
@@ -62,7 +66,7 @@ export async function runServer(config: Config): Promise<void> {
       const compat = { compat: [api], compatOnly: true, setting: 'compat-http' }
       const listener = await startHttpServer({ ...shared, ...address, ...compat })
       listeners.push(listener)
-      sayCompat(log, api, { ...address, port: listener.port })
+      sayCompat(config, log, api, { ...address, port: listener.port })
     }
     await Promise.race([node.membership?.join(), stop])
     const bound = { resp: at(config.resp, resp), http: at(config.http, http) }
@@ -70,8 +74,27 @@ export async function runServer(config: Config): Promise<void> {
     log.info(`${await stop}: stopping`)
   } finally {
     await close(node, listeners, log)
+    tls.close()
   }
   log.info('stopped')
+}
+
+/** The certificate of each listener that speaks TLS. Rejects with CONFIG if its files cannot be used. */
+async function openTls(config: Config, log: Logger) {
+  const { tlsCert, tlsKey, tlsCa, tlsClientAuth, tlsHandshakeTimeoutMs } = config
+  if (tlsCert === undefined || tlsKey === undefined) return { resp: undefined, http: undefined, close() {} }
+  const certificates = await Certificates.open({
+    cert: tlsCert,
+    key: tlsKey,
+    ca: tlsCa,
+    clientAuth: tlsClientAuth,
+    handshakeTimeoutMs: tlsHandshakeTimeoutMs,
+    clock: systemClock,
+    onEvent: ({ level, message }) => log[level](message),
+  })
+  onHangUp(() => certificates.reload())
+  const of = (listener: TlsListener) => (speaksTls(config, listener) ? certificates : undefined)
+  return { resp: of('resp'), http: of('http'), close: () => certificates.close() }
 }
 
 async function openResp(
@@ -79,6 +102,7 @@ async function openResp(
   { host, port }: Address,
   log: Logger,
   forwarder: RespForwarder | undefined,
+  tls: Certificates | undefined,
 ): Promise<RespServer> {
   const { config, catalogue, server } = node
   const resp = await startRespServer({
@@ -92,6 +116,7 @@ async function openResp(
       server,
     }),
     mayIssue: node.mayIssue,
+    tls,
     roundingGuard: config.roundingGuard,
     limits: {
       connectionsMax: config.respConnectionsMax,
@@ -118,16 +143,23 @@ async function openResp(
 }
 
 /** Undefined on a node without a cluster. */
-function respForwarder({ config, server: { cluster } }: FahaoNode): RespForwarder | undefined {
-  return (
-    cluster && new Forwarder(cluster, new RespTransport(systemClock, config.callTimeoutMs), config.forward)
-  )
+function respForwarder(
+  { config, server: { cluster } }: FahaoNode,
+  tls: Certificates | undefined,
+): RespForwarder | undefined {
+  const transport = new RespTransport(systemClock, config.callTimeoutMs, tls?.dial ?? dialPlain)
+  return cluster && new Forwarder(cluster, transport, config.forward)
 }
 
 /** The options that all HTTP servers of this process share. */
-function httpOptions(node: FahaoNode, log: Logger): Omit<HttpServerOptions, 'host' | 'port'> {
+function httpOptions(
+  node: FahaoNode,
+  log: Logger,
+  tls: Certificates | undefined,
+): Omit<HttpServerOptions, 'host' | 'port'> {
   return {
     node,
+    tls,
     names: namesOf(node.config),
     traffic: noTraffic(),
     log,
@@ -141,8 +173,8 @@ function namesOf(config: Config): readonly string[] {
   return checked && announceHttp !== undefined ? [...httpNames, announceHttp.host] : httpNames
 }
 
-function sayCompat(log: Logger, api: CompatName, address: Address): void {
-  log.info(`${api}'s API is served at ${httpUrl(address)}`)
+function sayCompat(config: Config, log: Logger, api: CompatName, address: Address): void {
+  log.info(`${api}'s API is served at ${httpUrl(address, config)}`)
   if (!isLoopback(address)) log.warn(`${api}'s API is open to other machines`)
 }
 
@@ -167,14 +199,14 @@ async function sayReady(
   if (ownership.state === 'other') {
     log.warn(`${ownership.holder} owns this store: strict kinds are served there, and here once it is gone`)
   }
-  const steps = await firstIdSteps(node.catalogue, listeners, {
+  const steps = await firstIdSteps(node.catalogue, listeners, node.config, {
     strict: ownership.state !== 'other',
     clustered: node.server.cluster !== undefined && !node.config.forward,
   })
   const facts = {
     engine: node.engine.location,
     resp: listeners.resp && addressText(listeners.resp),
-    http: listeners.http && httpUrl(listeners.http),
+    http: listeners.http && httpUrl(listeners.http, node.config),
   }
   if (!forPeople)
     return log.info({ ...facts, try: steps.map(({ line }) => line) }, `fahao ${version} is ready`)

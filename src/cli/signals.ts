@@ -29,6 +29,11 @@ export function stopAsked(log: Logger): Promise<NodeJS.Signals> {
   })
 }
 
+/** Calls `work` at each SIGHUP, which ends the process where this is not called. */
+export function onHangUp(work: () => void): void {
+  process.on('SIGHUP', work)
+}
+
 /** The deadline of a stop, in ms, after which the process ends with what is still open. */
 export function stopTimeoutMs({ shutdownTimeoutMs, callTimeoutMs }: Config): number {
   return shutdownTimeoutMs + callTimeoutMs + graceMs

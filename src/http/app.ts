@@ -1,10 +1,13 @@
 /** The HTTP side of a node as a Fastify app: hooks, routes and limits. `server.ts` listens. */
 import { createServer, METHODS, type ServerOptions } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Audit } from '../auth/audit.ts'
+import type { Certificates } from '../node/certificates.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
+import { dialPlain } from '../node/dial.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { Backlog, type BacklogLimits } from './backlog.ts'
 import { makeGuard } from './browser-safety.ts'
@@ -35,6 +38,8 @@ export type HttpOptions = {
   readonly node: FahaoNode
   /** The address to bind to; decides which Host headers are accepted. */
   readonly host: string
+  /** The certificate to speak TLS with; undefined: without TLS. */
+  readonly tls?: Certificates | undefined
   /** Further names of this server, for servers bound to a loopback address. */
   readonly names?: readonly string[]
   readonly log?: HttpLog
@@ -53,7 +58,7 @@ const parameterCharactersMax = 3 * 256
 
 /** Builds the app. It listens nowhere: `startHttpServer` does, and tests call `inject`. */
 export function buildHttpApp(options: HttpOptions): FastifyInstance {
-  const { node, log } = options
+  const { node, log, tls } = options
   const { config, mayIssue } = node
   const refuse = refuseWithin(config.httpUnreadTimeoutMs)
   const backlog = new Backlog(backlogLimits(config), (socket) => refuse(socket, lateRefusal))
@@ -68,7 +73,10 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     },
     serverFactory: (handler) => {
       const inTurn = backlog.inTurn(handler)
-      const server = createServer(serverOptions(config, backlog), inTurn)
+      const ours = serverOptions(config, backlog)
+      const server = tls
+        ? createTlsServer({ ...tls.serverOptions, ...ours }, inTurn)
+        : createServer(ours, inTurn)
       // RFC 9110, 10.1.1: an expectation that is not known may be ignored. Node would answer by itself.
       server.on('checkExpectation', inTurn)
       // Without a listener Node would drop the connection, and the answers to the requests before.
@@ -99,7 +107,8 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const unserved = METHODS.filter((method) => !served.includes(method))
   for (const method of unserved) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   readJsonOnly(app)
-  if (node.server.cluster !== undefined) forwardRequests(app, node.server.cluster, config.callTimeoutMs)
+  const { cluster } = node.server
+  if (cluster !== undefined) forwardRequests(app, cluster, config.callTimeoutMs, tls?.dial ?? dialPlain)
   const traffic = options.traffic ?? noTraffic()
   countRequests(app, traffic)
   const issuing = issuingNode(node, () => 'default')

@@ -13,6 +13,7 @@ import { type Clock, systemClock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
 import type { ClusterView } from '../commands/context.ts'
 import { Forwarder, type ForwardTransport, NoReply, type NoReplyState } from '../forwarding/forwarder.ts'
+import { type Dial, readyEvent } from '../node/dial.ts'
 import { goneSignal } from './gone-signal.ts'
 
 declare module 'fastify' {
@@ -31,15 +32,16 @@ const socketsMax = 256
 
 /**
  * Has the leader answer requests that the handlers of `app` refuse as MOVED. Call it before any route is added.
- * `timeoutMs`: how long one answer may take.
+ * `timeoutMs`: how long one answer may take. `dial` connects to other nodes.
  */
 export function forwardRequests(
   app: FastifyInstance,
   cluster: ClusterView,
   timeoutMs: number,
+  dial: Dial,
   clock: Clock = systemClock,
 ): void {
-  const forwarder = new Forwarder(cluster, new HttpTransport(timeoutMs, clock), true)
+  const forwarder = new Forwarder(cluster, new HttpTransport(timeoutMs, dial, clock), true)
   app.addHook('onClose', async () => forwarder.close())
   app.addHook('onRoute', (route) => {
     const { handler } = route
@@ -70,7 +72,8 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
   /** The requests without an answer, by address. */
   readonly #pending = new Map<string, Set<Reject>>()
 
-  constructor(timeoutMs: number, clock: Clock) {
+  constructor(timeoutMs: number, dial: Dial, clock: Clock) {
+    this.#agent.createConnection = ({ host, port }) => dial({ host: host!, port: Number(port) })
     this.#timeoutMs = timeoutMs
     this.#clock = clock
   }
@@ -185,7 +188,7 @@ function watchConnection(sent: ClientRequest): () => boolean {
     connected = true
   }
   sent.on('socket', (socket) => {
-    if (socket.connecting) socket.once('connect', onConnect)
+    if (socket.connecting) socket.once(readyEvent(socket), onConnect)
     else onConnect()
   })
   return () => connected

@@ -7,9 +7,11 @@
  */
 import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { Admission } from '../node/admission.ts'
+import { transportOf } from '../node/handshakes.ts'
 import { buildHttpApp, type HttpOptions } from './app.ts'
 import { noTraffic } from './traffic.ts'
 
@@ -33,10 +35,11 @@ export interface HttpServer {
 
 /** Starts serving. Rejects with CONFIG when the address cannot be used. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { node, host, port, setting = 'http', traffic = noTraffic() } = options
+  const { node, host, port, tls, setting = 'http', traffic = noTraffic() } = options
   const { config } = node
   const app = buildHttpApp({ ...options, traffic })
   const { server } = app
+  const handshakes = server instanceof TlsServer ? tls?.attach(server) : undefined
   // Node's own list has no connection that has sent CONNECT.
   const admission = new Admission<Socket>(
     {
@@ -56,7 +59,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     admission.add(socket, remoteAddress, true)
     socket.once('close', () => admission.remove(socket))
   })
-  server.prependListener('request', ({ socket }) => admission.setPending(socket, false))
+  server.prependListener('request', ({ socket }) => admission.setPending(transportOf(socket), false))
   try {
     // For this one name Fastify would open a second socket, which no limit here would reach.
     await app.listen({
@@ -79,6 +82,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       const deadline = systemClock.timer(deadlineMs, () => {
         for (const socket of admission.connections) socket.destroy()
       })
+      handshakes?.drop()
       const sweeper = sweepIdle(server)
       closing ??= app.close()
       return closing.finally(() => {

@@ -87,6 +87,17 @@ export class Admission<Connection> {
     if (isPending) this.setPending(connection, true)
   }
 
+  /** Has `next` take the place of `connection`, as a connection that goes on as another object. */
+  replace(connection: Connection, next: Connection, isPending: boolean): void {
+    const network = this.#networks.get(connection)
+    // It has ended meanwhile.
+    if (network === undefined) return this.#drop(next)
+    this.setPending(connection, false)
+    this.#networks.delete(connection)
+    this.#networks.set(next, network)
+    if (isPending) this.setPending(next, true)
+  }
+
   /** Has `connection` be pending, as the newest of these, or no longer. */
   setPending(connection: Connection, isPending: boolean): void {
     if (isPending === this.#pending.has(connection) || !this.#networks.has(connection)) return

@@ -4,7 +4,6 @@
  * unit and has hyphens: `leadMaxMs` is `lead-max`, --lead-max, FAHAO_LEAD_MAX.
  */
 import { z } from 'zod'
-import { describe, FahaoError } from '../base/errors.ts'
 import type { GeneratorInput } from '../catalogue/options.ts'
 import { shardsMax } from '../cluster/slots.ts'
 import { compatApis, compatListeners, tokenRules } from './compat-settings.ts'
@@ -18,26 +17,16 @@ import {
   optional,
   orOff,
   size,
+  someOf,
   text,
-  type ValueType,
   whole,
   words,
   workerStrategy,
 } from './config-values.ts'
-
-/** The description of a setting, besides its schema. */
-type About = {
-  /** One line, for help and the reference page. */
-  readonly meaning: string
-  /** The default in its written form; empty: none. */
-  readonly defaultText: string
-  readonly type: ValueType<unknown>
-}
+import { type About, abouts, setting } from './setting.ts'
 
 /** The engine unless another one is configured. */
 export const defaultEngine = 'sqlite:./data/fahao.db'
-
-const abouts = z.registry<About>()
 
 /** Every setting by group, in the order of help. */
 const groups = {
@@ -253,6 +242,28 @@ const groups = {
       '200',
     ),
   },
+  TLS: {
+    tlsCert: setting(
+      optional(text('FILE')),
+      'the certificate of this server and its chain, in PEM; clients then connect with TLS, and only with it',
+    ),
+    tlsKey: setting(optional(text('FILE')), 'the private key of tls-cert, in PEM'),
+    tlsCa: setting(
+      optional(text('FILE')),
+      "the authorities that sign the certificates of clients and of other nodes, in PEM; default: the system's, for other nodes only",
+    ),
+    tlsClientAuth: setting(
+      oneOf(['off', 'optional', 'required']),
+      'certificates of clients: off: not asked for; optional: checked if presented; required: no connection without one',
+      'off',
+    ),
+    tlsOn: setting(someOf(['resp', 'http']), 'the listeners that speak TLS; repeatable', 'resp http'),
+    tlsHandshakeTimeoutMs: setting(
+      duration('100ms', '10m'),
+      'how long a client may take for its handshake',
+      '5s',
+    ),
+  },
 }
 
 /** The schema of every setting. */
@@ -263,6 +274,7 @@ export const settingsSchema = z.object({
   ...groups.Requests,
   ...groups.RESP,
   ...groups.HTTP,
+  ...groups.TLS,
 })
 
 /** The value of every setting, as read. */
@@ -311,24 +323,4 @@ export function variableOf(name: string): string {
 /** `leadMax` → `lead-max`. */
 export function hyphenated(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-}
-
-/** @param defaultText the default in its written form; empty: none. */
-function setting<Value>(type: ValueType<Value>, meaning: string, defaultText = ''): z.ZodType<Value> {
-  const one = [z.string(), z.number(), z.bigint(), z.boolean()]
-  const given = type.list
-    ? z.union([...one, z.array(z.string())], { error: 'wants one text, or a list of texts' })
-    : z.union(one, { error: 'wants a single value' })
-  // A prefault applies before the parse: a default after the parse would also replace `off`.
-  return given
-    .prefault(defaultText)
-    .transform((value, context) => {
-      try {
-        return type.read([value].flat().join(' '))
-      } catch (error) {
-        context.addIssue(error instanceof FahaoError ? error.message : describe(error))
-        return z.NEVER
-      }
-    })
-    .register(abouts, { meaning, defaultText, type: type as ValueType<unknown> })
 }

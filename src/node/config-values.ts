@@ -50,6 +50,21 @@ export function oneOf<const Word extends string>(
   }
 }
 
+/** Some of a few words, separated by commas or white space. */
+export function someOf<const Word extends string>(words: readonly Word[]): ValueType<readonly Word[]> {
+  const one = oneOf(words)
+  return {
+    read(given) {
+      const named = [...new Set(wordsOf(given.replaceAll(',', ' ')).map(one.read))]
+      if (named.length > 0) return named
+      throw configError(`'' names none of ${words.join(', ')}`)
+    },
+    show: (chosen) => chosen.join(' '),
+    takes: words.join(','),
+    list: true,
+  }
+}
+
 /** Any number of words, separated by white space. */
 export function words(takes: string): ValueType<readonly string[]> {
   return {

@@ -17,6 +17,7 @@ import {
   variableOf,
 } from './config-schema.ts'
 import { configError, isLoopback } from './config-values.ts'
+import { refuseIncompleteTls } from './tls-settings.ts'
 
 /** The sources of a configuration. */
 export type ConfigInputs = {
@@ -56,6 +57,7 @@ export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {
   const sources = Object.fromEntries(found.map(({ setting, source }) => [setting.key, source])) as Sources
   const config = completed(values as Settings, readGenerators(file))
   refuseOpenListeners(config, sources)
+  refuseIncompleteTls(config, sources)
   return Object.freeze({ config, sources: Object.freeze(sources) })
 }
 

@@ -33,7 +33,7 @@ export type ConnectionHost = RequestHost & {
   readonly limits: RespLimits
   readonly totals: Totals
   readonly unread: UnreadBudget
-  readonly admission: Admission<Connection>
+  readonly admission: Pick<Admission<Connection>, 'setPending'>
   /** Called before requests are carried out, in every callback; undefined: there is nothing to check. */
   readonly mayIssue: (() => boolean) | undefined
   /** Calls `uncork` at the end of this turn of the event loop. */

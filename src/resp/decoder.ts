@@ -29,6 +29,8 @@ export type Decoded = 'frame' | 'more' | 'error' | 'http'
 
 const asterisk = 42
 const dollar = 36
+/** The first byte of a TLS connection (RFC 8446, 5.1): no command begins with it. */
+const tlsHandshake = 22
 const newline = 10
 const carriageReturn = 13
 const nothing = Buffer.alloc(0)
@@ -219,6 +221,7 @@ export class Decoder {
   }
 
   #inline(): Decoded | 'again' {
+    if (this.#buffer[this.#start] === tlsHandshake) return this.#fail('this port does not speak TLS')
     const found = this.#find(newline, this.#start)
     if (found === tooLong) return this.#fail('too big inline request')
     if (found === incomplete) return this.#more()

@@ -10,12 +10,13 @@
  *  5. The connection ends if nothing has arrived for `timeoutMs` while the oldest slot is that old, and not sooner.
  *  6. Requests of one turn of the event loop leave in one write.
  */
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { addressText } from '../base/address.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { EncodedReply } from '../commands/command.ts'
 import { NoReply, type NoReplyState } from '../forwarding/forwarder.ts'
+import { type Dial, readyEvent } from '../node/dial.ts'
 import { Output } from './output.ts'
 import { ReplySplitter } from './reply-splitter.ts'
 
@@ -23,6 +24,7 @@ import { ReplySplitter } from './reply-splitter.ts'
 export type ForwardConnectionOptions = {
   readonly host: string
   readonly port: number
+  readonly dial: Dial
   /** Requests that are sent first; their replies are discarded. */
   readonly greetings: readonly (readonly string[])[]
   readonly clock: Clock
@@ -57,11 +59,11 @@ export class ForwardConnection {
   #timer: Timer | undefined
 
   constructor(options: ForwardConnectionOptions) {
-    const { host, port, greetings } = options
+    const { dial, greetings } = options
     this.#options = options
     this.#receivedUs = options.clock.monoUs()
-    this.#socket = connect({ host, port, noDelay: true, keepAlive: true })
-    this.#socket.on('connect', () => {
+    this.#socket = dial(options)
+    this.#socket.on(readyEvent(this.#socket), () => {
       this.#connected = true
     })
     this.#socket.on('data', (chunk: Buffer) => this.#receive(chunk))

@@ -14,6 +14,7 @@ import { refusals } from '../commands/refused.ts'
 import { CommandTable } from '../commands/table.ts'
 import { invalidated, isTracked } from '../commands/tracking.ts'
 import type { Forwarder, ForwardTransport } from '../forwarding/forwarder.ts'
+import type { Dial } from '../node/dial.ts'
 import { encodedRequest, ForwardConnection } from './forward-connection.ts'
 import { placement } from './placement.ts'
 import { forwardNames, isForwardName } from './rounding.ts'
@@ -79,6 +80,7 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
   readonly protocol = 'resp'
   readonly #clock: Clock
   readonly #timeoutMs: number
+  readonly #dial: Dial
   /** By address, then by the form of replies. */
   readonly #connections = new Map<string, Map<string, ForwardConnection>>()
   /** The bytes of repeated requests. */
@@ -86,8 +88,9 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
   #closed = false
 
   /** @param timeoutMs how long a reply may take. */
-  constructor(clock: Clock, timeoutMs: number) {
+  constructor(clock: Clock, timeoutMs: number, dial: Dial) {
     this.#clock = clock
+    this.#dial = dial
     this.#timeoutMs = timeoutMs
   }
 
@@ -140,6 +143,7 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
     if (connection === undefined) {
       connection = new ForwardConnection({
         ...addressOf(address),
+        dial: this.#dial,
         greetings: [
           ['HELLO', String(protocol)],
           ['CLIENT', 'SETINFO', 'LIB-NAME', forwardNames[wideIds]],

@@ -3,12 +3,15 @@
  * `node/admission.ts` decides which connections are accepted.
  */
 import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { addressText } from '../base/address.ts'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import type { ClientSession, CommandContext, Traffic } from '../commands/context.ts'
 import type { CommandTable } from '../commands/table.ts'
 import { Admission, type ConnectionCounts, noConnections } from '../node/admission.ts'
+import type { Certificates } from '../node/certificates.ts'
+import { certificateName, type Handshakes, transportOf } from '../node/handshakes.ts'
 import { turns } from '../node/turns.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
 import { Connection, type ConnectionHost, type Totals } from './connection.ts'
@@ -34,6 +37,8 @@ export type RespServerOptions = {
   readonly roundingGuard?: RoundingGuard
   /** Called before requests are carried out, in every callback: see `FahaoNode.mayIssue`. */
   readonly mayIssue?: (() => boolean) | undefined
+  /** The certificate to speak TLS with; undefined: without TLS. */
+  readonly tls?: Certificates | undefined
   /** Called with errors that are no client's fault. */
   readonly onError?: (error: unknown, session?: ClientSession) => void
 }
@@ -43,17 +48,21 @@ export type RespStats = Traffic & Readonly<ConnectionCounts>
 
 const keepAliveMs = 60_000
 const sweepMsMax = 1000
+const socketOptions = {
+  // Commands that came before the peer's end are answered.
+  allowHalfOpen: true,
+  noDelay: true,
+  keepAlive: true,
+  keepAliveInitialDelay: keepAliveMs,
+}
 
 /** Listens. Rejects with CONFIG when it cannot. */
 export function startRespServer(options: RespServerOptions): Promise<RespServer> {
   return new Promise((resolve, reject) => {
-    const server = createServer({
-      // Commands that came before the peer's end are answered.
-      allowHalfOpen: true,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: keepAliveMs,
-    })
+    const { tls } = options
+    const tlsServer = tls && createTlsServer({ ...socketOptions, ...tls.serverOptions, allowHalfOpen: false })
+    const handshakes = tlsServer && tls.attach(tlsServer)
+    const server = tlsServer ?? createServer(socketOptions)
     const refuse = (error: NodeJS.ErrnoException) => {
       const message = `RESP cannot listen on ${options.host}:${options.port}: ${describe(error)}; choose another with --resp`
       reject(new FahaoError('CONFIG', message, { cause: error }))
@@ -61,7 +70,7 @@ export function startRespServer(options: RespServerOptions): Promise<RespServer>
     server.once('error', refuse)
     server.listen({ port: options.port, host: options.host, backlog: options.backlog }, () => {
       server.off('error', refuse)
-      resolve(new RespServer(server, options))
+      resolve(new RespServer(server, options, handshakes))
     })
   })
 }
@@ -73,36 +82,57 @@ export class RespServer {
   /** `host:port`. */
   readonly address: string
   readonly #server: Server
+  /** Undefined without TLS. */
+  readonly #handshakes: Handshakes | undefined
+  /** With TLS, connections without a finished handshake are in it as sockets. They are pending. */
+  readonly #admission: Admission<Connection | Socket>
   readonly #host: ConnectionHost
   readonly #options: RespServerOptions
   readonly #totals: Totals = { commands: 0, bytesIn: 0, bytesOut: 0 }
   readonly #corked: Connection[] = []
   readonly #counts = noConnections()
+  #newestId = 0
   #sweep: Timer | undefined
   /** Called when a connection has ended while the server closes. */
   #onGone = () => {}
   #closed: Promise<void> | undefined
 
-  constructor(server: Server, options: RespServerOptions) {
+  constructor(server: Server, options: RespServerOptions, handshakes: Handshakes | undefined) {
     const bound = server.address()
     if (bound === null || typeof bound === 'string') throw new Error('a listening TCP server has a port')
     this.port = bound.port
     this.address = addressText({ host: bound.address, port: bound.port })
     this.#server = server
+    this.#handshakes = handshakes
     this.#options = options
-    this.#host = this.#makeHost()
-    server.on('connection', (socket) => this.#accept(socket))
+    const limits = { ...defaultLimits, ...options.limits }
+    this.#admission = new Admission(
+      {
+        connectionsMax: limits.connectionsMax,
+        perAddressMax: limits.connectionsPerAddressMax,
+        pendingMax: limits.unauthenticatedConnectionsMax,
+      },
+      this.#counts,
+      (connection) => void (connection instanceof Connection ? connection.drop() : connection.destroy()),
+    )
+    this.#host = this.#makeHost(limits)
+    if (handshakes === undefined) {
+      server.on('connection', (socket) => this.#accept(socket))
+    } else {
+      server.on('connection', (socket) => this.#admit(socket))
+      server.on('secureConnection', (socket) => this.#acceptSecure(socket))
+    }
     server.on('error', (error) => options.onError?.(error))
     this.#sweepSoon()
   }
 
-  get #admission(): Admission<Connection> {
-    return this.#host.admission
+  get #connections(): Connection[] {
+    return [...this.#admission.connections].filter((each) => each instanceof Connection)
   }
 
   /** The sessions of the open connections. */
   *sessions(): Iterable<ClientSession> {
-    for (const connection of this.#admission.connections) yield connection.session
+    for (const connection of this.#connections) yield connection.session
   }
 
   /** Figures as they are now. */
@@ -134,9 +164,10 @@ export class RespServer {
     })
     const unbound = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     const deadline = systemClock.timer(deadlineMs, () => {
-      for (const connection of this.#admission.connections) connection.drop()
+      for (const connection of this.#connections) connection.drop()
     })
-    for (const connection of this.#admission.connections) connection.finish()
+    for (const connection of this.#connections) connection.finish()
+    this.#handshakes?.drop()
     this.#onGone()
     await Promise.all([ended, unbound])
     deadline.cancel()
@@ -144,27 +175,57 @@ export class RespServer {
   }
 
   #accept(socket: Socket): void {
-    const { remoteAddress, remotePort, localAddress, localPort } = socket
+    const { remoteAddress } = socket
     // The client has closed the connection before it was accepted.
-    if (remoteAddress === undefined || localAddress === undefined) return void socket.destroy()
+    if (remoteAddress === undefined) return void socket.destroy()
     if (this.#admission.refusalOf(remoteAddress) !== undefined) return this.#reject(socket)
+    this.#open(socket, (connection, isPending) => this.#admission.add(connection, remoteAddress, isPending))
+  }
+
+  /** A connection whose handshake begins. No error can be sent to it. */
+  #admit(socket: Socket): void {
+    const { remoteAddress } = socket
+    if (remoteAddress === undefined || this.#admission.refusalOf(remoteAddress) !== undefined) {
+      return void socket.destroy()
+    }
+    this.#admission.add(socket, remoteAddress, true)
+    socket.once('close', () => this.#forget(socket))
+  }
+
+  /** A connection whose handshake is finished. */
+  #acceptSecure(socket: TLSSocket): void {
+    // Not before: a client that ends its side during the handshake is gone.
+    socket.allowHalfOpen = true
+    this.#open(socket, (connection, isPending) =>
+      this.#admission.replace(transportOf(socket), connection, isPending),
+    )
+  }
+
+  #open(socket: Socket, count: (connection: Connection, isPending: boolean) => void): void {
+    const { remoteAddress, remotePort, localAddress, localPort } = socket
+    if (remoteAddress === undefined || localAddress === undefined) return void socket.destroy()
     const facts = {
-      id: this.#counts.connectionsTotal + 1,
+      id: ++this.#newestId,
       address: addressText({ host: remoteAddress, port: remotePort! }),
       localAddress: addressText({ host: localAddress, port: localPort! }),
       startedMonoUs: systemClock.monoUs(),
       user: this.#options.user ?? 'default',
+      certificateName: certificateName(socket),
       roundingGuard: this.#options.roundingGuard ?? 'strict',
       transactionLimits: this.#host.limits,
     }
     try {
-      const connection = new Connection(socket, facts, this.#host)
-      this.#admission.add(connection, remoteAddress, facts.user === '')
+      count(new Connection(socket, facts, this.#host), facts.user === '')
     } catch (error) {
       socket.on('error', () => {})
       socket.destroy()
       this.#host.onError(error)
     }
+  }
+
+  #forget(connection: Connection | Socket): void {
+    this.#admission.remove(connection)
+    this.#onGone()
   }
 
   #reject(socket: Socket): void {
@@ -173,9 +234,8 @@ export class RespServer {
     socket.destroySoon()
   }
 
-  #makeHost(): ConnectionHost {
+  #makeHost(limits: RespLimits): ConnectionHost {
     const { table, context, mayIssue, onError } = this.#options
-    const limits = { ...defaultLimits, ...this.#options.limits }
     return {
       table,
       context,
@@ -194,23 +254,12 @@ export class RespServer {
       turns,
       totals: this.#totals,
       unread: new UnreadBudget(limits, systemClock),
-      admission: new Admission<Connection>(
-        {
-          connectionsMax: limits.connectionsMax,
-          perAddressMax: limits.connectionsPerAddressMax,
-          pendingMax: limits.unauthenticatedConnectionsMax,
-        },
-        this.#counts,
-        (connection) => connection.drop(),
-      ),
+      admission: this.#admission,
       onError: (error, session) => onError?.(error, session),
       uncorkSoon: (connection) => {
         if (this.#corked.push(connection) === 1) setImmediate(this.#uncork)
       },
-      onGone: (connection) => {
-        this.#admission.remove(connection)
-        this.#onGone()
-      },
+      onGone: (connection) => this.#forget(connection),
     }
   }
 
@@ -230,7 +279,7 @@ export class RespServer {
     this.#sweep = systemClock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
       const nowUs = systemClock.monoUs()
       this.#host.unread.sweep(nowUs)
-      for (const connection of this.#admission.connections) if (connection.isOverdue(nowUs)) connection.drop()
+      for (const connection of this.#connections) if (connection.isOverdue(nowUs)) connection.drop()
       this.#sweepSoon()
     })
   }

@@ -19,6 +19,8 @@ export type SessionFacts = {
   readonly startedMonoUs: number
   /** The user before authentication; empty: none. */
   readonly user: string
+  /** The common name of the valid certificate that the client has presented; undefined: it has presented none. */
+  readonly certificateName: string | undefined
   /** Which clients get no ids past 2^53−1. */
   readonly roundingGuard: RoundingGuard
   readonly transactionLimits: TransactionLimits
@@ -30,6 +32,8 @@ export class RespSession implements ClientSession {
   readonly address: string
   readonly localAddress: string
   readonly startedMonoUs: number
+  /** See `SessionFacts.certificateName`. */
+  readonly certificateName: string | undefined
   lastCommandMonoUs: number
   lastCommand = ''
   name = ''
@@ -54,6 +58,7 @@ export class RespSession implements ClientSession {
     this.lastCommandMonoUs = facts.startedMonoUs
     this.transaction = new TransactionQueue(facts.transactionLimits)
     this.user = facts.user
+    this.certificateName = facts.certificateName
     this.#roundingGuard = facts.roundingGuard
     this.#wideIds = this.#chosen()
     this.#host = host

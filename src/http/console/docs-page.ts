@@ -26,7 +26,7 @@ export function docsOperation(operations: () => readonly Operation[]): Operation
     errors: [],
     example: {},
     async handler(request, reply) {
-      const origin = originOf(request.headers.host, request.socket.localPort ?? 80)
+      const origin = originOf(request)
       return reply.headers(pageHeaders).send(page('en', 'Fahao: HTTP', docs(operations(), origin)))
     },
   }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { isStrict, type Kind } from '../../issuing/issuer.ts'
 import type { FahaoNode } from '../../node/node.ts'
+import { speaksTls } from '../../node/tls-settings.ts'
 import { type Operation, pageAnswer, readQuery } from '../operation.ts'
 import { type Html, html, page, pageHeaders } from './html.ts'
 import { type LandingText, landingTexts } from './landing-text.ts'
@@ -27,7 +28,7 @@ export function landingOperation(node: FahaoNode): Operation {
     async handler(request, reply) {
       const { lang } = readQuery(query, request)
       const language = lang ?? (/^zh\b/i.test(request.headers['accept-language'] ?? '') ? 'zh' : 'en')
-      const origin = originOf(request.headers.host, request.socket.localPort ?? 80)
+      const origin = originOf(request)
       const body = landing(landingTexts[language], node, origin, await firstGenerators(node))
       return reply
         .headers({ ...pageHeaders, vary: 'accept-language' })
@@ -52,7 +53,7 @@ function landing(text: LandingText, node: FahaoNode, origin: string, generators:
 <p>${text.lead}</p>
 <p>${text.states[state]} ${reason ?? ''} <span class="soft">fahao ${node.server.version} · ${node.engine.name}</span></p>
 <nav><a href="/docs">/docs</a><a href="/?lang=${text.otherLanguage}" lang="${text.otherLanguage}" hreflang="${text.otherLanguage}">${text.other}</a></nav>
-${redisSection(text, node.server.respPort, origin, name)}
+${redisSection(text, node, origin, name)}
 <h2>${text.http}</h2>
 <pre>${httpLines(origin, name)}</pre>
 <h2>${text.library}</h2>
@@ -74,9 +75,10 @@ function exampleOf(generators: Listed): { name: string; kind: Kind } {
   return { name: example?.name ?? 'order', kind: example?.definition.kind ?? 'sequence' }
 }
 
-function redisSection(text: LandingText, respPort: number | undefined, origin: string, name: string): Html {
+function redisSection(text: LandingText, { server, config }: FahaoNode, origin: string, name: string): Html {
+  const { respPort } = server
   if (respPort === undefined) return html``
-  const client = redisCli(origin, respPort)
+  const client = redisCli(origin, respPort, speaksTls(config, 'resp'))
   const word = shellWord(name)
   return html`<h2>${text.redis}</h2>
 <pre>${client} INCR ${word}

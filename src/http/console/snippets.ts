@@ -1,4 +1,5 @@
 /** Commands that people can copy, with the names and ports of this very server. */
+import type { FastifyRequest } from 'fastify'
 import type { Operation } from '../operation.ts'
 
 /** A word, quoted for a POSIX shell. */
@@ -19,13 +20,14 @@ export function curlLine({ method, path, example }: Operation, origin: string): 
 }
 
 /** The origin under which the client has reached this server, by its Host header. */
-export function originOf(host: string | undefined, port: number): string {
-  return `http://${host !== undefined && /^[\w.:[\]-]+$/.test(host) ? host : `127.0.0.1:${port}`}`
+export function originOf({ headers: { host }, protocol, socket }: FastifyRequest): string {
+  const port = socket.localPort ?? 80
+  return `${protocol}://${host !== undefined && /^[\w.:[\]-]+$/.test(host) ? host : `127.0.0.1:${port}`}`
 }
 
 /** The shortest redis-cli command line for a host and a port. */
-export function redisCli(origin: string, respPort: number): string {
+export function redisCli(origin: string, respPort: number, isTls: boolean): string {
   const { hostname } = new URL(origin)
   const local = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
-  return `redis-cli ${local ? '' : `-h ${hostname.replaceAll(/[[\]]/g, '')} `}-p ${respPort}`
+  return `redis-cli ${isTls ? '--tls ' : ''}${local ? '' : `-h ${hostname.replaceAll(/[[\]]/g, '')} `}-p ${respPort}`
 }

@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { firstIdSteps } from '../../../src/cli/first-id.ts'
+import { firstIdSteps, type Listeners } from '../../../src/cli/first-id.ts'
+import type { Config } from '../../../src/node/config-schema.ts'
 import { fakeNode } from '../http/fake-node.ts'
 
 const resp = { host: '127.0.0.1', port: 7379 }
 
-function start() {
-  const { catalogue } = fakeNode()
+function start(settings: Partial<Config> = {}, listeners: Partial<Listeners> = { resp }) {
+  const { catalogue, config } = fakeNode(settings)
   const lines = async (strict: boolean, clustered = false) =>
-    (await firstIdSteps(catalogue as never, { resp, http: undefined }, { strict, clustered })).map(
-      ({ line }) => line,
-    )
+    (
+      await firstIdSteps(catalogue as never, { resp: undefined, http: undefined, ...listeners }, config, {
+        strict,
+        clustered,
+      })
+    ).map(({ line }) => line)
   return { catalogue, lines }
 }
 
@@ -32,5 +36,26 @@ describe('the first id', () => {
     ])
     catalogue.add('event', { kind: 'snowflake' })
     assert.deepEqual(await lines(false), ['redis-cli -p 7379 ID.NEXT event'])
+  })
+
+  test('comes by TLS from the listeners that speak it', async () => {
+    const http = { host: '0.0.0.0', port: 7380 }
+    const files = { tlsCert: 'cert.pem', tlsKey: 'key.pem', tlsCa: 'our ca.pem' }
+    const one = start(files, { resp, http })
+    one.catalogue.add('order', { kind: 'sequence' })
+    assert.deepEqual(await one.lines(true), [
+      "redis-cli --tls --cacert 'our ca.pem' -p 7379 INCR order",
+      "curl --cacert 'our ca.pem' -X POST https://127.0.0.1:7380/v1/generators/order/next",
+      'https://127.0.0.1:7380/',
+    ])
+    const other = start(
+      { ...files, tlsCa: 'ca.pem', tlsOn: ['http'], tlsClientAuth: 'required' },
+      { resp, http },
+    )
+    other.catalogue.add('order', { kind: 'sequence' })
+    assert.deepEqual((await other.lines(true)).slice(0, 2), [
+      'redis-cli -p 7379 INCR order',
+      'curl --cacert ca.pem --cert cert.pem --key key.pem -X POST https://127.0.0.1:7380/v1/generators/order/next',
+    ])
   })
 })

@@ -12,6 +12,7 @@ import type { ClusterView } from '../../../src/commands/context.ts'
 import { forwardRequests } from '../../../src/http/forward.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import type { CompatName } from '../../../src/node/compat-settings.ts'
+import { dialPlain } from '../../../src/node/dial.ts'
 import { fakeNode } from './fake-node.ts'
 
 /** An address without a listener: no system assigns this port, as it might one that was just freed. */
@@ -326,7 +327,7 @@ async function forwarding(t: TestContext, silent: Server) {
     },
   } as unknown as ClusterView
   const app = fastify()
-  forwardRequests(app, cluster, 5000, clock)
+  forwardRequests(app, cluster, 5000, dialPlain, clock)
   app.post('/v1/generators/:name/next', () => {
     throw new Moved({ node: nodeAt(http).id, slot: 1234, resp: undefined, http })
   })

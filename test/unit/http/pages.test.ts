@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import type { InjectOptions } from 'fastify'
+import type { FastifyRequest, InjectOptions } from 'fastify'
 import { errorRegistry } from '../../../src/base/errors.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { curlLine, originOf, redisCli, shellWord } from '../../../src/http/console/snippets.ts'
@@ -218,9 +218,13 @@ describe('a snippet', () => {
   })
 
   test('names the host where it is another machine', () => {
-    assert.equal(redisCli('http://127.0.0.1:7380', 7379), 'redis-cli -p 7379')
-    assert.equal(redisCli(originOf('ids.example:7380', 1), 7379), 'redis-cli -h ids.example -p 7379')
-    assert.equal(redisCli('http://[fd00::1]:7380', 7379), 'redis-cli -h fd00::1 -p 7379')
-    assert.equal(originOf(undefined, 7380), 'http://127.0.0.1:7380')
+    assert.equal(redisCli('http://127.0.0.1:7380', 7379, false), 'redis-cli -p 7379')
+    const request = (host: string | undefined, protocol: string) =>
+      ({ headers: { host }, protocol, socket: { localPort: 7380 } }) as FastifyRequest
+    const elsewhere = originOf(request('ids.example:7380', 'https'))
+    assert.equal(elsewhere, 'https://ids.example:7380')
+    assert.equal(redisCli(elsewhere, 7379, true), 'redis-cli --tls -h ids.example -p 7379')
+    assert.equal(redisCli('http://[fd00::1]:7380', 7379, false), 'redis-cli -h fd00::1 -p 7379')
+    assert.equal(originOf(request(undefined, 'http')), 'http://127.0.0.1:7380')
   })
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type ConfigInputs, loadConfig, settingsText } from '../../../src/node/config.ts'
 import { settings } from '../../../src/node/config-schema.ts'
+import { speaksTls } from '../../../src/node/tls-settings.ts'
 
 function refusal(inputs: ConfigInputs): string {
   try {
@@ -243,6 +244,35 @@ describe('listeners', () => {
   test('only this machine reaches loopback', () => {
     for (const address of ['127.0.0.1:1', '127.9.9.9:1', '[::1]:1', 'localhost:1', 'LOCALHOST:1']) {
       loadConfig({ flags: { resp: address, http: address } })
+    }
+  })
+})
+
+describe('TLS', () => {
+  const files = { 'tls-cert': 'cert.pem', 'tls-key': 'key.pem' }
+
+  test('is spoken by the listeners that are named, if there is a certificate', () => {
+    const spoken = (flags: Record<string, string>) => {
+      const { config } = loadConfig({ flags })
+      return [speaksTls(config, 'resp'), speaksTls(config, 'http')]
+    }
+    assert.deepEqual(spoken({}), [false, false])
+    assert.deepEqual(spoken(files), [true, true])
+    assert.deepEqual(spoken({ ...files, 'tls-on': 'resp' }), [true, false])
+    assert.deepEqual(spoken({ ...files, 'tls-on': 'http,resp' }), [true, true])
+    assert.match(refusal({ flags: { ...files, 'tls-on': 'grpc' } }), /'grpc' is none of resp, http/)
+    assert.match(refusal({ flags: { ...files, 'tls-on': '' } }), /names none of resp, http/)
+  })
+
+  test('is refused if a file is missing in the configuration, with its name', () => {
+    for (const [flags, message] of [
+      [{ 'tls-cert': 'cert.pem' }, /^--tls-cert: .* name its file with tls-key$/],
+      [{ 'tls-key': 'key.pem' }, /^--tls-key: tls-key has no effect .* tls-cert$/],
+      [{ 'tls-ca': 'ca.pem' }, /^--tls-ca: tls-ca has no effect .* tls-cert$/],
+      [{ 'tls-client-auth': 'required' }, /^--tls-client-auth: .* no effect .* tls-cert$/],
+      [{ ...files, 'tls-client-auth': 'optional' }, /^--tls-client-auth: .* name their file with tls-ca$/],
+    ] as const) {
+      assert.match(refusal({ flags }), message)
     }
   })
 })

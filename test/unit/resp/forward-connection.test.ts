@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import type { FahaoError } from '../../../src/base/errors.ts'
+import { dialPlain } from '../../../src/node/dial.ts'
 import { encodedRequest, ForwardConnection } from '../../../src/resp/forward-connection.ts'
 import { FakeClock } from '../fake-clock.ts'
 
@@ -20,6 +21,7 @@ async function start(t: TestContext) {
   const link = new ForwardConnection({
     host: '127.0.0.1',
     port,
+    dial: dialPlain,
     greetings: [],
     clock,
     timeoutMs,

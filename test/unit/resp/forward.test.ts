@@ -18,6 +18,7 @@ import {
 import type { ClientSession, ClusterView, CommandContext } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { Forwarder } from '../../../src/forwarding/forwarder.ts'
+import { dialPlain } from '../../../src/node/dial.ts'
 import { clusterCommands, RespTransport } from '../../../src/resp/forward.ts'
 import { ReplySplitter } from '../../../src/resp/reply-splitter.ts'
 import type { RespServer } from '../../../src/resp/server.ts'
@@ -50,7 +51,11 @@ class Node {
   }
 
   async start(t: TestContext, forward: boolean, timeoutMs = 5000): Promise<this> {
-    const forwarder = new Forwarder(this.#cluster(), new RespTransport(systemClock, timeoutMs), forward)
+    const forwarder = new Forwarder(
+      this.#cluster(),
+      new RespTransport(systemClock, timeoutMs, dialPlain),
+      forward,
+    )
     t.after(() => forwarder.close())
     const table = new CommandTable(this.#commands())
     const find = (name: string) => ({ mode: name === 'strict' ? 'leader' : 'node' })

@@ -201,6 +201,11 @@ export class Peer {
     return peer
   }
 
+  /** One over a connection of the caller's. */
+  static over(socket: Socket): Peer {
+    return new Peer(socket)
+  }
+
   send(text: string): void {
     this.socket.write(text, 'latin1')
   }

@@ -1,4 +1,5 @@
 /** Transactions on a node of a cluster: which requests are refused because of the leaders of their generators. */
+
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
@@ -7,6 +8,7 @@ import { createCommands } from '../../../src/commands/all.ts'
 import type { ClusterView, CommandContext } from '../../../src/commands/context.ts'
 import { Forwarder } from '../../../src/forwarding/forwarder.ts'
 import type { Run } from '../../../src/ids/run.ts'
+import { dialPlain } from '../../../src/node/dial.ts'
 import { clusterCommands, RespTransport } from '../../../src/resp/forward.ts'
 import { Peer, serve } from './peer.ts'
 
@@ -42,7 +44,7 @@ async function start(t: TestContext, forwards = false) {
     },
     open: () => Promise.reject(new FahaoError('NOGENERATOR', 'no such generator')),
   }
-  const forwarder = new Forwarder(cluster, new RespTransport(systemClock, 5000), forwards)
+  const forwarder = new Forwarder(cluster, new RespTransport(systemClock, 5000, dialPlain), forwards)
   t.after(() => forwarder.close())
   const { server } = await serve(t, {
     table: clusterCommands(createCommands(), forwarder),

@@ -1,0 +1,39 @@
+/** One setting of the schema: its value's type, default and meaning. */
+import { z } from 'zod'
+import { describe, FahaoError } from '../base/errors.ts'
+import type { ValueType } from './config-values.ts'
+
+/** The description of a setting, besides its schema. */
+export type About = {
+  /** One line, for help and the reference page. */
+  readonly meaning: string
+  /** The default in its written form; empty: none. */
+  readonly defaultText: string
+  readonly type: ValueType<unknown>
+}
+
+/** The description of each setting, by its schema. */
+export const abouts = z.registry<About>()
+
+/**
+ * The schema of a setting.
+ * @param defaultText the default in its written form; empty: none.
+ */
+export function setting<Value>(type: ValueType<Value>, meaning: string, defaultText = ''): z.ZodType<Value> {
+  const one = [z.string(), z.number(), z.bigint(), z.boolean()]
+  const given = type.list
+    ? z.union([...one, z.array(z.string())], { error: 'wants one text, or a list of texts' })
+    : z.union(one, { error: 'wants a single value' })
+  // A prefault applies before the parse: a default after the parse would also replace `off`.
+  return given
+    .prefault(defaultText)
+    .transform((value, context) => {
+      try {
+        return type.read([value].flat().join(' '))
+      } catch (error) {
+        context.addIssue(error instanceof FahaoError ? error.message : describe(error))
+        return z.NEVER
+      }
+    })
+    .register(abouts, { meaning, defaultText, type: type as ValueType<unknown> })
+}

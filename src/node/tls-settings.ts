@@ -1,0 +1,33 @@
+/** What the settings of TLS mean together. */
+import { type Config, hyphenated, type Settings, type Sources } from './config-schema.ts'
+import { configError } from './config-values.ts'
+
+/** A listener that may speak TLS. */
+export type TlsListener = Settings['tlsOn'][number]
+
+/** Whether a listener speaks TLS; the listeners of compatible APIs speak it if `http` does. */
+export function speaksTls(config: Config, listener: TlsListener): boolean {
+  return config.tlsCert !== undefined && config.tlsOn.includes(listener)
+}
+
+/** Throws CONFIG if a setting of TLS lacks another one that it needs. */
+export function refuseIncompleteTls(config: Config, sources: Sources): void {
+  const { tlsCert, tlsKey, tlsCa, tlsClientAuth } = config
+  if (tlsCert !== undefined && tlsKey === undefined) {
+    throw configError(
+      `${sources.tlsCert}: tls-cert needs the private key of the certificate; name its file with tls-key`,
+    )
+  }
+  if (tlsCert === undefined) {
+    const given = tlsKey !== undefined ? 'tlsKey' : tlsCa !== undefined ? 'tlsCa' : 'tlsClientAuth'
+    if (given === 'tlsClientAuth' && tlsClientAuth === 'off') return
+    throw configError(
+      `${sources[given]}: ${hyphenated(given)} has no effect without a certificate; name its file with tls-cert`,
+    )
+  }
+  if (tlsClientAuth !== 'off' && tlsCa === undefined) {
+    throw configError(
+      `${sources.tlsClientAuth}: tls-client-auth needs the authorities that sign the clients' certificates; name their file with tls-ca`,
+    )
+  }
+}
