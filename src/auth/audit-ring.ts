@@ -57,16 +57,19 @@ export async function readEntries(
 export class AuditRing {
   readonly #store: AuditStore
   readonly #part: TrailPart
-  readonly #size: number
+  readonly #sizeWanted: number | undefined
+  /** The number of records; of a writer without a bound, known once the ring was read. */
+  #size = 0
   /** The newest record, as last read or written; undefined: it has to be looked for. */
   #newest: Slot | undefined
   /** Entries of the records that were read during this call. */
   readonly #found = new Set<string>()
 
-  constructor(store: AuditStore, part: TrailPart, max: number) {
+  /** @param max the entries that the ring keeps; undefined: as many as it has room for now. */
+  constructor(store: AuditStore, part: TrailPart, max: number | undefined) {
     this.#store = store
     this.#part = part
-    this.#size = recordsOf(max)
+    this.#sizeWanted = max === undefined ? undefined : recordsOf(max)
   }
 
   /**
@@ -130,6 +133,8 @@ export class AuditRing {
     const slots = (await listAll(this.#store, prefixOf(this.#part))).map((record) =>
       this.#noted(slotOf(record)),
     )
+    const used = Math.max(0, ...slots.map(({ index }) => index + 1))
+    this.#size = this.#sizeWanted ?? Math.max(recordsOf(0), used)
     let newest: Slot = { index: 0, serial: 1, entries: [], version: undefined }
     for (const slot of slots) if (slot.serial >= newest.serial) newest = slot
     for (const { index, version } of slots)

@@ -50,8 +50,8 @@ export type AuditOptions = {
   readonly node: string
   /** Random for each process: begins the ids of its entries. */
   readonly runId: string
-  /** The entries that are kept of each part. */
-  readonly max: number
+  /** The entries that are kept of each part; undefined: as many as it has room for now. */
+  readonly max: number | undefined
   readonly onEvent: (event: LogEvent) => void
 }
 

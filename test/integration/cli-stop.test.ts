@@ -93,6 +93,8 @@ test('a backup is taken from a running server, and restored above everything it 
   assert.ok(next > 1_000_000n, String(next))
   const first = BigInt((await run('next', 'invoice')).stdout)
   assert.ok(first > 1_000_000n, String(first))
+  const { stdout: audit } = await run('audit', '--event', 'restore')
+  assert.match(audit, /restore +store .* skip 1000000/)
   assert.equal((await run('backup', `${copy}2`, '--engine', 'memory:')).code, 2)
 })
 

@@ -2,12 +2,15 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
+import { describe } from '../../base/errors.ts'
+import { openEngine } from '../../engine/open.ts'
 import type { CopySummary } from '../../engine/sqlite/backup.ts'
 import { momentText } from '../../ids/moment.ts'
 import type { Config } from '../../node/config-schema.ts'
 import { repairsOf } from '../../recovery/repairs.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { UsageError, wholeNumber } from '../exit-codes.ts'
+import { recordInStore } from '../store-audit.ts'
 import { fields, grouped, printAnswer } from '../terminal.ts'
 
 /** `fahao backup` */
@@ -66,8 +69,29 @@ Example:
         clock: systemClock,
         repair: repairsOf(systemClock.wallUs(), skip, config.leadMs * 1000),
       })
+      await recordRestore(config, skip)
       printAnswer(options, summary, [...copyLines(summary), `every bound was raised by ${grouped(skip)}`])
     })
+}
+
+/** Records the restore in the store that it has made. */
+async function recordRestore(
+  { engine: url, callTimeoutMs, unsafeEngine }: Config,
+  skip: bigint,
+): Promise<void> {
+  const say = (message: string) => console.error(`warn: the audit trail lacks this restore: ${message}`)
+  try {
+    const engine = await openEngine(url, {
+      clock: systemClock,
+      callTimeoutMs,
+      unsafe: unsafeEngine,
+      newStore: 'refuse',
+      onEvent: ({ level, message }) => level === 'error' && say(message),
+    })
+    await recordInStore(engine, 'restore', ['store'], `skip ${skip}`).finally(() => engine.close())
+  } catch (error) {
+    say(describe(error))
+  }
 }
 
 /** The file of the configured store. Throws UsageError for engines that keep none. */

@@ -5,6 +5,7 @@ import { moveRow } from '../../legacy/import/move.ts'
 import { type PlannedRow, planImport } from '../../legacy/import/plan.ts'
 import { type ImportStores, openStores } from '../../legacy/import/stores.ts'
 import { UsageError } from '../exit-codes.ts'
+import { recordInStore } from '../store-audit.ts'
 import { print, printJson, table } from '../terminal.ts'
 
 type ImportOptions = {
@@ -79,7 +80,9 @@ async function importRows(
   const onlyLook = options.dryRun === true || blocked
   const outcomes: Outcome[] = []
   for (const row of planned) outcomes.push(await outcomeOf(stores, row, onlyLook))
-  if (options.json) printJson(outcomes)
+  const imported = outcomes.filter(({ changed }) => changed).map(({ name }) => name)
+  if (imported.length > 0) await recordInStore(stores.target, 'import', imported)
+  if (options.json) printJson(outcomes.map(({ changed: _, ...outcome }) => outcome))
   else print(...lines(outcomes))
   const failed = outcomes.filter((outcome) => outcome.failed).length
   if (failed === 0) return
@@ -99,15 +102,20 @@ async function outcomeOf(stores: ImportStores, row: PlannedRow, onlyLook: boolea
     step: String(row.row.options.step),
     becomes: becomes(row),
   }
-  if (row.problem !== undefined) return { ...shown, outcome: row.problem, failed: true }
-  if (row.todo === 'nothing') return { ...shown, outcome: 'imported before', failed: false }
+  if (row.problem !== undefined) return { ...shown, outcome: row.problem, failed: true, changed: false }
+  if (row.todo === 'nothing') return { ...shown, outcome: 'imported before', failed: false, changed: false }
   if (onlyLook)
-    return { ...shown, outcome: row.todo === 'finish' ? 'would go live' : 'would be imported', failed: false }
+    return {
+      ...shown,
+      outcome: row.todo === 'finish' ? 'would go live' : 'would be imported',
+      failed: false,
+      changed: false,
+    }
   try {
     const bound = await moveRow(stores, row)
-    return { ...shown, outcome: `imported, goes on from ${bound}`, failed: false }
+    return { ...shown, outcome: `imported, goes on from ${bound}`, failed: false, changed: true }
   } catch (error) {
-    return { ...shown, outcome: describe(error), failed: true }
+    return { ...shown, outcome: describe(error), failed: true, changed: false }
   }
 }
 

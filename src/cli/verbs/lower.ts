@@ -7,6 +7,7 @@ import { openEngine } from '../../engine/open.ts'
 import { legacyTableOf } from '../../legacy/open.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { UsageError, wholeNumber } from '../exit-codes.ts'
+import { recordInStore } from '../store-audit.ts'
 import { printAnswer } from '../terminal.ts'
 
 type LowerOptions = { readonly to: string; readonly force?: true; readonly json?: true }
@@ -57,6 +58,7 @@ Example:
             `'${name}' stands at ${plan.from}: ${again}; nothing was changed: stop all servers, make sure that none of these ids is in use, and repeat it with --force`,
           )
         await lower(engine, plan)
+        await recordInStore(engine, 'lower', [name], `from ${plan.from} to ${to}`)
         const answer = { name, from: String(plan.from), to: String(to) }
         printAnswer(options, answer, `'${name}' continues at ${to}; ${again}`)
       } finally {

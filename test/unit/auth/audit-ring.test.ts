@@ -136,6 +136,15 @@ describe('the ring of the audit trail', () => {
     assert.ok((await listAll(engine, 'audit/')).length <= 3)
   })
 
+  it('is written by a command without a bound of its own, which removes nothing but the oldest record', async () => {
+    const engine = new MemoryEngine(new MemoryStore())
+    const [kept, added] = [entries(max), entries(entriesPerRecord + 1)]
+    await new AuditRing(engine, 'changes', max).append(kept)
+    await new AuditRing(engine, 'changes', undefined).append(added)
+    const left = kept.slice(2 * entriesPerRecord)
+    assert.deepEqual(await idsIn(engine), idsOf([...left, ...added]))
+  })
+
   it('has values below the bound of engines, whatever texts the entries have', async () => {
     const texts = ['x', '"', '\\', '\u0000', '\u202e', '\ud800', '发', '😀', '\u2028\n'].map((part) =>
       part.repeat(300),
