@@ -161,7 +161,7 @@ const kinds = {
     status: 429,
     retryable: true,
     meaning:
-      'A quota is used up for now: the ids that a namespace may issue on this node, for example. No id was used.',
+      'A quota is used up for now: the ids that a namespace may issue on this node, or the failed logins that an address or a user may have. No id was used.',
     remedy:
       'Retry after the time that the message names, or have an administrator raise the quota (ID.NAMESPACE SET).',
   },
@@ -193,13 +193,20 @@ const kinds = {
     status: 401,
     retryable: false,
     meaning: 'Authentication is required.',
-    remedy: 'Authenticate with AUTH or HELLO.',
+    remedy:
+      'Authenticate: with AUTH or HELLO over RESP, with a Basic or Bearer Authorization header over HTTP.',
   },
   WRONGPASS: {
     status: 401,
     retryable: false,
     meaning: 'There is no such user, or the password is wrong.',
-    remedy: 'Correct the credentials; `default` is the only user.',
+    remedy: 'Correct the credentials; `fahao user list` shows the users to an administrator.',
+  },
+  NOPERM: {
+    status: 403,
+    retryable: false,
+    meaning: 'The user may not run this command, or may not name this generator.',
+    remedy: 'Use another user, or have an administrator permit it: ACL SETUSER, `fahao user set`.',
   },
   NOPROTO: {
     status: 400,

@@ -57,7 +57,7 @@ export function program(): Command {
     .helpCommand(false)
     .exitOverride()
     .showHelpAfterError('(--help lists verbs and flags)')
-    .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
+    .configureHelp({ sortSubcommands: false, showGlobalOptions: false, minWidthToWrap: 20 })
   for (const [heading, verbs] of Object.entries(groups)) {
     root.commandsGroup(heading)
     for (const add of verbs) add(root)

@@ -28,6 +28,7 @@ import { clusterCommands, type RespForwarder, RespTransport } from '../resp/forw
 import { type RespServer, startRespServer } from '../resp/server.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openLog } from './log.ts'
+import { protect } from './protected-mode.ts'
 import { crashOnBugs, onHangUp, stopAsked, stopTimeoutMs } from './signals.ts'
 import { fields, print } from './terminal.ts'
 
@@ -53,6 +54,7 @@ export async function runServer(config: Config): Promise<void> {
   const stop = stopAsked(log)
   const listeners: Listener[] = []
   try {
+    await protect(node, process.env, process.stdout.isTTY)
     const forwarder = respForwarder(node, tls.resp)
     const resp = config.resp && (await openResp(node, config.resp, log, forwarder, tls.resp))
     if (resp)
@@ -104,7 +106,7 @@ async function openResp(
   forwarder: RespForwarder | undefined,
   tls: Certificates | undefined,
 ): Promise<RespServer> {
-  const { config, catalogue, server } = node
+  const { config, catalogue, server, access } = node
   const resp = await startRespServer({
     host,
     port,
@@ -112,9 +114,10 @@ async function openResp(
     table: forwarder ? clusterCommands(createCommands(), forwarder) : createCommands(),
     context: (session) => ({
       session,
-      catalogue: new MeteredCatalogue(catalogue, server.meters, () => session.user),
+      catalogue: new MeteredCatalogue(catalogue, server.meters, () => session.access.user),
       server,
     }),
+    initialAccess: () => access.initial,
     mayIssue: node.mayIssue,
     tls,
     roundingGuard: config.roundingGuard,
@@ -138,6 +141,7 @@ async function openResp(
     },
     onError: (error, session) => log.error({ err: error, client: session?.address }, 'a RESP request failed'),
   })
+  access.users.listen(() => resp.refreshAccess((before) => access.present(before)))
   node.attach({ respPort: resp.port, sessions: () => resp.sessions(), traffic: () => resp.stats })
   return resp
 }
@@ -191,7 +195,8 @@ async function sayReady(
 ): Promise<void> {
   for (const name of ['resp', 'http'] as const) {
     const address = listeners[name]
-    if (address && !isLoopback(address)) log.warn(`${name} is open to other machines, and there is no login`)
+    if (address && !isLoopback(address) && node.access.initial.unrestricted)
+      log.warn(`${name} is open to other machines, and there is no login`)
   }
   if (node.engine.name === 'memory')
     log.warn('memory: forgets every generator and what it has issued when this process stops')

@@ -1,4 +1,5 @@
 /** The list of all Redis commands: a new command is added to the file of its family, and a new family here. */
+import { aclCommand } from './acl.ts'
 import { clientCommand } from './client.ts'
 import { clusterCommand } from './cluster.ts'
 import { connectionCommands } from './connection.ts'
@@ -33,6 +34,7 @@ export function createCommands(): CommandTable {
       ...transactionCommands,
       introspectionCommand(() => table),
       ...serverCommands,
+      aclCommand(() => table),
       clusterCommand,
     ].map((command) => invalidating(recording(command))),
     refusals,

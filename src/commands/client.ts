@@ -165,7 +165,7 @@ const filters: Readonly<Record<string, (args: Arguments, index: number) => Filte
   },
   USER(args, index) {
     const wanted = args.text(index)
-    return ({ user }) => user === wanted
+    return ({ access }) => access.user === wanted
   },
   TYPE: typeFilter,
 }
@@ -269,7 +269,7 @@ function clientLine(session: ClientSession, nowMonoUs: number): string {
     ['tot-mem', session.unreadBytes + transaction.bytes],
     ['events', 'r'],
     ['cmd', session.lastCommand || 'NULL'],
-    ['user', session.user],
+    ['user', session.access.user],
     ['redir', -1],
     ['resp', session.protocol],
     ['lib-name', session.libraryName],

@@ -1,4 +1,6 @@
 /** Commands about the connection itself: PING, HELLO, AUTH, SELECT and others. CLIENT is in `client.ts`. */
+import type { Access } from '../auth/access.ts'
+import { addressOf } from '../base/address.ts'
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply, SimpleString } from './command.ts'
@@ -53,15 +55,15 @@ export const connectionCommands: readonly Command[] = [
     name: 'reset',
     arity: 1,
     summary:
-      'Resets the connection to its state when it was opened: RESP2, no name, no transaction, user `default`.',
+      'Resets the connection to its state when it was opened: RESP2, no name, no transaction, and as before authentication.',
     reply: '`RESET`.',
     notes: 'The library name and version stay, as in Redis.',
-    handler({ session }) {
+    handler({ session, server }) {
       session.protocol = 2
       session.trackingModes = undefined
       session.transaction.clear()
       session.name = ''
-      session.user = defaultUser
+      session.access = server.access.initial
       return wasReset
     },
   },
@@ -88,17 +90,7 @@ export const connectionCommands: readonly Command[] = [
       { name: 'username', type: 'string', optional: true },
       { name: 'password', type: 'string' },
     ],
-    handler({ session }, args) {
-      if (args.length > 2) throw syntaxError()
-      if (args.length === 1) {
-        throw new FahaoError(
-          'ERR',
-          'AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
-        )
-      }
-      authenticate(session, args.text(0))
-      return ok
-    },
+    handler: authenticate,
   },
   {
     ...common,
@@ -143,8 +135,7 @@ function accepted(name: string, why: string): Command {
   return { ...common, name, arity: 1, summary, reply: '`OK`.', handler: () => ok }
 }
 
-/** The only user, and the user of a connection before it authenticates. */
-export const defaultUser = 'default'
+const defaultUser = 'default'
 
 /** Checks a name as Redis does: printable, no spaces. May be empty. `what` begins the error. */
 export function checkedName(args: Arguments, index: number, what: string): string {
@@ -154,14 +145,33 @@ export function checkedName(args: Arguments, index: number, what: string): strin
   return args.text(index)
 }
 
-function hello({ session, server }: CommandContext, args: Arguments): Reply {
+async function authenticate({ session, server }: CommandContext, args: Arguments): Promise<Reply> {
+  if (args.length > 2) throw syntaxError()
+  const named = args.length === 2
+  if (!named && server.access.users.initial !== undefined) {
+    throw new FahaoError(
+      'ERR',
+      'AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
+    )
+  }
+  const user = named ? args.text(0) : defaultUser
+  session.access = await server.access.login(user, args.text(named ? 1 : 0), hostOf(session))
+  return ok
+}
+
+function hostOf({ address }: ClientSession): string {
+  return addressOf(address).host
+}
+
+function hello(context: CommandContext, args: Arguments): Reply | Promise<Reply> {
+  const { session, server } = context
   const protocol = args.length === 0 ? session.protocol : askedProtocol(args)
-  let user: string | undefined
+  let credentials: readonly [user: string, password: string] | undefined
   let name: string | undefined
   for (let index = 1; index < args.length; ) {
     const token = args.token(index)
     if (token === 'AUTH' && index + 2 < args.length) {
-      user = args.text(index + 1)
+      credentials = [args.text(index + 1), args.text(index + 2)]
       index += 3
     } else if (token === 'SETNAME' && index + 1 < args.length) {
       name = checkedName(args, index + 1, 'Client names')
@@ -170,7 +180,25 @@ function hello({ session, server }: CommandContext, args: Arguments): Reply {
       throw new FahaoError('ERR', `Syntax error in HELLO option '${args.text(index).slice(0, 64)}'`)
     }
   }
-  if (user !== undefined) authenticate(session, user)
+  if (credentials === undefined) return greet(context, protocol, session.access, name)
+  const login = server.access.login(...credentials, hostOf(session))
+  return login.then((access) => greet(context, protocol, access, name))
+}
+
+/** Applies what HELLO asks for, once all of it is known to be right. */
+function greet(
+  { session, server }: CommandContext,
+  protocol: 2 | 3,
+  access: Access,
+  name: string | undefined,
+): Reply {
+  if (access.user === '') {
+    throw new FahaoError(
+      'NOAUTH',
+      'HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time',
+    )
+  }
+  session.access = access
   if (name !== undefined) session.name = name
   session.protocol = protocol
   return new MapReply([
@@ -193,12 +221,4 @@ function askedProtocol(args: Arguments): 2 | 3 {
   const version = Number(text)
   if (version !== 2 && version !== 3) throw new FahaoError('NOPROTO', 'unsupported protocol version')
   return version
-}
-
-/** There is one user, without a password: any password is accepted, as in Redis. */
-function authenticate(session: ClientSession, user: string): void {
-  if (user !== defaultUser) {
-    throw new FahaoError('WRONGPASS', 'invalid username-password pair or user is disabled.')
-  }
-  session.user = user
 }

@@ -1,4 +1,7 @@
 /** What a command's handler can reach: the client's session, the generators, and the server. */
+
+import type { Access } from '../auth/access.ts'
+import type { AccessControl } from '../auth/access-control.ts'
 import type { Audit } from '../auth/audit.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -34,8 +37,8 @@ export interface ClientSession {
   /** While the client keeps a cache: the modes of CLIENT TRACKING ON, in lower case: `optin`, `bcast` and so on. */
   trackingModes: ReadonlySet<string> | undefined
   readonly transaction: TransactionQueue
-  /** The user whose permissions apply. */
-  user: string
+  /** The permissions of its user; `unauthenticated` before a login. */
+  access: Access
   /** Bytes that the client has not read, for CLIENT LIST. */
   readonly unreadBytes: number
   /** Aborted when the connection ends, so that its waiting requests use up no ids. */
@@ -82,6 +85,8 @@ export interface ServerView {
   readonly meters: Meters
   /** Takes what is changed and refused. */
   readonly audit: Audit
+  /** Users, and the permissions that they give. */
+  readonly access: AccessControl
   /** The cluster that this node takes part in; undefined: none. */
   readonly cluster?: ClusterView | undefined
 }

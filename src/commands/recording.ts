@@ -30,7 +30,7 @@ function recorded(command: Command, context: CommandContext, args: Arguments, re
   const { event, objects = keyTexts } = command.change!
   const named = objects(args, command)
   const { session, server } = context
-  const { user } = session
+  const { user } = session.access
   const common = { event, user, address: addressOf(session.address).host, door: 'resp' }
   const found =
     typeof reply === 'number' && reply < named.length ? `${reply} of ${named.length} existed` : undefined

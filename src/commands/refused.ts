@@ -58,6 +58,7 @@ const bySentence: readonly (readonly [sentence: string, names: string])[] = [
     'config|set config|rewrite',
   ],
   ['counters are never reset; take differences, as /metrics is made for', 'config|resetstat'],
+  ['users are kept in the engine, and a change is durable when it is acknowledged', 'acl|load acl|save'],
   ['replies are never turned off; send the commands in a pipeline', 'client|reply'],
 ]
 

@@ -34,7 +34,9 @@ export class Scan {
     const page = await context.catalogue.list({ limit: count, after })
     const next = page.length < count ? '0' : this.#remember(page.at(-1)!.name)
     const isOwn = isServedHere(context)
-    return [next, page.map(({ name }) => name).filter((name) => matches(name) && isOwn(name))]
+    const { access } = context.session
+    const names = page.map(({ name }) => name)
+    return [next, names.filter((name) => matches(name) && isOwn(name) && access.reaches(name))]
   }
 
   #remember(name: string): string {
@@ -48,7 +50,7 @@ export class Scan {
   async #nameOf(cursor: string, context: CommandContext): Promise<string> {
     const known = this.#lastNames.get(cursor)
     if (known !== undefined) return known
-    for await (const { name } of everyGenerator(context)) {
+    for await (const { name } of everyGenerator(context, { hidden: true })) {
       if (cursorOf(name) === cursor) return name
     }
     throw invalidCursor()

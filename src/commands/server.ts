@@ -83,23 +83,6 @@ export const serverCommands: readonly Command[] = [
       },
     ],
   }),
-  container({
-    ...common,
-    name: 'acl',
-    permission: 'connection',
-    summary: 'A container for commands about users.',
-    subcommands: [
-      {
-        ...common,
-        name: 'whoami',
-        arity: 2,
-        permission: 'connection',
-        summary: 'Returns the user of this connection.',
-        reply: 'A name.',
-        handler: ({ session }) => session.user,
-      },
-    ],
-  }),
 ]
 
 function configGet({ server }: CommandContext, args: Arguments): Reply {

@@ -7,14 +7,26 @@ import type { CommandContext } from './context.ts'
 /** How many names one read of the catalogue returns. */
 export const walkPage = 1000
 
-/** Generators after `after`, in pages of `page`. ABORTED if the client's connection has ended. */
+/** What `everyGenerator` returns. `hidden`: also generators that the user may not name. */
+type WalkOptions = {
+  readonly after?: string | undefined
+  readonly page?: number
+  readonly hidden?: boolean
+}
+
+/**
+ * The generators after `after` that the user may name, read in pages of `page`. ABORTED if the client's connection has
+ * ended.
+ */
 export async function* everyGenerator(
   { catalogue, session }: CommandContext,
-  { after, page = walkPage }: { readonly after?: string | undefined; readonly page?: number } = {},
+  { after, page = walkPage, hidden = false }: WalkOptions = {},
 ): AsyncGenerator<{ name: string; definition: Definition }> {
   const pages = everyPage<{ name: string; definition: Definition }>(page, (last) => {
     if (session.signal.aborted) throw new FahaoError('ABORTED', 'the connection has ended')
     return catalogue.list({ after: last?.name ?? after, limit: page })
   })
-  for await (const found of pages) yield* found
+  for await (const found of pages) {
+    for (const generator of found) if (hidden || session.access.reaches(generator.name)) yield generator
+  }
 }

@@ -11,6 +11,7 @@ import { dialPlain } from '../node/dial.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { Backlog, type BacklogLimits } from './backlog.ts'
 import { makeGuard } from './browser-safety.ts'
+import { checkCallers } from './caller.ts'
 import { answerFailuresAsSpring, mountCompatApis } from './compat/mount.ts'
 import { docsOperation } from './console/docs-page.ts'
 import { landingOperation } from './console/landing.ts'
@@ -24,7 +25,7 @@ import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
 import { nextOperation, rangeOperation } from './native/issue.ts'
 import { namespaceOperations } from './native/namespaces.ts'
-import type { Operation } from './operation.ts'
+import { nameOf, type Operation } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
@@ -95,6 +96,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     reply.header('cache-control', 'no-store')
     done(guard(request))
   })
+  checkCallers(app, node.access)
   // After the body has come, in the callback in which it is answered.
   if (mayIssue !== undefined) {
     app.addHook('preHandler', (_request, _reply, done) => {
@@ -145,13 +147,15 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
 }
 
 function mount(app: FastifyInstance, operation: Operation, audit: Audit): void {
-  const { method, path, tag } = operation
+  const { method, path, tag, command } = operation
   const onlyDraws = tag === 'ids' && method === 'POST'
+  const named = path.startsWith('/v1/generators/{name}')
+  const access = command === 'open' ? command : { command, ...(named && { name: nameOf }) }
   app.route({
     method,
     url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
     handler: recording(operation, audit),
-    config: { onlyDraws },
+    config: { onlyDraws, access },
   })
 }
 

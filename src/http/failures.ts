@@ -7,6 +7,9 @@ export interface HttpLog {
   error(fields: object, message: string): void
 }
 
+/** RFC 9110, 11.6.1. */
+const challenge = 'Basic realm="fahao", charset="UTF-8"'
+
 /** Sends the problem that describes `error`; reports it if it is a fault of this server. */
 export function sendProblem(
   error: unknown,
@@ -19,6 +22,7 @@ export function sendProblem(
   if (error instanceof HttpRefusal) reply.headers(error.headers)
   const retryAfter = retryAfterSecondsOf(error)
   if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
+  if (problem.status === 401) reply.header('www-authenticate', challenge)
   // Fastify refuses some requests before any hook has run.
   return reply
     .code(problem.status)

@@ -28,6 +28,8 @@ export type Operation = Route & {
   /** OpenAPI's operationId. */
   readonly id: string
   readonly tag: 'ids' | 'generators' | 'namespaces' | 'cluster' | 'engine' | 'server'
+  /** The command whose permission it needs, for the generator in its path if there is one; `open`: none. */
+  readonly command: string
   /** One sentence. */
   readonly summary: string
   /** Details. */

@@ -40,7 +40,7 @@ const groups = {
     http: setting(orOff(address), 'where HTTP is served', '127.0.0.1:7380'),
     insecure: setting(
       aSwitch,
-      'allow addresses that other machines can reach, although there is no login',
+      'allow addresses that other machines can reach although there are no users and so there is no login',
       'off',
     ),
     unsafeEngine: setting(
@@ -66,6 +66,13 @@ const groups = {
       count(64, 1_000_000),
       'entries that the audit trail keeps: so many of changes, of logins, and of refused requests',
       '4000',
+    ),
+  },
+  Access: {
+    usersGraceMs: setting(
+      duration('1m', '365d'),
+      'how long users can log in while the engine is away, by what this node knows of them',
+      '1d',
     ),
   },
   Cluster: {
@@ -269,6 +276,7 @@ const groups = {
 /** The schema of every setting. */
 export const settingsSchema = z.object({
   ...groups.Basics,
+  ...groups.Access,
   ...groups.Cluster,
   ...groups.Issuing,
   ...groups.Requests,

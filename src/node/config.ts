@@ -2,7 +2,6 @@
  * The configuration of a node. For each setting a flag goes before the environment, the environment before the file,
  * the file before the default.
  */
-import { addressText } from '../base/address.ts'
 import { describe, FahaoError } from '../base/errors.ts'
 import { nearest } from '../base/nearest.ts'
 import { type GeneratorInput, parseOptions } from '../catalogue/options.ts'
@@ -16,7 +15,7 @@ import {
   settingsSchema,
   variableOf,
 } from './config-schema.ts'
-import { configError, isLoopback } from './config-values.ts'
+import { configError } from './config-values.ts'
 import { refuseIncompleteTls } from './tls-settings.ts'
 
 /** The sources of a configuration. */
@@ -34,10 +33,13 @@ export type LoadedConfig = { readonly config: Config; readonly sources: Sources 
 /** The file that is read by default, if it exists. */
 export const defaultConfigFile = 'fahao.yaml'
 
+/** The password of the first administrator. It is no setting, so that no list of settings shows it. */
+export const adminPasswordVariable = 'FAHAO_ADMIN_PASSWORD'
+
 const leadDefaultMs = { pooled: 600_000, fixed: 10_000 }
 const known = settings.map(({ name }) => name)
 /** Variables that the command line reads besides the settings. */
-const otherVariables = [variableOf('config'), variableOf('url')]
+const otherVariables = [variableOf('config'), variableOf('url'), adminPasswordVariable]
 
 /** Reads and checks a configuration. Throws CONFIG with every invalid value and its position. */
 export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {
@@ -56,7 +58,6 @@ export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {
   if (problems.length > 0) throw configError(problems.join('; '))
   const sources = Object.fromEntries(found.map(({ setting, source }) => [setting.key, source])) as Sources
   const config = completed(values as Settings, readGenerators(file))
-  refuseOpenListeners(config, sources)
   refuseIncompleteTls(config, sources)
   return Object.freeze({ config, sources: Object.freeze(sources) })
 }
@@ -130,19 +131,4 @@ function completed(values: Settings, generators: Config['generators']): Config {
   const leadMs = values.leadMs ?? (pooled ? leadDefaultMs.pooled : leadDefaultMs.fixed)
   for (const value of Object.values(values)) if (typeof value === 'object') Object.freeze(value)
   return Object.freeze({ ...values, leadMs, generators: Object.freeze(generators) })
-}
-
-function refuseOpenListeners(config: Config, sources: Sources): void {
-  if (config.insecure) return
-  const listeners = [
-    { key: 'resp', address: config.resp },
-    { key: 'http', address: config.http },
-    ...config.compatHttp.map(({ address }) => ({ key: 'compatHttp', address }) as const),
-  ] as const
-  for (const { key, address } of listeners) {
-    if (address === undefined || isLoopback(address)) continue
-    throw configError(
-      `${sources[key]}: other machines can reach ${addressText(address)}, and there is no login; listen on 127.0.0.1, or add --insecure where the network admits only your own clients`,
-    )
-  }
 }

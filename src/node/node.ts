@@ -2,7 +2,7 @@
  * A running node: an engine, a timeline, a worker id and a catalogue. It depends on no transport: RESP, HTTP and the
  * library attach to it.
  */
-import type { Logins } from '../auth/logins.ts'
+import type { AccessControl } from '../auth/access-control.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { ClientSession, ServerView, Traffic } from '../commands/context.ts'
@@ -27,8 +27,8 @@ export interface FahaoNode {
   readonly timeline: Timeline
   readonly catalogue: Catalogue
   readonly server: ServerView
-  /** Decides whether a password is right, and limits guessing. */
-  readonly logins: Logins
+  /** Users, and what they may do. Transports ask it before they carry a request out. */
+  readonly access: AccessControl
   /** Worker id of this node's snowflakes; undefined until a snowflake needs it. */
   readonly workerId: number | undefined
   /** Worker ids of the store that are taken, as last read; undefined if unknown. */

@@ -1,10 +1,10 @@
 /** Builds a node from its parts in the order of their dependencies, and closes them in reverse order. */
 
 import { hostname } from 'node:os'
+import { AccessControl } from '../auth/access-control.ts'
 import { Audit } from '../auth/audit.ts'
-import { Logins } from '../auth/logins.ts'
+import { Subjects } from '../auth/command-rules.ts'
 import { Namespaces } from '../auth/namespaces.ts'
-import { Passwords } from '../auth/passwords.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
@@ -12,6 +12,8 @@ import { type ClockStep, Timeline } from '../base/timeline.ts'
 import { formatDuration } from '../base/units.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
 import { Meters } from '../catalogue/metered-generator.ts'
+import { subjectsOf } from '../commands/access.ts'
+import { createCommands } from '../commands/all.ts'
 import type { ClientSession, ServerView, Traffic } from '../commands/context.ts'
 import type { Engine } from '../engine/engine.ts'
 import { Worker } from '../issuing/worker.ts'
@@ -43,7 +45,7 @@ export type NodeDeps = {
 /** Opens the engine and creates the configured generators. Rejects with CONFIG or ENGINE. */
 export async function startNode(config: Config, deps: NodeDeps = {}): Promise<FahaoNode> {
   const parts = await openParts(config, deps)
-  const { engine, timeline, worker, catalogue, namespaces, recovery, onEvent } = parts
+  const { engine, timeline, worker, catalogue, namespaces, access, recovery, onEvent } = parts
   recovery.start({
     isRegressed: () => isRegressed(engine),
     confirmWorker: async () => {
@@ -56,6 +58,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       await worker.confirm()
       await catalogue.reopenAll()
       await namespaces.reload()
+      await access.users.reconcile()
       await createConfigured(catalogue, config, onEvent, (error) =>
         onEvent({ level: 'error', message: `${error.message}; the stored definition stays in force` }),
       )
@@ -141,6 +144,14 @@ async function openParts(
     })
     disown = () => catalogue.disown()
     await createConfigured(catalogue, config, onEvent)
+    const access = await AccessControl.open({
+      engine,
+      clock,
+      subjects: new Subjects(subjectsOf(createCommands().all())),
+      newId,
+      graceMs: config.usersGraceMs,
+      onEvent,
+    })
     return {
       clock,
       engine,
@@ -148,6 +159,7 @@ async function openParts(
       worker,
       catalogue,
       namespaces,
+      access,
       runId,
       recovery,
       listeners,
@@ -170,6 +182,7 @@ function wire(
     worker,
     catalogue,
     namespaces,
+    access,
     runId,
     recovery,
     listeners,
@@ -207,6 +220,7 @@ function wire(
     },
     meters: new Meters(namespaces, () => timeline.burstUs()),
     audit,
+    access,
     cluster: membership?.cluster,
   }
   return {
@@ -215,7 +229,7 @@ function wire(
     timeline,
     catalogue,
     server,
-    logins: new Logins(new Passwords(), clock),
+    access,
     get workerId() {
       return worker.id < 0 ? undefined : worker.id
     },
@@ -236,12 +250,14 @@ function wire(
       await worker.confirm().catch(() => false)
       await catalogue.reopenAll()
       await namespaces.reload()
+      await access.users.reconcile()
       return raised
     },
     close() {
       closing ??= (async () => {
         recovery.close()
         namespaces.close()
+        access.close()
         // Before the catalogue closes: its generators still release what they hold.
         await membership?.leave()
         await Promise.all([catalogue.close(), audit.close()])

@@ -18,6 +18,7 @@
  *     or after the writes of a turn.
  */
 import type { Socket } from 'node:net'
+import type { Access } from '../auth/access.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Reply } from '../commands/command.ts'
 import type { Admission } from '../node/admission.ts'
@@ -58,9 +59,6 @@ const overlapMax = 256
  */
 type Phase = 'open' | 'finishing' | 'closing' | 'closed'
 
-/** `serving`: in `#serveNow`. `queued`: goes on in a later turn. */
-type Activity = 'idle' | 'serving' | 'queued'
-
 /** The reply to a command that waits; `write` is set when the promise has settled. */
 type PendingReply = { write: (() => void) | undefined }
 
@@ -73,7 +71,8 @@ export class Connection implements Taker, Sender {
   readonly #host: ConnectionHost
   readonly #requests: Requests
   #phase: Phase = 'open'
-  #activity: Activity = 'idle'
+  /** `serving`: in `#serveNow`. `queued`: goes on in a later turn. */
+  #activity: 'idle' | 'serving' | 'queued' = 'idle'
   /** More than `unreadBytesMax` was unread, and not all of it has been read since. */
   #blocked = false
   /** Before AUTH: since when, in monotonic µs. */
@@ -91,7 +90,7 @@ export class Connection implements Taker, Sender {
       close: () => this.#closeAfterReply(),
     })
     this.#requests = new Requests(this.session, host)
-    if (facts.user === '') this.#pendingSinceUs = facts.startedMonoUs
+    if (facts.access.user === '') this.#pendingSinceUs = facts.startedMonoUs
     socket.on('data', (chunk: Buffer) => this.#contain(() => this.#receive(chunk)))
     socket.on('drain', () => this.#contain(() => this.#unblock()))
     socket.on('end', () => this.finish())
@@ -125,6 +124,15 @@ export class Connection implements Taker, Sender {
   /** Ends the connection at once. */
   drop(): void {
     this.#socket.destroy()
+  }
+
+  /** See `RespServer.refreshAccess`. */
+  refreshAccess(present: (access: Access) => Access | undefined): void {
+    const { session } = this
+    const access = session.access.user === '' ? session.access : present(session.access)
+    if (access === undefined) return this.#closeAfterReply()
+    session.access = access
+    this.#requests.refreshAccess()
   }
 
   /** Whether one of its deadlines has passed. */
@@ -256,8 +264,11 @@ export class Connection implements Taker, Sender {
 
   #flush(): void {
     const { output, limits, totals, turns } = this.#host
-    const isUnauthenticated = this.session.user === ''
-    if (isUnauthenticated !== (this.#pendingSinceUs !== undefined)) this.#setPending(isUnauthenticated)
+    const isUnauthenticated = this.session.access.user === ''
+    if (isUnauthenticated !== (this.#pendingSinceUs !== undefined)) {
+      this.#pendingSinceUs = isUnauthenticated ? systemClock.monoUs() : undefined
+      this.#host.admission.setPending(this, isUnauthenticated)
+    }
     if (output.length === 0) return
     totals.bytesOut += output.length
     this.bytesOut += output.length
@@ -271,11 +282,6 @@ export class Connection implements Taker, Sender {
     if (unread > limits.unreadBytesMax) this.#block()
     if ((unread > 0 || this.queuedBytes > 0) && this.#socket.writableCorked === 0)
       this.#host.unread.update(this)
-  }
-
-  #setPending(isPending: boolean): void {
-    this.#pendingSinceUs = isPending ? systemClock.monoUs() : undefined
-    this.#host.admission.setPending(this, isPending)
   }
 
   /** Holds writes back until the end of this turn of the event loop. */

@@ -48,8 +48,11 @@ export class RequestCache {
   }
 }
 
-/** A request of one connection, and what answers it without its handler, if anything does. */
+/** A request of one connection. */
 export type RecentRequest = CachedRequest & {
+  /** Whether the permissions of the connection were found to allow it. */
+  permitted: boolean
+  /** What answers it without its handler, if anything does. */
   direct: DirectIssuer | undefined
 }
 
@@ -64,7 +67,7 @@ export class RecentRequests {
     this.#oldest = (this.#oldest + 1) % recentMax
   }
 
-  /** Removes them all: another user may get other replies. */
+  /** Removes them all: other permissions may give other replies. */
   clear(): void {
     this.all.length = 0
     this.#oldest = 0

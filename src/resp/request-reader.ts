@@ -75,7 +75,12 @@ export class RequestReader {
     const source = this.#source
     const frame = source.frame()
     if (!cached || source.inline || frame.length > cachedBytesMax) {
-      return { bytes: frame, resolved: this.#table.resolve(source.parts()), direct: undefined }
+      return {
+        bytes: frame,
+        resolved: this.#table.resolve(source.parts()),
+        permitted: false,
+        direct: undefined,
+      }
     }
     const text = frame.toString('latin1')
     let known = this.#cache.get(text)
@@ -84,7 +89,7 @@ export class RequestReader {
       known = { bytes, resolved: this.#table.resolve(source.partsIn(bytes)) }
       this.#cache.add(text, known)
     }
-    const request = { ...known, direct: undefined }
+    const request = { ...known, permitted: false, direct: undefined }
     this.#recent.add(request)
     return request
   }
@@ -110,7 +115,7 @@ export class RequestReader {
     return names.length === 0 ? noReply : new Invalidating(noReply, names)
   }
 
-  /** For another user: nothing is repeated. */
+  /** For other permissions: nothing is repeated. */
   restart(limits: DecoderLimits): void {
     this.input.limits = limits
     this.#recent.clear()

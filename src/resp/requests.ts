@@ -3,16 +3,19 @@
  *
  * Invariants
  *  1. Each request gets one reply, after those before it.
- *  2. A request of a client that must authenticate first runs only if its command is marked `no_auth`.
- *  3. What repeated requests ask for is cached for one user only.
+ *  2. A request runs only if the permissions of its connection allow its command and every generator that it names; before
+ *     authentication, only if its command is marked `no_auth`. Permissions are checked before the handler, and no id is drawn.
+ *  3. What is cached of repeated requests is used under the permissions that it was cached under.
  *  4. A reply that fails half way leaves no byte behind; one of ids that has left in part ends the connection.
  *  5. Requests start in the order in which they arrived.
  *  6. A reply of many ids is written a part in each step, and no other reply before it is complete.
  *  7. The requests of a transaction run as those of a pipeline do, under the same checks and bounds: their replies, which are
  *     the elements of EXEC's reply, are written one by one.
  */
+import type { Access } from '../auth/access.ts'
 import { FahaoError } from '../base/errors.ts'
-import { type Command, type DirectIssuer, IssuedTexts, RepliesOf, type Reply } from '../commands/command.ts'
+import { demandAccess, isPermitted } from '../commands/access.ts'
+import { type DirectIssuer, IssuedTexts, RepliesOf, type Reply } from '../commands/command.ts'
 import type { CommandContext } from '../commands/context.ts'
 import type { ResolvedRequest } from '../commands/table.ts'
 import { queued } from '../commands/transactions.ts'
@@ -51,14 +54,14 @@ export class Requests {
   #deferred: (() => Progress) | undefined
   /** A reply of which a part is written. */
   #unfinished: TextsWriter | undefined
-  /** The user of #reader's recent requests and limits; empty: not authenticated. */
-  #user: string
+  /** The permissions that #reader's recent requests and limits stand for. */
+  #access: Access
 
   constructor(session: RespSession, host: RequestHost) {
     this.#session = session
     this.#host = host
     this.#context = host.context(session)
-    this.#user = session.user
+    this.#access = session.access
     this.#reader = new RequestReader(this.#limits(), host)
   }
 
@@ -89,7 +92,7 @@ export class Requests {
     const request = this.#next()
     if (request === undefined) return undefined
     const { command, args } = request.resolved
-    if (this.#user === '' || !this.#mayOverlap(request.resolved)) {
+    if (!this.#mayOverlap(request.resolved)) {
       this.#deferred = () => this.#answerOne(request)
       return undefined
     }
@@ -112,14 +115,14 @@ export class Requests {
       output.length = before
       this.#writeError(error)
     }
-    this.#checkUser()
+    this.refreshAccess()
   }
 
   /** Writes the error of a command. */
   fail(error: unknown): void {
     this.#complete()
     this.#writeError(error)
-    this.#checkUser()
+    this.refreshAccess()
   }
 
   /** Forgets everything. */
@@ -185,7 +188,7 @@ export class Requests {
   /** The request of a frame that is none of the recent ones, or what to do with a frame that asks for no command. */
   #resolveFrame(): RecentRequest | (() => Progress) {
     try {
-      return this.#reader.resolve(this.#user !== '')
+      return this.#reader.resolve(this.#access.user !== '')
     } catch (error) {
       const words = this.#reader.words()
       if (isHttp(words)) return () => 'http'
@@ -199,8 +202,7 @@ export class Requests {
 
   #answerOne(request: RecentRequest): Progress {
     this.#session.lastCommand = request.resolved.name
-    if (this.#user !== '' && this.#answerDirectly(request, 1) > 0) return 'answered'
-    return this.#run(request)
+    return this.#answerDirectly(request, 1) > 0 ? 'answered' : this.#run(request)
   }
 
   /** Requests whose bytes are those of a recent one. */
@@ -218,6 +220,7 @@ export class Requests {
       request.direct = undefined
       return 0
     }
+    if (!this.#isPermitted(request)) return 0
     let answered = 0
     try {
       request.direct ??= request.resolved.command.direct?.(this.#context, request.resolved.args)
@@ -246,10 +249,11 @@ export class Requests {
   }
 
   #run(request: RecentRequest): Progress {
-    const { command, args, name } = request.resolved
+    const { args, name } = request.resolved
     this.#host.totals.commands++
     try {
-      this.#permit(command)
+      if (!request.permitted) demandAccess(this.#access, request.resolved)
+      request.permitted = true
     } catch (error) {
       return this.#refuse(error, name)
     }
@@ -268,11 +272,9 @@ export class Requests {
     return 'answered'
   }
 
-  /** Throws what refuses a request of this user: when it runs, and before that when a transaction queues it. */
-  #permit(command: Command): void {
-    if (this.#user === '' && !command.flags.includes('no_auth')) {
-      throw new FahaoError('NOAUTH', 'Authentication required.')
-    }
+  #isPermitted(request: RecentRequest): boolean {
+    request.permitted ||= isPermitted(this.#access, request.resolved)
+    return request.permitted
   }
 
   /** Answers a request that may not run. */
@@ -303,9 +305,10 @@ export class Requests {
     if (work > 1n) this.#host.turns.spend(Math.min(Number(work) * drawnBytes, turnBytesMax))
   }
 
-  /** Never throws: the handler reports errors of the arguments when the request starts. */
-  #mayOverlap({ command, args }: ResolvedRequest): boolean {
-    if (this.#session.transaction.isOpen) return false
+  /** Never throws: errors of permissions and arguments are reported when the request starts. */
+  #mayOverlap(request: ResolvedRequest): boolean {
+    if (this.#session.transaction.isOpen || !isPermitted(this.#access, request)) return false
+    const { command, args } = request
     try {
       return command.overlaps?.(this.#context, args) ?? false
     } catch (error) {
@@ -320,15 +323,15 @@ export class Requests {
     encodeError(this.#host.output, 'ERR', 'internal error')
   }
 
-  /** A command may have changed the user. */
-  #checkUser(): void {
-    if (this.#session.user === this.#user) return
-    this.#user = this.#session.user
+  /** Call it when the permissions of the session may have changed. */
+  refreshAccess(): void {
+    if (this.#session.access === this.#access) return
+    this.#access = this.#session.access
     this.#reader.restart(this.#limits())
   }
 
   #limits(): DecoderLimits {
-    return this.#user === '' ? this.#host.unauthenticatedLimits : this.#host.userLimits
+    return this.#access.user === '' ? this.#host.unauthenticatedLimits : this.#host.userLimits
   }
 }
 

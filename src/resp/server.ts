@@ -4,6 +4,7 @@
  */
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
+import { type Access, everything } from '../auth/access.ts'
 import { addressText } from '../base/address.ts'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { describe, FahaoError } from '../base/errors.ts'
@@ -31,8 +32,8 @@ export type RespServerOptions = {
   /** The context of a connection's commands; called once for each connection. */
   readonly context: (session: ClientSession) => CommandContext
   readonly limits?: Partial<RespLimits>
-  /** The user of a connection before AUTH; empty: none, and AUTH must come first. Default `default`. */
-  readonly user?: string
+  /** The permissions of a connection before AUTH; `unauthenticated`: AUTH must come first. Default: everything. */
+  readonly initialAccess?: () => Access
   /** Which clients get no ids past 2^53−1. Default `strict`. */
   readonly roundingGuard?: RoundingGuard
   /** Called before requests are carried out, in every callback: see `FahaoNode.mayIssue`. */
@@ -135,6 +136,14 @@ export class RespServer {
     for (const connection of this.#connections) yield connection.session
   }
 
+  /**
+   * Gives every connection the present permissions of its user. `present` returns undefined for a user that may not
+   * connect any more: its connections end.
+   */
+  refreshAccess(present: (access: Access) => Access | undefined): void {
+    for (const connection of [...this.#connections]) connection.refreshAccess(present)
+  }
+
   /** Figures as they are now. */
   get stats(): RespStats {
     const { commands, bytesIn, bytesOut } = this.#totals
@@ -209,13 +218,13 @@ export class RespServer {
       address: addressText({ host: remoteAddress, port: remotePort! }),
       localAddress: addressText({ host: localAddress, port: localPort! }),
       startedMonoUs: systemClock.monoUs(),
-      user: this.#options.user ?? 'default',
       certificateName: certificateName(socket),
+      access: this.#options.initialAccess?.() ?? everything,
       roundingGuard: this.#options.roundingGuard ?? 'strict',
       transactionLimits: this.#host.limits,
     }
     try {
-      count(new Connection(socket, facts, this.#host), facts.user === '')
+      count(new Connection(socket, facts, this.#host), facts.access.user === '')
     } catch (error) {
       socket.on('error', () => {})
       socket.destroy()

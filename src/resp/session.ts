@@ -1,4 +1,5 @@
 /** The session of a RESP connection: name, library, protocol and user, which commands read and change. */
+import type { Access } from '../auth/access.ts'
 import type { ClientSession } from '../commands/context.ts'
 import { type TransactionLimits, TransactionQueue } from '../commands/transaction-queue.ts'
 import { type RoundingGuard, type WideIds, wideIdsFor } from './rounding.ts'
@@ -17,10 +18,10 @@ export type SessionFacts = {
   readonly address: string
   readonly localAddress: string
   readonly startedMonoUs: number
-  /** The user before authentication; empty: none. */
-  readonly user: string
   /** The common name of the valid certificate that the client has presented; undefined: it has presented none. */
   readonly certificateName: string | undefined
+  /** The permissions before authentication. */
+  readonly access: Access
   /** Which clients get no ids past 2^53−1. */
   readonly roundingGuard: RoundingGuard
   readonly transactionLimits: TransactionLimits
@@ -40,7 +41,7 @@ export class RespSession implements ClientSession {
   libraryVersion = ''
   trackingModes: ReadonlySet<string> | undefined
   readonly transaction: TransactionQueue
-  user: string
+  access: Access
   #libraryName = ''
   #protocol: 2 | 3 = 2
   #wideIds: WideIds
@@ -57,8 +58,8 @@ export class RespSession implements ClientSession {
     this.startedMonoUs = facts.startedMonoUs
     this.lastCommandMonoUs = facts.startedMonoUs
     this.transaction = new TransactionQueue(facts.transactionLimits)
-    this.user = facts.user
     this.certificateName = facts.certificateName
+    this.access = facts.access
     this.#roundingGuard = facts.roundingGuard
     this.#wideIds = this.#chosen()
     this.#host = host

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run } from '../../ids/run.ts'
+import type { RouteAccess } from '../caller.ts'
 import type { Route } from '../failures.ts'
 import { goneSignal } from '../gone-signal.ts'
 import type { SpringFailure } from './spring.ts'
@@ -13,6 +14,8 @@ export type CompatRoute = {
   readonly path: string
   /** Whether it issues ids, so that pages of other origins are refused for every method. */
   readonly issues: boolean
+  /** What it demands of its caller; `open` where a token of its own is checked by the handler. */
+  readonly access: RouteAccess
   /** Answers, or throws. Returns undefined if it has sent the answer itself. */
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | undefined
   /** The form of an error in the replaced service; undefined: Spring's for any other. */

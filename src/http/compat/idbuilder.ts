@@ -34,6 +34,7 @@ function route({ catalogue }: IssuingNode, form: IdForm): CompatRoute {
     methods: ['GET'],
     path: `/id-builder/${form.path}`,
     issues: true,
+    access: { command: 'id.next', name: (request) => parameterOf(request, 'code') },
     failure: builderFailure,
     handler(request, reply) {
       const code = parameterOf(request, 'code')

@@ -8,6 +8,7 @@ export const decodeRoute: CompatRoute = Object.freeze({
   methods: anyMethod,
   path: '/decodeSnowflakeId',
   issues: false,
+  access: { command: 'id.decode' },
   async handler(request, reply) {
     const text = parameterOf(request, 'snowflakeId')
     if (text === undefined) throw missingParameter('String', 'snowflakeId')

@@ -20,7 +20,10 @@ const headers = Object.freeze({ ...pageHeaders, 'content-type': contentTypes.htm
 export function cacheRoute({ catalogue }: IssuingNode): CompatRoute {
   return pageRoute('/cache', async (request) => {
     const from = offsetOf(request)
-    const rows = [...catalogue.inUse()].filter(isCounter).slice(from, from + cacheRows + 1)
+    const shown = [...catalogue.inUse()].filter(
+      (each) => isCounter(each) && request.access.reaches(each.name),
+    )
+    const rows = shown.slice(from, from + cacheRows + 1)
     const next = rows.length > cacheRows ? `/cache?from=${from + cacheRows}` : undefined
     const columns = ['name', 'init', 'next', 'pos', ...['0', '1'].flatMap(segmentColumns), 'rate']
     return table(columns, rows.slice(0, cacheRows).map(cacheRow), next)
@@ -32,7 +35,8 @@ export function dbRoute({ catalogue }: IssuingNode): CompatRoute {
   return pageRoute('/db', async (request) => {
     const after = parameterOf(request, 'after')
     const found = await catalogue.list({ limit: dbRows, after })
-    const infos = await Promise.all(found.filter(isCounter).map(({ name }) => infoIfThere(name)))
+    const shown = found.filter((each) => isCounter(each) && request.access.reaches(each.name))
+    const infos = await Promise.all(shown.map(({ name }) => infoIfThere(name)))
     const rows = infos.filter((info) => info !== undefined).map(dbRow)
     const next = found.length < dbRows ? undefined : `/db?after=${encodeURIComponent(found.at(-1)!.name)}`
     return table(['tag', 'max', 'step', 'update', 'rate'], rows, next)
@@ -54,6 +58,7 @@ function pageRoute(path: string, render: (request: FastifyRequest) => Promise<st
     methods: anyMethod,
     path,
     issues: false,
+    access: { command: 'id.list' },
     handler: async (request, reply) => reply.headers(headers).send(await render(request)),
   }
 }

@@ -36,6 +36,7 @@ function idRoute(
     methods: anyMethod,
     path,
     issues: true,
+    access: { command: 'id.next', name: keyOf },
     failure: (error) => leafFailure(error, unknownKey),
     handler(request, reply) {
       const key = keyOf(request)

@@ -65,14 +65,14 @@ function failureSender({ timeline }: IssuingNode, log?: HttpLog): FailureSender 
 
 function mount(
   scope: FastifyInstance,
-  { methods, path, issues, handler, failure }: CompatRoute,
+  { methods, path, issues, access, handler, failure }: CompatRoute,
   fail: FailureSender,
 ): void {
   scope.route({
     method: [...methods],
     url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
     handler,
-    config: { onlyDraws: issues },
+    config: { onlyDraws: issues, access },
     ...(issues && { onRequest: (request, _, done) => done(refuseForeignPage(request)) }),
     ...(failure && {
       errorHandler: (error, request, reply) => fail(failure(error) ?? error, request, reply),

@@ -109,8 +109,8 @@ function segmentRoute(
   }
 }
 
-function basics(name: string): Pick<CompatRoute, 'methods' | 'path' | 'issues'> {
-  return { methods: ['GET', 'POST'], path: `/tinyid/id/${name}`, issues: true }
+function basics(name: string): Pick<CompatRoute, 'methods' | 'path' | 'issues' | 'access'> {
+  return { methods: ['GET', 'POST'], path: `/tinyid/id/${name}`, issues: true, access: 'open' }
 }
 
 /** The answer of `issue`, if the token permits the generator. */

@@ -21,6 +21,7 @@ export function docsOperation(operations: () => readonly Operation[]): Operation
     method: 'GET',
     path: '/docs',
     tag: 'server',
+    command: 'open',
     summary: 'This interface as a page.',
     answers: { 200: pageAnswer },
     errors: [],

@@ -20,6 +20,7 @@ export function landingOperation(node: FahaoNode): Operation {
     method: 'GET',
     path: '/',
     tag: 'server',
+    command: 'open',
     summary: 'A page with the first steps.',
     query,
     answers: { 200: pageAnswer },
@@ -37,10 +38,12 @@ export function landingOperation(node: FahaoNode): Operation {
   }
 }
 
-/** Undefined while the engine is unavailable: the page then shows what is wrong. */
-async function firstGenerators({ catalogue }: FahaoNode): Promise<Listed | undefined> {
+/** Those that every caller may see; undefined while the engine is unavailable: the page then shows what is wrong. */
+async function firstGenerators({ catalogue, access }: FahaoNode): Promise<Listed | undefined> {
   try {
-    return await catalogue.list({ limit: shownMax + 1 })
+    const { initial } = access
+    if (!initial.allows('id.list')) return []
+    return (await catalogue.list({ limit: shownMax + 1 })).filter(({ name }) => initial.reaches(name))
   } catch {
     return undefined
   }

@@ -36,6 +36,7 @@ export function advanceOperation(node: FahaoNode): Operation {
     method: 'POST',
     path: '/v1/engine/advance',
     tag: 'engine',
+    command: 'http|advance',
     summary: 'Raises the bound of every counter, and accepts the engine’s present state as the truth.',
     notes:
       'For an engine that has forgotten acknowledged writes: a restored backup, a failover. See REGRESSED.',

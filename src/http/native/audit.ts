@@ -52,6 +52,7 @@ export type AuditAnswer = z.output<typeof pageShape>
 export function auditOperation({ engine, timeline }: FahaoNode): Operation {
   return {
     id: 'listAudit',
+    command: 'http|audit',
     method: 'GET',
     path: '/v1/audit',
     tag: 'server',

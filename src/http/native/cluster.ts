@@ -84,6 +84,7 @@ function status(cluster: () => ClusterView, engine: () => EngineStatus): Operati
     method: 'GET',
     path: '/v1/cluster',
     tag: 'cluster',
+    command: 'http|cluster',
     summary: 'Shows the cluster as this node sees it: its nodes, and the leader of each slot.',
     answers: { 200: jsonAnswer('The cluster.', statusShape) },
     errors: ['ERR'],
@@ -101,6 +102,7 @@ function move(cluster: () => ClusterView): Operation {
     method: 'POST',
     path: '/v1/cluster/move',
     tag: 'cluster',
+    command: 'http|cluster-move',
     summary: 'Pins a shard to a node, until that node ends.',
     notes: 'Answers when the pin is recorded; the shard is handed over a moment later.',
     body: moveBody,
@@ -122,6 +124,7 @@ function drain(cluster: () => ClusterView): Operation {
     method: 'POST',
     path: '/v1/cluster/drain',
     tag: 'cluster',
+    command: 'cluster|failover',
     summary: 'Makes this node hand over everything that it leads and take over nothing, or take part again.',
     notes:
       'Ids in order per node are issued here all the same. A restart ends it. Refused where no other node could take over.',

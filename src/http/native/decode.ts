@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import { layoutOf } from '../../catalogue/definition.ts'
+import { demandName } from '../../commands/access.ts'
 import { existing } from '../../commands/drawing.ts'
 import { describeId } from '../../ids/inspect.ts'
 import { parseLayout } from '../../ids/layout-text.ts'
@@ -44,6 +45,7 @@ export function decodeOperation({ catalogue }: FahaoNode): Operation {
     method: 'GET',
     path: '/v1/decode',
     tag: 'ids',
+    command: 'id.decode',
     summary: 'Decodes an id.',
     notes: 'Give `layout` for an id of any origin, or `generator` for one that this server has formatted.',
     query,
@@ -53,6 +55,7 @@ export function decodeOperation({ catalogue }: FahaoNode): Operation {
     async handler(request) {
       const { id, layout, generator } = readQuery(query, request)
       if (generator === undefined) return describeId(parseLayout(layout ?? 'twitter'), wholeId(id))
+      demandName(request.access, generator)
       if (layout === undefined) return decodeWith(generator, id)
       throw new FahaoError('ERR', 'give either layout or generator')
     },

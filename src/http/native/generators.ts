@@ -1,5 +1,6 @@
 /** The operations on generators themselves: list, show, create, alter, drop. */
 import { z } from 'zod'
+import type { Access } from '../../auth/access.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { globMatches } from '../../base/glob.ts'
 import { Moved } from '../../base/moved.ts'
@@ -45,6 +46,7 @@ function list(catalogue: Catalogue): Operation {
     method: 'GET',
     path: '/v1/generators',
     tag: 'generators',
+    command: 'id.list',
     summary: 'Lists generators in the order of their names, page by page.',
     notes:
       'A page can have fewer than `limit` generators, even none, and still not be the last: continue until `next` is null.',
@@ -54,7 +56,7 @@ function list(catalogue: Catalogue): Operation {
     example: { query: 'match=o*&limit=10' },
     async handler(request) {
       const { match = '*', after, limit = 100 } = readQuery(listQuery, request)
-      const { found, next } = await findPage(catalogue, match, after, limit)
+      const { found, next } = await findPage(catalogue, request.access, match, after, limit)
       const generators = found.map(({ name, definition }) => ({
         name,
         kind: definition.kind,
@@ -71,6 +73,7 @@ function show(catalogue: Catalogue): Operation {
     method: 'GET',
     path,
     tag: 'generators',
+    command: 'id.info',
     summary: 'Shows a generator: its definition, its bound and newest id, its figures on this node.',
     notes:
       'Never creates one, and never opens one that is not in use. In a cluster the leader of a strict generator answers.',
@@ -92,6 +95,7 @@ function create(catalogue: Catalogue): Operation {
     method: 'PUT',
     path,
     tag: 'generators',
+    command: 'id.create',
     summary: 'Creates a generator, or confirms that it is there with these options.',
     notes: 'Repeating it changes nothing. Big integers may be strings, durations are written 250ms, 3s, 10m.',
     body: generatorOptions,
@@ -119,6 +123,7 @@ function alter(catalogue: Catalogue): Operation {
     method: 'PATCH',
     path,
     tag: 'generators',
+    command: 'id.alter',
     summary: 'Changes options of a generator, or moves it forward with `floor`.',
     notes:
       'Options that are left out stay. Changing what is fixed (kind, increment, layout, …) starts a new incarnation above every id of the old one.',
@@ -142,6 +147,7 @@ function drop(catalogue: Catalogue): Operation {
     method: 'DELETE',
     path,
     tag: 'generators',
+    command: 'id.drop',
     summary: 'Drops a generator. Its bound is kept: one of the same name continues above it.',
     answers: { 204: { description: 'It is gone.' } },
     errors: writeErrors,
@@ -167,6 +173,7 @@ const chunksMax = 10
 /** Up to `limit` matches after `after`, and the start of the next page; undefined on the last. */
 async function findPage(
   catalogue: Catalogue,
+  access: Access,
   pattern: string,
   after: string | undefined,
   limit: number,
@@ -174,11 +181,11 @@ async function findPage(
   const found: ListedGenerator[] = []
   let last = after
   for (let chunks = 0; chunks < chunksMax; chunks++) {
-    const size = pattern === '*' ? limit : chunk
+    const size = pattern === '*' && access.reachesAll ? limit : chunk
     const read = await catalogue.list({ after: last, limit: size })
     for (const generator of read) {
       last = generator.name
-      if (globMatches(pattern, generator.name)) found.push(generator)
+      if (globMatches(pattern, generator.name) && access.reaches(generator.name)) found.push(generator)
       if (found.length === limit) return { found, next: last }
     }
     if (read.length < size) return { found, next: undefined }

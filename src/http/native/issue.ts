@@ -47,6 +47,7 @@ export function nextOperation({ catalogue, server }: IssuingNode): Operation {
     method: 'POST',
     path: '/v1/generators/{name}/next',
     tag: 'ids',
+    command: 'id.next',
     summary: 'Issues one id, or `count` of them.',
     notes:
       'All or nothing. With `accept: text/plain` one id per line. Waits for at most the generator’s issueTimeout when ids are short. A generator that does not exist is created where --auto-create matches.',
@@ -78,6 +79,7 @@ export function rangeOperation({ catalogue, server }: IssuingNode): Operation {
     method: 'POST',
     path: '/v1/generators/{name}/range',
     tag: 'ids',
+    command: 'id.range',
     summary: 'Issues `count` ids as half-open ranges, for a client that issues them by itself.',
     notes:
       'All or nothing; usually there is one range. Raw ids, without the generator’s format. Only for kinds made of a counter whose ids are ordered and one apart; for others, use next with a count.',

@@ -42,6 +42,7 @@ export function namespaceOperations(node: Served): Operation[] {
 function list(node: Served): Operation {
   return {
     id: 'listNamespaces',
+    command: 'id.namespace|list',
     method: 'GET',
     path: '/v1/namespaces',
     tag: 'namespaces',
@@ -59,6 +60,7 @@ function list(node: Served): Operation {
 function show(node: Served): Operation {
   return {
     id: 'getNamespace',
+    command: 'id.namespace|get',
     method: 'GET',
     path,
     tag: 'namespaces',
@@ -75,6 +77,7 @@ function show(node: Served): Operation {
 function set(node: Served): Operation {
   return {
     id: 'setNamespace',
+    command: 'id.namespace|set',
     method: 'PUT',
     path,
     tag: 'namespaces',
@@ -97,6 +100,7 @@ function set(node: Served): Operation {
 function drop(node: Served): Operation {
   return {
     id: 'dropNamespace',
+    command: 'id.namespace|drop',
     method: 'DELETE',
     path,
     tag: 'namespaces',

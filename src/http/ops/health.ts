@@ -24,6 +24,7 @@ export function healthOperations(node: FahaoNode): Operation[] {
       method: 'GET',
       path: '/healthz',
       tag: 'server',
+      command: 'open',
       summary: 'Whether the process is alive: 200 in every state, because a restart repairs no engine.',
       answers: { 200: jsonAnswer('It is alive; the body has its state.', answer) },
       errors: [],
@@ -37,6 +38,7 @@ export function healthOperations(node: FahaoNode): Operation[] {
       method: 'GET',
       path: '/readyz',
       tag: 'server',
+      command: 'open',
       summary: 'Whether this node should get requests.',
       answers: {
         200: jsonAnswer('ok, or degraded: ids are issued.', answer),

@@ -250,6 +250,7 @@ export function metricsOperation(metrics: Metrics): Operation {
     method: 'GET',
     path: '/metrics',
     tag: 'server',
+    command: 'http|metrics',
     summary: 'Metrics in Prometheus’s text format.',
     answers: { 200: { description: 'All metrics.', content: { 'text/plain': z.string() } } },
     errors: [],

@@ -14,6 +14,7 @@ export function openApiOperation(version: string, operations: () => readonly Ope
     method: 'GET',
     path: '/openapi.json',
     tag: 'server',
+    command: 'open',
     summary: 'This interface as an OpenAPI 3.1 document.',
     answers: { 200: jsonAnswer('The document.', z.record(z.string(), z.unknown())) },
     errors: [],

@@ -18,8 +18,12 @@ import {
 import type { ClientSession, ClusterView, InfoSection, ServerView } from '../../../src/commands/context.ts'
 import { TransactionQueue } from '../../../src/commands/transaction-queue.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { openAccess } from '../auth/open-access.ts'
 import { Trail } from '../auth/trail.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
+
+/** Users of a store of its own, shared by the desks of a file. */
+const access = await openAccess()
 
 /** A session with everything writable, so that tests can set the scene. */
 export type TestSession = { -readonly [Name in keyof ClientSession]: ClientSession[Name] } & {
@@ -58,7 +62,7 @@ export class Desk {
       transaction: new TransactionQueue({ transactionBytesMax: 1000, transactionRequestsMax: 10 }),
       protocol: 2,
       exact: true,
-      user: 'default',
+      access: access.initial,
       unreadBytes: 0,
       signal: new AbortController().signal,
       closed: false,
@@ -95,6 +99,7 @@ export class Desk {
       sessions: () => this.sessions,
       meters: this.meters,
       audit: this.trail.audit,
+      access,
       cluster: this.cluster,
     }
   }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Access } from '../../../src/auth/access.ts'
 import type { Command } from '../../../src/commands/command.ts'
 import { Desk } from './desk.ts'
 
 test('a command that changes generators is in the audit trail, with the user and the address of its connection', async () => {
   const desk = new Desk()
-  desk.session.user = 'alice'
+  desk.session.access = new Access('alice', undefined, ['*'])
   await desk.ask('id.create', 'order', 'kind', 'segment')
   await desk.ask('id.alter', 'order', 'step', '5000')
   await desk.ask('set', 'counter', '100')

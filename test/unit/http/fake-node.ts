@@ -1,5 +1,6 @@
 /** A node whose generators count up in memory, and whose every step a test can see and bend. */
 import { Namespaces } from '../../../src/auth/namespaces.ts'
+
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { Catalogue, Generator, GeneratorInfo } from '../../../src/catalogue/catalogue.ts'
@@ -16,6 +17,7 @@ import type { Config } from '../../../src/node/config-schema.ts'
 import type { EngineCall } from '../../../src/node/engine-calls.ts'
 import type { Health } from '../../../src/node/health.ts'
 import type { FahaoNode } from '../../../src/node/node.ts'
+import { openAccess } from '../auth/open-access.ts'
 import { Trail } from '../auth/trail.ts'
 
 const nowUs = Date.UTC(2026, 10, 1) * 1000
@@ -235,6 +237,9 @@ export class FakeCatalogue implements Catalogue {
   }
 }
 
+/** No users. */
+const access = await openAccess()
+
 /** A node, and what a test may bend. */
 export type FakeNode = Omit<FahaoNode, 'catalogue' | 'regressions'> & {
   catalogue: FakeCatalogue
@@ -275,6 +280,7 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
       meters: new Meters(new Namespaces(new MemoryEngine(new MemoryStore())), () => nowUs),
       audit: trail.audit,
     },
+    access,
     workerId: 7,
     workerIdsTaken: () => undefined as number | undefined,
     regressions: 0,

@@ -49,15 +49,6 @@ describe('compat-http', () => {
     assert.match(refusal({ 'compat-http': 'lef=127.0.0.1:8080' }), /known are leaf, idbuilder, tinyid/)
     assert.match(refusal({ 'compat-http': 'leaf=8080' }), /'8080' is no address/)
   })
-
-  test('refuses an address that other machines can reach, unless --insecure is given', () => {
-    const given = 'leaf=127.0.0.1:8080 leaf=0.0.0.0:8081'
-    assert.match(
-      refusal({ 'compat-http': given }),
-      /^--compat-http: other machines can reach 0\.0\.0\.0:8081/,
-    )
-    assert.equal(load({ 'compat-http': given, insecure: true }).config.compatHttp.length, 2)
-  })
 })
 
 describe('tinyid-tokens', () => {

@@ -226,28 +226,6 @@ describe('unknown names', () => {
   })
 })
 
-describe('listeners', () => {
-  for (const address of [
-    '0.0.0.0:1',
-    '[::]:1',
-    '192.168.1.7:1',
-    'ids.example.org:1',
-    '127.0.0.1.example.org:1',
-  ]) {
-    test(`an address that other machines can reach is refused, and the error says how to allow it: ${address}`, () => {
-      assert.match(refusal({ flags: { resp: address } }), /^--resp: other machines can reach .* --insecure/)
-      assert.match(refusal(fromFile(`http: '${address}'`)), /^fahao\.yaml:1:1: other machines/)
-      loadConfig({ flags: { resp: address, http: address, insecure: true } })
-    })
-  }
-
-  test('only this machine reaches loopback', () => {
-    for (const address of ['127.0.0.1:1', '127.9.9.9:1', '[::1]:1', 'localhost:1', 'LOCALHOST:1']) {
-      loadConfig({ flags: { resp: address, http: address } })
-    }
-  })
-})
-
 describe('TLS', () => {
   const files = { 'tls-cert': 'cert.pem', 'tls-key': 'key.pem' }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
+import { unauthenticated } from '../../../src/auth/access.ts'
 import type { ClientSession } from '../../../src/commands/context.ts'
 import type { RespServer } from '../../../src/resp/server.ts'
 import { frame, Peer, serve } from './peer.ts'
@@ -32,7 +33,7 @@ describe('connections', () => {
 
   it('that have not authenticated keep out no user: the oldest of them gives way', async (test) => {
     const { server } = await serve(test, {
-      user: '',
+      initialAccess: () => unauthenticated,
       limits: { connectionsMax: 3, unauthenticatedConnectionsMax: 2 },
     })
     const user = await Peer.to(server)
@@ -69,7 +70,7 @@ describe('connections', () => {
 
   it('that have not authenticated have smaller limits and a deadline', async (test) => {
     const { server } = await serve(test, {
-      user: '',
+      initialAccess: () => unauthenticated,
       limits: { unauthenticatedTimeoutMs: 200, unauthenticatedBytesMax: 20 },
     })
     const greedy = await Peer.to(server)
@@ -89,14 +90,20 @@ describe('connections', () => {
   })
 
   it('that have not authenticated send no request of many long arguments', async (test) => {
-    const { server } = await serve(test, { user: '', limits: { unauthenticatedBytesMax: 1000 } })
+    const { server } = await serve(test, {
+      initialAccess: () => unauthenticated,
+      limits: { unauthenticatedBytesMax: 1000 },
+    })
     const peer = await Peer.to(server)
     peer.send(frame('AUTH', 'x'.repeat(1000), 'y'.repeat(1000)))
     assert.equal(await peer.closed, '-ERR Protocol error: too big request\r\n')
   })
 
   it('that have not authenticated and do not read are dropped, however short their replies are', async (test) => {
-    const { server } = await serve(test, { user: '', limits: { unauthenticatedBytesMax: 1000 } })
+    const { server } = await serve(test, {
+      initialAccess: () => unauthenticated,
+      limits: { unauthenticatedBytesMax: 1000 },
+    })
     const peer = await Peer.to(server)
     peer.socket.pause()
     peer.send(frame('PING').repeat(1_000_000))
@@ -105,7 +112,10 @@ describe('connections', () => {
   })
 
   it('have all their time for AUTH again after a logout', async (test) => {
-    const { server } = await serve(test, { user: '', limits: { unauthenticatedTimeoutMs: 300 } })
+    const { server } = await serve(test, {
+      initialAccess: () => unauthenticated,
+      limits: { unauthenticatedTimeoutMs: 300 },
+    })
     const peer = await Peer.to(server)
     await peer.ask(frame('AUTH', 'me'), '+OK\r\n')
     await new Promise((resolve) => setTimeout(resolve, 400))

@@ -1,6 +1,8 @@
 /** A server with a few commands of its own, and a client that is nothing but a socket. */
+
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { Access, everything, unauthenticated } from '../../../src/auth/access.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { type Command, type DirectIssuer, Issued, IssuedTexts, ok } from '../../../src/commands/command.ts'
 import type { CommandContext } from '../../../src/commands/context.ts'
@@ -156,7 +158,8 @@ function hello({ session }: CommandContext, args: { text(index: number): string 
 }
 
 function auth({ session }: CommandContext, args: { text(index: number): string }) {
-  session.user = args.text(0) === 'none' ? '' : args.text(0)
+  const user = args.text(0)
+  session.access = user === 'none' || user === '' ? unauthenticated : new Access(user, undefined, ['*'])
   return ok
 }
 
@@ -170,7 +173,7 @@ export async function serve(
     host: '127.0.0.1',
     port: 0,
     table: new CommandTable(commandsOf(world)),
-    context: (session) => ({ session }) as CommandContext,
+    context: (session) => ({ session, server: { access: { initial: everything } } }) as CommandContext,
     onError: (error) => world.errors.push(error),
     ...options,
   })

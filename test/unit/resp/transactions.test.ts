@@ -1,7 +1,9 @@
 /** MULTI, EXEC, DISCARD, WATCH and UNWATCH on a connection. */
+
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
+import { unauthenticated } from '../../../src/auth/access.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import { type Command, Invalidating } from '../../../src/commands/command.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
@@ -194,7 +196,7 @@ test('a change of the protocol inside of a transaction holds from its element on
 })
 
 test('a client that must authenticate cannot begin a transaction', async (t) => {
-  const { peer } = await start(t, { user: '' })
+  const { peer } = await start(t, { initialAccess: () => unauthenticated })
   const noauth = '-NOAUTH Authentication required.\r\n'
   const reason = '-EXECABORT Transaction discarded because of: NOAUTH Authentication required.\r\n'
   await peer.ask('MULTI\r\nDISCARD\r\nEXEC\r\n', `${noauth}${noauth}${reason}`)

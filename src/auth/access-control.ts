@@ -1,0 +1,71 @@
+/** Who a caller is and what it may do: the users of a node, and their logins. */
+import type { Clock } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
+import { type Access, unauthenticated } from './access.ts'
+import type { Subjects } from './command-rules.ts'
+import { Logins } from './logins.ts'
+import { Passwords } from './passwords.ts'
+import { Users, type UsersDeps } from './users.ts'
+
+/** What it needs. */
+export type AccessDeps = UsersDeps & {
+  readonly clock: Clock
+  /** Default: with the present cost of hashes. */
+  readonly passwords?: Passwords
+}
+
+/** Users and logins of one node. */
+export class AccessControl {
+  readonly users: Users
+  readonly subjects: Subjects
+  readonly passwords: Passwords
+  readonly #logins: Logins
+
+  private constructor(users: Users, { subjects, clock, passwords = new Passwords() }: AccessDeps) {
+    this.users = users
+    this.subjects = subjects
+    this.passwords = passwords
+    this.#logins = new Logins(passwords, clock)
+  }
+
+  /** Reads the users of the engine, and follows their changes. */
+  static async open(deps: AccessDeps): Promise<AccessControl> {
+    return new AccessControl(await Users.open(deps), deps)
+  }
+
+  /** The permissions of a caller that has not authenticated. */
+  get initial(): Access {
+    return this.users.initial ?? unauthenticated
+  }
+
+  /** The present permissions of a caller whose permissions were `access`; undefined: its user may not connect any more. */
+  present(access: Access): Access | undefined {
+    return this.users.access(access.user)
+  }
+
+  /**
+   * The permissions of a user with this password. WRONGPASS, also for a user that does not exist or is off; QUOTA after
+   * too many failures; UNAVAILABLE while the users are not known.
+   * @param address the IP address of the client.
+   */
+  async login(user: string, password: string, address: string): Promise<Access> {
+    this.users.checkFresh()
+    const enabled = () => (this.users.access(user) === undefined ? undefined : this.users.get(user))
+    if (enabled()?.nopass) return this.users.access(user)!
+    const login = await this.#logins.login({ user, password, address, hashes: () => enabled()?.passwords })
+    const access = this.users.access(user)
+    if (login.outcome === 'ok' && access !== undefined) return access
+    if (login.outcome === 'limited') {
+      throw new FahaoError(
+        'QUOTA',
+        `too many failed logins; wait ${Math.ceil(login.retryAfterMs / 1000)} s before the next`,
+      )
+    }
+    throw new FahaoError('WRONGPASS', 'invalid username-password pair or user is disabled.')
+  }
+
+  /** Ends its watches and timers. */
+  close(): void {
+    this.users.close()
+  }
+}

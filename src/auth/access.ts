@@ -1,0 +1,59 @@
+/** What the caller of a request may do: the commands of its user, and the generators that it may name. */
+import { globMatches } from '../base/glob.ts'
+import type { Subjects } from './command-rules.ts'
+import type { User } from './user.ts'
+
+/** How many names are remembered with the answer. */
+const rememberedMax = 4096
+
+/**
+ * The permissions of a user at one moment. A change of the user makes a new object, so that results that were kept for
+ * one of these are not used under another.
+ */
+export class Access {
+  /** Empty: not authenticated. */
+  readonly user: string
+  /** Whether it may do everything with every generator. */
+  readonly unrestricted: boolean
+  /** Whether every generator may be named. */
+  readonly reachesAll: boolean
+  readonly #commands: ReadonlySet<string> | undefined
+  readonly #patterns: readonly string[]
+  readonly #names = new Map<string, boolean>()
+
+  /** @param commands the names of the commands that are permitted; undefined: every command. */
+  constructor(user: string, commands: ReadonlySet<string> | undefined, patterns: readonly string[]) {
+    this.user = user
+    this.#commands = commands
+    this.#patterns = patterns
+    this.reachesAll = patterns.includes('*')
+    this.unrestricted = commands === undefined && this.reachesAll
+  }
+
+  /** The permissions that the rules of a user give. */
+  static of({ name, commands, patterns }: User, subjects: Subjects): Access {
+    return new Access(name, subjects.permitted(commands), patterns)
+  }
+
+  /** Whether the command `incr`, `client|list` or `http|metrics` is permitted. */
+  allows(command: string): boolean {
+    return this.#commands === undefined || this.#commands.has(command)
+  }
+
+  /** Whether this generator may be named. */
+  reaches(name: string): boolean {
+    if (this.reachesAll) return true
+    const remembered = this.#names.get(name)
+    if (remembered !== undefined) return remembered
+    const reached = this.#patterns.some((pattern) => globMatches(pattern, name))
+    if (this.#names.size >= rememberedMax) this.#names.clear()
+    this.#names.set(name, reached)
+    return reached
+  }
+}
+
+/** The permissions of a connection that has not authenticated: none. */
+export const unauthenticated = new Access('', new Set(), [])
+
+/** The permissions where there are no users: everything. */
+export const everything = new Access('default', undefined, ['*'])

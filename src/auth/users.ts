@@ -1,0 +1,301 @@
+/**
+ * The users of an installation: records `users/NAME` of the engine, kept in memory by a watch.
+ *
+ * Invariants
+ *  1. A change is in force on this node once its write is acknowledged, and on the others once their watch reports it.
+ *     A change that was not written changes nothing.
+ *  2. Of one name, the record with the highest revision is in force. A store that went back to a lower revision, or has lost
+ *     the record, brings no earlier permission, password or removed user back: `reconcile` writes what this node knows.
+ *  3. While any user is stored and enabled, one of them may change users: no change removes the last one.
+ *  4. While no user is stored, `default` may do everything. From the first stored user on it is a user like others, which
+ *     does not exist unless it is stored.
+ *  5. Users are in memory: they authenticate while the engine is away, for `graceMs` after it was last known to be up.
+ *  6. A password is in no error and no event.
+ */
+import { type Clock, repeat, type Timer } from '../base/clock.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
+import type { LogEvent } from '../base/events.ts'
+import type { Engine, RecordChange, Watch } from '../engine/engine.ts'
+import { listAll } from '../engine/pages.ts'
+import { Access } from './access.ts'
+import type { Subjects } from './command-rules.ts'
+import {
+  type Change,
+  checkUserName,
+  newUser,
+  openDefault,
+  readStored,
+  type StoredUser,
+  type User,
+  writeStored,
+} from './user.ts'
+
+/** What users need. */
+export type UsersDeps = {
+  readonly engine: Pick<Engine, 'list' | 'read' | 'write' | 'watch' | 'status'>
+  readonly clock: Clock
+  /** A text that no other call returns. */
+  readonly newId: () => string
+  readonly subjects: Subjects
+  /** How long users authenticate while the engine is away. */
+  readonly graceMs: number
+  readonly onEvent: (event: LogEvent) => void
+}
+
+const prefix = 'users/'
+/** The command that changes users. */
+const administering = 'acl|setuser'
+const attemptsMax = 8
+const usersMax = 10_000
+const confirmMs = 5000
+
+type Known = StoredUser & { readonly version: bigint; readonly access: Access }
+
+/** The users, as this node knows them. */
+export class Users {
+  readonly #deps: UsersDeps
+  readonly #known = new Map<string, Known>()
+  readonly #listeners = new Set<() => void>()
+  #open: Access
+  #watch: Watch | undefined
+  /** When the engine was last known to be up. */
+  #confirmedUs: number
+  readonly #confirming: Timer
+
+  private constructor(deps: UsersDeps) {
+    this.#deps = deps
+    this.#open = Access.of(openDefault, deps.subjects)
+    this.#confirmedUs = deps.clock.monoUs()
+    this.#confirming = repeat(deps.clock, confirmMs, async () => this.#confirm())
+  }
+
+  /** Reads the users, and watches them from then on. */
+  static async open(deps: UsersDeps): Promise<Users> {
+    const users = new Users(deps)
+    users.#watch = await deps.engine.watch(prefix, (change) => users.#changed(change))
+    try {
+      for (const { key, value, version } of await listAll(deps.engine, prefix)) {
+        users.#learn(key.slice(prefix.length), value, version)
+      }
+    } catch (error) {
+      users.close()
+      throw error
+    }
+    return users
+  }
+
+  /** Whether any user is stored, so that a login is needed. */
+  get areStored(): boolean {
+    for (const { removed } of this.#known.values()) if (!removed) return true
+    return false
+  }
+
+  /** Every user, by name. */
+  all(): User[] {
+    const stored = [...this.#known.values()].filter(({ removed }) => !removed).map(({ user }) => user)
+    return (this.areStored ? stored : [openDefault]).sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** The user of this name. */
+  get(name: string): User | undefined {
+    const known = this.#known.get(name)
+    if (known !== undefined && !known.removed) return known.user
+    return name === openDefault.name && !this.areStored ? openDefault : undefined
+  }
+
+  /** The permissions of a user that exists and is enabled. */
+  access(name: string): Access | undefined {
+    const known = this.#known.get(name)
+    if (known !== undefined && !known.removed) return known.user.enabled ? known.access : undefined
+    return name === openDefault.name && !this.areStored ? this.#open : undefined
+  }
+
+  /** The version of a user's record: what was derived from the record is valid for this version only. */
+  versionOf(name: string): bigint {
+    return this.#known.get(name)?.version ?? 0n
+  }
+
+  /** The permissions of a connection that has not authenticated; undefined: it must. */
+  get initial(): Access | undefined {
+    return this.get(openDefault.name)?.nopass ? this.access(openDefault.name) : undefined
+  }
+
+  /** Throws UNAVAILABLE if the users are known from too long ago. */
+  checkFresh(): void {
+    const { clock, graceMs } = this.#deps
+    this.#confirm()
+    if (clock.monoUs() - this.#confirmedUs > graceMs * 1000) {
+      throw new FahaoError(
+        'UNAVAILABLE',
+        'the engine has been away for longer than users-grace, so this node no longer knows which users are valid; restore the engine',
+      )
+    }
+  }
+
+  /** Calls `listener` after every change of users. */
+  listen(listener: () => void): void {
+    this.#listeners.add(listener)
+  }
+
+  /** Tells the listeners that every permission object has to be looked up anew, such as when quotas have changed. */
+  renew(): void {
+    const { subjects } = this.#deps
+    this.#open = Access.of(openDefault, subjects)
+    for (const [name, known] of this.#known) {
+      this.#known.set(name, { ...known, access: Access.of(known.user, subjects) })
+    }
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Creates or changes a user. Rejects with what a change throws, CONFLICT, UNAVAILABLE, UNKNOWN, LIMIT. */
+  async set(name: string, changes: readonly Change[]): Promise<User> {
+    checkUserName(name)
+    const after = await this.#update(name, async (user) => {
+      let changed = user ?? newUser(name)
+      for (const change of changes) changed = await change(changed)
+      return changed
+    })
+    return after!
+  }
+
+  /** Removes a user. Resolves to whether there was one. */
+  async remove(name: string): Promise<boolean> {
+    if (name === openDefault.name) throw new FahaoError('ERR', "The 'default' user cannot be removed")
+    if (this.get(name) === undefined && (await this.#read(name)) === undefined) return false
+    let existed = false
+    await this.#update(name, async (user) => {
+      existed = user !== undefined
+      return undefined
+    })
+    return existed
+  }
+
+  /**
+   * After the store has lost writes and was advanced: writes again what this node knows and the store has lost, and says
+   * what it was.
+   */
+  async reconcile(): Promise<void> {
+    const { engine, onEvent } = this.#deps
+    const stored = new Map((await listAll(engine, prefix)).map((record) => [record.key, record]))
+    const lost: string[] = []
+    for (const [name, known] of this.#known) {
+      const record = stored.get(prefix + name)
+      const revision = record && readStored(name, record.value)?.revision
+      if (revision !== undefined && revision >= known.revision) continue
+      const written = await engine.write(prefix + name, writeStored(known), record?.version)
+      if (written === undefined) continue
+      this.#known.set(name, { ...known, version: written.version })
+      lost.push(known.removed ? `${name} (removed)` : name)
+    }
+    if (this.areStored) {
+      onEvent({
+        level: 'warn',
+        message: `the store had lost writes: ${lost.length === 0 ? 'no user that this node knows was affected' : `these users were written again as this node knew them: ${lost.join(', ')}`}; compare ACL LIST and the tokens with what you expect, since what no running node knew may be older`,
+      })
+    }
+  }
+
+  /** Ends the watch. */
+  close(): void {
+    this.#watch?.close()
+    this.#confirming.cancel()
+  }
+
+  #confirm(): void {
+    const { engine, clock } = this.#deps
+    if (engine.status().state === 'up') this.#confirmedUs = clock.monoUs()
+  }
+
+  /** One conditional write of a user; `change` returns undefined to remove it. */
+  async #update(
+    name: string,
+    change: (user: User | undefined) => Promise<User | undefined>,
+  ): Promise<User | undefined> {
+    const { engine, newId } = this.#deps
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const record = await engine.read(prefix + name)
+      if (record !== undefined) this.#learn(name, record.value, record.version)
+      const known = this.#known.get(name)
+      const before = known !== undefined && !known.removed ? known.user : undefined
+      const after = await change(before)
+      this.#checkAdministered(name, after)
+      const next: StoredUser = {
+        user: after ?? newUser(name),
+        revision: (known?.revision ?? 0) + 1,
+        change: newId(),
+        removed: after === undefined,
+      }
+      if (await this.#write(name, next, record?.version)) return after
+    }
+    throw new FahaoError('CONFLICT', `user '${name}' is being changed by other requests; try again`)
+  }
+
+  /** Whether the record was written. An unknown outcome is settled by reading the record. */
+  async #write(name: string, next: StoredUser, expected: bigint | undefined): Promise<boolean> {
+    const { engine } = this.#deps
+    const value = writeStored(next)
+    try {
+      const written = await engine.write(prefix + name, value, expected)
+      if (written === undefined) return false
+      this.#learn(name, value, written.version)
+      return true
+    } catch (error) {
+      if (!hasCode(error, 'UNKNOWN')) throw error
+      const record = await engine.read(prefix + name).catch(() => undefined)
+      if (record === undefined || readStored(name, record.value)?.change !== next.change) throw error
+      this.#learn(name, record.value, record.version)
+      return true
+    }
+  }
+
+  async #read(name: string): Promise<StoredUser | undefined> {
+    const record = await this.#deps.engine.read(prefix + name)
+    const stored = record && readStored(name, record.value)
+    return stored?.removed ? undefined : stored
+  }
+
+  #checkAdministered(name: string, after: User | undefined): void {
+    const { subjects } = this.#deps
+    if (after !== undefined && this.get(name) === undefined && this.#known.size >= usersMax) {
+      throw new FahaoError('LIMIT', `there are ${usersMax} users already`)
+    }
+    const others = this.areStored ? this.all().filter((user) => user.name !== name) : []
+    const remaining = after === undefined ? others : [...others, after]
+    const canAdminister = remaining.some(
+      (user) =>
+        user.enabled &&
+        (user.nopass || user.passwords.length > 0) &&
+        Access.of(user, subjects).allows(administering),
+    )
+    if (canAdminister) return
+    throw new FahaoError(
+      'ERR',
+      'after this change no user could change users; first create one that can: ACL SETUSER admin on >PASSWORD ~* +@all',
+    )
+  }
+
+  #changed({ key, record }: RecordChange): void {
+    // A record that is gone was lost by the store: this node never removes one.
+    if (record !== undefined) this.#learn(key.slice(prefix.length), record.value, record.version)
+  }
+
+  #learn(name: string, value: string, version: bigint): void {
+    const { subjects, onEvent } = this.#deps
+    const stored = readStored(name, value)
+    const known = this.#known.get(name)
+    if (stored === undefined) {
+      onEvent({
+        level: 'error',
+        message: `the record of user '${name}' cannot be read; ${known ? 'what was known of it stays in force' : 'it cannot log in'}`,
+      })
+      return
+    }
+    if (known !== undefined && stored.revision < known.revision) return
+    if (known !== undefined && stored.change === known.change) {
+      if (version !== known.version) this.#known.set(name, { ...known, version })
+      return
+    }
+    this.#known.set(name, { ...stored, version, access: Access.of(stored.user, subjects) })
+    for (const listener of this.#listeners) listener()
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Protected mode: an address that other machines can reach needs users, so that there is a login. The first user is the
+ * administrator `admin`, made here.
+ */
+
+import { readRules } from '../auth/user.ts'
+import { addressText } from '../base/address.ts'
+import { secretBytes } from '../base/clock.ts'
+import { adminPasswordVariable } from '../node/config.ts'
+import type { Config } from '../node/config-schema.ts'
+import { configError, isLoopback } from '../node/config-values.ts'
+import type { FahaoNode } from '../node/node.ts'
+import { print } from './terminal.ts'
+
+const admin = 'admin'
+
+/**
+ * Makes the first administrator if there are no users yet: with the password of FAHAO_ADMIN_PASSWORD, or, on a terminal and
+ * if other machines can reach the server, with one that is printed here and nowhere else. Rejects with CONFIG if the server
+ * would be open to other machines without a login. Call it before anything listens.
+ */
+export async function protect(node: FahaoNode, env: NodeJS.ProcessEnv, isTerminal: boolean): Promise<void> {
+  const { users } = node.access
+  if (users.areStored) return
+  const given = env[adminPasswordVariable]
+  if (given) return createAdmin(node, given)
+  const open = openAddresses(node.config)
+  if (node.config.insecure || open.length === 0) return
+  if (!isTerminal) {
+    throw configError(
+      `other machines can reach ${open.join(' and ')}, and there are no users; give the first administrator a password in ${adminPasswordVariable}, listen on 127.0.0.1, or add --insecure where the network admits only your own clients`,
+    )
+  }
+  const password = Buffer.from(secretBytes(24)).toString('base64url')
+  await createAdmin(node, password)
+  print(
+    '',
+    `The first user is '${admin}', with the password`,
+    '',
+    `  ${password}`,
+    '',
+    'It is shown this once. Change it with: ACL SETUSER admin resetpass >NEW',
+    '',
+  )
+}
+
+async function createAdmin({ access }: FahaoNode, password: string): Promise<void> {
+  const rules = readRules(['on', `>${password}`, '~*', '+@all'], access.subjects, access.passwords)
+  await access.users.set(admin, rules)
+}
+
+/** The addresses that other machines can reach. */
+function openAddresses({ resp, http, compatHttp }: Config): string[] {
+  return [resp, http, ...compatHttp.map(({ address }) => address)]
+    .filter((address) => address !== undefined)
+    .filter((address) => !isLoopback(address))
+    .map(addressText)
+}

@@ -1,0 +1,75 @@
+/** Who may run which command: the categories of commands, and the check of a request before its handler. */
+import type { Access } from '../auth/access.ts'
+import type { Subject } from '../auth/command-rules.ts'
+import { FahaoError } from '../base/errors.ts'
+import type { Command } from './command.ts'
+import { keysIn, type ResolvedRequest } from './table.ts'
+
+const lenient = new TextDecoder('utf-8')
+
+/** The categories of Redis's groups that differ from the group's name. */
+const groupCategories: Readonly<Record<string, string>> = {
+  generic: 'keyspace',
+  transactions: 'transaction',
+}
+
+/** What rules of users can name: every command and subcommand, and operations that only HTTP has. */
+export function subjectsOf(commands: readonly Command[]): Subject[] {
+  return [
+    ...commands.flatMap((command) => [
+      ...(command.handler === undefined ? [] : [subjectOf(command, command.name)]),
+      ...(command.subcommands ?? []).map((each) => subjectOf(each, `${command.name}|${each.name}`)),
+    ]),
+    ...httpOnly,
+  ]
+}
+
+/** Operations that have no command. */
+const httpOnly: readonly Subject[] = [
+  { name: 'http|metrics', categories: ['read'] },
+  { name: 'http|cluster', categories: ['read', 'cluster'] },
+  { name: 'http|cluster-move', categories: ['admin', 'cluster', 'dangerous'] },
+  { name: 'http|advance', categories: ['admin', 'dangerous'] },
+  { name: 'http|tokens', categories: ['admin', 'dangerous'] },
+  { name: 'http|audit', categories: ['admin'] },
+]
+
+function subjectOf({ permission, group, flags }: Command, name: string): Subject {
+  const categories = new Set<string>([permission, groupCategories[group] ?? group])
+  categories.delete('server')
+  if (flags.includes('write')) categories.add('write')
+  categories.add(flags.includes('fast') ? 'fast' : 'slow')
+  if (permission === 'admin') categories.add('dangerous')
+  return { name, categories: [...categories] }
+}
+
+/** Throws unless the user may run this request: NOAUTH, NOPERM. Before its handler, so that it uses up no id. */
+export function demandAccess(access: Access, { command, name, args }: ResolvedRequest): void {
+  if (access.unrestricted || command.flags.includes('no_auth')) return
+  demandCommand(access, name)
+  if (access.reachesAll) return
+  for (const key of keysIn(command, args)) demandName(access, lenient.decode(key))
+}
+
+/** Whether `demandAccess` returns. */
+export function isPermitted(access: Access, request: ResolvedRequest): boolean {
+  if (access.unrestricted) return true
+  try {
+    demandAccess(access, request)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Throws unless the user may run the command or operation of this name: NOAUTH, NOPERM. */
+export function demandCommand(access: Access, name: string): void {
+  if (access.user === '') throw new FahaoError('NOAUTH', 'Authentication required.')
+  if (access.allows(name)) return
+  throw new FahaoError('NOPERM', `User ${access.user} has no permissions to run the '${name}' command`)
+}
+
+/** Throws unless the user may name this generator: NOPERM. */
+export function demandName(access: Access, generator: string): void {
+  if (!access.reaches(generator)) throw new FahaoError('NOPERM', 'No permissions to access a key')
+}

@@ -1,0 +1,182 @@
+/** ACL: users and their permissions, in Redis's words. */
+import { Access } from '../auth/access.ts'
+import { readRules, rulesOf, type User } from '../auth/user.ts'
+import { FahaoError } from '../base/errors.ts'
+import { demandAccess } from './access.ts'
+import { type Arguments, syntaxError } from './arguments.ts'
+import { type Command, MapReply, ok, type Reply } from './command.ts'
+import type { CommandContext } from './context.ts'
+import type { CommandTable } from './table.ts'
+import { container } from './usage.ts'
+
+const common = { flags: ['noscript', 'loading', 'stale'], permission: 'connection', group: 'server' } as const
+const administration = { ...common, flags: ['admin', ...common.flags], permission: 'admin' } as const
+const username = { name: 'username', type: 'string' } as const
+const genpassBitsDefault = 256
+const genpassBitsMax = 4096
+
+/** ACL and its subcommands. `table`: all commands, for DRYRUN. */
+export function aclCommand(table: () => CommandTable): Command {
+  return container({
+    ...common,
+    flags: [],
+    name: 'acl',
+    summary: 'A container for commands about users.',
+    subcommands: [
+      {
+        ...common,
+        name: 'whoami',
+        arity: 2,
+        summary: 'Returns the user of this connection.',
+        reply: 'A name.',
+        handler: ({ session }) => session.access.user,
+      },
+      {
+        ...administration,
+        name: 'users',
+        arity: 2,
+        summary: 'Lists the names of all users.',
+        reply: 'An array of names.',
+        handler: ({ server }) => server.access.users.all().map(({ name }) => name),
+      },
+      {
+        ...administration,
+        name: 'list',
+        arity: 2,
+        summary: 'Lists all users with their rules.',
+        reply: 'An array of lines: `user`, the name, and the rules that make this user with ACL SETUSER.',
+        notes: 'Passwords are shown as `#` and the stored hash, which ACL SETUSER accepts.',
+        handler: ({ server }) =>
+          server.access.users.all().map((user) => ['user', user.name, ...rulesOf(user)].join(' ')),
+      },
+      {
+        ...administration,
+        name: 'getuser',
+        arity: 3,
+        summary: 'Describes a user.',
+        reply:
+          'A map: flags, passwords (stored hashes), commands, keys, channels, selectors; nil if there is none.',
+        arguments: [username],
+        handler: ({ server }, args) => userReply(server.access.users.get(args.text(0))),
+      },
+      {
+        ...administration,
+        name: 'setuser',
+        arity: -3,
+        summary: 'Creates or changes a user.',
+        reply: '`OK`.',
+        notes:
+          'Rules apply from left to right: `on`, `off`, `>password`, `<password`, `#hash`, `!hash`, `nopass`, `resetpass`, `~pattern` (names of generators), `allkeys`, `resetkeys`, `+command`, `-command`, `+@category`, `-@category`, `+command|subcommand`, `allcommands`, `nocommands`, `reset`. A new user is `off`, with `-@all +@connection`. The change is in force on every node within a second, on open connections too; connections of a user that is `off` end. `default` is the user of connections without a login while no other user exists, and none from then on unless it is set. A change that leaves no user to change users is refused.',
+        arguments: [username, { name: 'rule', type: 'string', optional: true, multiple: true }],
+        change: { event: 'user-set', objects: (args) => [args.text(0)] },
+        handler: setUser,
+      },
+      {
+        ...administration,
+        name: 'deluser',
+        arity: -3,
+        summary: 'Removes users, and ends their connections.',
+        reply: 'An integer: how many there were.',
+        arguments: [{ ...username, multiple: true }],
+        change: { event: 'user-deleted', objects: (args) => args.texts() },
+        handler: removeUsers,
+      },
+      {
+        ...common,
+        name: 'cat',
+        arity: -2,
+        summary: 'Lists the categories, or the commands of one.',
+        reply: 'An array of names.',
+        notes: 'Names that begin with `http|` are operations that only HTTP has.',
+        arguments: [{ name: 'category', type: 'string', optional: true }],
+        handler: categories,
+      },
+      {
+        ...administration,
+        name: 'dryrun',
+        arity: -4,
+        summary: 'Returns whether a user may run a command, without running it.',
+        reply: '`OK`, or why not.',
+        arguments: [
+          username,
+          { name: 'command', type: 'string' },
+          { name: 'arg', type: 'string', optional: true, multiple: true },
+        ],
+        handler: (context, args) => dryRun(context, args, table()),
+      },
+      {
+        ...common,
+        name: 'genpass',
+        arity: -2,
+        summary: 'Generates a password.',
+        reply: 'Hexadecimal digits, of 256 bits by default.',
+        arguments: [{ name: 'bits', type: 'integer', optional: true }],
+        handler: generatePassword,
+      },
+    ],
+  })
+}
+
+async function setUser({ server }: CommandContext, args: Arguments): Promise<Reply> {
+  const [name, ...rules] = args.texts()
+  const { users, subjects, passwords } = server.access
+  await users.set(name!, readRules(rules, subjects, passwords))
+  return ok
+}
+
+async function removeUsers({ server }: CommandContext, args: Arguments): Promise<Reply> {
+  let count = 0
+  for (const name of args.texts()) if (await server.access.users.remove(name)) count++
+  return count
+}
+
+function userReply(user: User | undefined): Reply {
+  if (user === undefined) return null
+  return new MapReply([
+    ['flags', [user.enabled ? 'on' : 'off', ...(user.nopass ? ['nopass'] : [])]],
+    ['passwords', user.passwords],
+    ['commands', user.commands.join(' ')],
+    ['keys', user.patterns.map((pattern) => `~${pattern}`).join(' ')],
+    ['channels', ''],
+    ['selectors', []],
+  ])
+}
+
+function categories({ server }: CommandContext, args: Arguments): Reply {
+  const { subjects } = server.access
+  if (args.length === 0) return subjects.categories
+  if (args.length > 1) throw syntaxError()
+  const wanted = args.text(0).toLowerCase()
+  if (!subjects.categories.includes(wanted)) {
+    throw new FahaoError('ERR', `Unknown category '${wanted.slice(0, 64)}'`)
+  }
+  return subjects.all.filter((subject) => subject.categories.includes(wanted)).map(({ name }) => name)
+}
+
+function dryRun({ server }: CommandContext, args: Arguments, table: CommandTable): Reply {
+  const name = args.text(0)
+  const user = server.access.users.get(name)
+  if (user === undefined) throw new FahaoError('ERR', `User '${name.slice(0, 64)}' not found`)
+  const request = table.resolve(args.parts.slice(1))
+  try {
+    demandAccess(Access.of(user, server.access.subjects), request)
+    return ok
+  } catch (error) {
+    if (error instanceof FahaoError) return error.message
+    throw error
+  }
+}
+
+function generatePassword(_: CommandContext, args: Arguments): Reply {
+  if (args.length > 1) throw syntaxError()
+  const bits = args.length === 0 ? BigInt(genpassBitsDefault) : args.integer(0)
+  if (bits < 1n || bits > BigInt(genpassBitsMax)) {
+    throw new FahaoError(
+      'ERR',
+      `ACL GENPASS argument must be the number of bits for the output password, a positive number up to ${genpassBitsMax}`,
+    )
+  }
+  const digits = Math.ceil(Number(bits) / 4)
+  const bytes = crypto.getRandomValues(new Uint8Array(Math.ceil(digits / 2)))
+  return Buffer.from(bytes).toString('hex').slice(0, digits)
+}

@@ -1,0 +1,86 @@
+/**
+ * Who sends a request, and whether the route permits it: Basic credentials of a user, or none.
+ *
+ * Invariants
+ *  1. Every route says which command it stands for, or that it is open. A request is checked before its body is read, and
+ *     before its handler runs: one that is refused draws no id.
+ *  2. Wrong credentials are refused on every route that is not open, also where none are needed.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Access } from '../auth/access.ts'
+import type { AccessControl } from '../auth/access-control.ts'
+import { FahaoError } from '../base/errors.ts'
+import { demandCommand, demandName } from '../commands/access.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the caller may do. */
+    access: Access
+  }
+  interface FastifyContextConfig {
+    access?: RouteAccess
+  }
+}
+
+/** What a route demands of its caller. `open`: nothing. */
+export type RouteAccess =
+  | 'open'
+  | {
+      /** The command whose permission it needs: `id.next`, `http|metrics`. */
+      readonly command: string
+      /** The generator that a request names, if it can be told without the body. */
+      readonly name?: (request: FastifyRequest) => string | undefined
+    }
+
+/** Checks the caller of every request to `app`. Call it before any route is added. */
+export function checkCallers(app: FastifyInstance, access: AccessControl): void {
+  app.decorateRequest('access')
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { access: demanded } = request.routeOptions.config
+    // Without a route there is nothing to protect: the answer is 404.
+    if (demanded === undefined || demanded === 'open') return done()
+    const permit = (caller: Access) => {
+      request.access = caller
+      demand(caller, demanded, request)
+    }
+    try {
+      const caller = callerOf(request, access)
+      if (!(caller instanceof Promise)) {
+        permit(caller)
+        return done()
+      }
+      caller.then(permit).then(() => done(), done)
+    } catch (error) {
+      done(error as Error)
+    }
+  })
+}
+
+function demand(
+  caller: Access,
+  { command, name }: Exclude<RouteAccess, 'open'>,
+  request: FastifyRequest,
+): void {
+  if (caller.unrestricted) return
+  demandCommand(caller, command)
+  const generator = name?.(request)
+  if (generator !== undefined) demandName(caller, generator)
+}
+
+function callerOf(request: FastifyRequest, access: AccessControl): Access | Promise<Access> {
+  const { authorization } = request.headers
+  if (authorization === undefined) return access.initial
+  const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(authorization) ?? []
+  if (scheme.toLowerCase() === 'basic') {
+    const [user, password] = readBasic(value)
+    return access.login(user, password, request.socket.remoteAddress ?? '')
+  }
+  throw new FahaoError('WRONGPASS', 'the Authorization header must be Basic, with a user and its password')
+}
+
+function readBasic(value: string): readonly [user: string, password: string] {
+  const text = Buffer.from(value, 'base64').toString()
+  const colon = text.indexOf(':')
+  if (colon < 0) throw new FahaoError('WRONGPASS', 'the Basic credentials have no colon')
+  return [text.slice(0, colon), text.slice(colon + 1)]
+}

@@ -1,0 +1,26 @@
+/** Users of a store in memory, for tests. */
+import { AccessControl } from '../../../src/auth/access-control.ts'
+import { Subjects } from '../../../src/auth/command-rules.ts'
+import { type Clock, systemClock } from '../../../src/base/clock.ts'
+import { subjectsOf } from '../../../src/commands/access.ts'
+import { createCommands } from '../../../src/commands/all.ts'
+import type { Engine } from '../../../src/engine/engine.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+
+/** What rules can name. */
+export const subjects = new Subjects(subjectsOf(createCommands().all()))
+
+/** Users of `engine`; by default of an empty store. */
+export function openAccess(
+  engine: Engine = new MemoryEngine(new MemoryStore()),
+  { clock = systemClock, events = [] as string[] }: { clock?: Clock; events?: string[] } = {},
+): Promise<AccessControl> {
+  return AccessControl.open({
+    engine,
+    clock,
+    subjects,
+    newId: () => crypto.randomUUID(),
+    graceMs: 60_000,
+    onEvent: ({ message }) => events.push(message),
+  })
+}

@@ -1,0 +1,148 @@
+/** Users: what rules make of them, and which changes are refused. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { AccessControl } from '../../../src/auth/access-control.ts'
+import { readRules, rulesOf } from '../../../src/auth/user.ts'
+import { FahaoError } from '../../../src/base/errors.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { openAccess } from './open-access.ts'
+
+async function set(access: AccessControl, name: string, ...rules: string[]): Promise<string> {
+  const { users, subjects, passwords } = access
+  return rulesOf(await users.set(name, readRules(rules, subjects, passwords))).join(' ')
+}
+
+const admin = ['on', '>secret', '~*', '+@all']
+const settled = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+
+describe('Users', () => {
+  it('are none at first: a connection may do everything as default', async () => {
+    const access = await openAccess()
+    assert.equal(access.users.areStored, false)
+    assert.equal(access.initial.unrestricted, true)
+    assert.deepEqual(
+      access.users.all().map(({ name }) => name),
+      ['default'],
+    )
+  })
+
+  it('end the open default with the first of them', async () => {
+    const access = await openAccess()
+    await set(access, 'admin', ...admin)
+    assert.equal(access.initial.user, '')
+    assert.equal(access.users.access('default'), undefined)
+    await set(access, 'default', 'on', 'nopass', '~open*', '+@issue')
+    assert.equal(access.initial.user, 'default')
+    assert.equal(access.initial.reaches('open:1'), true)
+    assert.equal(access.initial.reaches('order'), false)
+  })
+
+  it('log in with their passwords, and with no others', async () => {
+    const access = await openAccess()
+    await set(access, 'admin', ...admin)
+    assert.equal((await access.login('admin', 'secret', '127.0.0.1')).user, 'admin')
+    const refused = /invalid username-password pair or user is disabled/
+    await assert.rejects(access.login('admin', 'Secret', '127.0.0.1'), refused)
+    await assert.rejects(access.login('unknown', 'secret', '127.0.0.1'), refused)
+    await set(access, 'alice', 'off', '>pw')
+    await assert.rejects(access.login('alice', 'pw', '127.0.0.1'), refused)
+  })
+
+  it('cannot be changed so that none of them could change users', async () => {
+    const access = await openAccess()
+    const locked = /no user could change users/
+    await assert.rejects(set(access, 'alice', 'on', '>pw', '~*', '+@issue'), locked)
+    await set(access, 'admin', ...admin)
+    await set(access, 'alice', 'on', '>pw', '~*', '+@issue')
+    for (const rules of [['off'], ['-@admin'], ['-acl|setuser'], ['resetpass'], ['reset']]) {
+      await assert.rejects(set(access, 'admin', ...rules), locked)
+    }
+    await assert.rejects(access.users.remove('admin'), locked)
+    await set(access, 'alice', '+acl')
+    assert.equal(await access.users.remove('admin'), true)
+    assert.equal(await access.users.remove('admin'), false)
+  })
+
+  it('are the same on another node of the store, and end there', async () => {
+    const store = new MemoryStore()
+    const [one, other] = [
+      await openAccess(new MemoryEngine(store)),
+      await openAccess(new MemoryEngine(store)),
+    ]
+    await set(one, 'admin', ...admin)
+    await set(one, 'alice', 'on', '>pw', '~a*', '+@issue')
+    await settled()
+    const alice = await other.login('alice', 'pw', '10.0.0.1')
+    assert.equal(alice.reaches('a1'), true)
+    await set(one, 'alice', 'resetkeys')
+    await settled()
+    assert.equal(other.present(alice)?.reaches('a1'), false)
+    await one.users.remove('alice')
+    await settled()
+    assert.equal(other.present(alice), undefined)
+    const third = await openAccess(new MemoryEngine(store))
+    assert.equal(third.users.get('alice'), undefined)
+  })
+
+  it('that were removed do not come back with a store that went back', async () => {
+    const store = new MemoryStore()
+    const events: string[] = []
+    const access = await openAccess(new MemoryEngine(store), { events })
+    await set(access, 'admin', ...admin)
+    await set(access, 'alice', 'on', '>pw', '~*', '+@issue')
+    const before = new Map(store.records)
+    await access.users.remove('alice')
+    await set(access, 'bob', 'on', '>pw', '~*', '+@issue')
+    for (const [key, record] of before) store.records.set(key, record)
+    store.records.delete('users/bob')
+    await access.users.reconcile()
+    assert.equal(access.users.access('alice'), undefined)
+    const later = await openAccess(new MemoryEngine(store))
+    assert.equal(later.users.access('alice'), undefined)
+    assert.equal(later.users.access('bob')?.user, 'bob')
+    assert.match(events.join(), /written again as this node knew them: alice \(removed\), bob/)
+  })
+
+  it('have rules of Redis', async () => {
+    const access = await openAccess()
+    await set(access, 'admin', ...admin)
+    assert.equal(
+      await set(access, 'a', '~order*', '~user:*', '+@issue', '-@admin'),
+      'off ~order* ~user:* -@all +@connection +@issue -@admin',
+    )
+    assert.equal(await set(access, 'a', 'allkeys', 'allcommands', 'nopass', 'on'), 'on nopass ~* +@all')
+    assert.equal(
+      await set(access, 'a', 'reset', '%RW~x', '&*', 'allchannels', '+INCR', '-incr', '+client|list'),
+      'off ~x -@all +@connection -incr +client|list',
+    )
+    const hash = 'a'.repeat(64)
+    assert.match(await set(access, 'a', `#${hash}`, `#${hash}`), /^off #\$scrypt\S+ ~x/)
+    assert.doesNotMatch(await set(access, 'a', `!${hash}`), /#/)
+  })
+
+  it('refuse wrong rules in Redis’s words, and change nothing', async () => {
+    const access = await openAccess()
+    await set(access, 'admin', ...admin)
+    const cases: [string, RegExp][] = [
+      ['+nosuch', /modifier '\+nosuch': Unknown command or category name in ACL/],
+      ['+@nosuch', /Unknown command or category name in ACL/],
+      ['what', /modifier 'what': Syntax error/],
+      ['(+@issue)', /selectors are not supported/],
+      ['%R~x', /@read and @issue/],
+      ['~y', /Adding a pattern after the \* pattern/],
+      ['#zz', /must be exactly 64 characters/],
+      ['<other', /does not exist/],
+      ['>', /1 to 512 bytes/],
+    ]
+    for (const [rule, error] of cases) {
+      await assert.rejects(set(access, 'b', 'on', '~*', rule), (thrown) => {
+        assert.ok(thrown instanceof FahaoError)
+        assert.match(thrown.message, error)
+        return true
+      })
+    }
+    assert.equal(access.users.get('b'), undefined)
+    await assert.rejects(set(access, 'a b'), /user name/)
+    await assert.rejects(set(access, 'a/b'), /user name/)
+  })
+})

@@ -1,0 +1,63 @@
+/** Protected mode: when a server may listen, and how the first administrator comes to be. */
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { protect } from '../../../src/cli/protected-mode.ts'
+import { loadConfig } from '../../../src/node/config.ts'
+import { startNode } from '../../../src/node/start.ts'
+
+async function nodeWith(test: TestContext, flags: Record<string, string | boolean>) {
+  const node = await startNode(loadConfig({ flags: { engine: 'memory:', ...flags } }).config)
+  test.after(() => node.close())
+  return node
+}
+
+describe('protected mode', () => {
+  for (const [setting, address] of [
+    ['resp', '0.0.0.0:1'],
+    ['http', '[::]:1'],
+    ['resp', '192.168.1.7:1'],
+    ['http', 'ids.example.org:1'],
+    ['resp', '127.0.0.1.example.org:1'],
+    ['compat-http', 'leaf=0.0.0.0:1'],
+  ] as const) {
+    it(`refuses ${setting} ${address} without users, and says what to do`, async (test) => {
+      const node = await nodeWith(test, { [setting]: address })
+      await assert.rejects(
+        protect(node, {}, false),
+        /other machines can reach .*:1, and there are no users; .*FAHAO_ADMIN_PASSWORD.*--insecure/,
+      )
+      assert.equal(node.access.users.areStored, false)
+    })
+  }
+
+  it('permits loopback, --insecure, and any address once there are users', async (test) => {
+    for (const address of ['127.0.0.1:1', '127.9.9.9:1', '[::1]:1', 'localhost:1', 'LOCALHOST:1']) {
+      await protect(await nodeWith(test, { resp: address, http: address }), {}, false)
+    }
+    await protect(await nodeWith(test, { resp: '0.0.0.0:1', insecure: true }), {}, false)
+    const node = await nodeWith(test, { resp: '0.0.0.0:1' })
+    await protect(node, { FAHAO_ADMIN_PASSWORD: 'first' }, false)
+    await protect(node, {}, false)
+    await protect(node, { FAHAO_ADMIN_PASSWORD: 'second' }, false)
+    const login = (password: string) => node.access.login('admin', password, '10.0.0.1')
+    assert.equal((await login('first')).unrestricted, true)
+    await assert.rejects(login('second'), /WRONGPASS|invalid username-password/)
+  })
+
+  it('makes an administrator with a password that is printed once, on a terminal', async (test) => {
+    const node = await nodeWith(test, { http: '0.0.0.0:1' })
+    const { write } = process.stdout
+    let printed = ''
+    process.stdout.write = ((text: string) => {
+      printed += text
+      return true
+    }) as typeof write
+    try {
+      await protect(node, {}, true)
+    } finally {
+      process.stdout.write = write
+    }
+    const [, password] = /^ {2}(\S{32})$/m.exec(printed) ?? []
+    assert.equal((await node.access.login('admin', password!, '10.0.0.1')).user, 'admin')
+  })
+})
