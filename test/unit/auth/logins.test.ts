@@ -91,6 +91,22 @@ describe('a login', () => {
     assert.equal(passwords.derivations, 0)
   })
 
+  it('is remembered for each of two users with the same password', async () => {
+    users.set('carol', [await passwords.hashPassword('secret')])
+    for (const user of ['alice', 'carol']) await login(user, 'secret')
+    passwords.derivations = 0
+    for (const user of ['alice', 'carol', 'alice']) assert.equal(await outcome(user, 'secret'), 'ok')
+    assert.equal(passwords.derivations, 0)
+  })
+
+  it('is not refused because an equal one at the same moment comes from an address that is limited', async () => {
+    const attack = Array.from({ length: 12 }, (_, n) => outcome('nosuch', `guess ${n}`, '203.0.113.9'))
+    const equal = outcome('alice', 'secret', '203.0.113.9')
+    const own = outcome('alice', 'secret', '192.0.2.1')
+    assert.deepEqual(counted(await Promise.all(attack)), { wrong: 10, limited: 2 })
+    assert.deepEqual(await Promise.all([equal, own]), ['limited', 'ok'])
+  })
+
   it('that was wrong costs a derivation each time', async () => {
     await login('alice', 'wrong')
     passwords.derivations = 0
@@ -144,8 +160,9 @@ describe('a change of a user', () => {
     users.delete('alice')
     assert.deepEqual(await revoked, { outcome: 'wrong' })
     assert.equal(await outcome('alice', 'secret'), 'wrong')
+    const hash = await passwords.hashPassword('new')
     const early = login('carol', 'new')
-    users.set('carol', [await passwords.hashPassword('new')])
+    users.set('carol', [hash])
     const late = login('carol', 'new')
     assert.deepEqual(await Promise.all([early, late]), [{ outcome: 'wrong' }, { outcome: 'ok' }])
   })
