@@ -15,6 +15,7 @@ import { checkCallers } from './caller.ts'
 import { answerFailuresAsSpring, mountCompatApis } from './compat/mount.ts'
 import { docsOperation } from './console/docs-page.ts'
 import { landingOperation } from './console/landing.ts'
+import { allowOrigins } from './cors.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
 import { forwardRequests } from './forward.ts'
 import { issuingNode } from './issuing-node.ts'
@@ -29,6 +30,7 @@ import { nameOf, type Operation } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
+import { HttpRefusal } from './problem.ts'
 import { recording } from './recording.ts'
 import { countRequests, type HttpTraffic, noTraffic } from './traffic.ts'
 import { isIgnored, isLate, lateRefusal, methodRefusal, refusalOf, refuseWithin } from './unreadable.ts'
@@ -90,10 +92,13 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     },
     frameworkErrors: (error, request, reply) => sendProblem(error, request, reply, log),
   })
-  const guard = makeGuard(options.host, options.names)
+  const origins = new Set(config.httpOrigins)
+  allowOrigins(app, origins)
+  const guard = makeGuard(options.host, options.names, origins)
   app.addHook('onRequest', (request, reply, done) => {
     // Of every route: a cache that repeats an answer repeats ids.
     reply.header('cache-control', 'no-store')
+    reply.header('x-content-type-options', 'nosniff')
     done(guard(request))
   })
   checkCallers(app, node.access)
@@ -159,12 +164,17 @@ function mount(app: FastifyInstance, operation: Operation, audit: Audit): void {
   })
 }
 
+const encoded = 'a body must not be compressed or encoded; send the JSON as it is'
+
 /** Bodies are JSON only; an empty one counts as none. */
 function readJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, undefined)
+    const { 'content-encoding': encoding = 'identity', 'transfer-encoding': transfer = 'chunked' } =
+      request.headers
+    if (encoding !== 'identity' || transfer !== 'chunked') done(new HttpRefusal(415, encoded))
+    else if (body === '') done(null, undefined)
     else void parse(request, body as string, done)
   })
 }

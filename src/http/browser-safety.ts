@@ -2,8 +2,9 @@
  * Protects a server from web pages of other origins. Two attacks are prevented:
  *  - DNS rebinding, a foreign name that resolves to this server: the Host header must be one of the server's own.
  *  - requests across origins, which a browser sends even if it hides the answer: a request that changes state must come
- *    from the server's own origin or from no page.
- * Bodies must be application/json, which no page can send to another origin without a preflight; it is never allowed.
+ *    from the server's own origin, from one in `http-origins`, or from no page.
+ * Bodies must be application/json, which no page can send to another origin without a preflight; `cors.ts` answers it
+ * for `http-origins` alone.
  * The compatible APIs issue by GET and read forms, as their clients need it: there the second rule applies to GET too.
  */
 import { isIPv4, isIPv6 } from 'node:net'
@@ -15,9 +16,14 @@ export type Guard = (request: FastifyRequest) => HttpRefusal | undefined
 
 /**
  * A guard for a server bound to `host`. It accepts in the Host header loopback names, addresses (which cannot be rebound),
- * `host` itself and `names`. A server that is bound to more than loopback and has no `names` accepts any name.
+ * `host` itself and `names`. A server that is bound to more than loopback and has no `names` accepts any name. Pages of
+ * `origins` may change state.
  */
-export function makeGuard(host: string, names: readonly string[] = []): Guard {
+export function makeGuard(
+  host: string,
+  names: readonly string[] = [],
+  origins: ReadonlySet<string> = new Set(),
+): Guard {
   const own = new Set([host, ...names].map((name) => bare(name.toLowerCase())))
   const anyName = names.length === 0 && !isLoopbackName(bare(host.toLowerCase()))
   let known: string | undefined
@@ -27,19 +33,49 @@ export function makeGuard(host: string, names: readonly string[] = []): Guard {
     if (host === undefined && request.raw.httpVersion === '1.1') {
       return new HttpRefusal(400, 'a request of HTTP/1.1 needs a Host header')
     }
+    if (!isSingleHost(request)) {
+      return new HttpRefusal(
+        400,
+        'a request names one host: once in Host, and the same in a target with a host',
+      )
+    }
     if (host !== known) {
       if (!anyName && !isOwn(host, own)) return foreignHost(host)
       known = host
     }
-    return request.method === 'GET' || request.method === 'HEAD' ? undefined : refuseForeignPage(request)
+    return request.method === 'GET' || request.method === 'HEAD'
+      ? undefined
+      : refuseForeignPage(request, origins)
   }
 }
 
-/** The refusal of a request that a page of another origin has caused, according to its browser. */
-export function refuseForeignPage({ headers }: FastifyRequest): HttpRefusal | undefined {
+/**
+ * The refusal of a request that a page of another origin has caused, according to its browser. `origins`: those whose
+ * pages may.
+ */
+export function refuseForeignPage(
+  { headers }: FastifyRequest,
+  origins: ReadonlySet<string>,
+): HttpRefusal | undefined {
+  if (headers.origin !== undefined && origins.has(headers.origin)) return undefined
   if (headers['sec-fetch-site'] === 'cross-site') return foreignPage()
   if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host)) return foreignPage()
   return undefined
+}
+
+/**
+ * RFC 9112, 3.2: one Host header, which is that of a target in absolute form. Proxies and this server could otherwise see
+ * different hosts in one request. Node keeps the first of several.
+ */
+function isSingleHost({ url, raw, headers }: FastifyRequest): boolean {
+  let hosts = 0
+  for (let at = 0; at < raw.rawHeaders.length; at += 2) {
+    const name = raw.rawHeaders[at]!
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  if (hosts > 1) return false
+  const [, authority] = url.startsWith('/') ? [] : (/^https?:\/\/([^/?#]*)/i.exec(url) ?? [])
+  return authority === undefined || authority.toLowerCase() === headers.host?.toLowerCase()
 }
 
 /** Whether a name or address is that of the loopback interface: localhost, 127.0.0.0/8, ::1. */

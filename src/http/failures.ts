@@ -27,6 +27,7 @@ export function sendProblem(
   return reply
     .code(problem.status)
     .header('cache-control', 'no-store')
+    .header('x-content-type-options', 'nosniff')
     .header('content-type', problemType)
     .send(JSON.stringify(problem))
 }

@@ -47,6 +47,7 @@ function answerOf(refusal: HttpRefusal): string {
     `content-type: ${problemType}`,
     `content-length: ${Buffer.byteLength(body)}`,
     'cache-control: no-store',
+    'x-content-type-options: nosniff',
     'connection: close',
   ]
   return `${head.join('\r\n')}\r\n\r\n${body}`

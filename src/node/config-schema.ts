@@ -15,6 +15,7 @@ import {
   duration,
   oneOf,
   optional,
+  origins,
   orOff,
   size,
   someOf,
@@ -207,6 +208,10 @@ const groups = {
     httpNames: setting(
       words('NAME'),
       'further names under which HTTP is reached, as a proxy passes them in Host; repeatable',
+    ),
+    httpOrigins: setting(
+      origins,
+      'origins whose web pages may use HTTP, such as https://console.example.org; repeatable',
     ),
     httpConnectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),
     httpConnectionsPerAddressMax: setting(

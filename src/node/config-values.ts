@@ -75,6 +75,23 @@ export function words(takes: string): ValueType<readonly string[]> {
   }
 }
 
+/** Any number of origins of web pages, each exactly as a browser sends it. */
+export const origins: ValueType<readonly string[]> = {
+  ...words('ORIGIN'),
+  read(given) {
+    const read = wordsOf(given)
+    const wrong = read.find((each) => !isOrigin(each))
+    if (wrong === undefined) return read
+    throw configError(
+      `'${shortened(wrong)}' is no origin; write scheme, host and port as a browser does: https://console.example.org`,
+    )
+  },
+}
+
+function isOrigin(text: string): boolean {
+  return /^https?:\/\/[^*]+$/.test(text) && URL.parse(text)?.origin === text
+}
+
 /** A whole number. */
 export function whole(min: bigint, max: bigint): ValueType<bigint> {
   return {

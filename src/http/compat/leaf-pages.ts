@@ -14,7 +14,6 @@ import { contentTypes } from './spring.ts'
 
 const cacheRows = 1000
 const dbRows = 100
-const headers = Object.freeze({ ...pageHeaders, 'content-type': contentTypes.html })
 
 /** `/cache`: the counters in use here, and the buffer of each; `?from=N` skips the first N. */
 export function cacheRoute({ catalogue }: IssuingNode): CompatRoute {
@@ -59,7 +58,10 @@ function pageRoute(path: string, render: (request: FastifyRequest) => Promise<st
     path,
     issues: false,
     access: { command: 'id.list' },
-    handler: async (request, reply) => reply.headers(headers).send(await render(request)),
+    handler: async (request, reply) =>
+      reply
+        .headers({ ...pageHeaders(request), 'content-type': contentTypes.html })
+        .send(await render(request)),
   }
 }
 

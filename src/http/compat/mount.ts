@@ -28,13 +28,14 @@ export function mountCompatApis(
   names: readonly CompatName[],
   log?: HttpLog,
 ): Route[] {
+  const origins = new Set(node.config.httpOrigins)
   return names.flatMap((name) => {
     const { routes, close } = apis[name](node)
     const fail = failureSender(node, log)
     app.register((scope, _, done) => {
       readForms(scope)
       scope.setErrorHandler(fail)
-      for (const route of routes) mount(scope, route, fail)
+      for (const route of routes) mount(scope, route, origins, fail)
       if (close) scope.addHook('onClose', async () => close())
       done()
     })
@@ -66,6 +67,7 @@ function failureSender({ timeline }: IssuingNode, log?: HttpLog): FailureSender 
 function mount(
   scope: FastifyInstance,
   { methods, path, issues, access, handler, failure }: CompatRoute,
+  origins: ReadonlySet<string>,
   fail: FailureSender,
 ): void {
   scope.route({
@@ -73,7 +75,7 @@ function mount(
     url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
     handler,
     config: { onlyDraws: issues, access },
-    ...(issues && { onRequest: (request, _, done) => done(refuseForeignPage(request)) }),
+    ...(issues && { onRequest: (request, _, done) => done(refuseForeignPage(request, origins)) }),
     ...(failure && {
       errorHandler: (error, request, reply) => fail(failure(error) ?? error, request, reply),
     }),

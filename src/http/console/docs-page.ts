@@ -28,7 +28,7 @@ export function docsOperation(operations: () => readonly Operation[]): Operation
     example: {},
     async handler(request, reply) {
       const origin = originOf(request)
-      return reply.headers(pageHeaders).send(page('en', 'Fahao: HTTP', docs(operations(), origin)))
+      return reply.headers(pageHeaders(request)).send(page('en', 'Fahao: HTTP', docs(operations(), origin)))
     },
   }
 }

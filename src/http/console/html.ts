@@ -1,5 +1,6 @@
 /** Pages without any outside file: one stylesheet, text that cannot become markup, a strict content policy. */
 import { createHash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
 
 /** HTML that needs no more escaping. Only `html` makes it. */
 export class Html {
@@ -66,12 +67,21 @@ if (navigator.clipboard) for (const pre of document.querySelectorAll('pre')) {
   pre.prepend(button)
 }`
 
-/** Headers of every page: it may load nothing, and no other page may frame it. */
-export const pageHeaders = Object.freeze({
+/**
+ * Headers of a page: it may load nothing and use no device, and no other page may frame it or hold its window. Where TLS is
+ * spoken, the browser keeps to it for a day: longer would bind other services of the same host too.
+ */
+export function pageHeaders({ protocol }: FastifyRequest): Readonly<Record<string, string>> {
+  return protocol === 'https' ? { ...headers, 'strict-transport-security': 'max-age=86400' } : headers
+}
+
+const headers = Object.freeze({
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src '${hash(style)}'; script-src '${hash(script)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
   'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
 })
 
 /** A whole page. */

@@ -32,7 +32,7 @@ export function landingOperation(node: FahaoNode): Operation {
       const origin = originOf(request)
       const body = landing(landingTexts[language], node, origin, await firstGenerators(node))
       return reply
-        .headers({ ...pageHeaders, vary: 'accept-language' })
+        .headers({ ...pageHeaders(request), vary: 'accept-language, origin' })
         .send(page(language, 'Fahao 发号', body))
     },
   }

@@ -6,6 +6,7 @@ import { describe, test } from 'node:test'
 import type { FastifyRequest, InjectOptions } from 'fastify'
 import { errorRegistry } from '../../../src/base/errors.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
+import { pageHeaders } from '../../../src/http/console/html.ts'
 import { curlLine, originOf, redisCli, shellWord } from '../../../src/http/console/snippets.ts'
 import type { Operation } from '../../../src/http/operation.ts'
 import { fakeNode } from './fake-node.ts'
@@ -191,6 +192,22 @@ describe('the page at /', () => {
       assert.ok(policy.includes(`${element}-src 'sha256-${hash}'`), element)
     }
     assert.doesNotMatch(body, /(?:src|href)="(?:https?:)?\/\//)
+  })
+})
+
+describe('a page', () => {
+  test('uses no device, cannot be framed, and over TLS binds the browser to TLS', async () => {
+    for (const path of ['/', '/docs']) {
+      const { headers } = await start().get(path)
+      assert.match(String(headers['permissions-policy']), /camera=\(\)/)
+      assert.match(String(headers['content-security-policy']), /frame-ancestors 'none'/)
+      assert.equal(headers['cross-origin-opener-policy'], 'same-origin')
+      assert.equal(headers['x-content-type-options'], 'nosniff')
+      assert.equal(headers['referrer-policy'], 'no-referrer')
+      assert.equal(headers['strict-transport-security'], undefined)
+    }
+    const overTls = { protocol: 'https' } as FastifyRequest
+    assert.equal(pageHeaders(overTls)['strict-transport-security'], 'max-age=86400')
   })
 })
 
