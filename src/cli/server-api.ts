@@ -1,11 +1,12 @@
 /** Requests to a running server over the native HTTP API. */
 import { connect } from 'node:net'
 import { type Command, Option } from 'commander'
-import { describe, type ErrorCode, errorRegistry, FahaoError } from '../base/errors.ts'
+import { type ErrorCode, errorRegistry, FahaoError } from '../base/errors.ts'
 import { Unreachable, UsageError } from './exit-codes.ts'
+import { addTlsOptions, reasonOf, sendRequest, type TlsFiles, tlsAdvice } from './http-request.ts'
 
 /** Options of every verb that sends requests to a server. */
-export type ServerOptions = { readonly url: string; readonly json?: true }
+export type ServerOptions = TlsFiles & { readonly url: string; readonly json?: true }
 
 /** The parameters of a request. */
 export type Ask = {
@@ -20,11 +21,10 @@ const deadlineMs = 60_000
 const probeMs = 1000
 const defaultUrl = 'http://127.0.0.1:7380'
 
-/** Adds --url and --json to `command`. */
+/** Adds --url, the options of TLS, and --json to `command`. */
 export function addServerOptions(command: Command): Command {
-  return command
-    .addOption(new Option('--url <URL>', 'the server').default(defaultUrl).env('FAHAO_URL'))
-    .option('--json', 'print JSON, for scripts')
+  command.addOption(new Option('--url <URL>', 'the server').default(defaultUrl).env('FAHAO_URL'))
+  return addTlsOptions(command).option('--json', 'print JSON, for scripts')
 }
 
 /** The path of a generator. */
@@ -37,24 +37,24 @@ export function generatorPath(name: string, operation = ''): string {
  * FahaoError, or with Unreachable.
  */
 export async function ask<Answer>(
-  { url }: ServerOptions,
+  { url, ...files }: ServerOptions,
   method: string,
   path: string,
   { query = {}, body, timeoutMs = deadlineMs }: Ask = {},
 ): Promise<Answer> {
   const target = targetOf(url, path, query)
-  let response: Response
-  let text: string
+  let answer: { readonly status: number; readonly text: string }
   try {
-    response = await fetch(target, {
+    answer = await sendRequest(target, {
       method,
-      signal: AbortSignal.timeout(timeoutMs),
-      ...(body === undefined
-        ? {}
-        : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      body: body === undefined ? undefined : JSON.stringify(body),
+      timeoutMs,
+      files,
     })
-    text = await response.text()
   } catch (error) {
+    if (error instanceof UsageError) throw error
+    const advice = await tlsAdvice(error, target)
+    if (advice !== undefined) throw new Unreachable(`no answer from ${url}: ${advice}`)
     if (await speaksResp(target)) {
       throw new Unreachable(
         `${url} looks like a RESP port; --url wants the HTTP one, such as ${defaultUrl}: see --http of \`fahao serve\``,
@@ -64,7 +64,8 @@ export async function ask<Answer>(
       `no server answers at ${url} (${reasonOf(error)}); start one with \`fahao serve\`, or say where it is with --url`,
     )
   }
-  if (!response.ok) throw problemOf(response, text, url)
+  const { status, text } = answer
+  if (status < 200 || status > 299) throw problemOf(status, text, url)
   return (text === '' ? undefined : jsonOf(text, url)) as Answer
 }
 
@@ -77,11 +78,6 @@ function targetOf(url: string, path: string, query: NonNullable<Ask['query']>): 
     if (value !== undefined) target.searchParams.set(name, value)
   }
   return target
-}
-
-function reasonOf(error: unknown): string {
-  const { cause, name } = error as Error & { cause?: { code?: string } }
-  return name === 'TimeoutError' ? 'it takes too long' : (cause?.code ?? describe(error))
 }
 
 /** Whether the port serves RESP. Called only after HTTP has failed: RESP closes an HTTP connection without an answer. */
@@ -106,7 +102,7 @@ function speaksResp({ hostname, port, protocol }: URL): Promise<boolean> {
   })
 }
 
-function problemOf({ status }: Response, text: string, url: string): Error {
+function problemOf(status: number, text: string, url: string): Error {
   const { code, detail } = jsonOf(text, url) as { code?: string; detail?: string }
   if (code === undefined || detail === undefined) return foreignServer(url, `status ${status}`)
   return new FahaoError(

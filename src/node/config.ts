@@ -39,7 +39,7 @@ export const adminPasswordVariable = 'FAHAO_ADMIN_PASSWORD'
 const leadDefaultMs = { pooled: 600_000, fixed: 10_000 }
 const known = settings.map(({ name }) => name)
 /** Variables that the command line reads besides the settings. */
-const otherVariables = [variableOf('config'), variableOf('url'), adminPasswordVariable]
+const otherVariables = [...['config', 'url', 'ca', 'cert', 'key'].map(variableOf), adminPasswordVariable]
 
 /** Reads and checks a configuration. Throws CONFIG with every invalid value and its position. */
 export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {

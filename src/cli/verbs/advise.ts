@@ -8,11 +8,12 @@ import { type Advice, advise } from '../advice.ts'
 import { adviseInUse, type InUse } from '../advice-in-use.ts'
 import { UsageError } from '../exit-codes.ts'
 import { roughDuration } from '../generator-text.ts'
+import { addTlsOptions, type TlsFiles } from '../http-request.ts'
 import { ask, generatorPath } from '../server-api.ts'
 import { bold, fields, grouped, print, printAnswer, printJson, table } from '../terminal.ts'
 import { allPages } from './list.ts'
 
-type AdviseOptions = {
+type AdviseOptions = TlsFiles & {
   readonly url?: string
   readonly rate?: string
   readonly nodes: string
@@ -23,7 +24,7 @@ type AdviseOptions = {
 
 /** `fahao advise` */
 export function addAdvise(program: Command): void {
-  program
+  const command = program
     .command('advise')
     .summary('work out step, horizon and layout from a peak rate or a running server')
     .description(
@@ -31,6 +32,7 @@ export function addAdvise(program: Command): void {
     )
     .option('--rate <N>', 'ids per second at peak, over all nodes')
     .option('--url <URL>', 'a server, to look at what it holds')
+  addTlsOptions(command)
     .option('--nodes <N>', 'nodes that share the load', '1')
     .option('--horizon <DURATION>', 'how long ids should last without the engine', '10m')
     .option('--layout <LAYOUT>', 'bits of a clock kind: a preset, or fields and epoch', 'twitter')

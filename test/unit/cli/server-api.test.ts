@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import type { TLSSocket } from 'node:tls'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { exitCodeOf, exitCodes, Unreachable, UsageError } from '../../../src/cli/exit-codes.ts'
 import { ask, generatorPath } from '../../../src/cli/server-api.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import type { CommandContext } from '../../../src/commands/context.ts'
 import { startRespServer } from '../../../src/resp/server.ts'
-import { freePort } from '../../launch/places.ts'
+import { makeCertificates } from '../../launch/certificates.ts'
+import { freePort, temporaryFolder } from '../../launch/places.ts'
 
 async function serving(
   t: TestContext,
@@ -98,10 +102,49 @@ test('a RESP port is distinguished from an unreachable or broken server', async 
   await new Promise<void>((resolve) => broken.listen(0, '127.0.0.1', resolve))
   t.after(() => broken.close())
   const { port } = broken.address() as AddressInfo
-  await assert.rejects(
-    ask({ url: `http://127.0.0.1:${port}` }, 'GET', '/'),
-    /no server answers .*UND_ERR_SOCKET/,
-  )
+  await assert.rejects(ask({ url: `http://127.0.0.1:${port}` }, 'GET', '/'), /no server answers .*ECONNRESET/)
+})
+
+test('a server that speaks TLS is asked with its authority, and each failure says what to do', async (t) => {
+  const files = await makeCertificates(temporaryFolder(t))
+  const [key, cert, ca] = [files.key, files.cert, files.ca].map((file) => readFileSync(file))
+  const names: string[] = []
+  const server = createTlsServer({ key, cert, ca, requestCert: true, rejectUnauthorized: false })
+  server.on('request', (request, response) => {
+    names.push((request.socket as TLSSocket).getPeerCertificate().subject?.CN?.toString() ?? '')
+    response.end('{"a":1}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  const url = `https://127.0.0.1:${port}`
+  assert.deepEqual(await ask({ url, ca: files.ca }, 'GET', '/'), { a: 1 })
+  assert.deepEqual(await ask({ url, ...files }, 'GET', '/'), { a: 1 })
+  assert.deepEqual(names, ['', 'fahao'])
+  const { url: plain } = await serving(t, 200, '{}')
+  const foreign = await makeCertificates(temporaryFolder(t))
+  for (const [options, message] of [
+    [{ url }, /its certificate cannot be verified \(\w+\): name the authority that signed it with --ca$/],
+    [{ url, ca: foreign.ca }, /its certificate cannot be verified/],
+    [{ url: `http://127.0.0.1:${port}` }, /it speaks TLS: write https:\/\/$/],
+    [{ url: plain.replace('http', 'https') }, /it does not speak TLS: write http:\/\/$/],
+  ] as const) {
+    await assert.rejects(ask(options, 'GET', '/'), (error: Error) => {
+      assert.match(error.message, message)
+      return exitCodeOf(error) === exitCodes.unreachable.code
+    })
+  }
+  const strict = createTlsServer({ key, cert, ca, requestCert: true })
+  await new Promise<void>((resolve) => strict.listen(0, '127.0.0.1', resolve))
+  t.after(() => void strict.close())
+  const strictUrl = `https://127.0.0.1:${(strict.address() as AddressInfo).port}`
+  await assert.rejects(ask({ url: strictUrl, ca: files.ca }, 'GET', '/'), /wants a certificate .* --cert/)
+  for (const options of [{ ca: '/nowhere' }, { cert: files.cert }]) {
+    await assert.rejects(ask({ url, ...options }, 'GET', '/'), UsageError)
+  }
 })
 
 test('an invalid URL is a usage error', async () => {
