@@ -4,6 +4,7 @@ import { Logins } from '../src/auth/logins.ts'
 import { digestOf, Passwords } from '../src/auth/passwords.ts'
 import { type Clock, systemClock } from '../src/base/clock.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'
+import { loginAtServer } from './login-server.ts'
 import type { Figure, Section } from './report.ts'
 import type { Effort } from './rounds.ts'
 import { effectOf, figuresOf, timesOf } from './told-apart.ts'
@@ -16,9 +17,9 @@ const kinds = ['unknown user', 'user that is off', 'user with one password', 'us
 /** What a leak would look like: a user whose passwords have two salts. The test must tell it apart. */
 const leaking = 'user with two salts'
 
-/** The decision about logins, in process. */
-export async function login(_: Lifetime, effort: Effort): Promise<Section[]> {
-  return [await byTime(effort), await byLoad()]
+/** The decision about logins in process, then logins at a server. */
+export async function login(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
+  return [await byTime(effort), await byLoad(), ...(await loginAtServer(lifetime, effort))]
 }
 
 async function byTime({ quick }: Effort): Promise<Section> {
