@@ -1,15 +1,18 @@
 /** Who a caller is and what it may do: the users of a node, and their logins. */
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import { type Access, unauthenticated } from './access.ts'
+import { Access, unauthenticated } from './access.ts'
 import type { Subjects } from './command-rules.ts'
 import { Logins } from './logins.ts'
+import type { NodeProof } from './node-proof.ts'
 import { Passwords } from './passwords.ts'
 import { Users, type UsersDeps } from './users.ts'
 
 /** What it needs. */
 export type AccessDeps = UsersDeps & {
   readonly clock: Clock
+  /** Proofs of other nodes; undefined: there is no cluster. */
+  readonly proof?: NodeProof | undefined
   /** Default: with the present cost of hashes. */
   readonly passwords?: Passwords
 }
@@ -20,11 +23,13 @@ export class AccessControl {
   readonly subjects: Subjects
   readonly passwords: Passwords
   readonly #logins: Logins
+  readonly #proof: NodeProof | undefined
 
-  private constructor(users: Users, { subjects, clock, passwords = new Passwords() }: AccessDeps) {
+  private constructor(users: Users, { subjects, clock, proof, passwords = new Passwords() }: AccessDeps) {
     this.users = users
     this.subjects = subjects
     this.passwords = passwords
+    this.#proof = proof
     this.#logins = new Logins(passwords, clock)
   }
 
@@ -38,9 +43,20 @@ export class AccessControl {
     return this.users.initial ?? unauthenticated
   }
 
+  /** The permissions of a caller that has presented a valid certificate with this common name, and nothing else. */
+  initialOf(certificateName: string | undefined): Access {
+    return (certificateName === undefined ? undefined : this.users.access(certificateName)) ?? this.initial
+  }
+
+  /** What stands for the password of `user` in a request that is forwarded to the node with this id. */
+  proofFor(user: string, nodeId: string): string {
+    return this.#proof?.of(user, nodeId) ?? ''
+  }
+
   /** The present permissions of a caller whose permissions were `access`; undefined: its user may not connect any more. */
   present(access: Access): Access | undefined {
-    return this.users.access(access.user)
+    const present = this.users.access(access.user)
+    return access.isForwarded && present !== undefined ? access : present
   }
 
   /**
@@ -49,6 +65,7 @@ export class AccessControl {
    * @param address the IP address of the client.
    */
   async login(user: string, password: string, address: string): Promise<Access> {
+    if (this.#proof?.proves(user, password)) return Access.forwarded(user)
     this.users.checkFresh()
     const enabled = () => (this.users.access(user) === undefined ? undefined : this.users.get(user))
     if (enabled()?.nopass) return this.users.access(user)!

@@ -17,13 +17,21 @@ export class Access {
   readonly unrestricted: boolean
   /** Whether every generator may be named. */
   readonly reachesAll: boolean
+  /** Whether another node has checked the request already. */
+  readonly isForwarded: boolean
   readonly #commands: ReadonlySet<string> | undefined
   readonly #patterns: readonly string[]
   readonly #names = new Map<string, boolean>()
 
   /** @param commands the names of the commands that are permitted; undefined: every command. */
-  constructor(user: string, commands: ReadonlySet<string> | undefined, patterns: readonly string[]) {
+  constructor(
+    user: string,
+    commands: ReadonlySet<string> | undefined,
+    patterns: readonly string[],
+    isForwarded = false,
+  ) {
     this.user = user
+    this.isForwarded = isForwarded
     this.#commands = commands
     this.#patterns = patterns
     this.reachesAll = patterns.includes('*')
@@ -33,6 +41,11 @@ export class Access {
   /** The permissions that the rules of a user give. */
   static of({ name, commands, patterns }: User, subjects: Subjects): Access {
     return new Access(name, subjects.permitted(commands), patterns)
+  }
+
+  /** The permissions of requests of this user that another node forwards: it has checked them. */
+  static forwarded(user: string): Access {
+    return new Access(user, undefined, ['*'], true)
   }
 
   /** Whether the command `incr`, `client|list` or `http|metrics` is permitted. */

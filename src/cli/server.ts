@@ -117,7 +117,7 @@ async function openResp(
       catalogue: new MeteredCatalogue(catalogue, server.meters, () => session.access.user),
       server,
     }),
-    initialAccess: () => access.initial,
+    initialAccess: (certificateName) => access.initialOf(certificateName),
     mayIssue: node.mayIssue,
     tls,
     roundingGuard: config.roundingGuard,
@@ -148,10 +148,15 @@ async function openResp(
 
 /** Undefined on a node without a cluster. */
 function respForwarder(
-  { config, server: { cluster } }: FahaoNode,
+  { config, access, server: { cluster } }: FahaoNode,
   tls: Certificates | undefined,
 ): RespForwarder | undefined {
-  const transport = new RespTransport(systemClock, config.callTimeoutMs, tls?.dial ?? dialPlain)
+  const transport = new RespTransport(
+    systemClock,
+    config.callTimeoutMs,
+    tls?.dial ?? dialPlain,
+    (user, nodeId) => access.proofFor(user, nodeId),
+  )
   return cluster && new Forwarder(cluster, transport, config.forward)
 }
 

@@ -63,7 +63,7 @@ export const connectionCommands: readonly Command[] = [
       session.trackingModes = undefined
       session.transaction.clear()
       session.name = ''
-      session.access = server.access.initial
+      session.access = server.access.initialOf(session.certificateName)
       return wasReset
     },
   },

@@ -37,6 +37,8 @@ export interface ClientSession {
   /** While the client keeps a cache: the modes of CLIENT TRACKING ON, in lower case: `optin`, `bcast` and so on. */
   trackingModes: ReadonlySet<string> | undefined
   readonly transaction: TransactionQueue
+  /** The common name of the valid certificate that the client has presented; undefined: it has presented none. */
+  readonly certificateName: string | undefined
   /** The permissions of its user; `unauthenticated` before a login. */
   access: Access
   /** Bytes that the client has not read, for CLIENT LIST. */

@@ -40,8 +40,8 @@ export interface ForwardTransport<Request, NodeReply, Reply> {
   readonly protocol: 'resp' | 'http'
   /** Carries a request out on this node. Throws or rejects with `Moved` if another node leads. */
   handle(request: Request): Reply | Promise<Reply>
-  /** Sends a request to the node at an address. Rejects with `NoReply`. */
-  send(request: Request, address: string): Promise<NodeReply>
+  /** Sends a request to the node of this id at an address. Rejects with `NoReply`. */
+  send(request: Request, address: string, nodeId: string): Promise<NodeReply>
   /** Turns another node's reply into the reply to the client. */
   deliver(request: Request, reply: NodeReply): Reply | Promise<Reply>
   /** Whether a reply is the refusal of a node that does not lead: CLUSTERDOWN. */
@@ -141,7 +141,7 @@ export class Forwarder<Request, NodeReply, Reply> {
     if (address === undefined) throw notServed(transport.protocol)
     let reply: NodeReply
     try {
-      reply = await transport.send(request, address)
+      reply = await transport.send(request, address, leader.node)
     } catch (error) {
       if (error instanceof NoReply) return this.#sendAgain(request, leader, retries, error)
       throw error

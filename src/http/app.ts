@@ -115,7 +115,10 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   for (const method of unserved) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   readJsonOnly(app)
   const { cluster } = node.server
-  if (cluster !== undefined) forwardRequests(app, cluster, config.callTimeoutMs, tls?.dial ?? dialPlain)
+  if (cluster !== undefined) {
+    const proofFor = (user: string, nodeId: string) => node.access.proofFor(user, nodeId)
+    forwardRequests(app, cluster, config.callTimeoutMs, tls?.dial ?? dialPlain, proofFor)
+  }
   const traffic = options.traffic ?? noTraffic()
   countRequests(app, traffic)
   const issuing = issuingNode(node, () => 'default')

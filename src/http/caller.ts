@@ -11,6 +11,7 @@ import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import { FahaoError } from '../base/errors.ts'
 import { demandCommand, demandName } from '../commands/access.ts'
+import { certificateName } from '../node/handshakes.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -38,6 +39,7 @@ export function checkCallers(app: FastifyInstance, access: AccessControl): void 
   app.addHook('onRequest', (request, _reply, done) => {
     const { access: demanded } = request.routeOptions.config
     // Without a route there is nothing to protect: the answer is 404.
+    request.access = access.initial
     if (demanded === undefined || demanded === 'open') return done()
     const permit = (caller: Access) => {
       request.access = caller
@@ -69,7 +71,7 @@ function demand(
 
 function callerOf(request: FastifyRequest, access: AccessControl): Access | Promise<Access> {
   const { authorization } = request.headers
-  if (authorization === undefined) return access.initial
+  if (authorization === undefined) return access.initialOf(certificateName(request.socket))
   const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(authorization) ?? []
   if (scheme.toLowerCase() === 'basic') {
     const [user, password] = readBasic(value)

@@ -2,12 +2,14 @@
  * Forwarding over HTTP: any node answers a request, also for a generator of another leader.
  *
  * Invariants
- *  1. A forwarded request carries a header that says so.
+ *  1. A forwarded request carries a header that says so, and the user of the client with a proof of this node instead of
+ *     the client's credentials.
  *  2. Every request is settled, at the latest `timeoutMs` after it was sent, also while it waits for a connection.
  *  3. A request of a client that has gone is not sent again.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as sendRequest } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { ProofFor } from '../auth/node-proof.ts'
 import { addressOf } from '../base/address.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
@@ -26,22 +28,24 @@ declare module 'fastify' {
 /** The header of forwarded requests. */
 const mark = 'fahao-forwarded'
 /** The headers that are forwarded to the leader, and back to the client. */
-const requestHeaders = ['accept', 'authorization', 'content-type'] as const
+const requestHeaders = ['accept', 'content-type'] as const
 const answerHeaders = ['cache-control', 'content-type', 'fahao-error', 'location', 'retry-after'] as const
 const socketsMax = 256
 
 /**
  * Has the leader answer requests that the handlers of `app` refuse as MOVED. Call it before any route is added.
- * `timeoutMs`: how long one answer may take. `dial` connects to other nodes.
+ * `timeoutMs`: how long one answer may take. `dial` connects to other nodes, and
+ * `proofFor` is what this node proves to them.
  */
 export function forwardRequests(
   app: FastifyInstance,
   cluster: ClusterView,
   timeoutMs: number,
   dial: Dial,
+  proofFor: ProofFor,
   clock: Clock = systemClock,
 ): void {
-  const forwarder = new Forwarder(cluster, new HttpTransport(timeoutMs, dial, clock), true)
+  const forwarder = new Forwarder(cluster, new HttpTransport(timeoutMs, dial, proofFor, clock), true)
   app.addHook('onClose', async () => forwarder.close())
   app.addHook('onRoute', (route) => {
     const { handler } = route
@@ -68,11 +72,13 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
   readonly protocol = 'http'
   readonly #agent = new Agent({ keepAlive: true, maxSockets: socketsMax })
   readonly #timeoutMs: number
+  readonly #proofFor: ProofFor
   readonly #clock: Clock
   /** The requests without an answer, by address. */
   readonly #pending = new Map<string, Set<Reject>>()
 
-  constructor(timeoutMs: number, dial: Dial, clock: Clock) {
+  constructor(timeoutMs: number, dial: Dial, proofFor: ProofFor, clock: Clock) {
+    this.#proofFor = proofFor
     this.#agent.createConnection = ({ host, port }) => dial({ host: host!, port: Number(port) })
     this.#timeoutMs = timeoutMs
     this.#clock = clock
@@ -116,7 +122,8 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
     this.#agent.destroy()
   }
 
-  send({ request, reply }: HttpRequest, address: string): Promise<NodeAnswer> {
+  send({ request, reply }: HttpRequest, address: string, nodeId: string): Promise<NodeAnswer> {
+    const { user } = request.access
     const body = bodyOf(request)
     const signal = goneSignal(reply)
     return new Promise((resolve, reject) => {
@@ -125,7 +132,7 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
         agent: this.#agent,
         method: request.method,
         path: request.url,
-        headers: headersFor(request, body),
+        headers: { ...headersFor(request, body), authorization: basic(user, this.#proofFor(user, nodeId)) },
         signal,
       })
       const isConnected = watchConnection(sent)
@@ -167,6 +174,10 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
       if (requests.delete(fail) && requests.size === 0) this.#pending.delete(address)
     }
   }
+}
+
+function basic(user: string, password: string): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 }
 
 function headersFor(request: FastifyRequest, body: string): Record<string, string | number> {

@@ -5,6 +5,7 @@ import { AccessControl } from '../auth/access-control.ts'
 import { Audit } from '../auth/audit.ts'
 import { Subjects } from '../auth/command-rules.ts'
 import { Namespaces } from '../auth/namespaces.ts'
+import { NodeProof } from '../auth/node-proof.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
@@ -150,6 +151,7 @@ async function openParts(
       subjects: new Subjects(subjectsOf(createCommands().all())),
       newId,
       graceMs: config.usersGraceMs,
+      proof: membership && (await NodeProof.open(engine, () => membership.cluster.nodeId)),
       onEvent,
     })
     return {

@@ -25,7 +25,7 @@ export type ForwardConnectionOptions = {
   readonly host: string
   readonly port: number
   readonly dial: Dial
-  /** Requests that are sent first; their replies are discarded. */
+  /** Requests that are sent first. An error as a reply to one of them ends the connection; other replies are discarded. */
   readonly greetings: readonly (readonly string[])[]
   readonly clock: Clock
   readonly timeoutMs: number
@@ -41,6 +41,7 @@ type PendingRequest = {
 }
 
 const pendingMax = 10_000
+const minus = '-'.charCodeAt(0)
 
 /** A connection that opens at once. */
 export class ForwardConnection {
@@ -50,6 +51,8 @@ export class ForwardConnection {
   /** In the order of the requests. The first `#timedOut` of them are settled. */
   readonly #pending: PendingRequest[] = []
   #timedOut = 0
+  /** Greetings without a reply. */
+  #greeting = 0
   /** The time of the newest bytes from the node. */
   #receivedUs: number
   readonly #unsent = new Output()
@@ -71,6 +74,7 @@ export class ForwardConnection {
     this.#socket.on('close', () => this.close('it closed the connection'))
     for (const words of greetings)
       this.send(encodedRequest(words.map((word) => Buffer.from(word)))).catch(() => {})
+    this.#greeting = greetings.length
   }
 
   /** Sends a request. Resolves to the reply, also if that is an error. Rejects with `NoReply`, or BUSY. */
@@ -125,6 +129,10 @@ export class ForwardConnection {
   }
 
   #settleOldest(reply: Buffer): void {
+    const isRefusal = this.#greeting > 0 && reply[0] === minus
+    if (this.#greeting > 0) this.#greeting--
+    // The requests after it were refused as well.
+    if (isRefusal) return this.close(`it refused this node: ${reply.toString().trim()}`, 'unsent')
     const oldest = this.#pending.shift()
     if (this.#timedOut > 0) this.#timedOut--
     else oldest?.resolve(new EncodedReply(reply))

@@ -3,6 +3,7 @@
  * generator of another leader is refused by its handler with `Moved`. `Forwarder` then sends the request to the leader;
  * on a node that does not forward, the client receives `-MOVED` as any other error (`requests.ts`).
  */
+import type { ProofFor } from '../auth/node-proof.ts'
 import { addressOf } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
@@ -75,20 +76,22 @@ function knownLeader({ command, context, args }: RespRequest, forwarder: RespFor
 
 const notLed = Buffer.from('-CLUSTERDOWN ')
 
-/** Connections to other nodes: for each node one per form of replies. */
+/** Connections to other nodes: for each node one per form of replies and user. */
 export class RespTransport implements ForwardTransport<RespRequest, EncodedReply, Reply> {
   readonly protocol = 'resp'
   readonly #clock: Clock
   readonly #timeoutMs: number
+  readonly #proofFor: ProofFor
   readonly #dial: Dial
-  /** By address, then by the form of replies. */
+  /** By address, then by the form of replies, the id of the node and the user. */
   readonly #connections = new Map<string, Map<string, ForwardConnection>>()
   /** The bytes of repeated requests. */
   readonly #encoded = new WeakMap<Arguments, Uint8Array>()
   #closed = false
 
   /** @param timeoutMs how long a reply may take. */
-  constructor(clock: Clock, timeoutMs: number, dial: Dial) {
+  constructor(clock: Clock, timeoutMs: number, dial: Dial, proofFor: ProofFor) {
+    this.#proofFor = proofFor
     this.#clock = clock
     this.#dial = dial
     this.#timeoutMs = timeoutMs
@@ -98,14 +101,14 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
     return command.handler!(context, args)
   }
 
-  send({ command, context, args }: RespRequest, address: string): Promise<EncodedReply> {
+  send({ command, context, args }: RespRequest, address: string, nodeId: string): Promise<EncodedReply> {
     if (this.#closed) return Promise.reject(new FahaoError('SHUTDOWN', 'this node is stopping; retry'))
     let encoded = this.#encoded.get(args)
     if (encoded === undefined) {
       encoded = encodedRequest([Buffer.from(command.name), ...args.parts])
       this.#encoded.set(args, encoded)
     }
-    return this.#connection(address, context.session).send(encoded)
+    return this.#connection(address, nodeId, context.session).send(encoded)
   }
 
   deliver({ command, context, args }: RespRequest, reply: EncodedReply): Reply | Promise<Reply> {
@@ -133,10 +136,11 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
     for (const address of [...this.#connections.keys()]) this.abandon(address, 'this node is stopping')
   }
 
-  #connection(address: string, session: ClientSession): ForwardConnection {
+  #connection(address: string, nodeId: string, session: ClientSession): ForwardConnection {
     const { protocol } = session
+    const { user } = session.access
     const wideIds = session instanceof RespSession ? session.wideIds : 'integer'
-    const form = `${wideIds} ${protocol}`
+    const form = `${wideIds} ${protocol} ${nodeId} ${user}`
     const connections = this.#connections.get(address) ?? new Map<string, ForwardConnection>()
     this.#connections.set(address, connections)
     let connection = connections.get(form)
@@ -145,7 +149,7 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
         ...addressOf(address),
         dial: this.#dial,
         greetings: [
-          ['HELLO', String(protocol)],
+          ['HELLO', String(protocol), 'AUTH', user, this.#proofFor(user, nodeId)],
           ['CLIENT', 'SETINFO', 'LIB-NAME', forwardNames[wideIds]],
         ],
         clock: this.#clock,

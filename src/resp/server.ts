@@ -33,7 +33,7 @@ export type RespServerOptions = {
   readonly context: (session: ClientSession) => CommandContext
   readonly limits?: Partial<RespLimits>
   /** The permissions of a connection before AUTH; `unauthenticated`: AUTH must come first. Default: everything. */
-  readonly initialAccess?: () => Access
+  readonly initialAccess?: (certificateName: string | undefined) => Access
   /** Which clients get no ids past 2^53−1. Default `strict`. */
   readonly roundingGuard?: RoundingGuard
   /** Called before requests are carried out, in every callback: see `FahaoNode.mayIssue`. */
@@ -213,13 +213,14 @@ export class RespServer {
   #open(socket: Socket, count: (connection: Connection, isPending: boolean) => void): void {
     const { remoteAddress, remotePort, localAddress, localPort } = socket
     if (remoteAddress === undefined || localAddress === undefined) return void socket.destroy()
+    const certificate = certificateName(socket)
     const facts = {
       id: ++this.#newestId,
       address: addressText({ host: remoteAddress, port: remotePort! }),
       localAddress: addressText({ host: localAddress, port: localPort! }),
       startedMonoUs: systemClock.monoUs(),
-      certificateName: certificateName(socket),
-      access: this.#options.initialAccess?.() ?? everything,
+      certificateName: certificate,
+      access: this.#options.initialAccess?.(certificate) ?? everything,
       roundingGuard: this.#options.roundingGuard ?? 'strict',
       transactionLimits: this.#host.limits,
     }

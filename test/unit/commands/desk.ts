@@ -62,6 +62,7 @@ export class Desk {
       transaction: new TransactionQueue({ transactionBytesMax: 1000, transactionRequestsMax: 10 }),
       protocol: 2,
       exact: true,
+      certificateName: undefined,
       access: access.initial,
       unreadBytes: 0,
       signal: new AbortController().signal,

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import fastify from 'fastify'
+import { everything } from '../../../src/auth/access.ts'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import type { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
@@ -327,7 +328,10 @@ async function forwarding(t: TestContext, silent: Server) {
     },
   } as unknown as ClusterView
   const app = fastify()
-  forwardRequests(app, cluster, 5000, dialPlain, clock)
+  app.addHook('onRequest', async (request) => {
+    request.access = everything
+  })
+  forwardRequests(app, cluster, 5000, dialPlain, () => 'proof', clock)
   app.post('/v1/generators/:name/next', () => {
     throw new Moved({ node: nodeAt(http).id, slot: 1234, resp: undefined, http })
   })

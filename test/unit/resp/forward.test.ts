@@ -53,7 +53,7 @@ class Node {
   async start(t: TestContext, forward: boolean, timeoutMs = 5000): Promise<this> {
     const forwarder = new Forwarder(
       this.#cluster(),
-      new RespTransport(systemClock, timeoutMs, dialPlain),
+      new RespTransport(systemClock, timeoutMs, dialPlain, () => 'proof'),
       forward,
     )
     t.after(() => forwarder.close())
@@ -143,7 +143,7 @@ class Node {
       {
         ...common,
         name: 'hello',
-        arity: 2,
+        arity: -2,
         handler: ({ session }, args) => {
           session.protocol = args.text(0) === '3' ? 3 : 2
           return ok

@@ -127,7 +127,7 @@ export function commandsOf(world: World): readonly Command[] {
     }),
     sub('latebug', 1, () => Promise.reject(new TypeError('a late bug'))),
     sub('halfbug', 1, () => ['whole', Symbol('no reply') as never]),
-    { ...sub('hello', 2, hello), flags: ['no_auth'] },
+    { ...sub('hello', -2, hello), flags: ['no_auth'] },
     { ...sub('auth', 2, auth), flags: ['no_auth'] },
     {
       ...sub('quit', 1, ({ session }) => {
@@ -173,7 +173,8 @@ export async function serve(
     host: '127.0.0.1',
     port: 0,
     table: new CommandTable(commandsOf(world)),
-    context: (session) => ({ session, server: { access: { initial: everything } } }) as CommandContext,
+    context: (session) =>
+      ({ session, server: { access: { initialOf: () => everything } } }) as unknown as CommandContext,
     onError: (error) => world.errors.push(error),
     ...options,
   })

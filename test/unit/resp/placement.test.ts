@@ -44,7 +44,11 @@ async function start(t: TestContext, forwards = false) {
     },
     open: () => Promise.reject(new FahaoError('NOGENERATOR', 'no such generator')),
   }
-  const forwarder = new Forwarder(cluster, new RespTransport(systemClock, 5000, dialPlain), forwards)
+  const forwarder = new Forwarder(
+    cluster,
+    new RespTransport(systemClock, 5000, dialPlain, () => 'proof'),
+    forwards,
+  )
   t.after(() => forwarder.close())
   const { server } = await serve(t, {
     table: clusterCommands(createCommands(), forwarder),
