@@ -168,9 +168,7 @@ export class Decoder {
     if (count === tooLong) return this.#fail('too big mbulk count string')
     if (count === malformed) return this.#fail('invalid multibulk length')
     if (count > this.limits.argumentsMax) {
-      return this.#fail(
-        this.limits.unauthenticated ? 'unauthenticated multibulk length' : 'invalid multibulk length',
-      )
+      return this.#failLength('multibulk', count, 2 ** 31 - 1)
     }
     if (count === negative || count === 0) {
       this.#reset(this.#afterLine)
@@ -210,7 +208,7 @@ export class Decoder {
     if (bytes === tooLong) return this.#fail('too big bulk count string')
     if (bytes < 0) return this.#fail('invalid bulk length')
     if (bytes > this.limits.bulkBytesMax) {
-      return this.#fail(this.limits.unauthenticated ? 'unauthenticated bulk length' : 'invalid bulk length')
+      return this.#failLength('bulk', bytes, 2 ** 29)
     }
     if (this.#afterLine + bytes + 2 - this.#start > this.limits.requestBytesMax) {
       return this.#fail('too big request')
@@ -293,6 +291,12 @@ export class Decoder {
     this.#missing = -1
     this.#bulkBytes = -1
     this.#count = 0
+  }
+
+  /** `redisMax`: the limit that Redis has for every client. */
+  #failLength(what: string, length: number, redisMax: number): Decoded {
+    const isUnauthenticated = this.limits.unauthenticated === true && length <= redisMax
+    return this.#fail(`${isUnauthenticated ? 'unauthenticated' : 'invalid'} ${what} length`)
   }
 
   #fail(text: string): Decoded {

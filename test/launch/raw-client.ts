@@ -12,10 +12,13 @@ export class RawClient {
   /** Resolves when the connection has ended, from either side. */
   readonly closed: Promise<void>
 
-  /** Connects to a loopback port; rejects as the socket does. Ends with `lifetime`, if one is given. */
-  static connect(port: number, lifetime?: Lifetime): Promise<RawClient> {
+  /**
+   * Connects to a loopback port; rejects as the socket does. Ends with `lifetime`, if one is given.
+   * @param from the loopback address to connect from.
+   */
+  static connect(port: number, lifetime?: Lifetime, from = '127.0.0.1'): Promise<RawClient> {
     return new Promise((resolve, reject) => {
-      const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+      const socket = connect({ port, host: '127.0.0.1', localAddress: from, noDelay: true })
       socket.once('error', reject)
       socket.once('connect', () => {
         socket.off('error', reject)

@@ -107,6 +107,16 @@ describe('decoding requests', () => {
     ])
   })
 
+  it('names no limit before AUTH for a length that Redis accepts from no client', () => {
+    for (const [request, what] of [
+      ['*2147483648\r\n', 'multibulk'],
+      ['*1\r\n$536870913\r\n', 'bulk'],
+    ]) {
+      const error = `Protocol error: invalid ${what} length`
+      assert.deepEqual(decode([Buffer.from(request!)], unauthenticated), [error])
+    }
+  })
+
   it('follows a change of limits from the next request on', () => {
     const decoder = new Decoder(limits)
     decoder.push(Buffer.from(`${ping}*1\r\n$40\r\n${long}\r\n`))
