@@ -2,7 +2,7 @@
 # The system's programs that tests and benchmarks start, and the installation of missing ones.
 set -eu
 
-# program, Debian package, reason
+# program or path, Debian package, reason
 needed() {
   cat <<'LIST'
 redis-server redis-server the peer that benchmarks compare with
@@ -13,6 +13,7 @@ etcd etcd-server an engine
 etcdctl etcd-client snapshots of an engine, restored
 nginx nginx-light a load balancer in front of a fleet
 openssl openssl certificates for servers that speak TLS
+/usr/lib/python3/dist-packages/redis python3-redis a real client
 strace strace makes fsync slow, or fail
 faketime faketime moves the clock of a real process
 LIST
@@ -22,7 +23,7 @@ LIST
 PATH=$PATH:/usr/sbin:/sbin
 
 missing=$(needed | while read -r program package reason; do
-  command -v "$program" >/dev/null 2>&1 || printf '%s ' "$package"
+  command -v "$program" >/dev/null 2>&1 || [ -e "$program" ] || printf '%s ' "$package"
 done)
 [ -n "$missing" ] || exit 0
 

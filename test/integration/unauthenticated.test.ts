@@ -44,7 +44,7 @@ function newer(text: string): string {
 }
 
 async function exchange(port: number, bytes: Uint8Array): Promise<string> {
-  const client = await RawClient.connect(port, undefined, nextAddress())
+  const client = await RawClient.connect(port, undefined, { from: nextAddress() })
   client.send(bytes)
   return (await client.readToEnd()).replaceAll(greeting, 'greeting of RESP$1\r\n')
 }

@@ -1,6 +1,7 @@
 /** The built server as a real process: what users run, signalled, wrapped and restarted. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { CertificateFiles } from './certificates.ts'
 import type { Lifetime } from './lifetime.ts'
 import { freePort, temporaryFolder } from './places.ts'
 import { type Exit, type RunningProcess, startProcess } from './process.ts'
@@ -15,6 +16,8 @@ export type FahaoOptions = {
   readonly env?: Readonly<Record<string, string>>
   /** Default: `sqlite:` and a file in a temporary folder. */
   readonly engine?: string
+  /** It speaks TLS with these. */
+  readonly tls?: CertificateFiles
   /** Folder of another built checkout, to compare with. Default: this one. */
   readonly checkout?: string
   /**
@@ -62,7 +65,7 @@ export class FahaoServer {
     this.engine = options.engine
     this.resp = resp
     this.#httpPort = http
-    this.http = `http://127.0.0.1:${http}`
+    this.http = `http${options.tls ? 's' : ''}://127.0.0.1:${http}`
   }
 
   /** Path of the SQLite file, when that is the engine. */
@@ -110,7 +113,7 @@ export class FahaoServer {
 
   /** A raw connection to its RESP port, which ends with the test. */
   connect(): Promise<RawClient> {
-    return RawClient.connect(this.resp, this.#lifetime)
+    return RawClient.connect(this.resp, this.#lifetime, { tls: this.#options.tls })
   }
 
   /** Starts a life; `startFahao` and `restart` call this. */
@@ -127,11 +130,12 @@ export class FahaoServer {
       cwd: repository,
       ...(this.#options.env && { env: this.#options.env }),
       ...(this.#options.readyWithinMs && { readyWithinMs: this.#options.readyWithinMs }),
-      readyWhen: { probe: () => answersPing(this.resp) },
+      readyWhen: { probe: () => answersPing(this.resp, this.#options.tls) },
     })
   }
 
   #flags(): string[] {
+    const { tls } = this.#options
     return [
       'serve',
       ...[
@@ -145,6 +149,7 @@ export class FahaoServer {
       // RawClient, redis-cli and redis-benchmark do not name themselves, and read integers exactly. Older servers do not
       // know the flag.
       ...(this.#options.checkout ? [] : ['--rounding-guard', 'known']),
+      ...(tls ? ['--tls-cert', tls.cert, '--tls-key', tls.key, '--tls-ca', tls.ca] : []),
       ...(this.#options.config ? ['--config', this.#options.config] : []),
       ...(this.#options.args ?? []),
     ]
@@ -155,10 +160,10 @@ function entryOf({ checkout = repository }: FahaoOptions): string {
   return join(checkout, 'dist', 'cli', 'fahao.js')
 }
 
-async function answersPing(port: number): Promise<boolean> {
+async function answersPing(port: number, tls: CertificateFiles | undefined): Promise<boolean> {
   let client: RawClient | undefined
   try {
-    client = await RawClient.connect(port)
+    client = await RawClient.connect(port, undefined, { tls })
     return (await client.command('PING')) === 'PONG'
   } catch {
     return false

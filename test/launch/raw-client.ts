@@ -1,5 +1,8 @@
 /** A Redis client that hides nothing: bytes out, replies in, in order, exactly as they came. */
+import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { CertificateFiles } from './certificates.ts'
 import { atEnd, type Lifetime } from './lifetime.ts'
 import { parseReply, type RawReply } from './raw-reply.ts'
 
@@ -15,12 +18,18 @@ export class RawClient {
   /**
    * Connects to a loopback port; rejects as the socket does. Ends with `lifetime`, if one is given.
    * @param from the loopback address to connect from.
+   * @param tls the files of a server that speaks TLS; the client presents the server's own certificate.
    */
-  static connect(port: number, lifetime?: Lifetime, from = '127.0.0.1'): Promise<RawClient> {
+  static connect(
+    port: number,
+    lifetime?: Lifetime,
+    { from = '127.0.0.1', tls }: { from?: string; tls?: CertificateFiles | undefined } = {},
+  ): Promise<RawClient> {
     return new Promise((resolve, reject) => {
-      const socket = connect({ port, host: '127.0.0.1', localAddress: from, noDelay: true })
+      const address = { port, host: '127.0.0.1', localAddress: from, noDelay: true }
+      const socket = tls === undefined ? connect(address) : connectTls({ ...address, ...pemOf(tls) })
       socket.once('error', reject)
-      socket.once('connect', () => {
+      socket.once(tls === undefined ? 'connect' : 'secureConnect', () => {
         socket.off('error', reject)
         const client = new RawClient(socket)
         if (lifetime) atEnd(lifetime, () => client.close())
@@ -131,6 +140,10 @@ export class RawClient {
     })
     this.#wake = undefined
   }
+}
+
+function pemOf({ ca, cert, key }: CertificateFiles) {
+  return { ca: readFileSync(ca), cert: readFileSync(cert), key: readFileSync(key) }
 }
 
 /** A command as clients send it: an array of bulk strings. */
