@@ -4,7 +4,9 @@
  *
  * Invariants
  *  1. A turn ends once `turnBytesMax` have been spent. Work that starts after that is at most one share.
- *  2. Connections with new requests go before connections that have had a share.
+ *  2. Connections with new requests go before connections that have had a share. A connection that has produced much
+ *     counts as one of the latter when it waits next, unless no connection has waited since: a client with a short
+ *     request does not wait for all clients with long ones.
  *  3. Of the connections that have had a share, at least one continues in each turn, in order.
  */
 
@@ -12,6 +14,9 @@
 export const shareBytes = 65_536
 /** Bytes that all connections together may produce in a turn. */
 export const turnBytesMax = 131_072
+
+/** A connection that has produced so much has had a share. */
+const lightBytesMax = 8192
 
 /** A connection that waits for its turn. */
 export interface Taker {
@@ -26,6 +31,9 @@ export class Turns {
    * end each of them would cost more than the work in it.
    */
   spent = 0
+  /** How many connections that have had a share have been queued, and how many of these have continued. */
+  queued = 0
+  continued = 0
   #fresh: Taker[] = []
   #others: Taker[] = []
   #ending = false
@@ -45,7 +53,10 @@ export class Turns {
   /** Queues `taker` for a later turn; `fresh`: it has had no share, and goes before those that have. */
   wait(taker: Taker, fresh: boolean): void {
     if (fresh) this.#fresh.push(taker)
-    else this.#others.push(taker)
+    else {
+      this.#others.push(taker)
+      this.queued++
+    }
     this.#endSoon()
   }
 
@@ -64,7 +75,11 @@ export class Turns {
     this.#fresh = [...this.#carryOut(fresh, 0), ...this.#fresh]
     const others = this.#others
     this.#others = []
-    this.#others = [...this.#carryOut(others, 1), ...this.#others]
+    const left = this.#carryOut(others, 1)
+    this.continued += others.length - left.length
+    this.#others = [...left, ...this.#others]
+    // Nothing waits: what has been produced until now has kept no connection waiting.
+    if (this.#fresh.length + this.#others.length === 0) this.continued = ++this.queued
     if (this.#fresh.length > 0 || this.#others.length > 0) this.#endSoon()
   }
 
@@ -73,6 +88,31 @@ export class Turns {
     let taken = 0
     while (taken < takers.length && (taken < sure || !this.over)) takers[taken++]!.takeTurn()
     return takers.slice(taken)
+  }
+}
+
+/** What one connection has produced lately. */
+export class Share {
+  readonly #turns: Turns
+  #bytes = 0
+  /** This connection has had its share until so many connections have continued. */
+  #until = 0
+
+  constructor(turns: Turns) {
+    this.#turns = turns
+  }
+
+  /** Counts what the connection has produced. */
+  use(bytes: number): void {
+    this.#bytes += bytes
+    if (this.#bytes < lightBytesMax) return
+    this.#bytes = 0
+    this.#until = this.#turns.queued + 1
+  }
+
+  /** Whether the connection goes before those that have had a share. */
+  get isFresh(): boolean {
+    return this.#turns.continued >= this.#until
   }
 }
 

@@ -22,7 +22,7 @@ import type { Access } from '../auth/access.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Reply } from '../commands/command.ts'
 import type { Admission } from '../node/admission.ts'
-import { shareBytes, type Taker } from '../node/turns.ts'
+import { Share, shareBytes, type Taker } from '../node/turns.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
 import type { RespLimits } from './limits.ts'
 import type { RequestHost } from './request-host.ts'
@@ -32,7 +32,6 @@ import { RespSession, type SessionFacts } from './session.ts'
 /** What the connections of a server share. */
 export type ConnectionHost = RequestHost & {
   readonly limits: RespLimits
-  readonly totals: Totals
   readonly unread: UnreadBudget
   readonly admission: Pick<Admission<Connection>, 'setPending'>
   /** Called before requests are carried out, in every callback; undefined: there is nothing to check. */
@@ -40,13 +39,6 @@ export type ConnectionHost = RequestHost & {
   /** Calls `uncork` at the end of this turn of the event loop. */
   uncorkSoon(connection: Connection): void
   onGone(connection: Connection): void
-}
-
-/** Sums over all connections. */
-export type Totals = {
-  commands: number
-  bytesIn: number
-  bytesOut: number
 }
 
 const flushBytes = 65_536
@@ -71,6 +63,7 @@ export class Connection implements Taker, Sender {
   readonly #host: ConnectionHost
   readonly #requests: Requests
   #phase: Phase = 'open'
+  readonly #share: Share
   /** `serving`: in `#serveNow`. `queued`: goes on in a later turn. */
   #activity: 'idle' | 'serving' | 'queued' = 'idle'
   /** More than `unreadBytesMax` was unread, and not all of it has been read since. */
@@ -90,6 +83,7 @@ export class Connection implements Taker, Sender {
       close: () => this.#closeAfterReply(),
     })
     this.#requests = new Requests(this.session, host)
+    this.#share = new Share(host.turns)
     if (facts.access.user === '') this.#pendingSinceUs = facts.startedMonoUs
     socket.on('data', (chunk: Buffer) => this.#contain(() => this.#receive(chunk)))
     socket.on('drain', () => this.#contain(() => this.#unblock()))
@@ -167,7 +161,8 @@ export class Connection implements Taker, Sender {
 
   /** Carries out what has been received, now or in its turn. */
   #serve(): void {
-    if (this.#activity === 'queued' || this.#host.turns.over) this.#queue(!this.#requests.isReplying)
+    if (this.#activity === 'queued' || this.#host.turns.over)
+      this.#queue(this.#share.isFresh && !this.#requests.isReplying)
     else this.#serveNow()
   }
 
@@ -183,6 +178,7 @@ export class Connection implements Taker, Sender {
       if (output.length > flushBytes) this.#flush()
     }
     this.#flush()
+    this.#share.use(turns.spent - spent)
     this.#activity = 'idle'
     if (more && this.#mayGoOn) return this.#queue(false)
     if (this.#isWaiting || (this.#blocked && this.#requests.isReplying)) return this.#adjustReading()

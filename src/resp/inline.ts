@@ -15,13 +15,17 @@ export function splitLine(line: Uint8Array): Uint8Array[] | undefined {
   const zero = line.indexOf(0)
   const end = zero < 0 ? line.length : zero
   const words: Uint8Array[] = []
+  // One copy for all words: together they are at most as long as the line.
+  const copy = new Uint8Array(end)
+  let used = 0
   let at = 0
   while (true) {
     while (at < end && isSpace(line[at]!)) at++
     if (at === end) return words
-    const word = new WordReader(line, at, end)
+    const word = new WordReader(line, at, end, copy.subarray(used))
     if (!word.read()) return undefined
     words.push(word.bytes())
+    used += word.length
     at = word.at
   }
 }
@@ -42,16 +46,20 @@ class WordReader {
   at: number
   readonly #line: Uint8Array
   readonly #end: number
-  readonly #word: number[] = []
+  /** Bytes of the word so far. */
+  length = 0
+  readonly #room: Uint8Array
 
-  constructor(line: Uint8Array, at: number, end: number) {
+  /** @param room where the word is written. */
+  constructor(line: Uint8Array, at: number, end: number, room: Uint8Array) {
     this.#line = line
     this.at = at
     this.#end = end
+    this.#room = room
   }
 
   bytes(): Uint8Array {
-    return Uint8Array.from(this.#word)
+    return this.#room.subarray(0, this.length)
   }
 
   /** False if a quote is not closed, or a byte adjoins the closing one. */
@@ -63,7 +71,7 @@ class WordReader {
       this.at++
       if (byte === quote) return this.#quoted()
       if (byte === apostrophe) return this.#singleQuoted()
-      this.#word.push(byte)
+      this.#push(byte)
     }
     return true
   }
@@ -73,7 +81,7 @@ class WordReader {
       const byte = this.#line[this.at++]!
       if (byte === quote) return this.#endsHere()
       if (byte === backslash && this.at < this.#end) this.#escape()
-      else this.#word.push(byte)
+      else this.#push(byte)
     }
     return false
   }
@@ -84,9 +92,9 @@ class WordReader {
     const low = hexDigit(this.#line[this.at + 1])
     if (byte === 120 && this.at + 1 < this.#end && high >= 0 && low >= 0) {
       this.at += 2
-      this.#word.push(high * 16 + low)
+      this.#push(high * 16 + low)
     } else {
-      this.#word.push(escapes[byte] ?? byte)
+      this.#push(escapes[byte] ?? byte)
     }
   }
 
@@ -96,12 +104,16 @@ class WordReader {
       if (byte === apostrophe) return this.#endsHere()
       if (byte === backslash && this.at < this.#end && this.#line[this.at] === apostrophe) {
         this.at++
-        this.#word.push(apostrophe)
+        this.#push(apostrophe)
       } else {
-        this.#word.push(byte)
+        this.#push(byte)
       }
     }
     return false
+  }
+
+  #push(byte: number): void {
+    this.#room[this.length++] = byte
   }
 
   #endsHere(): boolean {

@@ -6,6 +6,13 @@ import type { DecoderLimits } from './decoder.ts'
 import type { Output } from './output.ts'
 import type { RequestCache } from './request-cache.ts'
 
+/** Sums over all connections. */
+export type Totals = {
+  commands: number
+  bytesIn: number
+  bytesOut: number
+}
+
 /** What the requests of all connections share. */
 export type RequestHost = {
   readonly table: CommandTable
@@ -15,7 +22,7 @@ export type RequestHost = {
   readonly unauthenticatedLimits: DecoderLimits
   readonly output: Output
   readonly turns: Turns
-  readonly totals: { commands: number }
+  readonly totals: Totals
   context(session: ClientSession): CommandContext
   /** Called with errors of a handler that are not a FahaoError. */
   onError(error: unknown, session?: ClientSession): void

@@ -39,6 +39,9 @@ export type Progress = 'answered' | 'more' | 'broken' | 'http' | Promise<Reply>
 const drawnBytes = 8
 /** What a command that returns a promise takes for each argument: replies of so many bytes take as long. */
 const awaitedBytes = 256
+/** What a command takes at least, and an error besides: replies of so many bytes take as long. */
+const commandBytes = 32
+const errorBytes = 256
 /** Filled and emptied within one call. */
 const run = new Run()
 
@@ -98,6 +101,7 @@ export class Requests {
     }
     this.#session.lastCommand = request.resolved.name
     this.#host.totals.commands++
+    this.#host.turns.spend(awaitedBytes)
     return startOf(() => command.handler!(this.#context, args))
   }
 
@@ -251,6 +255,7 @@ export class Requests {
   #run(request: RecentRequest): Progress {
     const { args, name } = request.resolved
     this.#host.totals.commands++
+    this.#host.turns.spend(commandBytes + request.bytes.length)
     try {
       if (!request.permitted) demandAccess(this.#access, request.resolved)
       request.permitted = true
@@ -318,6 +323,7 @@ export class Requests {
   }
 
   #writeError(error: unknown): void {
+    this.#host.turns.spend(errorBytes)
     if (error instanceof FahaoError) return encodeError(this.#host.output, error.code, error.message)
     this.#host.onError(error, this.#session)
     encodeError(this.#host.output, 'ERR', 'internal error')

@@ -15,10 +15,11 @@ import type { Certificates } from '../node/certificates.ts'
 import { certificateName, type Handshakes, transportOf } from '../node/handshakes.ts'
 import { turns } from '../node/turns.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
-import { Connection, type ConnectionHost, type Totals } from './connection.ts'
+import { Connection, type ConnectionHost } from './connection.ts'
 import { defaultLimits, type RespLimits } from './limits.ts'
 import { Output } from './output.ts'
 import { RequestCache } from './request-cache.ts'
+import type { Totals } from './request-host.ts'
 import type { RoundingGuard } from './rounding.ts'
 
 /** How to serve. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Taker, Turns, turnBytesMax } from '../../../src/node/turns.ts'
+import { Share, type Taker, Turns, turnBytesMax } from '../../../src/node/turns.ts'
 
 test('bytes of earlier turns do not end a turn', async () => {
   const turns = new Turns()
@@ -37,4 +37,34 @@ test('connections without a share go first, and one of the others continues in e
   turns.wait(taker('d', 1, 10), true)
   while (taken.length < 8) await nextTurn()
   assert.equal(taken.join(' '), 'light c a d b a b a')
+})
+
+test('a connection that has produced much waits once behind the others, and one that has not goes before them', async () => {
+  const turns = new Turns()
+  const heavy = new Share(turns)
+  const light = new Share(turns)
+  const taken: string[] = []
+  const taker = (name: string): Taker => ({
+    takeTurn() {
+      taken.push(name)
+      turns.spend(turnBytesMax)
+    },
+  })
+  heavy.use(20_000)
+  light.use(20)
+  turns.wait(taker('other'), false)
+  turns.wait(taker('heavy'), heavy.isFresh)
+  turns.wait(taker('light'), light.isFresh)
+  while (taken.length < 3) await nextTurn()
+  assert.deepEqual(taken, ['light', 'other', 'heavy'])
+  assert.equal(heavy.isFresh, true)
+})
+
+test('a connection that has produced much while no other waited goes before the others', async () => {
+  const turns = new Turns()
+  const share = new Share(turns)
+  share.use(10_000_000)
+  turns.spend(turnBytesMax)
+  await nextTurn()
+  assert.equal(share.isFresh, true)
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
+import { FahaoError } from '../../../src/base/errors.ts'
 import { type Command, IssuedTexts, ok } from '../../../src/commands/command.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { Run, ScatteredRun } from '../../../src/ids/run.ts'
@@ -124,6 +125,52 @@ describe('turns of the event loop', () => {
     for (; started.length < 40; turn++) await new Promise((resolve) => setImmediate(resolve))
     // A request that has just come may start beside one that has waited.
     assert.ok(new Set(started).size >= 38, `40 commands started in ${new Set(started).size} turns`)
+  })
+})
+
+describe('short replies', () => {
+  /** How many of these requests start in one turn of the event loop, at most. */
+  async function mostInTurn(
+    test: TestContext,
+    handler: Command['handler'],
+    overlaps: boolean,
+    peers: number,
+  ) {
+    let inTurn = 0
+    let most = 0
+    const { direct: _, ...common } = commandsOf(new World())[0]!
+    const short: Command = {
+      ...common,
+      name: 'short',
+      arity: 1,
+      overlaps: () => overlaps,
+      handler: (context, args) => {
+        if (inTurn++ === 0) setImmediate(() => (inTurn = 0))
+        most = Math.max(most, inTurn)
+        return handler!(context, args)
+      },
+    }
+    const { server } = await serve(test, { table: new CommandTable([short]) })
+    const all = await Promise.all(Array.from({ length: peers }, () => Peer.to(server)))
+    await Promise.all(all.map((peer) => peer.ask(frame('SHORT').repeat(4000), '-ERR x\r\n'.repeat(4000))))
+    return most
+  }
+
+  const failure = new FahaoError('ERR', 'x')
+
+  it('of errors fill a turn by what an error takes, not by their bytes', async (test) => {
+    const most = await mostInTurn(test, () => Promise.reject(failure), false, 1)
+    assert.ok(most < 600, `${most} in one turn`)
+    const thrown = () => {
+      throw failure
+    }
+    const mostThrown = await mostInTurn(test, thrown, false, 1)
+    assert.ok(mostThrown < 600, `${mostThrown} in one turn`)
+  })
+
+  it('that wait together fill a turn over all connections', async (test) => {
+    const most = await mostInTurn(test, async () => Promise.reject(failure), true, 20)
+    assert.ok(most < 1200, `${most} in one turn`)
   })
 })
 
