@@ -8,7 +8,7 @@
  *  3. After a refused request it holds none, and EXEC runs none.
  *  4. It is open from MULTI to EXEC or DISCARD, and running until each of its requests has its reply.
  */
-import { FahaoError } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 
 /** What one transaction may hold. */
 export type TransactionLimits = {
@@ -91,6 +91,7 @@ export class TransactionQueue {
   /** The error line for a request that was refused before it could run. */
   refused(error: unknown, word: string): unknown {
     if (this.isOpen) this.#refuse()
+    if (this.isRunning && hasCode(error, 'NOPERM')) return noLongerPermitted(error as FahaoError)
     if (word !== 'exec' || !(error instanceof FahaoError)) return error
     this.clear()
     const reason = error.code === 'ERR' ? error.message : `${error.code} ${error.message}`
@@ -160,4 +161,13 @@ export class TransactionQueue {
     this.#buffer.copy(larger, 0, 0, this.bytes)
     this.#buffer = larger
   }
+}
+
+/** Permissions were checked when the request was queued, and have changed since. */
+function noLongerPermitted({ message }: FahaoError): FahaoError {
+  const reason = message.endsWith(' a key') ? 'touch the specified keys' : 'execute the command or subcommand'
+  return new FahaoError(
+    'NOPERM',
+    `ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the following reason: no permission to ${reason}`,
+  )
 }

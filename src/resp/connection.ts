@@ -14,11 +14,10 @@
  *     of the socket, of a promise and of a timer runs in `#contain`.
  *  8. A connection that has produced its share of replies goes on in a later turn of the event loop.
  *  9. Before AUTH at most `unauthenticatedBytesMax` of its replies are unread; beyond it the connection is dropped.
- * 10. `UnreadBudget` counts the replies that have not left this process, and the requests of a transaction, after each write,
- *     or after the writes of a turn.
+ * 10. `UnreadBudget` counts replies in this process and requests of a transaction after each write, or those of a turn.
  */
 import type { Socket } from 'node:net'
-import type { Access } from '../auth/access.ts'
+import { Access } from '../auth/access.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Reply } from '../commands/command.ts'
 import type { Admission } from '../node/admission.ts'
@@ -124,9 +123,10 @@ export class Connection implements Taker, Sender {
   refreshAccess(present: (access: Access) => Access | undefined): void {
     const { session } = this
     const access = session.access.user === '' ? session.access : present(session.access)
-    if (access === undefined) return this.#closeAfterReply()
-    session.access = access
+    // Without a user the rest of a transaction is refused.
+    session.access = access ?? new Access(session.access.user, new Set(), [])
     this.#requests.refreshAccess()
+    if (access === undefined) this.#closeAfterReply()
   }
 
   /** Whether one of its deadlines has passed. */

@@ -7,6 +7,7 @@
  *  2. What is shared between connections follows from the bytes alone, and holds nothing of a session or a user.
  *  3. At most 2 × `generationMax` are cached, and `recentMax` for each connection, of at most `cachedBytesMax` each.
  */
+import type { Access } from '../auth/access.ts'
 import type { DirectIssuer } from '../commands/command.ts'
 import type { ResolvedRequest } from '../commands/table.ts'
 
@@ -50,8 +51,8 @@ export class RequestCache {
 
 /** A request of one connection. */
 export type RecentRequest = CachedRequest & {
-  /** Whether the permissions of the connection were found to allow it. */
-  permitted: boolean
+  /** The permissions of the connection that were found to allow it. */
+  permittedBy: Access | undefined
   /** What answers it without its handler, if anything does. */
   direct: DirectIssuer | undefined
 }

@@ -78,7 +78,7 @@ export class RequestReader {
       return {
         bytes: frame,
         resolved: this.#table.resolve(source.parts()),
-        permitted: false,
+        permittedBy: undefined,
         direct: undefined,
       }
     }
@@ -89,7 +89,7 @@ export class RequestReader {
       known = { bytes, resolved: this.#table.resolve(source.partsIn(bytes)) }
       this.#cache.add(text, known)
     }
-    const request = { ...known, permitted: false, direct: undefined }
+    const request = { ...known, permittedBy: undefined, direct: undefined }
     this.#recent.add(request)
     return request
   }

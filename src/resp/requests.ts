@@ -257,8 +257,8 @@ export class Requests {
     this.#host.totals.commands++
     this.#host.turns.spend(commandBytes + request.bytes.length)
     try {
-      if (!request.permitted) demandAccess(this.#access, request.resolved)
-      request.permitted = true
+      if (request.permittedBy !== this.#access) demandAccess(this.#access, request.resolved)
+      request.permittedBy = this.#access
     } catch (error) {
       return this.#refuse(error, name)
     }
@@ -278,8 +278,10 @@ export class Requests {
   }
 
   #isPermitted(request: RecentRequest): boolean {
-    request.permitted ||= isPermitted(this.#access, request.resolved)
-    return request.permitted
+    if (request.permittedBy === this.#access) return true
+    if (!isPermitted(this.#access, request.resolved)) return false
+    request.permittedBy = this.#access
+    return true
   }
 
   /** Answers a request that may not run. */

@@ -167,6 +167,7 @@ AUTH ada pw, MULTI, HELLO 3 AUTH default wrong, GET absent, EXEC
 AUTH low pw, INCR ok, GET no, GET ok, INCR, NOPE, PING
 AUTH low pw, MULTI, INCR ok, GET ok, EXEC, EXEC
 AUTH low pw, MULTI, GET no, EXEC, MULTI, GET ok, PING, EXEC
+AUTH ada pw, MULTI, GET no, AUTH low pw, INCR ok, GET no, GET ok, EXEC, PING
 AUTH low pw, DISCARD, AUTH ada pw, GET no
 `))
 

@@ -25,7 +25,7 @@ describe('requests of one connection', () => {
   it('are the eight newest', () => {
     const recent = new RecentRequests()
     for (let index = 0; index < 20; index++)
-      recent.add({ ...request(`${index}`), permitted: false, direct: undefined })
+      recent.add({ ...request(`${index}`), permittedBy: undefined, direct: undefined })
     assert.deepEqual(
       recent.all.map(({ bytes }) => Number(Buffer.from(bytes).toString())).sort((a, b) => a - b),
       [12, 13, 14, 15, 16, 17, 18, 19],
