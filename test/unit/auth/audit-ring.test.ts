@@ -73,7 +73,9 @@ describe('the ring of the audit trail', () => {
     assert.deepEqual((await idsIn(new MemoryEngine(store))).slice(-2), idsOf(last))
   })
 
-  it('stores an entry once, whether the reply of its write was lost or the write comes late', async () => {
+  it('stores an entry once, whether the reply of its write was lost or the write comes late', {
+    timeout: 10_000,
+  }, async () => {
     for (const fault of ['lose-reply', 'lose-request', 'late', 'unavailable'] as const) {
       for (const before of [0, 5, entriesPerRecord - 2, entriesPerRecord]) {
         const engine = new FaultyEngine(new MemoryEngine(new MemoryStore()))
@@ -119,6 +121,11 @@ describe('the ring of the audit trail', () => {
     const later = entries(2)
     await ring.append(later)
     assert.deepEqual(await idsIn(engine), idsOf([...kept, ...later]))
+    const records = await listAll(engine, 'audit/')
+    assert.deepEqual(
+      records.map(({ value }) => JSON.parse(value).serial),
+      [1],
+    )
   })
 
   it('overwrites a record that cannot be read, in its turn', async () => {
