@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { Access, unauthenticated } from './access.ts'
+import type { Audit } from './audit.ts'
 import type { Subjects } from './command-rules.ts'
 import { Logins } from './logins.ts'
 import type { NodeProof } from './node-proof.ts'
@@ -13,6 +14,8 @@ export type AccessDeps = UsersDeps & {
   readonly clock: Clock
   /** Proofs of other nodes; undefined: there is no cluster. */
   readonly proof?: NodeProof | undefined
+  /** Takes logins and failed logins. */
+  readonly audit: Audit
   /** Default: with the present cost of hashes. */
   readonly passwords?: Passwords
 }
@@ -24,8 +27,13 @@ export class AccessControl {
   readonly passwords: Passwords
   readonly #logins: Logins
   readonly #proof: NodeProof | undefined
+  readonly #audit: Audit
 
-  private constructor(users: Users, { subjects, clock, proof, passwords = new Passwords() }: AccessDeps) {
+  private constructor(
+    users: Users,
+    { subjects, clock, proof, audit, passwords = new Passwords() }: AccessDeps,
+  ) {
+    this.#audit = audit
     this.users = users
     this.subjects = subjects
     this.passwords = passwords
@@ -63,21 +71,35 @@ export class AccessControl {
    * The permissions of a user with this password. WRONGPASS, also for a user that does not exist or is off; QUOTA after
    * too many failures; UNAVAILABLE while the users are not known.
    * @param address the IP address of the client.
+   * @param door the transport, for the audit trail.
    */
-  async login(user: string, password: string, address: string): Promise<Access> {
+  async login(user: string, password: string, address: string, door = 'resp'): Promise<Access> {
     if (this.#proof?.proves(user, password)) return Access.forwarded(user)
     this.users.checkFresh()
+    const record = (event: 'login' | 'login-failed', detail?: string) => {
+      // A name that no user has may be a password in the wrong place.
+      const known = this.users.get(user) === undefined ? undefined : user
+      this.#audit.record({ event, user: known, address, door, object: '', detail })
+    }
     const enabled = () => (this.users.access(user) === undefined ? undefined : this.users.get(user))
-    if (enabled()?.nopass) return this.users.access(user)!
+    if (enabled()?.nopass) {
+      record('login')
+      return this.users.access(user)!
+    }
     const login = await this.#logins.login({ user, password, address, hashes: () => enabled()?.passwords })
     const access = this.users.access(user)
-    if (login.outcome === 'ok' && access !== undefined) return access
+    if (login.outcome === 'ok' && access !== undefined) {
+      record('login')
+      return access
+    }
     if (login.outcome === 'limited') {
+      record('login-failed', 'limited')
       throw new FahaoError(
         'QUOTA',
         `too many failed logins; wait ${Math.ceil(login.retryAfterMs / 1000)} s before the next`,
       )
     }
+    record('login-failed')
     throw new FahaoError('WRONGPASS', 'invalid username-password pair or user is disabled.')
   }
 

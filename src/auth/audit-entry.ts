@@ -90,8 +90,8 @@ export function entryOf(
   { user, address, door, event, object, detail }: Omit<Occurrence, 'event'> & { readonly event: string },
   { id, timeUs, node, count }: Pick<AuditEntry, 'id' | 'timeUs' | 'node' | 'count'>,
 ): AuditEntry {
-  const unknown = user === undefined ? 'unknown user' : undefined
-  const said = detail ?? unknown
+  const unknown = user === undefined ? ['unknown user'] : []
+  const said = [...unknown, detail].filter((part) => part !== undefined).join(', ')
   return {
     id: bounded(id, bytesMax.id),
     timeUs,
@@ -101,7 +101,7 @@ export function entryOf(
     door: bounded(door, bytesMax.door),
     event: bounded(event, bytesMax.event),
     object: bounded(object, bytesMax.object),
-    ...(said === undefined ? {} : { detail: bounded(said, bytesMax.detail) }),
+    ...(said === '' ? {} : { detail: bounded(said, bytesMax.detail) }),
     count,
   }
 }

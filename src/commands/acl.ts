@@ -13,6 +13,8 @@ const common = { flags: ['noscript', 'loading', 'stale'], permission: 'connectio
 const administration = { ...common, flags: ['admin', ...common.flags], permission: 'admin' } as const
 const username = { name: 'username', type: 'string' } as const
 const genpassBitsDefault = 256
+/** How many entries ACL LOG shows, as Redis. */
+const logDefault = 10
 const genpassBitsMax = 4096
 
 /** ACL and its subcommands. `table`: all commands, for DRYRUN. */
@@ -105,6 +107,29 @@ export function aclCommand(table: () => CommandTable): Command {
         handler: (context, args) => dryRun(context, args, table()),
       },
       {
+        ...administration,
+        name: 'log',
+        arity: -2,
+        summary: 'Lists the refusals of this node, or forgets them.',
+        reply:
+          'An array of maps, newest first: count, reason (`auth`, `command`, `key`), context (`toplevel`, `multi`), object, username, age-seconds, client-info, entry-id, timestamp-created, timestamp-last-updated; `OK` for RESET.',
+        notes:
+          'The last 128 refusals, in memory; 10 of them unless a count is given. Refusals that are alike are counted together for a minute. `fahao audit` shows those of all nodes, from the store.',
+        arguments: [
+          {
+            name: 'operation',
+            type: 'oneof',
+            optional: true,
+            arguments: [
+              { name: 'count', type: 'integer' },
+              { name: 'reset', type: 'pure-token', token: 'RESET' },
+            ],
+          },
+        ],
+        change: { event: 'log-reset', objects: (args) => (isReset(args) ? [''] : []) },
+        handler: refusals,
+      },
+      {
         ...common,
         name: 'genpass',
         arity: -2,
@@ -115,6 +140,36 @@ export function aclCommand(table: () => CommandTable): Command {
       },
     ],
   })
+}
+
+function refusals({ server }: CommandContext, args: Arguments): Reply {
+  const { aclLog } = server.audit
+  if (args.length > 1) throw syntaxError()
+  if (isReset(args)) {
+    aclLog.reset()
+    return ok
+  }
+  const wanted = args.length === 0 ? BigInt(logDefault) : args.integer(0)
+  const nowMs = aclLog.nowMs()
+  return aclLog.entries(Math.max(0, Number(wanted))).map(
+    (entry) =>
+      new MapReply([
+        ['count', entry.count],
+        ['reason', entry.reason],
+        ['context', entry.context],
+        ['object', entry.object],
+        ['username', entry.username],
+        ['age-seconds', String((nowMs - entry.updatedMs) / 1000)],
+        ['client-info', entry.clientInfo],
+        ['entry-id', entry.id],
+        ['timestamp-created', entry.createdMs],
+        ['timestamp-last-updated', entry.updatedMs],
+      ]),
+  )
+}
+
+function isReset(args: Arguments): boolean {
+  return args.length === 1 && args.token(0) === 'RESET'
 }
 
 async function setUser({ server }: CommandContext, args: Arguments): Promise<Reply> {

@@ -1,6 +1,7 @@
 /** CLIENT: the open connections (CLIENT LIST), their names and libraries, and closing them (CLIENT KILL). */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
+import { clientLine } from './client-line.ts'
 import { type Command, ok, oneOf, type Reply, VerbatimText } from './command.ts'
 import { checkedName } from './connection.ts'
 import type { ClientSession, CommandContext } from './context.ts'
@@ -239,45 +240,4 @@ function idsFrom(args: Arguments, from: number): number[] {
     ids.push(Number(text))
   }
   return ids
-}
-
-/** Redis's line, in Redis's order. Fields that do not apply (databases, memory) are zero. */
-function clientLine(session: ClientSession, nowMonoUs: number): string {
-  const { transaction } = session
-  const inTransaction = transaction.isOpen || transaction.isRunning
-  const fields: readonly (readonly [string, string | number])[] = [
-    ['id', session.id],
-    ['addr', session.address],
-    ['laddr', session.localAddress],
-    ['fd', -1],
-    ['name', session.name],
-    ['age', seconds(nowMonoUs - session.startedMonoUs)],
-    ['idle', seconds(nowMonoUs - session.lastCommandMonoUs)],
-    ['flags', inTransaction ? 'x' : 'N'],
-    ['db', 0],
-    ['sub', 0],
-    ['psub', 0],
-    ['ssub', 0],
-    ['multi', inTransaction ? transaction.count : -1],
-    ['qbuf', 0],
-    ['qbuf-free', 0],
-    ['argv-mem', 0],
-    ['multi-mem', transaction.bytes],
-    ['obl', 0],
-    ['oll', 0],
-    ['omem', session.unreadBytes],
-    ['tot-mem', session.unreadBytes + transaction.bytes],
-    ['events', 'r'],
-    ['cmd', session.lastCommand || 'NULL'],
-    ['user', session.access.user],
-    ['redir', -1],
-    ['resp', session.protocol],
-    ['lib-name', session.libraryName],
-    ['lib-ver', session.libraryVersion],
-  ]
-  return fields.map(([name, value]) => `${name}=${value}`).join(' ')
-}
-
-function seconds(us: number): number {
-  return Math.max(0, Math.floor(us / 1_000_000))
 }

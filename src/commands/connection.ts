@@ -1,11 +1,12 @@
 /** Commands about the connection itself: PING, HELLO, AUTH, SELECT and others. CLIENT is in `client.ts`. */
 import type { Access } from '../auth/access.ts'
 import { addressOf } from '../base/address.ts'
-import { FahaoError } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply, SimpleString } from './command.ts'
 import type { ClientSession, CommandContext } from './context.ts'
 import { redisVersion } from './info-text.ts'
+import { recordRefusal } from './recording.ts'
 import { wrongArity } from './table.ts'
 
 const flags = ['loading', 'stale', 'fast'] as const
@@ -145,7 +146,8 @@ export function checkedName(args: Arguments, index: number, what: string): strin
   return args.text(index)
 }
 
-async function authenticate({ session, server }: CommandContext, args: Arguments): Promise<Reply> {
+async function authenticate(context: CommandContext, args: Arguments): Promise<Reply> {
+  const { session, server } = context
   if (args.length > 2) throw syntaxError()
   const named = args.length === 2
   if (!named && server.access.users.initial !== undefined) {
@@ -155,8 +157,25 @@ async function authenticate({ session, server }: CommandContext, args: Arguments
     )
   }
   const user = named ? args.text(0) : defaultUser
-  session.access = await server.access.login(user, args.text(named ? 1 : 0), hostOf(session))
+  session.access = await login(context, 'AUTH', user, args.text(named ? 1 : 0))
   return ok
+}
+
+/** The permissions of a user with this password. A failure is in ACL LOG, under the name of the command. */
+async function login(
+  context: CommandContext,
+  command: string,
+  user: string,
+  password: string,
+): Promise<Access> {
+  const { session, server } = context
+  try {
+    return await server.access.login(user, password, hostOf(session), 'resp')
+  } catch (error) {
+    if (hasCode(error, 'WRONGPASS'))
+      recordRefusal(context, { reason: 'auth', object: command, username: user })
+    throw error
+  }
 }
 
 function hostOf({ address }: ClientSession): string {
@@ -164,7 +183,7 @@ function hostOf({ address }: ClientSession): string {
 }
 
 function hello(context: CommandContext, args: Arguments): Reply | Promise<Reply> {
-  const { session, server } = context
+  const { session } = context
   const protocol = args.length === 0 ? session.protocol : askedProtocol(args)
   let credentials: readonly [user: string, password: string] | undefined
   let name: string | undefined
@@ -181,8 +200,7 @@ function hello(context: CommandContext, args: Arguments): Reply | Promise<Reply>
     }
   }
   if (credentials === undefined) return greet(context, protocol, session.access, name)
-  const login = server.access.login(...credentials, hostOf(session))
-  return login.then((access) => greet(context, protocol, access, name))
+  return login(context, 'HELLO', ...credentials).then((access) => greet(context, protocol, access, name))
 }
 
 /** Applies what HELLO asks for, once all of it is known to be right. */

@@ -1,9 +1,12 @@
-/** The commands that change something, each followed by an entry in the audit trail. */
+/** What commands and refusals leave in the audit trail and in ACL LOG. */
+import type { Refusal } from '../auth/acl-log.ts'
 import { addressOf } from '../base/address.ts'
+import { hasCode } from '../base/errors.ts'
 import type { Arguments } from './arguments.ts'
+import { clientLine } from './client-line.ts'
 import type { Command, Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { keysIn } from './table.ts'
+import { keysIn, type ResolvedRequest } from './table.ts'
 
 /** A request may name a thousand generators; so many have an entry of their own. */
 const namedMax = 64
@@ -17,20 +20,26 @@ export function recording(command: Command): Command {
     ...command,
     ...inner,
     handler(context, args) {
+      // The command may change the user of its own connection.
+      const { user } = context.session.access
       const reply = handler(context, args)
-      if (!(reply instanceof Promise)) return recorded(command, context, args, reply)
-      return reply.then((answer) => recorded(command, context, args, answer))
+      if (!(reply instanceof Promise)) return recorded(command, context, args, user, reply)
+      return reply.then((answer) => recorded(command, context, args, user, answer))
     },
   }
 }
 
-function recorded(command: Command, context: CommandContext, args: Arguments, reply: Reply): Reply {
+function recorded(
+  command: Command,
+  { session, server }: CommandContext,
+  args: Arguments,
+  user: string,
+  reply: Reply,
+): Reply {
   // There was nothing to drop, or a condition was not met.
   if (reply === 0 || reply === null) return reply
   const { event, objects = keyTexts } = command.change!
   const named = objects(args, command)
-  const { session, server } = context
-  const { user } = session.access
   const common = { event, user, address: addressOf(session.address).host, door: 'resp' }
   const found =
     typeof reply === 'number' && reply < named.length ? `${reply} of ${named.length} existed` : undefined
@@ -38,6 +47,32 @@ function recorded(command: Command, context: CommandContext, args: Arguments, re
   if (named.length > namedMax)
     server.audit.record({ ...common, object: '', detail: `and ${named.length - namedMax} others` })
   return reply
+}
+
+/** Records that the user's permissions refuse a request. Any other error leaves nothing. */
+export function recordDenied(context: CommandContext, request: ResolvedRequest, error: unknown): void {
+  if (!hasCode(error, 'NOPERM')) return
+  const { command, name, args } = request
+  const { session, server } = context
+  const { access } = session
+  const refused = access.allows(name)
+    ? keyTexts(args, command).find((key) => !access.reaches(key))
+    : undefined
+  const reason = refused === undefined ? 'command' : 'key'
+  recordRefusal(context, { reason, object: refused ?? name, username: access.user })
+  const address = addressOf(session.address).host
+  const common = { event: 'denied', user: access.user, address, door: 'resp', object: name } as const
+  server.audit.record({ ...common, detail: refused })
+}
+
+/** Shows a refusal in ACL LOG. */
+export function recordRefusal(
+  { session, server }: CommandContext,
+  refusal: Pick<Refusal, 'reason' | 'object' | 'username'>,
+): void {
+  const { isOpen, isRunning } = session.transaction
+  const clientInfo = clientLine(session, server.timeline.monoUs())
+  server.audit.aclLog.add({ ...refusal, context: isOpen || isRunning ? 'multi' : 'toplevel', clientInfo })
 }
 
 function keyTexts(args: Arguments, command: Command): string[] {

@@ -101,7 +101,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     reply.header('x-content-type-options', 'nosniff')
     done(guard(request))
   })
-  checkCallers(app, node.access)
+  checkCallers(app, node.access, node.server.audit)
   // After the body has come, in the callback in which it is answered.
   if (mayIssue !== undefined) {
     app.addHook('preHandler', (_request, _reply, done) => {

@@ -9,7 +9,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
-import { FahaoError } from '../base/errors.ts'
+import type { Audit } from '../auth/audit.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import { demandCommand, demandName } from '../commands/access.ts'
 import { certificateName } from '../node/handshakes.ts'
 
@@ -34,7 +35,7 @@ export type RouteAccess =
     }
 
 /** Checks the caller of every request to `app`. Call it before any route is added. */
-export function checkCallers(app: FastifyInstance, access: AccessControl): void {
+export function checkCallers(app: FastifyInstance, access: AccessControl, audit: Audit): void {
   app.decorateRequest('access')
   app.addHook('onRequest', (request, _reply, done) => {
     const { access: demanded } = request.routeOptions.config
@@ -43,7 +44,12 @@ export function checkCallers(app: FastifyInstance, access: AccessControl): void 
     if (demanded === undefined || demanded === 'open') return done()
     const permit = (caller: Access) => {
       request.access = caller
-      demand(caller, demanded, request)
+      try {
+        demand(caller, demanded, request)
+      } catch (error) {
+        recordDenied(audit, request, demanded, error)
+        throw error
+      }
     }
     try {
       const caller = callerOf(request, access)
@@ -69,13 +75,26 @@ function demand(
   if (generator !== undefined) demandName(caller, generator)
 }
 
+/** Records that the caller's permissions refuse a request. */
+function recordDenied(
+  audit: Audit,
+  request: FastifyRequest,
+  { command, name }: Exclude<RouteAccess, 'open'>,
+  error: unknown,
+): void {
+  if (!hasCode(error, 'NOPERM')) return
+  const { access, ip } = request
+  const detail = access.allows(command) ? name?.(request) : undefined
+  audit.record({ event: 'denied', user: access.user, address: ip, door: 'http', object: command, detail })
+}
+
 function callerOf(request: FastifyRequest, access: AccessControl): Access | Promise<Access> {
   const { authorization } = request.headers
   if (authorization === undefined) return access.initialOf(certificateName(request.socket))
   const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(authorization) ?? []
   if (scheme.toLowerCase() === 'basic') {
     const [user, password] = readBasic(value)
-    return access.login(user, password, request.socket.remoteAddress ?? '')
+    return access.login(user, password, request.socket.remoteAddress ?? '', 'http')
   }
   throw new FahaoError('WRONGPASS', 'the Authorization header must be Basic, with a user and its password')
 }

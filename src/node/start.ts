@@ -148,6 +148,7 @@ async function openParts(
     const access = await AccessControl.open({
       engine,
       clock,
+      audit,
       subjects: new Subjects(subjectsOf(createCommands().all())),
       newId,
       graceMs: config.usersGraceMs,

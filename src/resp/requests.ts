@@ -17,6 +17,7 @@ import { FahaoError } from '../base/errors.ts'
 import { demandAccess, isPermitted } from '../commands/access.ts'
 import { type DirectIssuer, IssuedTexts, RepliesOf, type Reply } from '../commands/command.ts'
 import type { CommandContext } from '../commands/context.ts'
+import { recordDenied } from '../commands/recording.ts'
 import type { ResolvedRequest } from '../commands/table.ts'
 import { queued } from '../commands/transactions.ts'
 import { Run } from '../ids/run.ts'
@@ -260,6 +261,7 @@ export class Requests {
       if (request.permittedBy !== this.#access) demandAccess(this.#access, request.resolved)
       request.permittedBy = this.#access
     } catch (error) {
+      recordDenied(this.#context, request.resolved, error)
       return this.#refuse(error, name)
     }
     try {

@@ -7,6 +7,7 @@ import { readRules } from '../../../src/auth/user.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { subjects } from './open-access.ts'
+import { Trail } from './trail.ts'
 
 async function node(store: MemoryStore, id: string): Promise<AccessControl> {
   const engine = new MemoryEngine(store)
@@ -16,6 +17,7 @@ async function node(store: MemoryStore, id: string): Promise<AccessControl> {
     subjects,
     newId: () => crypto.randomUUID(),
     graceMs: 60_000,
+    audit: new Trail().audit,
     onEvent: () => {},
     proof: await NodeProof.open(engine, () => id),
   })

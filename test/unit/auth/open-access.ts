@@ -1,11 +1,13 @@
 /** Users of a store in memory, for tests. */
 import { AccessControl } from '../../../src/auth/access-control.ts'
+import type { Audit } from '../../../src/auth/audit.ts'
 import { Subjects } from '../../../src/auth/command-rules.ts'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { subjectsOf } from '../../../src/commands/access.ts'
 import { createCommands } from '../../../src/commands/all.ts'
 import type { Engine } from '../../../src/engine/engine.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { Trail } from './trail.ts'
 
 /** What rules can name. */
 export const subjects = new Subjects(subjectsOf(createCommands().all()))
@@ -13,11 +15,16 @@ export const subjects = new Subjects(subjectsOf(createCommands().all()))
 /** Users of `engine`; by default of an empty store. */
 export function openAccess(
   engine: Engine = new MemoryEngine(new MemoryStore()),
-  { clock = systemClock, events = [] as string[] }: { clock?: Clock; events?: string[] } = {},
+  {
+    clock = systemClock,
+    events = [] as string[],
+    audit = new Trail().audit,
+  }: { clock?: Clock; events?: string[]; audit?: Audit } = {},
 ): Promise<AccessControl> {
   return AccessControl.open({
     engine,
     clock,
+    audit,
     subjects,
     newId: () => crypto.randomUUID(),
     graceMs: 60_000,

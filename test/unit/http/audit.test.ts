@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Occurrence } from '../../../src/auth/audit-entry.ts'
+import { readRules } from '../../../src/auth/user.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
+import { openAccess } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
 
 const drop: Occurrence = { event: 'drop', user: 'alice', address: '10.0.0.1', door: 'resp', object: 'order' }
@@ -82,4 +84,38 @@ test('an operation that changes something is in the audit trail, and one that fa
   ])
   const [{ address, door } = { address: '', door: '' }] = await trail.stored()
   assert.deepEqual([address, door], ['127.0.0.1', 'http'])
+})
+
+test('logins and refused requests over HTTP are in the audit trail, with the user and never a password', async () => {
+  const node = fakeNode()
+  const access = await openAccess(undefined, { audit: node.trail.audit })
+  Object.assign(node, { access })
+  const setUser = (name: string, ...rules: string[]) =>
+    access.users.set(name, readRules(rules, access.subjects, access.passwords))
+  await setUser('admin', 'on', '>secret', '~*', '+@all')
+  await setUser('alice', 'on', '>pw', '~a*', '+id.drop')
+  const app = buildHttpApp({ node, host: '127.0.0.1' })
+  const drop = async (name: string, user: string, password: string) => {
+    const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+    const url = `/v1/generators/${name}`
+    return (await app.inject({ method: 'DELETE', url, headers: { authorization } })).statusCode
+  }
+  node.catalogue.add('apple', { kind: 'sequence' })
+  assert.equal(await drop('apple', 'alice', 'wrong'), 401)
+  assert.equal(await drop('banana', 'alice', 'pw'), 403)
+  assert.equal(await drop('apple', 'alice', 'pw'), 204)
+  assert.equal((await app.inject('/v1/audit')).statusCode, 401)
+  const entries = await node.trail.stored()
+  assert.deepEqual(
+    entries
+      .map(({ event, object, user, door, detail, count }) => [event, object, user, door, detail, count])
+      .sort(),
+    [
+      ['denied', 'id.drop', 'alice', 'http', 'banana', 1],
+      ['drop', 'apple', 'alice', 'http', undefined, 1],
+      ['login', '', 'alice', 'http', undefined, 1],
+      ['login-failed', '', 'alice', 'http', undefined, 1],
+    ],
+  )
+  assert.doesNotMatch(JSON.stringify(entries), /wrong|pw/)
 })

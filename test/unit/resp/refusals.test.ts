@@ -1,0 +1,132 @@
+/** What refused requests and failed logins leave in ACL LOG and in the audit trail. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { readRules } from '../../../src/auth/user.ts'
+import { createCommands } from '../../../src/commands/all.ts'
+import { RawClient } from '../../launch/raw-client.ts'
+import { ReplyError } from '../../launch/raw-reply.ts'
+import { openAccess } from '../auth/open-access.ts'
+import { Trail } from '../auth/trail.ts'
+import { Desk } from '../commands/desk.ts'
+import { serve } from './peer.ts'
+
+async function start(t: TestContext) {
+  const { audit, ...trail } = withTexts(new Trail())
+  const access = await openAccess(undefined, { audit })
+  const desk = new Desk()
+  const setUser = (name: string, ...rules: string[]) =>
+    access.users.set(name, readRules(rules, access.subjects, access.passwords))
+  await setUser('admin', 'on', '>secret', '~*', '+@all')
+  await setUser('alice', 'on', '>pw', '~a*', '+incr')
+  const { server } = await serve(t, {
+    table: createCommands(),
+    context: (session) => ({
+      session,
+      catalogue: desk.catalogue,
+      server: Object.assign(desk.server, { access, audit }),
+    }),
+    initialAccess: () => access.initial,
+  })
+  const client = await RawClient.connect(server.port, t)
+  /** The reply; the line of an error. */
+  const ask = async (line: string): Promise<unknown> => {
+    const reply = await client.command(...line.split(' '))
+    return reply instanceof ReplyError ? reply.text : reply
+  }
+  const asks = async (line: string, reply: RegExp) => assert.match(String(await ask(line)), reply)
+  return { ask, asks, trail, audit }
+}
+
+function withTexts(trail: Trail) {
+  return { audit: trail.audit, texts: () => trail.texts(), stored: () => trail.stored() }
+}
+
+test('failed logins are in ACL LOG as in Redis, and in the audit trail without names that no user has', async (t) => {
+  const { asks, trail, audit } = await start(t)
+  await asks('AUTH alice wrong', /WRONGPASS/)
+  await asks('AUTH hunter2 hunter2', /WRONGPASS/)
+  await asks('HELLO 3 AUTH alice wrong', /WRONGPASS/)
+  await asks('AUTH alice pw', /OK/)
+  assert.deepEqual(
+    audit.aclLog
+      .entries(10)
+      .map(({ reason, context, object, username }) => [reason, context, object, username]),
+    [
+      ['auth', 'toplevel', 'HELLO', 'alice'],
+      ['auth', 'toplevel', 'AUTH', 'hunter2'],
+      ['auth', 'toplevel', 'AUTH', 'alice'],
+    ],
+  )
+  assert.match(audit.aclLog.entries(1)[0]!.clientInfo, /^id=\d+ addr=127\.0\.0\.1:/)
+  assert.deepEqual((await trail.texts()).sort(), [
+    'login  by alice',
+    'login-failed  by ',
+    'login-failed  by alice',
+  ])
+  assert.doesNotMatch(JSON.stringify(await trail.stored()), /hunter2|wrong|pw/)
+})
+
+test('a request that the permissions refuse is in ACL LOG and in the audit trail, with its command or its key', async (t) => {
+  const { asks, trail, audit } = await start(t)
+  await asks('AUTH alice pw', /OK/)
+  await asks('GET apple', /NOPERM/)
+  await asks('INCR banana', /NOPERM/)
+  await asks('INCR banana', /NOPERM/)
+  await asks('MULTI', /OK/)
+  await asks('DEL apple', /NOPERM/)
+  assert.deepEqual(
+    audit.aclLog.entries(10).map(({ reason, context, object, count }) => [reason, context, object, count]),
+    [
+      ['command', 'multi', 'del', 1],
+      ['key', 'toplevel', 'banana', 2],
+      ['command', 'toplevel', 'get', 1],
+    ],
+  )
+  const denied = (await trail.stored()).filter(({ event }) => event === 'denied')
+  assert.deepEqual(
+    denied.map(({ object, user, detail }) => [object, user, detail]),
+    [
+      ['del', 'alice', undefined],
+      ['incr', 'alice', 'banana'],
+      ['get', 'alice', undefined],
+    ],
+  )
+})
+
+test('a request before any login leaves nothing', async (t) => {
+  const { asks, trail, audit } = await start(t)
+  await asks('INCR apple', /NOAUTH/)
+  assert.deepEqual([audit.aclLog.entries(10), await trail.stored()], [[], []])
+})
+
+test('ACL LOG shows the refusals with the fields of Redis, and forgets them', async (t) => {
+  const { ask, asks, trail } = await start(t)
+  await asks('AUTH alice wrong', /WRONGPASS/)
+  await asks('AUTH admin secret', /OK/)
+  await ask('HELLO 3')
+  const [entry] = (await ask('ACL LOG')) as Map<string, unknown>[]
+  const names = ['count', 'reason', 'context', 'object', 'username', 'age-seconds', 'client-info', 'entry-id']
+  assert.deepEqual([...entry!.keys()], [...names, 'timestamp-created', 'timestamp-last-updated'])
+  assert.deepEqual([...entry!.values()].slice(0, 6), [1n, 'auth', 'toplevel', 'AUTH', 'alice', '0'])
+  assert.deepEqual(await ask('ACL LOG 0'), [])
+  await asks('ACL LOG reset', /OK/)
+  assert.deepEqual(await ask('ACL LOG 5'), [])
+  await asks('ACL LOG five', /ERR value is not an integer/)
+  assert.ok((await trail.texts()).includes('log-reset  by admin'))
+})
+
+test('a change of a user names the user that made it, who may be removed by it', async (t) => {
+  const { asks, trail } = await start(t)
+  await asks('AUTH admin secret', /OK/)
+  await asks('ACL SETUSER root on >secret2 ~* +@all', /OK/)
+  await asks('ACL DELUSER admin nothing', /^1$/)
+  const changes = (await trail.stored()).filter(({ event }) => event.startsWith('user'))
+  assert.deepEqual(
+    changes.map(({ event, object, user, detail }) => [event, object, user, detail]),
+    [
+      ['user-deleted', 'nothing', 'admin', '1 of 2 existed'],
+      ['user-deleted', 'admin', 'admin', '1 of 2 existed'],
+      ['user-set', 'root', 'admin', undefined],
+    ],
+  )
+})
