@@ -13,13 +13,16 @@ export type RedisLoad = {
   readonly keys?: number
   readonly pipeline: number
   readonly requests: number
+  /** The file of the server's authority, if it speaks TLS. */
+  readonly ca?: string
 }
 
 /** Runs 50 clients against a loopback port; resolves to requests per second. Rejects when a reply is an error. */
 export async function redisBenchmark(port: number, load: RedisLoad): Promise<number> {
-  const { command, keys, pipeline, requests } = load
+  const { command, keys, pipeline, requests, ca } = load
   const { stdout } = await runFile(requireProgram('redis-benchmark'), [
     ...['-p', `${port}`, '-c', '50', '-P', `${pipeline}`, '-n', `${requests}`, '--csv', '-e'],
+    ...(ca === undefined ? [] : ['--tls', '--cacert', ca]),
     ...(keys === undefined ? [] : ['-r', `${keys}`]),
     ...(command ?? ['-t', 'incr']),
   ])
