@@ -15,6 +15,7 @@ export const inNpmTest: readonly string[] = [
   // The contract of the engine, on every engine.
   'test/conformance',
   'test/sim',
+  'test/fuzz', // a few hundred generated requests of HTTP; `npm run fuzz:http` sends more
   'test/mutations', // the deliberate faults still fit the source; `npm run mutations` tries them
   // One integration path for each transport.
   'test/integration/ioredis.test.ts', // RESP

@@ -10,6 +10,7 @@ import type { Config } from '../node/config-schema.ts'
 import { dialPlain } from '../node/dial.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { Backlog, type BacklogLimits } from './backlog.ts'
+import { awaitIgnoredBodies, readJsonOnly } from './bodies.ts'
 import { makeGuard } from './browser-safety.ts'
 import { checkCallers } from './caller.ts'
 import { answerFailuresAsSpring, mountCompatApis } from './compat/mount.ts'
@@ -26,11 +27,10 @@ import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
 import { nextOperation, rangeOperation } from './native/issue.ts'
 import { namespaceOperations } from './native/namespaces.ts'
-import { nameOf, type Operation } from './operation.ts'
+import { nameOf, type Operation, refuseParameters } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
-import { HttpRefusal } from './problem.ts'
 import { recording } from './recording.ts'
 import { countRequests, type HttpTraffic, noTraffic } from './traffic.ts'
 import { isIgnored, isLate, lateRefusal, methodRefusal, refusalOf, refuseWithin } from './unreadable.ts'
@@ -114,6 +114,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const unserved = METHODS.filter((method) => !served.includes(method))
   for (const method of unserved) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   readJsonOnly(app)
+  awaitIgnoredBodies(app)
   const { cluster } = node.server
   if (cluster !== undefined) {
     const proofFor = (user: string, nodeId: string) => node.access.proofFor(user, nodeId)
@@ -155,7 +156,7 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
 }
 
 function mount(app: FastifyInstance, operation: Operation, audit: Audit): void {
-  const { method, path, tag, command } = operation
+  const { method, path, tag, command, query } = operation
   const onlyDraws = tag === 'ids' && method === 'POST'
   const named = path.startsWith('/v1/generators/{name}')
   const access = command === 'open' ? command : { command, ...(named && { name: nameOf }) }
@@ -164,21 +165,7 @@ function mount(app: FastifyInstance, operation: Operation, audit: Audit): void {
     url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
     handler: recording(operation, audit),
     config: { onlyDraws, access },
-  })
-}
-
-const encoded = 'a body must not be compressed or encoded; send the JSON as it is'
-
-/** Bodies are JSON only; an empty one counts as none. */
-function readJsonOnly(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    const { 'content-encoding': encoding = 'identity', 'transfer-encoding': transfer = 'chunked' } =
-      request.headers
-    if (encoding !== 'identity' || transfer !== 'chunked') done(new HttpRefusal(415, encoded))
-    else if (body === '') done(null, undefined)
-    else void parse(request, body as string, done)
+    ...(method !== 'GET' && query === undefined && { preHandler: refuseParameters }),
   })
 }
 

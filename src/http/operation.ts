@@ -80,6 +80,18 @@ export function refuseBody({ body }: FastifyRequest): void {
   throw new FahaoError('ERR', 'this request takes no body; options go into the query')
 }
 
+/** ERR if there are query parameters, which would be ignored. */
+export function refuseParameters({ query }: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  const names = Object.keys(query as object)
+  if (names.length > 0) {
+    throw new FahaoError(
+      'ERR',
+      `unknown query parameter '${names[0]!.slice(0, 40)}'; this request takes none`,
+    )
+  }
+  done()
+}
+
 function checked<Schema extends z.ZodType>(schema: Schema, input: unknown, what: string): z.output<Schema> {
   const read = schema.safeParse(input, { error: wording })
   if (read.success) return read.data

@@ -8,6 +8,8 @@ import { fakeNode } from './fake-node.ts'
 
 const next = 'POST /v1/generators/order/next'
 const host = 'host: localhost\r\n'
+/** A compatible API issues by GET. */
+const get = 'GET /api/segment/get/user HTTP/1.1\r\n'
 const json = 'content-type: application/json\r\n'
 
 /** The head of a request, its status, and what its problem says; undefined: it is answered. */
@@ -79,15 +81,30 @@ const table: readonly (readonly [what: string, bytes: string, status: number, de
   ['a space before a colon', `${next} HTTP/1.1\r\nhost : localhost\r\n\r\n`, 400, /no HTTP/],
   ['a folded header', `${next} HTTP/1.1\r\n${host} x: folded\r\n\r\n`, 400, /no HTTP/],
   ['line feeds alone', `${next} HTTP/1.1\nhost: localhost\n\n`, 400, /no HTTP/],
+  ['a body that GET ignores', `${get}${host}content-length: 3\r\n\r\nabc`, 200],
+  ['chunks that GET ignores', `${get}${host}transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n`, 200],
+  [
+    'malformed chunks that GET ignores',
+    `${get}${host}transfer-encoding: chunked\r\n\r\nzz\r\n`,
+    400,
+    /no HTTP/,
+  ],
+  [
+    'a parameter where none is known',
+    `DELETE /v1/generators/order?dry=1 HTTP/1.1\r\n${host}\r\n`,
+    400,
+    /'dry'; this request takes none/,
+  ],
   ['too many headers', `${next} HTTP/1.1\r\n${host}${'a: b\r\n'.repeat(3000)}\r\n`, 431, /http-header-max/],
 ]
 
 describe('a request with', () => {
   const node = fakeNode()
-  const order = node.catalogue.add('order', { kind: 'sequence' })
+  const generators = ['order', 'user'].map((name) => node.catalogue.add(name, { kind: 'sequence' }))
+  const issued = () => generators.reduce((sum, each) => sum + each.issued, 0)
   let server: HttpServer
   before(async () => {
-    server = await startHttpServer({ node, host: '127.0.0.1', port: 0 })
+    server = await startHttpServer({ node, host: '127.0.0.1', port: 0, compat: ['leaf'] })
   })
   after(() => server.close(0))
 
@@ -110,7 +127,7 @@ describe('a request with', () => {
 
   for (const [what, bytes, status, detail] of table) {
     test(`${what} gets ${status}${detail ? ', a problem, and no id' : ''}`, async () => {
-      const before = order.issued
+      const before = issued()
       const [head, body] = await answerTo(bytes)
       assert.match(head, new RegExp(`^HTTP/1\\.1 ${status} `))
       assert.match(head, /^x-content-type-options: nosniff$/im)
@@ -123,7 +140,7 @@ describe('a request with', () => {
       const problem = JSON.parse(body)
       assert.deepEqual([problem.status, problem.code], [status, 'ERR'])
       assert.match(problem.detail, detail)
-      assert.equal(order.issued, before)
+      assert.equal(issued(), before)
     })
   }
 })
