@@ -9,8 +9,7 @@
  *  4. A reply that fails half way leaves no byte behind; one of ids that has left in part ends the connection.
  *  5. Requests start in the order in which they arrived.
  *  6. A reply of many ids is written a part in each step, and no other reply before it is complete.
- *  7. The requests of a transaction run as those of a pipeline do, under the same checks and bounds: their replies, which are
- *     the elements of EXEC's reply, are written one by one.
+ *  7. Requests of a transaction run as those of a pipeline, with its checks and bounds; each writes its part of EXEC's reply.
  */
 import type { Access } from '../auth/access.ts'
 import { FahaoError } from '../base/errors.ts'
