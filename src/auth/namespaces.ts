@@ -23,6 +23,7 @@ export class Namespaces {
   revision = 0
   readonly #engine: Engine
   readonly #onEvent: (event: LogEvent) => void
+  readonly #listeners: (() => void)[] = []
   #mirror: RecordMirror | undefined
   #all: readonly Namespace[] = []
   #users: ReadonlySet<string> = new Set()
@@ -37,6 +38,11 @@ export class Namespaces {
     this.#mirror = await RecordMirror.open(this.#engine, prefix, () => this.#read())
     this.#read()
     return this
+  }
+
+  /** Calls `listener` after every change. */
+  listen(listener: () => void): void {
+    this.#listeners.push(listener)
   }
 
   /** In the order of their names. */
@@ -109,6 +115,7 @@ export class Namespaces {
       .flatMap((record) => this.#parsed(record))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
     this.#users = new Set(this.#all.flatMap(({ user }) => user ?? []))
+    for (const listener of this.#listeners) listener()
   }
 
   #parsed({ key, value }: StoredRecord): Namespace[] {

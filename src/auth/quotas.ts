@@ -197,6 +197,11 @@ export class Meter {
     throw this.#refusal(1, nowUs)
   }
 
+  /** Counts requests that are refused like the one for one id that was refused in the same callback. */
+  refuse(requests: number): void {
+    this.#longest(1, this.#nowUs()).refused += requests
+  }
+
   /** Counts ids that have been issued, as `allowed` has allowed in the same callback. */
   issued(count: number): void {
     for (const quota of this.#quotas) {
@@ -232,12 +237,16 @@ export class Meter {
     }
   }
 
-  /** The error of the quota that the request has to wait for longest. */
   #refusal(count: number, nowUs: number): FahaoError {
+    return this.#longest(count, nowUs).refusal(count, nowUs)
+  }
+
+  /** The quota that a request has to wait for longest. */
+  #longest(count: number, nowUs: number): Quota {
     let longest = this.#quotas[0]!
     for (const quota of this.#quotas)
       if (quota.waitMs(count, nowUs) > longest.waitMs(count, nowUs)) longest = quota
-    return longest.refusal(count, nowUs)
+    return longest
   }
 }
 

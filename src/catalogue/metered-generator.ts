@@ -67,6 +67,11 @@ class MeteredGenerator implements Generator {
     return this.#meter.draw(count, (onWait) => generator.draw(count, { ...options, onWait }))
   }
 
+  /** See `DirectIssuer.refuse`. */
+  refuse(requests: number): void {
+    this.#meter.refuse(requests)
+  }
+
   nextIsSafe(): boolean {
     return this.#generator.nextIsSafe()
   }

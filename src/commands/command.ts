@@ -123,10 +123,12 @@ export const ok = Object.freeze(new SimpleString('OK'))
 
 /** Issues the ids that are the whole reply to a request, without the handler. */
 export interface DirectIssuer {
-  /** See `Issuer.take`. 0: the handler has to answer. */
+  /** See `Issuer.take`. 0: the handler has to answer. Throws QUOTA. */
   take(count: number, run: Run): number
   /** See `Issuer.nextIsSafe`. */
   nextIsSafe(): boolean
+  /** Counts further requests that are refused like the one for which `take` has thrown QUOTA. */
+  refuse?(requests: number): void
 }
 
 /** The flags of Redis's COMMAND. */

@@ -19,7 +19,6 @@ import { landingOperation } from './console/landing.ts'
 import { allowOrigins } from './cors.ts'
 import { answerFailures, type HttpLog, sendProblem } from './failures.ts'
 import { forwardRequests } from './forward.ts'
-import { issuingNode } from './issuing-node.ts'
 import { advanceOperation } from './native/advance.ts'
 import { auditOperation } from './native/audit.ts'
 import { clusterOperations } from './native/cluster.ts'
@@ -122,9 +121,8 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   }
   const traffic = options.traffic ?? noTraffic()
   countRequests(app, traffic)
-  const issuing = issuingNode(node, () => 'default')
-  const compat = mountCompatApis(app, issuing, options.compat ?? [], log)
-  if (options.compatOnly) answerFailuresAsSpring(app, issuing, compat, log)
+  const compat = mountCompatApis(app, node, options.compat ?? [], log)
+  if (options.compatOnly) answerFailuresAsSpring(app, node, compat, log)
   else answerFailures(app, [...mountNative(app, options, traffic), ...compat], log)
   return app
 }
@@ -132,13 +130,12 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
 /** Everything but the compatible APIs: every operation, in the order of the documentation. */
 function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTraffic): Operation[] {
   const { node } = options
-  const issuing = issuingNode(node, () => 'default')
   const metrics = new Metrics(node, { resp: options.respFigures, http: () => traffic })
   app.addHook('onClose', async () => metrics.close())
   const all = () => operations
   const operations: Operation[] = [
-    nextOperation(issuing),
-    rangeOperation(issuing),
+    nextOperation(node),
+    rangeOperation(node),
     decodeOperation(node),
     ...generatorOperations(node.catalogue),
     ...namespaceOperations(node),

@@ -1,5 +1,8 @@
 /** The answers to errors, unknown paths, and methods that a path does not have. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { systemClock } from '../base/clock.ts'
+import { hasCode } from '../base/errors.ts'
+import { restMs } from '../node/turns.ts'
 import { HttpRefusal, problemOf, problemType, retryAfterSecondsOf } from './problem.ts'
 
 /** The log of this server's own faults. A pino logger is one. */
@@ -32,9 +35,16 @@ export function sendProblem(
     .send(JSON.stringify(problem))
 }
 
-/** Makes every failure of `app` a problem. Call it once all routes have been added. */
+/**
+ * Makes every failure of `app` a problem. The refusal of a quota is sent after `restMs`. Call it once all routes have been
+ * added.
+ */
 export function answerFailures(app: FastifyInstance, routes: readonly Route[], log?: HttpLog): void {
-  app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply, log))
+  app.setErrorHandler((error, request, reply) => {
+    const send = () => void sendProblem(error, request, reply, log)
+    if (hasCode(error, 'QUOTA')) systemClock.timer(restMs, send)
+    else send()
+  })
   app.setNotFoundHandler((request, reply) => sendProblem(notFound(routes, request), request, reply, log))
 }
 

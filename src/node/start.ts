@@ -155,6 +155,8 @@ async function openParts(
       proof: membership && (await NodeProof.open(engine, () => membership.cluster.nodeId)),
       onEvent,
     })
+    // Connections look their generators up anew.
+    namespaces.listen(() => access.users.renew())
     return {
       clock,
       engine,

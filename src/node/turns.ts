@@ -10,6 +10,8 @@
  *  3. Of the connections that have had a share, at least one continues in each turn, in order.
  */
 
+import { systemClock } from '../base/clock.ts'
+
 /** The share of a connection: bytes that it may produce before other connections continue. */
 export const shareBytes = 65_536
 /** Bytes that all connections together may produce in a turn. */
@@ -17,6 +19,13 @@ export const turnBytesMax = 131_072
 
 /** A connection that has produced so much has had a share. */
 const lightBytesMax = 8192
+
+/**
+ * How long a connection rests after a quota has refused one of its requests, in ms. What arrives meanwhile is answered
+ * together: most of the time of a refusal goes into receiving one request and sending one reply. A quota of ids per second
+ * loses nothing, because it saves up the ids of a second.
+ */
+export const restMs = 20
 
 /** A connection that waits for its turn. */
 export interface Taker {
@@ -50,8 +59,12 @@ export class Turns {
     if (this.spent >= turnBytesMax / 2) this.#endSoon()
   }
 
-  /** Queues `taker` for a later turn; `fresh`: it has had no share, and goes before those that have. */
-  wait(taker: Taker, fresh: boolean): void {
+  /**
+   * Queues `taker` for a later turn. `fresh`: it has had no share, and goes before those that have. `rests`: it goes on
+   * after `restMs`.
+   */
+  wait(taker: Taker, fresh: boolean, rests = false): void {
+    if (rests) return void systemClock.timer(restMs, () => this.wait(taker, false))
     if (fresh) this.#fresh.push(taker)
     else {
       this.#others.push(taker)

@@ -12,7 +12,7 @@
  *  6. A connection that is closed carries nothing out.
  *  7. An error outside of every request costs this connection, and neither another one nor the process: each callback
  *     of the socket, of a promise and of a timer runs in `#contain`.
- *  8. A connection that has produced its share of replies goes on in a later turn of the event loop.
+ *  8. A connection that has produced its share of replies, or was refused by a quota, goes on in a later turn.
  *  9. Before AUTH at most `unauthenticatedBytesMax` of its replies are unread; beyond it the connection is dropped.
  * 10. `UnreadBudget` counts replies in this process and requests of a transaction after each write, or those of a turn.
  */
@@ -180,7 +180,7 @@ export class Connection implements Taker, Sender {
     this.#flush()
     this.#share.use(turns.spent - spent)
     this.#activity = 'idle'
-    if (more && this.#mayGoOn) return this.#queue(false)
+    if (this.session.refused || (more && this.#mayGoOn)) return this.#queue(false)
     if (this.#isWaiting || (this.#blocked && this.#requests.isReplying)) return this.#adjustReading()
     if (this.#phase === 'closing' || (this.#phase === 'finishing' && !this.#blocked)) return this.#close()
     if (this.#socket.isPaused()) this.#adjustReading()
@@ -194,7 +194,7 @@ export class Connection implements Taker, Sender {
 
   #queue(isFresh: boolean): void {
     this.#flush()
-    if (this.#activity !== 'queued') this.#host.turns.wait(this, isFresh)
+    if (this.#activity !== 'queued') this.#host.turns.wait(this, isFresh, this.session.takeRefusal())
     this.#activity = 'queued'
     this.#adjustReading()
   }

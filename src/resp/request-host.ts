@@ -6,6 +6,12 @@ import type { DecoderLimits } from './decoder.ts'
 import type { Output } from './output.ts'
 import type { RequestCache } from './request-cache.ts'
 
+/**
+ * How long work takes that is no reply: as long as a reply of so many bytes. `drawn`: an id of many, at most. `awaited`: an
+ * argument of a command that returns a promise. `command`: any command, at least. `error`: an error besides.
+ */
+export const workBytes = Object.freeze({ drawn: 8, awaited: 256, command: 32, error: 256 })
+
 /** Sums over all connections. */
 export type Totals = {
   commands: number

@@ -12,7 +12,7 @@
  *  7. Requests of a transaction run as those of a pipeline, with its checks and bounds; each writes its part of EXEC's reply.
  */
 import type { Access } from '../auth/access.ts'
-import { FahaoError } from '../base/errors.ts'
+import { FahaoError, hasCode } from '../base/errors.ts'
 import { demandAccess, isPermitted } from '../commands/access.ts'
 import { type DirectIssuer, IssuedTexts, RepliesOf, type Reply } from '../commands/command.ts'
 import type { CommandContext } from '../commands/context.ts'
@@ -20,12 +20,12 @@ import { recordDenied } from '../commands/recording.ts'
 import type { ResolvedRequest } from '../commands/table.ts'
 import { queued } from '../commands/transactions.ts'
 import { Run } from '../ids/run.ts'
-import { turnBytesMax } from '../node/turns.ts'
+import { shareBytes, turnBytesMax } from '../node/turns.ts'
 import type { Decoded, Decoder, DecoderLimits } from './decoder.ts'
 import { encode, encodeError, encodeRun, TextsWriter } from './encoder.ts'
 import { isHttp } from './inline.ts'
 import type { RecentRequest } from './request-cache.ts'
-import type { RequestHost } from './request-host.ts'
+import { type RequestHost, workBytes } from './request-host.ts'
 import { RequestReader } from './request-reader.ts'
 import type { RespSession } from './session.ts'
 
@@ -35,13 +35,6 @@ import type { RespSession } from './session.ts'
  */
 export type Progress = 'answered' | 'more' | 'broken' | 'http' | Promise<Reply>
 
-/** What it takes to draw one id of many at most: replies of so many bytes take as long. */
-const drawnBytes = 8
-/** What a command that returns a promise takes for each argument: replies of so many bytes take as long. */
-const awaitedBytes = 256
-/** What a command takes at least, and an error besides: replies of so many bytes take as long. */
-const commandBytes = 32
-const errorBytes = 256
 /** Filled and emptied within one call. */
 const run = new Run()
 
@@ -101,7 +94,7 @@ export class Requests {
     }
     this.#session.lastCommand = request.resolved.name
     this.#host.totals.commands++
-    this.#host.turns.spend(awaitedBytes)
+    this.#host.turns.spend(workBytes.awaited)
     return startOf(() => command.handler!(this.#context, args))
   }
 
@@ -235,9 +228,11 @@ export class Requests {
         answered += taken
       }
     } catch (error) {
-      request.direct = undefined
-      this.#writeError(error)
-      answered++
+      // Requests that are alike are refused alike, since no time passes between them.
+      const refused = hasCode(error, 'QUOTA') ? Math.min(count - answered, shareBytes / workBytes.error) : 1
+      if (refused > 1) request.direct?.refuse?.(refused - 1)
+      else request.direct = undefined
+      for (const all = answered + refused; answered < all; answered++) this.#writeError(error)
     }
     this.#host.totals.commands += answered
     return answered
@@ -255,7 +250,7 @@ export class Requests {
   #run(request: RecentRequest): Progress {
     const { args, name } = request.resolved
     this.#host.totals.commands++
-    this.#host.turns.spend(commandBytes + request.bytes.length)
+    this.#host.turns.spend(workBytes.command + request.bytes.length)
     try {
       if (request.permittedBy !== this.#access) demandAccess(this.#access, request.resolved)
       request.permittedBy = this.#access
@@ -268,7 +263,7 @@ export class Requests {
       const reply = isQueued ? this.#queue(request) : this.#start(request.resolved)
       if (reply instanceof Promise) {
         this.isOverlapping = this.#mayOverlap(request.resolved)
-        if (!this.isOverlapping) this.#host.turns.spend(args.length * awaitedBytes)
+        if (!this.isOverlapping) this.#host.turns.spend(args.length * workBytes.awaited)
         return reply
       }
       this.answer(reply)
@@ -310,7 +305,7 @@ export class Requests {
   /** Counts the ids that a command is about to draw, so that few such commands start in one turn. */
   #spendInAdvance({ command, args }: ResolvedRequest): void {
     const work = command.work?.(args) ?? 0n
-    if (work > 1n) this.#host.turns.spend(Math.min(Number(work) * drawnBytes, turnBytesMax))
+    if (work > 1n) this.#host.turns.spend(Math.min(Number(work) * workBytes.drawn, turnBytesMax))
   }
 
   /** Never throws: errors of permissions and arguments are reported when the request starts. */
@@ -326,7 +321,8 @@ export class Requests {
   }
 
   #writeError(error: unknown): void {
-    this.#host.turns.spend(errorBytes)
+    this.#host.turns.spend(workBytes.error)
+    this.#session.refused ||= hasCode(error, 'QUOTA')
     if (error instanceof FahaoError) return encodeError(this.#host.output, error.code, error.message)
     this.#host.onError(error, this.#session)
     encodeError(this.#host.output, 'ERR', 'internal error')

@@ -48,6 +48,8 @@ export class RespSession implements ClientSession {
   readonly #roundingGuard: RoundingGuard
   readonly #host: SessionHost
   #gone = false
+  /** Whether a quota has refused a request since the last call of `takeRefusal`. */
+  refused = false
   /** Made on demand: it is expensive, and most commands do not wait. */
   #controller: AbortController | undefined
 
@@ -63,6 +65,13 @@ export class RespSession implements ClientSession {
     this.#roundingGuard = facts.roundingGuard
     this.#wideIds = this.#chosen()
     this.#host = host
+  }
+
+  /** Returns `refused`, and sets it to false. */
+  takeRefusal(): boolean {
+    const { refused } = this
+    this.refused = false
+    return refused
   }
 
   get libraryName(): string {

@@ -4,7 +4,7 @@
  */
 import { describe, FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
-import type { IssuingNode } from '../issuing-node.ts'
+import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, issueOne, parameterOf } from './api.ts'
 import { contentTypes, missingParameter, SpringFailure } from './spring.ts'
 
@@ -29,7 +29,7 @@ export function idBuilderApi(node: IssuingNode): CompatApi {
   return { routes: forms.map((form) => route(node, form)) }
 }
 
-function route({ catalogue }: IssuingNode, form: IdForm): CompatRoute {
+function route(node: IssuingNode, form: IdForm): CompatRoute {
   return {
     methods: ['GET'],
     path: `/id-builder/${form.path}`,
@@ -40,8 +40,8 @@ function route({ catalogue }: IssuingNode, form: IdForm): CompatRoute {
       const code = parameterOf(request, 'code')
       if (code === undefined || code === '') throw missingParameter('int', 'code')
       return issueOne(reply, {
-        known: catalogue.find(code),
-        open: () => catalogue.open(code),
+        known: findFor(node, request, code),
+        open: () => openFor(node, request, code),
         check: (generator) => refuseOtherOrder(generator, form),
         show: (generator, run) => (form.text ? generator.text(run.first) : run.toString()),
         contentType: form.text ? contentTypes.text : contentTypes.json,

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, FahaoError } from '../../base/errors.ts'
 import type { Catalogue, Generator } from '../../catalogue/catalogue.ts'
-import type { IssuingNode } from '../issuing-node.ts'
+import { type IssuingNode, metered } from '../issuing-node.ts'
 import { anyMethod, type CompatApi, type CompatRoute, issueOne } from './api.ts'
 import { decodeRoute } from './leaf-decode.ts'
 import { cacheRoute, dbRoute } from './leaf-pages.ts'
@@ -16,8 +16,8 @@ export function leafApi(node: IssuingNode): CompatApi {
   const snowflakes = new LeafSnowflakes(catalogue)
   return {
     routes: [
-      idRoute('/api/segment/get/{key}', catalogue, refuseClocks, ['NOGENERATOR', 'WRONGTYPE', 'ERR']),
-      idRoute('/api/snowflake/get/{key}', snowflakes, refuseOtherKinds, []),
+      idRoute(node, '/api/segment/get/{key}', catalogue, refuseClocks, ['NOGENERATOR', 'WRONGTYPE', 'ERR']),
+      idRoute(node, '/api/snowflake/get/{key}', snowflakes, refuseOtherKinds, []),
       decodeRoute,
       cacheRoute(node),
       dbRoute(node),
@@ -27,6 +27,7 @@ export function leafApi(node: IssuingNode): CompatApi {
 
 /** The next id of the generator of a key. `unknownKey`: the errors that Leaf reports as an unknown key. */
 function idRoute(
+  node: IssuingNode,
   path: string,
   generators: Pick<Catalogue, 'find' | 'open'>,
   check: (generator: Generator) => void,
@@ -40,9 +41,10 @@ function idRoute(
     failure: (error) => leafFailure(error, unknownKey),
     handler(request, reply) {
       const key = keyOf(request)
+      const known = generators.find(key)
       return issueOne(reply, {
-        known: generators.find(key),
-        open: () => generators.open(key),
+        known: known && metered(node, request, known),
+        open: async () => metered(node, request, await generators.open(key)),
         check,
         show: (_, run) => run.toString(),
         contentType: contentTypes.text,

@@ -4,11 +4,10 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
-import type { Generator } from '../../catalogue/catalogue.ts'
 import { Run } from '../../ids/run.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
-import type { IssuingNode } from '../issuing-node.ts'
+import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
 import { contentTypes, SpringFailure } from './spring.ts'
 import { drawSegment, segmentJson, segmentText, type TinyidSegment } from './tinyid-segment.ts'
@@ -60,16 +59,16 @@ export function tinyidApi(node: IssuingNode): CompatApi {
   return { routes, close: () => tokens.close() }
 }
 
-function idsRoute(
-  name: string,
-  form: AnswerFormat,
-  { catalogue, server }: IssuingNode,
-  tokens: TinyidTokens,
-): CompatRoute {
-  const countMax = Math.min(batchMax, server.countMax)
+function idsRoute(name: string, form: AnswerFormat, node: IssuingNode, tokens: TinyidTokens): CompatRoute {
+  const countMax = Math.min(batchMax, node.server.countMax)
 
-  async function drawIds(bizType: string, count: number, reply: FastifyReply): Promise<Body> {
-    const generator = await catalogue.open(bizType)
+  async function drawIds(
+    request: FastifyRequest,
+    bizType: string,
+    count: number,
+    reply: FastifyReply,
+  ): Promise<Body> {
+    const generator = await openFor(node, request, bizType)
     if (count < 1) return form.noIds
     return batchBody(await generator.draw(count, { signal: goneSignal(reply) }), form.ids)
   }
@@ -80,9 +79,9 @@ function idsRoute(
       const count = Math.min(batchSizeOf(request), countMax)
       const { token, bizType } = callerOf(request)
       reply.header('content-type', form.contentType)
-      const generator = tokens.permits(token, bizType) ? catalogue.find(bizType) : undefined
+      const generator = tokens.permits(token, bizType) ? findFor(node, request, bizType) : undefined
       if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
-        return answer(form, tokens, token, bizType, () => drawIds(bizType, count, reply))
+        return answer(form, tokens, token, bizType, () => drawIds(request, bizType, count, reply))
       }
       reply.send(form.id(run.toString()))
       return undefined
@@ -93,7 +92,7 @@ function idsRoute(
 function segmentRoute(
   name: string,
   form: AnswerFormat,
-  { catalogue }: IssuingNode,
+  node: IssuingNode,
   tokens: TinyidTokens,
 ): CompatRoute {
   return {
@@ -102,7 +101,7 @@ function segmentRoute(
       const { token, bizType } = callerOf(request)
       reply.header('content-type', form.contentType)
       return answer(form, tokens, token, bizType, async () => {
-        const generator: Generator = await catalogue.open(bizType)
+        const generator = await openFor(node, request, bizType)
         return form.segment(await drawSegment(generator, goneSignal(reply)))
       })
     },

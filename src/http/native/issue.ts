@@ -7,7 +7,7 @@ import { checkedCount } from '../../commands/drawing.ts'
 import { Run, rangesOf } from '../../ids/run.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
-import type { IssuingNode } from '../issuing-node.ts'
+import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { jsonAnswer, nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
 import { idsShape, rangesShape } from './shapes.ts'
 
@@ -31,13 +31,14 @@ const errors = [
 ] as const
 
 /** `POST /v1/generators/{name}/next` */
-export function nextOperation({ catalogue, server }: IssuingNode): Operation {
+export function nextOperation(node: IssuingNode): Operation {
+  const { server } = node
   const query = countQuery(server.countMax)
   // Shared by all requests: it is read before other code can run.
   const run = new Run()
 
   async function waitForIds(request: FastifyRequest, reply: FastifyReply, count: number): Promise<Body> {
-    const generator = await catalogue.open(nameOf(request))
+    const generator = await openFor(node, request, nameOf(request))
     const runs = await generator.draw(count, { signal: goneSignal(reply) })
     return answerMany(request, reply, generator, runs)
   }
@@ -60,7 +61,7 @@ export function nextOperation({ catalogue, server }: IssuingNode): Operation {
     handler(request, reply) {
       refuseBody(request)
       const count = countOf(request, query, server.countMax)
-      const generator = catalogue.find(nameOf(request))
+      const generator = findFor(node, request, nameOf(request))
       if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
         return waitForIds(request, reply, count)
       }
@@ -71,7 +72,8 @@ export function nextOperation({ catalogue, server }: IssuingNode): Operation {
 }
 
 /** `POST /v1/generators/{name}/range` */
-export function rangeOperation({ catalogue, server }: IssuingNode): Operation {
+export function rangeOperation(node: IssuingNode): Operation {
+  const { server } = node
   const countMax = Number(server.incrByMax)
   const query = countQuery(countMax)
   return {
@@ -90,7 +92,7 @@ export function rangeOperation({ catalogue, server }: IssuingNode): Operation {
     async handler(request, reply) {
       refuseBody(request)
       const count = countOf(request, query, countMax)
-      const generator = await catalogue.open(nameOf(request))
+      const generator = await openFor(node, request, nameOf(request))
       if (!generator.contiguous) {
         throw new FahaoError(
           'WRONGTYPE',
