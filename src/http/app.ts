@@ -53,6 +53,8 @@ export type HttpOptions = {
   readonly compatOnly?: boolean
   /** The counters; servers that share them are counted as one. */
   readonly traffic?: HttpTraffic
+  /** Called for each request that a user may send, with its connection. */
+  readonly onUser?: (socket: Socket) => void
 }
 
 /** Longest name, each of its bytes percent-encoded. */
@@ -101,6 +103,13 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     done(guard(request))
   })
   checkCallers(app, node.access, node.server.audit)
+  const { onUser } = options
+  if (onUser !== undefined) {
+    app.addHook('onRequest', ({ access, socket }, _reply, done) => {
+      if (access.user !== '') onUser(socket)
+      done()
+    })
+  }
   // After the body has come, in the callback in which it is answered.
   if (mayIssue !== undefined) {
     app.addHook('preHandler', (_request, _reply, done) => {

@@ -37,7 +37,8 @@ export interface HttpServer {
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { node, host, port, tls, setting = 'http', traffic = noTraffic() } = options
   const { config } = node
-  const app = buildHttpApp({ ...options, traffic })
+  const onUser = (socket: Socket) => admission.setPending(transportOf(socket), false)
+  const app = buildHttpApp({ ...options, traffic, onUser })
   const { server } = app
   const handshakes = server instanceof TlsServer ? tls?.attach(server) : undefined
   // Node's own list has no connection that has sent CONNECT.
@@ -59,7 +60,6 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     admission.add(socket, remoteAddress, true)
     socket.once('close', () => admission.remove(socket))
   })
-  server.prependListener('request', ({ socket }) => admission.setPending(transportOf(socket), false))
   try {
     // For this one name Fastify would open a second socket, which no limit here would reach.
     await app.listen({

@@ -1,6 +1,6 @@
 /**
  * Decides which connections of a server may be open. A connection is pending until its client has logged in (RESP), or
- * has sent a request (HTTP): a pending connection costs its client nothing, so a hostile client opens many of them.
+ * has sent a request of a user (HTTP): a pending connection costs its client nothing, so a hostile client opens many of them.
  *
  * Invariants
  *  1. At most `connectionsMax` connections are open; at most `pendingMax` of them are pending; and at most `perAddressMax`

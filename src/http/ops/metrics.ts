@@ -190,7 +190,7 @@ export class Metrics {
     const labels = ['protocol']
     this.#gauge('fahao_connections', 'Open connections.', labels, all('connections'))
     this.#counter('fahao_connections_total', 'Connections accepted.', labels, all('connectionsTotal'))
-    const pending = 'Open connections before AUTH (RESP) or before their first request (HTTP).'
+    const pending = 'Open connections before AUTH (RESP) or without a request of a user (HTTP).'
     this.#gauge('fahao_connections_pending', pending, labels, all('pending'))
     const rejected = 'Connections closed to keep a limit, by reason: limit, address, pending.'
     this.#counter('fahao_connections_rejected_total', rejected, [...labels, 'reason'], () =>

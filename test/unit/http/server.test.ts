@@ -4,6 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
+import { unauthenticated } from '../../../src/auth/access.ts'
+import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { hasCode } from '../../../src/base/errors.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { type HttpServer, startHttpServer } from '../../../src/http/server.ts'
@@ -127,6 +129,20 @@ describe('the HTTP server', () => {
       assert.match(await readAll(first), new RegExp(rejected, 'm'))
     })
   }
+
+  test('has connections give way whose requests were of no user', async () => {
+    const node = fakeNode({ httpConnectionsMax: 1 })
+    const access = { initial: unauthenticated, initialOf: () => unauthenticated } as unknown as AccessControl
+    const server = await startHttpServer({ node: { ...node, access }, host: '127.0.0.1', port: 0 })
+    running.push(server)
+    const probe = connect(server.port, '127.0.0.1')
+    probe.write('GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n')
+    await once(probe, 'data')
+    const given = readAll(probe)
+    const asked = 'GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
+    assert.match(await exchange(server.port, asked), /^HTTP\/1\.1 401/)
+    assert.equal(await given, '')
+  })
 
   test('has connections without a request give way to new ones, and none that has had one', async () => {
     const { server } = await start({ httpConnectionsMax: 2 })
