@@ -48,12 +48,13 @@ function openApiDocument(version: string, operations: readonly Operation[]): Jso
 }
 
 function describeOperation(operation: Operation, schemas: Json): Json {
-  const { id, tag, summary, notes, body, example } = operation
+  const { id, tag, summary, notes, body, example, change } = operation
   return {
     operationId: id,
     tags: [tag],
     summary,
     ...(notes === undefined ? {} : { description: notes }),
+    ...(change === undefined ? {} : { 'x-audit-event': change.event }),
     parameters: [...pathParameters(operation), ...queryParameters(operation, schemas)],
     ...(body === undefined
       ? {}

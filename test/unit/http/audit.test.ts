@@ -119,3 +119,16 @@ test('logins and refused requests over HTTP are in the audit trail, with the use
   )
   assert.doesNotMatch(JSON.stringify(entries), /wrong|pw/)
 })
+
+test('every operation that is no GET and issues no ids is recorded, and the OpenAPI document names its event', async () => {
+  const { app } = start()
+  const document: { paths: Record<string, Record<string, Record<string, unknown>>> } = (
+    await app.inject('/openapi.json')
+  ).json()
+  const unrecorded = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations)
+      .filter(([method, operation]) => method !== 'get' && operation['x-audit-event'] === undefined)
+      .map(([method]) => `${method} ${path}`),
+  )
+  assert.deepEqual(unrecorded, ['post /v1/generators/{name}/next', 'post /v1/generators/{name}/range'])
+})
