@@ -1,7 +1,9 @@
 /** What commands and refusals leave in the audit trail and in ACL LOG. */
+import type { Access } from '../auth/access.ts'
 import type { Refusal } from '../auth/acl-log.ts'
 import { addressOf } from '../base/address.ts'
 import { hasCode } from '../base/errors.ts'
+import { demandAccess } from './access.ts'
 import type { Arguments } from './arguments.ts'
 import { clientLine } from './client-line.ts'
 import type { Command, Reply } from './command.ts'
@@ -49,12 +51,19 @@ function recorded(
   return reply
 }
 
-/** Records that the user's permissions refuse a request. Any other error leaves nothing. */
-export function recordDenied(context: CommandContext, request: ResolvedRequest, error: unknown): void {
-  if (!hasCode(error, 'NOPERM')) return
+/** `demandAccess`; NOPERM is recorded. */
+export function demandRecorded(access: Access, context: CommandContext, request: ResolvedRequest): void {
+  try {
+    demandAccess(access, request)
+  } catch (error) {
+    if (hasCode(error, 'NOPERM')) recordDenied(access, context, request)
+    throw error
+  }
+}
+
+function recordDenied(access: Access, context: CommandContext, request: ResolvedRequest): void {
   const { command, name, args } = request
   const { session, server } = context
-  const { access } = session
   const refused = access.allows(name)
     ? keyTexts(args, command).find((key) => !access.reaches(key))
     : undefined

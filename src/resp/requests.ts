@@ -13,10 +13,10 @@
  */
 import type { Access } from '../auth/access.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
-import { demandAccess, isPermitted } from '../commands/access.ts'
+import { isPermitted } from '../commands/access.ts'
 import { type DirectIssuer, IssuedTexts, RepliesOf, type Reply } from '../commands/command.ts'
 import type { CommandContext } from '../commands/context.ts'
-import { recordDenied } from '../commands/recording.ts'
+import { demandRecorded } from '../commands/recording.ts'
 import type { ResolvedRequest } from '../commands/table.ts'
 import { queued } from '../commands/transactions.ts'
 import { Run } from '../ids/run.ts'
@@ -252,10 +252,9 @@ export class Requests {
     this.#host.totals.commands++
     this.#host.turns.spend(workBytes.command + request.bytes.length)
     try {
-      if (request.permittedBy !== this.#access) demandAccess(this.#access, request.resolved)
+      if (request.permittedBy !== this.#access) demandRecorded(this.#access, this.#context, request.resolved)
       request.permittedBy = this.#access
     } catch (error) {
-      recordDenied(this.#context, request.resolved, error)
       return this.#refuse(error, name)
     }
     try {
