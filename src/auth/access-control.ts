@@ -1,4 +1,4 @@
-/** Who a caller is and what it may do: the users of a node, and their logins. */
+/** Who a caller is and what it may do: the users of a node, their tokens, and their logins. */
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
 import { Access, unauthenticated } from './access.ts'
@@ -7,22 +7,26 @@ import type { Subjects } from './command-rules.ts'
 import { Logins } from './logins.ts'
 import type { NodeProof } from './node-proof.ts'
 import { Passwords } from './passwords.ts'
+import { isTokenText } from './token.ts'
+import { Tokens, type TokensDeps } from './tokens.ts'
 import { Users, type UsersDeps } from './users.ts'
 
 /** What it needs. */
-export type AccessDeps = UsersDeps & {
-  readonly clock: Clock
-  /** Proofs of other nodes; undefined: there is no cluster. */
-  readonly proof?: NodeProof | undefined
-  /** Takes logins and failed logins. */
-  readonly audit: Audit
-  /** Default: with the present cost of hashes. */
-  readonly passwords?: Passwords
-}
+export type AccessDeps = UsersDeps &
+  Omit<TokensDeps, 'users'> & {
+    readonly clock: Clock
+    /** Proofs of other nodes; undefined: there is no cluster. */
+    readonly proof?: NodeProof | undefined
+    /** Takes logins and failed logins. */
+    readonly audit: Audit
+    /** Default: with the present cost of hashes. */
+    readonly passwords?: Passwords
+  }
 
 /** Users and logins of one node. */
 export class AccessControl {
   readonly users: Users
+  readonly tokens: Tokens
   readonly subjects: Subjects
   readonly passwords: Passwords
   readonly #logins: Logins
@@ -31,19 +35,39 @@ export class AccessControl {
 
   private constructor(
     users: Users,
+    tokens: Tokens,
     { subjects, clock, proof, audit, passwords = new Passwords() }: AccessDeps,
   ) {
     this.#audit = audit
     this.users = users
+    this.tokens = tokens
     this.subjects = subjects
     this.passwords = passwords
     this.#proof = proof
     this.#logins = new Logins(passwords, clock)
   }
 
-  /** Reads the users of the engine, and follows their changes. */
+  /** Reads the users and tokens of the engine, and follows their changes. */
   static async open(deps: AccessDeps): Promise<AccessControl> {
-    return new AccessControl(await Users.open(deps), deps)
+    const users = await Users.open(deps)
+    try {
+      return new AccessControl(users, await Tokens.open({ ...deps, users }), deps)
+    } catch (error) {
+      users.close()
+      throw error
+    }
+  }
+
+  /** Calls `listener` after every change of users and tokens: look up `present` again. */
+  listen(listener: () => void): void {
+    this.users.listen(listener)
+    this.tokens.listen(listener)
+  }
+
+  /** After the store has lost writes and was advanced: writes again what this node knows and the store has lost. */
+  async reconcile(): Promise<void> {
+    await this.users.reconcile()
+    await this.tokens.reconcile()
   }
 
   /** The permissions of a caller that has not authenticated. */
@@ -61,15 +85,16 @@ export class AccessControl {
     return this.#proof?.of(user, nodeId) ?? ''
   }
 
-  /** The present permissions of a caller whose permissions were `access`; undefined: its user may not connect any more. */
+  /** The present permissions of a caller whose permissions were `access`; undefined: it may not connect any more. */
   present(access: Access): Access | undefined {
+    if (access.token !== undefined) return this.tokens.access(access.token)
     const present = this.users.access(access.user)
     return access.isForwarded && present !== undefined ? access : present
   }
 
   /**
-   * The permissions of a user with this password. WRONGPASS, also for a user that does not exist or is off; QUOTA after
-   * too many failures; UNAVAILABLE while the users are not known.
+   * The permissions of a user with this password, which may be a token of the user. WRONGPASS, also for a user that does
+   * not exist or is off; QUOTA after too many failures; UNAVAILABLE while the users are not known.
    * @param address the IP address of the client.
    * @param door the transport, for the audit trail.
    */
@@ -80,6 +105,12 @@ export class AccessControl {
       // A name that no user has may be a password in the wrong place.
       const known = this.users.get(user) === undefined ? undefined : user
       this.#audit.record({ event, user: known, address, door, object: '', detail })
+    }
+    if (isTokenText(password)) {
+      const access = this.tokens.verify(password)
+      record(access?.user === user ? 'login' : 'login-failed', 'token')
+      if (access?.user === user) return access
+      throw wrongPassword()
     }
     const enabled = () => (this.users.access(user) === undefined ? undefined : this.users.get(user))
     if (enabled()?.nopass) {
@@ -100,11 +131,35 @@ export class AccessControl {
       )
     }
     record('login-failed')
-    throw new FahaoError('WRONGPASS', 'invalid username-password pair or user is disabled.')
+    throw wrongPassword()
+  }
+
+  /**
+   * The permissions of a token. WRONGPASS; UNAVAILABLE while the tokens are not known. Only failures are recorded: each
+   * request has its token.
+   */
+  loginWithToken(text: string, address: string): Access {
+    this.users.checkFresh()
+    const access = this.tokens.verify(text)
+    if (access !== undefined) return access
+    this.#audit.record({
+      event: 'login-failed',
+      user: undefined,
+      address,
+      door: 'http',
+      object: '',
+      detail: 'token',
+    })
+    throw new FahaoError('WRONGPASS', 'the token is unknown, expired or revoked, or its user is disabled')
   }
 
   /** Ends its watches and timers. */
   close(): void {
     this.users.close()
+    this.tokens.close()
   }
+}
+
+function wrongPassword(): FahaoError {
+  return new FahaoError('WRONGPASS', 'invalid username-password pair or user is disabled.')
 }

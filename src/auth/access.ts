@@ -6,6 +6,8 @@ import type { User } from './user.ts'
 /** How many names are remembered with the answer. */
 const rememberedMax = 4096
 
+type Origin = { readonly isForwarded?: boolean; readonly token?: string; readonly within?: Access }
+
 /**
  * The permissions of a user at one moment. A change of the user makes a new object, so that results that were kept for
  * one of these are not used under another.
@@ -19,22 +21,30 @@ export class Access {
   readonly reachesAll: boolean
   /** Whether another node has checked the request already. */
   readonly isForwarded: boolean
+  /** The token that the caller has presented; undefined: none. */
+  readonly token: string | undefined
   readonly #commands: ReadonlySet<string> | undefined
+  readonly #within: Access | undefined
   readonly #patterns: readonly string[]
   readonly #names = new Map<string, boolean>()
 
-  /** @param commands the names of the commands that are permitted; undefined: every command. */
+  /**
+   * @param commands the names of the commands that are permitted; undefined: every command.
+   * @param origin `within`: of a token, the permissions of its user, which must permit a generator as well.
+   */
   constructor(
     user: string,
     commands: ReadonlySet<string> | undefined,
     patterns: readonly string[],
-    isForwarded = false,
+    { isForwarded = false, token, within }: Origin = {},
   ) {
     this.user = user
     this.isForwarded = isForwarded
+    this.token = token
     this.#commands = commands
+    this.#within = within
     this.#patterns = patterns
-    this.reachesAll = patterns.includes('*')
+    this.reachesAll = patterns.includes('*') && this.#within?.reachesAll !== false
     this.unrestricted = commands === undefined && this.reachesAll
   }
 
@@ -45,7 +55,19 @@ export class Access {
 
   /** The permissions of requests of this user that another node forwards: it has checked them. */
   static forwarded(user: string): Access {
-    return new Access(user, undefined, ['*'], true)
+    return new Access(user, undefined, ['*'], { isForwarded: true })
+  }
+
+  /** What these permissions and those of a token have in common: never more than these. Undefined: as these. */
+  narrowedBy(
+    token: string,
+    commands: ReadonlySet<string> | undefined,
+    patterns: readonly string[] = ['*'],
+  ): Access {
+    const own = this.#commands
+    const common =
+      commands && own ? new Set([...commands].filter((name) => own.has(name))) : (commands ?? own)
+    return new Access(this.user, common, patterns, { within: this, token })
   }
 
   /** Whether the command `incr`, `client|list` or `http|metrics` is permitted. */
@@ -58,7 +80,8 @@ export class Access {
     if (this.reachesAll) return true
     const remembered = this.#names.get(name)
     if (remembered !== undefined) return remembered
-    const reached = this.#patterns.some((pattern) => globMatches(pattern, name))
+    const reached =
+      this.#within?.reaches(name) !== false && this.#patterns.some((pattern) => globMatches(pattern, name))
     if (this.#names.size >= rememberedMax) this.#names.clear()
     this.#names.set(name, reached)
     return reached

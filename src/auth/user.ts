@@ -191,6 +191,8 @@ const storedShape = z.object({
   commands: z.array(z.string()),
   /** Grows with every change of this name, also past its removal. */
   revision: z.int(),
+  /** The revision with which the user was created; tokens of an earlier user of this name are void. */
+  since: z.int().optional(),
   /** Random: tells whose write it was. */
   change: z.string(),
   /** Of a user that was removed; its record stays, so that a store that went back is noticed. */
@@ -201,21 +203,23 @@ const storedShape = z.object({
 export type StoredUser = {
   readonly user: User
   readonly revision: number
+  /** The revision with which it was created. */
+  readonly since: number
   readonly change: string
   readonly removed: boolean
 }
 
 /** The value of a record. */
-export function writeStored({ user, revision, change, removed }: StoredUser): string {
+export function writeStored({ user, revision, since, change, removed }: StoredUser): string {
   const { name: _, ...rest } = user
-  return JSON.stringify({ ...rest, revision, change, ...(removed && { removed }) })
+  return JSON.stringify({ ...rest, revision, since, change, ...(removed && { removed }) })
 }
 
 /** Reads the value of a record; undefined if this version of Fahao does not understand it. */
 export function readStored(name: string, value: string): StoredUser | undefined {
   try {
-    const { revision, change, removed = false, ...rest } = storedShape.parse(JSON.parse(value))
-    return { user: { name, ...rest }, revision, change, removed }
+    const { revision, since = 0, change, removed = false, ...rest } = storedShape.parse(JSON.parse(value))
+    return { user: { name, ...rest }, revision, since, change, removed }
   } catch {
     return undefined
   }

@@ -110,6 +110,12 @@ export class Users {
     return name === openDefault.name && !this.areStored ? this.#open : undefined
   }
 
+  /** The revision with which a stored user was created: another one once it was removed and created again. */
+  createdAt(name: string): number | undefined {
+    const known = this.#known.get(name)
+    return known === undefined || known.removed ? undefined : known.since
+  }
+
   /** The version of a user's record: what was derived from the record is valid for this version only. */
   versionOf(name: string): bigint {
     return this.#known.get(name)?.version ?? 0n
@@ -219,9 +225,11 @@ export class Users {
       const before = known !== undefined && !known.removed ? known.user : undefined
       const after = await change(before)
       this.#checkAdministered(name, after)
+      const revision = (known?.revision ?? 0) + 1
       const next: StoredUser = {
         user: after ?? newUser(name),
-        revision: (known?.revision ?? 0) + 1,
+        revision,
+        since: before === undefined ? revision : known!.since,
         change: newId(),
         removed: after === undefined,
       }

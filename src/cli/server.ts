@@ -141,7 +141,7 @@ async function openResp(
     },
     onError: (error, session) => log.error({ err: error, client: session?.address }, 'a RESP request failed'),
   })
-  access.users.listen(() => resp.refreshAccess((before) => access.present(before)))
+  access.listen(() => resp.refreshAccess((before) => access.present(before)))
   node.attach({ respPort: resp.port, sessions: () => resp.sessions(), traffic: () => resp.stats })
   return resp
 }

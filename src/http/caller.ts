@@ -1,5 +1,5 @@
 /**
- * Who sends a request, and whether the route permits it: Basic credentials of a user, or none.
+ * Who sends a request, and whether the route permits it: Basic credentials of a user, a token, or none.
  *
  * Invariants
  *  1. Every route says which command it stands for, or that it is open. A request is checked before its body is read, and
@@ -96,7 +96,12 @@ function callerOf(request: FastifyRequest, access: AccessControl): Access | Prom
     const [user, password] = readBasic(value)
     return access.login(user, password, request.socket.remoteAddress ?? '', 'http')
   }
-  throw new FahaoError('WRONGPASS', 'the Authorization header must be Basic, with a user and its password')
+  if (scheme.toLowerCase() === 'bearer')
+    return access.loginWithToken(value, request.socket.remoteAddress ?? '')
+  throw new FahaoError(
+    'WRONGPASS',
+    'the Authorization header must be Basic, with a user and its password, or Bearer, with a token',
+  )
 }
 
 function readBasic(value: string): readonly [user: string, password: string] {

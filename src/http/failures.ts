@@ -11,7 +11,7 @@ export interface HttpLog {
 }
 
 /** RFC 9110, 11.6.1. */
-const challenge = 'Basic realm="fahao", charset="UTF-8"'
+const challenge = ['Basic realm="fahao", charset="UTF-8"', 'Bearer realm="fahao"']
 
 /** Sends the problem that describes `error`; reports it if it is a fault of this server. */
 export function sendProblem(

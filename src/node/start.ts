@@ -59,7 +59,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
       await worker.confirm()
       await catalogue.reopenAll()
       await namespaces.reload()
-      await access.users.reconcile()
+      await access.reconcile()
       await createConfigured(catalogue, config, onEvent, (error) =>
         onEvent({ level: 'error', message: `${error.message}; the stored definition stays in force` }),
       )
@@ -149,6 +149,7 @@ async function openParts(
       engine,
       clock,
       audit,
+      nowUs: () => timeline.nowUs(),
       subjects: new Subjects(subjectsOf(createCommands().all())),
       newId,
       graceMs: config.usersGraceMs,
@@ -255,7 +256,7 @@ function wire(
       await worker.confirm().catch(() => false)
       await catalogue.reopenAll()
       await namespaces.reload()
-      await access.users.reconcile()
+      await access.reconcile()
       return raised
     },
     close() {

@@ -14,6 +14,7 @@ async function node(store: MemoryStore, id: string): Promise<AccessControl> {
   return AccessControl.open({
     engine,
     clock: systemClock,
+    nowUs: () => systemClock.wallUs(),
     subjects,
     newId: () => crypto.randomUUID(),
     graceMs: 60_000,

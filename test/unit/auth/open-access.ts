@@ -25,6 +25,7 @@ export function openAccess(
     engine,
     clock,
     audit,
+    nowUs: () => clock.wallUs(),
     subjects,
     newId: () => crypto.randomUUID(),
     graceMs: 60_000,

@@ -1,0 +1,222 @@
+/** Tokens: what they permit, when they end, and what a store that went back brings of them. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { Access } from '../../../src/auth/access.ts'
+import type { AccessControl } from '../../../src/auth/access-control.ts'
+import { readNarrowing } from '../../../src/auth/token.ts'
+import { readRules } from '../../../src/auth/user.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { FakeClock } from '../fake-clock.ts'
+import { openAccess, subjects } from './open-access.ts'
+
+const lifeMs = 60_000
+const dayUs = 86_400_000_000
+
+async function set(access: AccessControl, name: string, ...rules: string[]): Promise<void> {
+  await access.users.set(name, readRules(rules, access.subjects, access.passwords))
+}
+
+/** An administrator, and alice, who may issue ids of `order*`. */
+async function withAlice(store = new MemoryStore(), clock = new FakeClock(), events: string[] = []) {
+  const access = await openAccess(new MemoryEngine(store), { clock, events })
+  if (!access.users.areStored) {
+    await set(access, 'admin', 'on', 'nopass', '~*', '+@all')
+    await set(access, 'alice', 'on', '~order*', '+@issue')
+  }
+  return access
+}
+
+async function create(access: AccessControl, rules: string[] = [], lifetimeMs: number | 'never' = lifeMs) {
+  const narrowing = await readNarrowing(rules, subjects, access.passwords)
+  const request = { user: 'alice', label: 'build', by: 'admin', ...narrowing }
+  return access.tokens.create({ ...request, lifetimeMs: lifetimeMs === 'never' ? undefined : lifetimeMs })
+}
+
+const refused = /the token is unknown, expired or revoked/
+
+describe('A token', () => {
+  it('permits what its user may do, over HTTP and as the password of its user', async () => {
+    const access = await withAlice()
+    const { token, text } = await create(access)
+    const caller = access.loginWithToken(text, '10.0.0.1')
+    assert.deepEqual([caller.user, caller.token], ['alice', token.id])
+    assert.equal(caller.allows('incr') && caller.reaches('order:1'), true)
+    assert.equal(caller.allows('acl|setuser') || caller.reaches('user'), false)
+    assert.equal(await access.login('alice', text, '10.0.0.1'), caller)
+    await assert.rejects(access.login('admin', text, '10.0.0.1'), /invalid username-password pair/)
+  })
+
+  it('is narrowed by its rules', async () => {
+    const access = await withAlice()
+    const { text } = await create(access, ['~*:1', '+incr'])
+    const caller = access.loginWithToken(text, '10.0.0.1')
+    assert.deepEqual(
+      ['order:1', 'order:2', 'user:1'].map((name) => caller.reaches(name)),
+      [true, false, false],
+    )
+    assert.deepEqual(
+      [caller.allows('incr'), caller.allows('incrby'), caller.reachesAll],
+      [true, false, false],
+    )
+    const withoutRules = [['>x'], ['on'], ['+nosuch'], ['~']]
+    for (const rules of withoutRules) await assert.rejects(create(access, rules))
+  })
+
+  it('never permits more than its user', () => {
+    const rule = fc.oneof(
+      fc
+        .constantFrom('+', '-')
+        .chain((sign) =>
+          fc
+            .constantFrom(
+              ...subjects.categories.map((each) => `@${each}`),
+              '@all',
+              'incr',
+              'id.next',
+              'acl|list',
+            )
+            .map((target) => sign + target),
+        ),
+    )
+    const pattern = fc.constantFrom('*', 'a*', '*b', 'a?', '[ab]*', 'ab', 'c')
+    const rights = fc.record({ commands: fc.array(rule), patterns: fc.array(pattern, { maxLength: 3 }) })
+    const names = ['', 'a', 'b', 'ab', 'aab', 'bb', 'c']
+    fc.assert(
+      fc.property(rights, rights, (user, token) => {
+        const base = new Access('alice', subjects.permitted(user.commands), user.patterns)
+        const own = new Access('alice', subjects.permitted(token.commands), token.patterns)
+        const narrowed = base.narrowedBy('id', subjects.permitted(token.commands), token.patterns)
+        for (const { name } of subjects.all) {
+          assert.equal(narrowed.allows(name), base.allows(name) && own.allows(name))
+        }
+        for (const name of names)
+          assert.equal(narrowed.reaches(name), base.reaches(name) && own.reaches(name))
+        assert.equal(narrowed.unrestricted, base.unrestricted && own.unrestricted)
+        assert.equal(narrowed.reachesAll, base.reachesAll && own.reachesAll)
+      }),
+    )
+  })
+
+  it('is refused with a wrong secret, an unknown id, or another form', async () => {
+    const access = await withAlice()
+    const { token, text } = await create(access)
+    const wrong = text.replace(/.$/, (last) => (last === 'A' ? 'E' : 'A'))
+    const unknown = text.replace(token.id, '0123456789abcdef')
+    for (const other of [wrong, unknown, `${text}x`, text.slice(1), '', 'fahao__']) {
+      assert.throws(() => access.loginWithToken(other, '10.0.0.1'), refused)
+    }
+  })
+
+  it('stores no secret, only its hash', async () => {
+    const store = new MemoryStore()
+    const access = await withAlice(store)
+    const { token, text } = await create(access)
+    const { value } = store.records.get(`tokens/${token.id}`)!
+    assert.equal(value.includes(text.slice(-43)), false)
+    assert.match(JSON.parse(value).hash, /^[0-9a-f]{64}$/)
+  })
+
+  it('follows its user: less, off, and removed for good', async () => {
+    const access = await withAlice()
+    const { text } = await create(access)
+    const before = access.loginWithToken(text, '10.0.0.1')
+    await set(access, 'alice', 'resetkeys', '~o*')
+    const after = access.present(before)
+    assert.equal(after?.reaches('o'), true)
+    assert.equal(access.loginWithToken(text, '10.0.0.1'), after)
+    await set(access, 'alice', 'off')
+    assert.equal(access.present(before), undefined)
+    await set(access, 'alice', 'on')
+    assert.equal(access.loginWithToken(text, '10.0.0.1').user, 'alice')
+    await access.users.remove('alice')
+    assert.throws(() => access.loginWithToken(text, '10.0.0.1'), refused)
+    await set(access, 'alice', 'on', '~*', '+@issue')
+    assert.throws(() => access.loginWithToken(text, '10.0.0.1'), refused)
+    assert.equal(access.present(before), undefined)
+  })
+
+  it('ends with its expiry, and reports that to the connections that it has opened', async () => {
+    const clock = new FakeClock()
+    const access = await withAlice(undefined, clock)
+    const { text } = await create(access)
+    const forever = await create(access, [], 'never')
+    const caller = access.loginWithToken(text, '10.0.0.1')
+    let reports = 0
+    access.listen(() => reports++)
+    await clock.pass(lifeMs - 1000)
+    assert.deepEqual([access.present(caller), reports], [caller, 0])
+    await clock.pass(1250)
+    assert.deepEqual([access.present(caller), reports], [undefined, 1])
+    assert.throws(() => access.loginWithToken(text, '10.0.0.1'), refused)
+    clock.wall += 1000 * dayUs
+    assert.equal(access.loginWithToken(forever.text, '10.0.0.1').user, 'alice')
+  })
+
+  it('is the same on another node, and revoked there', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const [one, other] = [await withAlice(store, clock), await withAlice(store, clock)]
+    const { token, text } = await create(one)
+    await clock.pass(1)
+    const caller = other.loginWithToken(text, '10.0.0.1')
+    assert.equal(await one.tokens.revoke(token.id), true)
+    await clock.pass(1)
+    assert.equal(other.present(caller), undefined)
+    assert.throws(() => other.loginWithToken(text, '10.0.0.1'), refused)
+    assert.deepEqual(
+      [other.tokens.all(), await other.tokens.revoke(token.id), await other.tokens.revoke('0')],
+      [[], false, false],
+    )
+    const later = await withAlice(store, clock)
+    assert.throws(() => later.loginWithToken(text, '10.0.0.1'), refused)
+  })
+
+  it('that was revoked does not come back with a store that went back', async () => {
+    const store = new MemoryStore()
+    const events: string[] = []
+    const access = await withAlice(store, undefined, events)
+    const { token, text } = await create(access)
+    const before = new Map(store.records)
+    await access.tokens.revoke(token.id)
+    const newer = await create(access)
+    for (const [key, record] of before) store.records.set(key, record)
+    store.records.delete(`tokens/${newer.token.id}`)
+    await access.reconcile()
+    assert.throws(() => access.loginWithToken(text, '10.0.0.1'), refused)
+    const later = await withAlice(store)
+    assert.throws(() => later.loginWithToken(text, '10.0.0.1'), refused)
+    assert.equal(later.loginWithToken(newer.text, '10.0.0.1').user, 'alice')
+    assert.ok(events.at(-1)?.endsWith(`as this node knew them: ${token.id} (revoked), ${newer.token.id}`))
+  })
+
+  it('leaves no record a day after its expiry', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const access = await withAlice(store, clock)
+    const { token } = await create(access)
+    await access.tokens.revoke((await create(access)).token.id)
+    clock.wall += lifeMs * 1000
+    assert.deepEqual(access.tokens.all(), [token])
+    clock.wall += dayUs
+    await create(access)
+    assert.equal([...store.records.keys()].filter((key) => key.startsWith('tokens/')).length, 1)
+  })
+
+  it('is limited in number for each user, revoked ones included', async () => {
+    const access = await withAlice()
+    for (let count = 0; count < 499; count++) await create(access)
+    await access.tokens.revoke((await create(access)).token.id)
+    await assert.rejects(create(access), /alice' has 500 tokens already/)
+  })
+
+  it('is not made for a user that is not stored or needs no password', async () => {
+    const access = await openAccess()
+    const request = { label: '', lifetimeMs: lifeMs, by: 'default' }
+    await assert.rejects(access.tokens.create({ ...request, user: 'default' }), /no user 'default'/)
+    await set(access, 'admin', 'on', 'nopass', '~*', '+@all')
+    await assert.rejects(access.tokens.create({ ...request, user: 'admin' }), /needs no password/)
+    await set(access, 'admin', '>pw')
+    await assert.rejects(access.tokens.create({ ...request, user: 'admin', label: 'a\nb' }), /a label has/)
+  })
+})
