@@ -15,14 +15,17 @@ export type RedisLoad = {
   readonly requests: number
   /** The file of the server's authority, if it speaks TLS. */
   readonly ca?: string
+  /** The user that sends it; undefined: no login. */
+  readonly login?: { readonly user: string; readonly password: string }
 }
 
 /** Runs 50 clients against a loopback port; resolves to requests per second. Rejects when a reply is an error. */
 export async function redisBenchmark(port: number, load: RedisLoad): Promise<number> {
-  const { command, keys, pipeline, requests, ca } = load
+  const { command, keys, pipeline, requests, ca, login } = load
   const { stdout } = await runFile(requireProgram('redis-benchmark'), [
     ...['-p', `${port}`, '-c', '50', '-P', `${pipeline}`, '-n', `${requests}`, '--csv', '-e'],
     ...(ca === undefined ? [] : ['--tls', '--cacert', ca]),
+    ...(login === undefined ? [] : ['--user', login.user, '-a', login.password]),
     ...(keys === undefined ? [] : ['-r', `${keys}`]),
     ...(command ?? ['-t', 'incr']),
   ])

@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, http, process, memory, engine, freeze, database, cluster, legacy, restart,
- * login, tls. It starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http,
+ * login, tls, users. It starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http,
  * process and freeze measure beside this one. Exits with 1 when a budget is not met, for use in a release.
  */
 import { writeFileSync } from 'node:fs'
@@ -24,6 +24,7 @@ import { resp } from './resp.ts'
 import { restart } from './restart.ts'
 import type { Effort } from './rounds.ts'
 import { tls } from './tls.ts'
+import { users } from './users.ts'
 
 const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => Promise<Section[]>>> = {
   resp,
@@ -38,6 +39,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   restart,
   login,
   tls,
+  users,
 }
 
 const { values, positionals } = parseArgs({

@@ -1,10 +1,7 @@
 /** What the caller of a request may do: the commands of its user, and the generators that it may name. */
-import { globMatches } from '../base/glob.ts'
+import { globMatcher } from '../base/glob.ts'
 import type { Subjects } from './command-rules.ts'
 import type { User } from './user.ts'
-
-/** How many names are remembered with the answer. */
-const rememberedMax = 4096
 
 type Origin = { readonly isForwarded?: boolean; readonly token?: string; readonly within?: Access }
 
@@ -25,8 +22,7 @@ export class Access {
   readonly token: string | undefined
   readonly #commands: ReadonlySet<string> | undefined
   readonly #within: Access | undefined
-  readonly #patterns: readonly string[]
-  readonly #names = new Map<string, boolean>()
+  readonly #patterns: readonly ((name: string) => boolean)[]
 
   /**
    * @param commands the names of the commands that are permitted; undefined: every command.
@@ -43,7 +39,7 @@ export class Access {
     this.token = token
     this.#commands = commands
     this.#within = within
-    this.#patterns = patterns
+    this.#patterns = patterns.map(globMatcher)
     this.reachesAll = patterns.includes('*') && this.#within?.reachesAll !== false
     this.unrestricted = commands === undefined && this.reachesAll
   }
@@ -78,13 +74,7 @@ export class Access {
   /** Whether this generator may be named. */
   reaches(name: string): boolean {
     if (this.reachesAll) return true
-    const remembered = this.#names.get(name)
-    if (remembered !== undefined) return remembered
-    const reached =
-      this.#within?.reaches(name) !== false && this.#patterns.some((pattern) => globMatches(pattern, name))
-    if (this.#names.size >= rememberedMax) this.#names.clear()
-    this.#names.set(name, reached)
-    return reached
+    return this.#within?.reaches(name) !== false && this.#patterns.some((matches) => matches(name))
   }
 }
 

@@ -38,6 +38,14 @@ export function literalPrefix(pattern: string): string {
   return /^[^*?[\\]*/.exec(pattern)![0]
 }
 
+/** `globMatches` of one pattern, for many texts: literal patterns, and those with one star at the end, are compared at once. */
+export function globMatcher(pattern: string): (text: string) => boolean {
+  const prefix = literalPrefix(pattern)
+  if (prefix === pattern) return (text) => text === pattern
+  if (pattern === `${prefix}*`) return (text) => text.startsWith(prefix)
+  return (text) => text.startsWith(prefix) && globMatches(pattern, text)
+}
+
 /** The number of pattern code points that match `point`, a code point of the text; 0 if none match. */
 function matchOne(pattern: readonly string[], at: number, point: string): number {
   const first = pattern[at]!

@@ -6,6 +6,7 @@ import type { Lifetime } from './lifetime.ts'
 import { freePort, temporaryFolder } from './places.ts'
 import { type Exit, type RunningProcess, startProcess } from './process.ts'
 import { RawClient } from './raw-client.ts'
+import { ReplyError } from './raw-reply.ts'
 
 /** How to start it. What is not given is chosen: free ports, a fresh SQLite file in a temporary folder. */
 export type FahaoOptions = {
@@ -164,7 +165,9 @@ async function answersPing(port: number, tls: CertificateFiles | undefined): Pro
   let client: RawClient | undefined
   try {
     client = await RawClient.connect(port, undefined, { tls })
-    return (await client.command('PING')) === 'PONG'
+    // A server with users answers as well, before a login.
+    const reply = await client.command('PING')
+    return reply === 'PONG' || (reply instanceof ReplyError && reply.code === 'NOAUTH')
   } catch {
     return false
   } finally {

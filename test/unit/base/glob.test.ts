@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { globMatches } from '../../../src/base/glob.ts'
+import { globMatcher, globMatches } from '../../../src/base/glob.ts'
 
 const table: [pattern: string, text: string, matches: boolean][] = [
   ['*', '', true],
@@ -61,5 +61,13 @@ describe('glob patterns', () => {
     const startedMs = performance.now()
     assert.equal(globMatches(`${'*a'.repeat(100)}b`, 'a'.repeat(256)), false)
     assert.ok(performance.now() - startedMs < 1000)
+  })
+
+  it('is the same for a matcher of one pattern', () => {
+    for (const [pattern, text, matches] of table) assert.equal(globMatcher(pattern)(text), matches, pattern)
+    const piece = fc.string({ unit: fc.constantFrom('a', 'b', '*', '?', '[', ']', '\\', '^', '-') })
+    fc.assert(
+      fc.property(piece, piece, (pattern, text) => globMatcher(pattern)(text) === globMatches(pattern, text)),
+    )
   })
 })
