@@ -74,6 +74,24 @@ describe('RESP over TLS', () => {
     assert.equal(await client.closed, '+OK\r\n$4\r\ndone\r\n')
   })
 
+  it('holds few replies for a client that does not read, and drops it in time', async (t) => {
+    const limits = { unreadBytesMax: 100_000, unreadTimeoutMs: 300 }
+    const { server, peer, world } = await start(t, {}, { limits })
+    const client = await peer()
+    client.socket.pause()
+    const request = frame('ECHO', 'x'.repeat(1000)).repeat(1000)
+    let most = 0
+    const watch = setInterval(() => {
+      for (const session of server.sessions()) most = Math.max(most, session.unreadBytes)
+    })
+    t.after(() => clearInterval(watch))
+    for (let times = 0; times < 30; times++) client.send(request)
+    while (server.stats.connections === 0 || most === 0) await new Promise(setImmediate)
+    while (server.stats.connections > 0) await new Promise(setImmediate)
+    assert.ok(most < 300_000, `${most} bytes were held`)
+    assert.deepEqual(world.errors, [])
+  })
+
   it('refuses versions before TLS 1.2', async (t) => {
     const { peer } = await start(t)
     await assert.rejects(peer({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' }))
