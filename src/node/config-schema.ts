@@ -271,7 +271,7 @@ const groups = {
     ),
     tlsOn: setting(someOf(['resp', 'http']), 'the listeners that speak TLS; repeatable', 'resp http'),
     tlsHandshakeTimeoutMs: setting(
-      duration('100ms', '10m'),
+      duration('100ms', '1m'),
       'how long a client may take for its handshake',
       '5s',
     ),

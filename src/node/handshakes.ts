@@ -3,7 +3,7 @@
  *
  * Invariants
  *  1. A connection is dropped if its handshake is not finished by its deadline, also while bytes arrive.
- *  2. A handshake that fails costs its own connection only, and its client gets no bytes besides TLS's own alert.
+ *  2. A handshake that fails ends its own connection only. Its client gets no bytes besides an alert of TLS.
  *  3. A client that presents a certificate is served only if the certificate is valid.
  *  4. `certificateName` is the name of a valid certificate.
  */
@@ -35,8 +35,6 @@ export class Handshakes {
     server.prependListener('connection', (socket: Socket) => this.#begin(socket, clock, timeoutMs))
     // Before any other listener, so that those find the name.
     server.prependListener('secureConnection', (socket) => this.#finish(socket))
-    // A server of HTTP would answer in HTTP.
-    server.removeAllListeners('tlsClientError')
     server.on('tlsClientError', (_error, socket) => void socket.destroy())
   }
 

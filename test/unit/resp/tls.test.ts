@@ -157,6 +157,14 @@ describe('a handshake', () => {
     await (await peer()).ask(frame('PING'), '+OK\r\n')
   })
 
+  it('ends at once when its client has gone', async (t) => {
+    const { server, raw } = await start(t)
+    const { socket } = await raw()
+    while (server.stats.pending === 0) await new Promise(setImmediate)
+    socket.destroy()
+    while (server.stats.connections > 0) await new Promise(setImmediate)
+  })
+
   it('that is not finished does not delay a stop', async (t) => {
     const { server, raw } = await start(t)
     const { closed } = await raw()
