@@ -115,7 +115,7 @@ describe('a request with', () => {
     let text = ''
     for (;;) {
       const [head, body] = text.split('\r\n\r\n')
-      const length = /^content-length: (\d+)$/im.exec(head!)?.[1]
+      const length = head!.includes(' 204 ') ? '0' : /^content-length: (\d+)$/im.exec(head!)?.[1]
       if (body !== undefined && length !== undefined && Buffer.byteLength(body) >= Number(length)) {
         socket.destroy()
         return [head!, body]
