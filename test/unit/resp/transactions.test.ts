@@ -28,6 +28,7 @@ const extra: readonly Command[] = [
     name: 'placed',
     arity: 2,
     handler: (_, args) => args.text(0),
+    overlaps: () => true,
     placed: async (_, args) => {
       if (args.text(0) === 'away') throw new TypeError('a bug')
       return undefined
@@ -217,7 +218,9 @@ test('a transaction that is too long is refused, and its memory is freed', async
   assert.equal(session!.transaction.bytes, 5 * incr.length)
   await peer.ask(incr, '-LIMIT a transaction has at most 5 requests; send several\r\n')
   assert.equal(session!.transaction.bytes, 0)
-  await peer.ask(`${incr}EXEC\r\n`, `+QUEUED\r\n${abort}`)
+  await peer.ask(incr, '+QUEUED\r\n')
+  assert.equal(session!.transaction.bytes, 0)
+  await peer.ask('EXEC\r\n', abort)
   const echo = `ECHO ${'x'.repeat(60)}\r\n`
   await peer.ask(
     `MULTI\r\n${echo}${echo}EXEC\r\n`,
