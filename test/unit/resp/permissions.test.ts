@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Access } from '../../../src/auth/access.ts'
+import type { ClientSession } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
 import { transactionCommands } from '../../../src/commands/transactions.ts'
+import { Desk } from '../commands/desk.ts'
 import { commandsOf, Peer, serve, World } from './peer.ts'
 
 const connection = ['multi', 'exec', 'discard', 'ping', 'wait', 'draw']
@@ -21,7 +23,10 @@ async function start(t: TestContext) {
     command.name === 'incr' ? { ...command, keys: [1, 1, 1] as const } : command,
   )
   const table = new CommandTable([...own, ...transactionCommands])
-  const { server } = await serve(t, { table, initialAccess: () => drawing })
+  // What is refused is recorded there.
+  const desk = new Desk()
+  const context = (session: ClientSession) => ({ session, catalogue: desk.catalogue, server: desk.server })
+  const { server } = await serve(t, { table, context, initialAccess: () => drawing })
   world.counter('order')
   const change = (commands: readonly string[], patterns: readonly string[]) => {
     const access = new Access('ada', new Set(commands), patterns)
