@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, http, process, memory, engine, freeze, database, cluster, legacy, restart,
- * login, tls, users. It starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http,
+ * login, quota, tls, users. It starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http,
  * process and freeze measure beside this one. Exits with 1 when a budget is not met, for use in a release.
  */
 import { writeFileSync } from 'node:fs'
@@ -19,6 +19,7 @@ import { legacy } from './legacy.ts'
 import { login } from './login.ts'
 import { aboutThisRun } from './machine.ts'
 import { memory } from './memory.ts'
+import { quota } from './quota.ts'
 import { markdownOf, type Report, type Section, sectionLines, verdict } from './report.ts'
 import { resp } from './resp.ts'
 import { restart } from './restart.ts'
@@ -38,6 +39,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   legacy,
   restart,
   login,
+  quota,
   tls,
   users,
 }

@@ -1,5 +1,7 @@
 /** The description of a generator for users and dashboards; for one that another node leads, only what is certain. */
+import { titleOf } from '../auth/namespace.ts'
 import { hasCode } from '../base/errors.ts'
+import { globMatches } from '../base/glob.ts'
 import type { Lead } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import { decode, encode } from '../ids/encoding.ts'
@@ -53,6 +55,7 @@ export async function describeGenerator(
     exhaustedAt: endUs === undefined || endUs > dateEndUs ? undefined : new Date(endUs / 1000).toISOString(),
     notes: [
       ...notes(definition, endUs, nowUs, deps),
+      ...namespaceNotes(deps, name),
       ...(definition.layout === undefined || bound === undefined
         ? []
         : [`time is reserved until ${decode(layoutOf(definition), bound).date}`]),
@@ -144,6 +147,14 @@ function leaderAddress({ cluster }: CatalogueDeps, lead: Lead | undefined): stri
   if (lead === undefined || lead.state === 'none') return undefined
   const node = lead.state === 'elsewhere' ? lead.node : cluster!.status().nodes.find(({ isSelf }) => isSelf)
   return node?.resp ?? node?.http ?? node?.id
+}
+
+function namespaceNotes({ namespaces }: CatalogueDeps, name: string): string[] {
+  const counting = (namespaces?.all ?? []).filter(({ match }) => globMatches(match, name))
+  return counting.map((namespace) => {
+    const whose = namespace.user === undefined ? 'its ids' : `the ids that ${namespace.user} draws`
+    return `${titleOf(namespace)} counts ${whose}, on each node by itself`
+  })
 }
 
 function notes(

@@ -51,8 +51,8 @@ export function encode(output: Output, reply: Reply, encoding: Encoding): void {
 }
 
 /** Writes `-CODE message`. */
-export function encodeError(output: Output, code: string, message: string): void {
-  output.oneLine('-', `${code} ${message}`)
+export function encodeError(output: Output, code: string, message: string, times = 1): void {
+  output.oneLine('-', `${code} ${message}`, times)
 }
 
 /** Writes a reply for each id of a run, which is empty afterwards; UNSAFE for an id that this client may round. */

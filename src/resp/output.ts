@@ -102,12 +102,17 @@ export class Output {
     this.length += bytes.length
   }
 
-  /** Text as the rest of one line, whatever it holds: CR and LF become spaces. */
-  oneLine(introducer: string, text: string): void {
+  /** Text as the rest of one line, whatever it holds: CR and LF become spaces. The line is written `times` times. */
+  oneLine(introducer: string, text: string, times = 1): void {
     const line = `${introducer}${text.replaceAll(/[\r\n]/g, ' ')}\r\n`
     const bytes = Buffer.byteLength(line)
-    this.#reserve(bytes)
-    this.length += this.#buffer.write(line, this.length)
+    this.#reserve(bytes * times)
+    const start = this.length
+    this.length += this.#buffer.write(line, start)
+    for (let written = 1; written < times; written++) {
+      this.#buffer.copyWithin(this.length, start, start + bytes)
+      this.length += bytes
+    }
   }
 
   /**

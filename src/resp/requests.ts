@@ -232,7 +232,8 @@ export class Requests {
       const refused = hasCode(error, 'QUOTA') ? Math.min(count - answered, shareBytes / workBytes.error) : 1
       if (refused > 1) request.direct?.refuse?.(refused - 1)
       else request.direct = undefined
-      for (const all = answered + refused; answered < all; answered++) this.#writeError(error)
+      this.#writeError(error, refused)
+      answered += refused
     }
     this.#host.totals.commands += answered
     return answered
@@ -319,12 +320,13 @@ export class Requests {
     }
   }
 
-  #writeError(error: unknown): void {
-    this.#host.turns.spend(workBytes.error)
+  #writeError(error: unknown, times = 1): void {
+    const { output, turns } = this.#host
+    turns.spend(workBytes.error * times)
     this.#session.refused ||= hasCode(error, 'QUOTA')
-    if (error instanceof FahaoError) return encodeError(this.#host.output, error.code, error.message)
+    if (error instanceof FahaoError) return encodeError(output, error.code, error.message, times)
     this.#host.onError(error, this.#session)
-    encodeError(this.#host.output, 'ERR', 'internal error')
+    encodeError(output, 'ERR', 'internal error')
   }
 
   /** Call it when the permissions of the session may have changed. */
