@@ -75,9 +75,19 @@ export class AccessControl {
     return this.users.initial ?? unauthenticated
   }
 
-  /** The permissions of a caller that has presented a valid certificate with this common name, and nothing else. */
-  initialOf(certificateName: string | undefined): Access {
-    return (certificateName === undefined ? undefined : this.users.access(certificateName)) ?? this.initial
+  /**
+   * The permissions of a caller that has presented a valid certificate with this common name, and nothing else.
+   * @param from where it logs in by it, for the audit trail; absent: it has done so before.
+   */
+  initialOf(
+    certificateName: string | undefined,
+    from?: { readonly address: string; readonly door: string },
+  ): Access {
+    const access = certificateName === undefined ? undefined : this.users.access(certificateName)
+    if (access === undefined) return this.initial
+    if (from)
+      this.#audit.record({ event: 'login', user: access.user, ...from, object: '', detail: 'certificate' })
+    return access
   }
 
   /** What stands for the password of `user` in a request that is forwarded to the node with this id. */

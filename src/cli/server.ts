@@ -117,7 +117,7 @@ async function openResp(
       catalogue: new MeteredCatalogue(catalogue, server.meters, () => session.access.user),
       server,
     }),
-    initialAccess: (certificateName) => access.initialOf(certificateName),
+    initialAccess: (certificateName, address) => access.initialOf(certificateName, { address, door: 'resp' }),
     mayIssue: node.mayIssue,
     tls,
     roundingGuard: config.roundingGuard,

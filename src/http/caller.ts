@@ -90,11 +90,13 @@ function recordDenied(
 
 function callerOf(request: FastifyRequest, access: AccessControl): Access | Promise<Access> {
   const { authorization } = request.headers
-  if (authorization === undefined) return access.initialOf(certificateName(request.socket))
+  const address = request.socket.remoteAddress ?? ''
+  if (authorization === undefined)
+    return access.initialOf(certificateName(request.socket), { address, door: 'http' })
   const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(authorization) ?? []
   if (scheme.toLowerCase() === 'basic') {
     const [user, password] = readBasic(value)
-    return access.login(user, password, request.socket.remoteAddress ?? '', 'http')
+    return access.login(user, password, address, 'http')
   }
   if (scheme.toLowerCase() === 'bearer')
     return access.loginWithToken(value, request.socket.remoteAddress ?? '')

@@ -34,7 +34,7 @@ export type RespServerOptions = {
   readonly context: (session: ClientSession) => CommandContext
   readonly limits?: Partial<RespLimits>
   /** The permissions of a connection before AUTH; `unauthenticated`: AUTH must come first. Default: everything. */
-  readonly initialAccess?: (certificateName: string | undefined) => Access
+  readonly initialAccess?: (certificateName: string | undefined, address: string) => Access
   /** Which clients get no ids past 2^53−1. Default `strict`. */
   readonly roundingGuard?: RoundingGuard
   /** Called before requests are carried out, in every callback: see `FahaoNode.mayIssue`. */
@@ -221,7 +221,7 @@ export class RespServer {
       localAddress: addressText({ host: localAddress, port: localPort! }),
       startedMonoUs: systemClock.monoUs(),
       certificateName: certificate,
-      access: this.#options.initialAccess?.(certificate) ?? everything,
+      access: this.#options.initialAccess?.(certificate, remoteAddress) ?? everything,
       roundingGuard: this.#options.roundingGuard ?? 'strict',
       transactionLimits: this.#host.limits,
     }
