@@ -31,6 +31,7 @@ const httpOnly: readonly Subject[] = [
   { name: 'http|cluster-move', categories: ['admin', 'cluster', 'dangerous'] },
   { name: 'http|advance', categories: ['admin', 'dangerous'] },
   { name: 'http|tokens', categories: ['admin', 'dangerous'] },
+  { name: 'http|own-tokens', categories: ['connection'] },
   { name: 'http|audit', categories: ['admin'] },
 ]
 

@@ -26,6 +26,8 @@ import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
 import { nextOperation, rangeOperation } from './native/issue.ts'
 import { namespaceOperations } from './native/namespaces.ts'
+import { tokenOperations } from './native/tokens.ts'
+import { userOperations } from './native/users.ts'
 import { nameOf, type Operation, refuseParameters } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
@@ -148,6 +150,8 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     decodeOperation(node),
     ...generatorOperations(node.catalogue),
     ...namespaceOperations(node),
+    ...userOperations(node),
+    ...tokenOperations(node),
     ...clusterOperations(node),
     advanceOperation(node),
     auditOperation(node),

@@ -27,7 +27,7 @@ export const pageAnswer: AnswerDoc = { description: 'The page.', content: { 'tex
 export type Operation = Route & {
   /** OpenAPI's operationId. */
   readonly id: string
-  readonly tag: 'ids' | 'generators' | 'namespaces' | 'cluster' | 'engine' | 'server'
+  readonly tag: 'ids' | 'generators' | 'namespaces' | 'users' | 'cluster' | 'engine' | 'server'
   /** The command whose permission it needs, for the generator in its path if there is one; `open`: none. */
   readonly command: string
   /** One sentence. */
@@ -39,8 +39,11 @@ export type Operation = Route & {
   readonly answers: Readonly<Record<number, AnswerDoc>>
   readonly errors: readonly ErrorCode[]
   /** What the audit trail records of a request that has succeeded; `object`: default the name in the path. */
-  readonly change?: { readonly event: ChangeEvent; readonly object?: (request: FastifyRequest) => string }
-  /** An example of a request; the name is that of a generator or namespace, `{name}` in the path. */
+  readonly change?: {
+    readonly event: ChangeEvent
+    readonly object?: (request: FastifyRequest, answer: unknown) => string
+  }
+  /** An example of a request; the name replaces the parameter of the path, such as `{name}`. */
   readonly example: { readonly name?: string; readonly query?: string; readonly body?: unknown }
   /**
    * Answers, or throws what `problemOf` describes. Returns undefined if it has sent the answer itself, which saves the
@@ -48,6 +51,13 @@ export type Operation = Route & {
    */
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | undefined
 }
+
+/** The errors of an operation; every one that is not open has those of its caller. */
+export function errorsOf({ command, errors }: Operation): readonly ErrorCode[] {
+  return command === 'open' ? errors : [...new Set([...errors, ...callerErrors])]
+}
+
+const callerErrors: readonly ErrorCode[] = ['NOAUTH', 'WRONGPASS', 'NOPERM', 'QUOTA']
 
 /** The name in the path, as it was before it was percent-encoded. */
 export function nameOf(request: FastifyRequest): string {

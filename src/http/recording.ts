@@ -12,7 +12,7 @@ export function recording({ change, handler }: Operation, audit: Audit): Operati
     // PUT answers 201 when it has created something, and 200 when it was there already.
     if (event === 'create' && reply.statusCode !== 201) return answer
     const { user } = request.access
-    audit.record({ event, user, address: request.ip, door: 'http', object: object(request) })
+    audit.record({ event, user, address: request.ip, door: 'http', object: object(request, answer) })
     return answer
   }
 }

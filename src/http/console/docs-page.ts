@@ -1,7 +1,7 @@
 /** The page at `/docs`: every operation with a line to copy, and every error. */
 import { z } from 'zod'
 import { type ErrorCode, errorRegistry } from '../../base/errors.ts'
-import { type Operation, pageAnswer } from '../operation.ts'
+import { errorsOf, type Operation, pageAnswer } from '../operation.ts'
 import { type Html, html, page, pageHeaders, prose } from './html.ts'
 import { curlLine, originOf } from './snippets.ts'
 
@@ -9,6 +9,7 @@ const headings: Readonly<Record<Operation['tag'], string>> = {
   ids: 'Ids',
   generators: 'Generators',
   namespaces: 'Namespaces',
+  users: 'Users and tokens',
   cluster: 'The cluster',
   engine: 'The engine',
   server: 'The server',
@@ -86,7 +87,8 @@ function meaningOf(shape: z.ZodType): string {
   return description ?? ''
 }
 
-function errors({ errors }: Operation): Html {
+function errors(operation: Operation): Html {
+  const errors = errorsOf(operation)
   if (errors.length === 0) return html``
   return html`<p class="soft">Errors: ${errors.map((code) => html`<a href="#${code}">${code}</a>`)}</p>`
 }

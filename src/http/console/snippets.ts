@@ -10,7 +10,7 @@ export function shellWord(text: string): string {
 /** The curl line of an operation's example. `origin`: such as http://127.0.0.1:7380. */
 export function curlLine({ method, path, example }: Operation, origin: string): string {
   const { name = '', query, body } = example
-  const url = `${origin}${path.replace('{name}', encodeURIComponent(name))}${query === undefined ? '' : `?${query}`}`
+  const url = `${origin}${path.replace(/\{\w+\}/, encodeURIComponent(name))}${query === undefined ? '' : `?${query}`}`
   const words = ['curl']
   if (method !== 'GET') words.push('-X', method)
   words.push(shellWord(url))

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, made from the operations and their schemas. */
 import { z } from 'zod'
 import { type ErrorCode, errorRegistry } from '../../base/errors.ts'
-import { jsonAnswer, type Operation } from '../operation.ts'
+import { errorsOf, jsonAnswer, type Operation } from '../operation.ts'
 import { problemShape } from '../problem.ts'
 
 type Json = { [member: string]: unknown }
@@ -43,7 +43,13 @@ function openApiDocument(version: string, operations: readonly Operation[]): Jso
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     paths,
-    components: { schemas },
+    components: {
+      schemas,
+      securitySchemes: {
+        basic: { type: 'http', scheme: 'basic', description: 'A user and its password.' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'A token of POST /v1/tokens.' },
+      },
+    },
   }
 }
 
@@ -53,6 +59,7 @@ function describeOperation(operation: Operation, schemas: Json): Json {
     operationId: id,
     tags: [tag],
     summary,
+    security: operation.command === 'open' ? [] : [{ basic: [] }, { bearer: [] }],
     ...(notes === undefined ? {} : { description: notes }),
     ...(change === undefined ? {} : { 'x-audit-event': change.event }),
     parameters: [...pathParameters(operation), ...queryParameters(operation, schemas)],
@@ -68,13 +75,20 @@ function describeOperation(operation: Operation, schemas: Json): Json {
   }
 }
 
+/** The parameter `{name}`, and its most bytes. */
+const named: Partial<Record<Operation['tag'], readonly [what: string, maxLength: number]>> = {
+  namespaces: ['namespace', 64],
+  users: ['user', 128],
+}
+
 function pathParameters({ path, tag, example }: Operation): Json[] {
-  if (!path.includes('{name}')) return []
-  const [what, maxLength] = tag === 'namespaces' ? ['namespace', 64] : ['generator', 256]
+  const name = /\{(\w+)\}/.exec(path)?.[1]
+  if (name === undefined) return []
+  const [what, maxLength] = name === 'id' ? ['id', 16] : (named[tag] ?? ['generator', 256])
   const description = `the ${what}: 1–${maxLength} bytes of UTF-8 without white space, percent-encoded`
   return [
     {
-      name: 'name',
+      name,
       in: 'path',
       required: true,
       description,
@@ -111,13 +125,15 @@ function answers(operation: Operation, schemas: Json): Json {
   return Object.fromEntries(described)
 }
 
-function failures({ errors, answers }: Operation, schemas: Json): Json {
-  const byStatus = Map.groupBy(errors, (code) => String(errorRegistry[code].status))
+function failures(operation: Operation, schemas: Json): Json {
+  const { answers, path } = operation
+  const byStatus = Map.groupBy(errorsOf(operation), (code) => String(errorRegistry[code].status))
   const content = { 'application/problem+json': { schema: jsonSchema(problemShape, schemas) } }
   const entries = [...byStatus]
     .filter(([status]) => !(status in answers))
     .map(([status, codes]) => [status, { description: codes.map(meaningOf).join('\n\n'), content }])
-  return { ...Object.fromEntries(entries), default: { description: 'Any other problem.', content } }
+  const none = path.includes('{') && { 404: { description: 'There is none.', content } }
+  return { ...none, ...Object.fromEntries(entries), default: { description: 'Any other problem.', content } }
 }
 
 function meaningOf(code: ErrorCode): string {

@@ -2,6 +2,7 @@
 import { AccessControl } from '../../../src/auth/access-control.ts'
 import type { Audit } from '../../../src/auth/audit.ts'
 import { Subjects } from '../../../src/auth/command-rules.ts'
+import { Passwords } from '../../../src/auth/passwords.ts'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { subjectsOf } from '../../../src/commands/access.ts'
 import { createCommands } from '../../../src/commands/all.ts'
@@ -19,12 +20,14 @@ export function openAccess(
     clock = systemClock,
     events = [] as string[],
     audit = new Trail().audit,
-  }: { clock?: Clock; events?: string[]; audit?: Audit } = {},
+    passwords = new Passwords(),
+  }: { clock?: Clock; events?: string[]; audit?: Audit; passwords?: Passwords } = {},
 ): Promise<AccessControl> {
   return AccessControl.open({
     engine,
     clock,
     audit,
+    passwords,
     nowUs: () => clock.wallUs(),
     subjects,
     newId: () => crypto.randomUUID(),

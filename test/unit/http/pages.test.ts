@@ -63,6 +63,8 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(Object.keys(next.responses), [
       '200',
       '400',
+      '401',
+      '403',
       '404',
       '409',
       '413',
@@ -78,7 +80,7 @@ describe('the OpenAPI document', () => {
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
         catalogue.generators.clear()
         catalogue.add('order', { kind: 'sequence' })
-        const { statusCode } = await app.inject({ method, url: path.replace('{name}', 'order') })
+        const { statusCode } = await app.inject({ method, url: path.replace(/\{\w+\}/, 'order') })
         assert.equal(
           statusCode === 405,
           !(method.toLowerCase() in methods),
