@@ -173,7 +173,7 @@ const groups = {
     ),
     respUnreadTotalMaxBytes: setting(
       size('1MiB', '64GiB'),
-      'unread replies of all clients together; above this the server drops the client that has read nothing for the longest time',
+      'unread replies and unfinished requests of all clients together; above this the server drops the client that has read nothing for the longest time',
       '256MiB',
     ),
     respConnectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),

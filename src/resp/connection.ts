@@ -109,9 +109,9 @@ export class Connection implements Taker, Sender {
     return this.#socket.destroyed ? 0 : this.#socket.writableLength
   }
 
-  /** Requests of a transaction. Others that wait are bounded by `queuedBytesMax`. */
+  /** Requests of a transaction, and those that are not carried out or not complete, unless these are short. */
   get queuedBytes(): number {
-    return this.#socket.destroyed ? 0 : this.session.transaction.bytes
+    return this.#socket.destroyed ? 0 : this.session.transaction.bytes + this.#requests.decoder.longBytes
   }
 
   /** Ends the connection at once. */
@@ -157,6 +157,7 @@ export class Connection implements Taker, Sender {
     this.#requests.decoder.push(chunk)
     this.session.lastCommandMonoUs = systemClock.monoUs()
     this.#serve()
+    if (this.#requests.decoder.longBytes > 0) this.#host.unread.update(this)
   }
 
   /** Carries out what has been received, now or in its turn. */

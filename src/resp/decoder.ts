@@ -34,6 +34,7 @@ const tlsHandshake = 22
 const newline = 10
 const carriageReturn = 13
 const nothing = Buffer.alloc(0)
+const shortBytesMax = 16_384
 
 /** Results of reading a length that are not a length. */
 const incomplete = -1
@@ -72,6 +73,11 @@ export class Decoder {
   /** How many bytes have been pushed and not been decoded. */
   get pendingBytes(): number {
     return this.#end - this.#start
+  }
+
+  /** The same, or 0 if it is little: what the budget of all connections counts. */
+  get longBytes(): number {
+    return this.pendingBytes > shortBytesMax ? this.pendingBytes : 0
   }
 
   /** Adds bytes. The caller must not change them. */

@@ -244,6 +244,23 @@ describe('a peer with unread replies below its own limit', () => {
   })
 })
 
+describe('a peer that does not complete a long request', () => {
+  it('is dropped when all such peers together hold too much, the one first that has sent nothing for the longest time', async (test) => {
+    const { server } = await serve(test, { limits: { unreadTotalBytesMax: 250_000 } })
+    const unfinished = frame('ECHO', 'x'.repeat(60_000), 'y'.repeat(60_000)).slice(0, -1)
+    const [first, second, third] = [await Peer.to(server), await Peer.to(server), await Peer.to(server)]
+    for (const peer of [first, second, third]) {
+      const before = server.stats.bytesIn
+      peer.send(unfinished)
+      while (server.stats.bytesIn < before + unfinished.length)
+        await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.equal(await first.closed, '')
+    assert.equal(server.stats.connections, 2)
+    for (const peer of [second, third]) peer.socket.destroy()
+  })
+})
+
 describe('a peer that sends on while its command waits', () => {
   it('is not read beyond the limit, and gets every answer in the end', async (test) => {
     const { server, world } = await serve(test, { limits: { queuedBytesMax: 10_000 } })
