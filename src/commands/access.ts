@@ -3,9 +3,7 @@ import type { Access } from '../auth/access.ts'
 import type { Subject } from '../auth/command-rules.ts'
 import { FahaoError } from '../base/errors.ts'
 import type { Command } from './command.ts'
-import { keysIn, type ResolvedRequest } from './table.ts'
-
-const lenient = new TextDecoder('utf-8')
+import { eachKey, type ResolvedRequest } from './table.ts'
 
 /** The categories of Redis's groups that differ from the group's name. */
 const groupCategories: Readonly<Record<string, string>> = {
@@ -49,7 +47,7 @@ export function demandAccess(access: Access, { command, name, args }: ResolvedRe
   if (access.unrestricted || command.flags.includes('no_auth')) return
   demandCommand(access, name)
   if (access.reachesAll) return
-  for (const key of keysIn(command, args)) demandName(access, lenient.decode(key))
+  eachKey(command, args, (index) => demandName(access, args.text(index)))
 }
 
 /** Whether `demandAccess` returns. */

@@ -13,6 +13,8 @@ const patternMax = 1024
 export class Arguments {
   /** The bytes of each argument. Valid only until the handler returns or first awaits: copy what is kept. */
   readonly parts: readonly Uint8Array[]
+  /** The text of the first argument, which most often is the name of a generator, and is read several times. */
+  #first: string | undefined
 
   constructor(parts: readonly Uint8Array[]) {
     this.parts = parts
@@ -36,11 +38,9 @@ export class Arguments {
 
   /** Argument `index` as text; ERR when it is not UTF-8. */
   text(index: number): string {
-    try {
-      return strict.decode(this.parts[index]!)
-    } catch {
-      throw new FahaoError('ERR', `argument ${index + 1} is not valid UTF-8`)
-    }
+    if (index !== 0) return this.#decoded(index)
+    this.#first ??= this.#decoded(0)
+    return this.#first
   }
 
   /** Every argument as text. */
@@ -88,6 +88,14 @@ export class Arguments {
       )
     }
     return (text) => globMatches(pattern, text)
+  }
+
+  #decoded(index: number): string {
+    try {
+      return strict.decode(this.parts[index]!)
+    } catch {
+      throw new FahaoError('ERR', `argument ${index + 1} is not valid UTF-8`)
+    }
   }
 }
 

@@ -88,13 +88,18 @@ export function takesWords(command: Command, words: number): boolean {
 }
 
 /** The names of generators in a request of `args.length` + 1 words. Copies: a reply may need them later. */
-export function keysIn({ keys }: Command, args: Arguments): Uint8Array[] {
-  if (keys === undefined) return []
+export function keysIn(command: Command, args: Arguments): Uint8Array[] {
+  const found: Uint8Array[] = []
+  eachKey(command, args, (index) => found.push(args.bytes(index)))
+  return found
+}
+
+/** Calls `use` with the index of each argument that names a generator. */
+export function eachKey({ keys }: Command, args: Arguments, use: (index: number) => void): void {
+  if (keys === undefined) return
   const [first, last, step] = keys
   const end = last < 0 ? args.length + last : last - 1
-  const found: Uint8Array[] = []
-  for (let index = first - 1; index <= end; index += step) found.push(args.bytes(index))
-  return found
+  for (let index = first - 1; index <= end; index += step) use(index)
 }
 
 /** Redis's answer to a wrong number of arguments; `name` is `get` or `client|kill`. */
