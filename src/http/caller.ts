@@ -32,6 +32,10 @@ export type RouteAccess =
       readonly command: string
       /** The generator that a request names, if it can be told without the body. */
       readonly name?: (request: FastifyRequest) => string | undefined
+      /** The token of a request without an Authorization header. */
+      readonly token?: (request: FastifyRequest) => string | undefined
+      /** The user of a request without credentials. */
+      readonly user?: string | undefined
     }
 
 /** Checks the caller of every request to `app`. Call it before any route is added. */
@@ -52,7 +56,7 @@ export function checkCallers(app: FastifyInstance, access: AccessControl, audit:
       }
     }
     try {
-      const caller = callerOf(request, access)
+      const caller = callerOf(request, access, demanded)
       if (!(caller instanceof Promise)) {
         permit(caller)
         return done()
@@ -88,18 +92,25 @@ function recordDenied(
   audit.record({ event: 'denied', user: access.user, address: ip, door: 'http', object: command, detail })
 }
 
-function callerOf(request: FastifyRequest, access: AccessControl): Access | Promise<Access> {
+function callerOf(
+  request: FastifyRequest,
+  access: AccessControl,
+  { token, user }: Exclude<RouteAccess, 'open'>,
+): Access | Promise<Access> {
   const { authorization } = request.headers
   const address = request.socket.remoteAddress ?? ''
-  if (authorization === undefined)
-    return access.initialOf(certificateName(request.socket), { address, door: 'http' })
+  if (authorization === undefined) {
+    const text = token?.(request)
+    if (text !== undefined) return access.loginWithToken(text, address)
+    const bound = user === undefined ? undefined : access.users.access(user)
+    return bound ?? access.initialOf(certificateName(request.socket), { address, door: 'http' })
+  }
   const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(authorization) ?? []
   if (scheme.toLowerCase() === 'basic') {
     const [user, password] = readBasic(value)
     return access.login(user, password, address, 'http')
   }
-  if (scheme.toLowerCase() === 'bearer')
-    return access.loginWithToken(value, request.socket.remoteAddress ?? '')
+  if (scheme.toLowerCase() === 'bearer') return access.loginWithToken(value, address)
   throw new FahaoError(
     'WRONGPASS',
     'the Authorization header must be Basic, with a user and its password, or Bearer, with a token',

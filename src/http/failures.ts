@@ -10,8 +10,8 @@ export interface HttpLog {
   error(fields: object, message: string): void
 }
 
-/** RFC 9110, 11.6.1. */
-const challenge = ['Basic realm="fahao", charset="UTF-8"', 'Bearer realm="fahao"']
+/** The header of a 401: RFC 9110, 11.6.1. */
+export const challenge = ['Basic realm="fahao", charset="UTF-8"', 'Bearer realm="fahao"']
 
 /** Sends the problem that describes `error`; reports it if it is a fault of this server. */
 export function sendProblem(
@@ -21,7 +21,7 @@ export function sendProblem(
   log?: HttpLog,
 ): FastifyReply {
   const problem = problemOf(error, request.url)
-  if (problem.status === 500) log?.error({ err: error, path: request.url }, 'an HTTP request failed')
+  if (problem.status === 500) log?.error({ err: error, path: problem.instance }, 'an HTTP request failed')
   if (error instanceof HttpRefusal) reply.headers(error.headers)
   const retryAfter = retryAfterSecondsOf(error)
   if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))

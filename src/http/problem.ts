@@ -41,8 +41,9 @@ export class HttpRefusal extends Error {
   }
 }
 
-/** The problem that describes anything thrown. `instance`: path and query of the request. */
-export function problemOf(error: unknown, instance: string): Problem {
+/** The problem that describes anything thrown. `url`: path and query of the request; its tokens are not shown. */
+export function problemOf(error: unknown, url: string): Problem {
+  const instance = withoutTokens(url)
   if (error instanceof FahaoError) return registered(error.code, error.message, instance)
   if (error instanceof HttpRefusal) return plain(error.status, error.message, instance)
   const { code, statusCode } = error as Partial<FastifyError>
@@ -62,6 +63,21 @@ export function retryAfterSecondsOf(error: unknown): number | undefined {
   if (!(error instanceof FahaoError) || !error.retryable) return undefined
   if (error.retryAfterMs !== undefined) return Math.max(1, Math.ceil(error.retryAfterMs / 1000))
   return error.status === 503 ? retryAfterSeconds : undefined
+}
+
+/** A path and query whose tokens are replaced. */
+function withoutTokens(url: string): string {
+  return url
+    .replaceAll(/([?&][^=&]*)=[^&]*/g, (pair, name) => (/token/i.test(decoded(name)) ? `${name}=***` : pair))
+    .replaceAll(/fahao_[0-9a-f]{16}_[\w-]*/g, 'fahao_***')
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 /** The requests that Fastify refuses. */

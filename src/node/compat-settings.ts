@@ -14,6 +14,9 @@ export type CompatListener = { readonly api: CompatName; readonly address: Addre
 /** A request with `token` may draw from generators whose name matches `pattern`, a glob as in KEYS. */
 export type TokenRule = { readonly token: string; readonly pattern: string }
 
+/** Requests to `api` without credentials are those of `user`. */
+export type CompatUser = { readonly api: CompatName; readonly user: string }
+
 /** `leaf,tinyid`: names, separated by commas or white space. */
 export const compatApis: ValueType<readonly CompatName[]> = {
   read: (given) => [...new Set(wordsOf(given.replaceAll(',', ' ')).map(readName))],
@@ -27,6 +30,14 @@ export const compatListeners: ValueType<readonly CompatListener[]> = {
   read: (given) => wordsOf(given).map(readListener),
   show: (listeners) => listeners.map(({ api, address }) => `${api}=${addressText(address)}`).join(' '),
   takes: 'API=HOST:PORT',
+  list: true,
+}
+
+/** `leaf=alice`, any number of them. */
+export const compatUsers: ValueType<readonly CompatUser[]> = {
+  read: (given) => wordsOf(given).map(readUser),
+  show: (users) => users.map(({ api, user }) => `${api}=${user}`).join(' '),
+  takes: 'API=USER',
   list: true,
 }
 
@@ -57,6 +68,13 @@ function readListener(given: string): CompatListener {
   throw configError(
     `'${given.slice(0, 60)}' is no port of an API; write API=HOST:PORT, such as leaf=127.0.0.1:8080`,
   )
+}
+
+function readUser(given: string): CompatUser {
+  const equals = given.indexOf('=')
+  const user = given.slice(equals + 1)
+  if (equals > 0 && user !== '') return Object.freeze({ api: readName(given.slice(0, equals)), user })
+  throw configError(`'${given.slice(0, 60)}' names no user of an API; write API=USER, such as leaf=alice`)
 }
 
 function readRule(given: string, at: number): TokenRule {

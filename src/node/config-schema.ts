@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import type { GeneratorInput } from '../catalogue/options.ts'
 import { shardsMax } from '../cluster/slots.ts'
-import { compatApis, compatListeners, tokenRules } from './compat-settings.ts'
+import { compatApis, compatListeners, compatUsers, tokenRules } from './compat-settings.ts'
 import {
   address,
   aSwitch,
@@ -243,6 +243,10 @@ const groups = {
     compatHttp: setting(
       compatListeners,
       'serve one of these APIs on a port of its own, such as leaf=127.0.0.1:8080; repeatable',
+    ),
+    compatUser: setting(
+      compatUsers,
+      'the user of requests without credentials to one of these APIs, such as leaf=alice; repeatable',
     ),
     tinyidTokens: setting(
       tokenRules,

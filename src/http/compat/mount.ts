@@ -7,10 +7,10 @@ import type { CompatName } from '../../node/compat-settings.ts'
 import { refuseForeignPage } from '../browser-safety.ts'
 import { type HttpLog, notFound, type Route } from '../failures.ts'
 import type { IssuingNode } from '../issuing-node.ts'
-import type { CompatApi, CompatRoute } from './api.ts'
+import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
 import { idBuilderApi } from './idbuilder.ts'
 import { leafApi } from './leaf.ts'
-import { SpringFailure, sendSpringFailure } from './spring.ts'
+import { isRefusedCaller, SpringFailure, sendSpringFailure } from './spring.ts'
 import { tinyidApi } from './tinyid.ts'
 
 type FailureSender = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
@@ -31,11 +31,12 @@ export function mountCompatApis(
   const origins = new Set(node.config.httpOrigins)
   return names.flatMap((name) => {
     const { routes, close } = apis[name](node)
+    const user = node.config.compatUser.find(({ api }) => api === name)?.user
     const fail = failureSender(node, log)
     app.register((scope, _, done) => {
       readForms(scope)
       scope.setErrorHandler(fail)
-      for (const route of routes) mount(scope, route, origins, fail)
+      for (const route of routes) mount(scope, route, origins, fail, user)
       if (close) scope.addHook('onClose', async () => close())
       done()
     })
@@ -69,15 +70,19 @@ function mount(
   { methods, path, issues, access, handler, failure }: CompatRoute,
   origins: ReadonlySet<string>,
   fail: FailureSender,
+  user: string | undefined,
 ): void {
+  // The parameter of RFC 6750, 2.3: clients of the replaced service send no headers.
+  const token = (request: FastifyRequest) => parameterOf(request, 'access_token')
   scope.route({
     method: [...methods],
     url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
     handler,
-    config: { onlyDraws: issues, access },
+    config: { onlyDraws: issues, access: access === 'open' ? access : { ...access, token, user } },
     ...(issues && { onRequest: (request, _, done) => done(refuseForeignPage(request, origins)) }),
     ...(failure && {
-      errorHandler: (error, request, reply) => fail(failure(error) ?? error, request, reply),
+      errorHandler: (error, request, reply) =>
+        fail(isRefusedCaller(error) ? error : (failure(error) ?? error), request, reply),
     }),
   })
 }

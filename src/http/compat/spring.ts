@@ -5,7 +5,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describe, FahaoError } from '../../base/errors.ts'
-import type { HttpLog } from '../failures.ts'
+import { challenge, type HttpLog } from '../failures.ts'
 import { HttpRefusal, problemOf } from '../problem.ts'
 
 /** The content types as Spring writes them. */
@@ -30,6 +30,11 @@ export class SpringFailure extends Error {
   }
 }
 
+/** Whether an error refuses the caller, with the status 401 or 403. */
+export function isRefusedCaller(error: unknown): error is FahaoError {
+  return error instanceof FahaoError && [401, 403].includes(error.status)
+}
+
 /** 400: a required parameter is missing. */
 export function missingParameter(type: 'String' | 'int', name: string): SpringFailure {
   const exception = 'org.springframework.web.bind.MissingServletRequestParameterException'
@@ -52,6 +57,7 @@ export function sendSpringFailure(
   if (error instanceof HttpRefusal) reply.headers(error.headers)
   const cause = failure.cause ?? error
   if (cause instanceof FahaoError) reply.header('fahao-error', asHeader(describe(cause)))
+  if (failure.status === 401) reply.header('www-authenticate', challenge)
   return reply
     .code(failure.status)
     .header('content-type', contentTypes.json)
@@ -64,6 +70,7 @@ function bodyOf({ status, exception, message }: SpringFailure, path: string, tim
 
 /** The failure of an error that the replaced service does not have. */
 function failureOf(error: unknown): SpringFailure {
+  if (isRefusedCaller(error)) return new SpringFailure(error.status, undefined, describe(error), error)
   if (error instanceof FahaoError) {
     return new SpringFailure(500, 'java.lang.IllegalStateException', describe(error), error)
   }

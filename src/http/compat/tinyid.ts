@@ -3,6 +3,8 @@
  * `batchSize` that is not a number is refused by status, as Spring does in front of tinyid.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Access } from '../../auth/access.ts'
+import { isTokenText } from '../../auth/token.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Run } from '../../ids/run.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
@@ -49,17 +51,18 @@ const run = new Run()
 
 /** Everything under tinyid's paths. */
 export function tinyidApi(node: IssuingNode): CompatApi {
-  const tokens = new TinyidTokens(node.engine, node.config.tinyidTokens)
+  const own = new TinyidTokens(node.engine, node.config.tinyidTokens)
+  const tokens = new Credentials(node, own)
   const routes = [
     idsRoute('nextId', json, node, tokens),
     idsRoute('nextIdSimple', plain, node, tokens),
     segmentRoute('nextSegmentId', json, node, tokens),
     segmentRoute('nextSegmentIdSimple', plain, node, tokens),
   ]
-  return { routes, close: () => tokens.close() }
+  return { routes, close: () => own.close() }
 }
 
-function idsRoute(name: string, form: AnswerFormat, node: IssuingNode, tokens: TinyidTokens): CompatRoute {
+function idsRoute(name: string, form: AnswerFormat, node: IssuingNode, tokens: Credentials): CompatRoute {
   const countMax = Math.min(batchMax, node.server.countMax)
 
   async function drawIds(
@@ -79,9 +82,9 @@ function idsRoute(name: string, form: AnswerFormat, node: IssuingNode, tokens: T
       const count = Math.min(batchSizeOf(request), countMax)
       const { token, bizType } = callerOf(request)
       reply.header('content-type', form.contentType)
-      const generator = tokens.permits(token, bizType) ? findFor(node, request, bizType) : undefined
+      const generator = tokens.permits(request, token, bizType) ? findFor(node, request, bizType) : undefined
       if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
-        return answer(form, tokens, token, bizType, () => drawIds(request, bizType, count, reply))
+        return answer(form, tokens, request, token, bizType, () => drawIds(request, bizType, count, reply))
       }
       reply.send(form.id(run.toString()))
       return undefined
@@ -89,18 +92,13 @@ function idsRoute(name: string, form: AnswerFormat, node: IssuingNode, tokens: T
   }
 }
 
-function segmentRoute(
-  name: string,
-  form: AnswerFormat,
-  node: IssuingNode,
-  tokens: TinyidTokens,
-): CompatRoute {
+function segmentRoute(name: string, form: AnswerFormat, node: IssuingNode, tokens: Credentials): CompatRoute {
   return {
     ...basics(name),
     handler(request, reply) {
       const { token, bizType } = callerOf(request)
       reply.header('content-type', form.contentType)
-      return answer(form, tokens, token, bizType, async () => {
+      return answer(form, tokens, request, token, bizType, async () => {
         const generator = await openFor(node, request, bizType)
         return form.segment(await drawSegment(generator, goneSignal(reply)))
       })
@@ -115,14 +113,15 @@ function basics(name: string): Pick<CompatRoute, 'methods' | 'path' | 'issues' |
 /** The answer of `issue`, if the token permits the generator. */
 async function answer(
   form: AnswerFormat,
-  tokens: TinyidTokens,
+  tokens: Credentials,
+  request: FastifyRequest,
   token: string,
   bizType: string,
   issue: () => Promise<Body>,
 ): Promise<Body> {
   try {
-    if (tokens.permits(token, bizType) === undefined) await tokens.load()
-    if (!tokens.permits(token, bizType)) return form.failure(5, 'token is error')
+    if (tokens.permits(request, token, bizType) === undefined) await tokens.load()
+    if (!tokens.permits(request, token, bizType)) return form.failure(5, 'token is error')
     return await issue()
   } catch (error) {
     // The leader answers a request that is refused as MOVED.
@@ -131,6 +130,43 @@ async function answer(
       6,
       hasCode(error, 'NOGENERATOR') ? `can not find biztype:${bizType}` : describe(error),
     )
+  }
+}
+
+/** What a request may draw: by tinyid's own tokens, by a token of Fahao, or as the user of requests without a token. */
+class Credentials {
+  readonly #node: IssuingNode
+  readonly #own: TinyidTokens
+  readonly #user: string | undefined
+
+  constructor(node: IssuingNode, own: TinyidTokens) {
+    this.#node = node
+    this.#own = own
+    this.#user = node.config.compatUser.find(({ api }) => api === 'tinyid')?.user
+  }
+
+  /** Whether the request may draw from `bizType`; undefined: call `load` first. Sets the caller of a request with a user. */
+  permits(request: FastifyRequest, token: string, bizType: string): boolean | undefined {
+    const access = this.#accessOf(request, token)
+    if (access === undefined) return this.#own.permits(token, bizType)
+    request.access = access
+    return access.allows('id.next') && access.reaches(bizType)
+  }
+
+  load(): Promise<void> {
+    return this.#own.load()
+  }
+
+  #accessOf({ socket }: FastifyRequest, token: string): Access | undefined {
+    const { access } = this.#node.server
+    if (token === '') return this.#user === undefined ? undefined : access.users.access(this.#user)
+    if (!isTokenText(token)) return undefined
+    try {
+      return access.loginWithToken(token, socket.remoteAddress ?? '')
+    } catch (error) {
+      if (hasCode(error, 'WRONGPASS')) return undefined
+      throw error
+    }
   }
 }
 
