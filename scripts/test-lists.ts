@@ -35,6 +35,7 @@ export const inNpmTest: readonly string[] = [
 /** Files that run while no other file does, because they compare times or use all cores. */
 export const alone: readonly string[] = [
   'test/sim', // divides the seeds of a scenario over all cores
+  'test/hostile', // measures the memory of a server, and what others wait, under attacks
   'test/fault/hostile.test.ts', // compares the waits of a client with and without an attack
   'test/fault/hostile-http.test.ts', // limits the median wait of a client under an attack
   'test/fault/cluster.test.ts', // limits how long a shard has no leader

@@ -1,0 +1,263 @@
+/** What hostile clients do, and what a server must keep to meanwhile. */
+import { encodeCommand } from '../launch/raw-client.ts'
+
+/** How a crowd of clients behaves. */
+export type Attack = {
+  readonly title: string
+  readonly transport: 'resp' | 'http'
+  /** Logs in first; otherwise the clients are before AUTH. */
+  readonly login: boolean
+  /** Connections at once, and how many are opened in a second. */
+  readonly clients: number
+  readonly perSecond: number
+  /** What each client sends. */
+  readonly request: Buffer
+  /** `once`, `repeatedly` as fast as the server takes it, or a `byte` each second. */
+  readonly sends: 'once' | 'repeatedly' | 'byte'
+  /** `all`, `nothing`, or a `chunk` each second. */
+  readonly reads: 'all' | 'nothing' | 'chunk'
+  /** A client whose connection has ended connects again; `hastily`: it ends the connection itself once it has sent. */
+  readonly returns: 'never' | 'when closed' | 'hastily'
+  readonly bounds: Bounds
+}
+
+/** What must hold during an attack. */
+export type Bounds = {
+  /** Memory of the server. */
+  readonly peakMiB: number
+  /** The 99th percentile of what others wait: so many times what they wait without the attack, or at most so many ms. */
+  readonly ratio: number
+  readonly p99Ms: number
+}
+
+/** The password of every user of the campaign. */
+export const password = 'correct horse'
+
+const crlf = '\r\n'
+const usual: Bounds = { peakMiB: 450, ratio: 3, p99Ms: 100 }
+const still = { sends: 'once', reads: 'all', returns: 'never', bounds: usual } as const
+const many = { clients: 10_000, perSecond: 4000 }
+const some = { clients: 100, perSecond: 1000 }
+const resp = { transport: 'resp', login: true, ...still } as const
+const beforeAuth = { transport: 'resp', login: false, ...still } as const
+const http = { transport: 'http', login: true, ...still } as const
+const httpBeforeAuth = { transport: 'http', login: false, ...still } as const
+
+/** Every attack by its name. */
+export const attacks: Readonly<Record<string, Attack>> = {
+  'unfinished-before-auth': {
+    ...beforeAuth,
+    ...many,
+    title: 'before AUTH, the largest request without its last byte',
+    request: largest().subarray(0, -1),
+    returns: 'when closed',
+  },
+  'unread-before-auth': {
+    ...beforeAuth,
+    ...many,
+    title: 'before AUTH, requests whose errors are not read',
+    request: repeated(encodeCommand(['PING']), 65_536),
+    sends: 'repeatedly',
+    reads: 'nothing',
+    returns: 'when closed',
+  },
+  'silent-before-auth': {
+    ...beforeAuth,
+    ...many,
+    title: 'before AUTH, connections that send nothing',
+    request: Buffer.alloc(0),
+    returns: 'when closed',
+  },
+  'byte-before-auth': {
+    ...beforeAuth,
+    ...many,
+    title: 'before AUTH, one byte a second',
+    request: encodeCommand(['AUTH', 'x'.repeat(1000)]),
+    sends: 'byte',
+    returns: 'when closed',
+  },
+  connects: {
+    ...beforeAuth,
+    title: '10,000 connections a second, closed at once',
+    clients: 2000,
+    perSecond: 10_000,
+    request: encodeCommand(['PING']),
+    returns: 'hastily',
+  },
+  unfinished: {
+    ...resp,
+    clients: 5000,
+    perSecond: 4000,
+    title: 'requests of 1 MiB without their last byte',
+    request: unfinished(1_040_000),
+    bounds: { ...usual, peakMiB: 700 },
+  },
+  byte: {
+    ...resp,
+    clients: 5000,
+    perSecond: 4000,
+    title: 'one byte a second',
+    request: encodeCommand(['SET', 'x'.repeat(200), 'y'.repeat(1000)]),
+    sends: 'byte',
+  },
+  'pipeline-ping': {
+    ...resp,
+    ...some,
+    title: 'pipelines of PING, 1 MiB each',
+    request: repeated(encodeCommand(['PING'])),
+    sends: 'repeatedly',
+  },
+  'pipeline-incr': {
+    ...resp,
+    ...some,
+    title: 'pipelines of INCR, 1 MiB each',
+    request: repeated(encodeCommand(['INCR', 'target'])),
+    sends: 'repeatedly',
+  },
+  'pipeline-unread': {
+    ...resp,
+    clients: 1000,
+    perSecond: 1000,
+    title: 'pipelines of INCR whose replies are not read',
+    request: repeated(encodeCommand(['INCR', 'target'])),
+    sends: 'repeatedly',
+    reads: 'nothing',
+    bounds: { ...usual, peakMiB: 700 },
+  },
+  batches: {
+    ...resp,
+    ...some,
+    title: 'batches of 100,000 ids',
+    request: repeated(encodeCommand(['ID.NEXT', 'target', 'COUNT', '100000']), 8192),
+    sends: 'repeatedly',
+  },
+  'batches-slow': {
+    ...resp,
+    clients: 1000,
+    perSecond: 1000,
+    title: 'batches of 100,000 ids, a chunk read a second',
+    request: repeated(encodeCommand(['ID.NEXT', 'target', 'COUNT', '100000']), 8192),
+    sends: 'repeatedly',
+    reads: 'chunk',
+    bounds: { ...usual, peakMiB: 700 },
+  },
+  nesting: {
+    ...resp,
+    ...some,
+    title: 'nested arrays',
+    request: Buffer.from('*1\r\n'.repeat(16_000)),
+    returns: 'when closed',
+  },
+  quotes: {
+    ...resp,
+    ...some,
+    title: 'inline commands of 64 KiB, all quotes',
+    request: Buffer.from(`${'"\\x41\\"\'" '.repeat(900)}${'"'.repeat(2)}\n`.repeat(20)),
+    sends: 'repeatedly',
+    returns: 'when closed',
+  },
+  scans: {
+    ...resp,
+    ...some,
+    title: 'KEYS with a pattern of many stars',
+    request: repeated(encodeCommand(['KEYS', `${'*a'.repeat(500)}b`])),
+    sends: 'repeatedly',
+  },
+  'http-headers': {
+    ...httpBeforeAuth,
+    ...many,
+    title: 'headers of 16 KiB without their end',
+    request: head(`x: ${'y'.repeat(15_000)}`),
+    returns: 'when closed',
+  },
+  'http-byte': {
+    ...httpBeforeAuth,
+    ...many,
+    title: 'one byte a second',
+    request: head(`x: ${'y'.repeat(15_000)}`),
+    sends: 'byte',
+    returns: 'when closed',
+  },
+  'http-bodies': {
+    ...httpBeforeAuth,
+    ...many,
+    title: 'bodies of 64 KiB without their last byte',
+    request: Buffer.concat([
+      head('content-type: application/json', 'content-length: 65536', ''),
+      Buffer.alloc(65_535, ' '),
+    ]),
+    returns: 'when closed',
+    bounds: { ...usual, peakMiB: 700 },
+  },
+  'http-connects': {
+    ...httpBeforeAuth,
+    title: '10,000 connections a second, closed at once',
+    clients: 2000,
+    perSecond: 10_000,
+    request: head('', ''),
+    returns: 'hastily',
+  },
+  'http-nesting': {
+    ...http,
+    ...some,
+    title: 'nested JSON of 64 KiB',
+    request: json(`${'['.repeat(32_000)}"__proto__"${']'.repeat(32_000)}`),
+    sends: 'repeatedly',
+  },
+  'http-pipeline': {
+    ...http,
+    ...some,
+    title: 'pipelined requests',
+    request: repeated(head(basic('attacker'), '', ''), 65_536),
+    sends: 'repeatedly',
+  },
+  'http-unread': {
+    ...http,
+    clients: 1000,
+    perSecond: 1000,
+    title: 'pipelined batches that are not read',
+    request: Buffer.from(
+      `POST /v1/generators/target/next?count=100000 HTTP/1.1${crlf}host: localhost${crlf}${basic('attacker')}${crlf}content-length: 0${crlf}${crlf}`.repeat(
+        100,
+      ),
+    ),
+    reads: 'nothing',
+    bounds: { ...usual, peakMiB: 700 },
+  },
+}
+
+/** The header with which a user of the campaign logs in. */
+export function basic(user: string): string {
+  return `authorization: Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+}
+
+/** As large as a request before AUTH may be. */
+function largest(): Buffer {
+  return encodeCommand(['HELLO', '3', 'AUTH', 'x'.repeat(16_384), 'y'.repeat(16_100)])
+}
+
+/** A request of so many bytes, of arguments that are as long as they may be. */
+function unfinished(bytes: number): Buffer {
+  const parts = Array.from({ length: Math.floor(bytes / 65_000) }, () => 'x'.repeat(64_900))
+  return encodeCommand(['MGET', ...parts]).subarray(0, -1)
+}
+
+function repeated(request: Buffer, bytes = 1_048_576): Buffer {
+  return Buffer.concat(Array.from({ length: Math.floor(bytes / request.length) }, () => request))
+}
+
+/** The head of a request for an id, with further lines; an empty one ends it. */
+function head(...lines: readonly string[]): Buffer {
+  const first = ['POST /v1/generators/target/next HTTP/1.1', 'host: localhost']
+  return Buffer.from([...first, ...lines.filter((line, at) => line !== '' || at > 0), ''].join(crlf))
+}
+
+function json(text: string): Buffer {
+  const type = 'content-type: application/json'
+  return Buffer.concat([
+    Buffer.from(
+      `PUT /v1/generators/x HTTP/1.1${crlf}host: localhost${crlf}${basic('attacker')}${crlf}${type}${crlf}content-length: ${Buffer.byteLength(text)}${crlf}${crlf}`,
+    ),
+    Buffer.from(text),
+  ])
+}

@@ -1,0 +1,14 @@
+/** The short form of `npm run hostile`: memory and correctness, and a wide bound of what others wait. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { endure } from './campaign.ts'
+
+const effort = { warmUpS: 0.5, aloneS: 0.5, attackS: 1.5, clients: 0.2, patience: 30 }
+
+for (const name of ['unfinished-before-auth', 'pipeline-incr', 'http-headers']) {
+  test(`others are served, and memory is bounded, during the attack ${name}`, async (t) => {
+    const { broken, memoryMiB, outcome } = await endure(t, name, effort)
+    t.diagnostic(`${outcome.opened} connections; ${memoryMiB.peak.toFixed(0)} MiB at most`)
+    assert.deepEqual(broken, [])
+  })
+}
