@@ -12,6 +12,7 @@
 import { FahaoError } from '../base/errors.ts'
 import { globMatches, literalPrefix } from '../base/glob.ts'
 import { formatDuration } from '../base/units.ts'
+import type { Access } from './access.ts'
 import { type Namespace, titleOf } from './namespace.ts'
 import type { Namespaces } from './namespaces.ts'
 
@@ -267,6 +268,11 @@ export class Quotas {
   all(): readonly Quota[] {
     this.#update()
     return [...this.#byName.values()]
+  }
+
+  /** Those whose pattern is within what a caller may name. */
+  shownTo(access: Access): readonly Quota[] {
+    return this.all().filter(({ namespace }) => access.reaches(namespace.match))
   }
 
   /** What counts the requests of a user for a generator; undefined: no namespace does. */

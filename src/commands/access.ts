@@ -36,6 +36,8 @@ const httpOnly: readonly Subject[] = [
 function subjectOf({ permission, group, flags }: Command, name: string): Subject {
   const categories = new Set<string>([permission, groupCategories[group] ?? group])
   categories.delete('server')
+  // Redis's CLIENT KILL is in @connection, which every user begins with here.
+  if (permission !== 'connection') categories.delete('connection')
   if (flags.includes('write')) categories.add('write')
   categories.add(flags.includes('fast') ? 'fast' : 'slow')
   if (permission === 'admin') categories.add('dangerous')

@@ -84,8 +84,8 @@ function named(args: Arguments): string[] {
   return [args.text(0)]
 }
 
-function quotasOf({ server }: CommandContext): readonly Quota[] {
-  return server.meters.quotas.all()
+function quotasOf({ server, session }: CommandContext): readonly Quota[] {
+  return server.meters.quotas.shownTo(session.access)
 }
 
 function mapOf(quota: Quota, { server }: CommandContext): MapReply {

@@ -6,11 +6,14 @@ import type { FastifyRequest } from 'fastify'
 import { hasCode } from '../../base/errors.ts'
 import type { Generator, GeneratorInfo } from '../../catalogue/catalogue.ts'
 import type { Definition } from '../../catalogue/definition.ts'
+import { everyPage } from '../../engine/pages.ts'
 import { type Html, html, page, pageHeaders } from '../console/html.ts'
 import type { IssuingNode } from '../issuing-node.ts'
 import { anyMethod, type CompatRoute, parameterOf } from './api.ts'
 import { localTime } from './leaf-decode.ts'
 import { contentTypes } from './spring.ts'
+
+type Listed = Awaited<ReturnType<IssuingNode['catalogue']['list']>>[number]
 
 const cacheRows = 1000
 const dbRows = 100
@@ -33,13 +36,30 @@ export function cacheRoute({ catalogue }: IssuingNode): CompatRoute {
 export function dbRoute({ catalogue }: IssuingNode): CompatRoute {
   return pageRoute('/db', async (request) => {
     const after = parameterOf(request, 'after')
-    const found = await catalogue.list({ limit: dbRows, after })
-    const shown = found.filter((each) => isCounter(each) && request.access.reaches(each.name))
-    const infos = await Promise.all(shown.map(({ name }) => infoIfThere(name)))
+    const isShown = (each: Listed) => isCounter(each) && request.access.reaches(each.name)
+    const shown = await firstMatches(after, isShown)
+    const infos = await Promise.all(shown.slice(0, dbRows).map(({ name }) => infoIfThere(name)))
     const rows = infos.filter((info) => info !== undefined).map(dbRow)
-    const next = found.length < dbRows ? undefined : `/db?after=${encodeURIComponent(found.at(-1)!.name)}`
+    const last = shown.length > dbRows ? shown[dbRows - 1] : undefined
+    const next = last && `/db?after=${encodeURIComponent(last.name)}`
     return table(['tag', 'max', 'step', 'update', 'rate'], rows, next)
   })
+
+  /** More than a page if there are more: the link to the next page must name one that is shown. */
+  async function firstMatches(
+    after: string | undefined,
+    isShown: (each: Listed) => boolean,
+  ): Promise<Listed[]> {
+    const shown: Listed[] = []
+    const pages = everyPage<Listed>(dbRows, (last) =>
+      catalogue.list({ limit: dbRows, after: last?.name ?? after }),
+    )
+    for await (const found of pages) {
+      shown.push(...found.filter(isShown))
+      if (shown.length > dbRows) break
+    }
+    return shown
+  }
 
   async function infoIfThere(name: string): Promise<GeneratorInfo | undefined> {
     try {

@@ -170,7 +170,10 @@ const chunk = 1000
 /** The most reads of one request, so that a rare pattern over a million names does not take long. */
 const chunksMax = 10
 
-/** Up to `limit` matches after `after`, and the start of the next page; undefined on the last. */
+/**
+ * Up to `limit` matches after `after`, and the start of the next page; undefined on the last. The start is the name of a
+ * match, or, for a caller that reaches every name, of any generator.
+ */
 async function findPage(
   catalogue: Catalogue,
   access: Access,
@@ -180,7 +183,7 @@ async function findPage(
 ): Promise<{ found: ListedGenerator[]; next: string | undefined }> {
   const found: ListedGenerator[] = []
   let last = after
-  for (let chunks = 0; chunks < chunksMax; chunks++) {
+  for (let chunks = 0; chunks < chunksMax || !access.reachesAll; chunks++) {
     const size = pattern === '*' && access.reachesAll ? limit : chunk
     const read = await catalogue.list({ after: last, limit: size })
     for (const generator of read) {

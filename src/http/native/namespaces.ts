@@ -1,5 +1,6 @@
 /** The operations on namespaces: list, show, set, drop. */
 import { z } from 'zod'
+import { type Access, everything } from '../../auth/access.ts'
 import { namespaceOptions } from '../../auth/namespace.ts'
 import type { Quota } from '../../auth/quotas.ts'
 import type { FahaoNode } from '../../node/node.ts'
@@ -50,9 +51,9 @@ function list(node: Served): Operation {
     answers: { 200: jsonAnswer('The namespaces.', listShape) },
     errors: [],
     example: {},
-    async handler() {
+    async handler({ access }) {
       const { quotas } = node.server.meters
-      return { namespaces: quotas.all().map((quota) => answerOf(quota, node)) }
+      return { namespaces: quotas.shownTo(access).map((quota) => answerOf(quota, node)) }
     },
   }
 }
@@ -69,7 +70,7 @@ function show(node: Served): Operation {
     errors: readErrors,
     example: { name: 'shop' },
     async handler(request) {
-      return shown(node, nameOf(request))
+      return shown(node, nameOf(request), request.access)
     },
   }
 }
@@ -92,7 +93,7 @@ function set(node: Served): Operation {
       const name = nameOf(request)
       readBody(namespaceOptions, request)
       await node.server.meters.namespaces.set(name, request.body)
-      return shown(node, name)
+      return shown(node, name, everything)
     },
   }
 }
@@ -119,8 +120,8 @@ function drop(node: Served): Operation {
   }
 }
 
-function shown(node: Served, name: string): NamespaceAnswer {
-  const quota = node.server.meters.quotas.all().find(({ namespace }) => namespace.name === name)
+function shown(node: Served, name: string, access: Access): NamespaceAnswer {
+  const quota = node.server.meters.quotas.shownTo(access).find(({ namespace }) => namespace.name === name)
   if (quota === undefined) throw unknown(name)
   return answerOf(quota, node)
 }

@@ -2,6 +2,7 @@
  * Figures per generator, bounded in number: those that have issued most have series of their own, one series has the
  * rest. They are read by a scrape, and cost an id nothing.
  */
+import type { Access } from '../../auth/access.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { exhaustionUs } from '../../catalogue/info.ts'
 import type { IssuerStats } from '../../issuing/issuer.ts'
@@ -79,16 +80,18 @@ type SeriesValue = { readonly generator: string; readonly value: number }
 /** Samples with series of their own, at most `seriesMax`, and those without. */
 export type Selection = { readonly shown: readonly Sample[]; readonly others: readonly Sample[] }
 
-/** Samples every generator, those that have issued most first. `nowUs`: Unix µs. */
+/** Samples every generator, those that have issued most first; `access`: shows the names that it reaches. `nowUs`: Unix µs. */
 export function sampleGenerators(
   generators: Iterable<Generator>,
+  access: Access,
   seriesMax: number,
   nowUs: number,
 ): Selection {
   const samples = [...generators].map((generator) => sample(generator, nowUs))
-  if (samples.length <= seriesMax) return { shown: samples, others: [] }
-  samples.sort((a, b) => b.stats.issued - a.stats.issued)
-  return { shown: samples.slice(0, seriesMax), others: samples.slice(seriesMax) }
+  const named = samples.filter(({ generator }) => access.reaches(generator.name))
+  const hidden = samples.filter(({ generator }) => !access.reaches(generator.name))
+  if (named.length > seriesMax) named.sort((a, b) => b.stats.issued - a.stats.issued)
+  return { shown: named.slice(0, seriesMax), others: [...named.slice(seriesMax), ...hidden] }
 }
 
 /** The values of one metric. */

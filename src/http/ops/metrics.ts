@@ -9,6 +9,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { z } from 'zod'
+import type { Access } from '../../auth/access.ts'
+import type { Quota } from '../../auth/quotas.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import type { Traffic } from '../../commands/context.ts'
 import type { ConnectionCounts } from '../../node/admission.ts'
@@ -44,6 +46,7 @@ export class Metrics {
   readonly #eventLoop = monitorEventLoopDelay({ resolution: 10 })
   #selection: Selection = { shown: [], others: [] }
   #generators: readonly Generator[] = []
+  #quotas: readonly Quota[] = []
 
   constructor(node: FahaoNode, transports: TransportSources) {
     this.#node = node
@@ -64,11 +67,12 @@ export class Metrics {
     return this.registry.contentType
   }
 
-  /** All metrics in Prometheus's text format. */
-  async render(): Promise<string> {
-    const { catalogue, config, timeline } = this.#node
+  /** All metrics in Prometheus's text format, with the names that a caller may know; every collector runs in this call. */
+  async render(access: Access): Promise<string> {
+    const { catalogue, config, timeline, server } = this.#node
     this.#generators = [...catalogue.inUse()]
-    this.#selection = sampleGenerators(this.#generators, config.metricsSeriesMax, timeline.nowUs())
+    this.#selection = sampleGenerators(this.#generators, access, config.metricsSeriesMax, timeline.nowUs())
+    this.#quotas = server.meters.quotas.shownTo(access)
     return this.registry.metrics()
   }
 
@@ -172,10 +176,10 @@ export class Metrics {
   }
 
   #addNamespaces(): void {
-    const { server, config, timeline } = this.#node
+    const { config, timeline } = this.#node
     for (const metric of namespaceMetrics) {
       this.#add(metric.type, metric.name, metric.help, ['namespace', 'owner'], () =>
-        namespaceSeries(metric, server.meters.quotas.all(), config.metricsSeriesMax, timeline.nowUs()),
+        namespaceSeries(metric, this.#quotas, config.metricsSeriesMax, timeline.nowUs()),
       )
     }
   }
@@ -252,12 +256,14 @@ export function metricsOperation(metrics: Metrics): Operation {
     tag: 'server',
     command: 'http|metrics',
     summary: 'Metrics in Prometheus’s text format.',
+    notes:
+      'Generators that the user may not name are merged with those without series of their own; namespaces of such names are left out.',
     answers: { 200: { description: 'All metrics.', content: { 'text/plain': z.string() } } },
     errors: [],
     example: {},
-    async handler(_, reply) {
+    async handler({ access }, reply) {
       reply.header('content-type', metrics.contentType)
-      return metrics.render()
+      return metrics.render(access)
     },
   }
 }

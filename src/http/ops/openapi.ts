@@ -54,7 +54,7 @@ function openApiDocument(version: string, operations: readonly Operation[]): Jso
 }
 
 function describeOperation(operation: Operation, schemas: Json): Json {
-  const { id, tag, summary, notes, body, example, change } = operation
+  const { id, tag, summary, notes, body, example, change, command } = operation
   return {
     operationId: id,
     tags: [tag],
@@ -62,6 +62,8 @@ function describeOperation(operation: Operation, schemas: Json): Json {
     security: operation.command === 'open' ? [] : [{ basic: [] }, { bearer: [] }],
     ...(notes === undefined ? {} : { description: notes }),
     ...(change === undefined ? {} : { 'x-audit-event': change.event }),
+    // What a user must be permitted; absent: no login is needed.
+    ...(command === 'open' ? {} : { 'x-fahao-command': command }),
     parameters: [...pathParameters(operation), ...queryParameters(operation, schemas)],
     ...(body === undefined
       ? {}

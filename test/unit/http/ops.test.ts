@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
+import { everything } from '../../../src/auth/access.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { Metrics } from '../../../src/http/ops/metrics.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
@@ -176,7 +177,7 @@ describe('metrics', () => {
     for (const listener of listeners) listener({ ...call, outcome: 'UNAVAILABLE' })
     node.regressions = 2
     node.healthNow = { state: 'ok', reason: undefined, inHandSeconds: 612.5 }
-    const lines = (await metrics.render()).split('\n')
+    const lines = (await metrics.render(everything)).split('\n')
     metrics.close()
     for (const line of [
       'fahao_engine_call_seconds_bucket{le="0.005",operation="reserve",outcome="ok"} 0',
@@ -207,7 +208,7 @@ describe('metrics', () => {
     }
     const node = { ...fakeNode(), membership } as unknown as FakeNode
     const metrics = new Metrics(node, { http: () => traffic })
-    const lines = (await metrics.render()).split('\n')
+    const lines = (await metrics.render(everything)).split('\n')
     metrics.close()
     for (const line of [
       'fahao_cluster_nodes 2',
