@@ -17,6 +17,7 @@ export type RequestOptions = {
   readonly body: string | undefined
   readonly timeoutMs: number
   readonly files: TlsFiles
+  readonly authorization: string | undefined
 }
 
 const probeMs = 1000
@@ -34,14 +35,17 @@ export function addTlsOptions(command: Command): Command {
 /** Sends a request; rejects as the connection does. */
 export async function sendRequest(
   target: URL,
-  { method, body, timeoutMs, files }: RequestOptions,
+  { method, body, timeoutMs, files, authorization }: RequestOptions,
 ): Promise<{ readonly status: number; readonly text: string }> {
   const send = target.protocol === 'https:' ? requestTls : requestPlain
   const options = {
     method,
     signal: AbortSignal.timeout(timeoutMs),
     ...pemOf(files),
-    ...(body !== undefined && { headers: { 'content-type': 'application/json' } }),
+    headers: {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(authorization !== undefined && { authorization }),
+    },
   }
   return new Promise((resolve, reject) => {
     const sent = send(target, options, (answer) => {

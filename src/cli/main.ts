@@ -18,6 +18,8 @@ import { addLower } from './verbs/lower.ts'
 import { addNamespace } from './verbs/namespace.ts'
 import { addNext } from './verbs/next.ts'
 import { addServe } from './verbs/serve.ts'
+import { addToken } from './verbs/token.ts'
+import { addUser } from './verbs/user.ts'
 
 /** The verbs under each heading of the help. */
 const groups = {
@@ -30,6 +32,8 @@ const groups = {
     addList,
     addInfo,
     addNamespace,
+    addUser,
+    addToken,
     addCluster,
     addAdvance,
     addAudit,

@@ -2,11 +2,17 @@
 import { connect } from 'node:net'
 import { type Command, Option } from 'commander'
 import { type ErrorCode, errorRegistry, FahaoError } from '../base/errors.ts'
+import {
+  addCredentialOptions,
+  authorizationOf,
+  type CredentialOptions,
+  credentialAdvice,
+} from './credentials.ts'
 import { Unreachable, UsageError } from './exit-codes.ts'
 import { addTlsOptions, reasonOf, sendRequest, type TlsFiles, tlsAdvice } from './http-request.ts'
 
 /** Options of every verb that sends requests to a server. */
-export type ServerOptions = TlsFiles & { readonly url: string; readonly json?: true }
+export type ServerOptions = TlsFiles & CredentialOptions & { readonly url: string; readonly json?: true }
 
 /** The parameters of a request. */
 export type Ask = {
@@ -21,10 +27,10 @@ const deadlineMs = 60_000
 const probeMs = 1000
 const defaultUrl = 'http://127.0.0.1:7380'
 
-/** Adds --url, the options of TLS, and --json to `command`. */
+/** Adds --url, the options of TLS and of credentials, and --json to `command`. */
 export function addServerOptions(command: Command): Command {
   command.addOption(new Option('--url <URL>', 'the server').default(defaultUrl).env('FAHAO_URL'))
-  return addTlsOptions(command).option('--json', 'print JSON, for scripts')
+  return addCredentialOptions(addTlsOptions(command)).option('--json', 'print JSON, for scripts')
 }
 
 /** The path of a generator. */
@@ -37,12 +43,16 @@ export function generatorPath(name: string, operation = ''): string {
  * FahaoError, or with Unreachable.
  */
 export async function ask<Answer>(
-  { url, ...files }: ServerOptions,
+  { url, user, tokenFile, ...files }: ServerOptions,
   method: string,
   path: string,
   { query = {}, body, timeoutMs = deadlineMs }: Ask = {},
 ): Promise<Answer> {
   const target = targetOf(url, path, query)
+  const authorization = await authorizationOf({
+    ...(user !== undefined && { user }),
+    ...(tokenFile !== undefined && { tokenFile }),
+  })
   let answer: { readonly status: number; readonly text: string }
   try {
     answer = await sendRequest(target, {
@@ -50,6 +60,7 @@ export async function ask<Answer>(
       body: body === undefined ? undefined : JSON.stringify(body),
       timeoutMs,
       files,
+      authorization,
     })
   } catch (error) {
     if (error instanceof UsageError) throw error
@@ -108,9 +119,11 @@ function problemOf(status: number, text: string, url: string): Error {
   return new FahaoError(
     Object.hasOwn(errorRegistry, code) ? (code as ErrorCode) : 'ERR',
     // The detail may be a bare ECONNREFUSED, which reads as if the server itself were unreachable.
-    code === 'UNAVAILABLE'
-      ? `${detail}; the server runs, but its engine or a leader does not answer it: see ${url.replace(/\/+$/, '')}/readyz`
-      : detail,
+    code === 'NOAUTH' || code === 'WRONGPASS' || code === 'NOPERM'
+      ? `${detail.replace(/\.$/, '')}; ${credentialAdvice}`
+      : code === 'UNAVAILABLE'
+        ? `${detail}; the server runs, but its engine or a leader does not answer it: see ${url.replace(/\/+$/, '')}/readyz`
+        : detail,
   )
 }
 

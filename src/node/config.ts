@@ -39,7 +39,10 @@ export const adminPasswordVariable = 'FAHAO_ADMIN_PASSWORD'
 const leadDefaultMs = { pooled: 600_000, fixed: 10_000 }
 const known = settings.map(({ name }) => name)
 /** Variables that the command line reads besides the settings. */
-const otherVariables = [...['config', 'url', 'ca', 'cert', 'key'].map(variableOf), adminPasswordVariable]
+const otherVariables = [
+  ...['config', 'url', 'ca', 'cert', 'key', 'user', 'password', 'token', 'token-file'].map(variableOf),
+  adminPasswordVariable,
+]
 
 /** Reads and checks a configuration. Throws CONFIG with every invalid value and its position. */
 export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {
@@ -109,8 +112,10 @@ function refuseMisspelled(env: NonNullable<ConfigInputs['env']>): void {
   const variables = [...settings.map(({ variable }) => variable), ...otherVariables]
   for (const name of Object.keys(env)) {
     if (!name.startsWith('FAHAO_') || variables.includes(name)) continue
-    const meant = nearest(name, variables)
-    if (meant) throw configError(`${name} is no setting; did you mean ${meant}?`)
+    // Without the prefix, which all of them share.
+    const [given, ...known] = [name, ...variables].map((each) => each.slice('FAHAO_'.length))
+    const meant = nearest(given!, known)
+    if (meant) throw configError(`${name} is no setting; did you mean FAHAO_${meant}?`)
   }
 }
 

@@ -5,7 +5,7 @@ import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { printAnswer, table } from '../terminal.ts'
 
 type AuditOptions = ServerOptions & {
-  readonly user?: string
+  readonly ofUser?: string
   readonly event?: string
   readonly object?: string
   readonly since?: string
@@ -25,7 +25,7 @@ export function addAudit(program: Command): void {
       'Shows the audit trail of the store, newest first: changes, logins, and refused requests, each with its user and address.',
     )
   addServerOptions(command)
-    .option('--user <NAME>', 'only this user')
+    .option('--of-user <NAME>', 'only this user')
     .option('--event <EVENT>', 'only this event, such as create, drop, login-failed or denied')
     .option('--object <PATTERN>', 'only generators, users or commands that match, such as order:*')
     .option('--since <MOMENT>', 'only the time since then: 2026-11-22T00:00:00Z, or 24h for the last day')
@@ -47,7 +47,7 @@ Examples:
 }
 
 async function allEntries(options: AuditOptions): Promise<Entry[]> {
-  const { user, event, object, since } = options
+  const { ofUser: user, event, object, since } = options
   const limit = Number(wholeNumber(options.limit, '--limit'))
   const all: Entry[] = []
   let after: string | undefined

@@ -1,0 +1,98 @@
+import type { Command } from 'commander'
+import type { UserAnswer, UsersAnswer } from '../../http/native/users.ts'
+import { askPassword, passwordFromStdin } from '../credentials.ts'
+import { UsageError } from '../exit-codes.ts'
+import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
+import { printAnswer, table } from '../terminal.ts'
+
+type SetOptions = ServerOptions & { readonly password?: true; readonly passwordStdin?: true }
+
+/** `fahao user` */
+export function addUser(program: Command): void {
+  const user = program
+    .command('user')
+    .summary('users and their permissions')
+    .description('Lists, shows, sets and removes users: `list`, `show`, `set`, `remove`.')
+    .exitOverride()
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao user set alice on '~order*' +@issue --password
+  fahao user list --user admin
+  fahao user remove alice`,
+    )
+  addList(user)
+  addShow(user)
+  addSet(user)
+  addRemove(user)
+}
+
+function addList(user: Command): void {
+  const command = user.command('list').summary('list users').description('Lists all users and their rules.')
+  addServerOptions(command).action(async (options: ServerOptions) => {
+    const answer = await ask<UsersAnswer>(options, 'GET', '/v1/users')
+    printAnswer(options, answer, table(heading, answer.users.map(row)))
+  })
+}
+
+function addShow(user: Command): void {
+  const command = user
+    .command('show <name>')
+    .summary('show a user')
+    .description('Shows a user and its rules.')
+  addServerOptions(command).action(async (name: string, options: ServerOptions) => {
+    const answer = await ask<UserAnswer>(options, 'GET', pathOf(name))
+    printAnswer(options, answer, table(heading, [row(answer)]))
+  })
+}
+
+function addSet(user: Command): void {
+  const command = user
+    .command('set <name> [rules...]')
+    .summary('create or change a user')
+    .description(
+      'Creates a user, or changes it by the rules of ACL SETUSER: on, off, ~pattern, +command, -@category, reset and so on. A rule that begins with a minus sign goes after `--`.',
+    )
+    .option('--password', 'ask for a new password on the terminal')
+    .option('--password-stdin', 'read a new password from stdin')
+  addServerOptions(command).action(async (name: string, rules: string[], options: SetOptions) => {
+    // Arguments are visible to every user of the machine.
+    if (rules.some((rule) => /^[><]/.test(rule)))
+      throw new UsageError('a password is no argument; give --password or --password-stdin')
+    const password = options.password
+      ? await askPassword(`New password of ${name}: `)
+      : options.passwordStdin && (await passwordFromStdin())
+    const body = { rules: [...rules, ...(password === undefined ? [] : [`>${password}`])] }
+    const answer = await ask<UserAnswer>(options, 'PUT', pathOf(name), { body })
+    printAnswer(options, answer, table(heading, [row(answer)]))
+  })
+}
+
+function addRemove(user: Command): void {
+  const command = user
+    .command('remove <name>')
+    .summary('remove a user')
+    .description('Removes a user. Its connections end, and its tokens are void.')
+  addServerOptions(command).action(async (name: string, options: ServerOptions) => {
+    await ask<void>(options, 'DELETE', pathOf(name))
+    printAnswer(options, { removed: name }, `removed user ${name}; its tokens are void`)
+  })
+}
+
+const heading = ['NAME', 'STATE', 'PASSWORDS', 'PATTERNS', 'COMMANDS']
+
+function row({ name, enabled, nopass, passwords, patterns, commands }: UserAnswer): string[] {
+  const state = enabled ? 'on' : 'off'
+  return [
+    name,
+    state,
+    nopass ? 'nopass' : String(passwords),
+    patterns.map((pattern) => `~${pattern}`).join(' '),
+    commands.join(' '),
+  ]
+}
+
+function pathOf(name: string): string {
+  return `/v1/users/${encodeURIComponent(name)}`
+}

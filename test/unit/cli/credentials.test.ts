@@ -1,0 +1,82 @@
+/** Credentials of the command line: what a request carries, and users and tokens by the verbs. */
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { Passwords } from '../../../src/auth/passwords.ts'
+import { readRules } from '../../../src/auth/user.ts'
+import { authorizationOf } from '../../../src/cli/credentials.ts'
+import { program } from '../../../src/cli/main.ts'
+import { buildHttpApp } from '../../../src/http/app.ts'
+import { temporaryFolder } from '../../launch/places.ts'
+import { openAccess } from '../auth/open-access.ts'
+import { fakeNode } from '../http/fake-node.ts'
+
+test('a request carries a user, else the token of a file, else that of the environment', async (t) => {
+  const tokenFile = join(temporaryFolder(t), 'token')
+  writeFileSync(tokenFile, 'fahao_a_b\n')
+  const env = { FAHAO_PASSWORD: 'p:w', FAHAO_TOKEN: 'fahao_c_d' }
+  const basic = `Basic ${Buffer.from('alice:p:w').toString('base64')}`
+  assert.equal(await authorizationOf({ user: 'alice', tokenFile }, env), basic)
+  assert.equal(await authorizationOf({ tokenFile }, env), 'Bearer fahao_a_b')
+  assert.equal(await authorizationOf({}, env), 'Bearer fahao_c_d')
+  assert.equal(await authorizationOf({}, {}), undefined)
+  await assert.rejects(
+    authorizationOf({ tokenFile: `${tokenFile}x` }, env),
+    /--token-file: .* cannot be read/,
+  )
+})
+
+/** A server with the administrator `admin`, and the verbs with its password; each resolves to what it prints. */
+async function start(t: TestContext) {
+  const access = await openAccess(undefined, { passwords: new Passwords({ ln: 1, r: 1, p: 1 }) })
+  const rules = readRules(['on', '>root', '~*', '+@all'], access.subjects, access.passwords)
+  await access.users.set('admin', rules)
+  const app = buildHttpApp({ node: Object.assign(fakeNode(), { access }), host: '127.0.0.1' })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  t.after(() => app.close())
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
+  const run = async (env: Record<string, string>, ...words: string[]): Promise<string> => {
+    const printed: string[] = []
+    const before = { ...process.env }
+    const write = t.mock.method(process.stdout, 'write', (text: string) => printed.push(text) > 0)
+    Object.assign(process.env, env)
+    try {
+      await program().parseAsync(['node', 'fahao', ...words, '--url', url])
+    } finally {
+      process.env = before
+      write.mock.restore()
+    }
+    return printed.join('')
+  }
+  return { access, run }
+}
+
+const admin = { FAHAO_USER: 'admin', FAHAO_PASSWORD: 'root' }
+
+describe('the command line of a server with users', () => {
+  test('sets, lists, shows and removes users', async (t) => {
+    const { access, run } = await start(t)
+    await run(admin, 'user', 'set', 'alice', 'on', '~order*', '+@issue')
+    assert.equal(access.users.access('alice')?.reaches('order'), true)
+    assert.match(await run(admin, 'user', 'list'), /alice +on +0 +~order\* +-@all \+@connection \+@issue/)
+    assert.match(await run(admin, 'user', 'show', 'alice'), /alice +on/)
+    await assert.rejects(run(admin, 'user', 'set', 'alice', '>pw'), /a password is no argument/)
+    assert.match(await run(admin, 'user', 'remove', 'alice'), /removed user alice/)
+    assert.equal(access.users.get('alice'), undefined)
+  })
+
+  test('creates a token that the next verb uses, lists it, and revokes it', async (t) => {
+    const { run } = await start(t)
+    const text = (await run(admin, 'token', 'create', '--label', 'ci', '--expires', '1h', '+id.list')).trim()
+    const token = { FAHAO_TOKEN: text }
+    assert.match(await run(token, 'list'), /no generators/)
+    await assert.rejects(run(token, 'user', 'list'), /NOPERM|no permissions to run/)
+    const [, id] = text.split('_')
+    assert.match(await run(admin, 'token', 'list'), new RegExp(`${id} +admin +ci .* yes`))
+    assert.match(await run(admin, 'token', 'revoke', id!), /revoked/)
+    await assert.rejects(run(token, 'list'), /expired or revoked.*; give --user NAME with its password/)
+    await assert.rejects(run({}, 'list'), /Authentication required; give --user NAME .* FAHAO_TOKEN/)
+  })
+})
