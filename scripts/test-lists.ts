@@ -21,6 +21,7 @@ export const inNpmTest: readonly string[] = [
   'test/integration/ioredis.test.ts', // RESP
   'test/integration/http.test.ts', // HTTP, the native API
   'test/integration/permissions.test.ts', // both: every command and operation with every kind of user
+  'test/integration/users.test.ts', // users of two processes
   'test/integration/compat-http.test.ts', // HTTP, the APIs of Leaf, TinyID and IdBuilder
   'test/integration/cluster.test.ts', // a cluster
   'test/integration/library.test.ts', // in process
