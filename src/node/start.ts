@@ -6,6 +6,7 @@ import { Audit } from '../auth/audit.ts'
 import { Subjects } from '../auth/command-rules.ts'
 import { Namespaces } from '../auth/namespaces.ts'
 import { NodeProof } from '../auth/node-proof.ts'
+import { Passwords } from '../auth/passwords.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
@@ -39,6 +40,8 @@ export type NodeDeps = {
   readonly open?: typeof openAnyEngine
   /** 40 hexadecimal digits, new at each call. */
   readonly newId?: () => string
+  /** Hashes passwords; tests lower the cost. */
+  readonly passwords?: Passwords
   /** Receives events for the log. */
   readonly onEvent?: (event: LogEvent) => void
 }
@@ -78,6 +81,7 @@ async function openParts(
     random = systemRandom,
     open = openAnyEngine,
     newId = () => randomHex(20),
+    passwords = new Passwords(),
     onEvent = () => {},
   }: NodeDeps,
 ) {
@@ -152,6 +156,7 @@ async function openParts(
       nowUs: () => timeline.nowUs(),
       subjects: new Subjects(subjectsOf(createCommands().all())),
       newId,
+      passwords,
       graceMs: config.usersGraceMs,
       proof: membership && (await NodeProof.open(engine, () => membership.cluster.nodeId)),
       onEvent,

@@ -323,7 +323,8 @@ export class Requests {
   #writeError(error: unknown, times = 1): void {
     const { output, turns } = this.#host
     turns.spend(workBytes.error * times)
-    this.#session.refused ||= hasCode(error, 'QUOTA')
+    // Not after a login: those have no time.
+    this.#session.refused ||= hasCode(error, 'QUOTA') && error.retryAfterMs !== undefined
     if (error instanceof FahaoError) return encodeError(output, error.code, error.message, times)
     this.#host.onError(error, this.#session)
     encodeError(output, 'ERR', 'internal error')

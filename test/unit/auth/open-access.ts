@@ -13,6 +13,11 @@ import { Trail } from './trail.ts'
 /** What rules can name. */
 export const subjects = new Subjects(subjectsOf(createCommands().all()))
 
+/** Passwords whose hashes cost next to nothing. */
+export function cheapPasswords(): Passwords {
+  return new Passwords({ ln: 4, r: 1, p: 1 })
+}
+
 /** Users of `engine`; by default of an empty store. */
 export function openAccess(
   engine: Engine = new MemoryEngine(new MemoryStore()),
@@ -20,7 +25,7 @@ export function openAccess(
     clock = systemClock,
     events = [] as string[],
     audit = new Trail().audit,
-    passwords = new Passwords(),
+    passwords = cheapPasswords(),
   }: { clock?: Clock; events?: string[]; audit?: Audit; passwords?: Passwords } = {},
 ): Promise<AccessControl> {
   return AccessControl.open({

@@ -5,6 +5,7 @@ import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { readRules, rulesOf } from '../../../src/auth/user.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { FakeClock } from '../fake-clock.ts'
 import { openAccess } from './open-access.ts'
 
 async function set(access: AccessControl, name: string, ...rules: string[]): Promise<string> {
@@ -144,5 +145,43 @@ describe('Users', () => {
     assert.equal(access.users.get('b'), undefined)
     await assert.rejects(set(access, 'a b'), /user name/)
     await assert.rejects(set(access, 'a/b'), /user name/)
+  })
+
+  it('log in while the engine is away, for the stated time, and cannot be changed then', async () => {
+    const engine = new MemoryEngine(new MemoryStore())
+    const clock = new FakeClock()
+    const access = await openAccess(engine, { clock })
+    await set(access, 'admin', ...admin)
+    await clock.pass(600_000)
+    engine.status = () => ({ state: 'down', reason: 'gone' })
+    const away = async () => {
+      throw new FahaoError('UNAVAILABLE', 'gone')
+    }
+    Object.assign(engine, { read: away, write: away, list: away })
+    await clock.pass(55_000)
+    assert.equal((await access.login('admin', 'secret', '127.0.0.1')).user, 'admin')
+    await assert.rejects(set(access, 'bob', 'on', '>pw'), /gone/)
+    assert.equal(access.users.get('bob'), undefined)
+    await clock.pass(10_000)
+    await assert.rejects(access.login('admin', 'secret', '127.0.0.1'), /users-grace/)
+    engine.status = () => ({ state: 'up' })
+    assert.equal((await access.login('admin', 'secret', '127.0.0.1')).user, 'admin')
+  })
+
+  it('are changed once when the reply to the write is lost', async () => {
+    const engine = new MemoryEngine(new MemoryStore())
+    const access = await openAccess(engine)
+    await set(access, 'admin', ...admin)
+    const { write } = engine
+    let isApplied = true
+    engine.write = async (...args: Parameters<typeof write>) => {
+      if (isApplied) await write.apply(engine, args)
+      throw new FahaoError('UNKNOWN', 'the reply was lost')
+    }
+    await set(access, 'alice', 'on', '>pw', '~a*')
+    assert.equal((await access.login('alice', 'pw', '127.0.0.1')).reaches('a1'), true)
+    isApplied = false
+    await assert.rejects(set(access, 'alice', 'off'), /the reply was lost/)
+    assert.equal(access.users.get('alice')?.enabled, true)
   })
 })

@@ -4,9 +4,11 @@ import { describe, it, type TestContext } from 'node:test'
 import { protect } from '../../../src/cli/protected-mode.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import { startNode } from '../../../src/node/start.ts'
+import { cheapPasswords } from '../auth/open-access.ts'
 
 async function nodeWith(test: TestContext, flags: Record<string, string | boolean>) {
-  const node = await startNode(loadConfig({ flags: { engine: 'memory:', ...flags } }).config)
+  const { config } = loadConfig({ flags: { engine: 'memory:', ...flags } })
+  const node = await startNode(config, { passwords: cheapPasswords() })
   test.after(() => node.close())
   return node
 }

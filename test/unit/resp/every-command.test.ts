@@ -11,6 +11,7 @@ import { startNode } from '../../../src/node/start.ts'
 import { type RespServer, startRespServer } from '../../../src/resp/server.ts'
 import { encodeCommand, RawClient } from '../../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../../launch/raw-reply.ts'
+import { cheapPasswords } from '../auth/open-access.ts'
 import { type HostileRequest, hostileRequests } from './hostile-requests.ts'
 
 /** These may end the connection after their reply. */
@@ -68,7 +69,9 @@ after(async () => {
 /** Another node, since an earlier request may have dropped, altered or used up the generators of this one. */
 async function renew(): Promise<void> {
   await node?.close()
-  node = await startNode(loadConfig({ flags: { engine: 'memory:', resp: 'off', http: 'off' } }).config)
+  node = await startNode(loadConfig({ flags: { engine: 'memory:', resp: 'off', http: 'off' } }).config, {
+    passwords: cheapPasswords(),
+  })
   for (const [name, kind] of Object.entries(kinds)) {
     await node.catalogue.create(name, { kind })
     await (await node.catalogue.open(name)).draw(1)
