@@ -172,8 +172,9 @@ async function login(
   try {
     return await server.access.login(user, password, hostOf(session), 'resp')
   } catch (error) {
-    if (hasCode(error, 'WRONGPASS'))
-      recordRefusal(context, { reason: 'auth', object: command, username: user })
+    // A name that no user has may be a password in the wrong place.
+    const username = server.access.users.get(user) === undefined ? '(unknown)' : user
+    if (hasCode(error, 'WRONGPASS')) recordRefusal(context, { reason: 'auth', object: command, username })
     throw error
   }
 }

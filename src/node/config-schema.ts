@@ -13,6 +13,7 @@ import {
   autoCreateRules,
   count,
   duration,
+  engineUrl,
   oneOf,
   optional,
   origins,
@@ -33,7 +34,7 @@ export const defaultEngine = 'sqlite:./data/fahao.db'
 const groups = {
   Basics: {
     engine: setting(
-      text('URL'),
+      engineUrl,
       'where bounds are kept: sqlite:FILE; mysql://, postgres:// or etcd:// for several nodes; memory: for tests (nothing is kept)',
       defaultEngine,
     ),

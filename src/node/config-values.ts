@@ -22,6 +22,13 @@ export type ValueType<Value> = {
 /** An unknown generator whose name matches `pattern`, a glob as in KEYS, is created with this kind. */
 export type AutoCreateRule = { readonly pattern: string; readonly kind: Kind }
 
+/** An engine's URL. Its password is a secret: the shown form does not contain it. */
+export const engineUrl: ValueType<string> = {
+  ...text('URL'),
+  show: (url) =>
+    url.replace(/^(\w+:\/\/[^:/?]*):.*@/, '$1:***@').replaceAll(/([?&]\w*pass\w*=)[^&]*/gi, '$1***'),
+}
+
 /** Any text except the empty one. */
 export function text(takes: string): ValueType<string> {
   return {

@@ -254,3 +254,14 @@ describe('TLS', () => {
     }
   })
 })
+
+test('the password of an engine is in no shown setting', () => {
+  const shown = (engine: string) =>
+    new Map(settingsText(loadConfig({ flags: { engine } }).config)).get('engine')
+  assert.equal(shown('mysql://ids:p@ss:word@db.example/ids?a=1'), 'mysql://ids:***@db.example/ids?a=1')
+  assert.equal(
+    shown('postgres://ids@db.example/ids?password=word&a=1'),
+    'postgres://ids@db.example/ids?password=***&a=1',
+  )
+  assert.equal(shown('sqlite:./a:b@c.db'), 'sqlite:./a:b@c.db')
+})
