@@ -116,11 +116,6 @@ export class Users {
     return known === undefined || known.removed ? undefined : known.since
   }
 
-  /** The version of a user's record: what was derived from the record is valid for this version only. */
-  versionOf(name: string): bigint {
-    return this.#known.get(name)?.version ?? 0n
-  }
-
   /** The permissions of a connection that has not authenticated; undefined: it must. */
   get initial(): Access | undefined {
     return this.get(openDefault.name)?.nopass ? this.access(openDefault.name) : undefined
