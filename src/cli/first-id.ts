@@ -1,7 +1,9 @@
 /** Commands that draw a first id, to paste after a server has started. */
+import type { Access } from '../auth/access.ts'
+import type { AccessControl } from '../auth/access-control.ts'
 import { type Address, addressText } from '../base/address.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { shellWord } from '../http/console/snippets.ts'
+import { curlLogin, redisCliLogin, shellWord } from '../http/console/snippets.ts'
 import { isStrict, type Kind } from '../issuing/issuer.ts'
 import type { Config } from '../node/config-schema.ts'
 import { speaksTls } from '../node/tls-settings.ts'
@@ -16,10 +18,10 @@ const listed = 1000
 
 /**
  * The steps to a first id. They prefer a sequence, whose ids 1, 2, 3 are the expected ones. `strict`: this process serves
- * strict kinds; `clustered`: it may answer MOVED.
+ * strict kinds; `clustered`: it may answer MOVED. Where a login is needed, they name a user that may run them.
  */
 export async function firstIdSteps(
-  catalogue: Catalogue,
+  { catalogue, access }: { readonly catalogue: Catalogue; readonly access: Logins },
   { resp, http }: Listeners,
   config: Config,
   { strict, clustered }: { readonly strict: boolean; readonly clustered: boolean },
@@ -29,26 +31,43 @@ export async function firstIdSteps(
     ? (generators.find(({ definition }) => definition.kind === 'sequence') ?? generators[0])
     : generators.find(({ definition }) => !isStrict(definition.kind))
   const name = found?.name ?? (strict ? 'order' : 'user')
-  const created = found ? undefined : strict ? 'sequence' : 'segment'
+  const created: Kind | undefined = found ? undefined : strict ? 'sequence' : 'segment'
   const kind = found?.definition.kind ?? created!
+  const commands = ['incr', 'id.next', ...(created ? ['id.create'] : [])]
+  const about = { kind, created, clustered, user: userFor(access, commands, name) }
   return [
-    ...(resp ? respSteps(resp, config, name, { kind, created, clustered }) : []),
-    ...(http ? httpSteps(http, config, name, resp === undefined ? created : undefined) : []),
+    ...(resp ? respSteps(resp, config, name, about) : []),
+    ...(http ? httpSteps(http, config, name, { ...about, created: resp ? undefined : created }) : []),
   ]
 }
 
-type About = { readonly kind: Kind; readonly created: Kind | undefined; readonly clustered: boolean }
+type Logins = Pick<AccessControl, 'initial' | 'users'>
+type About = {
+  readonly kind: Kind
+  readonly created: Kind | undefined
+  readonly clustered: boolean
+  readonly user: string | undefined
+}
+
+/** A user that may run these commands with this generator, `NAME` if there is none; undefined: no login is needed. */
+function userFor({ initial, users }: Logins, commands: readonly string[], name: string): string | undefined {
+  const may = (access: Access | undefined) =>
+    access?.reaches(name) === true && commands.every((command) => access.allows(command))
+  if (may(initial)) return undefined
+  const found = users.all().find((user) => user.passwords.length > 0 && may(users.access(user.name)))
+  return found?.name ?? 'NAME'
+}
 
 function respSteps(
   address: Address,
   config: Config,
   name: string,
-  { kind, created, clustered }: About,
+  { kind, created, clustered, user }: About,
 ): Step[] {
   const { host, port } = near(address)
   const tls = speaksTls(config, 'resp') ? ` --tls${tlsFlags(config)}` : ''
   const where = `${host === '127.0.0.1' ? '' : ` -h ${host}`} -p ${port}`
-  const client = `redis-cli${tls}${clustered ? ' -c' : ''}${where}`
+  const client = `redis-cli${redisCliLogin(user)}${tls}${clustered ? ' -c' : ''}${where}`
   // Clock kinds issue ids past 2^53. INCR returns those only to clients that have named an exact library.
   const command = kind === 'sequence' || kind === 'segment' ? 'INCR' : 'ID.NEXT'
   const steps = [{ what: 'an id, with any Redis client', line: `${client} ${command} ${shellWord(name)}` }]
@@ -56,9 +75,9 @@ function respSteps(
   return [{ what: 'a generator', line: `${client} ID.CREATE ${shellWord(name)} KIND ${created}` }, ...steps]
 }
 
-function httpSteps(address: Address, config: Config, name: string, created: Kind | undefined): Step[] {
+function httpSteps(address: Address, config: Config, name: string, { created, user }: About): Step[] {
   const url = httpUrl(address, config)
-  const curl = `curl${speaksTls(config, 'http') ? tlsFlags(config) : ''}`
+  const curl = `curl${curlLogin(user)}${speaksTls(config, 'http') ? tlsFlags(config) : ''}`
   const path = `${url}/v1/generators/${encodeURIComponent(name)}`
   const steps = [
     { what: 'an id, over HTTP', line: `${curl} -X POST ${path}/next` },

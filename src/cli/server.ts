@@ -209,7 +209,7 @@ async function sayReady(
   if (ownership.state === 'other') {
     log.warn(`${ownership.holder} owns this store: strict kinds are served there, and here once it is gone`)
   }
-  const steps = await firstIdSteps(node.catalogue, listeners, node.config, {
+  const steps = await firstIdSteps(node, listeners, node.config, {
     strict: ownership.state !== 'other',
     clustered: node.server.cluster !== undefined && !node.config.forward,
   })

@@ -6,9 +6,12 @@ import { speaksTls } from '../../node/tls-settings.ts'
 import { type Operation, pageAnswer, readQuery } from '../operation.ts'
 import { type Html, html, page, pageHeaders } from './html.ts'
 import { type LandingText, landingTexts } from './landing-text.ts'
-import { originOf, redisCli, shellWord } from './snippets.ts'
+import { curlLogin, originOf, redisCli, shellWord } from './snippets.ts'
 
 type Listed = Awaited<ReturnType<FahaoNode['catalogue']['list']>>
+
+/** The generator in the snippets, and the user if a login is needed. */
+type Example = { readonly name: string; readonly user: string | undefined }
 
 const shownMax = 12
 const query = z.strictObject({ lang: z.enum(['en', 'zh']).optional().meta({ description: 'language' }) })
@@ -52,17 +55,21 @@ async function firstGenerators({ catalogue, access }: FahaoNode): Promise<Listed
 function landing(text: LandingText, node: FahaoNode, origin: string, generators: Listed | undefined): Html {
   const { state, reason } = node.health()
   const { name, kind } = exampleOf(generators ?? [])
+  const { initial } = node.access
+  // A page that needs no login names no user.
+  const user = initial.allows('id.next') && initial.reaches(name) ? undefined : 'NAME'
   return html`<h1>Fahao <span lang="zh">发号</span></h1>
 <p>${text.lead}</p>
 <p>${text.states[state]} ${reason ?? ''} <span class="soft">fahao ${node.server.version} · ${node.engine.name}</span></p>
 <nav><a href="/docs">/docs</a><a href="/?lang=${text.otherLanguage}" lang="${text.otherLanguage}" hreflang="${text.otherLanguage}">${text.other}</a></nav>
-${redisSection(text, node, origin, name)}
+${user === undefined ? '' : html`<p>${text.login}</p>`}
+${redisSection(text, node, origin, { name, user })}
 <h2>${text.http}</h2>
-<pre>${httpLines(origin, name)}</pre>
+<pre>${httpLines(origin, { name, user })}</pre>
 <h2>${text.library}</h2>
 <pre>${libraryLines(name, kind)}</pre>
 <h2>${text.generators}</h2>
-${generatorSection(text, origin, generators)}
+${generatorSection(text, origin, generators, user)}
 <h2>${text.further}</h2>
 <ul>
 <li><a href="/docs">/docs</a> — ${text.docs}</li>
@@ -78,10 +85,15 @@ function exampleOf(generators: Listed): { name: string; kind: Kind } {
   return { name: example?.name ?? 'order', kind: example?.definition.kind ?? 'sequence' }
 }
 
-function redisSection(text: LandingText, { server, config }: FahaoNode, origin: string, name: string): Html {
+function redisSection(
+  text: LandingText,
+  { server, config }: FahaoNode,
+  origin: string,
+  { name, user }: Example,
+): Html {
   const { respPort } = server
   if (respPort === undefined) return html``
-  const client = redisCli(origin, respPort, speaksTls(config, 'resp'))
+  const client = redisCli(origin, respPort, speaksTls(config, 'resp'), user)
   const word = shellWord(name)
   return html`<h2>${text.redis}</h2>
 <pre>${client} INCR ${word}
@@ -89,12 +101,13 @@ ${client} ID.NEXT ${word} COUNT 3
 ${client} ID.INFO ${word}</pre>`
 }
 
-function httpLines(origin: string, name: string): string {
+function httpLines(origin: string, { name, user }: Example): string {
+  const curl = `curl${curlLogin(user)}`
   const url = `${origin}/v1/generators/${encodeURIComponent(name)}`
   return [
-    `curl -X POST ${shellWord(`${url}/next`)}`,
-    `curl -X POST -H 'accept: text/plain' ${shellWord(`${url}/next?count=3`)}`,
-    `curl ${shellWord(url)}`,
+    `${curl} -X POST ${shellWord(`${url}/next`)}`,
+    `${curl} -X POST -H 'accept: text/plain' ${shellWord(`${url}/next?count=3`)}`,
+    `${curl} ${shellWord(url)}`,
   ].join('\n')
 }
 
@@ -106,11 +119,16 @@ const ids = await fahao.open(${JSON.stringify(name)}, { kind: '${kind}' })
 console.log(await ids.next())`
 }
 
-function generatorSection(text: LandingText, origin: string, generators: Listed | undefined): Html {
+function generatorSection(
+  text: LandingText,
+  origin: string,
+  generators: Listed | undefined,
+  user: string | undefined,
+): Html {
   if (generators === undefined) return html`<p>${text.unknown}</p>`
   if (generators.length === 0)
     return html`<p>${text.none}</p>
-<pre>${createLine(origin, 'order')}</pre>`
+<pre>${createLine(origin, { name: 'order', user })}</pre>`
   const rows = generators
     .slice(0, shownMax)
     .map(
@@ -129,11 +147,11 @@ ${rows}
 </table></div>
 ${more}
 <p>${text.another}</p>
-<pre>${createLine(origin, 'my-ids')}</pre>`
+<pre>${createLine(origin, { name: 'my-ids', user })}</pre>`
 }
 
-function createLine(origin: string, name: string): string {
-  return `curl -X PUT ${origin}/v1/generators/${name} -H 'content-type: application/json' -d '{"kind":"sequence"}'`
+function createLine(origin: string, { name, user }: Example): string {
+  return `curl${curlLogin(user)} -X PUT ${origin}/v1/generators/${name} -H 'content-type: application/json' -d '{"kind":"sequence"}'`
 }
 
 function orderOf(text: LandingText, { kind, within, scramble }: Listed[number]['definition']): string {

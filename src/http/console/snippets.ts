@@ -7,6 +7,16 @@ export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
+/** The flags with which curl logs in, and asks for the password; none without a user. */
+export function curlLogin(user: string | undefined): string {
+  return user === undefined ? '' : ` -u ${shellWord(user)}`
+}
+
+/** The flags with which redis-cli logs in, and asks for the password; none without a user. */
+export function redisCliLogin(user: string | undefined): string {
+  return user === undefined ? '' : ` --user ${shellWord(user)} --askpass`
+}
+
 /** The curl line of an operation's example. `origin`: such as http://127.0.0.1:7380. */
 export function curlLine({ method, path, example }: Operation, origin: string): string {
   const { name = '', query, body } = example
@@ -25,9 +35,9 @@ export function originOf({ headers: { host }, protocol, socket }: FastifyRequest
   return `${protocol}://${host !== undefined && /^[\w.:[\]-]+$/.test(host) ? host : `127.0.0.1:${port}`}`
 }
 
-/** The shortest redis-cli command line for a host and a port. */
-export function redisCli(origin: string, respPort: number, isTls: boolean): string {
+/** The shortest redis-cli command line for a host, a port and a user. */
+export function redisCli(origin: string, respPort: number, isTls: boolean, user?: string): string {
   const { hostname } = new URL(origin)
   const local = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
-  return `redis-cli ${isTls ? '--tls ' : ''}${local ? '' : `-h ${hostname.replaceAll(/[[\]]/g, '')} `}-p ${respPort}`
+  return `redis-cli${redisCliLogin(user)} ${isTls ? '--tls ' : ''}${local ? '' : `-h ${hostname.replaceAll(/[[\]]/g, '')} `}-p ${respPort}`
 }

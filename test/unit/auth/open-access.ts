@@ -3,6 +3,7 @@ import { AccessControl } from '../../../src/auth/access-control.ts'
 import type { Audit } from '../../../src/auth/audit.ts'
 import { Subjects } from '../../../src/auth/command-rules.ts'
 import { Passwords } from '../../../src/auth/passwords.ts'
+import { readRules } from '../../../src/auth/user.ts'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { subjectsOf } from '../../../src/commands/access.ts'
 import { createCommands } from '../../../src/commands/all.ts'
@@ -39,4 +40,13 @@ export function openAccess(
     graceMs: 60_000,
     onEvent: ({ message }) => events.push(message),
   })
+}
+
+/** Users with these rules, in this order. */
+export async function accessOf(users: Readonly<Record<string, readonly string[]>>): Promise<AccessControl> {
+  const access = await openAccess()
+  for (const [name, rules] of Object.entries(users)) {
+    await access.users.set(name, readRules(rules, access.subjects, access.passwords))
+  }
+  return access
 }

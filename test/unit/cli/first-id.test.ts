@@ -1,16 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { firstIdSteps, type Listeners } from '../../../src/cli/first-id.ts'
 import type { Config } from '../../../src/node/config-schema.ts'
+import { accessOf } from '../auth/open-access.ts'
 import { fakeNode } from '../http/fake-node.ts'
 
 const resp = { host: '127.0.0.1', port: 7379 }
 
-function start(settings: Partial<Config> = {}, listeners: Partial<Listeners> = { resp }) {
-  const { catalogue, config } = fakeNode(settings)
+function start(
+  settings: Partial<Config> = {},
+  listeners: Partial<Listeners> = { resp },
+  access: AccessControl | undefined = undefined,
+) {
+  const node = Object.assign(fakeNode(settings), access && { access })
+  const { catalogue, config } = node
   const lines = async (strict: boolean, clustered = false) =>
     (
-      await firstIdSteps(catalogue as never, { resp: undefined, http: undefined, ...listeners }, config, {
+      await firstIdSteps(node as never, { resp: undefined, http: undefined, ...listeners }, config, {
         strict,
         clustered,
       })
@@ -57,5 +64,34 @@ describe('the first id', () => {
       'redis-cli -p 7379 INCR order',
       'curl --cacert ca.pem --cert cert.pem --key key.pem -X POST https://127.0.0.1:7380/v1/generators/order/next',
     ])
+  })
+
+  test('comes with the login of a user that may draw it', async () => {
+    const access = await accessOf({
+      zoe: ['on', '>secret', '~*', '+@all'],
+      alice: ['on', '>secret', '~user*', '+@issue'],
+      bob: ['on', '>secret', '~order', '+@issue'],
+      dave: ['off', '>secret', '~*', '+@all'],
+    })
+    const { catalogue, lines } = start({}, { resp, http: { host: '127.0.0.1', port: 7380 } }, access)
+    assert.deepEqual((await lines(true)).slice(0, 2), [
+      'redis-cli --user zoe --askpass -p 7379 ID.CREATE order KIND sequence',
+      'redis-cli --user zoe --askpass -p 7379 INCR order',
+    ])
+    catalogue.add('order', { kind: 'sequence' })
+    assert.deepEqual((await lines(true)).slice(0, 2), [
+      'redis-cli --user bob --askpass -p 7379 INCR order',
+      'curl -u bob -X POST http://127.0.0.1:7380/v1/generators/order/next',
+    ])
+  })
+
+  test('comes without a login where the user default may draw it', async () => {
+    const access = await accessOf({
+      admin: ['on', '>secret', '~*', '+@all'],
+      default: ['on', 'nopass', '~order', '+@issue'],
+    })
+    const { catalogue, lines } = start({}, { resp }, access)
+    catalogue.add('order', { kind: 'sequence' })
+    assert.deepEqual(await lines(true), ['redis-cli -p 7379 INCR order'])
   })
 })

@@ -4,15 +4,17 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { FastifyRequest, InjectOptions } from 'fastify'
+import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { errorRegistry } from '../../../src/base/errors.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { pageHeaders } from '../../../src/http/console/html.ts'
 import { curlLine, originOf, redisCli, shellWord } from '../../../src/http/console/snippets.ts'
 import type { Operation } from '../../../src/http/operation.ts'
+import { accessOf } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
 
-function start() {
-  const node = fakeNode()
+function start(access: AccessControl | undefined = undefined) {
+  const node = Object.assign(fakeNode(), access && { access })
   const app = buildHttpApp({ node, host: '0.0.0.0' })
   const get = (url: string, headers: Record<string, string> = {}) =>
     app.inject({ method: 'GET', url, headers: { host: 'localhost:7380', ...headers } } as InjectOptions)
@@ -138,6 +140,16 @@ describe('the page at /', () => {
     assert.match(body, /redis-cli -p 7379 INCR order/)
     assert.match(body, /curl -X POST http:\/\/localhost:7380\/v1\/generators\/order\/next/)
     assert.match(body, /<code>order<\/code><\/a><\/td><td>sequence<\/td>/)
+  })
+
+  test('shows the login where one is needed, and names no user', async () => {
+    const { body } = await start(await accessOf({ zoe: ['on', '>secret', '~*', '+@all'] })).get('/')
+    assert.match(body, /<p>A login is needed: replace NAME/)
+    assert.match(body, /redis-cli --user NAME --askpass -p 7379 INCR order/)
+    assert.match(body, /curl -u NAME -X POST http:\/\/localhost:7380\/v1\/generators\/order\/next/)
+    assert.match(body, /curl -u NAME -X PUT /)
+    assert.doesNotMatch(body, /zoe/)
+    assert.doesNotMatch((await start().get('/')).body, /NAME/)
   })
 
   test('claims no order for ids that hide it', async () => {
