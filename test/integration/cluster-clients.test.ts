@@ -344,6 +344,6 @@ async function shardOf(name: string) {
 
 /** Which of `nodes` has this id. */
 async function indexOf(id: string): Promise<number> {
-  const views = await Promise.all(nodes.map(viewOf))
+  const views = await Promise.all(nodes.map((node) => viewOf(node)))
   return views.findIndex(({ self }) => self === id)
 }

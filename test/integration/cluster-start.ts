@@ -19,6 +19,9 @@ export type View = {
   readonly shards: readonly Shard[]
 }
 
+/** The login, where the nodes have users. */
+type Headers = Readonly<Record<string, string>>
+
 /** What runs. */
 export type Running = { readonly etcd: EtcdCluster; readonly nodes: readonly FahaoServer[] }
 
@@ -42,22 +45,27 @@ export async function startCluster(
 }
 
 /** How a node sees the cluster. */
-export async function viewOf({ http }: FahaoServer): Promise<View> {
-  return (await (await fetch(`${http}/v1/cluster`)).json()) as View
+export async function viewOf({ http }: FahaoServer, headers: Headers = {}): Promise<View> {
+  return (await (await fetch(`${http}/v1/cluster`, { headers })).json()) as View
 }
 
 /** Resolves when these nodes see each other and no other node, and every shard has its assigned leader. */
-export async function settled(nodes: readonly FahaoServer[]): Promise<void> {
-  await until(nodes, (view) => {
+export async function settled(nodes: readonly FahaoServer[], headers: Headers = {}): Promise<void> {
+  const isSettled = (view: View) => {
     const led = view.shards.every(({ leader, wanted }) => leader !== null && leader === wanted)
     return led && view.nodes.length === nodes.length
-  })
+  }
+  await until(nodes, isSettled, headers)
 }
 
 /** Resolves when all of these nodes see that. */
-export async function until(nodes: readonly FahaoServer[], isSo: (view: View) => boolean): Promise<void> {
+export async function until(
+  nodes: readonly FahaoServer[],
+  isSo: (view: View) => boolean,
+  headers: Headers = {},
+): Promise<void> {
   for (;;) {
-    const views = await Promise.all(nodes.map(viewOf))
+    const views = await Promise.all(nodes.map((node) => viewOf(node, headers)))
     if (views.every(isSo)) return
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
