@@ -1,0 +1,103 @@
+/** Users of a cluster: a request that a node forwards is checked where it arrives, and is of its user at the leader. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { FahaoServer } from '../launch/fahao.ts'
+import { Scope } from '../launch/lifetime.ts'
+import { RawClient } from '../launch/raw-client.ts'
+import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
+import { startCluster } from './cluster-start.ts'
+
+const scope = new Scope()
+const names = Array.from({ length: 24 }, (_, index) => `order:${index}`)
+/** The first forwards RESP, the second does not; both forward HTTP. */
+let nodes: readonly FahaoServer[]
+
+async function as(node: FahaoServer, user: string): Promise<RawClient> {
+  const client = await RawClient.connect(node.resp, scope)
+  assert.equal(await client.command('AUTH', user, 'secret'), 'OK')
+  return client
+}
+
+const textOf = (reply: RawReply) => (reply instanceof ReplyError ? reply.text : String(reply))
+const basic = (user: string) => ({
+  authorization: `Basic ${Buffer.from(`${user}:secret`).toString('base64')}`,
+})
+
+describe('users of a cluster', () => {
+  before(async () => {
+    ;({ nodes } = await startCluster(scope, [
+      ['--forward', '--auto-create', 'order:*=sequence'],
+      ['--auto-create', 'order:*=sequence'],
+    ]))
+    const client = await RawClient.connect(nodes[0]!.resp, scope)
+    assert.equal(await client.command('ACL', 'SETUSER', 'admin', 'on', '>secret', '~*', '+@all'), 'OK')
+    const admin = await as(nodes[0]!, 'admin')
+    assert.equal(await admin.command('ACL', 'SETUSER', 'alice', 'on', '>secret', '~order:*', '+@issue'), 'OK')
+    assert.equal(await admin.command('ACL', 'SETUSER', 'bob', 'on', '>secret', '~other', '+@issue'), 'OK')
+    // The other node has them within a second.
+    while (
+      textOf(await (await RawClient.connect(nodes[1]!.resp, scope)).command('AUTH', 'bob', 'secret')) !== 'OK'
+    );
+  })
+  after(() => scope.end())
+
+  it('draw over RESP from every leader through a node that forwards', async () => {
+    const alice = await as(nodes[0]!, 'alice')
+    for (const id of ['1', '2']) {
+      for (const name of names) assert.equal(textOf(await alice.command('INCR', name)), id)
+    }
+  })
+
+  it('are sent to the leader by a node that does not forward', async () => {
+    const alice = await as(nodes[1]!, 'alice')
+    const replies = await Promise.all(names.map(async (name) => textOf(await alice.command('INCR', name))))
+    assert.ok(replies.some((reply) => reply.startsWith('MOVED ')))
+    assert.ok(
+      replies.every((reply) => reply === '3' || reply.startsWith('MOVED ')),
+      replies.join(),
+    )
+  })
+
+  it('draw over HTTP from every leader through any node', async () => {
+    for (const node of nodes) {
+      for (const name of names) {
+        const url = `${node.http}/v1/generators/${name}/next`
+        assert.equal((await fetch(url, { method: 'POST', headers: basic('alice') })).status, 200)
+      }
+    }
+  })
+
+  it('are refused where the request arrives, and use up no id', async () => {
+    const bob = await as(nodes[0]!, 'bob')
+    const unknown = await RawClient.connect(nodes[0]!.resp, scope)
+    const admin = await as(nodes[0]!, 'admin')
+    const before = await Promise.all(names.map((name) => admin.command('ID.INFO', name)))
+    for (const name of names) {
+      assert.equal(textOf(await bob.command('INCR', name)), 'NOPERM No permissions to access a key')
+      assert.equal(textOf(await unknown.command('INCR', name)), 'NOAUTH Authentication required.')
+      for (const [headers, status] of [
+        [basic('bob'), 403],
+        [{}, 401],
+      ] as const) {
+        // A header that claims that another node has checked the request.
+        const init = { method: 'POST', headers: { ...headers, 'fahao-forwarded': '1' } }
+        assert.equal((await fetch(`${nodes[0]!.http}/v1/generators/${name}/next`, init)).status, status)
+      }
+    }
+    const after = await Promise.all(names.map((name) => admin.command('ID.INFO', name)))
+    assert.deepEqual(after.map(issuedIn), before.map(issuedIn))
+  })
+
+  it('are gone from connections between nodes when they are removed', async () => {
+    const alice = await as(nodes[0]!, 'alice')
+    for (const name of names) assert.match(textOf(await alice.command('INCR', name)), /^\d+$/)
+    const admin = await as(nodes[0]!, 'admin')
+    assert.equal(textOf(await admin.command('ACL', 'DELUSER', 'alice')), '1')
+    await alice.closed
+  })
+})
+
+function issuedIn(info: RawReply): string {
+  const fields = (info as readonly RawReply[]).map(String)
+  return String(fields[fields.indexOf('lastIssued') + 1])
+}
