@@ -6,11 +6,13 @@
  *     A change that was not written changes nothing.
  *  2. Of one name, the record with the highest revision is in force. A store that went back to a lower revision, or has lost
  *     the record, brings no earlier permission, password or removed user back: `reconcile` writes what this node knows.
- *  3. While any user is stored and enabled, one of them may change users: no change removes the last one.
+ *  3. No change is written that leaves none of the users that this node knows able to change users. Changes on two nodes at
+ *     once may.
  *  4. While no user is stored, `default` may do everything. From the first stored user on it is a user like others, which
  *     does not exist unless it is stored.
  *  5. Users are in memory: they authenticate while the engine is away, for `graceMs` after it was last known to be up.
  *  6. A password is in no error and no event.
+ *  7. A record that cannot be read is that of a stored user that is off: it opens nothing to `default`.
  */
 import { type Clock, repeat, type Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
@@ -48,6 +50,9 @@ const administering = 'acl|setuser'
 const attemptsMax = 8
 const usersMax = 10_000
 const confirmMs = 5000
+
+/** What is known of a user whose record cannot be read; every record that can be read has a higher revision. */
+const unreadable = { revision: 0, since: 0, change: '', removed: false }
 
 type Known = StoredUser & { readonly version: bigint; readonly access: Access }
 
@@ -182,7 +187,7 @@ export class Users {
     for (const [name, known] of this.#known) {
       const record = stored.get(prefix + name)
       const revision = record && readStored(name, record.value)?.revision
-      if (revision !== undefined && revision >= known.revision) continue
+      if (known.revision === unreadable.revision || (revision ?? 0) >= known.revision) continue
       const written = await engine.write(prefix + name, writeStored(known), record?.version)
       if (written === undefined) continue
       this.#known.set(name, { ...known, version: written.version })
@@ -283,7 +288,7 @@ export class Users {
   }
 
   #learn(name: string, value: string, version: bigint): void {
-    const { subjects, onEvent } = this.#deps
+    const { onEvent } = this.#deps
     const stored = readStored(name, value)
     const known = this.#known.get(name)
     if (stored === undefined) {
@@ -291,6 +296,7 @@ export class Users {
         level: 'error',
         message: `the record of user '${name}' cannot be read; ${known ? 'what was known of it stays in force' : 'it cannot log in'}`,
       })
+      if (known === undefined) this.#know({ ...unreadable, user: newUser(name) }, version)
       return
     }
     if (known !== undefined && stored.revision < known.revision) return
@@ -298,7 +304,12 @@ export class Users {
       if (version !== known.version) this.#known.set(name, { ...known, version })
       return
     }
-    this.#known.set(name, { ...stored, version, access: Access.of(stored.user, subjects) })
+    this.#know(stored, version)
+  }
+
+  #know(stored: StoredUser, version: bigint): void {
+    const { user } = stored
+    this.#known.set(user.name, { ...stored, version, access: Access.of(user, this.#deps.subjects) })
     for (const listener of this.#listeners) listener()
   }
 }

@@ -61,6 +61,7 @@ function read(reader: BinaryReader, message: Message, end: number): Members {
     const [number, wireType] = reader.tag()
     const found = fields.find(([, [each, type]]) => each === number && wireTypeOf(type) === wireType)
     if (found === undefined) {
+      // Protocol Buffers: a reader ignores fields that it does not know, which a later etcd may send.
       reader.skip(wireType, number)
       continue
     }

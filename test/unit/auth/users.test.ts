@@ -184,4 +184,14 @@ describe('Users', () => {
     await assert.rejects(set(access, 'alice', 'off'), /the reply was lost/)
     assert.equal(access.users.get('alice')?.enabled, true)
   })
+
+  it('whose records cannot be read are off, and open nothing to default', async () => {
+    const store = new MemoryStore()
+    store.records.set('users/admin', { key: 'users/admin', value: '{"of":"a later version"}', version: 1n })
+    const access = await openAccess(new MemoryEngine(store))
+    assert.equal(access.initial.user, '')
+    assert.equal(access.users.access('admin'), undefined)
+    await access.users.reconcile()
+    assert.equal(store.records.get('users/admin')?.value, '{"of":"a later version"}')
+  })
 })
