@@ -114,11 +114,11 @@ describe('connections', () => {
   it('have all their time for AUTH again after a logout', async (test) => {
     const { server } = await serve(test, {
       initialAccess: () => unauthenticated,
-      limits: { unauthenticatedTimeoutMs: 300 },
+      limits: { unauthenticatedTimeoutMs: 1500 },
     })
     const peer = await Peer.to(server)
     await peer.ask(frame('AUTH', 'me'), '+OK\r\n')
-    await new Promise((resolve) => setTimeout(resolve, 400))
+    await new Promise((resolve) => setTimeout(resolve, 1600))
     await peer.ask(frame('AUTH', ''), '+OK\r\n')
     await peer.ask(frame('PING'), '-NOAUTH Authentication required.\r\n')
     assert.equal(server.stats.pending, 1)
