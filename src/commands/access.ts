@@ -11,6 +11,9 @@ const groupCategories: Readonly<Record<string, string>> = {
   transactions: 'transaction',
 }
 
+/** One for all requests: most of the time of such a refusal would go into the stack of the error. */
+const unauthenticated = new FahaoError('NOAUTH', 'Authentication required.')
+
 /** What rules of users can name: every command and subcommand, and operations that only HTTP has. */
 export function subjectsOf(commands: readonly Command[]): Subject[] {
   return [
@@ -55,6 +58,8 @@ export function demandAccess(access: Access, { command, name, args }: ResolvedRe
 /** Whether `demandAccess` returns. */
 export function isPermitted(access: Access, request: ResolvedRequest): boolean {
   if (access.unrestricted) return true
+  const { command, name } = request
+  if (!command.flags.includes('no_auth') && !access.allows(name)) return false
   try {
     demandAccess(access, request)
     return true
@@ -65,7 +70,7 @@ export function isPermitted(access: Access, request: ResolvedRequest): boolean {
 
 /** Throws unless the user may run the command or operation of this name: NOAUTH, NOPERM. */
 export function demandCommand(access: Access, name: string): void {
-  if (access.user === '') throw new FahaoError('NOAUTH', 'Authentication required.')
+  if (access.user === '') throw unauthenticated
   if (access.allows(name)) return
   throw new FahaoError('NOPERM', `User ${access.user} has no permissions to run the '${name}' command`)
 }

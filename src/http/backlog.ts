@@ -5,8 +5,8 @@
  * Invariants
  *  1. The requests of one connection are carried out one after the other. The next one starts when the answer before
  *     it has left this process, and not in the same turn of the event loop.
- *  2. While `waitingMax` requests of a connection wait, nothing is read from it: at most one chunk more waits.
- *  3. What is held stays within an `UnreadBudget`: requests that wait count as `waitingBytes` each.
+ *  2. While requests of `queuedBytesMax` of a connection wait, nothing is read from it: at most one chunk more waits.
+ *  3. What is held stays within an `UnreadBudget`. It counts requests that wait as `waitingBytes` each, and their bodies.
  *  4. The time to send a request counts only while the connection is read.
  *  5. An error that ends a connection is sent after the answers to all complete requests before it.
  */
@@ -20,15 +20,17 @@ export type BacklogLimits = UnreadLimits & { readonly requestTimeoutMs: number }
 
 /** Node's objects for a request that waits, in bytes: measured, and rounded up. */
 const waitingBytes = 8192
+/** As long as a body without a stated length is while nothing reads it: Node's `highWaterMark`. */
+const chunkedBytes = 65_536
 /** Below this a connection is read, so that its end is noticed. */
-const waitingMax = 64
+const queuedBytesMax = 64 * waitingBytes
 const sweepMsMax = 1000
 
 /** A connection with requests or replies in memory. */
 class HeldConnection implements Sender {
   readonly socket: Socket
   readonly onClose: () => void
-  /** Requests that have not started. */
+  /** Requests that have not started, in bytes. */
   waiting = 0
   /**
    * A request has used up its time while the connection was not read. It gets new time from `idleSinceUs` on: since
@@ -53,7 +55,7 @@ class HeldConnection implements Sender {
   }
 
   get queuedBytes(): number {
-    return this.socket.destroyed ? 0 : this.waiting * waitingBytes
+    return this.socket.destroyed ? 0 : this.waiting
   }
 
   get isIdle(): boolean {
@@ -66,7 +68,7 @@ class HeldConnection implements Sender {
 
   /** Node resumes a connection whenever an answer has left. */
   readonly onResume = (): void => {
-    if (this.waiting >= waitingMax) this.socket.pause()
+    if (this.waiting >= queuedBytesMax) this.socket.pause()
   }
 }
 
@@ -123,10 +125,11 @@ export class Backlog {
       if (held?.isLate) held.lateRequest ??= request
       // Node gives the connection to the first response, and to the next one when that has left.
       if (response.socket !== null) return handler(request, response)
-      this.#wait(socket)
+      const bytes = bytesOf(request)
+      this.#wait(socket, bytes)
       response.once('socket', () => {
         setImmediate(() => {
-          this.#start(socket)
+          this.#start(socket, bytes)
           if (socket.writable) handler(request, response)
         })
       })
@@ -167,18 +170,19 @@ export class Backlog {
     this.#update(socket)
   }
 
-  #wait(socket: Socket): void {
+  #wait(socket: Socket, bytes: number): void {
     const held = this.#hold(socket)
-    held.waiting++
-    if (held.waiting >= waitingMax) socket.pause()
+    held.waiting += bytes
+    if (held.waiting >= queuedBytesMax) socket.pause()
     this.#update(socket)
   }
 
-  #start(socket: Socket): void {
+  #start(socket: Socket, bytes: number): void {
     const held = this.#held.get(socket)
     if (held === undefined) return
-    held.waiting--
-    if (held.waiting === waitingMax - 1) socket.resume()
+    const wasFull = held.waiting >= queuedBytesMax
+    held.waiting -= bytes
+    if (wasFull && held.waiting < queuedBytesMax) socket.resume()
     this.#update(socket)
   }
 
@@ -230,4 +234,10 @@ export class Backlog {
       this.failInTurn(socket, () => this.#onLate(socket))
     }
   }
+}
+
+/** What a request that waits takes, in bytes. A longer body than may be sent is refused, and not held. */
+function bytesOf({ headers }: IncomingMessage): number {
+  const stated = headers['content-length'] ?? (headers['transfer-encoding'] === undefined ? 0 : chunkedBytes)
+  return waitingBytes + Math.min(Number(stated), chunkedBytes)
 }

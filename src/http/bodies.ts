@@ -1,8 +1,17 @@
 /** The bodies of requests: JSON where a body is read, and nothing where none is. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { turns } from '../node/turns.ts'
 import { HttpRefusal } from './problem.ts'
 
+/** To parse a byte of JSON takes as long as so many bytes of a reply: its values may be nested, or small and many. */
+const workBytes = 16
+
 const encoded = 'a body must not be compressed or encoded; send the JSON as it is'
+
+/** More levels than any body has that is accepted. Thousands of them keep the collector of garbage busy. */
+const levelsMax = 32
+const deep = `a body has at most ${levelsMax} levels of arrays and objects`
+const [quote, backslash, bracket, closedBracket, brace, closedBrace] = [34, 92, 91, 93, 123, 125]
 
 /** Bodies are JSON only; an empty one counts as none. */
 export function readJsonOnly(app: FastifyInstance): void {
@@ -13,7 +22,8 @@ export function readJsonOnly(app: FastifyInstance): void {
       request.headers
     if (encoding !== 'identity' || transfer !== 'chunked') done(new HttpRefusal(415, encoded))
     else if (body === '') done(null, undefined)
-    else void parse(request, body as string, done)
+    else if (isDeep(body as string)) done(new HttpRefusal(400, deep))
+    else turns.run(body.length * workBytes, () => void parse(request, body as string, done))
   })
 }
 
@@ -32,4 +42,27 @@ function isIgnored({ method, headers, raw }: FastifyRequest): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   const isAnnounced = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   return isAnnounced && !raw.readableEnded
+}
+
+/** Whether arrays and objects are nested more than `levelsMax` deep. */
+function isDeep(json: string): boolean {
+  let levels = 0
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (code === quote) at = endOfText(json, at)
+    else if (code === bracket || code === brace) levels++
+    else if (code === closedBracket || code === closedBrace) levels--
+    if (levels > levelsMax) return true
+  }
+  return false
+}
+
+/** Where the closing quote is, or the end. */
+function endOfText(json: string, start: number): number {
+  for (let at = start + 1; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (code === quote) return at
+    if (code === backslash) at++
+  }
+  return json.length
 }

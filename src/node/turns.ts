@@ -27,6 +27,12 @@ const lightBytesMax = 8192
  */
 export const restMs = 20
 
+/**
+ * How long a connection rests that has been refused several times before AUTH, in ms. A thousand of them that send
+ * requests without end then take a small part of the event loop.
+ */
+export const unauthenticatedRestMs = 500
+
 /** A connection that waits for its turn. */
 export interface Taker {
   /** Continues the connection's remaining work. */
@@ -60,17 +66,27 @@ export class Turns {
   }
 
   /**
-   * Queues `taker` for a later turn. `fresh`: it has had no share, and goes before those that have. `rests`: it goes on
-   * after `restMs`.
+   * Queues `taker` for a later turn. `fresh`: it has had no share, and goes before those that have. `afterMs`: how long it
+   * rests first.
    */
-  wait(taker: Taker, fresh: boolean, rests = false): void {
-    if (rests) return void systemClock.timer(restMs, () => this.wait(taker, false))
+  wait(taker: Taker, fresh: boolean, afterMs = 0): void {
+    if (afterMs > 0) return void systemClock.timer(afterMs, () => this.wait(taker, false))
     if (fresh) this.#fresh.push(taker)
     else {
       this.#others.push(taker)
       this.queued++
     }
     this.#endSoon()
+  }
+
+  /** Runs `task` now, or in a later turn: one that takes as long as many bytes after those of connections that wait. */
+  run(bytes: number, task: () => void): void {
+    const takeTurn = () => {
+      this.spend(bytes)
+      task()
+    }
+    if (this.over) this.wait({ takeTurn }, bytes < lightBytesMax)
+    else takeTurn()
   }
 
   #endSoon(): void {

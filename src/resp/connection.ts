@@ -12,7 +12,8 @@
  *  6. A connection that is closed carries nothing out.
  *  7. An error outside of every request costs this connection, and neither another one nor the process: each callback
  *     of the socket, of a promise and of a timer runs in `#contain`.
- *  8. A connection that has produced its share of replies, or was refused by a quota, goes on in a later turn.
+ *  8. A connection that has produced its share of replies goes on in a later turn; one that a quota has refused, or that
+ *     was refused several times before AUTH, after a rest.
  *  9. Before AUTH at most `unauthenticatedBytesMax` of its replies are unread; beyond it the connection is dropped.
  * 10. `UnreadBudget` counts replies in this process and requests of a transaction after each write, or those of a turn.
  */
@@ -181,7 +182,7 @@ export class Connection implements Taker, Sender {
     this.#flush()
     this.#share.use(turns.spent - spent)
     this.#activity = 'idle'
-    if (this.session.refused || (more && this.#mayGoOn)) return this.#queue(false)
+    if (this.session.isRefused || (more && this.#mayGoOn)) return this.#queue(false)
     if (this.#isWaiting || (this.#blocked && this.#requests.isReplying)) return this.#adjustReading()
     if (this.#phase === 'closing' || (this.#phase === 'finishing' && !this.#blocked)) return this.#close()
     if (this.#socket.isPaused()) this.#adjustReading()
@@ -189,13 +190,13 @@ export class Connection implements Taker, Sender {
 
   /** In `closing` only the current reply goes on. */
   get #mayGoOn(): boolean {
-    if (this.#blocked || this.#socket.destroyed) return false
+    if (this.#blocked || this.#socket.destroyed || this.session.mustRest) return false
     return this.#phase === 'open' || this.#phase === 'finishing' || this.#requests.isReplying
   }
 
   #queue(isFresh: boolean): void {
     this.#flush()
-    if (this.#activity !== 'queued') this.#host.turns.wait(this, isFresh, this.session.takeRefusal())
+    if (this.#activity !== 'queued') this.#host.turns.wait(this, isFresh, this.session.takeRest())
     this.#activity = 'queued'
     this.#adjustReading()
   }
@@ -309,7 +310,9 @@ export class Connection implements Taker, Sender {
 
   #adjustReading(): void {
     const isBehind = this.#isWaiting || this.#activity === 'queued'
-    const tooMuch = isBehind && this.#requests.decoder.pendingBytes > this.#host.limits.queuedBytesMax
+    const { queuedBytesMax, unauthenticatedBytesMax } = this.#host.limits
+    const bytesMax = this.session.access.user === '' ? unauthenticatedBytesMax : queuedBytesMax
+    const tooMuch = isBehind && this.#requests.decoder.pendingBytes > bytesMax
     const mayRead = this.#phase === 'closed' || (!this.#blocked && !tooMuch)
     if (mayRead !== this.#socket.isPaused()) return
     if (mayRead) this.#socket.resume()

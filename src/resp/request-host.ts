@@ -8,9 +8,10 @@ import type { RequestCache } from './request-cache.ts'
 
 /**
  * How long work takes that is no reply: as long as a reply of so many bytes. `drawn`: an id of many, at most. `awaited`: an
- * argument of a command that returns a promise. `command`: any command, at least. `error`: an error besides.
+ * argument of a command that returns a promise. `command`: any command, at least. `error`: an error besides. `inline`: a
+ * byte of an inline command, whose words are one letter each at worst.
  */
-export const workBytes = Object.freeze({ drawn: 8, awaited: 256, command: 32, error: 256 })
+export const workBytes = Object.freeze({ drawn: 8, awaited: 256, command: 32, error: 256, inline: 16 })
 
 /** Sums over all connections. */
 export type Totals = {

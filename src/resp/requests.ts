@@ -184,6 +184,7 @@ export class Requests {
 
   /** The request of a frame that is none of the recent ones, or what to do with a frame that asks for no command. */
   #resolveFrame(): RecentRequest | (() => Progress) {
+    if (this.decoder.inline) this.#host.turns.spend(this.decoder.frame().length * workBytes.inline)
     try {
       return this.#reader.resolve(this.#access.user !== '')
     } catch (error) {
@@ -325,6 +326,7 @@ export class Requests {
     turns.spend(workBytes.error * times)
     // Not after a login: those have no time.
     this.#session.refused ||= hasCode(error, 'QUOTA') && error.retryAfterMs !== undefined
+    if (hasCode(error, 'NOAUTH')) this.#session.unauthenticated++
     if (error instanceof FahaoError) return encodeError(output, error.code, error.message, times)
     this.#host.onError(error, this.#session)
     encodeError(output, 'ERR', 'internal error')

@@ -2,6 +2,7 @@
 import type { Access } from '../auth/access.ts'
 import type { ClientSession } from '../commands/context.ts'
 import { type TransactionLimits, TransactionQueue } from '../commands/transaction-queue.ts'
+import { restMs, unauthenticatedRestMs } from '../node/turns.ts'
 import { type RoundingGuard, type WideIds, wideIdsFor } from './rounding.ts'
 
 /** What a session needs of its connection. */
@@ -27,6 +28,9 @@ export type SessionFacts = {
   readonly transactionLimits: TransactionLimits
 }
 
+/** So many requests are refused before AUTH without a rest: more than a client sends that has forgotten to log in. */
+const unauthenticatedMax = 16
+
 /** The session of one connection. */
 export class RespSession implements ClientSession {
   readonly id: number
@@ -48,8 +52,10 @@ export class RespSession implements ClientSession {
   readonly #roundingGuard: RoundingGuard
   readonly #host: SessionHost
   #gone = false
-  /** Whether a quota has refused a request since the last call of `takeRefusal`. */
+  /** Whether a quota has refused a request since the last rest. */
   refused = false
+  /** How many requests were refused before AUTH since the last rest. */
+  unauthenticated = 0
   /** Made on demand: it is expensive, and most commands do not wait. */
   #controller: AbortController | undefined
 
@@ -67,11 +73,23 @@ export class RespSession implements ClientSession {
     this.#host = host
   }
 
-  /** Returns `refused`, and sets it to false. */
-  takeRefusal(): boolean {
-    const { refused } = this
+  /** Whether a rest is due. */
+  get isRefused(): boolean {
+    return this.refused || this.mustRest
+  }
+
+  /** Whether nothing is carried out before a rest. */
+  get mustRest(): boolean {
+    return this.unauthenticated >= unauthenticatedMax
+  }
+
+  /** How long the connection has to rest now, in ms. Counts refusals anew. */
+  takeRest(): number {
+    const { refused, mustRest } = this
     this.refused = false
-    return refused
+    if (mustRest) this.unauthenticated = 0
+    if (mustRest) return unauthenticatedRestMs
+    return refused ? restMs : 0
   }
 
   get libraryName(): string {

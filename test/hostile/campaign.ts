@@ -30,6 +30,8 @@ export type Finding = {
   readonly attack: Attack
   readonly outcome: Outcome
   readonly before: Seen
+  /** While the same attack is on another server of this machine: what the attackers take from the processors. */
+  readonly elsewhere: Seen
   readonly during: Seen
   readonly memoryMiB: { readonly before: number; readonly peak: number; readonly after: number }
   /** Connections closed by the server to keep a limit, by protocol and reason. */
@@ -43,24 +45,29 @@ const generators = ['target', 'others-resp', 'others-http', 'others-connect']
 
 /** Carries out the attack of this name on a server of its own. */
 export async function endure(lifetime: Lifetime, name: string, effort: Effort): Promise<Finding> {
+  const server = await startVictim(lifetime)
+  const doors = doorsOf(server)
+  const warming = new Others(doors)
+  await pause(effort.warmUpS * 1000)
+  await warming.stop()
+  try {
+    return await measure(lifetime, server, name, effort)
+  } finally {
+    await server.kill()
+  }
+}
+
+async function startVictim(lifetime: Lifetime): Promise<FahaoServer> {
   const server = await startFahao(lifetime)
   const client = await server.connect()
   for (const name of generators) await client.command('ID.CREATE', name, 'KIND', 'sequence')
   await addUser(client, 'admin')
   await client.close()
-  const doors = doorsOf(server)
   // The first user ends the connections of clients that have not logged in.
-  const admin = await doors.connect()
+  const admin = await doorsOf(server).connect()
   await addUser(admin, 'attacker')
   await admin.close()
-  const warming = new Others(doors)
-  await pause(effort.warmUpS * 1000)
-  await warming.stop()
-  try {
-    return await measure(server, doors, name, effort)
-  } finally {
-    await server.kill()
-  }
+  return server
 }
 
 async function addUser(client: RawClient, name: string): Promise<void> {
@@ -81,27 +88,35 @@ function doorsOf(server: FahaoServer): Doors {
   }
 }
 
-async function measure(server: FahaoServer, doors: Doors, name: string, effort: Effort): Promise<Finding> {
-  const plan = attacks[name]!
-  const alone = new Others(doors)
-  await pause(effort.aloneS * 1000)
-  const before = await alone.stop()
+async function measure(
+  lifetime: Lifetime,
+  server: FahaoServer,
+  name: string,
+  effort: Effort,
+): Promise<Finding> {
+  const doors = doorsOf(server)
+  const before = await seen(doors, pause(effort.aloneS * 1000))
+  const other = await startVictim(lifetime)
+  const elsewhere = await seen(doors, attackOn(other, name, effort))
+  await other.kill()
   const startMiB = memoryMiB(server, 'VmRSS')
   resetPeak(server)
   const rejectedBefore = await rejected(server, doors)
-  const others = new Others(doors)
-  const outcome = await attack({
-    name,
-    port: plan.transport === 'resp' ? server.resp : doors.http,
-    clients: Math.ceil(plan.clients * effort.clients),
-    seconds: effort.attackS,
-    login: plan.login && plan.transport === 'resp' ? `AUTH attacker "${password}"\r\n` : '',
-  })
-  const during = await others.stop()
+  const attacking = attackOn(server, name, effort)
+  const during = await seen(doors, attacking)
   const peak = memoryMiB(server, 'VmHWM')
   await pause(recoverMs)
   const memory = { before: startMiB, peak, after: memoryMiB(server, 'VmRSS') }
-  const finding = { name, attack: plan, outcome, before, during, memoryMiB: memory }
+  const outcome = await attacking
+  const finding = {
+    name,
+    attack: attacks[name]!,
+    outcome,
+    before,
+    elsewhere,
+    during,
+    memoryMiB: memory,
+  }
   return {
     ...finding,
     rejected: (await rejected(server, doors)) - rejectedBefore,
@@ -109,13 +124,31 @@ async function measure(server: FahaoServer, doors: Doors, name: string, effort: 
   }
 }
 
+/** What clients that mean no harm see until `end`. */
+async function seen(doors: Doors, end: Promise<unknown>): Promise<Seen> {
+  const others = new Others(doors)
+  await end
+  return others.stop()
+}
+
+function attackOn(server: FahaoServer, name: string, effort: Effort): Promise<Outcome> {
+  const { transport, login, clients } = attacks[name]!
+  return attack({
+    name,
+    port: transport === 'resp' ? server.resp : doorsOf(server).http,
+    clients: Math.ceil(clients * effort.clients),
+    seconds: effort.attackS,
+    login: login && transport === 'resp' ? `AUTH attacker "${password}"\r\n` : '',
+  })
+}
+
 function brokenOf(
   server: FahaoServer,
-  { attack: { bounds }, before, during, memoryMiB }: Omit<Finding, 'rejected' | 'broken'>,
+  { attack: { bounds }, before, elsewhere, during, memoryMiB }: Omit<Finding, 'rejected' | 'broken'>,
   { patience }: Effort,
 ): string[] {
   const slow = (['resp', 'http'] satisfies Sort[]).flatMap((sort) => {
-    const [alone, beside] = [before.waits[sort].p99, during.waits[sort].p99]
+    const [alone, beside] = [elsewhere.waits[sort].p99, during.waits[sort].p99]
     const isBounded = beside <= patience * Math.max(alone * bounds.ratio, bounds.p99Ms)
     return isBounded ? [] : [`${sort}: p99 ${beside.toFixed(1)} ms`]
   })
@@ -124,6 +157,7 @@ function brokenOf(
     ...(memoryMiB.peak <= bounds.peakMiB ? [] : [`memory: ${memoryMiB.peak.toFixed(0)} MiB`]),
     ...slow,
     ...before.errors.slice(0, 3),
+    ...elsewhere.errors.slice(0, 3),
     ...during.errors.slice(0, 3),
   ]
 }

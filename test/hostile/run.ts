@@ -17,7 +17,7 @@ const scope = new Scope()
 try {
   console.log(
     [
-      '| attack | connections | rejected | memory before, peak, after, MiB | RESP p50, p99 before → during, ms | HTTP | new connections | |',
+      '| attack | connections | rejected | memory before, peak, after, MiB | RESP p50, p99 alone · with the attack on another server · during it, ms | HTTP | new connections | |',
       '|---|--:|--:|--:|--:|--:|--:|---|',
     ].join('\n'),
   )
@@ -32,10 +32,20 @@ try {
   await scope.end()
 }
 
-function line({ name, attack, outcome, rejected, memoryMiB, before, during, broken }: Finding): string {
+function line({
+  name,
+  attack,
+  outcome,
+  rejected,
+  memoryMiB,
+  before,
+  elsewhere,
+  during,
+  broken,
+}: Finding): string {
   const waits = (['resp', 'http', 'connect'] as const).map((sort) => {
-    const [one, other] = [before.waits[sort], during.waits[sort]]
-    return `${ms(one.p50)}, ${ms(one.p99)} → ${ms(other.p50)}, ${ms(other.p99)}`
+    const [alone, away, here] = [before, elsewhere, during].map(({ waits }) => waits[sort])
+    return [alone, away, here].map((each) => `${ms(each!.p50)}, ${ms(each!.p99)}`).join(' · ')
   })
   const memory = [memoryMiB.before, memoryMiB.peak, memoryMiB.after].map((mib) => mib.toFixed(0)).join(', ')
   const connections = `${outcome.opened} (${outcome.most} at once, ${outcome.ended} ended, ${outcome.failed} failed)`
