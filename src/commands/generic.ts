@@ -63,7 +63,7 @@ export function genericCommands(): readonly Command[] {
       arity: -2,
       summary: 'Names the generators a page at a time.',
       reply: 'An array: the next cursor, `0` at the end; and an array of names.',
-      notes: `Names come in byte order; one that is there from start to end comes exactly once. COUNT is how many names a call looks at (default 10, at most 1000). A cursor works after a restart; it becomes invalid only if it is old and the name that it stands for has been dropped. ${ownSlots}`,
+      notes: `Names come in byte order; one that is there from start to end comes exactly once. COUNT is how many of the names that the user may name a call looks at (default 10, at most 1000). A cursor works after a restart; it becomes invalid only if it is old and the name that it stands for has been dropped. ${ownSlots}`,
       arguments: [
         { name: 'cursor', type: 'integer' },
         { name: 'pattern', type: 'pattern', token: 'MATCH', optional: true },

@@ -5,17 +5,19 @@
  *
  * Invariants
  *  1. A name that is there from the start of a scan to its end is returned exactly once.
- *  2. A call reads COUNT names, at most `pageMax`, however few of them match.
+ *  2. A call looks at COUNT names that the user may name, at most `pageMax`, however few of them match.
  *  3. The newest `rememberedMax` cursors are kept. Any other one (older, from before a restart, from another node) is
  *     found by reading the names from the start. If its name has been dropped as well, the scan is refused and has to
  *     begin again.
+ *  4. A cursor stands for a name that the user may name. No cursor that a call returns or accepts tells whether any other
+ *     name exists, nor how many there are.
  */
 import { FahaoError } from '../base/errors.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { isServedHere } from './cluster-table.ts'
 import type { Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { everyGenerator } from './walk.ts'
+import { everyGenerator, walkPage } from './walk.ts'
 
 const pageDefault = 10
 const pageMax = 1000
@@ -31,12 +33,10 @@ export class Scan {
     if (!/^\d{1,20}$/.test(cursor)) throw invalidCursor()
     const { count, matches } = scanOptions(args)
     const after = BigInt(cursor) === 0n ? undefined : await this.#nameOf(cursor, context)
-    const page = await context.catalogue.list({ limit: count, after })
-    const next = page.length < count ? '0' : this.#remember(page.at(-1)!.name)
+    const names = await namesAfter(context, after, count)
+    const next = names.length < count ? '0' : this.#remember(names.at(-1)!)
     const isOwn = isServedHere(context)
-    const { access } = context.session
-    const names = page.map(({ name }) => name)
-    return [next, names.filter((name) => matches(name) && isOwn(name) && access.reaches(name))]
+    return [next, names.filter((name) => matches(name) && isOwn(name))]
   }
 
   #remember(name: string): string {
@@ -49,12 +49,27 @@ export class Scan {
 
   async #nameOf(cursor: string, context: CommandContext): Promise<string> {
     const known = this.#lastNames.get(cursor)
-    if (known !== undefined) return known
-    for await (const { name } of everyGenerator(context, { hidden: true })) {
+    if (known !== undefined && context.session.access.reaches(known)) return known
+    for await (const { name } of everyGenerator(context)) {
       if (cursorOf(name) === cursor) return name
     }
     throw invalidCursor()
   }
+}
+
+/** The first `count` names after `after` that the user may name. */
+async function namesAfter(
+  context: CommandContext,
+  after: string | undefined,
+  count: number,
+): Promise<string[]> {
+  const page = context.session.access.reachesAll ? count : walkPage
+  const names: string[] = []
+  for await (const { name } of everyGenerator(context, { after, page })) {
+    names.push(name)
+    if (names.length === count) break
+  }
+  return names
 }
 
 function scanOptions(args: Arguments): { count: number; matches: (name: string) => boolean } {

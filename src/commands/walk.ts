@@ -7,12 +7,8 @@ import type { CommandContext } from './context.ts'
 /** How many names one read of the catalogue returns. */
 export const walkPage = 1000
 
-/** What `everyGenerator` returns. `hidden`: also generators that the user may not name. */
-type WalkOptions = {
-  readonly after?: string | undefined
-  readonly page?: number
-  readonly hidden?: boolean
-}
+/** What `everyGenerator` returns. */
+type WalkOptions = { readonly after?: string | undefined; readonly page?: number }
 
 /**
  * The generators after `after` that the user may name, read in pages of `page`. ABORTED if the client's connection has
@@ -20,13 +16,13 @@ type WalkOptions = {
  */
 export async function* everyGenerator(
   { catalogue, session }: CommandContext,
-  { after, page = walkPage, hidden = false }: WalkOptions = {},
+  { after, page = walkPage }: WalkOptions = {},
 ): AsyncGenerator<{ name: string; definition: Definition }> {
   const pages = everyPage<{ name: string; definition: Definition }>(page, (last) => {
     if (session.signal.aborted) throw new FahaoError('ABORTED', 'the connection has ended')
     return catalogue.list({ after: last?.name ?? after, limit: page })
   })
   for await (const found of pages) {
-    for (const generator of found) if (hidden || session.access.reaches(generator.name)) yield generator
+    for (const generator of found) if (session.access.reaches(generator.name)) yield generator
   }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { Access } from '../../../src/auth/access.ts'
 import { Desk } from './desk.ts'
 
 function deskWith(...names: string[]): Desk {
@@ -106,6 +107,34 @@ test('the cursors that are remembered are bounded, and a forgotten one is found 
   await desk.ask('DEL', 'n0000')
   await scanAll(desk, 'COUNT', '1')
   assert.equal(await desk.error('SCAN', forgotten), 'ERR invalid cursor: begin again with SCAN 0')
+})
+
+test('the cursors of a user tell nothing of names that the user may not name', async () => {
+  const names = ['a1', 'b1', 'b2', 'c1', 'a2', 'd1', 'a3', 'e1']
+  const desk = deskWith(...names)
+  const cursorOfHidden: string[] = []
+  for (let cursor = '0'; ; ) {
+    const [next, [name]] = (await desk.ask('SCAN', cursor, 'COUNT', '1')) as [string, string[]]
+    if (next === '0') break
+    if (!name!.startsWith('a')) cursorOfHidden.push(next)
+    cursor = next
+  }
+  assert.equal(cursorOfHidden.length, 5)
+
+  // The same server, which remembers these cursors, and one that would find their names.
+  for (const server of [desk, deskWith(...names)]) {
+    server.session.access = new Access('alice', undefined, ['a*'])
+    for (const cursor of cursorOfHidden)
+      assert.equal(await server.error('SCAN', cursor), 'ERR invalid cursor: begin again with SCAN 0')
+    // A store with these names alone replies the same bytes.
+    const without = deskWith('a1', 'a2', 'a3')
+    for (let cursor = '0', calls = 0; calls < 4; calls++) {
+      const reply = (await server.ask('SCAN', cursor, 'COUNT', '1')) as [string, string[]]
+      assert.deepEqual(reply, await without.ask('SCAN', cursor, 'COUNT', '1'))
+      cursor = reply[0]
+    }
+    assert.deepEqual(await scanAll(server, 'COUNT', '2'), ['a1', 'a2', 'a3'])
+  }
 })
 
 test('SCAN filters by pattern and type after it has looked at COUNT names', async () => {
