@@ -102,6 +102,18 @@ describe('clients that do not read', () => {
     assert.equal(await next(), String(order.issued))
   })
 
+  test('are dropped when the bodies of their requests that wait are too much', async (t) => {
+    const { order, open, traffic } = await serve(t, { httpUnreadTotalMaxBytes: 300_000 })
+    order.dry = true
+    const body = ' '.repeat(60_000)
+    const head = `PUT /v1/generators/x HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n`
+    const client = open()
+    client.write(post(1))
+    while (order.stats().waiting === 0) await turn()
+    client.write(`${head}content-length: ${body.length}\r\n\r\n${body}`.repeat(6))
+    while (traffic.connections > 0) await turn()
+  })
+
   test('cannot make the server keep more requests than it has read at once', async (t) => {
     const { order, open } = await serve(t)
     order.dry = true

@@ -12,6 +12,10 @@ const host = 'host: localhost\r\n'
 const get = 'GET /api/segment/get/user HTTP/1.1\r\n'
 const json = 'content-type: application/json\r\n'
 
+function jsonRequest(body: string): string {
+  return `PUT /v1/generators/x HTTP/1.1\r\n${host}${json}content-length: ${body.length}\r\n\r\n${body}`
+}
+
 /** The head of a request, its status, and what its problem says; undefined: it is answered. */
 const table: readonly (readonly [what: string, bytes: string, status: number, detail?: RegExp])[] = [
   ['HTTP/1.0', `${next} HTTP/1.0\r\n\r\n`, 200],
@@ -54,6 +58,18 @@ const table: readonly (readonly [what: string, bytes: string, status: number, de
     `${next} HTTP/1.1\r\n${host}${json}content-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}`,
     415,
     /not be compressed/,
+  ],
+  [
+    'a deeply nested body',
+    jsonRequest(`${'[{"a":'.repeat(17)}1${'}]'.repeat(17)}`),
+    400,
+    /at most 32 levels/,
+  ],
+  [
+    'a body with brackets in a text',
+    jsonRequest(`{"a\\"${'[{'.repeat(40)}":1}`),
+    400,
+    /unknown|unrecognized/i,
   ],
   [
     'a body in two transfer codings',

@@ -39,6 +39,18 @@ test('connections without a share go first, and one of the others continues in e
   assert.equal(taken.join(' '), 'light c a d b a b a')
 })
 
+test('a long task runs after connections that have had no share, and a short one with them', async () => {
+  const turns = new Turns()
+  const done: string[] = []
+  turns.run(turnBytesMax, () => done.push('at once'))
+  turns.run(turnBytesMax, () => done.push('long'))
+  turns.wait({ takeTurn: () => done.push('light') }, true)
+  turns.run(100, () => done.push('short'))
+  assert.deepEqual(done, ['at once'])
+  while (done.length < 4) await nextTurn()
+  assert.deepEqual(done, ['at once', 'light', 'short', 'long'])
+})
+
 test('a connection that has produced much waits once behind the others, and one that has not goes before them', async () => {
   const turns = new Turns()
   const heavy = new Share(turns)

@@ -89,6 +89,21 @@ describe('connections', () => {
     await known.ask(frame('PING'), '+OK\r\n')
   })
 
+  it('that have not authenticated rest after several refusals', async (test) => {
+    const { server } = await serve(test, { initialAccess: () => unauthenticated })
+    const peer = await Peer.to(server)
+    const count = 17
+    peer.send(frame('PING').repeat(count))
+    let most = 0
+    for (let before = 0; before < count; ) {
+      await new Promise((resolve) => setImmediate(resolve))
+      most = Math.max(most, server.stats.commands - before)
+      before = server.stats.commands
+    }
+    assert.equal(most, 16)
+    await peer.expect('-NOAUTH Authentication required.\r\n'.repeat(count))
+  })
+
   it('that have not authenticated send no request of many long arguments', async (test) => {
     const { server } = await serve(test, {
       initialAccess: () => unauthenticated,

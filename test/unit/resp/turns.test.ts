@@ -135,6 +135,8 @@ describe('short replies', () => {
     handler: Command['handler'],
     overlaps: boolean,
     peers: number,
+    request = frame('SHORT'),
+    count = 4000,
   ) {
     let inTurn = 0
     let most = 0
@@ -142,7 +144,7 @@ describe('short replies', () => {
     const short: Command = {
       ...common,
       name: 'short',
-      arity: 1,
+      arity: -1,
       overlaps: () => overlaps,
       handler: (context, args) => {
         if (inTurn++ === 0) setImmediate(() => (inTurn = 0))
@@ -152,7 +154,7 @@ describe('short replies', () => {
     }
     const { server } = await serve(test, { table: new CommandTable([short]) })
     const all = await Promise.all(Array.from({ length: peers }, () => Peer.to(server)))
-    await Promise.all(all.map((peer) => peer.ask(frame('SHORT').repeat(4000), '-ERR x\r\n'.repeat(4000))))
+    await Promise.all(all.map((peer) => peer.ask(request.repeat(count), '-ERR x\r\n'.repeat(count))))
     return most
   }
 
@@ -166,6 +168,12 @@ describe('short replies', () => {
     }
     const mostThrown = await mostInTurn(test, thrown, false, 1)
     assert.ok(mostThrown < 600, `${mostThrown} in one turn`)
+  })
+
+  it('to inline commands fill a turn by the time it takes to split their lines', async (test) => {
+    const line = `SHORT ${'x'.repeat(900)}\r\n`
+    const most = await mostInTurn(test, () => Promise.reject(failure), false, 4, line, 60)
+    assert.ok(most < 30, `${most} in one turn`)
   })
 
   it('that wait together fill a turn over all connections', async (test) => {
