@@ -184,12 +184,14 @@ function backlogLimits(config: Config): BacklogLimits {
     unreadTimeoutMs: config.httpUnreadTimeoutMs,
     unreadTotalBytesMax: config.httpUnreadTotalMaxBytes,
     requestTimeoutMs: config.httpRequestTimeoutMs,
+    bodyBytesMax: config.httpBodyMaxBytes,
   }
 }
 
 function serverOptions(config: Config, backlog: Backlog): ServerOptions {
   const requestTimeout = config.httpRequestTimeoutMs
   return {
+    IncomingMessage: backlog.requests(),
     ServerResponse: backlog.responses(),
     maxHeaderSize: config.httpHeaderMaxBytes,
     requestTimeout,

@@ -1,30 +1,43 @@
 /**
- * The order of the requests of a connection, and what is held for clients that do not read: answers that wait to be
- * read, and the requests behind them.
+ * The order of the requests of a connection, and what is held for clients that do not read, or do not send: answers that
+ * wait to be read, the requests behind them, and long bodies.
  *
  * Invariants
  *  1. The requests of one connection are carried out one after the other. The next one starts when the answer before
  *     it has left this process, and not in the same turn of the event loop.
  *  2. While requests of `queuedBytesMax` of a connection wait, nothing is read from it: at most one chunk more waits.
- *  3. What is held stays within an `UnreadBudget`. It counts requests that wait as `waitingBytes` each, and their bodies.
+ *  3. What is held stays within an `UnreadBudget`. It counts requests that wait as `waitingBytes` each, and their bodies;
+ *     and of the request under way what has come of its body, until it is answered, if that is more than `shortBodyMax`.
  *  4. The time to send a request counts only while the connection is read.
  *  5. An error that ends a connection is sent after the answers to all complete requests before it.
  */
-import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { type Sender, UnreadBudget, type UnreadLimits } from '../node/unread-budget.ts'
 
-/** What clients may leave unread, and how long they may take to send a request, in ms. */
-export type BacklogLimits = UnreadLimits & { readonly requestTimeoutMs: number }
+/** What clients may leave unread, how long they may take to send a request, in ms, and how long its body may be. */
+export type BacklogLimits = UnreadLimits & {
+  readonly requestTimeoutMs: number
+  readonly bodyBytesMax: number
+}
 
 /** Node's objects for a request that waits, in bytes: measured, and rounded up. */
 const waitingBytes = 8192
 /** As long as a body without a stated length is while nothing reads it: Node's `highWaterMark`. */
 const chunkedBytes = 65_536
+/** A body of so many bytes costs nothing here. */
+const shortBodyMax = 16_384
 /** Below this a connection is read, so that its end is noticed. */
 const queuedBytesMax = 64 * waitingBytes
 const sweepMsMax = 1000
+
+/** A request that counts the bytes of its body that have come. */
+class CountedRequest extends IncomingMessage {
+  bodyBytes = 0
+  /** Behind another request of its connection. */
+  isWaiting = false
+}
 
 /** A connection with requests or replies in memory. */
 class HeldConnection implements Sender {
@@ -32,6 +45,8 @@ class HeldConnection implements Sender {
   readonly onClose: () => void
   /** Requests that have not started, in bytes. */
   waiting = 0
+  /** What has come of the body of the request under way, if it is long. */
+  body = 0
   /**
    * A request has used up its time while the connection was not read. It gets new time from `idleSinceUs` on: since
    * then nothing is held.
@@ -55,11 +70,12 @@ class HeldConnection implements Sender {
   }
 
   get queuedBytes(): number {
-    return this.socket.destroyed ? 0 : this.waiting
+    return this.socket.destroyed ? 0 : this.waiting + this.body
   }
 
+  /** Whether nothing keeps the server from reading it. */
   get isIdle(): boolean {
-    return this.unreadBytes + this.queuedBytes === 0
+    return this.socket.destroyed || this.unreadBytes + this.waiting === 0
   }
 
   drop(): void {
@@ -91,10 +107,25 @@ export class Backlog {
     this.#budget = new UnreadBudget(limits, systemClock)
   }
 
+  /** Node's request, for a server whose bodies are counted here. */
+  requests(): typeof IncomingMessage {
+    const count = (request: CountedRequest) => this.#countBody(request)
+    return class extends CountedRequest {
+      override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+        if (chunk !== null) {
+          this.bodyBytes += chunk.length
+          if (this.bodyBytes > shortBodyMax && !this.isWaiting) count(this)
+        }
+        return super.push(chunk, encoding)
+      }
+    }
+  }
+
   /** Node's response, for a server whose answers are counted here. */
   responses(): typeof ServerResponse {
     const count = (response: ServerResponse) => this.#countAnswer(response)
     const newest = this.#newest
+    const forgetBody = (socket: Socket) => this.#forgetBody(socket)
     // Node's own declarations overload both methods: no other signature fits them all.
     return class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
       override write(...args: unknown[]): boolean {
@@ -112,6 +143,7 @@ export class Backlog {
       override detachSocket(socket: Socket): void {
         if (newest.get(socket) === this) newest.delete(socket)
         super.detachSocket(socket)
+        forgetBody(socket)
       }
     }
   }
@@ -125,11 +157,11 @@ export class Backlog {
       if (held?.isLate) held.lateRequest ??= request
       // Node gives the connection to the first response, and to the next one when that has left.
       if (response.socket !== null) return handler(request, response)
-      const bytes = bytesOf(request)
-      this.#wait(socket, bytes)
+      const counted = request as CountedRequest
+      this.#wait(counted)
       response.once('socket', () => {
         setImmediate(() => {
-          this.#start(socket, bytes)
+          this.#start(counted)
           if (socket.writable) handler(request, response)
         })
       })
@@ -170,18 +202,36 @@ export class Backlog {
     this.#update(socket)
   }
 
-  #wait(socket: Socket, bytes: number): void {
+  /** A longer body than may be sent is refused, and one that is ignored is discarded: neither is held. */
+  #countBody({ socket, bodyBytes }: CountedRequest): void {
+    this.#hold(socket).body = Math.min(bodyBytes, Math.max(this.#limits.bodyBytesMax, chunkedBytes))
+    this.#update(socket)
+  }
+
+  #forgetBody(socket: Socket): void {
+    const held = this.#held.size === 0 ? undefined : this.#held.get(socket)
+    if (held === undefined || held.body === 0) return
+    held.body = 0
+    this.#update(socket)
+  }
+
+  #wait(request: CountedRequest): void {
+    const { socket } = request
+    request.isWaiting = true
     const held = this.#hold(socket)
-    held.waiting += bytes
+    held.waiting += bytesOf(request)
     if (held.waiting >= queuedBytesMax) socket.pause()
     this.#update(socket)
   }
 
-  #start(socket: Socket, bytes: number): void {
+  #start(request: CountedRequest): void {
+    const { socket } = request
+    request.isWaiting = false
     const held = this.#held.get(socket)
     if (held === undefined) return
     const wasFull = held.waiting >= queuedBytesMax
-    held.waiting -= bytes
+    held.waiting -= bytesOf(request)
+    if (request.bodyBytes > shortBodyMax) this.#countBody(request)
     if (wasFull && held.waiting < queuedBytesMax) socket.resume()
     this.#update(socket)
   }
@@ -208,7 +258,7 @@ export class Backlog {
     this.#budget.update(held)
     if (!held.isIdle) held.idleSinceUs = undefined
     else if (held.isLate && !socket.destroyed) held.idleSinceUs ??= systemClock.monoUs()
-    else this.#forget(held)
+    else if (held.queuedBytes === 0) this.#forget(held)
   }
 
   /** One timer for all connections for which something is held. */

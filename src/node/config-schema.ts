@@ -234,7 +234,7 @@ const groups = {
     ),
     httpUnreadTotalMaxBytes: setting(
       size('1MiB', '64GiB'),
-      'unread answers of all clients together; above this the server drops one of these clients',
+      'unread answers and long bodies of all clients together; above this the server drops one of these clients',
       '256MiB',
     ),
     compat: setting(
