@@ -75,6 +75,7 @@ function knownLeader({ command, context, args }: RespRequest, forwarder: RespFor
 }
 
 const notLed = Buffer.from('-CLUSTERDOWN ')
+const overQuota = Buffer.from('-QUOTA ')
 
 /** Connections to other nodes: for each node one per form of replies and user. */
 export class RespTransport implements ForwardTransport<RespRequest, EncodedReply, Reply> {
@@ -112,11 +113,13 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
   }
 
   deliver({ command, context, args }: RespRequest, reply: EncodedReply): Reply | Promise<Reply> {
+    const { session } = context
+    if (session instanceof RespSession) session.refused ||= startsWith(reply, overQuota)
     return isTracked(command, context) ? invalidated(command, args, reply) : reply
   }
 
-  isNotLed({ bytes }: EncodedReply): boolean {
-    return notLed.equals(bytes.subarray(0, notLed.length))
+  isNotLed(reply: EncodedReply): boolean {
+    return startsWith(reply, notLed)
   }
 
   onlyDraws({ command }: RespRequest): boolean {
@@ -163,4 +166,8 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
     }
     return connection
   }
+}
+
+function startsWith({ bytes }: EncodedReply, start: Buffer): boolean {
+  return start.equals(bytes.subarray(0, start.length))
 }

@@ -75,7 +75,7 @@ export class RespSession implements ClientSession {
 
   /** Whether a rest is due. */
   get isRefused(): boolean {
-    return this.refused || this.mustRest
+    return this.#restsAfterQuota || this.mustRest
   }
 
   /** Whether nothing is carried out before a rest. */
@@ -85,11 +85,17 @@ export class RespSession implements ClientSession {
 
   /** How long the connection has to rest now, in ms. Counts refusals anew. */
   takeRest(): number {
-    const { refused, mustRest } = this
+    const { mustRest } = this
+    const rest = this.#restsAfterQuota ? restMs : 0
     this.refused = false
-    if (mustRest) this.unauthenticated = 0
-    if (mustRest) return unauthenticatedRestMs
-    return refused ? restMs : 0
+    if (!mustRest) return rest
+    this.unauthenticated = 0
+    return unauthenticatedRestMs
+  }
+
+  /** A connection between nodes has requests of many clients. Their node lets the connection of the client rest. */
+  get #restsAfterQuota(): boolean {
+    return this.refused && !this.access.isForwarded
   }
 
   get libraryName(): string {

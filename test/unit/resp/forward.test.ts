@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
+import { Access } from '../../../src/auth/access.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
@@ -139,6 +140,9 @@ class Node {
       keyed('fail', 2, () => {
         throw new FahaoError('DRY', 'the buffer is empty')
       }),
+      keyed('limited', 2, () => {
+        throw new FahaoError('QUOTA', 'retry in 5 ms', { retryAfterMs: 5 })
+      }),
       { ...common, name: 'ping', arity: -1, handler: () => ok },
       {
         ...common,
@@ -146,6 +150,7 @@ class Node {
         arity: -2,
         handler: ({ session }, args) => {
           session.protocol = args.text(0) === '3' ? 3 : 2
+          if (args.length > 1) session.access = Access.forwarded(args.text(2))
           return ok
         },
       },
@@ -220,6 +225,22 @@ describe('a request for a generator that is led elsewhere', () => {
         }
       }
     }
+  })
+
+  it('that a quota refuses lets the connection of its client rest, and no other client of the same user', async (t) => {
+    const { other, peer } = await pair(t)
+    const neighbour = await Peer.to(other.server)
+    const waitsMs: number[] = []
+    const startedMs = performance.now()
+    for (let id = 1; id <= 8; id++) {
+      await peer.ask(frame('LIMITED', 'a'), '-QUOTA retry in 5 ms\r\n')
+      const askedMs = performance.now()
+      await neighbour.ask(frame('NEXT', 'b'), `:${id}\r\n`)
+      waitsMs.push(performance.now() - askedMs)
+    }
+    const tookMs = performance.now() - startedMs
+    assert.ok(tookMs > 100, `8 refusals of a client took ${tookMs} ms`)
+    assert.ok(Math.min(...waitsMs) < 10, `the other client waited ${waitsMs.map(Math.round)} ms`)
   })
 
   it('keeps its bytes while it waits behind others', async (t) => {
