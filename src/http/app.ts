@@ -158,7 +158,7 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     ...healthOperations(node),
     metricsOperation(metrics),
     openApiOperation(node.server.version, all),
-    docsOperation(all),
+    docsOperation(node, all),
     landingOperation(node),
   ]
   for (const operation of operations) mount(app, operation, node.server.audit)

@@ -1,8 +1,11 @@
 /** The page at `/docs`: every operation with a line to copy, and every error. */
 import { z } from 'zod'
+import type { Access } from '../../auth/access.ts'
+import type { AccessControl } from '../../auth/access-control.ts'
 import { type ErrorCode, errorRegistry } from '../../base/errors.ts'
 import { errorsOf, type Operation, pageAnswer } from '../operation.ts'
 import { type Html, html, page, pageHeaders, prose } from './html.ts'
+import { landingTexts } from './landing-text.ts'
 import { curlLine, originOf } from './snippets.ts'
 
 const headings: Readonly<Record<Operation['tag'], string>> = {
@@ -15,8 +18,11 @@ const headings: Readonly<Record<Operation['tag'], string>> = {
   server: 'The server',
 }
 
-/** `GET /docs`. `operations` is asked when the page is. */
-export function docsOperation(operations: () => readonly Operation[]): Operation {
+/** `GET /docs`. `operations` is asked when the page is. Where requests need a login, the lines to copy have one. */
+export function docsOperation(
+  { access }: { readonly access: AccessControl },
+  operations: () => readonly Operation[],
+): Operation {
   return {
     id: 'docs',
     method: 'GET',
@@ -28,22 +34,24 @@ export function docsOperation(operations: () => readonly Operation[]): Operation
     errors: [],
     example: {},
     async handler(request, reply) {
-      const origin = originOf(request)
-      return reply.headers(pageHeaders(request)).send(page('en', 'Fahao: HTTP', docs(operations(), origin)))
+      const body = docs(operations(), originOf(request), access.initial)
+      return reply.headers(pageHeaders(request)).send(page('en', 'Fahao: HTTP', body))
     },
   }
 }
 
-function docs(operations: readonly Operation[], origin: string): Html {
+/** `initial`: what a caller without credentials may do. */
+function docs(operations: readonly Operation[], origin: string, initial: Access): Html {
   const sections = [...Map.groupBy(operations, ({ tag }) => tag)].map(
     ([tag, group]) =>
       html`<h2 id="${tag}">${headings[tag]}</h2>
-${group.map((operation) => section(operation, origin))}`,
+${group.map((operation) => section(operation, origin, initial))}`,
   )
   const links = Object.entries(headings).map(([tag, heading]) => html`<a href="#${tag}">${heading}</a>`)
   return html`<h1>Fahao <span lang="zh">发号</span>: HTTP</h1>
 <nav><a href="/">start</a>${links}<a href="#errors">Errors</a><a href="/openapi.json">OpenAPI</a></nav>
 <p>Ids are strings, because JSON numbers lose digits past 2<sup>53</sup>. Names are percent-encoded. Bodies are JSON. Nothing is issued or changed by GET.</p>
+${initial.unrestricted ? '' : html`<p>${landingTexts.en.login} A program sends a <a href="#createToken">token</a> instead: <code>-H 'authorization: Bearer TOKEN'</code>.</p>`}
 ${sections}
 <h2 id="errors">Errors</h2>
 <p>Every error is <code>application/problem+json</code> (RFC 9457) with <code>code</code>, <code>detail</code> and <code>retryable</code>. A retryable 503 says in <code>retry-after</code> how many seconds to wait.</p>
@@ -55,13 +63,14 @@ ${(Object.keys(errorRegistry) as ErrorCode[]).map(errorRow)}
 </table></div>`
 }
 
-function section(operation: Operation, origin: string): Html {
-  const { id, method, path, summary, notes } = operation
+function section(operation: Operation, origin: string, initial: Access): Html {
+  const { id, method, path, summary, notes, command } = operation
+  const user = command === 'open' || initial.allows(command) ? undefined : 'NAME'
   return html`<section id="${id}">
 <h3><span class="method">${method}</span> <code>${path}</code></h3>
 <p>${prose(summary)}</p>
 ${notes === undefined ? html`` : html`<p class="soft">${prose(notes)}</p>`}
-<pre>${curlLine(operation, origin)}</pre>
+<pre>${curlLine(operation, origin, user)}</pre>
 ${parameters(operation)}
 ${errors(operation)}
 </section>`

@@ -126,9 +126,16 @@ function generatorSection(
   user: string | undefined,
 ): Html {
   if (generators === undefined) return html`<p>${text.unknown}</p>`
-  if (generators.length === 0)
-    return html`<p>${text.none}</p>
+  if (generators.length === 0) {
+    const list =
+      user === undefined
+        ? html`<p>${text.none}</p>`
+        : html`<p>${text.private}</p>
+<pre>curl${curlLogin(user)} ${origin}/v1/generators</pre>
+<p>${text.another}</p>`
+    return html`${list}
 <pre>${createLine(origin, { name: 'order', user })}</pre>`
+  }
   const rows = generators
     .slice(0, shownMax)
     .map(

@@ -17,11 +17,11 @@ export function redisCliLogin(user: string | undefined): string {
   return user === undefined ? '' : ` --user ${shellWord(user)} --askpass`
 }
 
-/** The curl line of an operation's example. `origin`: such as http://127.0.0.1:7380. */
-export function curlLine({ method, path, example }: Operation, origin: string): string {
+/** The curl line of an operation's example. `origin`: such as http://127.0.0.1:7380; `user`: the one that logs in. */
+export function curlLine({ method, path, example }: Operation, origin: string, user?: string): string {
   const { name = '', query, body } = example
   const url = `${origin}${path.replace(/\{\w+\}/, encodeURIComponent(name))}${query === undefined ? '' : `?${query}`}`
-  const words = ['curl']
+  const words = [`curl${curlLogin(user)}`]
   if (method !== 'GET') words.push('-X', method)
   words.push(shellWord(url))
   if (body !== undefined)

@@ -113,6 +113,15 @@ describe('the page at /docs', () => {
     for (const code of Object.keys(errorRegistry)) assert.ok(body.includes(`id="${code}"`), code)
   })
 
+  test('shows the login in each line that needs one, and names no user', async () => {
+    const { body } = await start(await accessOf({ zoe: ['on', '>secret', '~*', '+@all'] })).get('/docs')
+    assert.match(body, /<p>A login is needed: replace NAME .*<code>-H 'authorization: Bearer TOKEN'<\/code>/)
+    assert.match(body, /<pre>curl -u NAME -X POST &#39;http:\/\/localhost:7380\/v1\/generators\/order\/next/)
+    assert.match(body, /<pre>curl http:\/\/localhost:7380\/healthz<\/pre>/)
+    assert.doesNotMatch(body, /zoe/)
+    assert.doesNotMatch((await start().get('/docs')).body, /-u NAME|A login is needed/)
+  })
+
   test('lists what a query and a body can hold', async () => {
     const { body } = await start().get('/docs')
     for (const name of ['count', 'match', 'stepMax', 'floor', 'by']) {
@@ -150,6 +159,14 @@ describe('the page at /', () => {
     assert.match(body, /curl -u NAME -X PUT /)
     assert.doesNotMatch(body, /zoe/)
     assert.doesNotMatch((await start().get('/')).body, /NAME/)
+  })
+
+  test('does not claim that there are no generators where the list needs a login', async () => {
+    const { catalogue, get } = start(await accessOf({ zoe: ['on', '>secret', '~*', '+@all'] }))
+    catalogue.add('order', { kind: 'sequence' })
+    const { body } = await get('/')
+    assert.doesNotMatch(body, /There are none yet/)
+    assert.match(body, /<pre>curl -u NAME http:\/\/localhost:7380\/v1\/generators<\/pre>/)
   })
 
   test('claims no order for ids that hide it', async () => {
