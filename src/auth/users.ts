@@ -6,10 +6,10 @@
  *     A change that was not written changes nothing.
  *  2. Of one name, the record with the highest revision is in force. A store that went back to a lower revision, or has lost
  *     the record, brings no earlier permission, password or removed user back: `reconcile` writes what this node knows.
- *  3. No change is written that leaves none of the users that this node knows able to change users. Changes on two nodes at
- *     once may.
+ *  3. No change leaves the installation without a user that can change users: a change is taken back if others that were
+ *     made at the same time have removed the remaining administrators.
  *  4. While no user is stored, `default` may do everything. From the first stored user on it is a user like others, which
- *     does not exist unless it is stored.
+ *     does not exist unless it is stored. The records of removed users count: the removal of all users opens nothing.
  *  5. Users are in memory: they authenticate while the engine is away, for `graceMs` after it was last known to be up.
  *  6. A password is in no error and no event.
  *  7. A record that cannot be read is that of a stored user that is off: it opens nothing to `default`.
@@ -89,10 +89,9 @@ export class Users {
     return users
   }
 
-  /** Whether any user is stored, so that a login is needed. */
+  /** Whether any user is stored, or was, so that a login is needed. */
   get areStored(): boolean {
-    for (const { removed } of this.#known.values()) if (!removed) return true
-    return false
+    return this.#known.size > 0
   }
 
   /** Every user, by name. */
@@ -233,9 +232,28 @@ export class Users {
         change: newId(),
         removed: after === undefined,
       }
-      if (await this.#write(name, next, record?.version)) return after
+      if (!(await this.#write(name, next, record?.version))) continue
+      await this.#keepAdministered(before, after, next)
+      return after
     }
     throw new FahaoError('CONFLICT', `user '${name}' is being changed by other requests; try again`)
+  }
+
+  /** Takes a change back if it has removed the last administrator, together with changes made at the same time. */
+  async #keepAdministered(
+    before: User | undefined,
+    after: User | undefined,
+    written: StoredUser,
+  ): Promise<void> {
+    if (before === undefined || !this.#administers(before) || (after && this.#administers(after))) return
+    for (const { key, value, version } of await listAll(this.#deps.engine, prefix))
+      this.#learn(key.slice(prefix.length), value, version)
+    if (this.all().some((user) => this.#administers(user))) return
+    const { name } = before
+    const { revision, version } = this.#known.get(name)!
+    const restored = { ...written, user: before, revision: revision + 1, change: this.#deps.newId() }
+    await this.#write(name, { ...restored, removed: false }, version)
+    throw withoutAdministrator()
   }
 
   /** Whether the record was written. An unknown outcome is settled by reading the record. */
@@ -263,23 +281,18 @@ export class Users {
   }
 
   #checkAdministered(name: string, after: User | undefined): void {
-    const { subjects } = this.#deps
     if (after !== undefined && this.get(name) === undefined && this.#known.size >= usersMax) {
       throw new FahaoError('LIMIT', `there are ${usersMax} users already`)
     }
     const others = this.areStored ? this.all().filter((user) => user.name !== name) : []
     const remaining = after === undefined ? others : [...others, after]
-    const canAdminister = remaining.some(
-      (user) =>
-        user.enabled &&
-        (user.nopass || user.passwords.length > 0) &&
-        Access.of(user, subjects).allows(administering),
-    )
-    if (canAdminister) return
-    throw new FahaoError(
-      'ERR',
-      'after this change no user could change users; first create one that can: ACL SETUSER admin on >PASSWORD ~* +@all',
-    )
+    if (!remaining.some((user) => this.#administers(user))) throw withoutAdministrator()
+  }
+
+  /** Whether the user can log in and change users. */
+  #administers(user: User): boolean {
+    const canLogIn = user.enabled && (user.nopass || user.passwords.length > 0)
+    return canLogIn && Access.of(user, this.#deps.subjects).allows(administering)
   }
 
   #changed({ key, record }: RecordChange): void {
@@ -312,4 +325,11 @@ export class Users {
     this.#known.set(user.name, { ...stored, version, access: Access.of(user, this.#deps.subjects) })
     for (const listener of this.#listeners) listener()
   }
+}
+
+function withoutAdministrator(): FahaoError {
+  return new FahaoError(
+    'ERR',
+    'after this change no user could change users; first create one that can: ACL SETUSER admin on >PASSWORD ~* +@all',
+  )
 }

@@ -21,7 +21,8 @@ const admin = 'admin'
  */
 export async function protect(node: FahaoNode, env: NodeJS.ProcessEnv, isTerminal: boolean): Promise<void> {
   const { users } = node.access
-  if (users.areStored) return
+  // After the removal of all users a login is needed, and no user is left for it.
+  if (users.areStored && users.all().length > 0) return
   const given = env[adminPasswordVariable]
   if (given) return createAdmin(node, given)
   const open = openAddresses(node.config)

@@ -64,6 +64,42 @@ describe('Users', () => {
     assert.equal(await access.users.remove('admin'), false)
   })
 
+  it('keep an administrator when two nodes remove the last two at once', async () => {
+    const store = new MemoryStore()
+    const nodes = [
+      await openAccess(new MemoryEngine(store)),
+      await openAccess(new MemoryEngine(store)),
+    ] as const
+    const [one, other] = nodes
+    await set(one, 'admin', ...admin)
+    await set(one, 'boss', ...admin)
+    await settled()
+    const outcomes = await Promise.allSettled([one.users.remove('admin'), other.users.remove('boss')])
+    await settled()
+    assert.match(
+      String(outcomes.map((outcome) => 'reason' in outcome && outcome.reason)),
+      /could change users/,
+    )
+    for (const { users } of nodes) {
+      const remaining = users.all().map(({ name }) => name)
+      assert.ok(remaining.includes('admin') || remaining.includes('boss'), String(remaining))
+    }
+  })
+
+  it('open nothing to default when all of them are removed', async () => {
+    const store = new MemoryStore()
+    const before = await openAccess(new MemoryEngine(store))
+    await set(before, 'admin', ...admin)
+    const { value, ...record } = store.records.get('users/admin')!
+    store.records.set('users/admin', { ...record, value: value.replace('{', '{"removed":true,') })
+    const access = await openAccess(new MemoryEngine(store))
+    assert.deepEqual(access.users.all(), [])
+    assert.equal(access.initial.user, '')
+    assert.equal(access.users.access('default'), undefined)
+    await set(access, 'admin', ...admin)
+    assert.equal((await access.login('admin', 'secret', '127.0.0.1')).user, 'admin')
+  })
+
   it('are the same on another node of the store, and end there', async () => {
     const store = new MemoryStore()
     const [one, other] = [

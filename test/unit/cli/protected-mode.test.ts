@@ -46,6 +46,18 @@ describe('protected mode', () => {
     await assert.rejects(login('second'), /WRONGPASS|invalid username-password/)
   })
 
+  it('makes an administrator again where all users were removed', async (test) => {
+    const node = await nodeWith(test, { resp: '0.0.0.0:1' })
+    await protect(node, { FAHAO_ADMIN_PASSWORD: 'first' }, false)
+    const stored = (await node.engine.read('users/admin'))!
+    const removed = { ...JSON.parse(stored.value), revision: 2, change: 'x', removed: true }
+    await node.engine.write('users/admin', JSON.stringify(removed), stored.version)
+    await new Promise((resolve) => setImmediate(resolve))
+    await assert.rejects(protect(node, {}, false), /there are no users/)
+    await protect(node, { FAHAO_ADMIN_PASSWORD: 'second' }, false)
+    assert.equal((await node.access.login('admin', 'second', '10.0.0.1')).user, 'admin')
+  })
+
   it('makes an administrator with a password that is printed once, on a terminal', async (test) => {
     const node = await nodeWith(test, { http: '0.0.0.0:1' })
     const { write } = process.stdout
