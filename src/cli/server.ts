@@ -27,6 +27,7 @@ import { speaksTls, type TlsListener } from '../node/tls-settings.ts'
 import { version } from '../node/version.ts'
 import { clusterCommands, type RespForwarder, RespTransport } from '../resp/forward.ts'
 import { type RespServer, startRespServer } from '../resp/server.ts'
+import { descriptorAdvice } from './descriptors.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openLog } from './log.ts'
 import { protect } from './protected-mode.ts'
@@ -215,6 +216,8 @@ async function sayReady(
   }
   if (node.engine.name === 'memory')
     log.warn('memory: forgets every generator and what it has issued when this process stops')
+  const advice = descriptorAdvice(node.config)
+  if (advice !== undefined) log.warn(advice)
   const ownership = await node.engine.ownership()
   if (ownership.state === 'other') {
     log.warn(`${ownership.holder} owns this store: strict kinds are served there, and here once it is gone`)

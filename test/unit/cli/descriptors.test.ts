@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { descriptorAdvice } from '../../../src/cli/descriptors.ts'
+import { loadConfig } from '../../../src/node/config.ts'
+
+function limits(openFiles: string): string {
+  return [
+    'Limit                     Soft Limit           Hard Limit           Units     ',
+    'Max processes             31337                31337                processes ',
+    `Max open files            ${openFiles.padEnd(20)} 1048576              files     `,
+    '',
+  ].join('\n')
+}
+
+const load = (flags: Record<string, string> = {}) => loadConfig({ flags }).config
+
+test('a limit on open files below what all connections and the store need is a warning', () => {
+  assert.match(
+    descriptorAdvice(load(), limits('20255'))!,
+    /may open 20255 files.* need 20256: raise LimitNOFILE/,
+  )
+  assert.equal(descriptorAdvice(load(), limits('20256')), undefined)
+})
+
+test('only listeners that are on need descriptors, and each of a compatible API as many as HTTP', () => {
+  const one = load({ http: 'off' })
+  assert.equal(descriptorAdvice(one, limits('10256')), undefined)
+  const three = load({ 'compat-http': 'leaf=127.0.0.1:8080' })
+  assert.match(descriptorAdvice(three, limits('30000'))!, /need 30256/)
+})
+
+test('there is no warning where the limit is not known, or there is none', () => {
+  assert.equal(descriptorAdvice(load(), ''), undefined)
+  assert.equal(descriptorAdvice(load(), limits('unlimited')), undefined)
+})
