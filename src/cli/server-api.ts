@@ -76,7 +76,7 @@ export async function ask<Answer>(
     )
   }
   const { status, text } = answer
-  if (status < 200 || status > 299) throw problemOf(status, text, url)
+  if (status < 200 || status > 299) throw problemOf(status, text, url, authorization !== undefined)
   return (text === '' ? undefined : jsonOf(text, url)) as Answer
 }
 
@@ -113,18 +113,21 @@ function speaksResp({ hostname, port, protocol }: URL): Promise<boolean> {
   })
 }
 
-function problemOf(status: number, text: string, url: string): Error {
+function problemOf(status: number, text: string, url: string, hasCredentials: boolean): Error {
   const { code, detail } = jsonOf(text, url) as { code?: string; detail?: string }
   if (code === undefined || detail === undefined) return foreignServer(url, `status ${status}`)
+  const known = Object.hasOwn(errorRegistry, code) ? (code as ErrorCode) : 'ERR'
   return new FahaoError(
-    Object.hasOwn(errorRegistry, code) ? (code as ErrorCode) : 'ERR',
-    // The detail may be a bare ECONNREFUSED, which reads as if the server itself were unreachable.
-    code === 'NOAUTH' || code === 'WRONGPASS' || code === 'NOPERM'
-      ? `${detail.replace(/\.$/, '')}; ${credentialAdvice}`
-      : code === 'UNAVAILABLE'
-        ? `${detail}; the server runs, but its engine or a leader does not answer it: see ${url.replace(/\/+$/, '')}/readyz`
-        : detail,
+    known,
+    known === 'NOAUTH' ? `Authentication required; ${credentialAdvice}` : detail + advice(),
   )
+
+  function advice(): string {
+    if (known === 'WRONGPASS' || (known === 'NOPERM' && !hasCredentials)) return `; ${credentialAdvice}`
+    // The detail may be a bare ECONNREFUSED, which reads as if the server itself were unreachable.
+    if (known !== 'UNAVAILABLE') return ''
+    return `; the server runs, but its engine or a leader does not answer it: see ${url.replace(/\/+$/, '')}/readyz`
+  }
 }
 
 function jsonOf(text: string, url: string): unknown {

@@ -11,7 +11,6 @@ import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
 import type { Audit } from '../auth/audit.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
-import { demandCommand, demandName } from '../commands/access.ts'
 import { certificateName } from '../node/handshakes.ts'
 
 declare module 'fastify' {
@@ -70,13 +69,33 @@ export function checkCallers(app: FastifyInstance, access: AccessControl, audit:
 
 function demand(
   caller: Access,
-  { command, name }: Exclude<RouteAccess, 'open'>,
+  { command, name, token }: Exclude<RouteAccess, 'open'>,
   request: FastifyRequest,
 ): void {
   if (caller.unrestricted) return
-  demandCommand(caller, command)
-  const generator = name?.(request)
-  if (generator !== undefined) demandName(caller, generator)
+  if (caller.user === '') throw token === undefined ? noLogin : noLoginOrToken
+  demandPermission(caller, command, name?.(request))
+}
+
+const header = 'send an Authorization header: Basic with a user and its password, or Bearer with a token'
+const noLogin = new FahaoError('NOAUTH', `Authentication required: ${header}`)
+const noLoginOrToken = new FahaoError(
+  'NOAUTH',
+  `Authentication required: add a token to the query of the URL, as access_token, or ${header}`,
+)
+
+/** Throws NOPERM in Redis's words, and the rule that is missing, unless the caller may run the command with the generator. */
+export function demandPermission(caller: Access, command: string, generator?: string): void {
+  const isAllowed = caller.allows(command)
+  if (isAllowed && (generator === undefined || caller.reaches(generator))) return
+  const [reason, rule] = isAllowed
+    ? ['No permissions to access a key', `~${generator}`]
+    : [`User ${caller.user} has no permissions to run the '${command}' command`, `+${command}`]
+  const remedy =
+    caller.token === undefined
+      ? `an administrator can permit it to ${caller.user} by the rule ${rule}`
+      : `the rules of the token and those of its user must both permit it: ${rule}`
+  throw new FahaoError('NOPERM', `${reason}; ${remedy}`)
 }
 
 /** Records that the caller's permissions refuse a request. */

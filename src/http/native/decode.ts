@@ -2,11 +2,11 @@
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import { layoutOf } from '../../catalogue/definition.ts'
-import { demandName } from '../../commands/access.ts'
 import { existing } from '../../commands/drawing.ts'
 import { describeId } from '../../ids/inspect.ts'
 import { parseLayout } from '../../ids/layout-text.ts'
 import type { FahaoNode } from '../../node/node.ts'
+import { demandPermission } from '../caller.ts'
 import { jsonAnswer, type Operation, readQuery } from '../operation.ts'
 
 const query = z.strictObject({
@@ -55,7 +55,7 @@ export function decodeOperation({ catalogue }: FahaoNode): Operation {
     async handler(request) {
       const { id, layout, generator } = readQuery(query, request)
       if (generator === undefined) return describeId(parseLayout(layout ?? 'twitter'), wholeId(id))
-      demandName(request.access, generator)
+      demandPermission(request.access, 'id.decode', generator)
       if (layout === undefined) return decodeWith(generator, id)
       throw new FahaoError('ERR', 'give either layout or generator')
     },

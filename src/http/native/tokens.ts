@@ -6,8 +6,8 @@ import type { AccessControl } from '../../auth/access-control.ts'
 import { readNarrowing, type Token } from '../../auth/token.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { parseDurationMs } from '../../base/units.ts'
-import { demandCommand } from '../../commands/access.ts'
 import type { FahaoNode } from '../../node/node.ts'
+import { demandPermission } from '../caller.ts'
 import { jsonAnswer, type Operation, readBody, readQuery, refuseBody } from '../operation.ts'
 import { HttpRefusal } from '../problem.ts'
 
@@ -91,7 +91,7 @@ function create({ tokens, subjects, passwords }: AccessControl): Operation {
         expires = lifetimeDefault,
       } = readBody(creation, request)
       // A token that could make another one would outlive its expiry, its rules and its revocation.
-      if (user !== caller.user || caller.token !== undefined) demandCommand(caller, ofAll)
+      if (user !== caller.user || caller.token !== undefined) demandPermission(caller, ofAll)
       const narrowing = await readNarrowing(rules, subjects, passwords)
       const lifetimeMs = lifetimeOf(expires)
       const { token, text } = await tokens.create({ user, label, lifetimeMs, by: caller.user, ...narrowing })

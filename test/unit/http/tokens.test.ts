@@ -84,6 +84,32 @@ describe('a token over HTTP', () => {
     assert.equal((await send('DELETE', `/v1/tokens/${id}`, admin)).statusCode, 204)
   })
 
+  test('and a password that do not permit a request are refused with the rule that would', async () => {
+    const { send, create } = await start()
+    const { token } = await create(alice, { rules: ['+id.next'] })
+    const user = '/v1/generators/user/next'
+    for (const [authorization, url, detail] of [
+      [alice, user, /access a key; an administrator can permit it to alice by the rule ~user$/],
+      [alice, '/v1/decode?id=1&generator=user', /'id.decode' command; .* to alice by the rule \+id.decode$/],
+      [bob, '/v1/tokens', /'http\|tokens' command; .* to bob by the rule \+http\|tokens$/],
+      [
+        `Bearer ${token}`,
+        user,
+        /key; the rules of the token and those of its user must both permit it: ~user$/,
+      ],
+      [
+        undefined,
+        user,
+        /^Authentication required: send an Authorization header: Basic .* Bearer with a token$/,
+      ],
+    ] as const) {
+      const body = url === '/v1/tokens' ? { user: 'alice' } : undefined
+      const answer = await send(url.startsWith('/v1/decode') ? 'GET' : 'POST', url, authorization, body)
+      assert.equal(answer.statusCode, authorization === undefined ? 401 : 403)
+      assert.match(answer.json().detail, detail)
+    }
+  })
+
   test('makes no token, unless it may make those of all users', async () => {
     const { send, create } = await start()
     const own = await create(bob)
