@@ -21,17 +21,20 @@ export const turnBytesMax = 131_072
 const lightBytesMax = 8192
 
 /**
- * How long a connection rests after a quota has refused one of its requests, in ms. What arrives meanwhile is answered
+ * About how long a connection rests after a quota has refused one of its requests, in ms. What arrives meanwhile is answered
  * together: most of the time of a refusal goes into receiving one request and sending one reply. A quota of ids per second
  * loses nothing, because it saves up the ids of a second.
  */
 export const restMs = 20
 
 /**
- * How long a connection rests that has been refused several times before AUTH, in ms. A thousand of them that send
+ * About how long a connection rests that has been refused several times before AUTH, in ms. A thousand of them that send
  * requests without end then take a small part of the event loop.
  */
 export const unauthenticatedRestMs = 500
+
+/** Its multiples, without their whole parts, are spread evenly. */
+const goldenRatio = (1 + Math.sqrt(5)) / 2
 
 /** A connection that waits for its turn. */
 export interface Taker {
@@ -52,6 +55,7 @@ export class Turns {
   #fresh: Taker[] = []
   #others: Taker[] = []
   #ending = false
+  #rests = 0
 
   /** Whether further work has to wait for the next turn. */
   get over(): boolean {
@@ -66,11 +70,11 @@ export class Turns {
   }
 
   /**
-   * Queues `taker` for a later turn. `fresh`: it has had no share, and goes before those that have. `afterMs`: how long it
-   * rests first.
+   * Queues `taker` for a later turn. `fresh`: it has had no share, and goes before those that have. `afterMs`: about how
+   * long it rests first.
    */
   wait(taker: Taker, fresh: boolean, afterMs = 0): void {
-    if (afterMs > 0) return void systemClock.timer(afterMs, () => this.wait(taker, false))
+    if (afterMs > 0) return void systemClock.timer(this.#spread(afterMs), () => this.wait(taker, false))
     if (fresh) this.#fresh.push(taker)
     else {
       this.#others.push(taker)
@@ -87,6 +91,12 @@ export class Turns {
     }
     if (this.over) this.wait({ takeTurn }, bytes < lightBytesMax)
     else takeTurn()
+  }
+
+  /** A time near `ms`, another one in each call: connections that rest together do not go on together. */
+  #spread(ms: number): number {
+    this.#rests++
+    return ms * (0.75 + ((this.#rests * goldenRatio) % 1) / 2)
   }
 
   #endSoon(): void {

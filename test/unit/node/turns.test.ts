@@ -80,3 +80,25 @@ test('a connection that has produced much while no other waited goes before the 
   await nextTurn()
   assert.equal(share.isFresh, true)
 })
+
+test('connections that rest together do not go on together', async () => {
+  const turns = new Turns()
+  const restMs = 40
+  const times: number[] = []
+  const startMs = performance.now()
+  await Promise.all(
+    Array.from(
+      { length: 20 },
+      () =>
+        new Promise<void>((resolve) => {
+          const takeTurn = () => {
+            times.push(performance.now() - startMs)
+            resolve()
+          }
+          turns.wait({ takeTurn }, false, restMs)
+        }),
+    ),
+  )
+  assert.ok(Math.min(...times) >= restMs * 0.75 - 1, `${Math.min(...times)} ms`)
+  assert.ok(new Set(times.map((ms) => Math.floor(ms))).size > 2)
+})
