@@ -37,9 +37,10 @@ export class LeafSnowflakes {
     return name === undefined ? undefined : this.#catalogue.find(name)
   }
 
-  /** Opens the snowflake of `key`. */
-  async open(key: string): Promise<Generator> {
+  /** Opens the snowflake of `key`, if `permit` does not throw for its name. */
+  async open(key: string, permit: (name: string) => void = () => {}): Promise<Generator> {
     const name = this.#names.get(key) ?? (await this.#lookUpOnce(key))
+    permit(name)
     return name === shared ? this.#openShared() : this.#catalogue.open(name)
   }
 

@@ -1,7 +1,8 @@
 /** Leaf's HTTP API: the routes `/api/…` issue ids as plain decimal text, by any method. */
 import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, FahaoError } from '../../base/errors.ts'
-import type { Catalogue, Generator } from '../../catalogue/catalogue.ts'
+import type { Generator } from '../../catalogue/catalogue.ts'
+import { demandName } from '../../commands/access.ts'
 import { type IssuingNode, metered } from '../issuing-node.ts'
 import { anyMethod, type CompatApi, type CompatRoute, issueOne } from './api.ts'
 import { decodeRoute } from './leaf-decode.ts'
@@ -25,11 +26,18 @@ export function leafApi(node: IssuingNode): CompatApi {
   }
 }
 
+/** The generators of keys. */
+type Keyed = {
+  find(key: string): Generator | undefined
+  /** Opens one. `permit` throws unless the caller may name it. */
+  open(key: string, permit: (name: string) => void): Promise<Generator>
+}
+
 /** The next id of the generator of a key. `unknownKey`: the errors that Leaf reports as an unknown key. */
 function idRoute(
   node: IssuingNode,
   path: string,
-  generators: Pick<Catalogue, 'find' | 'open'>,
+  generators: Keyed,
   check: (generator: Generator) => void,
   unknownKey: readonly ErrorCode[],
 ): CompatRoute {
@@ -42,10 +50,14 @@ function idRoute(
     handler(request, reply) {
       const key = keyOf(request)
       const known = generators.find(key)
+      const permit = (name: string) => demandName(request.access, name)
       return issueOne(reply, {
         known: known && metered(node, request, known),
-        open: async () => metered(node, request, await generators.open(key)),
-        check,
+        open: async () => metered(node, request, await generators.open(key, permit)),
+        check(generator) {
+          permit(generator.name)
+          check(generator)
+        },
         show: (_, run) => run.toString(),
         contentType: contentTypes.text,
       })

@@ -75,4 +75,16 @@ describe('a server with users', () => {
     assert.equal((await ask(paths.leaf))[0], 401)
     assert.match((await ask(paths.tinyid))[2], /token is error/)
   })
+
+  test('gives ids of the snowflake that all keys share to users that may name it, and creates it for no other', async (t) => {
+    const { ask, set, token, node } = await start(t)
+    const path = join('/api/snowflake/get/order', `access_token=${token}`)
+    assert.equal((await ask(path))[0], 403)
+    assert.equal(await node.catalogue.exists('snowflake'), false)
+    await set('alice', '~snowflake')
+    assert.match((await ask(path))[2], /^\d+$/)
+    await set('alice', 'resetkeys', '~order')
+    const [status, , body] = await ask(path)
+    assert.deepEqual([status, /NOPERM/.test(body)], [403, true])
+  })
 })
