@@ -6,6 +6,7 @@ import { demandAccess } from './access.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, MapReply, ok, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
+import { changeEach } from './recording.ts'
 import type { CommandTable } from './table.ts'
 import { container } from './usage.ts'
 
@@ -179,10 +180,8 @@ async function setUser({ server }: CommandContext, args: Arguments): Promise<Rep
   return ok
 }
 
-async function removeUsers({ server }: CommandContext, args: Arguments): Promise<Reply> {
-  let count = 0
-  for (const name of args.texts()) if (await server.access.users.remove(name)) count++
-  return count
+function removeUsers({ server }: CommandContext, args: Arguments): Promise<Reply> {
+  return changeEach(args.texts(), (name) => server.access.users.remove(name))
 }
 
 function userReply(user: User | undefined): Reply {

@@ -5,6 +5,7 @@ import { checkOneSlot } from './cluster.ts'
 import { isServedHere } from './cluster-table.ts'
 import { type Command, type Reply, SimpleString } from './command.ts'
 import type { CommandContext } from './context.ts'
+import { changeEach } from './recording.ts'
 import { Scan } from './scan.ts'
 import { everyGenerator } from './walk.ts'
 
@@ -127,11 +128,9 @@ async function dropEach(context: CommandContext, args: Arguments): Promise<Reply
   const { catalogue } = context
   const names = args.texts()
   checkOneSlot(context, names)
-  // All before the first: an error means that nothing was dropped.
+  // All before the first: a wrong name means that nothing was dropped.
   for (const name of names) checkName(name)
-  let count = 0
-  for (const name of names) if (await catalogue.drop(name)) count++
-  return count
+  return changeEach(names, (name) => catalogue.drop(name))
 }
 
 async function namesMatching(context: CommandContext, args: Arguments): Promise<Reply> {

@@ -13,7 +13,30 @@ import { keysIn, type ResolvedRequest } from './table.ts'
 /** A request may name a thousand generators; so many have an entry of their own. */
 const namedMax = 64
 
-/** The command, or the container, whose changes the audit trail records. A request that fails changes nothing. */
+/** How many names a request had gone through before its error. */
+const namesBefore = new WeakMap<object, number>()
+
+/** Changes one name after the other; resolves to how many there were. `recording` finds out which preceded an error. */
+export async function changeEach(
+  names: readonly string[],
+  change: (name: string) => Promise<boolean>,
+): Promise<number> {
+  let count = 0
+  for (const [index, name] of names.entries()) {
+    try {
+      if (await change(name)) count++
+    } catch (error) {
+      if (count > 0) namesBefore.set(error as object, index)
+      throw error
+    }
+  }
+  return count
+}
+
+/**
+ * The command, or the container, whose changes the audit trail records. A request that fails changes nothing, except for
+ * names that `changeEach` has gone through.
+ */
 export function recording(command: Command): Command {
   const { subcommands, handler, change } = command
   const inner = subcommands && { subcommands: subcommands.map(recording) }
@@ -26,29 +49,51 @@ export function recording(command: Command): Command {
       const { user } = context.session.access
       const reply = handler(context, args)
       if (!(reply instanceof Promise)) return recorded(command, context, args, user, reply)
-      return reply.then((answer) => recorded(command, context, args, user, answer))
+      return reply.then(
+        (answer) => recorded(command, context, args, user, answer),
+        (error) => {
+          const names = objectsOf(command, args).slice(0, namesBefore.get(error) ?? 0)
+          recordChanges(command, context, user, names, 'then an error')
+          throw error
+        },
+      )
     },
   }
 }
 
 function recorded(
   command: Command,
-  { session, server }: CommandContext,
+  context: CommandContext,
   args: Arguments,
   user: string,
   reply: Reply,
 ): Reply {
   // There was nothing to drop, or a condition was not met.
   if (reply === 0 || reply === null) return reply
-  const { event, objects = keyTexts } = command.change!
-  const named = objects(args, command)
-  const common = { event, user, address: addressOf(session.address).host, door: 'resp' }
+  const named = objectsOf(command, args)
   const found =
     typeof reply === 'number' && reply < named.length ? `${reply} of ${named.length} existed` : undefined
-  for (const object of named.slice(0, namedMax)) server.audit.record({ ...common, object, detail: found })
+  recordChanges(command, context, user, named, found)
+  return reply
+}
+
+function objectsOf(command: Command, args: Arguments): readonly string[] {
+  const { objects = keyTexts } = command.change!
+  return objects(args, command)
+}
+
+function recordChanges(
+  { change }: Command,
+  { session, server }: CommandContext,
+  user: string,
+  named: readonly string[],
+  detail: string | undefined,
+): void {
+  const { event } = change!
+  const common = { event, user, address: addressOf(session.address).host, door: 'resp' }
+  for (const object of named.slice(0, namedMax)) server.audit.record({ ...common, object, detail })
   if (named.length > namedMax)
     server.audit.record({ ...common, object: '', detail: `and ${named.length - namedMax} others` })
-  return reply
 }
 
 /** `demandAccess`; NOPERM is recorded. */

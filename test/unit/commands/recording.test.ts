@@ -58,3 +58,17 @@ test('every command for managers and administrators is recorded, or only reads',
     [],
   )
 })
+
+test('a command that fails in the middle is in the audit trail with what it has changed', async () => {
+  const desk = new Desk()
+  await desk.ask('acl', 'setuser', 'admin', 'on', '>pw', '~*', '+@all')
+  await desk.ask('acl', 'setuser', 'mallory', 'on', '>pw')
+  await desk.error('acl', 'deluser', 'missing', 'mallory', 'default')
+  await desk.error('acl', 'deluser', 'default', 'admin')
+  assert.deepEqual((await desk.trail.texts()).slice(2), [
+    'user-deleted missing by default',
+    'user-deleted mallory by default',
+  ])
+  const [newest] = await desk.trail.stored()
+  assert.equal(newest!.detail, 'then an error')
+})
