@@ -20,15 +20,19 @@ function word(bytesMax: number, meaning: string) {
     .meta({ description: meaning })
 }
 
+function optionalWord(bytesMax: number, meaning: string) {
+  return word(bytesMax, meaning).optional().meta({ description: meaning })
+}
+
 /** Every option of a namespace. A limit that is absent does not apply. */
 export const namespaceOptions = z
   .strictObject({
     match: word(512, 'a glob pattern of generator names: * ? [a-z]'),
-    owner: word(128, 'the team that errors and metrics name').optional(),
-    user: word(256, 'counts requests of this user only').optional(),
+    owner: optionalWord(128, 'the team that errors and metrics name'),
+    user: optionalWord(256, 'counts requests of this user only'),
     idsPerSecond: count(1e9, 'ids per second and node, with a burst of one second'),
     idsPerDay: count(Number.MAX_SAFE_INTEGER, 'ids per day (UTC) and node, since its start'),
-    generators: count(1e9, 'how many generators may match; not with user'),
+    generators: count(1e9, 'how many generators may match, of all users'),
     waiting: count(1e6, 'how many requests may wait for ids at once, per node'),
   })
   .meta({ id: 'NamespaceOptions' })
@@ -65,7 +69,7 @@ export function readNamespace(name: string, input: unknown): Namespace {
   if (options.user !== undefined && options.generators !== undefined)
     throw new FahaoError(
       'ERR',
-      'a namespace counts the generators of all users: leave out user or generators',
+      'a namespace counts the generators of all users: leave out USER (user) or GENERATORS (generators)',
     )
   return { name, ...options }
 }

@@ -35,7 +35,7 @@ export async function authorizationOf(
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string | undefined> {
   if (user !== undefined) {
-    const password = env.FAHAO_PASSWORD || (await askPassword(`Password of ${user}: `))
+    const password = env.FAHAO_PASSWORD || (await askPassword(`Password of ${user}: `, 'set FAHAO_PASSWORD'))
     return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
   }
   const token = tokenFile === undefined ? env.FAHAO_TOKEN : readToken(tokenFile)
@@ -44,10 +44,18 @@ export async function authorizationOf(
 
 const asked = new Map<string, Promise<string>>()
 
-/** Asks once for a password on the terminal, without an echo. UsageError without a terminal. */
-export function askPassword(prompt: string): Promise<string> {
+/** Asks twice for a new password, because it is not shown. UsageError if the two differ, and without a terminal. */
+export async function askNewPassword(user: string): Promise<string> {
+  const instead = 'give it with --password-stdin'
+  const password = await askPassword(`New password of ${user}: `, instead)
+  if (password === (await askPassword(`The new password of ${user} again: `, instead))) return password
+  throw new UsageError('the two passwords differ; nothing was changed')
+}
+
+/** Asks once for a password on the terminal, without an echo. UsageError without a terminal, which says what to do `instead`. */
+function askPassword(prompt: string, instead: string): Promise<string> {
   if (!process.stdin.isTTY) {
-    throw new UsageError(`no password: set FAHAO_PASSWORD, or run this on a terminal, which asks for it`)
+    throw new UsageError(`no password: ${instead}, or run this on a terminal, which asks for it`)
   }
   const answer = asked.get(prompt) ?? readHidden(prompt)
   asked.set(prompt, answer)

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { CreatedTokenAnswer, TokensAnswer } from '../../http/native/tokens.ts'
+import { addRules } from '../rules.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { printAnswer, table } from '../terminal.ts'
 
@@ -30,8 +31,7 @@ Examples:
 }
 
 function addCreate(token: Command): void {
-  const command = token
-    .command('create [rules...]')
+  const command = addRules(token.command('create'))
     .summary('create a token')
     .description(
       'Creates a token and prints it, this once. Rules narrow it: patterns ~order* and commands +@issue; without rules it permits all that its user may do.',
@@ -39,7 +39,7 @@ function addCreate(token: Command): void {
     .option('--of-user <NAME>', 'the user whose token it is (default: the one that logs in)')
     .option('--label <TEXT>', 'what it is for')
     .option('--expires <DURATION>', 'after how long it expires: from 1s to 3650d, or never (default 90d)')
-  addServerOptions(command).action(async (rules: string[], options: CreateOptions) => {
+  addServerOptions(command).action(async (rules: string[] | undefined = [], options: CreateOptions) => {
     const { ofUser, label, expires } = options
     const given = { user: ofUser, label, expires, rules }
     const answer = await ask<CreatedTokenAnswer>(options, 'POST', '/v1/tokens', { body: given })
@@ -65,8 +65,12 @@ function addRevoke(token: Command): void {
   const command = token
     .command('revoke <id>')
     .summary('revoke a token')
-    .description('Revokes a token: it is refused on every node within a second.')
-  addServerOptions(command).action(async (id: string, options: ServerOptions) => {
+    .description(
+      'Revokes a token, by its id or by its whole text: it is refused on every node within a second.',
+    )
+  addServerOptions(command).action(async (given: string, options: ServerOptions) => {
+    // The secret of a token belongs into no URL.
+    const id = /^fahao_([^_]+)_/.exec(given)?.[1] ?? given
     await ask<void>(options, 'DELETE', `/v1/tokens/${encodeURIComponent(id)}`)
     printAnswer(options, { revoked: id }, `revoked token ${id}`)
   })

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import type { UserAnswer, UsersAnswer } from '../../http/native/users.ts'
-import { askPassword, passwordFromStdin } from '../credentials.ts'
+import { askNewPassword, authorizationOf, passwordFromStdin } from '../credentials.ts'
 import { UsageError } from '../exit-codes.ts'
+import { addRules } from '../rules.ts'
 import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
 import { printAnswer, table } from '../terminal.ts'
 
@@ -19,6 +20,7 @@ export function addUser(program: Command): void {
       `
 Examples:
   fahao user set alice on '~order*' +@issue --password
+  fahao user set bob -@admin
   fahao user list --user admin
   fahao user remove alice`,
     )
@@ -48,25 +50,28 @@ function addShow(user: Command): void {
 }
 
 function addSet(user: Command): void {
-  const command = user
-    .command('set <name> [rules...]')
+  const command = addRules(user.command('set <name>'))
     .summary('create or change a user')
     .description(
-      'Creates a user, or changes it by the rules of ACL SETUSER: on, off, ~pattern, +command, -@category, reset and so on. A rule that begins with a minus sign goes after `--`.',
+      'Creates a user, or changes it by the rules of ACL SETUSER: on, off, ~pattern, +command, -@category, reset and so on.',
     )
     .option('--password', 'ask for a new password on the terminal')
     .option('--password-stdin', 'read a new password from stdin')
-  addServerOptions(command).action(async (name: string, rules: string[], options: SetOptions) => {
-    // Arguments are visible to every user of the machine.
-    if (rules.some((rule) => /^[><]/.test(rule)))
-      throw new UsageError('a password is no argument; give --password or --password-stdin')
-    const password = options.password
-      ? await askPassword(`New password of ${name}: `)
-      : options.passwordStdin && (await passwordFromStdin())
-    const body = { rules: [...rules, ...(password === undefined ? [] : [`>${password}`])] }
-    const answer = await ask<UserAnswer>(options, 'PUT', pathOf(name), { body })
-    printAnswer(options, answer, table(heading, [row(answer)]))
-  })
+  addServerOptions(command).action(
+    async (name: string, rules: string[] | undefined = [], options: SetOptions) => {
+      // Arguments are visible to every user of the machine.
+      if (rules.some((rule) => /^[><]/.test(rule)))
+        throw new UsageError('a password is no argument; give --password or --password-stdin')
+      // The first question is the password of the caller.
+      await authorizationOf(options)
+      const password = options.password
+        ? await askNewPassword(name)
+        : options.passwordStdin && (await passwordFromStdin())
+      const body = { rules: [...rules, ...(password === undefined ? [] : [`>${password}`])] }
+      const answer = await ask<UserAnswer>(options, 'PUT', pathOf(name), { body })
+      printAnswer(options, answer, table(heading, [row(answer)]))
+    },
+  )
 }
 
 function addRemove(user: Command): void {

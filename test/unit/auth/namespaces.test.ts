@@ -88,7 +88,7 @@ describe('namespaces', () => {
     assert.match(await set({ match: '*' }, 'a/b'), /^ERR the name of a namespace has 1 to 64 bytes/)
     assert.match(
       await set({ match: '*', user: 'alice', generators: 5 }),
-      /^ERR .* leave out user or generators$/,
+      /^ERR .* leave out USER \(user\) or GENERATORS \(generators\)$/,
     )
     assert.throws(
       () => namespaces.get('shop'),

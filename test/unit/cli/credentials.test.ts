@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { describe, type TestContext, test } from 'node:test'
 import { Passwords } from '../../../src/auth/passwords.ts'
 import { readRules } from '../../../src/auth/user.ts'
@@ -63,6 +64,8 @@ describe('the command line of a server with users', () => {
     assert.match(await run(admin, 'user', 'list'), /alice +on +0 +~order\* +-@all \+@connection \+@issue/)
     assert.match(await run(admin, 'user', 'show', 'alice'), /alice +on/)
     await assert.rejects(run(admin, 'user', 'set', 'alice', '>pw'), /a password is no argument/)
+    assert.match(await run(admin, 'user', 'set', 'alice', '-incr', '+incr', '-id.next'), /\+incr -id\.next/)
+    await assert.rejects(run(admin, 'user', 'set', 'alice', '--of', 'f'), /unknown option '--of'; --help/)
     assert.match(await run(admin, 'user', 'remove', 'alice'), /removed user alice/)
     assert.equal(access.users.get('alice'), undefined)
   })
@@ -77,9 +80,46 @@ describe('the command line of a server with users', () => {
     assert.match(await run(admin, 'token', 'list'), new RegExp(`${id} +admin +ci .* yes`))
     assert.match(await run(admin, 'token', 'revoke', id!), /revoked/)
     await assert.rejects(run(token, 'list'), /expired or revoked.*; give --user NAME with its password/)
+    const second = (await run(admin, 'token', 'create', '+@all', '-@admin')).trim()
+    assert.match(await run(admin, 'token', 'revoke', second), /^revoked token [0-9a-f]{16}\n$/)
     await assert.rejects(
       run({}, 'list'),
       /^FahaoError: Authentication required; give --user NAME .* FAHAO_TOKEN/,
     )
   })
+
+  test('asks for the password of the caller first, and twice for a new one', async (t) => {
+    const { access, run } = await start(t)
+    const asked = typing(t, ['root', 'pw', 'pw', 'pw', 'px'])
+    await run({ FAHAO_USER: 'admin', FAHAO_PASSWORD: '' }, 'user', 'set', 'carol', 'on', '--password')
+    assert.equal(asked(), 'Password of admin: New password of carol: The new password of carol again: ')
+    assert.equal((await access.login('carol', 'pw', '127.0.0.1')).user, 'carol')
+    await assert.rejects(run(admin, 'user', 'set', 'dave', '--password'), /the two passwords differ; nothing/)
+    assert.equal(access.users.get('dave'), undefined)
+  })
+
+  test('names --password-stdin where there is no terminal to ask for a new password', async (t) => {
+    const { run } = await start(t)
+    standardInput(t, new PassThrough())
+    await assert.rejects(run(admin, 'user', 'set', 'erin', '--password'), /give it with --password-stdin, or/)
+  })
 })
+
+/** A terminal on which these answers are typed, one for each question. Returns what was asked. */
+function typing(t: TestContext, answers: string[]): () => string {
+  const terminal = Object.assign(new PassThrough(), { isTTY: true })
+  standardInput(t, terminal)
+  let questions = ''
+  t.mock.method(process.stderr, 'write', (text: string) => {
+    questions += text.trimStart()
+    if (text.endsWith(': ')) setImmediate(() => terminal.write(`${answers.shift()}\r`))
+    return true
+  })
+  return () => questions
+}
+
+function standardInput(t: TestContext, value: PassThrough): void {
+  const before = Object.getOwnPropertyDescriptor(process, 'stdin')!
+  Object.defineProperty(process, 'stdin', { configurable: true, value })
+  t.after(() => Object.defineProperty(process, 'stdin', before))
+}

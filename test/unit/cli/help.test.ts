@@ -36,8 +36,9 @@ describe('the help', () => {
     for (const { code, meaning } of Object.values(exitCodes)) assert.ok(text.includes(`${code}  ${meaning}`))
   })
 
-  for (const command of root.commands) {
-    test(`of ${command.name()} describes the verb and each option`, () => {
+  for (const command of root.commands.flatMap((verb) => [verb, ...verb.commands])) {
+    const name = command.parent === root ? command.name() : `${command.parent!.name()} ${command.name()}`
+    test(`of ${name} describes the verb and each option`, () => {
       const text = helpOf(command)
       assert.match(text, /\.\n/)
       for (const option of command.options) {
