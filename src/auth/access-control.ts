@@ -99,7 +99,8 @@ export class AccessControl {
   present(access: Access): Access | undefined {
     if (access.token !== undefined) return this.tokens.access(access.token)
     const present = this.users.access(access.user)
-    return access.isForwarded && present !== undefined ? access : present
+    // Another object than before: what was kept under `access`, such as its quotas, may have changed.
+    return access.isForwarded && present !== undefined ? Access.forwarded(access.user) : present
   }
 
   /**

@@ -88,6 +88,21 @@ describe('users of a cluster', () => {
     assert.deepEqual(await issued(admin), before)
   })
 
+  it('are counted by a namespace that is set while their requests are forwarded', async () => {
+    const [here, there] = [await as(nodes[0]!, 'alice'), await as(nodes[1]!, 'alice')]
+    const led: string[] = []
+    for (const name of names) if (!textOf(await there.command('INCR', name)).startsWith('M')) led.push(name)
+    const outcome = async () => textOf(await here.command('INCR', led[0]!)).split(' ', 1)[0]!
+    for (let each = 0; each < 3; each++) assert.match(await outcome(), /^\d+$/)
+    const admin = await as(nodes[0]!, 'admin')
+    await admin.command('ID.NAMESPACE', 'SET', 'few', 'MATCH', led[0]!, 'DAILY', '2')
+    const leader = await as(nodes[1]!, 'admin')
+    while ((await leader.command('ID.NAMESPACE', 'GET', 'few')) === null);
+    const outcomes = [await outcome(), await outcome(), await outcome(), await outcome()]
+    assert.match(outcomes.join(), /^\d+,\d+,QUOTA,QUOTA$/)
+    await admin.command('ID.NAMESPACE', 'DROP', 'few')
+  })
+
   it('are gone from connections between nodes when they are removed', async () => {
     const alice = await as(nodes[0]!, 'alice')
     for (const name of names) assert.match(textOf(await alice.command('INCR', name)), /^\d+$/)
