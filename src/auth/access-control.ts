@@ -32,6 +32,8 @@ export class AccessControl {
   readonly #logins: Logins
   readonly #proof: NodeProof | undefined
   readonly #audit: Audit
+  /** The commands that a proof permits. Nodes forward requests for generators, and none of administration. */
+  readonly #forwardable: ReadonlySet<string> | undefined
 
   private constructor(
     users: Users,
@@ -44,6 +46,7 @@ export class AccessControl {
     this.subjects = subjects
     this.passwords = passwords
     this.#proof = proof
+    this.#forwardable = subjects.permitted(['+@all', '-@admin'])
     this.#logins = new Logins(passwords, clock)
   }
 
@@ -100,7 +103,7 @@ export class AccessControl {
     if (access.token !== undefined) return this.tokens.access(access.token)
     const present = this.users.access(access.user)
     // Another object than before: what was kept under `access`, such as its quotas, may have changed.
-    return access.isForwarded && present !== undefined ? Access.forwarded(access.user) : present
+    return access.isForwarded && present !== undefined ? this.#forwarded(access.user) : present
   }
 
   /**
@@ -110,7 +113,11 @@ export class AccessControl {
    * @param door the transport, for the audit trail.
    */
   async login(user: string, password: string, address: string, door = 'resp'): Promise<Access> {
-    if (this.#proof?.proves(user, password)) return Access.forwarded(user)
+    if (this.#proof?.proves(user, password)) {
+      // A user that this node does not know may be one that the other node knows a moment earlier.
+      if (this.users.isRefused(user)) throw wrongPassword()
+      return this.#forwarded(user)
+    }
     this.users.checkFresh()
     const record = (event: 'login' | 'login-failed', detail?: string) => {
       // A name that no user has may be a password in the wrong place.
@@ -162,6 +169,10 @@ export class AccessControl {
       detail: 'token',
     })
     throw new FahaoError('WRONGPASS', 'the token is unknown, expired or revoked, or its user is disabled')
+  }
+
+  #forwarded(user: string): Access {
+    return Access.forwarded(user, this.#forwardable)
   }
 
   /** Ends its watches and timers. */

@@ -49,9 +49,9 @@ export class Access {
     return new Access(name, subjects.permitted(commands), patterns)
   }
 
-  /** The permissions of requests of this user that another node forwards: it has checked them. */
-  static forwarded(user: string): Access {
-    return new Access(user, undefined, ['*'], { isForwarded: true })
+  /** The permissions of requests of this user that another node forwards: it has checked them. `commands`: what nodes forward. */
+  static forwarded(user: string, commands: ReadonlySet<string> | undefined): Access {
+    return new Access(user, commands, ['*'], { isForwarded: true })
   }
 
   /** What these permissions and those of a token have in common: never more than these. Undefined: as these. */

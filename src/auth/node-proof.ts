@@ -5,7 +5,9 @@
  * Invariants
  *  1. A proof is valid for one user on one node, which is named by the id that it has since its start: a proof that was
  *     read on one connection cannot be used on another node, nor for another user.
- *  2. The secret is never sent. It is in no error and no event.
+ *  2. A proof permits nothing of administration, and nothing to a user that the receiver knows as removed or off: a proof
+ *     that was read on a connection without TLS is worth no more than the user's requests.
+ *  3. The secret is never sent. It is in no error and no event.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { secretBytes } from '../base/clock.ts'

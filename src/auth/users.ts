@@ -114,6 +114,11 @@ export class Users {
     return name === openDefault.name && !this.areStored ? this.#open : undefined
   }
 
+  /** Whether this node knows that the user was removed, or is off. */
+  isRefused(name: string): boolean {
+    return this.#known.has(name) && this.access(name) === undefined
+  }
+
   /** The revision with which a stored user was created: another one once it was removed and created again. */
   createdAt(name: string): number | undefined {
     const known = this.#known.get(name)

@@ -58,3 +58,23 @@ test('connections of a forwarded user end when the user is removed', async () =>
   await b.users.remove('alice')
   assert.equal(b.present(access), undefined)
 })
+
+test('a proof permits nothing of administration, and nothing to a user that was removed or is off', async () => {
+  const store = new MemoryStore()
+  const [a, b] = await Promise.all([node(store, 'a'), node(store, 'b')])
+  await b.users.set('admin', readRules(['on', '>pw', '~*', '+@all'], subjects, a.passwords))
+  const proof = a.proofFor('admin', 'b')
+  const access = await b.login('admin', proof, '10.0.0.1')
+  const commands = ['incr', 'id.create', 'client|setinfo', 'acl|setuser', 'http|tokens', 'http|advance']
+  assert.deepEqual(
+    commands.map((command) => access.allows(command)),
+    [true, true, true, false, false, false],
+  )
+  await b.users.set('alice', readRules(['on', '>pw'], subjects, a.passwords))
+  const login = () => b.login('alice', a.proofFor('alice', 'b'), '10.0.0.1')
+  assert.equal((await login()).user, 'alice')
+  await b.users.set('alice', readRules(['off'], subjects, a.passwords))
+  await assert.rejects(login(), /user is disabled/)
+  await b.users.remove('alice')
+  await assert.rejects(login(), /user is disabled/)
+})

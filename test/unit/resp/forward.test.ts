@@ -150,7 +150,7 @@ class Node {
         arity: -2,
         handler: ({ session }, args) => {
           session.protocol = args.text(0) === '3' ? 3 : 2
-          if (args.length > 1) session.access = Access.forwarded(args.text(2))
+          if (args.length > 1) session.access = Access.forwarded(args.text(2), undefined)
           return ok
         },
       },
