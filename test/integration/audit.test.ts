@@ -4,7 +4,9 @@ import { userInfo } from 'node:os'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startFahao } from '../launch/fahao.ts'
-import { asking, type Ended, logged } from './cli-program.ts'
+import type { RawClient } from '../launch/raw-client.ts'
+import { ReplyError } from '../launch/raw-reply.ts'
+import { asking, type Ended, fahao, logged } from './cli-program.ts'
 
 type Entry = { readonly event: string; readonly object: string; readonly user: string; readonly door: string }
 
@@ -40,6 +42,26 @@ test('the audit trail has the changes over both transports, and those of command
   )
   const { stdout } = await run('audit', '--event', 'set', '--since', '1h')
   assert.match(stdout, /^TIME .*\n\S+Z +set +order +default +resp 127\.0\.0\.1 +1 /)
+})
+
+async function answerTo(client: RawClient, password: string): Promise<string> {
+  const reply = await client.command('AUTH', 'admin', password)
+  return reply instanceof ReplyError ? reply.text : String(reply)
+}
+
+test('an administrator whose password is lost is let in again by the store, while the server runs', async (t) => {
+  const server = await startFahao(t, { env: { FAHAO_ADMIN_PASSWORD: 'lost' } })
+  const recover = ['user', 'recover', '--engine', server.engine]
+  const refused = await fahao(t, recover)
+  assert.match(refused.stderr, /no password: give it with --password-stdin/)
+  const recovered = await fahao(t, [...recover, '--password-stdin'], {}, 'found\n')
+  assert.equal(recovered.code, 0, recovered.stderr)
+  const client = await server.connect()
+  while ((await answerTo(client, 'found')) !== 'OK') await pause(200)
+  assert.match(await answerTo(client, 'lost'), /^WRONGPASS/)
+  const env = { FAHAO_URL: server.http, FAHAO_USER: 'admin', FAHAO_PASSWORD: 'found' }
+  const { stdout } = await fahao(t, ['audit', '--event', 'user-set'], env)
+  assert.match(stdout, new RegExp(`user-set +admin +${userInfo().username} +cli .*recovered`))
 })
 
 test('a change is in the audit trail after a clean stop at once', async (t) => {

@@ -17,12 +17,14 @@ export function fahao(
   t: TestContext,
   args: readonly string[],
   env: Record<string, string> = {},
+  input = '',
 ): Promise<Ended> {
   const options = { cwd: temporaryFolder(t), env: { ...process.env, ...env }, timeout: 30_000 }
   return new Promise((resolve) => {
-    execFile(process.execPath, [entry, ...args], options, (error, stdout, stderr) => {
+    const program = execFile(process.execPath, [entry, ...args], options, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code) : 0, stdout, stderr })
     })
+    program.stdin?.on('error', () => {}).end(input)
   })
 }
 

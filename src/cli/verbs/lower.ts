@@ -1,12 +1,10 @@
-import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { systemClock } from '../../base/clock.ts'
 import { FahaoError } from '../../base/errors.ts'
 import { lower, planLowering } from '../../catalogue/lowering.ts'
-import { openEngine } from '../../engine/open.ts'
 import { legacyTableOf } from '../../legacy/open.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
-import { UsageError, wholeNumber } from '../exit-codes.ts'
+import { wholeNumber } from '../exit-codes.ts'
+import { openStore } from '../open-store.ts'
 import { recordInStore } from '../store-audit.ts'
 import { printAnswer } from '../terminal.ts'
 
@@ -33,22 +31,13 @@ Example:
     .action(async (name: string, options: LowerOptions) => {
       const { config } = configOf(command)
       const to = wholeNumber(options.to, '--to')
-      const file = /^sqlite:(.+)$/.exec(config.engine)?.[1]
-      // Opening a missing store would create an empty one.
-      if (file !== undefined && !existsSync(file)) throw new UsageError(`there is no store at ${file}`)
       const table = legacyTableOf(config.engine)
       if (table !== undefined)
         throw new FahaoError(
           'ERR',
           `ids are counted in ${table}; lower the row there, with all nodes stopped`,
         )
-      const engine = await openEngine(config.engine, {
-        clock: systemClock,
-        callTimeoutMs: config.callTimeoutMs,
-        unsafe: config.unsafeEngine,
-        newStore: 'refuse',
-        onEvent: ({ level, message }) => console.error(`${level}: ${message}`),
-      })
+      const engine = await openStore(config)
       try {
         const plan = await planLowering(engine, name, to)
         const again = `ids from ${to} to ${plan.from - 1n} may have been issued, and can be issued a second time`

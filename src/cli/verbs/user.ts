@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { UserAnswer, UsersAnswer } from '../../http/native/users.ts'
+import { addConfigOptions, configOf } from '../config-options.ts'
 import { askNewPassword, authorizationOf, passwordFromStdin } from '../credentials.ts'
 import { UsageError } from '../exit-codes.ts'
 import { addRules } from '../rules.ts'
@@ -13,7 +14,9 @@ export function addUser(program: Command): void {
   const user = program
     .command('user')
     .summary('users and their permissions')
-    .description('Lists, shows, sets and removes users: `list`, `show`, `set`, `remove`.')
+    .description(
+      'Lists, shows, sets and removes users: `list`, `show`, `set`, `remove`; lets an administrator in again: `recover`.',
+    )
     .exitOverride()
     .addHelpText(
       'after',
@@ -28,6 +31,7 @@ Examples:
   addShow(user)
   addSet(user)
   addRemove(user)
+  addRecover(user)
 }
 
 function addList(user: Command): void {
@@ -82,6 +86,25 @@ function addRemove(user: Command): void {
   addServerOptions(command).action(async (name: string, options: ServerOptions) => {
     await ask<void>(options, 'DELETE', pathOf(name))
     printAnswer(options, { removed: name }, `removed user ${name}; its tokens are void`)
+  })
+}
+
+function addRecover(user: Command): void {
+  const command = user
+    .command('recover')
+    .summary('let an administrator in again')
+    .description(
+      'Gives the user admin a new password and every permission, in the store of --engine and without a login: for the case that no administrator can log in any more. Servers that run take it over at once.',
+    )
+    .option('--password-stdin', 'read the password from stdin instead of asking for it')
+    .option('--json', 'print JSON, for scripts')
+  addConfigOptions(command, ['engine']).action(async (options: { passwordStdin?: true; json?: true }) => {
+    const { config } = configOf(command)
+    const password = options.passwordStdin ? await passwordFromStdin() : await askNewPassword('admin')
+    // Imported here, so that other verbs start without the server's code.
+    const { recoverAdmin } = await import('../recover-admin.ts')
+    await recoverAdmin(config, password)
+    printAnswer(options, { user: 'admin' }, 'user admin has the new password and every permission')
   })
 }
 
