@@ -21,7 +21,7 @@ import { OwnerLock } from './owner-lock.ts'
 import { PositionFile, type StorePosition } from './position-file.ts'
 import { Records } from './records.ts'
 import { checkTables, prepare } from './schema.ts'
-import { realPlace, refuseSecondPath } from './store-file.ts'
+import { makePrivateFile, realPlace, refuseSecondPath } from './store-file.ts'
 
 /** The contents of a copy. */
 export type CopySummary = {
@@ -107,6 +107,7 @@ function copy(from: string, draft: string): void {
   if (!existsSync(from)) throw new FahaoError('ENGINE', `${from} does not exist; name a store or a backup`)
   using(from, (database) => {
     checkTables(database, from)
+    makePrivateFile(draft)
     database.prepare('VACUUM INTO ?').run(draft)
   })
 }

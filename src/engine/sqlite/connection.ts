@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { DatabaseSync } from './driver.ts'
 import { checkTables, createTables } from './schema.ts'
+import { makePrivateFile } from './store-file.ts'
 
 /** SQLite's primary result codes that have a case of their own; https://sqlite.org/rescode.html */
 const busy = 5
@@ -35,6 +36,7 @@ export function openDatabase(file: string, { create, busyTimeoutMs }: Connection
   if (!create && !existsSync(file)) {
     throw new FahaoError('ENGINE', `${file} is gone; put it back, or restore a backup with 'fahao restore'`)
   }
+  if (create) tryToMake(file)
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(file)
@@ -49,6 +51,13 @@ export function openDatabase(file: string, { create, busyTimeoutMs }: Connection
     if (database?.isOpen) database.close()
     throw engineError(error, file)
   }
+}
+
+/** A file that is there stays as it is. Where none can be made, SQLite fails next, and its error has a sentence. */
+function tryToMake(file: string): void {
+  try {
+    makePrivateFile(file)
+  } catch {}
 }
 
 function enterWal(database: DatabaseSync, file: string): void {

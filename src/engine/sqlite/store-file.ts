@@ -8,7 +8,15 @@
  * All processes that open a store run on one machine, since SQLite's shared memory and the owner's clock belong to one
  * kernel. So a file system that several machines can mount is refused.
  */
-import { readFileSync, readlinkSync, realpathSync, type Stats, statfsSync, statSync } from 'node:fs'
+import {
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  type Stats,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { mkdir, open, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { describe, FahaoError } from '../../base/errors.ts'
@@ -54,6 +62,14 @@ export function realPlace(file: string): string {
     const target = linkTarget(path)
     return target === undefined ? path : realPlace(resolve(dirname(path), target))
   }
+}
+
+/**
+ * Makes an empty file that its user alone can read, because a store contains secrets. SQLite gives the log the same mode.
+ * Throws EEXIST if there is a file: the end of this call would drop SQLite's locks on it.
+ */
+export function makePrivateFile(file: string): void {
+  writeFileSync(file, '', { flag: 'wx', mode: 0o600 })
 }
 
 /** Throws ENGINE if a store's file has, or can have, a second path. @param file with symbolic links resolved. */

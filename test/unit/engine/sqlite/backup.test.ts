@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
@@ -44,6 +44,18 @@ describe('a backup', () => {
     assert.equal((await restored.counter('a')).bound, 10n)
     assert.equal((await restored.read('k'))?.value, 'x')
     await restored.close()
+  })
+
+  it('can be read by its user alone, as the store and its log, because they contain secrets', async (t) => {
+    const { file, copy, open, restore } = setUp(t)
+    const engine = await open()
+    await engine.reserve('a', mine)
+    backupSqlite(file, copy)
+    const modeOf = (path: string) => statSync(path).mode & 0o777
+    assert.deepEqual([file, `${file}-wal`, copy].map(modeOf), [0o600, 0o600, 0o600])
+    await engine.close()
+    restore()
+    assert.equal(modeOf(file), 0o600)
   })
 
   it('replaces no file, and leaves no file behind if it fails', async (t) => {
