@@ -40,7 +40,7 @@ export async function protect(node: FahaoNode, env: NodeJS.ProcessEnv, isTermina
     '',
     `  ${password}`,
     '',
-    'It is shown this once. Change it with: ACL SETUSER admin resetpass >NEW',
+    `It is shown this once. Change it with: fahao user set ${admin} resetpass --password --user ${admin}`,
     '',
   )
 }

@@ -71,6 +71,11 @@ describe('protected mode', () => {
     } finally {
       process.stdout.write = write
     }
+    // A line to paste into a shell: `>NEW` would be a file there.
+    assert.match(
+      printed,
+      /^It is shown this once\. Change it with: fahao user set admin resetpass --password/m,
+    )
     const [, password] = /^ {2}(\S{32})$/m.exec(printed) ?? []
     assert.equal((await node.access.login('admin', password!, '10.0.0.1')).user, 'admin')
   })
