@@ -206,13 +206,9 @@ export class Tokens {
     const { engine, onEvent } = this.#deps
     const stored = new Map((await listAll(engine, prefix)).map((record) => [record.key, record]))
     const lost: string[] = []
-    for (const [id, { token }] of this.#known) {
-      const record = stored.get(prefix + id)
-      const isRevoked = record && readToken(id, record.value)?.revokedMs !== undefined
-      const isSame = record !== undefined && (token.revokedMs === undefined || isRevoked)
-      if (isSame || this.#isOver(token) || !(await this.#write(token, record))) continue
-      lost.push(token.revokedMs === undefined ? id : `${id} (revoked)`)
-    }
+    for (const [id, { token }] of this.#known)
+      if (await this.#restore(token, stored.get(prefix + id)))
+        lost.push(token.revokedMs === undefined ? id : `${id} (revoked)`)
     for (const record of stored.values()) this.#learn(record)
     if (lost.length === 0) return
     onEvent({
@@ -225,6 +221,18 @@ export class Tokens {
   close(): void {
     this.#watch?.close()
     this.#expiring.cancel()
+  }
+
+  /** Writes what this node knows of a token unless the store has it; resolves to whether it was written. */
+  async #restore(token: Token, record: StoredRecord | undefined): Promise<boolean> {
+    const { id, revokedMs: revoked } = token
+    for (let found = record; ; found = await this.#deps.engine.read(prefix + id)) {
+      const isRevoked = found && readToken(id, found.value)?.revokedMs !== undefined
+      const isSame = found !== undefined && (revoked === undefined || isRevoked)
+      if (isSame || this.#isOver(token)) return false
+      // False: another node has written first, perhaps the token as it was before.
+      if (await this.#write(token, found)) return true
+    }
   }
 
   async #write(token: Token, before: StoredRecord | undefined): Promise<boolean> {

@@ -17,7 +17,7 @@
 import { type Clock, repeat, type Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
-import type { Engine, RecordChange, Watch } from '../engine/engine.ts'
+import type { Engine, RecordChange, StoredRecord, Watch } from '../engine/engine.ts'
 import { listAll } from '../engine/pages.ts'
 import { Access } from './access.ts'
 import type { Subjects } from './command-rules.ts'
@@ -188,15 +188,9 @@ export class Users {
     const { engine, onEvent } = this.#deps
     const stored = new Map((await listAll(engine, prefix)).map((record) => [record.key, record]))
     const lost: string[] = []
-    for (const [name, known] of this.#known) {
-      const record = stored.get(prefix + name)
-      const revision = record && readStored(name, record.value)?.revision
-      if (known.revision === unreadable.revision || (revision ?? 0) >= known.revision) continue
-      const written = await engine.write(prefix + name, writeStored(known), record?.version)
-      if (written === undefined) continue
-      this.#known.set(name, { ...known, version: written.version })
-      lost.push(known.removed ? `${name} (removed)` : name)
-    }
+    for (const name of this.#known.keys())
+      if (await this.#restore(name, stored.get(prefix + name)))
+        lost.push(this.get(name) === undefined ? `${name} (removed)` : name)
     if (this.areStored) {
       onEvent({
         level: 'warn',
@@ -209,6 +203,21 @@ export class Users {
   close(): void {
     this.#watch?.close()
     this.#confirming.cancel()
+  }
+
+  /** Writes what this node knows of a user unless the store has it; resolves to whether it was written. */
+  async #restore(name: string, record: StoredRecord | undefined): Promise<boolean> {
+    const { engine } = this.#deps
+    for (let found = record; ; found = await engine.read(prefix + name)) {
+      const known = this.#known.get(name)!
+      const revision = (found && readStored(name, found.value)?.revision) ?? 0
+      if (known.revision === unreadable.revision || revision >= known.revision) return false
+      const written = await engine.write(prefix + name, writeStored(known), found?.version)
+      // Undefined: another node has written first, perhaps an older revision that it knows.
+      if (written === undefined) continue
+      this.#known.set(name, { ...known, version: written.version })
+      return true
+    }
   }
 
   #confirm(): void {

@@ -190,6 +190,23 @@ describe('A token', () => {
     assert.ok(events.at(-1)?.endsWith(`as this node knew them: ${token.id} (revoked), ${newer.token.id}`))
   })
 
+  it('that was revoked does not come back when another node writes it first as it was', async () => {
+    const store = new MemoryStore()
+    const access = await withAlice(store)
+    const { token, text } = await create(access)
+    const key = `tokens/${token.id}`
+    const before = store.records.get(key)!
+    await access.tokens.revoke(token.id)
+    store.records.delete(key)
+    const reconciling = access.tokens.reconcile()
+    // After the list of what the store has.
+    await Promise.resolve()
+    store.records.set(key, { ...before, version: ++store.revision })
+    await reconciling
+    const later = await withAlice(store)
+    assert.throws(() => later.loginWithToken(text, '10.0.0.1'), refused)
+  })
+
   it('leaves no record a day after its expiry', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()

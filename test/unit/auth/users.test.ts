@@ -140,6 +140,26 @@ describe('Users', () => {
     assert.match(events.join(), /written again as this node knew them: alice \(removed\), bob/)
   })
 
+  it('that were removed do not come back when another node writes an older record first', async () => {
+    const store = new MemoryStore()
+    const engine = new MemoryEngine(store)
+    const access = await openAccess(engine)
+    await set(access, 'admin', ...admin)
+    await set(access, 'alice', 'on', '>pw', '~*', '+@issue')
+    const older = store.records.get('users/alice')!
+    await access.users.remove('alice')
+    store.records.delete('users/alice')
+    const { write } = engine
+    engine.write = async (...args: Parameters<typeof write>) => {
+      engine.write = write
+      await write.call(engine, 'users/alice', older.value, undefined)
+      return write.apply(engine, args)
+    }
+    await access.users.reconcile()
+    const later = await openAccess(new MemoryEngine(store))
+    assert.equal(later.users.access('alice'), undefined)
+  })
+
   it('have rules of Redis', async () => {
     const access = await openAccess()
     await set(access, 'admin', ...admin)
