@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { systemClock } from '../base/clock.ts'
 import { hasCode } from '../base/errors.ts'
 import { restMs } from '../node/turns.ts'
-import { HttpRefusal, problemOf, problemType, retryAfterSecondsOf } from './problem.ts'
+import { HttpRefusal, problemOf, problemType, retryAfterSecondsOf, withoutTokens } from './problem.ts'
 
 /** The log of this server's own faults. A pino logger is one. */
 export interface HttpLog {
@@ -59,7 +59,8 @@ export function notFound(routes: readonly Route[], { method, url }: FastifyReque
   const path = url.split('?', 1)[0]!
   const methods = routes.filter((route) => pathPattern(route.path).test(path)).map((route) => route.method)
   if (methods.length === 0) {
-    return new HttpRefusal(404, `there is nothing at ${path.slice(0, 200)}; GET /docs lists what there is`)
+    const shown = withoutTokens(path).slice(0, 200)
+    return new HttpRefusal(404, `there is nothing at ${shown}; GET /docs lists what there is`)
   }
   const allowed = methods.flatMap((allowed) => (allowed === 'GET' ? ['GET', 'HEAD'] : [allowed])).join(', ')
   return new HttpRefusal(405, `${method} is not for this path; use ${allowed}. Nothing was issued`, {

@@ -66,7 +66,7 @@ export function retryAfterSecondsOf(error: unknown): number | undefined {
 }
 
 /** A path and query whose tokens are replaced. */
-function withoutTokens(url: string): string {
+export function withoutTokens(url: string): string {
   return url
     .replaceAll(/([?&][^=&]*)=[^&]*/g, (pair, name) => (/token/i.test(decoded(name)) ? `${name}=***` : pair))
     .replaceAll(/fahao_[0-9a-f]{16}_[\w-]*/g, 'fahao_***')

@@ -43,11 +43,13 @@ const scope = new Scope()
 let fahao: FahaoServer
 let engine: string
 let ca: string
+let caFile: string
 let tlsKey: string
 /** Everything that left the server, by where it was. */
 const seen = new Map<string, string>()
-/** The text of a token that the server has made. */
-const token = ''
+/** The text of a token that the server has made, and the secret in it. */
+let token: string
+let tokenSecret: string
 
 before(async () => {
   const database = await startMariaDb(scope)
@@ -57,7 +59,8 @@ before(async () => {
     GRANT ALL PRIVILEGES ON ids.* TO guarded@'127.0.0.1'`)
   engine = `mysql://guarded:${secrets.database}@127.0.0.1:${database.port}/ids`
   const files = await makeCertificates(join(temporaryFolder(scope), 'tls'))
-  ca = readFileSync(files.ca, 'utf8')
+  caFile = files.ca
+  ca = readFileSync(caFile, 'utf8')
   tlsKey = readFileSync(files.key, 'utf8').split('\n')[1]!
   fahao = await startFahao(scope, {
     engine,
@@ -73,9 +76,17 @@ before(async () => {
 })
 after(() => scope.end())
 
+type HttpOptions = {
+  readonly method?: string
+  readonly authorization?: string
+  readonly body?: unknown
+  /** Whether the answer is the one that shows a secret. */
+  readonly showsSecret?: boolean
+}
+
 /** One HTTP request, and its whole answer. */
-async function http(path: string, options: { method?: string; authorization?: string; body?: unknown } = {}) {
-  const { method = 'GET', authorization, body } = options
+async function http(path: string, options: HttpOptions = {}) {
+  const { method = 'GET', authorization, body, showsSecret = false } = options
   const headers = {
     ...(authorization && { authorization }),
     ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -88,7 +99,7 @@ async function http(path: string, options: { method?: string; authorization?: st
     })
     sent.on('error', reject).end(body === undefined ? undefined : JSON.stringify(body))
   })
-  seen.set(`${method} ${path.replaceAll(/Zx9[\w-]*/g, '…')} ${seen.size}`, answer.text)
+  if (!showsSecret) seen.set(`${method} ${path.replaceAll(/Zx9[\w-]*/g, '…')} ${seen.size}`, answer.text)
   return answer
 }
 
@@ -148,7 +159,27 @@ describe('secrets', () => {
       assert.ok(answer.status === 401 || answer.status === 429, `${answer.status} ${answer.text}`)
     }
     assert.equal((await http('/v1/generators', { authorization: basic('alice', secrets.alice) })).status, 200)
+    const body = { user: 'alice', label: 'build server', rules: ['~order*', '+@issue'] }
+    const authorization = basic('admin', secrets.admin)
+    const shownOnce = await http('/v1/tokens', { method: 'POST', authorization, body, showsSecret: true })
+    token = /fahao_[0-9a-f]{16}_[\w-]{43}/.exec(shownOnce.text)![0]
+    tokenSecret = token.slice(-43)
+    const next = `/v1/generators/order%3Ahidden/next`
+    assert.equal((await http(next, { method: 'POST', authorization: `Bearer ${token}` })).status, 200)
+    assert.equal((await http('/v1/audit', { authorization: `Bearer ${token}` })).status, 403)
+    assert.equal(await ask(client, 'AUTH', 'alice', token), "'OK'")
+    assert.match(await ask(client, 'AUTH', 'admin', token), /^WRONGPASS/)
+    assert.match(await ask(client, 'AUTH', token), /^WRONGPASS/)
     for (const path of [
+      `/api/segment/get/order?access_token=${token}`,
+      `/api/segment/get/foreign?access_token=${token}`,
+      `/id-builder/increase-seq-id?code=foreign&access_token=${token}`,
+      `/tinyid/id/nextId?bizType=order:hidden&token=${token}`,
+      `/tinyid/id/nextId?bizType=foreign&token=${token}`,
+      `/v1/generators?access_token=${token}`,
+      `/nowhere/${token}`,
+      `/api/snowflake/get/order/${token}`,
+      `/tinyid/${token}`,
       `/api/segment/get/order?access_token=${secrets.query}`,
       `/id-builder/increase-seq-id?code=order&access_token=${secrets.query}`,
       `/tinyid/id/nextId?bizType=order&token=${secrets.tinyid}`,
@@ -196,17 +227,21 @@ describe('secrets', () => {
       '/v1/cluster',
       '/v1/namespaces',
       '/v1/audit?limit=1000',
+      '/v1/users',
+      '/v1/tokens',
     ]) {
       assert.equal((await http(path, { authorization })).status, 200, path)
     }
+    const verb = (...words: string[]) => {
+      const program = [process.execPath, join(import.meta.dirname, '../../dist/cli/fahao.js'), ...words]
+      const server = { FAHAO_URL: fahao.http.replace('http:', 'https:'), NODE_EXTRA_CA_CERTS: caFile }
+      return runProgram(program, { env: { ...server, FAHAO_PASSWORD: secrets.admin } })
+    }
     const flags = ['--engine', engine, '--tinyid-tokens', `${secrets.tinyid}=order*`]
-    const config = [
-      process.execPath,
-      join(import.meta.dirname, '../../dist/cli/fahao.js'),
-      'config',
-      ...flags,
-    ]
-    seen.set('fahao config', await runProgram(config))
+    seen.set('fahao config', await verb('config', ...flags))
+    for (const words of [['audit'], ['audit', '--json'], ['token', 'list'], ['user', 'list']])
+      seen.set(`fahao ${words.join(' ')}`, await verb(...words, '--user', 'admin'))
+    assert.match(seen.get('fahao audit')!, /token-created .*\n(.*\n)*.*login-failed /)
     const stored = await records()
     const scrambleKeys = [...stored.values()].flatMap((value) => value.match(/"key":"[^"]{16,}"/g) ?? [])
     const nodeSecret = stored.get('auth/node-secret')
@@ -222,7 +257,8 @@ describe('secrets', () => {
       tlsKey,
       nodeSecret,
       ...scrambleKeys.map((match) => match.split('"')[3]!),
-      ...(token === '' ? [] : [token]),
+      tokenSecret,
+      sha256(tokenSecret),
     ]
     for (const [where, whole] of seen) {
       for (const secret of searched)
@@ -236,7 +272,7 @@ describe('secrets', () => {
     assert.ok([...stored.keys()].some((key) => key === 'users/alice'))
     assert.match(stored.get('users/alice')!, /scrypt/)
     for (const [key, value] of stored) {
-      for (const secret of [...Object.values(secrets), ...Object.values(secrets).map(sha256)]) {
+      for (const secret of [...Object.values(secrets), ...Object.values(secrets).map(sha256), tokenSecret]) {
         assert.ok(!key.includes(secret) && !value.includes(secret), `'${secret}' is in ${key}`)
       }
     }

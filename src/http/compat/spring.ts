@@ -6,7 +6,7 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describe, FahaoError } from '../../base/errors.ts'
 import { challenge, type HttpLog } from '../failures.ts'
-import { HttpRefusal, problemOf } from '../problem.ts'
+import { HttpRefusal, problemOf, withoutTokens } from '../problem.ts'
 
 /** The content types as Spring writes them. */
 export const contentTypes = Object.freeze({
@@ -49,7 +49,7 @@ export function sendSpringFailure(
   nowUs: number,
   log?: HttpLog,
 ): FastifyReply {
-  const path = request.url.split('?', 1)[0]!
+  const path = withoutTokens(request.url).split('?', 1)[0]!
   const failure = error instanceof SpringFailure ? error : failureOf(error)
   // Without the query, which may hold a token.
   const isFault = failure.status === 500 && !(error instanceof FahaoError || error instanceof SpringFailure)
