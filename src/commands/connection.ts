@@ -138,8 +138,14 @@ function accepted(name: string, why: string): Command {
 
 const defaultUser = 'default'
 
-/** Checks a name as Redis does: printable, no spaces. May be empty. `what` begins the error. */
+/** The longest name of a connection or a library. Connections keep theirs. */
+const nameBytesMax = 256
+
+/** Checks a name as Redis does: printable, no spaces; and its length. May be empty. `what` begins the error. */
 export function checkedName(args: Arguments, index: number, what: string): string {
+  if (args.parts[index]!.length > nameBytesMax) {
+    throw new FahaoError('LIMIT', `${what} cannot be longer than ${nameBytesMax} bytes; send a shorter one`)
+  }
   if (args.parts[index]!.some((byte) => byte < 0x21 || byte > 0x7e)) {
     throw new FahaoError('ERR', `${what} cannot contain spaces, newlines or special characters.`)
   }

@@ -72,6 +72,14 @@ test('bad connection commands are answered in the words of Redis', async () => {
       ['CLIENT', 'SETNAME', 'a\nb'],
       'ERR Client names cannot contain spaces, newlines or special characters.',
     ],
+    [
+      ['CLIENT', 'SETNAME', 'a'.repeat(257)],
+      'LIMIT Client names cannot be longer than 256 bytes; send a shorter one',
+    ],
+    [
+      ['CLIENT', 'SETINFO', 'LIB-VER', '1'.repeat(257)],
+      'LIMIT LIB-VER cannot be longer than 256 bytes; send a shorter one',
+    ],
     [['CLIENT', 'SETNAME', 'é'], 'ERR Client names cannot contain spaces, newlines or special characters.'],
     [['CLIENT', 'SETINFO', 'colour', 'red'], "ERR Unrecognized option 'colour'"],
     [
