@@ -86,11 +86,16 @@ export class AccessControl {
     certificateName: string | undefined,
     from?: { readonly address: string; readonly door: string },
   ): Access {
-    const access = certificateName === undefined ? undefined : this.users.access(certificateName)
+    const access = certificateName === undefined ? undefined : this.withoutPassword(certificateName)
     if (access === undefined) return this.initial
     if (from)
       this.#audit.record({ event: 'login', user: access.user, ...from, object: '', detail: 'certificate' })
     return access
+  }
+
+  /** The permissions of a user that logs in by a setting or a certificate; undefined: it may not, as with a password. */
+  withoutPassword(user: string): Access | undefined {
+    return this.users.areFresh ? this.users.access(user) : undefined
   }
 
   /** What stands for the password of `user` in a request that is forwarded to the node with this id. */

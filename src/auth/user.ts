@@ -224,3 +224,11 @@ export function readStored(name: string, value: string): StoredUser | undefined 
     return undefined
   }
 }
+
+/** The error for a change that would leave no user that can change users. */
+export function withoutAdministrator(): FahaoError {
+  return new FahaoError(
+    'ERR',
+    'after this change no user could change users; first create one that can: ACL SETUSER admin on >PASSWORD ~* +@all',
+  )
+}

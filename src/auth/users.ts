@@ -29,6 +29,7 @@ import {
   readStored,
   type StoredUser,
   type User,
+  withoutAdministrator,
   writeStored,
 } from './user.ts'
 
@@ -130,16 +131,19 @@ export class Users {
     return this.get(openDefault.name)?.nopass ? this.access(openDefault.name) : undefined
   }
 
+  /** Whether the engine was up within `graceMs`, so that users may log in. */
+  get areFresh(): boolean {
+    this.#confirm()
+    return this.#deps.clock.monoUs() - this.#confirmedUs <= this.#deps.graceMs * 1000
+  }
+
   /** Throws UNAVAILABLE if the users are known from too long ago. */
   checkFresh(): void {
-    const { clock, graceMs } = this.#deps
-    this.#confirm()
-    if (clock.monoUs() - this.#confirmedUs > graceMs * 1000) {
-      throw new FahaoError(
-        'UNAVAILABLE',
-        'the engine has been away for longer than users-grace, so this node no longer knows which users are valid; restore the engine',
-      )
-    }
+    if (this.areFresh) return
+    throw new FahaoError(
+      'UNAVAILABLE',
+      'the engine has been away for longer than users-grace, so this node no longer knows which users are valid; restore the engine',
+    )
   }
 
   /** Calls `listener` after every change of users. */
@@ -188,9 +192,9 @@ export class Users {
     const { engine, onEvent } = this.#deps
     const stored = new Map((await listAll(engine, prefix)).map((record) => [record.key, record]))
     const lost: string[] = []
-    for (const name of this.#known.keys())
+    for (const [name, { removed }] of this.#known)
       if (await this.#restore(name, stored.get(prefix + name)))
-        lost.push(this.get(name) === undefined ? `${name} (removed)` : name)
+        lost.push(removed ? `${name} (removed)` : name)
     if (this.areStored) {
       onEvent({
         level: 'warn',
@@ -263,10 +267,9 @@ export class Users {
     for (const { key, value, version } of await listAll(this.#deps.engine, prefix))
       this.#learn(key.slice(prefix.length), value, version)
     if (this.all().some((user) => this.#administers(user))) return
-    const { name } = before
-    const { revision, version } = this.#known.get(name)!
+    const { revision, version } = this.#known.get(before.name)!
     const restored = { ...written, user: before, revision: revision + 1, change: this.#deps.newId() }
-    await this.#write(name, { ...restored, removed: false }, version)
+    await this.#write(before.name, { ...restored, removed: false }, version)
     throw withoutAdministrator()
   }
 
@@ -339,11 +342,4 @@ export class Users {
     this.#known.set(user.name, { ...stored, version, access: Access.of(user, this.#deps.subjects) })
     for (const listener of this.#listeners) listener()
   }
-}
-
-function withoutAdministrator(): FahaoError {
-  return new FahaoError(
-    'ERR',
-    'after this change no user could change users; first create one that can: ACL SETUSER admin on >PASSWORD ~* +@all',
-  )
 }

@@ -121,7 +121,7 @@ function callerOf(
   if (authorization === undefined) {
     const text = token?.(request)
     if (text !== undefined) return access.loginWithToken(text, address)
-    const bound = user === undefined ? undefined : access.users.access(user)
+    const bound = user === undefined ? undefined : access.withoutPassword(user)
     return bound ?? access.initialOf(certificateName(request.socket), { address, door: 'http' })
   }
   const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(authorization) ?? []

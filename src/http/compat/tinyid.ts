@@ -159,7 +159,7 @@ class Credentials {
 
   #accessOf({ socket }: FastifyRequest, token: string): Access | undefined {
     const { access } = this.#node.server
-    if (token === '') return this.#user === undefined ? undefined : access.users.access(this.#user)
+    if (token === '') return this.#user === undefined ? undefined : access.withoutPassword(this.#user)
     if (!isTokenText(token)) return undefined
     try {
       return access.loginWithToken(token, socket.remoteAddress ?? '')

@@ -220,7 +220,9 @@ describe('Users', () => {
     assert.equal(access.users.get('bob'), undefined)
     await clock.pass(10_000)
     await assert.rejects(access.login('admin', 'secret', '127.0.0.1'), /users-grace/)
+    assert.deepEqual([access.initialOf('admin').user, access.withoutPassword('admin')], ['', undefined])
     engine.status = () => ({ state: 'up' })
+    assert.equal(access.initialOf('admin').user, 'admin')
     assert.equal((await access.login('admin', 'secret', '127.0.0.1')).user, 'admin')
   })
 
