@@ -3,29 +3,35 @@
  * character that a terminal or a log would act on.
  */
 
-/** What is recorded of changes. */
-export type ChangeEvent =
-  | 'create'
-  | 'alter'
-  | 'drop'
-  | 'set'
-  | 'advance'
-  | 'lower'
-  | 'restore'
-  | 'import'
-  | 'cluster-move'
-  | 'cluster-drain'
-  | 'user-set'
-  | 'user-deleted'
-  | 'token-created'
-  | 'token-revoked'
-  | 'namespace-set'
-  | 'namespace-deleted'
-  | 'log-reset'
-  | 'client-kill'
+const changeEvents = [
+  'create',
+  'alter',
+  'drop',
+  'set',
+  'advance',
+  'lower',
+  'restore',
+  'import',
+  'cluster-move',
+  'cluster-drain',
+  'user-set',
+  'user-deleted',
+  'token-created',
+  'token-revoked',
+  'namespace-set',
+  'namespace-deleted',
+  'log-reset',
+  'client-kill',
+] as const
 
-/** What is recorded. `denied`: a request that the user's permissions refuse. */
-export type AuditEvent = ChangeEvent | 'login' | 'login-failed' | 'denied'
+/** What is recorded of changes. */
+export type ChangeEvent = (typeof changeEvents)[number]
+
+/** Every event. `denied`: a request that the user's permissions refuse; `lost`: entries that could not be kept. */
+export const auditEvents = [...changeEvents, 'login', 'login-failed', 'denied', 'lost'] as const
+
+/** What a caller records. */
+export type AuditEvent = Exclude<(typeof auditEvents)[number], 'lost'>
 
 /** The parts of the trail. Each has its own bound, so that refused requests displace no changes. */
 export const trailParts = ['changes', 'logins', 'refusals'] as const

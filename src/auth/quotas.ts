@@ -11,7 +11,6 @@
  */
 import { FahaoError } from '../base/errors.ts'
 import { globMatches, literalPrefix } from '../base/glob.ts'
-import { formatDuration } from '../base/units.ts'
 import type { Access } from './access.ts'
 import { type Namespace, titleOf } from './namespace.ts'
 import type { Namespaces } from './namespaces.ts'
@@ -157,12 +156,12 @@ export class Quota {
     const title = titleOf(this.#namespace)
     const { idsPerSecond, idsPerDay } = this.#namespace
     if (count > this.#most)
-      return `${title} may issue at most ${this.#most} ids at once; ask for fewer at a time`
+      return `${title} may issue at most ${ids(this.#most)} at once; ask for fewer at a time`
     if (idsPerDay !== undefined && idsPerDay - this.#chargedOfDay < count) {
       const left = idsPerDay - this.#chargedOfDay
-      return `${title} may issue ${idsPerDay} ids a day on this node, and ${Math.max(0, left)} are left until midnight UTC; retry in ${formatDuration(Math.ceil(waitMs / 1000) * 1000)}`
+      return `${title} may issue ${ids(idsPerDay)} a day on this node, and ${Math.max(0, left)} are left until midnight UTC; retry in ${longWait(waitMs)}`
     }
-    return `${title} may issue ${idsPerSecond} ids a second on this node; retry in ${waitMs} ms`
+    return `${title} may issue ${ids(idsPerSecond!)} a second on this node; retry in ${waitMs} ms`
   }
 
   #advance(nowUs: number): void {
@@ -177,6 +176,20 @@ export class Quota {
     this.#day = day
     this.#chargedOfDay = 0
   }
+}
+
+function ids(count: number): string {
+  return `${count} ${count === 1 ? 'id' : 'ids'}`
+}
+
+/** Whole minutes, not less than the wait: `19h 5m`. */
+function longWait(waitMs: number): string {
+  const minutes = Math.ceil(waitMs / 60_000)
+  const parts = [Math.floor(minutes / 60), minutes % 60]
+  return parts
+    .map((part, index) => `${part}${'hm'[index]}`)
+    .filter((part) => !part.startsWith('0'))
+    .join(' ')
 }
 
 /** The quotas that count the requests of one user for one generator. */

@@ -84,7 +84,7 @@ export async function readNarrowing(
   if (other >= 0) {
     throw new FahaoError(
       'ERR',
-      `rule ${other + 1} is none of a token; write patterns ~order* and commands +@issue`,
+      `rule ${other + 1} is no rule of a token; write patterns ~order* and commands +@issue`,
     )
   }
   let narrowed = newUser('')

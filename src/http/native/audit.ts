@@ -1,7 +1,8 @@
 /** `GET /v1/audit`: what was changed or refused, for which user, from where. */
 import { z } from 'zod'
-import type { AuditEntry } from '../../auth/audit-entry.ts'
+import { type AuditEntry, auditEvents } from '../../auth/audit-entry.ts'
 import { readAuditPage } from '../../auth/audit-reading.ts'
+import { FahaoError } from '../../base/errors.ts'
 import { parseDurationMs } from '../../base/units.ts'
 import { parseMomentUs } from '../../ids/moment.ts'
 import type { FahaoNode } from '../../node/node.ts'
@@ -10,7 +11,10 @@ import { wholeNumber } from './shapes.ts'
 
 const query = z.strictObject({
   user: z.string().max(256).optional().meta({ description: 'only this user' }),
-  event: z.string().max(24).optional().meta({ description: 'only this event, such as drop or login-failed' }),
+  event: z
+    .enum(auditEvents, `must be one of ${auditEvents.join(', ')}`)
+    .optional()
+    .meta({ description: 'only this event, such as drop or login-failed' }),
   object: z.string().max(256).optional().meta({ description: 'only objects that match this glob pattern' }),
   since: z.string().max(40).optional().meta({
     description: 'only the time from this moment on, such as 2026-11-22T00:00:00Z, or the last 24h',
@@ -74,7 +78,12 @@ export function auditOperation({ engine, timeline }: FahaoNode): Operation {
 
 /** A moment, or a duration before now. */
 function sinceOf(text: string, nowUs: number): number {
-  return /^\d+[a-z]+$/.test(text) ? nowUs - parseDurationMs(text) * 1000 : parseMomentUs(text, 'since')
+  if (/^\d+[a-z]+$/.test(text)) return nowUs - parseDurationMs(text) * 1000
+  try {
+    return parseMomentUs(text, 'since')
+  } catch (error) {
+    throw new FahaoError('ERR', `${(error as Error).message}; the last day is written 24h`)
+  }
 }
 
 function entryJson({ timeUs, detail, ...entry }: AuditEntry): AuditAnswer['entries'][number] {

@@ -132,5 +132,8 @@ function answerOf(quota: Quota, { timeline }: Served): NamespaceAnswer {
 }
 
 function unknown(name: string): HttpRefusal {
-  return new HttpRefusal(404, `no namespace '${name.slice(0, 64)}'; GET /v1/namespaces shows all`)
+  return new HttpRefusal(
+    404,
+    `no namespace '${name.slice(0, 64)}'; fahao namespace list and GET /v1/namespaces show all`,
+  )
 }

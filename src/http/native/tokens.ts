@@ -145,7 +145,7 @@ function revoke({ tokens }: AccessControl): Operation {
       if (!isThere || !(await tokens.revoke(id))) {
         throw new HttpRefusal(
           404,
-          `no token '${id.slice(0, 64)}'; GET /v1/tokens shows those that you may revoke`,
+          `no token '${id.slice(0, 64)}'; fahao token list and GET /v1/tokens show those that you may revoke`,
         )
       }
       reply.code(204)

@@ -132,5 +132,5 @@ function answerOf({ passwords, ...user }: User): UserAnswer {
 }
 
 function noUser(name: string): HttpRefusal {
-  return new HttpRefusal(404, `no user '${name.slice(0, 64)}'; GET /v1/users shows all`)
+  return new HttpRefusal(404, `no user '${name.slice(0, 64)}'; fahao user list and GET /v1/users show all`)
 }

@@ -93,11 +93,22 @@ describe('a quota of ids per second', () => {
 })
 
 describe('a quota of ids per day', () => {
+  it('of one id names one id', () => {
+    const { meter } = metered({ idsPerDay: 1 })
+    assert.equal(issue(meter, 1), 1)
+    assert.match(
+      thrownBy(() => meter.allowed(1)).message,
+      /may issue 1 id a day on this node, .* retry in 24h$/,
+    )
+  })
+
   it('ends at midnight UTC', () => {
     const { time, meter } = metered({ idsPerDay: 100 })
-    time.us += 18 * 3600 * secondUs
+    time.us += (18 * 60 - 7) * 60 * secondUs - 1
     assert.equal(issue(meter, 70), 70)
     assert.equal(issue(meter, 70), 30)
+    assert.match(thrownBy(() => meter.allowed(1)).message, /; retry in 6h 8m$/)
+    time.us += 7 * 60 * secondUs + 1
     const error = thrownBy(() => meter.allowed(1))
     assert.equal(error.code, 'QUOTA')
     assert.equal(error.retryAfterMs, 6 * 3_600_000)

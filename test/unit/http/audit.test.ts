@@ -58,6 +58,9 @@ test('a query that has no meaning is refused', async () => {
     const answer = await app.inject(`/v1/audit?${query}`)
     assert.deepEqual([answer.statusCode, answer.json().code], [400, 'ERR'], query)
   }
+  const detailOf = async (query: string) => (await app.inject(`/v1/audit?${query}`)).json().detail
+  assert.match(await detailOf('since=yesterday'), /; the last day is written 24h$/)
+  assert.match(await detailOf('event=delete'), /^query parameter 'event': must be one of create, .*, drop, /)
 })
 
 test('an operation that changes something is in the audit trail, and one that fails or confirms is not', async () => {

@@ -126,7 +126,7 @@ describe('a token over HTTP', () => {
     for (const [body, detail] of [
       [{ expires: '0s' }, /from 1s to 3650d, or never/],
       [{ expires: 'soon' }, /a duration such as/],
-      [{ rules: ['>pw'] }, /rule 1 is none of a token/],
+      [{ rules: ['>pw'] }, /rule 1 is no rule of a token/],
       [{ rules: ['+nosuch'] }, /Unknown command or category/],
       [{ name: 'x' }, /unknown member 'name'/],
     ] as const) {
