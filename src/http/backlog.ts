@@ -11,10 +11,11 @@
  *  4. The time to send a request counts only while the connection is read.
  *  5. An error that ends a connection is sent after the answers to all complete requests before it.
  */
-import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { type Sender, UnreadBudget, type UnreadLimits } from '../node/unread-budget.ts'
+import { JoinedRequest } from './bodies.ts'
 
 /** What clients may leave unread, how long they may take to send a request, in ms, and how long its body may be. */
 export type BacklogLimits = UnreadLimits & {
@@ -33,10 +34,10 @@ const queuedBytesMax = 64 * waitingBytes
 const sweepMsMax = 1000
 
 /** A request that counts the bytes of its body that have come. */
-class CountedRequest extends IncomingMessage {
+class CountedRequest extends JoinedRequest {
   bodyBytes = 0
-  /** Behind another request of its connection. */
-  isWaiting = false
+  /** From its turn until its answer has left: then what comes of the body is held. */
+  isUnderWay = false
 }
 
 /** A connection with requests or replies in memory. */
@@ -111,12 +112,12 @@ export class Backlog {
   requests(): typeof IncomingMessage {
     const count = (request: CountedRequest) => this.#countBody(request)
     return class extends CountedRequest {
-      override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
-        if (chunk !== null) {
-          this.bodyBytes += chunk.length
-          if (this.bodyBytes > shortBodyMax && !this.isWaiting) count(this)
+      override push(piece: Buffer | null): boolean {
+        if (piece !== null) {
+          this.bodyBytes += piece.length
+          if (this.bodyBytes > shortBodyMax && this.isUnderWay) count(this)
         }
-        return super.push(chunk, encoding)
+        return super.push(piece)
       }
     }
   }
@@ -125,7 +126,7 @@ export class Backlog {
   responses(): typeof ServerResponse {
     const count = (response: ServerResponse) => this.#countAnswer(response)
     const newest = this.#newest
-    const forgetBody = (socket: Socket) => this.#forgetBody(socket)
+    const forgetBody = (request: CountedRequest) => this.#forgetBody(request)
     // Node's own declarations overload both methods: no other signature fits them all.
     return class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
       override write(...args: unknown[]): boolean {
@@ -143,25 +144,28 @@ export class Backlog {
       override detachSocket(socket: Socket): void {
         if (newest.get(socket) === this) newest.delete(socket)
         super.detachSocket(socket)
-        forgetBody(socket)
+        forgetBody(this.req as object as CountedRequest)
       }
     }
   }
 
   /** Has `handler` carry out the requests of each connection one after the other. */
   inTurn(handler: RequestListener): RequestListener {
-    return (request, response) => {
+    return (message, response) => {
+      const request = message as CountedRequest
       const { socket } = request
       this.#newest.set(socket, response)
       const held = this.#held.size === 0 ? undefined : this.#held.get(socket)
       if (held?.isLate) held.lateRequest ??= request
       // Node gives the connection to the first response, and to the next one when that has left.
-      if (response.socket !== null) return handler(request, response)
-      const counted = request as CountedRequest
-      this.#wait(counted)
+      if (response.socket !== null) {
+        request.isUnderWay = true
+        return handler(request, response)
+      }
+      this.#wait(request)
       response.once('socket', () => {
         setImmediate(() => {
-          this.#start(counted)
+          this.#start(request)
           if (socket.writable) handler(request, response)
         })
       })
@@ -208,7 +212,9 @@ export class Backlog {
     this.#update(socket)
   }
 
-  #forgetBody(socket: Socket): void {
+  #forgetBody(request: CountedRequest): void {
+    const { socket } = request
+    request.isUnderWay = false
     const held = this.#held.size === 0 ? undefined : this.#held.get(socket)
     if (held === undefined || held.body === 0) return
     held.body = 0
@@ -217,7 +223,6 @@ export class Backlog {
 
   #wait(request: CountedRequest): void {
     const { socket } = request
-    request.isWaiting = true
     const held = this.#hold(socket)
     held.waiting += bytesOf(request)
     if (held.waiting >= queuedBytesMax) socket.pause()
@@ -226,7 +231,7 @@ export class Backlog {
 
   #start(request: CountedRequest): void {
     const { socket } = request
-    request.isWaiting = false
+    request.isUnderWay = true
     const held = this.#held.get(socket)
     if (held === undefined) return
     const wasFull = held.waiting >= queuedBytesMax

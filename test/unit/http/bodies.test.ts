@@ -1,8 +1,9 @@
 /** Clients that do not send the rest of a body: what the server holds for all of them together. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { JoinedRequest } from '../../../src/http/bodies.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
 import type { Config } from '../../../src/node/config-schema.ts'
@@ -90,4 +91,40 @@ test('a body that is ignored takes no more than the longest that is read', async
 test('a body that comes too slowly gets 408, however long it is', async (t) => {
   const { open } = await serve(t, { httpRequestTimeoutMs: 200 })
   assert.equal(await status(await open(create, ' '.repeat(part))), 408)
+})
+
+/** The pieces in which a body is passed on. */
+async function passedOn(pieces: readonly Buffer[]): Promise<Buffer[]> {
+  const request = new JoinedRequest(new Socket())
+  for (const piece of pieces) request.push(piece)
+  request.push(null)
+  return await request.toArray()
+}
+
+test('many short pieces of a body are joined, in order with the long ones', async () => {
+  const bytes = Array.from({ length: part }, (_, at) => Buffer.from(String(at % 10)))
+  const joined = await passedOn(bytes)
+  assert.ok(joined.length < part / 1000, `${joined.length} pieces`)
+  assert.deepEqual(Buffer.concat(joined), Buffer.concat(bytes))
+  const mixed = [1, 4095, 4096, 2, 10_000, 4000, 97, 3].map((length, at) => Buffer.alloc(length, at))
+  assert.deepEqual(Buffer.concat(await passedOn(mixed)), Buffer.concat(mixed))
+})
+
+test('short pieces that are not read have the connection not read either', () => {
+  const request = new JoinedRequest(new Socket())
+  let bytes = 0
+  while (request.push(Buffer.from('x'))) bytes++
+  assert.ok(bytes >= request.readableHighWaterMark && bytes < 2 * request.readableHighWaterMark)
+})
+
+test('a body of which each byte is a chunk of its own is read', async (t) => {
+  const { open } = await serve(t)
+  const body = [...JSON.stringify({ kind: 'sequence', comment: 'x'.repeat(5000) })]
+  const client = await open(
+    'PUT /v1/generators/other HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n',
+    body.map((byte) => `1\r\n${byte}\r\n`).join(''),
+    '0\r\n\r\n',
+  )
+  const [answer] = (await once(client, 'data')) as [string]
+  assert.match(answer, /comment/)
 })
