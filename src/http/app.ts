@@ -13,7 +13,7 @@ import { Backlog, type BacklogLimits } from './backlog.ts'
 import { awaitIgnoredBodies, readJsonOnly } from './bodies.ts'
 import { makeGuard } from './browser-safety.ts'
 import { checkCallers } from './caller.ts'
-import { answerFailuresAsSpring, mountCompatApis } from './compat/mount.ts'
+import { answerFailuresAsSpring, mountCompatApis, mountForNodes } from './compat/mount.ts'
 import { docsOperation } from './console/docs-page.ts'
 import { landingOperation } from './console/landing.ts'
 import { allowOrigins } from './cors.ts'
@@ -133,8 +133,13 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const traffic = options.traffic ?? noTraffic()
   countRequests(app, traffic)
   const compat = mountCompatApis(app, node, options.compat ?? [], log)
-  if (options.compatOnly) answerFailuresAsSpring(app, node, compat, log)
-  else answerFailures(app, [...mountNative(app, options, traffic), ...compat], log)
+  if (options.compatOnly) {
+    answerFailuresAsSpring(app, node, compat, log)
+    return app
+  }
+  const elsewhere = config.compatHttp.map(({ api }) => api).filter((api) => !options.compat?.includes(api))
+  if (cluster !== undefined) mountForNodes(app, node, elsewhere, log)
+  answerFailures(app, [...mountNative(app, options, traffic), ...compat], log)
   return app
 }
 

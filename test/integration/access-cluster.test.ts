@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FahaoServer } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
+import { freePort } from '../launch/places.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { type RawReply, ReplyError } from '../launch/raw-reply.ts'
 import { startCluster } from './cluster-start.ts'
@@ -14,8 +15,9 @@ import { startCluster } from './cluster-start.ts'
 const scope = new Scope()
 /** The first forwards RESP, the second does not; both forward HTTP. */
 let nodes: readonly FahaoServer[]
-/** IdBuilder's API of each node, which has a user. */
-let bound: readonly string[]
+/** On each node IdBuilder's and tinyid's API have an address of their own, and the user 'bound'. */
+const builders: string[] = []
+const tinyids: string[] = []
 const admins: RawClient[] = []
 
 const credentials = (user: string) => `Basic ${btoa(`${user}:secret`)}`
@@ -79,10 +81,17 @@ async function ledByEach(prefix: string): Promise<[string, string]> {
 }
 
 before(async () => {
-  const apis = ['leaf', 'tinyid', 'idbuilder'].flatMap((api) => ['--compat', api])
-  const compat = [...apis, '--compat-user', 'idbuilder=bound']
-  ;({ nodes } = await startCluster(scope, [['--forward', ...compat], compat]))
-  bound = nodes.map(({ http: base }) => `${base}/id-builder/increase-seq-id`)
+  const own: string[][] = []
+  for (let index = 0; index < 2; index++) {
+    const [idBuilder, tinyid] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
+    builders.push(`http://${idBuilder}/id-builder/increase-seq-id`)
+    tinyids.push(`http://${tinyid}/tinyid/id/nextIdSimple`)
+    own.push([
+      ...['--compat', 'leaf', '--compat-http', `idbuilder=${idBuilder}`, '--compat-http', `tinyid=${tinyid}`],
+      ...['--compat-user', 'idbuilder=bound', '--compat-user', 'tinyid=bound'],
+    ])
+  }
+  ;({ nodes } = await startCluster(scope, [['--forward', ...own[0]!], own[1]!]))
   const first = await nodes[0]!.connect()
   assert.equal(await first.command('ACL', 'SETUSER', 'admin', 'on', '>secret', '~*', '+@all'), 'OK')
   admins.push(await as(nodes[0]!, 'admin'))
@@ -203,7 +212,7 @@ describe('a token in a cluster', () => {
         assert.equal((await next(node, name, bearer)).status, 200)
         const leaf = `${node.http}/api/segment/get`
         assert.match((await http(`${leaf}/${name}?access_token=${text}`, undefined, 'GET')).text, /^\d+$/)
-        const tinyid = `${node.http}/tinyid/id/nextIdSimple?token=${text}&bizType=`
+        const tinyid = `${tinyids[nodes.indexOf(node)]}?token=${text}&bizType=`
         assert.match((await http(tinyid + name, undefined, 'GET')).text, /^\d+$/)
 
         const before = textOf(await admins[0]!.command('INCR', foreign[index]!))
@@ -258,7 +267,7 @@ describe('a token in a cluster', () => {
           assert.equal((await next(node, name, `Bearer ${text}`)).status, 401)
           const leaf = `${node.http}/api/segment/get/${name}?access_token=${text}`
           assert.equal((await http(leaf, undefined, 'GET')).status, 401)
-          const tinyid = `${node.http}/tinyid/id/nextIdSimple?token=${text}&bizType=${name}`
+          const tinyid = `${tinyids[nodes.indexOf(node)]}?token=${text}&bizType=${name}`
           assert.equal((await http(tinyid, undefined, 'GET')).text, '')
         }
       }
@@ -268,24 +277,39 @@ describe('a token in a cluster', () => {
   })
 })
 
-describe('an API with a user of its own', () => {
+describe('an API with an address and a user of its own', () => {
   it('issues from every leader what that user may name, and no more at the leader', async () => {
     const [own, foreign] = [await ledByEach('bound'), await ledByEach('unbound')]
-    for (const address of bound) {
+    for (const [index, node] of nodes.entries()) {
       for (const name of own) {
-        const answer = await http(`${address}?code=${name}`, undefined, 'GET')
-        assert.match(answer.text, /^\d+$/, `${answer.status} ${answer.text}`)
+        for (const url of [`${builders[index]}?code=${name}`, `${tinyids[index]}?bizType=${name}`]) {
+          const answer = await http(url, undefined, 'GET')
+          assert.match(answer.text, /^\d+$/, `${answer.status} ${answer.text}`)
+        }
       }
       for (const name of foreign) {
-        const refused = await http(`${address}?code=${name}`, undefined, 'GET')
+        const refused = await http(`${builders[index]}?code=${name}`, undefined, 'GET')
         assert.equal(refused.status, 403, refused.text)
+        assert.equal((await http(`${tinyids[index]}?bizType=${name}`, undefined, 'GET')).text, '')
+        // Not by claiming that another node has checked the request.
+        const headers = { 'fahao-forwarded': '1' }
+        assert.equal((await fetch(`${builders[index]}?code=${name}`, { headers })).status, 403)
       }
-      // Not by claiming that another node has checked the request.
-      const headers = { 'fahao-forwarded': '1' }
-      for (const name of foreign)
-        assert.equal((await fetch(`${address}?code=${name}`, { headers })).status, 403)
+      // The address that nodes forward to has these paths for nodes only.
+      for (const path of [
+        `id-builder/increase-seq-id?code=${own[0]}`,
+        `tinyid/id/nextId?bizType=${own[0]}`,
+      ]) {
+        for (const [authorization, status] of [
+          [credentials('admin'), 404] as const,
+          [undefined, 401] as const,
+        ]) {
+          const headers = { 'fahao-forwarded': '1', ...(authorization && { authorization }) }
+          assert.equal((await fetch(`${node.http}/${path}`, { headers })).status, status)
+        }
+      }
     }
-    for (const name of own) assert.equal(textOf(await admins[0]!.command('INCR', name)), '4')
+    for (const name of own) assert.equal(textOf(await admins[0]!.command('INCR', name)), '6')
     for (const name of foreign) assert.equal(textOf(await admins[0]!.command('INCR', name)), '2')
   })
 })

@@ -2,10 +2,16 @@
  * The compatible APIs on an app. Each has a scope of its own: bodies are parsed and failures are sent in the form of its
  * clients, which does not affect the native API.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+} from 'fastify'
 import type { CompatName } from '../../node/compat-settings.ts'
 import { refuseForeignPage } from '../browser-safety.ts'
-import { type HttpLog, notFound, type Route } from '../failures.ts'
+import { type HttpLog, notFound, type Route, sendProblem } from '../failures.ts'
 import type { IssuingNode } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
 import { idBuilderApi } from './idbuilder.ts'
@@ -28,20 +34,41 @@ export function mountCompatApis(
   names: readonly CompatName[],
   log?: HttpLog,
 ): Route[] {
-  const origins = new Set(node.config.httpOrigins)
   return names.flatMap((name) => {
     const { routes, close } = apis[name](node)
     const user = node.config.compatUser.find(({ api }) => api === name)?.user
-    const fail = failureSender(node, log)
-    app.register((scope, _, done) => {
-      readForms(scope)
-      scope.setErrorHandler(fail)
-      for (const route of routes) mount(scope, route, origins, fail, user)
-      if (close) scope.addHook('onClose', async () => close())
-      done()
-    })
+    mountRoutes(
+      app,
+      node,
+      routes.map((route) => forClients(route, node, user)),
+      close,
+      log,
+    )
     return routes.flatMap(({ methods, path }) => methods.map((method) => ({ method, path })))
   })
+}
+
+/**
+ * Serves what other nodes forward to `app` of APIs that have an address of their own: nodes know one address of each other.
+ * To anything but a node, these paths do not exist.
+ */
+export function mountForNodes(
+  app: FastifyInstance,
+  node: IssuingNode,
+  names: readonly CompatName[],
+  log?: HttpLog,
+): void {
+  for (const name of new Set(names)) {
+    const { routes, close } = apis[name](node)
+    const issuing = routes.filter(({ issues }) => issues)
+    mountRoutes(
+      app,
+      node,
+      issuing.map((route) => forNodes(route, log)),
+      close,
+      log,
+    )
+  }
 }
 
 /** Sends every failure of `app` in Spring's form, for a port that has these APIs only. */
@@ -65,21 +92,61 @@ function failureSender({ timeline }: IssuingNode, log?: HttpLog): FailureSender 
   return (error, request, reply) => sendSpringFailure(error, request, reply, timeline.nowUs(), log)
 }
 
-function mount(
-  scope: FastifyInstance,
-  { methods, path, issues, access, handler, failure }: CompatRoute,
-  origins: ReadonlySet<string>,
-  fail: FailureSender,
-  user: string | undefined,
-): void {
+/** A route, and what is checked before it. */
+type Mounted = CompatRoute & {
+  readonly config: FastifyContextConfig
+  readonly onRequest?: onRequestHookHandler
+}
+
+function forClients(route: CompatRoute, { config }: IssuingNode, user: string | undefined): Mounted {
+  const { issues, access } = route
   // The parameter of RFC 6750, 2.3: clients of the replaced service send no headers.
   const token = (request: FastifyRequest) => parameterOf(request, 'access_token')
+  const origins = new Set(config.httpOrigins)
+  return {
+    ...route,
+    config: { onlyDraws: issues, access: access === 'open' ? access : { ...access, token, user } },
+    ...(issues && { onRequest: (request, _, done) => done(refuseForeignPage(request, origins)) }),
+  }
+}
+
+function forNodes(route: CompatRoute, log: HttpLog | undefined): Mounted {
+  return {
+    ...route,
+    // What is open to clients is not open here: the proof of the node is checked.
+    config: { onlyDraws: true, access: route.access === 'open' ? { command: 'id.next' } : route.access },
+    onRequest(request, reply, done) {
+      if (request.access.isForwarded) done()
+      else sendProblem(notFound([], request), request, reply, log)
+    },
+  }
+}
+
+function mountRoutes(
+  app: FastifyInstance,
+  node: IssuingNode,
+  routes: readonly Mounted[],
+  close: (() => void) | undefined,
+  log: HttpLog | undefined,
+): void {
+  const fail = failureSender(node, log)
+  app.register((scope, _, done) => {
+    readForms(scope)
+    scope.setErrorHandler(fail)
+    for (const route of routes) mount(scope, route, fail)
+    if (close) scope.addHook('onClose', async () => close())
+    done()
+  })
+}
+
+function mount(scope: FastifyInstance, route: Mounted, fail: FailureSender): void {
+  const { methods, path, config, handler, failure, onRequest } = route
   scope.route({
     method: [...methods],
     url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
     handler,
-    config: { onlyDraws: issues, access: access === 'open' ? access : { ...access, token, user } },
-    ...(issues && { onRequest: (request, _, done) => done(refuseForeignPage(request, origins)) }),
+    config,
+    ...(onRequest && { onRequest }),
     ...(failure && {
       errorHandler: (error, request, reply) =>
         fail(isRefusedCaller(error) ? error : (failure(error) ?? error), request, reply),
