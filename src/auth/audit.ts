@@ -8,7 +8,8 @@
  *     of that time; the log has them.
  *  3. While it does not, up to `waitingMax` entries of each part wait. The number of those beyond is written with the next.
  *  4. An entry of a change is never displaced by logins or refusals: each part has a queue and a ring of its own.
- *  5. Logins and refusals take a bounded number of entries in each span of time; see tally.ts.
+ *  5. Logins, failed logins and denied requests each take a bounded number of entries in a span of time (tally.ts), so that
+ *     no number of denied requests leaves a failed login without its user and address.
  *  6. An entry that was taken keeps its id and its content until it is stored: a write may be repeated.
  */
 import type { Clock, Timer } from '../base/clock.ts'
@@ -17,6 +18,7 @@ import type { LogEvent } from '../base/events.ts'
 import { AclLog } from './acl-log.ts'
 import {
   type AuditEntry,
+  type AuditEvent,
   entryOf,
   entryText,
   type Occurrence,
@@ -36,9 +38,12 @@ const waitingMax = 2048
 
 /** The spans in which occurrences that are alike are counted together, and how many that are not alike a span has. */
 const spans = {
-  logins: { spanMs: 3_600_000, keysMax: 256 },
-  refusals: { spanMs: 60_000, keysMax: 32 },
+  login: { spanMs: 3_600_000, keysMax: 256 },
+  'login-failed': { spanMs: 60_000, keysMax: 32 },
+  denied: { spanMs: 60_000, keysMax: 32 },
 } as const
+
+type CountedEvent = keyof typeof spans
 
 /** What the trail takes from its node. */
 export type AuditOptions = {
@@ -76,7 +81,7 @@ export class Audit {
   readonly aclLog: AclLog
   readonly #options: AuditOptions
   readonly #queues: Readonly<Record<TrailPart, Queue>>
-  readonly #tallies: Readonly<Record<keyof typeof spans, Tally>>
+  readonly #tallies: Readonly<Record<CountedEvent, Tally>>
   readonly #sums = { written: 0, lost: 0 }
   #serial = 0
   #timer: Timer | undefined
@@ -94,9 +99,13 @@ export class Audit {
       { part, ring: new AuditRing(engine, part, max), taken: [], waiting: new Map(), lost: 0 },
     ])
     this.#queues = Object.fromEntries(queues) as Record<TrailPart, Queue>
-    const tally = (part: keyof typeof spans) =>
-      new Tally(clock, spans[part], (occurrence, count) => this.#enter(occurrence, count))
-    this.#tallies = { logins: tally('logins'), refusals: tally('refusals') }
+    const tally = (event: CountedEvent) =>
+      new Tally(clock, spans[event], (occurrence, count) => this.#enter(occurrence, count))
+    this.#tallies = {
+      login: tally('login'),
+      'login-failed': tally('login-failed'),
+      denied: tally('denied'),
+    }
   }
 
   /** Sums since the start, and entries that wait now. */
@@ -108,9 +117,8 @@ export class Audit {
   /** Takes an occurrence: a change that was carried out, a login, or a refusal. */
   record(occurrence: Occurrence): void {
     if (this.#closed) return
-    const part = partOf(occurrence.event)
-    if (part === 'changes') this.#enter(occurrence, 1)
-    else this.#tallies[part].add(occurrence)
+    if (isCounted(occurrence.event)) this.#tallies[occurrence.event].add(occurrence)
+    else this.#enter(occurrence, 1)
   }
 
   /** Writes what waits. Entries that cannot be written now are lost. */
@@ -205,4 +213,8 @@ export class Audit {
 
 function sizeOf({ taken, waiting }: Queue): number {
   return taken.length + waiting.size
+}
+
+function isCounted(event: AuditEvent): event is CountedEvent {
+  return Object.hasOwn(spans, event)
 }

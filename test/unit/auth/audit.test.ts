@@ -60,11 +60,21 @@ describe('the audit trail of a node', () => {
     for (let each = 0; each < 5000; each++) audit.record({ ...failed, event: 'denied', object: `get${each}` })
     await clock.pass(61_000)
     const entries = await stored('refusals')
-    assert.ok(entries.length <= 34, `${entries.length} entries`)
+    assert.ok(entries.length <= 66, `${entries.length} entries`)
     assert.equal(
       entries.reduce((sum, { count }) => sum + count, 0),
       10_000,
     )
+  })
+
+  it('names the user and address of a failed login, however many denied requests come', async () => {
+    const { audit, clock, stored, events } = started()
+    for (let each = 0; each < 100; each++) audit.record({ ...drop, event: 'denied', detail: `order${each}` })
+    audit.record({ ...failed, user: 'admin', address: '10.0.0.9' })
+    await clock.pass(1000)
+    const entry = (await stored('refusals')).find(({ event }) => event === 'login-failed')
+    assert.deepEqual([entry?.user, entry?.address], ['admin', '10.0.0.9'])
+    assert.match(events.at(-1)!.message, /login-failed .*'admin' from 10\.0\.0\.9/)
   })
 
   it('keeps every change, however many refusals and logins come', async () => {
