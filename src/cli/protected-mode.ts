@@ -3,6 +3,7 @@
  * administrator `admin`, made here.
  */
 
+import { passwordBytesMax } from '../auth/passwords.ts'
 import { readRules } from '../auth/user.ts'
 import { addressText } from '../base/address.ts'
 import { secretBytes } from '../base/clock.ts'
@@ -24,7 +25,13 @@ export async function protect(node: FahaoNode, env: NodeJS.ProcessEnv, isTermina
   // After the removal of all users a login is needed, and no user is left for it.
   if (users.areStored && users.all().length > 0) return
   const given = env[adminPasswordVariable]
-  if (given) return createAdmin(node, given)
+  if (given) {
+    if (Buffer.byteLength(given) > passwordBytesMax)
+      throw configError(
+        `${adminPasswordVariable} is longer than ${passwordBytesMax} bytes; give a shorter password`,
+      )
+    return createAdmin(node, given)
+  }
   const open = openAddresses(node.config)
   if (node.config.insecure || open.length === 0) return
   if (!isTerminal) {

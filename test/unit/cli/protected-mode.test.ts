@@ -46,6 +46,14 @@ describe('protected mode', () => {
     await assert.rejects(login('second'), /WRONGPASS|invalid username-password/)
   })
 
+  it('names FAHAO_ADMIN_PASSWORD where its password is too long', async (test) => {
+    const env = { FAHAO_ADMIN_PASSWORD: 'x'.repeat(513) }
+    await assert.rejects(
+      protect(await nodeWith(test, {}), env, false),
+      /^FahaoError: FAHAO_ADMIN_PASSWORD is longer/,
+    )
+  })
+
   it('makes an administrator again where all users were removed', async (test) => {
     const node = await nodeWith(test, { resp: '0.0.0.0:1' })
     await protect(node, { FAHAO_ADMIN_PASSWORD: 'first' }, false)
