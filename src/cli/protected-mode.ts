@@ -52,6 +52,15 @@ export async function protect(node: FahaoNode, env: NodeJS.ProcessEnv, isTermina
   )
 }
 
+/** A sentence for each API that is bound to a user that does not exist, by compat-user; none while there are no users. */
+export function missingCompatUsers({ access: { users }, config }: FahaoNode): string[] {
+  const missing = config.compatUser.filter(({ user }) => users.areStored && users.get(user) === undefined)
+  return missing.map(
+    ({ api, user }) =>
+      `compat-user ${api}=${user}: there is no user '${user}', so requests without credentials are refused until it is created`,
+  )
+}
+
 async function createAdmin({ access }: FahaoNode, password: string): Promise<void> {
   const rules = readRules(['on', `>${password}`, '~*', '+@all'], access.subjects, access.passwords)
   await access.users.set(admin, rules)

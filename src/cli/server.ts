@@ -30,7 +30,7 @@ import { type RespServer, startRespServer } from '../resp/server.ts'
 import { descriptorAdvice } from './descriptors.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openLog } from './log.ts'
-import { protect } from './protected-mode.ts'
+import { missingCompatUsers, protect } from './protected-mode.ts'
 import { crashOnBugs, onHangUp, stopAsked, stopTimeoutMs } from './signals.ts'
 import { fields, print } from './terminal.ts'
 
@@ -79,7 +79,7 @@ export async function runServer(config: Config): Promise<void> {
       const compat = { compat: [api], compatOnly: true, setting: 'compat-http' }
       const listener = await startHttpServer({ ...shared, ...address, ...compat })
       listeners.push(listener)
-      sayCompat(config, log, api, { ...address, port: listener.port })
+      sayCompat(node, log, api, { ...address, port: listener.port })
     }
     await Promise.race([node.membership?.join(), stop])
     const bound = { resp: at(config.resp, resp), http: at(config.http, http) }
@@ -193,9 +193,10 @@ function namesOf(config: Config): readonly string[] {
   return checked && announceHttp !== undefined ? [...httpNames, announceHttp.host] : httpNames
 }
 
-function sayCompat(config: Config, log: Logger, api: CompatName, address: Address): void {
+function sayCompat({ config, access }: FahaoNode, log: Logger, api: CompatName, address: Address): void {
   log.info(`${api}'s API is served at ${httpUrl(address, config)}`)
-  if (!isLoopback(address)) log.warn(`${api}'s API is open to other machines`)
+  if (!isLoopback(address) && access.initial.unrestricted)
+    log.warn(`${api}'s API is open to other machines, and there is no login`)
 }
 
 /** The address with the port that was bound: port 0 binds any free one. */
@@ -214,6 +215,7 @@ async function sayReady(
     if (address && !isLoopback(address) && node.access.initial.unrestricted)
       log.warn(`${name} is open to other machines, and there is no login`)
   }
+  for (const sentence of missingCompatUsers(node)) log.warn(sentence)
   if (node.engine.name === 'memory')
     log.warn('memory: forgets every generator and what it has issued when this process stops')
   const advice = descriptorAdvice(node.config)

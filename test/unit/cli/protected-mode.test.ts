@@ -1,7 +1,7 @@
 /** Protected mode: when a server may listen, and how the first administrator comes to be. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { protect } from '../../../src/cli/protected-mode.ts'
+import { missingCompatUsers, protect } from '../../../src/cli/protected-mode.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import { startNode } from '../../../src/node/start.ts'
 import { cheapPasswords } from '../auth/open-access.ts'
@@ -52,6 +52,21 @@ describe('protected mode', () => {
       protect(await nodeWith(test, {}), env, false),
       /^FahaoError: FAHAO_ADMIN_PASSWORD is longer/,
     )
+  })
+
+  it('names the users of compat-user that do not exist, once there are users', async (test) => {
+    const node = await nodeWith(test, {
+      compat: 'leaf idbuilder',
+      'compat-user': 'leaf=ghost idbuilder=admin',
+    })
+    assert.deepEqual(missingCompatUsers(node), [])
+    await protect(node, { FAHAO_ADMIN_PASSWORD: 'first' }, false)
+    const [sentence, ...others] = missingCompatUsers(node)
+    assert.match(
+      sentence!,
+      /^compat-user leaf=ghost: there is no user 'ghost', so requests without credentials/,
+    )
+    assert.deepEqual(others, [])
   })
 
   it('makes an administrator again where all users were removed', async (test) => {
