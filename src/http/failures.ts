@@ -41,11 +41,15 @@ export function sendProblem(
  */
 export function answerFailures(app: FastifyInstance, routes: readonly Route[], log?: HttpLog): void {
   app.setErrorHandler((error, request, reply) => {
-    const send = () => void sendProblem(error, request, reply, log)
-    if (hasCode(error, 'QUOTA')) systemClock.timer(restMs, send)
-    else send()
+    afterRest(error, () => sendProblem(error, request, reply, log))
   })
   app.setNotFoundHandler((request, reply) => sendProblem(notFound(routes, request), request, reply, log))
+}
+
+/** Calls `send` with the answer to an error: after `restMs` if a quota has refused the request, else at once. */
+export function afterRest(error: unknown, send: () => void): void {
+  if (hasCode(error, 'QUOTA')) systemClock.timer(restMs, send)
+  else send()
 }
 
 /** A method and a path as OpenAPI writes it: `/v1/generators/{name}`. */

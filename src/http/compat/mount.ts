@@ -11,7 +11,7 @@ import type {
 } from 'fastify'
 import type { CompatName } from '../../node/compat-settings.ts'
 import { refuseForeignPage } from '../browser-safety.ts'
-import { type HttpLog, notFound, type Route, sendProblem } from '../failures.ts'
+import { afterRest, type HttpLog, notFound, type Route, sendProblem } from '../failures.ts'
 import type { IssuingNode } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
 import { idBuilderApi } from './idbuilder.ts'
@@ -19,7 +19,7 @@ import { leafApi } from './leaf.ts'
 import { isRefusedCaller, SpringFailure, sendSpringFailure } from './spring.ts'
 import { tinyidApi } from './tinyid.ts'
 
-type FailureSender = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
+type FailureSender = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
 
 const apis: Readonly<Record<CompatName, (node: IssuingNode) => CompatApi>> = {
   leaf: leafApi,
@@ -89,7 +89,10 @@ export function answerFailuresAsSpring(
 }
 
 function failureSender({ timeline }: IssuingNode, log?: HttpLog): FailureSender {
-  return (error, request, reply) => sendSpringFailure(error, request, reply, timeline.nowUs(), log)
+  return (error, request, reply) => {
+    const cause = error instanceof SpringFailure ? error.cause : error
+    afterRest(cause, () => sendSpringFailure(error, request, reply, timeline.nowUs(), log))
+  }
 }
 
 /** A route, and what is checked before it. */

@@ -8,6 +8,7 @@ import { isTokenText } from '../../auth/token.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Run } from '../../ids/run.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
+import { afterRest } from '../failures.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
@@ -83,8 +84,12 @@ function idsRoute(name: string, form: AnswerFormat, node: IssuingNode, tokens: C
       const { token, bizType } = callerOf(request)
       reply.header('content-type', form.contentType)
       const generator = tokens.permits(request, token, bizType) ? findFor(node, request, bizType) : undefined
-      if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
-        return answer(form, tokens, request, token, bizType, () => drawIds(request, bizType, count, reply))
+      try {
+        if (generator === undefined || count !== 1 || generator.take(1, run) === 0) {
+          return answer(form, tokens, request, token, bizType, () => drawIds(request, bizType, count, reply))
+        }
+      } catch (error) {
+        return failed(form, bizType, error)
       }
       reply.send(form.id(run.toString()))
       return undefined
@@ -124,13 +129,16 @@ async function answer(
     if (!tokens.permits(request, token, bizType)) return form.failure(5, 'token is error')
     return await issue()
   } catch (error) {
-    // The leader answers a request that is refused as MOVED.
-    if (!(error instanceof FahaoError) || error.code === 'MOVED') throw error
-    return form.failure(
-      6,
-      hasCode(error, 'NOGENERATOR') ? `can not find biztype:${bizType}` : describe(error),
-    )
+    return failed(form, bizType, error)
   }
+}
+
+/** What the client is told of an error. Rejects with those that are not for clients. */
+async function failed(form: AnswerFormat, bizType: string, error: unknown): Promise<Body> {
+  // The leader answers a request that is refused as MOVED.
+  if (!(error instanceof FahaoError) || error.code === 'MOVED') throw error
+  await new Promise<void>((resolve) => afterRest(error, resolve))
+  return form.failure(6, hasCode(error, 'NOGENERATOR') ? `can not find biztype:${bizType}` : describe(error))
 }
 
 /** What a request may draw: by tinyid's own tokens, by a token of Fahao, or as the user of requests without a token. */
