@@ -1,10 +1,13 @@
-/** The operations that change something, each followed by an entry in the audit trail. */
+/** What operations leave in the audit trail: what they have changed, and what they have refused to do. */
 import type { FastifyRequest } from 'fastify'
 import type { Audit } from '../auth/audit.ts'
+import { hasCode } from '../base/errors.ts'
 import type { Operation } from './operation.ts'
 
 /** The handler of an operation whose changes the audit trail records. A request that fails changes nothing. */
-export function recording({ change, handler }: Operation, audit: Audit): Operation['handler'] {
+export function recording(operation: Operation, audit: Audit): Operation['handler'] {
+  const { change } = operation
+  const handler = recordingDenials(operation, audit)
   if (change === undefined) return handler
   return async (request, reply) => {
     const answer = await handler(request, reply)
@@ -15,6 +18,26 @@ export function recording({ change, handler }: Operation, audit: Audit): Operati
     audit.record({ event, user, address: request.ip, door: 'http', object: object(request, answer) })
     return answer
   }
+}
+
+/** A handler refuses what only the body or the query tells. `caller.ts` records all other refusals. */
+function recordingDenials({ command, handler }: Operation, audit: Audit): Operation['handler'] {
+  return (request, reply) =>
+    handler(request, reply)?.catch((error) => {
+      if (hasCode(error, 'NOPERM')) {
+        const [detail] = error.message.split(';', 1)
+        const { access, ip } = request
+        audit.record({
+          event: 'denied',
+          user: access.user,
+          address: ip,
+          door: 'http',
+          object: command,
+          detail,
+        })
+      }
+      throw error
+    })
 }
 
 /** The last parameter of the path: the name of a generator or a user. Empty without parameters. */

@@ -123,6 +123,26 @@ test('logins and refused requests over HTTP are in the audit trail, with the use
   assert.doesNotMatch(JSON.stringify(entries), /wrong|pw/)
 })
 
+test('what a handler refuses is in the audit trail', async () => {
+  const node = fakeNode()
+  const access = await openAccess(undefined, { audit: node.trail.audit })
+  Object.assign(node, { access })
+  const setUser = (name: string, ...rules: string[]) =>
+    access.users.set(name, readRules(['on', 'nopass', ...rules], access.subjects, access.passwords))
+  await setUser('admin', '~*', '+@all')
+  await setUser('alice', '~a*', '+@read')
+  const app = buildHttpApp({ node, host: '127.0.0.1' })
+  const headers = { authorization: `Basic ${Buffer.from('alice:').toString('base64')}` }
+  const token = await app.inject({ method: 'POST', url: '/v1/tokens', headers, payload: { user: 'admin' } })
+  const decoded = await app.inject({ url: '/v1/decode?id=1&generator=banana', headers })
+  assert.deepEqual([token.statusCode, decoded.statusCode], [403, 403])
+  const denied = (await node.trail.stored()).filter(({ event }) => event === 'denied')
+  assert.deepEqual(denied.map(({ object, user, detail }) => [object, user, detail]).sort(), [
+    ['http|own-tokens', 'alice', "User alice has no permissions to run the 'http|tokens' command"],
+    ['id.decode', 'alice', 'No permissions to access a key'],
+  ])
+})
+
 test('every operation that is no GET and issues no ids is recorded, and the OpenAPI document names its event', async () => {
   const { app } = start()
   const document: { paths: Record<string, Record<string, Record<string, unknown>>> } = (
