@@ -8,10 +8,10 @@ import type { Figure, Section } from './report.ts'
 import { type Effort, interleaved, ratioOf, spreadOf } from './rounds.ts'
 
 type Contender = {
-  readonly name: string
   readonly port: number
   readonly pid: number
   readonly login?: RedisLoad['login']
+  stop(): Promise<unknown>
 }
 
 const loads = [
@@ -22,38 +22,47 @@ const loads = [
   { what: '20,000 keys, pipeline 16', pipeline: 16, warm: 400_000, keys: 20_000 },
 ] as const
 const cpuMost = 1.03
+/** Servers of each contender: two processes of the same program differ by up to a tenth, which no number of rounds averages out. */
+const serversMax = 4
 const password = 'of the bench'
 
 /** The same load from a client that has logged in, and from one that need not. */
 export async function users(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
-  const [user, anyone] = [await startWithUser(lifetime), await start(lifetime, 'Fahao, no users')]
-  const figures: Figure[] = []
-  const absolute: Figure[] = []
-  for (const { what, ...load } of loads) {
-    const rounds = await measureAll([user, anyone], effort, load)
-    const of = (each: Contender) => rounds.get(each)!
-    figures.push({
-      what: `${what}: server CPU per request to ${anyone.name}`,
-      unit: '×',
-      budget: { most: cpuMost },
-      ...ratioOf(of(user), of(anyone)),
-    })
-    for (const each of [user, anyone]) {
-      absolute.push({ what: `${what}: ${each.name}, CPU per request`, unit: 'µs', ...spreadOf(of(each)) })
+  const servers = Math.min(effort.rounds, serversMax)
+  const each = { ...effort, rounds: Math.ceil(effort.rounds / servers) }
+  const withUser = loads.map((): number[] => [])
+  const without = loads.map((): number[] => [])
+  for (let pair = 0; pair < servers; pair++) {
+    const [user, anyone] = [await startWithUser(lifetime), await start(lifetime)]
+    for (const [index, load] of loads.entries()) {
+      const rounds = await measureAll([user, anyone], each, load)
+      withUser[index]!.push(...rounds.get(user)!)
+      without[index]!.push(...rounds.get(anyone)!)
     }
+    for (const { stop } of [user, anyone]) await stop()
   }
-  const how = `\`redis-benchmark -c 50\`, about ${effort.seconds} s each, interleaved; ratios round by round, median of ${effort.rounds}.`
-  return [{ name: 'RESP: INCR of a user', how, figures: [...figures, ...absolute] }]
+  const ratios: Figure[] = loads.map(({ what }, index) => ({
+    what: `${what}: server CPU per request to Fahao, no users`,
+    unit: '×',
+    budget: { most: cpuMost },
+    ...ratioOf(withUser[index]!, without[index]!),
+  }))
+  const absolute: Figure[] = loads.flatMap(({ what }, index) => [
+    { what: `${what}: Fahao, a user, CPU per request`, unit: 'µs', ...spreadOf(withUser[index]!) },
+    { what: `${what}: Fahao, no users, CPU per request`, unit: 'µs', ...spreadOf(without[index]!) },
+  ])
+  const how = `\`redis-benchmark -c 50\`, about ${effort.seconds} s each, interleaved, ${servers} servers of each one after the other; ratios round by round, median of ${servers * each.rounds}.`
+  return [{ name: 'RESP: INCR of a user', how, figures: [...ratios, ...absolute] }]
 }
 
-async function start(lifetime: Lifetime, name: string, env: Record<string, string> = {}): Promise<Contender> {
+async function start(lifetime: Lifetime, env: Record<string, string> = {}): Promise<Contender> {
   const args = ['--auto-create', '*=sequence', '--rounding-guard', 'off', '--log-level', 'warn']
-  const { resp, pid } = await startFahao(lifetime, { args, env })
-  return { name, port: resp, pid }
+  const server = await startFahao(lifetime, { args, env })
+  return { port: server.resp, pid: server.pid, stop: () => server.kill() }
 }
 
 async function startWithUser(lifetime: Lifetime): Promise<Contender> {
-  const contender = await start(lifetime, 'Fahao, a user', { FAHAO_ADMIN_PASSWORD: password })
+  const contender = await start(lifetime, { FAHAO_ADMIN_PASSWORD: password })
   const client = await RawClient.connect(contender.port, lifetime)
   await client.command('AUTH', 'admin', password)
   await client.command('ACL', 'SETUSER', 'bench', 'on', `>${password}`, '~counter:*', '~key:*', '+@issue')
