@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { LogEvent } from '../../../../src/base/events.ts'
-import { repairEach } from '../../../../src/engine/advance.ts'
-import type { Engine } from '../../../../src/engine/engine.ts'
-import { assertDisjoint } from '../../../conformance/counters.ts'
-import { untilItWorks } from '../../../conformance/life.ts'
-import { defaultToken, startEtcd } from '../../../launch/etcd.ts'
-import { mine, openStore, until } from './stores.ts'
+import type { LogEvent } from '../../src/base/events.ts'
+import { repairEach } from '../../src/engine/advance.ts'
+import type { Engine } from '../../src/engine/engine.ts'
+import { assertDisjoint } from '../conformance/counters.ts'
+import { untilItWorks } from '../conformance/life.ts'
+import { defaultToken, startEtcd } from '../launch/etcd.ts'
+import { mine, openStore, until } from '../unit/engine/etcd/stores.ts'
 
 const timeout = 60_000
 const regressed = { code: 'REGRESSED', message: /fahao advance/ }

@@ -1,14 +1,14 @@
 /** Members that freeze, are killed or restart, and replies that are lost. */
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { type Clock, systemClock } from '../../../../src/base/clock.ts'
-import type { Engine, Range } from '../../../../src/engine/engine.ts'
-import { assertDisjoint } from '../../../conformance/counters.ts'
-import { untilItWorks } from '../../../conformance/life.ts'
-import { type EtcdMember, startEtcd } from '../../../launch/etcd.ts'
-import type { Lifetime } from '../../../launch/lifetime.ts'
-import { startTcpProxy } from '../../../launch/tcp-proxy.ts'
-import { mine, openStore, until } from './stores.ts'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
+import type { Engine, Range } from '../../src/engine/engine.ts'
+import { assertDisjoint } from '../conformance/counters.ts'
+import { untilItWorks } from '../conformance/life.ts'
+import { type EtcdMember, startEtcd } from '../launch/etcd.ts'
+import type { Lifetime } from '../launch/lifetime.ts'
+import { startTcpProxy } from '../launch/tcp-proxy.ts'
+import { mine, openStore, until } from '../unit/engine/etcd/stores.ts'
 
 const timeout = 120_000
 const callTimeoutMs = 1500
