@@ -30,7 +30,8 @@ export async function loginAtServer(lifetime: Lifetime, { quick }: Effort): Prom
   const server = await startFahao(lifetime, { args: ['--log-level', 'error'] })
   await createUsers(server)
   const figures: Figure[] = []
-  const [hashed, limited] = quick ? [50, 1000] : [150, 5000]
+  // A refusal over HTTP is sent after 20 ms.
+  const [hashed, limited] = quick ? [50, 200] : [150, 1500]
   const transports = {
     AUTH: (localAddress: string) => overResp(server.resp, localAddress),
     Basic: (localAddress: string) => overHttp(server.http, localAddress),
