@@ -61,8 +61,7 @@ function read(reader: BinaryReader, message: Message, end: number): Members {
     const [number, wireType] = reader.tag()
     const found = fields.find(([, [each, type]]) => each === number && wireTypeOf(type) === wireType)
     if (found === undefined) {
-      // Protocol Buffers: a reader ignores fields that it does not know, which a later etcd may send.
-      reader.skip(wireType, number)
+      reader.skip(wireType, number) // a field of a later etcd, which Protocol Buffers has readers ignore
       continue
     }
     const [member, [, type, repeated]] = found
