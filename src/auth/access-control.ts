@@ -95,7 +95,7 @@ export class AccessControl {
 
   /** The permissions of a user that logs in by a setting or a certificate; undefined: it may not, as with a password. */
   withoutPassword(user: string): Access | undefined {
-    return this.users.areFresh ? this.users.access(user) : undefined
+    return this.users.freshness.isFresh ? this.users.access(user) : undefined
   }
 
   /** What stands for the password of `user` in a request that is forwarded to the node with this id. */
@@ -123,7 +123,7 @@ export class AccessControl {
       if (this.users.isRefused(user)) throw wrongPassword()
       return this.#forwarded(user)
     }
-    this.users.checkFresh()
+    this.users.freshness.check()
     const record = (event: 'login' | 'login-failed', detail?: string) => {
       // A name that no user has may be a password in the wrong place.
       const known = this.users.get(user) === undefined ? undefined : user
@@ -162,7 +162,7 @@ export class AccessControl {
    * request has its token.
    */
   loginWithToken(text: string, address: string): Access {
-    this.users.checkFresh()
+    this.users.freshness.check()
     const access = this.tokens.verify(text)
     if (access !== undefined) return access
     this.#audit.record({

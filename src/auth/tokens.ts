@@ -5,10 +5,12 @@
  *  1. A token permits what both its user and its rules permit: never more than its user may do at that moment.
  *  2. It is void once it has expired or is revoked, and while its user is off. It stays void once its user was removed: a
  *     user that is created again under the same name is another one.
- *  3. A revoked token is never in force again on a node that has seen it revoked. Its record stays until it would have
- *     expired, so that a store that went back is noticed: `reconcile` revokes it again.
+ *  3. A revoked token is not in force again on a node that has seen it revoked. Its record stays until it would have
+ *     expired or as long as retention.ts says, so that a store that went back is noticed: `reconcile` revokes it again.
+ *     The tokens of a removed user are void by the user's record, and their records go first.
  *  4. A secret is stored as its hash, and is in no error and no event. It has 256 random bits, so guesses are not limited.
- *  5. The number of records is bounded, of one user and in all. Revoked tokens count until their record goes.
+ *  5. The number of tokens is bounded, of one user and in all. A user's share shrinks as the total grows, so that a few
+ *     users leave room for the others. Revoked and expired tokens have bounds of their own: the oldest records go.
  */
 import { repeat, type Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
@@ -24,14 +26,13 @@ import {
   type Token,
   writeToken,
 } from './token.ts'
+import { TokenRecords } from './token-records.ts'
 import type { Users, UsersDeps } from './users.ts'
 
 /** What tokens need. */
-export type TokensDeps = Pick<UsersDeps, 'clock' | 'subjects' | 'onEvent'> & {
+export type TokensDeps = Pick<UsersDeps, 'clock' | 'subjects' | 'onEvent' | 'nowUs'> & {
   readonly engine: Pick<Engine, 'list' | 'read' | 'write' | 'remove' | 'watch'>
   readonly users: Users
-  /** Unix time in µs, which does not go back. */
-  readonly nowUs: () => number
 }
 
 /** A token to be created. */
@@ -45,24 +46,15 @@ export type TokenRequest = Narrowing & {
 }
 
 const prefix = 'tokens/'
-const tokensMax = 20_000
-const tokensOfUserMax = 500
 const attemptsMax = 8
 const expiryMs = 250
-const dayMs = 86_400_000
-/** How long the record of an expired token stays, so that the reason of a refusal can be looked up. */
-const shownMs = dayMs
-/** How long the record of a revoked token stays that would never have expired. */
-const revokedMs = 366 * dayMs
+/** How many records go with one new token. */
 const sweepMax = 100
-
-/** `base`: the permissions of the user from which `access` was made. */
-type Known = { readonly token: Token; readonly version: bigint; base?: Access; access?: Access }
 
 /** The tokens, as this node knows them. */
 export class Tokens {
   readonly #deps: TokensDeps
-  readonly #known = new Map<string, Known>()
+  readonly #known: TokenRecords
   readonly #listeners = new Set<() => void>()
   readonly #expiring: Timer
   #watch: Watch | undefined
@@ -71,6 +63,7 @@ export class Tokens {
 
   private constructor(deps: TokensDeps) {
     this.#deps = deps
+    this.#known = new TokenRecords(deps.users, deps.nowUs)
     this.#expiring = repeat(deps.clock, expiryMs, async () => this.#expire())
   }
 
@@ -89,9 +82,10 @@ export class Tokens {
 
   /** Every token that is not revoked, the newest first; expired ones too, for a day. */
   all(): Token[] {
-    return [...this.#known.values()]
+    return this.#known
+      .all()
       .map(({ token }) => token)
-      .filter((token) => token.revokedMs === undefined && !this.#isOver(token))
+      .filter((token) => token.revokedMs === undefined && !this.#known.isOver(token))
       .sort((a, b) => b.createdMs - a.createdMs)
   }
 
@@ -106,7 +100,7 @@ export class Tokens {
     const { users } = this.#deps
     return (
       token.revokedMs === undefined &&
-      !(token.expiresMs !== undefined && token.expiresMs <= this.#nowMs()) &&
+      !(token.expiresMs !== undefined && token.expiresMs <= this.#known.nowMs) &&
       users.createdAt(token.user) === token.userSince &&
       users.access(token.user) !== undefined
     )
@@ -155,9 +149,9 @@ export class Tokens {
       throw new FahaoError('ERR', `user '${user}' needs no password (nopass), so a token protects nothing`)
     }
     await this.#sweep()
-    this.#checkRoom(user)
+    this.#known.checkRoom(user)
     const { id, text, hash } = newSecret()
-    const createdMs = this.#nowMs()
+    const createdMs = this.#known.nowMs
     const token: Token = {
       id,
       user,
@@ -189,7 +183,8 @@ export class Tokens {
       // After an unknown outcome this was the write of this call.
       if (isStored) return unknown !== undefined
       try {
-        if (await this.#write({ ...token, revokedMs: token.revokedMs ?? this.#nowMs() }, record)) return true
+        if (await this.#write({ ...token, revokedMs: token.revokedMs ?? this.#known.nowMs }, record))
+          return true
       } catch (error) {
         if (!hasCode(error, 'UNKNOWN')) throw error
         unknown = error
@@ -206,9 +201,9 @@ export class Tokens {
     const { engine, onEvent } = this.#deps
     const stored = new Map((await listAll(engine, prefix)).map((record) => [record.key, record]))
     const lost: string[] = []
-    for (const [id, { token }] of this.#known)
-      if (await this.#restore(token, stored.get(prefix + id)))
-        lost.push(token.revokedMs === undefined ? id : `${id} (revoked)`)
+    for (const { token } of this.#known.all())
+      if (await this.#restore(token, stored.get(prefix + token.id)))
+        lost.push(token.revokedMs === undefined ? token.id : `${token.id} (revoked)`)
     for (const record of stored.values()) this.#learn(record)
     if (lost.length === 0) return
     onEvent({
@@ -229,7 +224,7 @@ export class Tokens {
     for (let found = record; ; found = await this.#deps.engine.read(prefix + id)) {
       const isRevoked = found && readToken(id, found.value)?.revokedMs !== undefined
       const isSame = found !== undefined && (revoked === undefined || isRevoked)
-      if (isSame || this.#isOver(token)) return false
+      if (isSame || this.#known.isOver(token)) return false
       // False: another node has written first, perhaps the token as it was before.
       if (await this.#write(token, found)) return true
     }
@@ -241,56 +236,27 @@ export class Tokens {
     return record !== undefined
   }
 
-  #checkRoom(user: string): void {
-    if (this.#known.size >= tokensMax) {
-      throw new FahaoError(
-        'LIMIT',
-        `there are ${tokensMax} tokens already; revoked ones count until they expire`,
-      )
-    }
-    let count = 0
-    for (const { token } of this.#known.values()) if (token.user === user) count++
-    if (count >= tokensOfUserMax) {
-      throw new FahaoError(
-        'LIMIT',
-        `user '${user}' has ${tokensOfUserMax} tokens already; revoked ones count until they expire`,
-      )
-    }
-  }
-
   /** Removes records that are needed no more. A failure leaves them to the next call. */
   async #sweep(): Promise<void> {
-    const over = [...this.#known].filter(([, { token }]) => this.#isOver(token)).slice(0, sweepMax)
-    for (const [id, { version }] of over) {
+    for (const { token, version } of this.#known.surplus().slice(0, sweepMax)) {
       try {
-        await this.#deps.engine.remove(prefix + id, version)
-        this.#known.delete(id)
+        await this.#deps.engine.remove(prefix + token.id, version)
+        this.#known.delete(token.id)
       } catch {
         return
       }
     }
   }
 
-  /** Whether nothing is lost with its record. */
-  #isOver({ expiresMs, revokedMs: revoked }: Token): boolean {
-    const nowMs = this.#nowMs()
-    if (expiresMs !== undefined) return expiresMs + shownMs <= nowMs
-    return revoked !== undefined && revoked + revokedMs <= nowMs
-  }
-
-  #nowMs(): number {
-    return Math.floor(this.#deps.nowUs() / 1000)
-  }
-
   #expire(): void {
-    if (this.#nowMs() < this.#nextExpiryMs) return
+    if (this.#known.nowMs < this.#nextExpiryMs) return
     this.#nextExpiryMs = Number.POSITIVE_INFINITY
-    for (const { token } of this.#known.values()) this.#expect(token)
+    for (const { token } of this.#known.all()) this.#expect(token)
     this.#announce()
   }
 
   #expect({ expiresMs = Number.POSITIVE_INFINITY }: Token): void {
-    if (expiresMs > this.#nowMs()) this.#nextExpiryMs = Math.min(this.#nextExpiryMs, expiresMs)
+    if (expiresMs > this.#known.nowMs) this.#nextExpiryMs = Math.min(this.#nextExpiryMs, expiresMs)
   }
 
   #announce(): void {
@@ -299,10 +265,8 @@ export class Tokens {
 
   #changed({ key, record }: RecordChange): void {
     const id = key.slice(prefix.length)
-    const known = this.#known.get(id)
-    // A record that goes before its time was lost by the store.
     if (record !== undefined) this.#learn(record)
-    else if (known !== undefined && this.#isOver(known.token)) this.#known.delete(id)
+    else this.#known.gone(id)
   }
 
   #learn({ key, value, version }: StoredRecord): void {
@@ -318,7 +282,7 @@ export class Tokens {
     if (known !== undefined && known.version > version) return
     // Of a store that went back: what is revoked stays revoked.
     const isRevived = known?.token.revokedMs !== undefined && token.revokedMs === undefined
-    this.#known.set(id, { token: isRevived ? known.token : token, version })
+    this.#known.set({ token: isRevived ? known.token : token, version })
     this.#expect(token)
     if (known === undefined || known.token.revokedMs !== token.revokedMs) this.#announce()
   }

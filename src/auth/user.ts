@@ -197,6 +197,8 @@ const storedShape = z.object({
   change: z.string(),
   /** Of a user that was removed; its record stays, so that a store that went back is noticed. */
   removed: z.boolean().optional(),
+  /** When it was removed, in Unix ms; absent in records of earlier versions. */
+  removedMs: z.int().optional(),
 })
 
 /** A user's record: the user, or that it was removed. */
@@ -206,23 +208,31 @@ export type StoredUser = {
   /** The revision with which it was created. */
   readonly since: number
   readonly change: string
-  readonly removed: boolean
+  /** When it was removed, in Unix ms; undefined: it was not. */
+  readonly removedMs: number | undefined
 }
 
 /** The value of a record. */
-export function writeStored({ user, revision, since, change, removed }: StoredUser): string {
+export function writeStored({ user, revision, since, change, removedMs }: StoredUser): string {
   const { name: _, ...rest } = user
-  return JSON.stringify({ ...rest, revision, since, change, ...(removed && { removed }) })
+  const removal = removedMs !== undefined && { removed: true, removedMs }
+  return JSON.stringify({ ...rest, revision, since, change, ...removal })
 }
 
 /** Reads the value of a record; undefined if this version of Fahao does not understand it. */
 export function readStored(name: string, value: string): StoredUser | undefined {
   try {
-    const { revision, since = 0, change, removed = false, ...rest } = storedShape.parse(JSON.parse(value))
-    return { user: { name, ...rest }, revision, since, change, removed }
+    const { revision, since = 0, change, removed, removedMs, ...rest } = storedShape.parse(JSON.parse(value))
+    const user = { name, ...rest }
+    return { user, revision, since, change, removedMs: removed ? (removedMs ?? 0) : undefined }
   } catch {
     return undefined
   }
+}
+
+/** What is known of a user whose record cannot be read; every record that can be read has a higher revision. */
+export function unreadable(name: string): StoredUser {
+  return { user: newUser(name), revision: 0, since: 0, change: '', removedMs: undefined }
 }
 
 /** The error for a change that would leave no user that can change users. */

@@ -10,17 +10,22 @@
  *     made at the same time have removed the remaining administrators.
  *  4. While no user is stored, `default` may do everything. From the first stored user on it is a user like others, which
  *     does not exist unless it is stored. The records of removed users count: the removal of all users opens nothing.
- *  5. Users are in memory: they authenticate while the engine is away, for `graceMs` after it was last known to be up.
+ *  5. Users are in memory: they authenticate while the engine is away (freshness.ts).
  *  6. A password is in no error and no event.
  *  7. A record that cannot be read is that of a stored user that is off: it opens nothing to `default`.
+ *  8. Records of removed users do not count as users. They go as retention.ts says, except the one with the highest revision
+ *     of all: a user that is created begins above every revision on record, so above those of earlier users of its name,
+ *     whose tokens stay void.
+ *  9. Each revision of a name is written once. Another record of the revision that this node knows proves that the store has
+ *     lost a change. The change that this node knows stays in force, and is written again with the next revision.
  */
-import { type Clock, repeat, type Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
 import type { Engine, RecordChange, StoredRecord, Watch } from '../engine/engine.ts'
 import { listAll } from '../engine/pages.ts'
 import { Access } from './access.ts'
 import type { Subjects } from './command-rules.ts'
+import { Freshness, type FreshnessDeps } from './freshness.ts'
 import {
   type Change,
   checkUserName,
@@ -29,19 +34,20 @@ import {
   readStored,
   type StoredUser,
   type User,
+  unreadable,
   withoutAdministrator,
   writeStored,
 } from './user.ts'
+import { UserRecords } from './user-records.ts'
 
 /** What users need. */
-export type UsersDeps = {
-  readonly engine: Pick<Engine, 'list' | 'read' | 'write' | 'watch' | 'status'>
-  readonly clock: Clock
+export type UsersDeps = FreshnessDeps & {
+  readonly engine: Pick<Engine, 'list' | 'read' | 'write' | 'remove' | 'watch'>
+  /** Unix time in µs, which does not go back. */
+  readonly nowUs: () => number
   /** A text that no other call returns. */
   readonly newId: () => string
   readonly subjects: Subjects
-  /** How long users authenticate while the engine is away. */
-  readonly graceMs: number
   readonly onEvent: (event: LogEvent) => void
 }
 
@@ -50,29 +56,24 @@ const prefix = 'users/'
 const administering = 'acl|setuser'
 const attemptsMax = 8
 const usersMax = 10_000
-const confirmMs = 5000
-
-/** What is known of a user whose record cannot be read; every record that can be read has a higher revision. */
-const unreadable = { revision: 0, since: 0, change: '', removed: false }
-
-type Known = StoredUser & { readonly version: bigint; readonly access: Access }
+/** How many records go with one change. */
+const sweepMax = 100
 
 /** The users, as this node knows them. */
 export class Users {
   readonly #deps: UsersDeps
-  readonly #known = new Map<string, Known>()
+  readonly #known: UserRecords
   readonly #listeners = new Set<() => void>()
+  /** Whether users may log in while the engine is away. */
+  readonly freshness: Freshness
   #open: Access
   #watch: Watch | undefined
-  /** When the engine was last known to be up. */
-  #confirmedUs: number
-  readonly #confirming: Timer
 
   private constructor(deps: UsersDeps) {
     this.#deps = deps
+    this.#known = new UserRecords(deps.nowUs)
     this.#open = Access.of(openDefault, deps.subjects)
-    this.#confirmedUs = deps.clock.monoUs()
-    this.#confirming = repeat(deps.clock, confirmMs, async () => this.#confirm())
+    this.freshness = new Freshness(deps)
   }
 
   /** Reads the users, and watches them from then on. */
@@ -97,53 +98,42 @@ export class Users {
 
   /** Every user, by name. */
   all(): User[] {
-    const stored = [...this.#known.values()].filter(({ removed }) => !removed).map(({ user }) => user)
-    return (this.areStored ? stored : [openDefault]).sort((a, b) => (a.name < b.name ? -1 : 1))
+    return (this.areStored ? this.#known.users() : [openDefault]).sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /** The user of this name. */
   get(name: string): User | undefined {
-    const known = this.#known.get(name)
-    if (known !== undefined && !known.removed) return known.user
+    const known = this.#known.present(name)
+    if (known !== undefined) return known.user
     return name === openDefault.name && !this.areStored ? openDefault : undefined
   }
 
   /** The permissions of a user that exists and is enabled. */
   access(name: string): Access | undefined {
-    const known = this.#known.get(name)
-    if (known !== undefined && !known.removed) return known.user.enabled ? known.access : undefined
+    const known = this.#known.present(name)
+    if (known !== undefined) return known.user.enabled ? known.access : undefined
     return name === openDefault.name && !this.areStored ? this.#open : undefined
   }
 
   /** Whether this node knows that the user was removed, or is off. */
   isRefused(name: string): boolean {
-    return this.#known.has(name) && this.access(name) === undefined
+    return this.#known.get(name) !== undefined && this.access(name) === undefined
   }
 
   /** The revision with which a stored user was created: another one once it was removed and created again. */
   createdAt(name: string): number | undefined {
+    return this.#known.present(name)?.since
+  }
+
+  /** Whether the user that was created with this revision is known to be removed; undefined: no user of this name is known. */
+  hasEnded(name: string, since: number): boolean | undefined {
     const known = this.#known.get(name)
-    return known === undefined || known.removed ? undefined : known.since
+    return known && (known.since > since || (known.removedMs !== undefined && known.revision > since))
   }
 
   /** The permissions of a connection that has not authenticated; undefined: it must. */
   get initial(): Access | undefined {
     return this.get(openDefault.name)?.nopass ? this.access(openDefault.name) : undefined
-  }
-
-  /** Whether the engine was up within `graceMs`, so that users may log in. */
-  get areFresh(): boolean {
-    this.#confirm()
-    return this.#deps.clock.monoUs() - this.#confirmedUs <= this.#deps.graceMs * 1000
-  }
-
-  /** Throws UNAVAILABLE if the users are known from too long ago. */
-  checkFresh(): void {
-    if (this.areFresh) return
-    throw new FahaoError(
-      'UNAVAILABLE',
-      'the engine has been away for longer than users-grace, so this node no longer knows which users are valid; restore the engine',
-    )
   }
 
   /** Calls `listener` after every change of users. */
@@ -155,8 +145,8 @@ export class Users {
   renew(): void {
     const { subjects } = this.#deps
     this.#open = Access.of(openDefault, subjects)
-    for (const [name, known] of this.#known) {
-      this.#known.set(name, { ...known, access: Access.of(known.user, subjects) })
+    for (const known of this.#known.all()) {
+      this.#known.set({ ...known, access: Access.of(known.user, subjects) })
     }
     for (const listener of this.#listeners) listener()
   }
@@ -192,9 +182,9 @@ export class Users {
     const { engine, onEvent } = this.#deps
     const stored = new Map((await listAll(engine, prefix)).map((record) => [record.key, record]))
     const lost: string[] = []
-    for (const [name, { removed }] of this.#known)
-      if (await this.#restore(name, stored.get(prefix + name)))
-        lost.push(removed ? `${name} (removed)` : name)
+    for (const { user, removedMs } of this.#known.all())
+      if (await this.#restore(user.name, stored.get(prefix + user.name)))
+        lost.push(removedMs === undefined ? user.name : `${user.name} (removed)`)
     if (this.areStored) {
       onEvent({
         level: 'warn',
@@ -206,27 +196,37 @@ export class Users {
   /** Ends the watch. */
   close(): void {
     this.#watch?.close()
-    this.#confirming.cancel()
+    this.freshness.close()
   }
 
   /** Writes what this node knows of a user unless the store has it; resolves to whether it was written. */
   async #restore(name: string, record: StoredRecord | undefined): Promise<boolean> {
-    const { engine } = this.#deps
+    const { engine, newId } = this.#deps
     for (let found = record; ; found = await engine.read(prefix + name)) {
-      const known = this.#known.get(name)!
-      const revision = (found && readStored(name, found.value)?.revision) ?? 0
-      if (known.revision === unreadable.revision || revision >= known.revision) return false
-      const written = await engine.write(prefix + name, writeStored(known), found?.version)
+      const known = this.#known.get(name)
+      const stored = found && readStored(name, found.value)
+      if (known === undefined || known.revision === 0) return false
+      const isAnother = stored?.revision === known.revision && stored.change !== known.change
+      if (stored !== undefined && stored.revision >= known.revision && !isAnother) return false
+      const next = isAnother ? { ...known, revision: known.revision + 1, change: newId() } : known
+      const written = await engine.write(prefix + name, writeStored(next), found?.version)
       // Undefined: another node has written first, perhaps an older revision that it knows.
       if (written === undefined) continue
-      this.#known.set(name, { ...known, version: written.version })
+      this.#learn(name, written.value, written.version)
       return true
     }
   }
 
-  #confirm(): void {
-    const { engine, clock } = this.#deps
-    if (engine.status().state === 'up') this.#confirmedUs = clock.monoUs()
+  /** Removes records of removed users that have to go. A failure leaves them to the next call. */
+  async #sweep(): Promise<void> {
+    for (const { user, version } of this.#known.surplus().slice(0, sweepMax)) {
+      try {
+        await this.#deps.engine.remove(prefix + user.name, version)
+        this.#known.delete(user.name)
+      } catch {
+        return
+      }
+    }
   }
 
   /** One conditional write of a user; `change` returns undefined to remove it. */
@@ -238,20 +238,21 @@ export class Users {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const record = await engine.read(prefix + name)
       if (record !== undefined) this.#learn(name, record.value, record.version)
-      const known = this.#known.get(name)
-      const before = known !== undefined && !known.removed ? known.user : undefined
+      const present = this.#known.present(name)
+      const before = present?.user
       const after = await change(before)
       this.#checkAdministered(name, after)
-      const revision = (known?.revision ?? 0) + 1
+      const revision = (present?.revision ?? this.#known.newest) + 1
       const next: StoredUser = {
         user: after ?? newUser(name),
         revision,
-        since: before === undefined ? revision : known!.since,
+        since: present?.since ?? revision,
         change: newId(),
-        removed: after === undefined,
+        removedMs: after === undefined ? this.#known.nowMs : undefined,
       }
       if (!(await this.#write(name, next, record?.version))) continue
       await this.#keepAdministered(before, after, next)
+      await this.#sweep()
       return after
     }
     throw new FahaoError('CONFLICT', `user '${name}' is being changed by other requests; try again`)
@@ -269,7 +270,7 @@ export class Users {
     if (this.all().some((user) => this.#administers(user))) return
     const { revision, version } = this.#known.get(before.name)!
     const restored = { ...written, user: before, revision: revision + 1, change: this.#deps.newId() }
-    await this.#write(before.name, { ...restored, removed: false }, version)
+    await this.#write(before.name, { ...restored, removedMs: undefined }, version)
     throw withoutAdministrator()
   }
 
@@ -294,13 +295,13 @@ export class Users {
   async #read(name: string): Promise<StoredUser | undefined> {
     const record = await this.#deps.engine.read(prefix + name)
     const stored = record && readStored(name, record.value)
-    return stored?.removed ? undefined : stored
+    return stored?.removedMs === undefined ? stored : undefined
   }
 
   #checkAdministered(name: string, after: User | undefined): void {
-    if (after !== undefined && this.get(name) === undefined && this.#known.size >= usersMax) {
-      throw new FahaoError('LIMIT', `there are ${usersMax} users already`)
-    }
+    const isNew = after !== undefined && this.#known.present(name) === undefined
+    if (isNew && this.#known.usersCount >= usersMax)
+      throw new FahaoError('LIMIT', `there are ${usersMax} users already; remove one first`)
     const others = this.areStored ? this.all().filter((user) => user.name !== name) : []
     const remaining = after === undefined ? others : [...others, after]
     if (!remaining.some((user) => this.#administers(user))) throw withoutAdministrator()
@@ -313,8 +314,9 @@ export class Users {
   }
 
   #changed({ key, record }: RecordChange): void {
-    // A record that is gone was lost by the store: this node never removes one.
-    if (record !== undefined) this.#learn(key.slice(prefix.length), record.value, record.version)
+    const name = key.slice(prefix.length)
+    if (record !== undefined) this.#learn(name, record.value, record.version)
+    else this.#known.gone(name)
   }
 
   #learn(name: string, value: string, version: bigint): void {
@@ -326,20 +328,23 @@ export class Users {
         level: 'error',
         message: `the record of user '${name}' cannot be read; ${known ? 'what was known of it stays in force' : 'it cannot log in'}`,
       })
-      if (known === undefined) this.#know({ ...unreadable, user: newUser(name) }, version)
-      return
-    }
-    if (known !== undefined && stored.revision < known.revision) return
-    if (known !== undefined && stored.change === known.change) {
-      if (version !== known.version) this.#known.set(name, { ...known, version })
-      return
-    }
-    this.#know(stored, version)
+      if (known === undefined) this.#know(unreadable(name), version)
+    } else if (known === undefined || stored.revision > known.revision) this.#know(stored, version)
+    else if (stored.change === known.change) this.#known.set({ ...known, version })
+    else if (stored.revision === known.revision)
+      this.#contradicted(name, { key: prefix + name, value, version })
+  }
+
+  /** See invariant 9. Where the write fails, `reconcile` repeats it. */
+  #contradicted(name: string, record: StoredRecord): void {
+    const message = `the store has lost a change of user '${name}' and contains another in its place: this node writes again what it knows; compare ACL LIST with what you expect`
+    this.#deps.onEvent({ level: 'error', message })
+    this.#restore(name, record).catch(() => false)
   }
 
   #know(stored: StoredUser, version: bigint): void {
     const { user } = stored
-    this.#known.set(user.name, { ...stored, version, access: Access.of(user, this.#deps.subjects) })
+    this.#known.set({ ...stored, version, access: Access.of(user, this.#deps.subjects) })
     for (const listener of this.#listeners) listener()
   }
 }

@@ -18,6 +18,7 @@ export async function recoverAdmin(config: Config, password: string): Promise<vo
     const users = await Users.open({
       engine,
       clock: systemClock,
+      nowUs: () => systemClock.wallUs(),
       newId: () => Buffer.from(secretBytes(20)).toString('hex'),
       subjects,
       graceMs: Number.POSITIVE_INFINITY,

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { Access } from '../../../src/auth/access.ts'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { readNarrowing } from '../../../src/auth/token.ts'
+import { TokenRecords } from '../../../src/auth/token-records.ts'
 import { readRules } from '../../../src/auth/user.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -220,11 +221,78 @@ describe('A token', () => {
     assert.equal([...store.records.keys()].filter((key) => key.startsWith('tokens/')).length, 1)
   })
 
-  it('is limited in number for each user, revoked ones included', async () => {
-    const access = await withAlice()
-    for (let count = 0; count < 499; count++) await create(access)
-    await access.tokens.revoke((await create(access)).token.id)
-    await assert.rejects(create(access), /alice' has 500 tokens already/)
+  it('is limited in number for each user; of revoked ones the latest are on record', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const access = await withAlice(store, clock)
+    const records = () => [...store.records.keys()].filter((key) => key.startsWith('tokens/')).length
+    const first = await create(access, [], 'never')
+    await access.tokens.revoke(first.token.id)
+    for (let count = 0; count < 500; count++) {
+      clock.wall += 1000
+      await access.tokens.revoke((await create(access, [], 'never')).token.id)
+    }
+    await create(access)
+    assert.deepEqual([store.records.has(`tokens/${first.token.id}`), records()], [false, 501])
+    for (let count = 1; count < 500; count++) await create(access)
+    await assert.rejects(
+      create(access),
+      /alice' has 500 tokens, and a user may have no more; revoke some first/,
+    )
+  })
+
+  it('of a removed user leaves no record, whether or not the user is created again', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const [access, other] = [await withAlice(store, clock), await withAlice(store, clock)]
+    const records = () => [...store.records.keys()].filter((key) => key.startsWith('tokens/')).length
+    for (let year = 0; year < 20; year++) {
+      await create(access, [], 'never')
+      await access.users.remove('alice')
+      clock.wall += 400 * dayUs
+      await set(access, 'bob', 'on')
+      assert.equal(store.records.has('users/alice'), false)
+      await access.users.remove('bob')
+      await set(access, 'alice', 'on', '~order*', '+@issue')
+      await create(access)
+      assert.equal(records(), 1)
+      await clock.pass(1)
+      assert.equal(other.tokens.all().length, 1)
+    }
+  })
+
+  it('that this node knows before its user is not taken for one of a removed user', async () => {
+    const store = new MemoryStore()
+    const access = await withAlice(store)
+    const { token } = await create(access)
+    const record = JSON.stringify({ ...token, id: undefined, user: 'carol', userSince: 1000 })
+    await new MemoryEngine(store).write('tokens/0123456789abcdef', record, undefined)
+    await new Promise((resolve) => setImmediate(resolve))
+    await create(access)
+    assert.equal(store.records.has('tokens/0123456789abcdef'), true)
+  })
+
+  it('of a few users leaves room for those of others', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const users = { hasEnded: () => false }
+    const records = new TokenRecords(users, () => clock.wallUs())
+    const { token } = await create(await withAlice(store, clock))
+    const fill = (user: string) => {
+      for (let count = 0; ; ) {
+        try {
+          records.checkRoom(user)
+        } catch {
+          return count
+        }
+        for (const end = count + 50; count < end; count++)
+          records.set({ token: { ...token, user, id: `${user} ${count}` }, version: 1n })
+      }
+    }
+    const greedy = Array.from({ length: 40 }, (_, user) => fill(`user ${user}`))
+    assert.deepEqual([greedy[0], greedy[19]], [500, 500])
+    assert.throws(() => records.checkRoom('user 39'), /left of 20000; revoke some first/)
+    assert.ok(fill('late') > 100)
   })
 
   it('is not made for a user that is not stored or needs no password', async () => {

@@ -1,8 +1,10 @@
 /** Users: what rules make of them, and which changes are refused. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { Access } from '../../../src/auth/access.ts'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
-import { readRules, rulesOf } from '../../../src/auth/user.ts'
+import { openDefault, readRules, rulesOf } from '../../../src/auth/user.ts'
+import { UserRecords } from '../../../src/auth/user-records.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -14,6 +16,7 @@ async function set(access: AccessControl, name: string, ...rules: string[]): Pro
 }
 
 const admin = ['on', '>secret', '~*', '+@all']
+const yearUs = 366 * 86_400_000_000
 const settled = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
 describe('Users', () => {
@@ -156,6 +159,128 @@ describe('Users', () => {
       return write.apply(engine, args)
     }
     await access.users.reconcile()
+    const later = await openAccess(new MemoryEngine(store))
+    assert.equal(later.users.access('alice'), undefined)
+  })
+
+  it('that were removed free their places, and their records go after a year', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const [one, other] = [
+      await openAccess(new MemoryEngine(store), { clock }),
+      await openAccess(new MemoryEngine(store), { clock }),
+    ]
+    await set(one, 'admin', ...admin)
+    for (let month = 0; month < 240; month++) {
+      const name = `user${month % 30}`
+      await set(one, name, 'on', '>pw', '~*', '+@issue')
+      const since = one.users.createdAt(name)!
+      await one.users.remove(name)
+      await set(one, name, 'on')
+      assert.ok(one.users.createdAt(name)! > since)
+      await one.users.remove(name)
+      clock.wall += (yearUs * 30) / 366
+      await settled()
+    }
+    assert.equal(store.records.size, 1 + 13)
+    // What the other node, which has changed nothing, has in memory.
+    store.records.clear()
+    await other.users.reconcile()
+    assert.equal(store.records.size, 1 + 13)
+  })
+
+  it('that were removed do not count, and the latest ten thousand are on record', async () => {
+    const store = new MemoryStore()
+    const removed = {
+      passwords: [],
+      patterns: [],
+      commands: [],
+      nopass: false,
+      enabled: false,
+      removed: true,
+    }
+    for (let n = 1; n <= 10_000; n++) {
+      const value = JSON.stringify({
+        ...removed,
+        revision: n,
+        change: `${n}`,
+        removedMs: Date.now() - 20_000 + n,
+      })
+      store.records.set(`users/u${n}`, { key: `users/u${n}`, value, version: 1n })
+    }
+    const access = await openAccess(new MemoryEngine(store))
+    await set(access, 'admin', ...admin)
+    await set(access, 'alice', 'on')
+    assert.equal(access.users.createdAt('alice'), 10_002)
+    await access.users.remove('alice')
+    assert.deepEqual([store.records.has('users/u1'), store.records.size], [false, 10_001])
+  })
+
+  it('that were removed are forgotten with a record that had to go, and with no other that is gone', () => {
+    const records = new UserRecords(() => Date.now() * 1000)
+    const access = new Access('u', undefined, [])
+    for (let revision = 1; revision <= 10_001; revision++) {
+      const stored = { revision, since: revision, change: '', removedMs: Date.now() }
+      records.set({ ...stored, user: { ...openDefault, name: `u${revision}` }, version: 1n, access })
+    }
+    const sizes = ['u10001', 'u1', 'u2'].map((name) => {
+      records.gone(name)
+      return records.size
+    })
+    assert.deepEqual(sizes, [10_001, 10_000, 10_000])
+  })
+
+  it('are at most ten thousand', async () => {
+    const store = new MemoryStore()
+    const user = { passwords: [], patterns: [], commands: [], nopass: true, enabled: true }
+    for (let n = 1; n <= 10_000; n++) {
+      const value = JSON.stringify({ ...user, commands: n > 1 ? [] : ['+@all'], revision: n, change: `${n}` })
+      store.records.set(`users/u${n}`, { key: `users/u${n}`, value, version: 1n })
+    }
+    const access = await openAccess(new MemoryEngine(store))
+    await assert.rejects(set(access, 'alice', 'on'), /there are 10000 users already; remove one first/)
+    await access.users.remove('u7')
+    await set(access, 'alice', 'on')
+  })
+
+  it('leave the record with the highest revision, however old it is', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const access = await openAccess(new MemoryEngine(store), { clock })
+    await set(access, 'admin', ...admin)
+    await set(access, 'alice', 'on')
+    const since = access.users.createdAt('alice')!
+    await access.users.remove('alice')
+    clock.wall += 2 * yearUs
+    await set(access, 'admin', '>other')
+    assert.equal(store.records.has('users/alice'), true)
+    const later = await openAccess(new MemoryEngine(store), { clock })
+    await set(later, 'alice', 'on')
+    assert.ok(later.users.createdAt('alice')! > since + 1)
+  })
+
+  it('stay as this node knows them where a store that went back has another change of the same revision', async () => {
+    const store = new MemoryStore()
+    const events: string[] = []
+    const access = await openAccess(new MemoryEngine(store), { events })
+    await set(access, 'admin', ...admin)
+    await set(access, 'alice', 'on', '>pw', '~*', '+@issue')
+    const before = store.records.get('users/alice')!
+    await access.users.remove('alice')
+    // A node that has started since the store went back changes the user.
+    const older = new MemoryStore()
+    for (const [key, record] of [...store.records, ['users/alice', before] as const])
+      older.records.set(key, record)
+    await set(await openAccess(new MemoryEngine(older)), 'alice', '+@read')
+    const engine = new MemoryEngine(store)
+    await engine.write(
+      'users/alice',
+      older.records.get('users/alice')!.value,
+      store.records.get('users/alice')!.version,
+    )
+    await settled()
+    assert.equal(access.users.access('alice'), undefined)
+    assert.match(events.join(), /lost a change of user 'alice'/)
     const later = await openAccess(new MemoryEngine(store))
     assert.equal(later.users.access('alice'), undefined)
   })
