@@ -49,7 +49,7 @@ export type NodeDeps = {
 /** Opens the engine and creates the configured generators. Rejects with CONFIG or ENGINE. */
 export async function startNode(config: Config, deps: NodeDeps = {}): Promise<FahaoNode> {
   const parts = await openParts(config, deps)
-  const { engine, timeline, worker, catalogue, namespaces, access, recovery, onEvent } = parts
+  const { engine, timeline, worker, catalogue, recovery, onEvent } = parts
   recovery.start({
     isRegressed: () => isRegressed(engine),
     confirmWorker: async () => {
@@ -60,9 +60,7 @@ export async function startNode(config: Config, deps: NodeDeps = {}): Promise<Fa
     reload: async () => {
       // The advance has ended the claim of the worker id.
       await worker.confirm()
-      await catalogue.reopenAll()
-      await namespaces.reload()
-      await access.reconcile()
+      await readAgain(parts)
       await createConfigured(catalogue, config, onEvent, (error) =>
         onEvent({ level: 'error', message: `${error.message}; the stored definition stays in force` }),
       )
@@ -184,31 +182,16 @@ async function openParts(
   }
 }
 
-function wire(
-  config: Config,
-  {
-    clock,
-    engine,
-    timeline,
-    worker,
-    catalogue,
-    namespaces,
-    access,
-    runId,
-    recovery,
-    listeners,
-    membership,
-    audit,
-  }: Parts,
-): FahaoNode {
+function wire(config: Config, parts: Parts): FahaoNode {
+  const { engine, timeline, worker, catalogue, namespaces, access, recovery, membership } = parts
   const transports: Transport[] = []
   const workerIds = new WorkerIdUsage(engine, timeline)
   let closing: Promise<void> | undefined
   const server: ServerView = {
     version,
-    runId,
+    runId: parts.runId,
     timeline,
-    startedMonoUs: clock.monoUs(),
+    startedMonoUs: parts.clock.monoUs(),
     get respPort() {
       return transports.find(({ respPort }) => respPort !== undefined)?.respPort
     },
@@ -230,7 +213,7 @@ function wire(
       for (const transport of transports) yield* transport.sessions?.() ?? []
     },
     meters: new Meters(namespaces, () => timeline.burstUs()),
-    audit,
+    audit: parts.audit,
     access,
     cluster: membership?.cluster,
   }
@@ -253,15 +236,13 @@ function wire(
     get regressions() {
       return recovery.count
     },
-    onEngineCall: (listener) => listeners.push(listener),
+    onEngineCall: (listener) => parts.listeners.push(listener),
     async advance(gap) {
       const raised = await engine.advance(gap, repairsOf(timeline.nowUs(), gap, worker.leadUs))
       // The advance has ended the claim of the worker id. If that cannot be read now, the worker reads it before it is
       // used again.
       await worker.confirm().catch(() => false)
-      await catalogue.reopenAll()
-      await namespaces.reload()
-      await access.reconcile()
+      await readAgain(parts)
       return raised
     },
     close() {
@@ -271,13 +252,20 @@ function wire(
         access.close()
         // Before the catalogue closes: its generators still release what they hold.
         await membership?.leave()
-        await Promise.all([catalogue.close(), audit.close()])
+        await Promise.all([catalogue.close(), parts.audit.close()])
         await worker.release()
         await engine.close()
       })()
       return closing
     },
   }
+}
+
+/** Reads every record again, in a store that was advanced. */
+async function readAgain({ catalogue, namespaces, access }: Parts): Promise<void> {
+  await catalogue.reopenAll()
+  await namespaces.reload()
+  await access.reconcile()
 }
 
 /** Tests for a regression by a write that changes nothing: no record has version 0. */

@@ -5,13 +5,13 @@ import { Agent, request } from 'node:https'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { systemClock } from '../../../src/base/clock.ts'
 import { startHttpServer } from '../../../src/http/server.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
-import { type CertificateOptions, Certificates } from '../../../src/node/certificates.ts'
+import type { CertificateOptions } from '../../../src/node/certificates.ts'
 import type { Config } from '../../../src/node/config-schema.ts'
 import { type CertificateFiles, makeCertificates } from '../../launch/certificates.ts'
 import { temporaryFolder } from '../../launch/places.ts'
+import { openCertificates } from '../node/open-certificates.ts'
 import { fakeNode } from './fake-node.ts'
 
 const folder = temporaryFolder({ after })
@@ -25,15 +25,7 @@ async function start(
   options: Partial<CertificateOptions> = {},
   settings: Partial<Config> = {},
 ) {
-  const tls = await Certificates.open({
-    ...files,
-    clientAuth: 'off',
-    handshakeTimeoutMs: 60_000,
-    clock: systemClock,
-    onEvent: () => {},
-    ...options,
-  })
-  t.after(() => tls.close())
+  const tls = await openCertificates(t, files, options)
   const node = fakeNode(settings)
   const order = node.catalogue.add('order', { kind: 'sequence' })
   const traffic = noTraffic()

@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
-import { systemClock } from '../../../src/base/clock.ts'
-import { type CertificateOptions, Certificates } from '../../../src/node/certificates.ts'
+import type { CertificateOptions } from '../../../src/node/certificates.ts'
 import type { RespServerOptions } from '../../../src/resp/server.ts'
 import type { RespSession } from '../../../src/resp/session.ts'
 import { type CertificateFiles, makeCertificates } from '../../launch/certificates.ts'
 import { temporaryFolder } from '../../launch/places.ts'
+import { openCertificates } from '../node/open-certificates.ts'
 import { frame, Peer, serve } from './peer.ts'
 
 /** The first byte of an alert (RFC 8446, 5.1). */
@@ -27,15 +27,7 @@ async function start(
   options: Partial<CertificateOptions> = {},
   serving: Partial<RespServerOptions> = {},
 ) {
-  const tls = await Certificates.open({
-    ...files,
-    clientAuth: 'off',
-    handshakeTimeoutMs: 60_000,
-    clock: systemClock,
-    onEvent: () => {},
-    ...options,
-  })
-  t.after(() => tls.close())
+  const tls = await openCertificates(t, files, options)
   const { server, world } = await serve(t, { tls, ...serving })
   const names = () => [...server.sessions()].map((session) => (session as RespSession).certificateName)
   /** A client that speaks TLS. */

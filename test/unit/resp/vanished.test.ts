@@ -5,10 +5,9 @@ import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import { systemClock } from '../../../src/base/clock.ts'
-import { Certificates } from '../../../src/node/certificates.ts'
 import { makeCertificates } from '../../launch/certificates.ts'
 import { temporaryFolder } from '../../launch/places.ts'
+import { openCertificates } from '../node/open-certificates.ts'
 import { frame, Peer, serve } from './peer.ts'
 
 const retransmission = '01'
@@ -45,14 +44,7 @@ test('a silent connection is probed after a minute', async (t) => {
 
 test('so is a silent connection with TLS', async (t) => {
   const files = await makeCertificates(temporaryFolder(t))
-  const tls = await Certificates.open({
-    ...files,
-    clientAuth: 'off',
-    handshakeTimeoutMs: 60_000,
-    clock: systemClock,
-    onEvent: () => {},
-  })
-  t.after(() => tls.close())
+  const tls = await openCertificates(t, files)
   const { server } = await serve(t, { tls })
   const socket = connectTls({ port: server.port, host: '127.0.0.1', ca: readFileSync(files.ca) })
   const peer = Peer.over(socket)
