@@ -5,11 +5,11 @@ import { decode } from '../ids/encoding.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { Run, rangesOf } from '../ids/run.ts'
-import { demandName } from './access.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, IssuedTexts, MapReply, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { checkedCount, drawOne, drawsAtOnce, existing } from './drawing.ts'
+import { demandNameRecorded } from './recording.ts'
 
 const name = { name: 'name', type: 'key' } as const
 const issuing = { flags: ['write', 'fast'], keys: [1, 1, 1], permission: 'issue', group: 'id' } as const
@@ -118,13 +118,13 @@ async function range(context: CommandContext, args: Arguments): Promise<Reply> {
   return rangesOf(runs).map(({ start, end }) => [String(start), String(end)])
 }
 
-async function decodeId({ catalogue, session }: CommandContext, args: Arguments): Promise<Reply> {
+async function decodeId(context: CommandContext, args: Arguments): Promise<Reply> {
   if (args.length === 1) return parts(idAt(args), parseLayout(defaultLayout))
   if (args.length === 3 && args.token(1) === 'LAYOUT') return parts(idAt(args), parseLayout(args.text(2)))
   if (args.length !== 2) throw syntaxError()
   const idText = args.text(0)
-  demandName(session.access, args.text(1))
-  const generator = await existing(catalogue, args.text(1))
+  demandNameRecorded(context, 'id.decode', args.text(1))
+  const generator = await existing(context.catalogue, args.text(1))
   const id = generator.parse(idText)
   if (generator.definition.layout !== undefined) return parts(id, layoutOf(generator.definition))
   return new MapReply([

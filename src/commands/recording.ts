@@ -3,7 +3,7 @@ import type { Access } from '../auth/access.ts'
 import type { Refusal } from '../auth/acl-log.ts'
 import { addressOf } from '../base/address.ts'
 import { hasCode } from '../base/errors.ts'
-import { demandAccess } from './access.ts'
+import { demandAccess, demandName } from './access.ts'
 import type { Arguments } from './arguments.ts'
 import { clientLine } from './client-line.ts'
 import type { Command, Reply } from './command.ts'
@@ -101,17 +101,29 @@ export function demandRecorded(access: Access, context: CommandContext, request:
   try {
     demandAccess(access, request)
   } catch (error) {
-    if (hasCode(error, 'NOPERM')) recordDenied(access, context, request)
+    const { command, name, args } = request
+    const refused = () => keyTexts(args, command).find((key) => !access.reaches(key))
+    if (hasCode(error, 'NOPERM'))
+      recordDenied(access, context, name, access.allows(name) ? refused() : undefined)
     throw error
   }
 }
 
-function recordDenied(access: Access, context: CommandContext, request: ResolvedRequest): void {
-  const { command, name, args } = request
+/** Throws NOPERM, which is recorded, unless the user may name a generator that is no key of the command. */
+export function demandNameRecorded(context: CommandContext, command: string, generator: string): void {
+  const { access } = context.session
+  if (!access.reaches(generator)) recordDenied(access, context, command, generator)
+  demandName(access, generator)
+}
+
+/** @param refused the name of the generator; undefined: the command is refused. */
+function recordDenied(
+  access: Access,
+  context: CommandContext,
+  name: string,
+  refused: string | undefined,
+): void {
   const { session, server } = context
-  const refused = access.allows(name)
-    ? keyTexts(args, command).find((key) => !access.reaches(key))
-    : undefined
   const reason = refused === undefined ? 'command' : 'key'
   recordRefusal(context, { reason, object: refused ?? name, username: access.user })
   const address = addressOf(session.address).host

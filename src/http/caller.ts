@@ -50,7 +50,9 @@ export function checkCallers(app: FastifyInstance, access: AccessControl, audit:
       try {
         demand(caller, demanded, request)
       } catch (error) {
-        recordDenied(audit, request, demanded, error)
+        const { command, name } = demanded
+        const detail = caller.allows(command) ? name?.(request) : undefined
+        if (hasCode(error, 'NOPERM')) recordDenied(audit, request, command, detail)
         throw error
       }
     }
@@ -98,16 +100,13 @@ export function demandPermission(caller: Access, command: string, generator?: st
   throw new FahaoError('NOPERM', `${reason}; ${remedy}`)
 }
 
-/** Records that the caller's permissions refuse a request. */
-function recordDenied(
+/** Records that the caller's permissions refuse a request. @param detail the name that is refused, or the reason. */
+export function recordDenied(
   audit: Audit,
-  request: FastifyRequest,
-  { command, name }: Exclude<RouteAccess, 'open'>,
-  error: unknown,
+  { access, ip }: FastifyRequest,
+  command: string,
+  detail: string | undefined,
 ): void {
-  if (!hasCode(error, 'NOPERM')) return
-  const { access, ip } = request
-  const detail = access.allows(command) ? name?.(request) : undefined
   audit.record({ event: 'denied', user: access.user, address: ip, door: 'http', object: command, detail })
 }
 

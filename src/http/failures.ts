@@ -1,8 +1,7 @@
 /** The answers to errors, unknown paths, and methods that a path does not have. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { systemClock } from '../base/clock.ts'
-import { hasCode } from '../base/errors.ts'
-import { restMs } from '../node/turns.ts'
+import { restMs, restsAfter } from '../node/turns.ts'
 import { HttpRefusal, problemOf, problemType, retryAfterSecondsOf, withoutTokens } from './problem.ts'
 
 /** The log of this server's own faults. A pino logger is one. */
@@ -48,7 +47,7 @@ export function answerFailures(app: FastifyInstance, routes: readonly Route[], l
 
 /** Calls `send` with the answer to an error: after `restMs` if a quota has refused the request, else at once. */
 export function afterRest(error: unknown, send: () => void): void {
-  if (hasCode(error, 'QUOTA')) systemClock.timer(restMs, send)
+  if (restsAfter(error)) systemClock.timer(restMs, send)
   else send()
 }
 

@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Audit } from '../auth/audit.ts'
 import { hasCode } from '../base/errors.ts'
+import { recordDenied } from './caller.ts'
 import type { Operation } from './operation.ts'
 
 /** The handler of an operation whose changes the audit trail records. A request that fails changes nothing. */
@@ -26,15 +27,7 @@ function recordingDenials({ command, handler }: Operation, audit: Audit): Operat
     handler(request, reply)?.catch((error) => {
       if (hasCode(error, 'NOPERM')) {
         const [detail] = error.message.split(';', 1)
-        const { access, ip } = request
-        audit.record({
-          event: 'denied',
-          user: access.user,
-          address: ip,
-          door: 'http',
-          object: command,
-          detail,
-        })
+        recordDenied(audit, request, command, detail)
       }
       throw error
     })

@@ -11,6 +11,7 @@
  */
 
 import { systemClock } from '../base/clock.ts'
+import { hasCode } from '../base/errors.ts'
 
 /** The share of a connection: bytes that it may produce before other connections continue. */
 export const shareBytes = 65_536
@@ -26,6 +27,14 @@ const lightBytesMax = 8192
  * loses nothing, because it saves up the ids of a second.
  */
 export const restMs = 20
+
+/**
+ * Whether a connection rests after a request with this error: a quota has refused it, of ids or of failed logins. RESP
+ * replies at once and lets the requests behind it wait; HTTP has one request at a time, and lets its answer wait.
+ */
+export function restsAfter(error: unknown): boolean {
+  return hasCode(error, 'QUOTA')
+}
 
 /**
  * About how long a connection rests that has been refused several times before AUTH, in ms. A thousand of them that send

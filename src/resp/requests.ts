@@ -20,7 +20,7 @@ import { demandRecorded } from '../commands/recording.ts'
 import type { ResolvedRequest } from '../commands/table.ts'
 import { queued } from '../commands/transactions.ts'
 import { Run } from '../ids/run.ts'
-import { shareBytes, turnBytesMax } from '../node/turns.ts'
+import { restsAfter, shareBytes, turnBytesMax } from '../node/turns.ts'
 import type { Decoded, Decoder, DecoderLimits } from './decoder.ts'
 import { encode, encodeError, encodeRun, TextsWriter } from './encoder.ts'
 import { isHttp } from './inline.ts'
@@ -324,8 +324,7 @@ export class Requests {
   #writeError(error: unknown, times = 1): void {
     const { output, turns } = this.#host
     turns.spend(workBytes.error * times)
-    // Not after a login: those have no time.
-    this.#session.refused ||= hasCode(error, 'QUOTA') && error.retryAfterMs !== undefined
+    this.#session.refused ||= restsAfter(error)
     if (hasCode(error, 'NOAUTH')) this.#session.unauthenticated++
     if (error instanceof FahaoError) return encodeError(output, error.code, error.message, times)
     this.#host.onError(error, this.#session)

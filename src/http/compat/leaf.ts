@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
 import { demandName } from '../../commands/access.ts'
+import { recordDenied } from '../caller.ts'
 import { type IssuingNode, metered } from '../issuing-node.ts'
 import { anyMethod, type CompatApi, type CompatRoute, issueOne } from './api.ts'
 import { decodeRoute } from './leaf-decode.ts'
@@ -50,7 +51,11 @@ function idRoute(
     handler(request, reply) {
       const key = keyOf(request)
       const known = generators.find(key)
-      const permit = (name: string) => demandName(request.access, name)
+      // The name of the shared snowflake is not in the request.
+      const permit = (name: string) => {
+        if (!request.access.reaches(name)) recordDenied(node.server.audit, request, 'id.next', name)
+        demandName(request.access, name)
+      }
       return issueOne(reply, {
         known: known && metered(node, request, known),
         open: async () => metered(node, request, await generators.open(key, permit)),

@@ -8,6 +8,7 @@ import { isTokenText } from '../../auth/token.ts'
 import { describe, FahaoError, hasCode } from '../../base/errors.ts'
 import { Run } from '../../ids/run.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
+import { recordDenied } from '../caller.ts'
 import { afterRest } from '../failures.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
@@ -126,8 +127,9 @@ async function answer(
 ): Promise<Body> {
   try {
     if (tokens.permits(request, token, bizType) === undefined) await tokens.load()
-    if (!tokens.permits(request, token, bizType)) return form.failure(5, 'token is error')
-    return await issue()
+    if (tokens.permits(request, token, bizType)) return await issue()
+    tokens.recordRefusal(request, bizType)
+    return form.failure(5, 'token is error')
   } catch (error) {
     return failed(form, bizType, error)
   }
@@ -163,6 +165,13 @@ class Credentials {
 
   load(): Promise<void> {
     return this.#own.load()
+  }
+
+  /** Records that the user of a request may not draw from `bizType`. Without a user, the token is none of tinyid's. */
+  recordRefusal(request: FastifyRequest, bizType: string): void {
+    const { access, audit } = this.#node.server
+    if (request.access === access.initial) return
+    recordDenied(audit, request, 'id.next', request.access.allows('id.next') ? bizType : undefined)
   }
 
   #accessOf({ socket }: FastifyRequest, token: string): Access | undefined {

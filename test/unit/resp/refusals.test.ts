@@ -93,6 +93,40 @@ test('a request that the permissions refuse is in ACL LOG and in the audit trail
   )
 })
 
+test('a refused name of ID.DECODE leaves what a refused key does, within a transaction too', async (t) => {
+  const { ask, asks, trail, audit } = await start(t)
+  await asks('AUTH admin secret', /OK/)
+  await asks('ACL SETUSER alice +id.decode', /OK/)
+  await asks('AUTH alice pw', /OK/)
+  await asks('ID.DECODE 7 banana', /NOPERM No permissions to access a key/)
+  await asks('MULTI', /OK/)
+  await asks('ID.DECODE 7 banana', /QUEUED/)
+  await ask('EXEC')
+  assert.deepEqual(
+    audit.aclLog
+      .entries(10)
+      .map(({ reason, context, object, username }) => [reason, context, object, username]),
+    [
+      ['key', 'multi', 'banana', 'alice'],
+      ['key', 'toplevel', 'banana', 'alice'],
+    ],
+  )
+  const denied = (await trail.stored()).filter(({ event }) => event === 'denied')
+  assert.deepEqual(
+    denied.map(({ object, user, detail }) => [object, user, detail]),
+    [['id.decode', 'alice', 'banana']],
+  )
+})
+
+test('a login that the limit of failures refuses lets its connection rest', async (t) => {
+  const { ask } = await start(t)
+  for (let failures = 0; failures < 10; failures++) await ask('AUTH alice wrong')
+  const startedMs = performance.now()
+  for (let limited = 0; limited < 8; ) if (/QUOTA/.test(String(await ask('AUTH alice wrong')))) limited++
+  const tookMs = performance.now() - startedMs
+  assert.ok(tookMs > 100, `8 refusals took ${tookMs} ms`)
+})
+
 test('a request before any login leaves nothing', async (t) => {
   const { asks, trail, audit } = await start(t)
   await asks('INCR apple', /NOAUTH/)

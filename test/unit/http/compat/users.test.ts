@@ -87,4 +87,30 @@ describe('a server with users', () => {
     const [status, , body] = await ask(path)
     assert.deepEqual([status, /NOPERM/.test(body)], [403, true])
   })
+
+  test('records each request that the permissions refuse once, with the generator', async (t) => {
+    const { ask, app, token, node } = await start(t)
+    const { mock } = t.mock.method(node.server.audit, 'record')
+    const refused = [
+      [paths.leaf.replace('order', 'user'), 'access_token', 'user'],
+      ['/api/snowflake/get/order', 'access_token', 'snowflake'],
+      [paths.tinyid.replace('order', 'user'), 'token', 'user'],
+      [`${paths.tinyid.replace('order', 'user')}&batchSize=2`, 'token', 'user'],
+    ] as const
+    for (const [path, parameter, name] of refused) {
+      mock.resetCalls()
+      await ask(join(path, `${parameter}=${token}`))
+      const recorded = mock.calls.map(({ arguments: [occurrence] }) => occurrence)
+      const { event, user, object, detail } = recorded[0]!
+      assert.deepEqual(
+        [recorded.length, event, user, object, detail],
+        [1, 'denied', 'alice', 'id.next', name],
+        path,
+      )
+    }
+    mock.resetCalls()
+    await ask(join(paths.tinyid, 'token=other'))
+    await app.inject({ method: 'GET', url: paths.leaf })
+    assert.equal(mock.callCount(), 0)
+  })
 })
