@@ -9,6 +9,7 @@
  *     Timed-out requests are the oldest, `#timedOut` of them, and count as waiting.
  *  5. The connection ends if nothing has arrived for `timeoutMs` while the oldest slot is that old, and not sooner.
  *  6. Requests of one turn of the event loop leave in one write.
+ *  7. The connection ends once no request has waited for `idleMs`: there is one for each user, and users come and go.
  */
 import type { Socket } from 'node:net'
 import { addressText } from '../base/address.ts'
@@ -41,6 +42,7 @@ type PendingRequest = {
 }
 
 const pendingMax = 10_000
+const idleMs = 60_000
 const minus = '-'.charCodeAt(0)
 
 /** A connection that opens at once. */
@@ -60,6 +62,7 @@ export class ForwardConnection {
   #connected = false
   #ended = false
   #timer: Timer | undefined
+  #idleTimer: Timer | undefined
 
   constructor(options: ForwardConnectionOptions) {
     const { dial, greetings } = options
@@ -88,6 +91,7 @@ export class ForwardConnection {
     return new Promise((resolve, reject) => {
       this.#pending.push({ sinceUs: this.#options.clock.monoUs(), resolve, reject })
       this.#write(request)
+      this.#idleTimer?.cancel()
       if (this.#timer === undefined) this.#setTimer()
     })
   }
@@ -97,6 +101,7 @@ export class ForwardConnection {
     if (this.#ended) return
     this.#ended = true
     this.#timer?.cancel()
+    this.#idleTimer?.cancel()
     this.#socket.destroy()
     const error = this.#noReply(this.#connected ? state : 'unsent', reason)
     for (const { reject } of this.#pending.splice(0)) reject(error)
@@ -148,7 +153,10 @@ export class ForwardConnection {
     const next = this.#pending[this.#timedOut]
     let sinceUs = next?.sinceUs ?? Number.POSITIVE_INFINITY
     if (this.#timedOut > 0) sinceUs = Math.min(sinceUs, this.#receivedUs)
-    if (sinceUs === Number.POSITIVE_INFINITY) return
+    if (sinceUs === Number.POSITIVE_INFINITY) {
+      this.#idleTimer = clock.timer(idleMs, () => this.close('no request waited for a minute'))
+      return
+    }
     const leftMs = timeoutMs - (clock.monoUs() - sinceUs) / 1000
     this.#timer = clock.timer(Math.ceil(leftMs), () => {
       this.#timer = undefined

@@ -164,7 +164,7 @@ describe('a link on which nothing arrives', () => {
     assert.equal(state.ends, 1)
   })
 
-  it('stays open as long as no request waits', async (t) => {
+  it('ends a minute after the last request, and leaves no timer', async (t) => {
     const { clock, state, ask, arrival, reply } = await start(t)
     await clock.pass(10 * timeoutMs)
     const first = ask('first')
@@ -172,8 +172,15 @@ describe('a link on which nothing arrives', () => {
     await clock.pass(timeoutMs - 1)
     reply('first')
     assert.equal(await first, 'first')
-    await clock.pass(10 * timeoutMs)
-    assert.equal(state.ends, 0)
-    assert.equal(clock.timers, 0)
+    await clock.pass(59_000)
+    const second = ask('second')
+    await arrival('second')
+    reply('second')
+    assert.equal(await second, 'second')
+    await clock.pass(60_000)
+    assert.deepEqual([state.ends, clock.timers], [0, 1])
+    await clock.pass(timeoutMs)
+    assert.deepEqual([state.ends, clock.timers], [1, 0])
+    assert.equal(await ask('third'), 'UNAVAILABLE')
   })
 })
