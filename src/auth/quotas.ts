@@ -10,7 +10,7 @@
  *  4. All arithmetic is on whole numbers below 2^53, so that a caller that waits as long as the error says is served.
  */
 import { FahaoError } from '../base/errors.ts'
-import { globMatches, literalPrefix } from '../base/glob.ts'
+import { globMatcher } from '../base/glob.ts'
 import type { Access } from './access.ts'
 import { type Namespace, titleOf } from './namespace.ts'
 import type { Namespaces } from './namespaces.ts'
@@ -46,12 +46,12 @@ export class Quota {
   #day: number
   #chargedOfDay = 0
   #newest: FahaoError | undefined
-  #prefix: string
+  #matches: (generator: string) => boolean
 
   /** @param nowUs Unix µs. */
   constructor(namespace: Namespace, nowUs: number) {
     this.#namespace = namespace
-    this.#prefix = literalPrefix(namespace.match)
+    this.#matches = globMatcher(namespace.match)
     this.#creditUs = nowUs
     this.#day = Math.floor(nowUs / dayUs)
     this.#credit = this.#creditMax
@@ -63,9 +63,8 @@ export class Quota {
 
   /** Whether it counts the requests of a user for a generator. */
   counts(generator: string, user: string): boolean {
-    const { match, user: only } = this.#namespace
-    if (only !== undefined && only !== user) return false
-    return generator.startsWith(this.#prefix) && globMatches(match, generator)
+    const { user: only } = this.#namespace
+    return (only === undefined || only === user) && this.#matches(generator)
   }
 
   /** Goes on under changed limits. */
@@ -73,7 +72,7 @@ export class Quota {
     this.#advance(nowUs)
     const { idsPerSecond } = this.#namespace
     this.#namespace = namespace
-    this.#prefix = literalPrefix(namespace.match)
+    this.#matches = globMatcher(namespace.match)
     this.#credit = idsPerSecond === undefined ? this.#creditMax : Math.min(this.#credit, this.#creditMax)
   }
 

@@ -6,7 +6,7 @@ import { type Namespace, titleOf } from '../auth/namespace.ts'
 import type { Namespaces } from '../auth/namespaces.ts'
 import type { Clock } from '../base/clock.ts'
 import { FahaoError } from '../base/errors.ts'
-import { globMatches, literalPrefix } from '../base/glob.ts'
+import { globMatcher, globMatches, literalPrefix } from '../base/glob.ts'
 import { everyPage } from '../engine/pages.ts'
 import type { GeneratorRecords } from './generator-records.ts'
 import { nameBytesMax } from './stored.ts'
@@ -76,6 +76,7 @@ export class GeneratorLimits {
   async #count(match: string, most: number): Promise<Count> {
     const untilUs = this.#clock.monoUs() + freshUs
     const prefix = literalPrefix(match)
+    const matches = globMatcher(match)
     const counted = (found: number): Count => ({ match, most, untilUs, found })
     let found = (await this.#isMatch(prefix, match)) ? 1 : 0
     const pages = everyPage<{ name: string }>(pageSize, (last) =>
@@ -84,7 +85,7 @@ export class GeneratorLimits {
     for await (const page of pages) {
       for (const { name } of page) {
         if (found >= most || !name.startsWith(prefix)) return counted(found)
-        if (globMatches(match, name)) found++
+        if (matches(name)) found++
       }
     }
     return counted(found)

@@ -1,7 +1,7 @@
 /** The arguments of one request: bytes, parsed as the command needs them, or refused with Redis's errors. */
 
 import { FahaoError } from '../base/errors.ts'
-import { globMatches } from '../base/glob.ts'
+import { globMatcher } from '../base/glob.ts'
 import { max63 } from '../ids/limits.ts'
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -87,7 +87,7 @@ export class Arguments {
         `a pattern has at most ${patternMax} characters; names have at most 256 bytes`,
       )
     }
-    return (text) => globMatches(pattern, text)
+    return globMatcher(pattern)
   }
 
   #decoded(index: number): string {

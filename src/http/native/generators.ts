@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Access } from '../../auth/access.ts'
 import { FahaoError } from '../../base/errors.ts'
-import { globMatches } from '../../base/glob.ts'
+import { globMatcher } from '../../base/glob.ts'
 import { Moved } from '../../base/moved.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { type GeneratorInput, generatorOptions } from '../../catalogue/options.ts'
@@ -182,13 +182,14 @@ async function findPage(
   limit: number,
 ): Promise<{ found: ListedGenerator[]; next: string | undefined }> {
   const found: ListedGenerator[] = []
+  const matches = globMatcher(pattern)
   let last = after
   for (let chunks = 0; chunks < chunksMax || !access.reachesAll; chunks++) {
     const size = pattern === '*' && access.reachesAll ? limit : chunk
     const read = await catalogue.list({ after: last, limit: size })
     for (const generator of read) {
       last = generator.name
-      if (globMatches(pattern, generator.name) && access.reaches(generator.name)) found.push(generator)
+      if (matches(generator.name) && access.reaches(generator.name)) found.push(generator)
       if (found.length === limit) return { found, next: last }
     }
     if (read.length < size) return { found, next: undefined }
