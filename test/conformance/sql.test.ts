@@ -19,6 +19,7 @@ import { startPostgres } from '../launch/postgres.ts'
 import { startTcpProxy } from '../launch/tcp-proxy.ts'
 import { assertDisjoint } from './counters.ts'
 import { untilItWorks } from './life.ts'
+import { lockRow } from './row-lock.ts'
 import { engineOptions } from './store-under-test.ts'
 
 const mine = { incarnation: 1n }
@@ -332,18 +333,12 @@ for (const kind of kinds) {
       const { engine } = await openAt(t, url, { callTimeoutMs: 1500 })
       const { engine: other } = await openAt(t, url)
       await Promise.all([reserve(engine), reserve(other)])
-      const row = "SELECT * FROM fahao_counters WHERE name = 'a' FOR UPDATE"
-      const lock =
-        server.kind === 'postgres'
-          ? `BEGIN; ${row}; SELECT pg_sleep(2.5); COMMIT`
-          : `START TRANSACTION; ${row}; SELECT SLEEP(2.5); COMMIT`
-      const held = server.admin(lock, nameIn(url))
-      await new Promise((wait) => setTimeout(wait, 300))
+      const unlock = await lockRow(t, url, 'a')
       await assert.rejects(reserve(engine), { code: 'UNAVAILABLE', message: /holds a lock/ })
       // Records and other counters do not care.
       await engine.write('k', 'x', undefined)
       assert.equal((await engine.reserve('b', { size: 1n, ...mine })).start, 0n)
-      await held
+      await unlock()
       assert.equal((await untilItWorks(() => reserve(engine))).start, 20n)
     })
 

@@ -39,7 +39,7 @@ export async function startWithKinds(t: TestContext): Promise<FahaoServer> {
   for (const kind of kinds) {
     const step = kind === 'sequence' || kind === 'segment' ? ['STEP', '50'] : []
     const horizon = kind === 'snowflake' ? [] : ['HORIZON', '200ms']
-    await create(client, kind, kind, 'ISSUETIMEOUT', '300ms', ...step, ...horizon)
+    await create(client, kind, kind, 'ISSUETIMEOUT', '2s', ...step, ...horizon)
   }
   await client.close()
   return server

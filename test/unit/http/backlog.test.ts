@@ -36,12 +36,16 @@ function post(count: number, name = 'order'): string {
   return `POST /v1/generators/${name}/next?count=${count} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n`
 }
 
-/** Resolves when `value` has stayed the same for a while. */
+/** Resolves when `value` has stayed the same for a while, however long a turn of the event loop takes. */
 async function settled(value: () => number): Promise<number> {
-  for (let before = value(); ; before = value()) {
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    if (value() === before) return before
+  let before = value()
+  for (let pauses = 0; pauses < 10; pauses++) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    if (value() === before) continue
+    before = value()
+    pauses = -1
   }
+  return before
 }
 
 /** The ids of the answers, in order, until there are `wanted`. */

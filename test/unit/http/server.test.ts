@@ -215,10 +215,10 @@ describe('an error that ends a connection', () => {
   }
 
   test('about a request that is late comes after the answers to the requests before it', async () => {
-    const { order, server } = await start({ httpRequestTimeoutMs: 50 })
+    const { order, server } = await start({ httpRequestTimeoutMs: 400 })
     order.dry = true
     const answers = exchange(server.port, post() + post().slice(0, 20))
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await new Promise((resolve) => setTimeout(resolve, 1000))
     order.wet()
     assert.deepEqual((await answers).match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 408'])
   })
