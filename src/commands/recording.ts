@@ -1,4 +1,5 @@
 /** What commands and refusals leave in the audit trail and in ACL LOG. */
+import { isIP } from 'node:net'
 import type { Access } from '../auth/access.ts'
 import type { Refusal } from '../auth/acl-log.ts'
 import { addressOf } from '../base/address.ts'
@@ -7,7 +8,7 @@ import { demandAccess, demandName } from './access.ts'
 import type { Arguments } from './arguments.ts'
 import { clientLine } from './client-line.ts'
 import type { Command, Reply } from './command.ts'
-import type { CommandContext } from './context.ts'
+import type { ClientSession, CommandContext } from './context.ts'
 import { keysIn, type ResolvedRequest } from './table.ts'
 
 /** A request may name a thousand generators; so many have an entry of their own. */
@@ -90,7 +91,7 @@ function recordChanges(
   detail: string | undefined,
 ): void {
   const { event } = change!
-  const common = { event, user, address: addressOf(session.address).host, door: 'resp' }
+  const common = { event, user, address: clientAddress(session), door: 'resp' }
   for (const object of named.slice(0, namedMax)) server.audit.record({ ...common, object, detail })
   if (named.length > namedMax)
     server.audit.record({ ...common, object: '', detail: `and ${named.length - namedMax} others` })
@@ -126,9 +127,17 @@ function recordDenied(
   const { session, server } = context
   const reason = refused === undefined ? 'command' : 'key'
   recordRefusal(context, { reason, object: refused ?? name, username: access.user })
-  const address = addressOf(session.address).host
+  const address = clientAddress(session)
   const common = { event: 'denied', user: access.user, address, door: 'resp', object: name } as const
   server.audit.record({ ...common, detail: refused })
+}
+
+/**
+ * The IP address of the client, also of a request that another node has forwarded: nodes send it as the version of their
+ * library before a request that changes something.
+ */
+function clientAddress({ access, address, libraryVersion }: ClientSession): string {
+  return access.isForwarded && isIP(libraryVersion) ? libraryVersion : addressOf(address).host
 }
 
 /** Shows a refusal in ACL LOG. */

@@ -6,6 +6,7 @@
  *     before its handler runs: one that is refused draws no id.
  *  2. Wrong credentials are refused on every route that is not open, also where none are needed.
  */
+import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
@@ -103,11 +104,28 @@ export function demandPermission(caller: Access, command: string, generator?: st
 /** Records that the caller's permissions refuse a request. @param detail the name that is refused, or the reason. */
 export function recordDenied(
   audit: Audit,
-  { access, ip }: FastifyRequest,
+  request: FastifyRequest,
   command: string,
   detail: string | undefined,
 ): void {
-  audit.record({ event: 'denied', user: access.user, address: ip, door: 'http', object: command, detail })
+  const { user } = request.access
+  audit.record({
+    event: 'denied',
+    user,
+    address: clientAddress(request),
+    door: 'http',
+    object: command,
+    detail,
+  })
+}
+
+/** The header of requests that nodes forward: the address of the client. */
+export const forwardedHeader = 'fahao-forwarded'
+
+/** The IP address of the client, also of a request that another node has forwarded. */
+export function clientAddress({ access, headers, ip }: FastifyRequest): string {
+  const given = headers[forwardedHeader]
+  return access.isForwarded && typeof given === 'string' && isIP(given) ? given : ip
 }
 
 function callerOf(

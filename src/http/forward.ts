@@ -2,8 +2,8 @@
  * Forwarding over HTTP: any node answers a request, also for a generator of another leader.
  *
  * Invariants
- *  1. A forwarded request carries a header that says so, and the user of the client with a proof of this node instead of
- *     the client's credentials.
+ *  1. A forwarded request carries a header with the address of the client, and the user of the client with a proof of this
+ *     node instead of the client's credentials.
  *  2. Every request is settled, at the latest `timeoutMs` after it was sent, also while it waits for a connection.
  *  3. A request of a client that has gone is not sent again.
  */
@@ -16,6 +16,7 @@ import { describe } from '../base/errors.ts'
 import type { ClusterView } from '../commands/context.ts'
 import { Forwarder, type ForwardTransport, NoReply, type NoReplyState } from '../forwarding/forwarder.ts'
 import { type Dial, readyEvent } from '../node/dial.ts'
+import { forwardedHeader } from './caller.ts'
 import { goneSignal } from './gone-signal.ts'
 
 declare module 'fastify' {
@@ -25,8 +26,6 @@ declare module 'fastify' {
   }
 }
 
-/** The header of forwarded requests. */
-const mark = 'fahao-forwarded'
 /** The headers that are forwarded to the leader, and back to the client. */
 const requestHeaders = ['accept', 'content-type'] as const
 const answerHeaders = ['cache-control', 'content-type', 'fahao-error', 'location', 'retry-after'] as const
@@ -93,7 +92,7 @@ class HttpTransport implements ForwardTransport<HttpRequest, NodeAnswer, unknown
   }
 
   isForwarded({ request }: HttpRequest): boolean {
-    return request.headers[mark] !== undefined
+    return request.headers[forwardedHeader] !== undefined
   }
 
   /** CLUSTERDOWN as a problem, or in the header of a compatible API. */
@@ -182,7 +181,7 @@ function basic(user: string, password: string): string {
 
 function headersFor(request: FastifyRequest, body: string): Record<string, string | number> {
   const headers: Record<string, string | number> = {
-    [mark]: '1',
+    [forwardedHeader]: request.ip,
     'content-length': Buffer.byteLength(body),
   }
   for (const name of requestHeaders) {

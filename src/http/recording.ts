@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Audit } from '../auth/audit.ts'
 import { hasCode } from '../base/errors.ts'
-import { recordDenied } from './caller.ts'
+import { clientAddress, recordDenied } from './caller.ts'
 import type { Operation } from './operation.ts'
 
 /** The handler of an operation whose changes the audit trail records. A request that fails changes nothing. */
@@ -16,7 +16,13 @@ export function recording(operation: Operation, audit: Audit): Operation['handle
     // PUT answers 201 when it has created something, and 200 when it was there already.
     if (event === 'create' && reply.statusCode !== 201) return answer
     const { user } = request.access
-    audit.record({ event, user, address: request.ip, door: 'http', object: object(request, answer) })
+    audit.record({
+      event,
+      user,
+      address: clientAddress(request),
+      door: 'http',
+      object: object(request, answer),
+    })
     return answer
   }
 }

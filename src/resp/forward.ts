@@ -74,6 +74,7 @@ function knownLeader({ command, context, args }: RespRequest, forwarder: RespFor
   return forwarder.knownLeader(slot)
 }
 
+const libraryVersion = ['CLIENT', 'SETINFO', 'LIB-VER']
 const notLed = Buffer.from('-CLUSTERDOWN ')
 const overQuota = Buffer.from('-QUOTA ')
 
@@ -109,7 +110,15 @@ export class RespTransport implements ForwardTransport<RespRequest, EncodedReply
       encoded = encodedRequest([Buffer.from(command.name), ...args.parts])
       this.#encoded.set(args, encoded)
     }
-    return this.#connection(address, nodeId, context.session).send(encoded)
+    const connection = this.#connection(address, nodeId, context.session)
+    if (command.change !== undefined) {
+      // For the audit trail of the leader: the requests of a connection are those of many clients, and run in order.
+      const { host } = addressOf(context.session.address)
+      connection
+        .send(encodedRequest(libraryVersion.concat(host).map((word) => Buffer.from(word))))
+        .catch(() => {})
+    }
+    return connection.send(encoded)
   }
 
   deliver({ command, context, args }: RespRequest, reply: EncodedReply): Reply | Promise<Reply> {

@@ -2,6 +2,7 @@
 import { AccessControl } from '../../../src/auth/access-control.ts'
 import type { Audit } from '../../../src/auth/audit.ts'
 import { Subjects } from '../../../src/auth/command-rules.ts'
+import type { NodeProof } from '../../../src/auth/node-proof.ts'
 import { Passwords } from '../../../src/auth/passwords.ts'
 import { readRules } from '../../../src/auth/user.ts'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
@@ -27,13 +28,15 @@ export function openAccess(
     events = [] as string[],
     audit = new Trail().audit,
     passwords = cheapPasswords(),
-  }: { clock?: Clock; events?: string[]; audit?: Audit; passwords?: Passwords } = {},
+    proof = undefined as NodeProof | undefined,
+  }: { clock?: Clock; events?: string[]; audit?: Audit; passwords?: Passwords; proof?: NodeProof } = {},
 ): Promise<AccessControl> {
   return AccessControl.open({
     engine,
     clock,
     audit,
     passwords,
+    proof,
     nowUs: () => clock.wallUs(),
     subjects,
     newId: () => crypto.randomUUID(),

@@ -24,6 +24,19 @@ test('a command that changes generators is in the audit trail, with the user and
   assert.deepEqual([address, door, detail], ['127.0.0.1', 'resp', '2 of 3 existed'])
 })
 
+test('the address of a forwarded change is that of the client, and that of no client that claims to be a node', async () => {
+  const desk = new Desk()
+  const addressOf = async (access: Access, version: string) => {
+    Object.assign(desk.session, { access, libraryVersion: version })
+    await desk.ask('set', `counter${version}`, '100')
+    return (await desk.trail.stored())[0]!.address
+  }
+  assert.equal(await addressOf(Access.forwarded('alice', undefined), '10.0.0.7'), '10.0.0.7')
+  assert.equal(await addressOf(Access.forwarded('alice', undefined), 'fd00::7'), 'fd00::7')
+  assert.equal(await addressOf(Access.forwarded('alice', undefined), '5.1.0'), '127.0.0.1')
+  assert.equal(await addressOf(new Access('alice', undefined, ['*']), '10.0.0.8'), '127.0.0.1')
+})
+
 test('a command that fails, or changes nothing, is not in the audit trail', async () => {
   const desk = new Desk()
   await desk.error('id.alter', 'missing', 'step', '5000')

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Occurrence } from '../../../src/auth/audit-entry.ts'
+import { NodeProof } from '../../../src/auth/node-proof.ts'
 import { readRules } from '../../../src/auth/user.ts'
+import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { openAccess } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
@@ -154,4 +156,31 @@ test('every operation that is no GET and issues no ids is recorded, and the Open
       .map(([method]) => `${method} ${path}`),
   )
   assert.deepEqual(unrecorded, ['post /v1/generators/{name}/next', 'post /v1/generators/{name}/range'])
+})
+
+test('the address of a forwarded change is that of the client, and that of no client that claims to be a node', async () => {
+  const node = fakeNode()
+  const proof = await NodeProof.open(new MemoryEngine(new MemoryStore()), () => 'here')
+  const access = await openAccess(undefined, { audit: node.trail.audit, proof })
+  Object.assign(node, { access })
+  await access.users.set('alice', readRules(['on', '>pw', '~*', '+@all'], access.subjects, access.passwords))
+  const app = buildHttpApp({ node, host: '127.0.0.1' })
+  const drop = async (name: string, password: string, forwardedFor: string) => {
+    node.catalogue.add(name, { kind: 'sequence' })
+    const authorization = `Basic ${Buffer.from(`alice:${password}`).toString('base64')}`
+    const headers = { authorization, 'fahao-forwarded': forwardedFor }
+    const answer = await app.inject({ method: 'DELETE', url: `/v1/generators/${name}`, headers })
+    assert.equal(answer.statusCode, 204)
+  }
+  await drop('one', proof.of('alice', 'here'), '10.0.0.7')
+  await drop('two', proof.of('alice', 'here'), 'fd00::7')
+  await drop('three', proof.of('alice', 'here'), '1')
+  await drop('four', 'pw', '10.0.0.7')
+  const dropped = (await node.trail.stored()).filter(({ event }) => event === 'drop')
+  assert.deepEqual(Object.fromEntries(dropped.map(({ object, address }) => [object, address])), {
+    one: '10.0.0.7',
+    two: 'fd00::7',
+    three: '127.0.0.1',
+    four: '127.0.0.1',
+  })
 })

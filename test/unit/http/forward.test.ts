@@ -214,7 +214,7 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.match(detail, /it was declared dead/)
   })
 
-  test('is not repeated for a client that has gone', async (t) => {
+  test('has the address of its client, and is not repeated when that has gone', async (t) => {
     const silent = await listening(t)
     const forwarded = once(silent, 'connection') as Promise<[Socket]>
     const other = await start(t)
@@ -223,7 +223,8 @@ describe('a request for a generator that is led elsewhere', () => {
     const answer = other.post('/v1/generators/order/next', { signal: client.signal })
     answer.catch(() => {})
     const [connection] = await forwarded
-    await once(connection, 'data')
+    const [received] = await once(connection, 'data')
+    assert.match(String(received), /\r\nfahao-forwarded: 127\.0\.0\.1\r\n/i)
     client.abort()
     await once(connection, 'close')
     for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate)

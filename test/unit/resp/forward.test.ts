@@ -143,6 +143,14 @@ class Node {
       keyed('limited', 2, () => {
         throw new FahaoError('QUOTA', 'retry in 5 ms', { retryAfterMs: 5 })
       }),
+      { ...keyed('change', 2, (text) => text), change: { event: 'set' }, overlaps: () => false },
+      {
+        ...keyed('version', 2, (text) => text),
+        handler: ({ session }) => {
+          if (this.leader === undefined) return session.libraryVersion
+          throw new Moved({ node: nodeAt(this.leader).id, slot: 1, resp: this.leader, http: undefined })
+        },
+      },
       { ...common, name: 'ping', arity: -1, handler: () => ok },
       {
         ...common,
@@ -164,7 +172,8 @@ class Node {
             name: 'setinfo',
             arity: 4,
             handler: ({ session }, args) => {
-              session.libraryName = args.text(1)
+              if (args.token(0) === 'LIB-VER') session.libraryVersion = args.text(1)
+              else session.libraryName = args.text(1)
               return ok
             },
           },
@@ -203,6 +212,12 @@ describe('a request for a generator that is led elsewhere', () => {
       frame('NEXT', 'a') + frame('PING') + frame('LATER', 'b') + frame('FAIL', 'c') + frame('NEXT', 'a'),
       ':41\r\n+OK\r\n$1\r\nb\r\n-DRY the buffer is empty\r\n:42\r\n',
     )
+  })
+
+  it('tells the leader the address of the client before it changes something', async (t) => {
+    const { peer } = await pair(t)
+    await peer.ask(frame('VERSION', 'k'), '$0\r\n\r\n')
+    await peer.ask(frame('CHANGE', 'k') + frame('VERSION', 'k'), '$1\r\nk\r\n$9\r\n127.0.0.1\r\n')
   })
 
   it('is answered as the leader would answer this very client, in either protocol', async (t) => {
