@@ -15,9 +15,15 @@ const names = { name: 'command-name', type: 'string', optional: true, multiple: 
 /** COMMAND over a table, which is made after it and contains it. */
 export function introspectionCommand(table: () => CommandTable): Command {
   const every = () => table().all()
-  /** The commands that a request names, or every command. */
-  const asked = (args: Arguments) =>
-    args.length === 0 ? every().map(({ name }) => name) : args.texts().map((name) => name.toLowerCase())
+  /** The commands that a request names, or every command. LIMIT for more names than there are: the reply grows with each. */
+  const asked = (args: Arguments) => {
+    if (args.length === 0) return every().map(({ name }) => name)
+    const namesMax = every().reduce((sum, { subcommands = [] }) => sum + 1 + subcommands.length, 0)
+    if (args.length > namesMax) {
+      throw new FahaoError('LIMIT', `there are ${namesMax} commands and subcommands; name each once`)
+    }
+    return args.texts().map((name) => name.toLowerCase())
+  }
   return container({
     ...common,
     name: 'command',
@@ -39,7 +45,8 @@ export function introspectionCommand(table: () => CommandTable): Command {
         name: 'info',
         arity: -2,
         summary: 'Describes the commands of these names, or every command.',
-        reply: 'An array of entries; nil for a name that is unknown.',
+        reply:
+          'An array of entries; nil for a name that is unknown. `LIMIT` for more names than there are commands.',
         arguments: [names],
         handler: (_, args) =>
           asked(args).map((name) => {
@@ -52,11 +59,12 @@ export function introspectionCommand(table: () => CommandTable): Command {
         name: 'docs',
         arity: -2,
         summary: 'Documents the commands of these names, or every command.',
-        reply: 'A map from name to documentation; unknown names are left out.',
+        reply:
+          'A map from name to documentation; unknown names are left out. `LIMIT` for more names than there are commands.',
         arguments: [names],
         handler: (_, args) =>
           new MapReply(
-            asked(args).flatMap((name) => {
+            [...new Set(asked(args))].flatMap((name) => {
               const command = findByPath(table(), name)
               return command === undefined ? [] : [[name, commandDocs(name, command)] as const]
             }),

@@ -76,8 +76,17 @@ ${errors(operation)}
 </section>`
 }
 
+/** The lists of parameters, by operation: schemas take long to read, and asking for the page needs no login. */
+const parameterLists = new WeakMap<Operation, Html>()
+
 /** What the query and the body can hold. */
-function parameters({ query, body }: Operation): Html {
+function parameters(operation: Operation): Html {
+  const known = parameterLists.get(operation) ?? parameterList(operation)
+  parameterLists.set(operation, known)
+  return known
+}
+
+function parameterList({ query, body }: Operation): Html {
   const shapes = [query, body].filter((each) => each instanceof z.ZodObject)
   const rows = shapes.flatMap(({ shape }) =>
     Object.entries(shape).map(

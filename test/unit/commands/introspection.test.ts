@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MapReply } from '../../../src/commands/command.ts'
 import { Desk } from './desk.ts'
 
 test('COMMAND has an entry of ten fields for each command, as cluster libraries read it', async () => {
@@ -26,6 +27,20 @@ test('COMMAND has an entry of ten fields for each command, as cluster libraries 
     ],
     [],
   ])
+})
+
+test('COMMAND INFO and DOCS refuse more names than there are, and DOCS documents a repeated name once', async () => {
+  const desk = new Desk()
+  const many = Array<string>(1000).fill('client')
+  for (const word of ['INFO', 'DOCS']) {
+    await assert.rejects(desk.ask('COMMAND', word, ...many), { code: 'LIMIT' })
+  }
+  const { command, args } = desk.table.resolve(
+    ['command', 'docs', 'client', 'CLIENT'].map((word) => Buffer.from(word)),
+  )
+  const reply = command.handler!(desk.context, args)
+  assert.ok(reply instanceof MapReply)
+  assert.equal(reply.entries.length, 1)
 })
 
 test('GET and MGET are marked write, so that no library sends them to a standby', async () => {

@@ -3,13 +3,16 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import type { FastifyRequest, InjectOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
+import { z } from 'zod'
 import type { AccessControl } from '../../../src/auth/access-control.ts'
 import { errorRegistry } from '../../../src/base/errors.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
+import { docsOperation } from '../../../src/http/console/docs-page.ts'
 import { pageHeaders } from '../../../src/http/console/html.ts'
 import { curlLine, originOf, redisCli, shellWord } from '../../../src/http/console/snippets.ts'
 import type { Operation } from '../../../src/http/operation.ts'
+import { openApiOperation } from '../../../src/http/ops/openapi.ts'
 import { accessOf } from '../auth/open-access.ts'
 import { fakeNode } from './fake-node.ts'
 
@@ -120,6 +123,33 @@ describe('the page at /docs', () => {
     assert.match(body, /<pre>curl http:\/\/localhost:7380\/healthz<\/pre>/)
     assert.doesNotMatch(body, /zoe/)
     assert.doesNotMatch((await start().get('/docs')).body, /-u NAME|A login is needed/)
+  })
+
+  test('reads the schemas of the operations for the first page only, and the document is made once', async () => {
+    let reads = 0
+    const operation: Operation = {
+      ...openApiOperation('1', () => []),
+      get query() {
+        reads++
+        return z.strictObject({ count: z.string().meta({ description: 'how many' }) })
+      },
+    }
+    const { access } = fakeNode()
+    const request = { protocol: 'http', headers: { host: 'localhost' }, socket: {} } as FastifyRequest
+    const reply = {
+      headers: () => reply,
+      header: () => reply,
+      send: (body: unknown) => body,
+    } as unknown as FastifyReply
+    const docs = docsOperation({ access }, () => [operation])
+    assert.match(String(await docs.handler(request, reply)), /<code>count<\/code>: how many/)
+    const before = reads
+    assert.match(String(await docs.handler(request, reply)), /<code>count<\/code>: how many/)
+    assert.equal(reads, before)
+    const document = openApiOperation('1', () => [operation])
+    const text = await document.handler(request, reply)
+    assert.equal(typeof text, 'string')
+    assert.equal(await document.handler(request, reply), text)
   })
 
   test('lists what a query and a body can hold', async () => {
