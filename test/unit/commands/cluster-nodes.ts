@@ -1,21 +1,26 @@
 /** Nodes of one cluster in this process, on one store in memory. */
 import { randomBytes } from 'node:crypto'
-import type { TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../../../src/base/clock.ts'
 import { Cluster } from '../../../src/cluster/cluster.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { atEnd, type Lifetime } from '../../launch/lifetime.ts'
 
 /** What a node announces. */
 export type Addresses = { readonly resp?: string; readonly http?: string }
 
-const leaseTtlMs = 300
+/** Longer than a busy machine keeps the process from its timers. */
+const leaseTtlMs = 2000
 
 /** Starts a node for each of the addresses; resolves when every shard is led by the node that should. */
-export async function startNodes(t: TestContext, each: readonly Addresses[], shards = 8): Promise<Cluster[]> {
+export async function startNodes(
+  lifetime: Lifetime,
+  each: readonly Addresses[],
+  shards = 8,
+): Promise<Cluster[]> {
   const store = new MemoryStore()
   const clusters = each.map((addresses) => joining(store, addresses, shards))
-  t.after(async () => {
+  atEnd(lifetime, async () => {
     for (const cluster of clusters) await cluster.close()
   })
   await Promise.all(clusters.map((cluster) => cluster.start()))

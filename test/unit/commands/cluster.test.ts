@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import type { Cluster } from '../../../src/cluster/cluster.ts'
+import { Scope } from '../../launch/lifetime.ts'
 import { isSettled, notJoined, startNodes, until } from './cluster-nodes.ts'
 import { Desk } from './desk.ts'
 
@@ -10,8 +11,18 @@ const addresses = [
   { resp: '[fd00::3]:7379' },
 ]
 
-async function desks(t: TestContext, each: readonly { resp?: string }[] = addresses): Promise<Desk[]> {
-  return (await startNodes(t, each)).map(deskOf)
+/** Clusters for tests that only read, by their number of nodes. */
+const shared = new Map<number, Promise<Cluster[]>>()
+const scope = new Scope()
+after(() => scope.end())
+
+/** A desk at each node of a cluster that other tests read as well; every shard is led by the node that should. */
+async function desks(count = addresses.length): Promise<Desk[]> {
+  const starting = shared.get(count) ?? startNodes(scope, addresses.slice(0, count))
+  shared.set(count, starting)
+  const nodes = await starting
+  await until(() => nodes.every((node) => isSettled(node, count)))
+  return nodes.map(deskOf)
 }
 
 function deskOf(cluster: Cluster): Desk {
@@ -33,8 +44,8 @@ function assertCovered(runs: readonly (readonly [number, number])[]): void {
 }
 
 describe('the table of slots', () => {
-  test('is the same on every node and in every form, with hosts as they were announced', async (t) => {
-    const nodes = await desks(t)
+  test('is the same on every node and in every form, with hosts as they were announced', async () => {
+    const nodes = await desks()
     const tables = await Promise.all(nodes.map((desk) => desk.ask('CLUSTER', 'SLOTS')))
     const [table] = tables as SlotsEntry[][]
     for (const other of tables) assert.deepEqual(other, table)
@@ -64,8 +75,8 @@ describe('the table of slots', () => {
     assert.deepEqual(fromLines.sort(byFirst), table)
   })
 
-  test('CLUSTER NODES marks the node that was asked, and gives each leader an epoch of its own', async (t) => {
-    for (const desk of await desks(t)) {
+  test('CLUSTER NODES marks the node that was asked, and gives each leader an epoch of its own', async () => {
+    for (const desk of await desks()) {
       const lines = String(await desk.ask('CLUSTER', 'NODES'))
         .trimEnd()
         .split('\n')
@@ -103,8 +114,8 @@ describe('the table of slots', () => {
 })
 
 describe('what libraries look for', () => {
-  test('CLUSTER INFO: ok, all slots led, by as many as there are', async (t) => {
-    const [desk] = await desks(t)
+  test('CLUSTER INFO: ok, all slots led, by as many as there are', async () => {
+    const [desk] = await desks()
     const info = fieldsOf(await desk!.ask('CLUSTER', 'INFO'))
     assert.equal(info.cluster_state, 'ok')
     assert.equal(info.cluster_slots_ok, '16384')
@@ -113,9 +124,9 @@ describe('what libraries look for', () => {
     assert.equal(info.cluster_size, '3')
   })
 
-  test('CLUSTER INFO: fail while all leaders are out of hearing, whose slots are possibly failing', async (t) => {
-    const [cluster] = await startNodes(t, addresses.slice(0, 1))
-    const desk = new Desk()
+  test('CLUSTER INFO: fail while all leaders are out of hearing, whose slots are possibly failing', async () => {
+    const [desk] = await desks(1)
+    const { cluster } = desk!
     const { shards, nodes, ...rest } = cluster!.status()
     const silent = (count: number) => ({
       ...rest,
@@ -123,9 +134,9 @@ describe('what libraries look for', () => {
       shards: shards.map((shard) => (shard.shard < count ? { ...shard, nobodyForMs: 1 } : shard)),
     })
     const info = async (count: number) => {
-      desk.cluster = Object.assign(Object.create(cluster!), { status: () => silent(count) })
+      desk!.cluster = Object.assign(Object.create(cluster!), { status: () => silent(count) })
       const { cluster_state, cluster_slots_ok, cluster_slots_pfail, cluster_slots_fail } = fieldsOf(
-        await desk.ask('CLUSTER', 'INFO'),
+        await desk!.ask('CLUSTER', 'INFO'),
       )
       return [cluster_state, cluster_slots_ok, cluster_slots_pfail, cluster_slots_fail].join(' ')
     }
@@ -133,8 +144,8 @@ describe('what libraries look for', () => {
     assert.equal(await info(8), 'fail 0 16384 0')
   })
 
-  test('INFO and HELLO state whether it is a cluster', async (t) => {
-    const [desk] = await desks(t)
+  test('INFO and HELLO state whether it is a cluster', async () => {
+    const [desk] = await desks()
     assert.match(String(await desk!.ask('INFO', 'cluster')), /^cluster_enabled:1\r$/m)
     assert.match(String(await desk!.ask('INFO')), /^redis_mode:cluster\r$/m)
     assert.equal(((await desk!.ask('HELLO')) as { mode: string }).mode, 'cluster')
@@ -143,8 +154,8 @@ describe('what libraries look for', () => {
     assert.equal(((await alone.ask('HELLO')) as { mode: string }).mode, 'standalone')
   })
 
-  test('no node has replicas or links, and the errors say why', async (t) => {
-    const [desk] = await desks(t, addresses.slice(0, 1))
+  test('no node has replicas or links, and the errors say why', async () => {
+    const [desk] = await desks(1)
     for (const words of ['REPLICAS x', 'SLAVES x', 'LINKS', 'GETKEYSINSLOT 1 10']) {
       assert.match(
         await desk!.error('CLUSTER', ...words.split(' ')),
@@ -165,8 +176,8 @@ describe('what libraries look for', () => {
 })
 
 describe('slots of names', () => {
-  test('are those of Redis, hash tags included', async (t) => {
-    const [desk] = await desks(t, addresses.slice(0, 1))
+  test('are those of Redis, hash tags included', async () => {
+    const [desk] = await desks(1)
     // From the Redis Cluster specification and a redis-server.
     const known = [
       ['123456789', 12_739],
@@ -179,16 +190,16 @@ describe('slots of names', () => {
     for (const [name, slot] of known) assert.equal(await desk!.ask('CLUSTER', 'KEYSLOT', name), slot)
   })
 
-  test('generators are counted by slot', async (t) => {
-    const [desk] = await desks(t, addresses.slice(0, 1))
+  test('generators are counted by slot', async () => {
+    const [desk] = await desks(1)
     for (const name of ['{shop}a', '{shop}b', 'c']) await desk!.ask('ID.CREATE', name, 'KIND', 'sequence')
     const slot = String(await desk!.ask('CLUSTER', 'KEYSLOT', 'shop'))
     assert.equal(await desk!.ask('CLUSTER', 'COUNTKEYSINSLOT', slot), 2)
     assert.equal(await desk!.error('CLUSTER', 'COUNTKEYSINSLOT', '16384'), 'ERR Invalid slot')
   })
 
-  test('a node counts and lists the names of its own slots, as in Redis Cluster; ID.LIST has all', async (t) => {
-    const all = await desks(t)
+  test('a node counts and lists the names of its own slots, as in Redis Cluster; ID.LIST has all', async () => {
+    const all = await desks()
     const names = Array.from({ length: 60 }, (_, index) => `name-${index}`).sort()
     for (const desk of all) for (const name of names) await desk.ask('ID.CREATE', name, 'KIND', 'sequence')
     const listed = await Promise.all(all.map((desk) => desk.ask('KEYS', '*')))
@@ -201,8 +212,8 @@ describe('slots of names', () => {
     }
   })
 
-  test('a command over several of them is refused in a cluster, and only there', async (t) => {
-    const [desk] = await desks(t, addresses.slice(0, 1))
+  test('a command over several of them is refused in a cluster, and only there', async () => {
+    const [desk] = await desks(1)
     for (const name of ['{s}a', '{s}b', 'c']) await desk!.ask('ID.CREATE', name, 'KIND', 'sequence')
     const refusal = "CROSSSLOT Keys in request don't hash to the same slot"
     for (const command of ['MGET', 'EXISTS', 'DEL', 'UNLINK'])
