@@ -13,6 +13,7 @@ import { Backlog, type BacklogLimits } from './backlog.ts'
 import { awaitIgnoredBodies, readJsonOnly } from './bodies.ts'
 import { makeGuard } from './browser-safety.ts'
 import { checkCallers } from './caller.ts'
+import { shortChunksRefusal } from './chunks.ts'
 import { answerFailuresAsSpring, mountCompatApis, mountForNodes } from './compat/mount.ts'
 import { docsOperation } from './console/docs-page.ts'
 import { landingOperation } from './console/landing.ts'
@@ -67,7 +68,10 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
   const { node, log, tls } = options
   const { config, mayIssue } = node
   const refuse = refuseWithin(config.httpUnreadTimeoutMs)
-  const backlog = new Backlog(backlogLimits(config), (socket) => refuse(socket, lateRefusal))
+  const backlog = new Backlog(backlogLimits(config), {
+    late: (socket) => refuse(socket, lateRefusal),
+    shortChunks: (socket) => refuse(socket, shortChunksRefusal),
+  })
   const app = fastify({
     bodyLimit: config.httpBodyMaxBytes,
     routerOptions: { maxParamLength: parameterCharactersMax },

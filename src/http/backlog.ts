@@ -8,14 +8,15 @@
  *  2. While requests of `queuedBytesMax` of a connection wait, nothing is read from it: at most one chunk more waits.
  *  3. What is held stays within an `UnreadBudget`. It counts requests that wait as `waitingBytes` each, and their bodies;
  *     and of the request under way what has come of its body, until it is answered, if that is more than `shortBodyMax`.
- *  4. The time to send a request counts only while the connection is read.
+ *  4. The time to send a request counts only while the connection is read, or waits for its turn to be read.
  *  5. An error that ends a connection is sent after the answers to all complete requests before it.
+ *  6. A connection whose chunks are too short is not read any more, and none of its further requests starts.
  */
 import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { type Sender, UnreadBudget, type UnreadLimits } from '../node/unread-budget.ts'
-import { JoinedRequest } from './bodies.ts'
+import { MeteredRequest } from './chunks.ts'
 
 /** What clients may leave unread, how long they may take to send a request, in ms, and how long its body may be. */
 export type BacklogLimits = UnreadLimits & {
@@ -34,7 +35,7 @@ const queuedBytesMax = 64 * waitingBytes
 const sweepMsMax = 1000
 
 /** A request that counts the bytes of its body that have come. */
-class CountedRequest extends JoinedRequest {
+abstract class CountedRequest extends MeteredRequest {
   bodyBytes = 0
   /** From its turn until its answer has left: then what comes of the body is held. */
   isUnderWay = false
@@ -89,29 +90,43 @@ class HeldConnection implements Sender {
   }
 }
 
+/** What ends a connection with its last answer. */
+type Ends = {
+  /** The connection took too long to send a request. */
+  readonly late: (socket: Socket) => void
+  /** The chunks of its bodies are too short. */
+  readonly shortChunks: (socket: Socket) => void
+}
+
 /** The backlog of one server. */
 export class Backlog {
   readonly #limits: BacklogLimits
-  readonly #onLate: (socket: Socket) => void
+  readonly #ends: Ends
   readonly #budget: UnreadBudget
   readonly #held = new Map<Socket, HeldConnection>()
   /** The newest request of each connection, until it is answered. */
   readonly #newest = new WeakMap<Socket, ServerResponse>()
   /** Requests whose answer is followed by an error. */
   readonly #failing = new WeakSet<ServerResponse>()
+  /** Connections whose chunks are too short. */
+  readonly #refused = new WeakSet<Socket>()
   #sweep: Timer | undefined
 
-  /** @param onLate ends a connection that took too long to send a request. */
-  constructor(limits: BacklogLimits, onLate: (socket: Socket) => void) {
+  constructor(limits: BacklogLimits, ends: Ends) {
     this.#limits = limits
-    this.#onLate = onLate
+    this.#ends = ends
     this.#budget = new UnreadBudget(limits, systemClock)
   }
 
   /** Node's request, for a server whose bodies are counted here. */
   requests(): typeof IncomingMessage {
     const count = (request: CountedRequest) => this.#countBody(request)
+    const refuse = (socket: Socket) => this.#refuseShortChunks(socket)
     return class extends CountedRequest {
+      protected override refuseShortChunks(): void {
+        refuse(this.socket)
+      }
+
       override push(piece: Buffer | null): boolean {
         if (piece !== null) {
           this.bodyBytes += piece.length
@@ -154,6 +169,7 @@ export class Backlog {
     return (message, response) => {
       const request = message as CountedRequest
       const { socket } = request
+      if (this.#refused.has(socket)) return
       this.#newest.set(socket, response)
       const held = this.#held.size === 0 ? undefined : this.#held.get(socket)
       if (held?.isLate) held.lateRequest ??= request
@@ -197,6 +213,12 @@ export class Backlog {
     if (held === undefined || held.isIdle) return false
     held.isLate = true
     return true
+  }
+
+  #refuseShortChunks(socket: Socket): void {
+    this.#refused.add(socket)
+    socket.pause()
+    this.failInTurn(socket, () => this.#ends.shortChunks(socket))
   }
 
   #countAnswer(response: ServerResponse): void {
@@ -286,7 +308,7 @@ export class Backlog {
     const { idleSinceUs = nowUs } = held
     if (held.isLate && (nowUs - idleSinceUs) / 1000 > this.#limits.requestTimeoutMs) {
       this.#forget(held)
-      this.failInTurn(socket, () => this.#onLate(socket))
+      this.failInTurn(socket, () => this.#ends.late(socket))
     }
   }
 }

@@ -189,6 +189,24 @@ export const attacks: Readonly<Record<string, Attack>> = {
     returns: 'when closed',
     bounds: { ...usual, peakMiB: 700 },
   },
+  'http-chunks': {
+    ...httpBeforeAuth,
+    title: 'bodies in chunks of one byte',
+    clients: 300,
+    perSecond: 1000,
+    request: chunked(1, 170_000),
+    sends: 'repeatedly',
+    returns: 'when closed',
+  },
+  'http-chunks-allowed': {
+    ...httpBeforeAuth,
+    title: 'bodies in the shortest chunks that are not refused',
+    clients: 300,
+    perSecond: 1000,
+    request: chunked(256, 4000),
+    sends: 'repeatedly',
+    returns: 'when closed',
+  },
   'http-connects': {
     ...httpBeforeAuth,
     title: '10,000 connections a second, closed at once',
@@ -250,6 +268,13 @@ function repeated(request: Buffer, bytes = 1_048_576): Buffer {
 function head(...lines: readonly string[]): Buffer {
   const first = ['POST /v1/generators/target/next HTTP/1.1', 'host: localhost']
   return Buffer.from([...first, ...lines.filter((line, at) => line !== '' || at > 0), ''].join(crlf))
+}
+
+/** A request with so many chunks of so many bytes. */
+function chunked(bytes: number, count: number): Buffer {
+  const chunk = `${bytes.toString(16)}${crlf}${' '.repeat(bytes)}${crlf}`
+  const start = head('content-type: application/json', 'transfer-encoding: chunked', '', '')
+  return Buffer.concat([start, Buffer.from(`${chunk.repeat(count)}0${crlf}${crlf}`)])
 }
 
 function json(text: string): Buffer {

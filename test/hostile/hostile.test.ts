@@ -5,7 +5,7 @@ import { endure } from './campaign.ts'
 
 const effort = { warmUpS: 0.5, aloneS: 0.5, attackS: 1.5, clients: 0.2, patience: 30 }
 
-for (const name of ['unfinished-before-auth', 'pipeline-incr', 'http-headers']) {
+for (const name of ['unfinished-before-auth', 'pipeline-incr', 'http-headers', 'http-chunks']) {
   test(`others are served, and memory is bounded, during the attack ${name}`, async (t) => {
     const { broken, memoryMiB, outcome } = await endure(t, name, effort)
     t.diagnostic(`${outcome.opened} connections; ${memoryMiB.peak.toFixed(0)} MiB at most`)
