@@ -17,7 +17,7 @@ import { JoinedRequest } from './bodies.ts'
 import { HttpRefusal } from './problem.ts'
 
 const chunksMax = 256
-const chunkBytes = 256
+const chunkBytes = 1024
 const chunksPerRequest = 4
 const secondUs = 1_000_000
 /** To receive a piece of a body takes as long as so many bytes of a reply, and as many more for each byte. */

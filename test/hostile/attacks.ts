@@ -203,7 +203,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
     title: 'bodies in the shortest chunks that are not refused',
     clients: 300,
     perSecond: 1000,
-    request: chunked(256, 4000),
+    request: chunked(1024, 1000),
     sends: 'repeatedly',
     returns: 'when closed',
   },
@@ -273,7 +273,7 @@ function head(...lines: readonly string[]): Buffer {
 /** A request with so many chunks of so many bytes. */
 function chunked(bytes: number, count: number): Buffer {
   const chunk = `${bytes.toString(16)}${crlf}${' '.repeat(bytes)}${crlf}`
-  const start = head('content-type: application/json', 'transfer-encoding: chunked', '', '')
+  const start = head('content-type: application/json', 'transfer-encoding: chunked', '')
   return Buffer.concat([start, Buffer.from(`${chunk.repeat(count)}0${crlf}${crlf}`)])
 }
 
