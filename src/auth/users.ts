@@ -145,9 +145,8 @@ export class Users {
   renew(): void {
     const { subjects } = this.#deps
     this.#open = Access.of(openDefault, subjects)
-    for (const known of this.#known.all()) {
+    for (const known of this.#known.all())
       this.#known.set({ ...known, access: Access.of(known.user, subjects) })
-    }
     for (const listener of this.#listeners) listener()
   }
 
@@ -219,10 +218,12 @@ export class Users {
 
   /** Removes records of removed users that have to go. A failure leaves them to the next call. */
   async #sweep(): Promise<void> {
+    const { engine } = this.#deps
     for (const { user, version } of this.#known.surplus().slice(0, sweepMax)) {
+      const key = prefix + user.name
       try {
-        await this.#deps.engine.remove(prefix + user.name, version)
-        this.#known.delete(user.name)
+        const isGone = (await engine.remove(key, version)) || (await engine.read(key)) === undefined
+        if (isGone) this.#known.delete(user.name)
       } catch {
         return
       }
@@ -343,8 +344,7 @@ export class Users {
   }
 
   #know(stored: StoredUser, version: bigint): void {
-    const { user } = stored
-    this.#known.set({ ...stored, version, access: Access.of(user, this.#deps.subjects) })
+    this.#known.set({ ...stored, version, access: Access.of(stored.user, this.#deps.subjects) })
     for (const listener of this.#listeners) listener()
   }
 }

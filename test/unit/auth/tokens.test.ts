@@ -221,6 +221,22 @@ describe('A token', () => {
     assert.equal([...store.records.keys()].filter((key) => key.startsWith('tokens/')).length, 1)
   })
 
+  it('leaves no record where a store that went back has an earlier version of it', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const access = await withAlice(store, clock)
+    const { token } = await create(access, [], 'never')
+    const key = `tokens/${token.id}`
+    const before = store.records.get(key)!
+    await access.tokens.revoke(token.id)
+    store.records.set(key, before)
+    clock.wall += 400 * dayUs
+    await create(access)
+    assert.equal(access.tokens.get(token.id), undefined)
+    await create(access)
+    assert.equal(store.records.has(key), false)
+  })
+
   it('is limited in number for each user; of revoked ones the latest are on record', async () => {
     const store = new MemoryStore()
     const clock = new FakeClock()
