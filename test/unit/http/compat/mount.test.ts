@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import type { InjectOptions } from 'fastify'
+import fastify, { type InjectOptions } from 'fastify'
+import { NodeProof } from '../../../../src/auth/node-proof.ts'
+import { readRules } from '../../../../src/auth/user.ts'
+import { MemoryEngine, MemoryStore } from '../../../../src/engine/memory/engine.ts'
 import { buildHttpApp } from '../../../../src/http/app.ts'
+import { checkCallers } from '../../../../src/http/caller.ts'
+import { mountForNodes } from '../../../../src/http/compat/mount.ts'
+import { openAccess } from '../../auth/open-access.ts'
 import { fakeNode } from '../fake-node.ts'
 import { type Served, serve } from './serve.ts'
 
@@ -34,6 +40,26 @@ describe('the compatible APIs', () => {
       )
       assert.deepEqual(statuses, [compat[0] === 'leaf' ? 200 : 404, compat[0] === 'tinyid' ? 200 : 404, 404])
     }
+  })
+
+  test('answer a node that forwards a request with a token of tinyid, once users exist too', async () => {
+    const node = fakeNode({ tinyidTokens: [{ token: 't', pattern: '*' }] })
+    node.catalogue.add('order', { kind: 'segment' })
+    const proof = await NodeProof.open(new MemoryEngine(new MemoryStore()), () => 'here')
+    const access = await openAccess(undefined, { proof })
+    await access.users.set('zoe', readRules(['on', '>pw', '~*', '+@all'], access.subjects, access.passwords))
+    Object.assign(node, { access, server: { ...node.server, access } })
+    const app = fastify()
+    checkCallers(app, access, node.server.audit)
+    mountForNodes(app, node, ['tinyid'])
+    const ask = async (password: string) => {
+      const authorization = `Basic ${Buffer.from(`:${password}`).toString('base64')}`
+      const { statusCode, body } = await app.inject({ url: issuing[2]!, headers: { authorization } })
+      return [statusCode, statusCode === 200 ? body : '']
+    }
+    assert.deepEqual(await ask(proof.of('', 'here')), [200, '{"data":[1],"code":200,"message":""}'])
+    assert.deepEqual(await ask(proof.of('', 'elsewhere')), [401, ''])
+    assert.deepEqual((await app.inject({ url: issuing[2]! })).statusCode, 401)
   })
 
   test('leave the native API as it is, next to them', async (t) => {
