@@ -174,12 +174,15 @@ export function rulesOf(user: User): string[] {
   ]
 }
 
-/** Checks the name of a user: as those of generators, without a slash, which separates parts of keys. ERR. */
+/**
+ * Checks the name of a user: as those of generators, without a slash, which separates parts of keys, and without a colon,
+ * which ends the name in Basic credentials (RFC 7617): another user would be asked for. ERR.
+ */
 export function checkUserName(name: string): void {
-  if (/^[^\s\p{Cc}/]+$/u.test(name) && Buffer.byteLength(name) <= 128) return
+  if (/^[^\s\p{Cc}/:]+$/u.test(name) && Buffer.byteLength(name) <= 128) return
   throw new FahaoError(
     'ERR',
-    'a user name has 1 to 128 bytes, without white space, control characters and slashes',
+    'a user name has 1 to 128 bytes, without white space, control characters, slashes and colons',
   )
 }
 

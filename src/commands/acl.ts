@@ -69,7 +69,7 @@ export function aclCommand(table: () => CommandTable): Command {
         summary: 'Creates or changes a user.',
         reply: '`OK`.',
         notes:
-          'Rules apply from left to right: `on`, `off`, `>password`, `<password`, `#hash`, `!hash`, `nopass`, `resetpass`, `~pattern` (names of generators), `allkeys`, `resetkeys`, `+command`, `-command`, `+@category`, `-@category`, `+command|subcommand`, `allcommands`, `nocommands`, `reset`. A new user is `off`, with `-@all +@connection`. The change is in force on every node within a second, on open connections too; connections of a user that is `off` end. `default` is the user of connections without a login while no other user exists, and none from then on unless it is set. A change that leaves no user to change users is refused.',
+          'Rules apply from left to right: `on`, `off`, `>password`, `<password`, `#hash`, `!hash`, `nopass`, `resetpass`, `~pattern` (names of generators), `allkeys`, `resetkeys`, `+command`, `-command`, `+@category`, `-@category`, `+command|subcommand`, `allcommands`, `nocommands`, `reset`. A new user is `off`, with `-@all +@connection`. Its name has no white space, slash or colon. The change is in force on every node within a second, on open connections too; connections of a user that is `off` end. `default` is the user of connections without a login while no other user exists, and none from then on unless it is set. A change that leaves no user to change users is refused.',
         arguments: [username, { name: 'rule', type: 'string', optional: true, multiple: true }],
         change: { event: 'user-set', objects: (args) => [args.text(0)] },
         handler: setUser,

@@ -326,6 +326,8 @@ describe('Users', () => {
     assert.equal(access.users.get('b'), undefined)
     await assert.rejects(set(access, 'a b'), /user name/)
     await assert.rejects(set(access, 'a/b'), /user name/)
+    // `a:b` and a password would be the user `a` in Basic credentials, which nodes present to each other too.
+    await assert.rejects(set(access, 'a:b'), /user name/)
   })
 
   it('log in while the engine is away, for the stated time, and cannot be changed then', async () => {
