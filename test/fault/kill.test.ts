@@ -26,7 +26,12 @@ describe('a server that is killed', () => {
       command: ['INCR', 'crowd'],
     }))
     const recoveriesMs: number[] = []
+    const startsMs: number[] = []
     for (let round = 0; round < crowdRounds; round++) {
+      const idleUs = nowUs()
+      await server.kill('SIGKILL')
+      await server.start()
+      startsMs.push((nowUs() - idleUs) / 1000)
       load.start([server.resp], crowd)
       await pause(300)
       const killedUs = nowUs()
@@ -41,7 +46,13 @@ describe('a server that is killed', () => {
     }
     judge(t, load, ['crowd'], { name: 'kill -9, fifty clients', rounds: crowdRounds, recoveriesMs })
     // The median: on a machine that tests share, a start may now and then get no processor for a second.
-    const backMs = recoveriesMs.sort((a, b) => a - b)[Math.floor(crowdRounds / 2)]!
-    assert.ok(backMs < 2000, `it took ${recoveriesMs} ms`)
+    const backMs = medianOf(recoveriesMs)
+    // Where a start without clients takes a second or more, the machine is slow, and the clients may double that.
+    const limitMs = Math.max(2000, 2 * medianOf(startsMs))
+    assert.ok(backMs < limitMs, `it took ${recoveriesMs} ms, and ${startsMs} ms without clients`)
   })
 })
+
+function medianOf(times: readonly number[]): number {
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!
+}
