@@ -7,6 +7,7 @@
  *  1. A signal ends every started process and removes its data, also during the start, and however often the signal comes:
  *     a terminal signals the whole group, and npm forwards the signal again.
  *  2. No started process receives the terminal's signals: each has a session of its own, and gets one signal from here.
+ *     A process that has not got its session yet ends by the terminal's signal: after a signal no failed start counts.
  */
 import { join, relative } from 'node:path'
 import { type EtcdCluster, startEtcd } from '../test/launch/etcd.ts'
@@ -31,8 +32,10 @@ try {
   // As in production: a node hands over its shards, for which it needs etcd.
   await Promise.all((await starting).map((node) => node.kill('SIGTERM')))
 } catch (error) {
-  console.error(error instanceof Error ? error.message : error)
-  process.exitCode = 1
+  if (!stopping) {
+    console.error(error instanceof Error ? error.message : error)
+    process.exitCode = 1
+  }
 } finally {
   await end()
 }
