@@ -1,4 +1,9 @@
-/** The records of tokens that a node has in memory: how many there are, and which go from the store. */
+/**
+ * The records of tokens that a node has in memory: how many there are, and which go from the store.
+ *
+ * Invariant
+ *  1. `#revoked` and `#revokedOf` count the revoked tokens among the records: only `set` and `delete` change records.
+ */
 import { FahaoError } from '../base/errors.ts'
 import type { Access } from './access.ts'
 import { type Ended, keptMs, surplus } from './retention.ts'

@@ -26,7 +26,7 @@ export class UserRecords {
     this.#nowUs = nowUs
   }
 
-  /** The time of a removal now, in Unix ms. */
+  /** The time, in Unix ms. */
   get nowMs(): number {
     return Math.floor(this.#nowUs() / 1000)
   }

@@ -104,16 +104,19 @@ export function demandRecorded(access: Access, context: CommandContext, request:
   } catch (error) {
     const { command, name, args } = request
     const refused = () => keyTexts(args, command).find((key) => !access.reaches(key))
+    // Before other requests nodes send no address: the last one is that of an earlier request, perhaps of another client.
+    const { session } = context
+    const address = command.change === undefined ? addressOf(session.address).host : clientAddress(session)
     if (hasCode(error, 'NOPERM'))
-      recordDenied(access, context, name, access.allows(name) ? refused() : undefined)
+      recordDenied(access, context, address, name, access.allows(name) ? refused() : undefined)
     throw error
   }
 }
 
 /** Throws NOPERM, which is recorded, unless the user may name a generator that is no key of the command. */
 export function demandNameRecorded(context: CommandContext, command: string, generator: string): void {
-  const { access } = context.session
-  if (!access.reaches(generator)) recordDenied(access, context, command, generator)
+  const { access, address } = context.session
+  if (!access.reaches(generator)) recordDenied(access, context, addressOf(address).host, command, generator)
   demandName(access, generator)
 }
 
@@ -121,15 +124,14 @@ export function demandNameRecorded(context: CommandContext, command: string, gen
 function recordDenied(
   access: Access,
   context: CommandContext,
+  address: string,
   name: string,
   refused: string | undefined,
 ): void {
-  const { session, server } = context
   const reason = refused === undefined ? 'command' : 'key'
   recordRefusal(context, { reason, object: refused ?? name, username: access.user })
-  const address = clientAddress(session)
   const common = { event: 'denied', user: access.user, address, door: 'resp', object: name } as const
-  server.audit.record({ ...common, detail: refused })
+  context.server.audit.record({ ...common, detail: refused })
 }
 
 /**

@@ -16,7 +16,7 @@ import { type IncomingMessage, type RequestListener, ServerResponse } from 'node
 import type { Socket } from 'node:net'
 import { systemClock, type Timer } from '../base/clock.ts'
 import { type Sender, UnreadBudget, type UnreadLimits } from '../node/unread-budget.ts'
-import { MeteredRequest } from './chunks.ts'
+import { isRefused, MeteredRequest } from './chunks.ts'
 
 /** What clients may leave unread, how long they may take to send a request, in ms, and how long its body may be. */
 export type BacklogLimits = UnreadLimits & {
@@ -108,8 +108,6 @@ export class Backlog {
   readonly #newest = new WeakMap<Socket, ServerResponse>()
   /** Requests whose answer is followed by an error. */
   readonly #failing = new WeakSet<ServerResponse>()
-  /** Connections whose chunks are too short. */
-  readonly #refused = new WeakSet<Socket>()
   #sweep: Timer | undefined
 
   constructor(limits: BacklogLimits, ends: Ends) {
@@ -169,7 +167,7 @@ export class Backlog {
     return (message, response) => {
       const request = message as CountedRequest
       const { socket } = request
-      if (this.#refused.has(socket)) return
+      if (isRefused(socket)) return
       this.#newest.set(socket, response)
       const held = this.#held.size === 0 ? undefined : this.#held.get(socket)
       if (held?.isLate) held.lateRequest ??= request
@@ -216,7 +214,6 @@ export class Backlog {
   }
 
   #refuseShortChunks(socket: Socket): void {
-    this.#refused.add(socket)
     socket.pause()
     this.failInTurn(socket, () => this.#ends.shortChunks(socket))
   }

@@ -95,6 +95,11 @@ function intakeOf(socket: Socket): Intake {
   return intake
 }
 
+/** Whether the connection has been refused: its chunks are too short. */
+export function isRefused(socket: Socket): boolean {
+  return intakes.get(socket)?.isRefused ?? false
+}
+
 /** A request whose body is metered. */
 export abstract class MeteredRequest extends JoinedRequest {
   /** Undefined until the first piece of the body. */
@@ -139,8 +144,8 @@ export abstract class MeteredRequest extends JoinedRequest {
 
 /**
  * Has Node's parser skip the bodies in the rest of the bytes that it is parsing: 20 times as fast as with a callback that
- * does nothing. Node has no way to stop a parser in a callback; its `pause` takes effect after the read. Returns what ends it: the next request needs the
- * callback, and so does another connection, since Node uses its parsers again.
+ * does nothing. Node has no way to stop a parser in a callback; its `pause` takes effect after the read. Returns what ends
+ * it: the next request needs the callback, and so does another connection, since Node uses its parsers again.
  */
 function skipRest(socket: Socket): (() => void) | undefined {
   const { parser } = socket as { parser?: Record<string, unknown> | null }

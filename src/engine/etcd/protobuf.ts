@@ -61,7 +61,8 @@ function read(reader: BinaryReader, message: Message, end: number): Members {
     const [number, wireType] = reader.tag()
     const found = fields.find(([, [each, type]]) => each === number && wireTypeOf(type) === wireType)
     if (found === undefined) {
-      reader.skip(wireType, number) // a field of a later etcd, which Protocol Buffers has readers ignore
+      // A later etcd may send fields that are not known here. The specification of Protocol Buffers has readers ignore them.
+      reader.skip(wireType, number)
       continue
     }
     const [member, [, type, repeated]] = found

@@ -90,7 +90,8 @@ describe('glob patterns', () => {
       const matches = globMatcher(pattern)
       for (let count = 0; count < 2000; count++) assert.equal(matches(name), false)
     }
-    assert.ok(process.cpuUsage().user - startedUs < 1_500_000)
+    // They take 0.1 s. A matcher that goes back to the latest star takes more than 20 s.
+    assert.ok(process.cpuUsage().user - startedUs < 10_000_000)
   })
 
   it('is the same for a matcher of one pattern', () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Access } from '../../../src/auth/access.ts'
 import type { Command } from '../../../src/commands/command.ts'
+import { demandRecorded } from '../../../src/commands/recording.ts'
 import { Desk } from './desk.ts'
 
 test('a command that changes generators is in the audit trail, with the user and the address of its connection', async () => {
@@ -35,6 +36,19 @@ test('the address of a forwarded change is that of the client, and that of no cl
   assert.equal(await addressOf(Access.forwarded('alice', undefined), 'fd00::7'), 'fd00::7')
   assert.equal(await addressOf(Access.forwarded('alice', undefined), '5.1.0'), '127.0.0.1')
   assert.equal(await addressOf(new Access('alice', undefined, ['*']), '10.0.0.8'), '127.0.0.1')
+})
+
+test('a forwarded request that is refused has the address of the client only if nodes send it', async () => {
+  const desk = new Desk()
+  const access = Access.forwarded('alice', new Set())
+  Object.assign(desk.session, { access, libraryVersion: '10.0.0.7' })
+  const addressOfRefused = async (...words: readonly string[]) => {
+    const request = desk.table.resolve(words.map((word) => Buffer.from(word)))
+    assert.throws(() => demandRecorded(access, desk.context, request), { code: 'NOPERM' })
+    return (await desk.trail.stored())[0]!.address
+  }
+  assert.equal(await addressOfRefused('set', 'order', '5'), '10.0.0.7')
+  assert.equal(await addressOfRefused('incr', 'order'), '127.0.0.1')
 })
 
 test('a command that fails, or changes nothing, is not in the audit trail', async () => {
