@@ -1,6 +1,8 @@
 /** How commands open a generator and draw ids from it. An id that the client may round is refused before it is drawn. */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
+import { type Definition, isCounter, layoutOf } from '../catalogue/definition.ts'
+import { batchMax } from '../ids/clock-buffer.ts'
 import { Run } from '../ids/run.ts'
 import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
@@ -55,6 +57,34 @@ export async function drawIntegers(
   } catch (error) {
     throw hasCode(error, 'UNSAFE') ? rounded(generator) : error
   }
+}
+
+/** What `runsMax` has computed. */
+const runsMaxOf = new WeakMap<Definition, number>()
+
+/**
+ * Refuses a number of ids as runs: WRONGTYPE where the ids are in no order, with `instead` to point elsewhere; LIMIT where
+ * the clock can never give so many at once.
+ */
+export function checkRuns({ name, definition }: Generator, count: number, instead: string): void {
+  if (definition.within === 'shuffled' || definition.scramble === true) {
+    throw new FahaoError('WRONGTYPE', `'${name}' does not issue its ids in order; ${instead}`)
+  }
+  if (isCounter(definition.kind) || count === 1) return
+  const max = runsMax(definition)
+  if (count <= max) return
+  throw new FahaoError(
+    'LIMIT',
+    `${count} ids are above the limit of ${max} at once that the clock of '${name}' allows; ask for fewer at a time, or raise borrowMax`,
+  )
+}
+
+function runsMax(definition: Definition): number {
+  const known = runsMaxOf.get(definition)
+  if (known !== undefined) return known
+  const max = batchMax(layoutOf(definition), definition.borrowMax! * 1000)
+  runsMaxOf.set(definition, max)
+  return max
 }
 
 function rounded({ name }: Generator): FahaoError {

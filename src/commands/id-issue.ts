@@ -1,14 +1,15 @@
-/** The ID family: ID.NEXT and ID.RANGE issue ids as text and in ranges, ID.DECODE decodes one. */
+/** The ID family: ID.NEXT, ID.RANGE and ID.RUNS issue ids as text, in ranges and in runs, ID.DECODE decodes one. */
 import { FahaoError } from '../base/errors.ts'
+import type { Generator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
 import { decode } from '../ids/encoding.ts'
 import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
-import { Run, rangesOf } from '../ids/run.ts'
+import { mergedRuns, Run, rangesOf } from '../ids/run.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
 import { type Command, IssuedTexts, MapReply, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
-import { checkedCount, drawOne, drawsAtOnce, existing } from './drawing.ts'
+import { checkedCount, checkRuns, drawOne, drawsAtOnce, existing } from './drawing.ts'
 import { demandNameRecorded } from './recording.ts'
 
 const name = { name: 'name', type: 'key' } as const
@@ -17,7 +18,10 @@ const defaultLayout = 'twitter'
 /** Filled and emptied within one call. */
 const run = new Run()
 
-/** ID.NEXT, ID.RANGE, ID.DECODE. */
+/** Up to so many ids, a reply in runs is short, whatever the layout. */
+const shortRunsMax = 1000
+
+/** ID.NEXT, ID.RANGE, ID.RUNS, ID.DECODE. */
 export const issuingCommands: readonly Command[] = [
   {
     ...issuing,
@@ -44,6 +48,19 @@ export const issuingCommands: readonly Command[] = [
     arguments: [name, { name: 'n', type: 'integer' }],
     handler: range,
     overlaps: drawsAtOnce,
+  },
+  {
+    ...issuing,
+    name: 'id.runs',
+    arity: 3,
+    summary: 'Issues n ids as runs, for a client that counts through them by itself.',
+    reply:
+      'An array of runs, each an array: the first id (a string), the distance from one id to the next (a string), and how many ids (an integer).',
+    notes:
+      'A run `["7", "2", 3]` is the ids 7, 9 and 11; the runs hold n raw ids in all, in the order of issue. For every kind whose ids are ordered: a counter with any increment, usually in one run, and the clock, a run for each unit of time that fills up; where consecutive units continue one another, they are one run. All or nothing. n is limited by `incrby-max`, and for kinds made of the clock by what the layout has in `borrowMax`, at most 10,000 units of time. Where ids are shuffled or scrambled, `WRONGTYPE` points to `ID.NEXT`.',
+    arguments: [name, { name: 'n', type: 'integer' }],
+    handler: runs,
+    overlaps: (context, args) => drawsAtOnce(context, args) && args.integer(1) <= shortRunsMax,
   },
   {
     name: 'id.decode',
@@ -116,6 +133,27 @@ async function range(context: CommandContext, args: Arguments): Promise<Reply> {
   }
   const runs = await generator.draw(count, { signal: context.session.signal })
   return rangesOf(runs).map(({ start, end }) => [String(start), String(end)])
+}
+
+function runs(context: CommandContext, args: Arguments): Reply | Promise<Reply> {
+  const generatorName = args.text(0)
+  const count = checkedCount(args.integer(1), context.server.incrByMax, 'n')
+  const generator = context.catalogue.find(generatorName)
+  if (generator === undefined) {
+    return context.catalogue.open(generatorName).then((opened) => drawRuns(context, opened, count))
+  }
+  return drawRuns(context, generator, count)
+}
+
+/** Without a promise for one id, so that the replies of a pipeline leave together. */
+function drawRuns({ session }: CommandContext, generator: Generator, count: number): Reply | Promise<Reply> {
+  checkRuns(generator, count, `use ID.NEXT ${generator.name} COUNT n`)
+  if (count === 1 && generator.take(1, run) === 1) return runsReply([run])
+  return generator.draw(count, { signal: session.signal }).then(runsReply)
+}
+
+function runsReply(drawn: readonly Run[]): Reply {
+  return mergedRuns(drawn).map(({ first, stride, count }) => [String(first), String(stride), count])
 }
 
 async function decodeId(context: CommandContext, args: Arguments): Promise<Reply> {

@@ -25,7 +25,7 @@ import { auditOperation } from './native/audit.ts'
 import { clusterOperations } from './native/cluster.ts'
 import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
-import { nextOperation, rangeOperation } from './native/issue.ts'
+import { nextOperation, rangeOperation, runsOperation } from './native/issue.ts'
 import { namespaceOperations } from './native/namespaces.ts'
 import { tokenOperations } from './native/tokens.ts'
 import { userOperations } from './native/users.ts'
@@ -156,6 +156,7 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
   const operations: Operation[] = [
     nextOperation(node),
     rangeOperation(node),
+    runsOperation(node),
     decodeOperation(node),
     ...generatorOperations(node.catalogue),
     ...namespaceOperations(node),

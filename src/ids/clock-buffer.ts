@@ -29,6 +29,18 @@ const burstMax = 64
 /** Runs are stepped through in doubles: with a stride above this, the ids of a run would differ by 2^53 or more. */
 const strideMax = 2 ** 20
 
+/** How many units of time one batch takes at most: each is a run. */
+const batchUnitsMax = 10_000
+
+/**
+ * How many ids a buffer of this layout can give in one batch, if nothing else takes any: what `borrowMaxUs` allows, in at
+ * most 10,000 runs.
+ */
+export function batchMax(layout: Layout, borrowMaxUs: number): number {
+  const units = Math.min(Math.max(1, Math.ceil(borrowMaxUs / layout.unitUs)), batchUnitsMax)
+  return 2 ** layout.sequenceShift > strideMax ? units : units * 2 ** layout.sequenceBits
+}
+
 /** Filled and read within one call. */
 const one = new Run()
 

@@ -117,6 +117,31 @@ export function rangesOf(runs: readonly Run[]): IdRange[] {
   return ranges
 }
 
+/** `count` ids from `first` on, `stride` apart: a run as it is sent. Of a single id the stride means nothing. */
+export type IdRun = { readonly first: bigint; readonly stride: number; readonly count: number }
+
+/** The ids of runs, in their order, as few runs: one that continues the run before it becomes part of it. */
+export function mergedRuns(runs: readonly Run[]): IdRun[] {
+  const merged: { first: bigint; stride: number; count: number }[] = []
+  for (const run of runs) {
+    // Ids in no order, as a generator that was altered while its caller waited may give, are a run each.
+    const whole = run.stride === 0 ? 1 : run.count
+    const stride = run.stride === 0 ? 1 : run.stride
+    for (let at = 0; at < run.count; at += whole) {
+      const first = run.at(at)
+      const last = merged.at(-1)
+      if (last !== undefined && continues(last, first, stride, whole)) last.count += whole
+      else merged.push({ first, stride, count: whole })
+    }
+  }
+  return merged
+}
+
+function continues(last: IdRun, first: bigint, stride: number, count: number): boolean {
+  if (last.stride !== stride && count > 1) return false
+  return first === last.first + BigInt(last.stride) * BigInt(last.count)
+}
+
 /** Ids of a counter are the values ≡ `offset` (mod `increment`). The first at or above `value`. */
 export function firstFrom(value: bigint, increment: number, offset: bigint): bigint {
   const stride = BigInt(increment)

@@ -144,7 +144,11 @@ const groups = {
       '4096',
     ),
     countMax: setting(count(1, 1_000_000), 'ids that one request may ask for', '100000'),
-    incrbyMax: setting(whole(1n, 10n ** 18n), 'largest step of INCRBY', '1000000000000'),
+    incrbyMax: setting(
+      whole(1n, 10n ** 18n),
+      'largest step of INCRBY, and most ids as ranges or runs',
+      '1000000000000',
+    ),
     roundingGuard: setting(
       oneOf(['strict', 'known', 'off'], { on: 'strict', true: 'strict', false: 'off' }),
       'clients that get no integers above 2^53−1: strict: all except libraries that are known to read them exactly; known: only libraries that are known to round them; off: none',

@@ -82,6 +82,7 @@ export function idsIn({ operation }: FuzzRequest, { status, headers, body }: Ans
   const type = headers.get('content-type') ?? ''
   if (operation === 'next') return type.startsWith('text/plain') ? lines(body) : JSON.parse(body).ids.length
   if (operation === 'range') return rangeCount(JSON.parse(body).ranges)
+  if (operation === 'runs') return runsCount(JSON.parse(body).runs)
   if (operation.startsWith('/api/') || operation.startsWith('/id-builder/')) return 1
   // Numbers of 64 bits lose digits here, which does not matter.
   if (operation === '/tinyid/id/nextId')
@@ -116,4 +117,8 @@ function lines(body: string): number {
 
 function rangeCount(ranges: readonly { readonly start: string; readonly end: string }[]): number {
   return Number(ranges.reduce((sum, { start, end }) => sum + BigInt(end) - BigInt(start), 0n))
+}
+
+function runsCount(runs: readonly { readonly count: number }[]): number {
+  return runs.reduce((sum, { count }) => sum + count, 0)
 }

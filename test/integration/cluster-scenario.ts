@@ -111,7 +111,7 @@ export function describeCluster(kind: string, engine: (lifetime: Lifetime) => Pr
       const there = new RegExp(`^MOVED \\d+ 127\\.0\\.0\\.1:${leader.resp}$`)
       for (const server of three.servers) {
         assert.equal(typeof (await three.ask(server.resp, 'INCR', 'user')), 'bigint')
-        for (const command of [['INCR'], ['GET'], ['ID.NEXT'], ['ID.RANGE', '5']]) {
+        for (const command of [['INCR'], ['GET'], ['ID.NEXT'], ['ID.RANGE', '5'], ['ID.RUNS', '5']]) {
           const [word, ...rest] = command as [string, ...string[]]
           const reply = await three.ask(server.resp, word, 'order', ...rest)
           if (server === leader) assert.ok(!(reply instanceof ReplyError), String(reply))

@@ -4,7 +4,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
 import { accepts } from '../launch/process.ts'
-import { assertDistinct, assertGapless, assertIncreasing, creations } from './examples.ts'
+import { assertDistinct, assertGapless, assertIncreasing, creations, ordered } from './examples.ts'
 
 type Json = Record<string, unknown>
 type Generator = {
@@ -171,6 +171,19 @@ describe('ids', () => {
       )
       assertIncreasing([first!, answer.ranges[0]!.start, answer.ranges.at(-1)!.end])
       assert.ok(BigInt(last!) >= BigInt(answer.ranges.at(-1)!.end))
+    }
+  })
+
+  test('come as runs of every ordered kind, with as many ids as requested', async () => {
+    for (const name of creations.map(([, name]) => name!).filter((name) => ordered.includes(name))) {
+      type Answer = { runs: { first: string; stride: string; count: number }[] }
+      const { runs } = await told<Answer>(200, 'POST', `/v1/generators/${name}/runs?count=5000`)
+      const ids = runs.flatMap(({ first, stride, count }) =>
+        Array.from({ length: count }, (_, at) => String(BigInt(first) + BigInt(stride) * BigInt(at))),
+      )
+      assert.equal(ids.length, 5000)
+      const [next] = (await told<Answer>(200, 'POST', `/v1/generators/${name}/runs`)).runs
+      assertIncreasing([...ids, next!.first])
     }
   })
 

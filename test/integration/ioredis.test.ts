@@ -57,6 +57,7 @@ for (const protocol of [2, 3] as const) {
       assert.equal(await client.get('count'), '12')
       assert.deepEqual(await client.mget('count', 'absent'), ['12', null])
       assert.deepEqual(await client.call('ID.RANGE', 'count', 5), [['13', '18']])
+      assert.deepEqual(await client.call('ID.RUNS', 'count', 5), [['18', '1', 5]])
       for (const name of narrow) assert.equal(typeof (await client.incr(name)), 'number')
     })
 

@@ -1,15 +1,15 @@
-/** `next` and `range`: the operations that issue ids. */
+/** `next`, `range` and `runs`: the operations that issue ids. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { FahaoError } from '../../base/errors.ts'
 import type { Generator } from '../../catalogue/catalogue.ts'
-import { checkedCount } from '../../commands/drawing.ts'
-import { Run, rangesOf } from '../../ids/run.ts'
+import { checkedCount, checkRuns } from '../../commands/drawing.ts'
+import { mergedRuns, Run, rangesOf } from '../../ids/run.ts'
 import { type Body, batchBody, type Frame } from '../batch.ts'
 import { goneSignal } from '../gone-signal.ts'
 import { findFor, type IssuingNode, openFor } from '../issuing-node.ts'
 import { jsonAnswer, nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
-import { idsShape, rangesShape } from './shapes.ts'
+import { idsShape, rangesShape, runsShape } from './shapes.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 const textType = 'text/plain; charset=utf-8'
@@ -101,6 +101,41 @@ export function rangeOperation(node: IssuingNode): Operation {
       }
       const runs = await generator.draw(count, { signal: goneSignal(reply) })
       return { ranges: rangesOf(runs).map(({ start, end }) => ({ start: String(start), end: String(end) })) }
+    },
+  }
+}
+
+/** `POST /v1/generators/{name}/runs` */
+export function runsOperation(node: IssuingNode): Operation {
+  const { server } = node
+  const countMax = Number(server.incrByMax)
+  const query = countQuery(countMax)
+  return {
+    id: 'runs',
+    method: 'POST',
+    path: '/v1/generators/{name}/runs',
+    tag: 'ids',
+    command: 'id.runs',
+    summary: 'Issues `count` ids as runs, for a client that counts through them by itself.',
+    notes:
+      'All or nothing. A run is `count` ids from `first` on, `stride` apart; the runs are in the order of issue, usually one. Raw ids, without the generator’s format. For every kind whose ids are ordered, those of the clock too: these give at most as many ids at once as the layout has in borrowMax. For shuffled and scrambled ids, use next with a count.',
+    query,
+    answers: { 200: jsonAnswer('The runs.', runsShape) },
+    errors: [...errors, 'WRONGTYPE'],
+    example: { name: 'order', query: 'count=1000' },
+    async handler(request, reply) {
+      refuseBody(request)
+      const count = countOf(request, query, countMax)
+      const generator = await openFor(node, request, nameOf(request))
+      checkRuns(generator, count, 'POST …/next?count=n instead')
+      const runs = await generator.draw(count, { signal: goneSignal(reply) })
+      return {
+        runs: mergedRuns(runs).map(({ first, stride, count }) => ({
+          first: String(first),
+          stride: String(stride),
+          count,
+        })),
+      }
     },
   }
 }

@@ -42,6 +42,19 @@ export const rangesShape = z
   })
   .meta({ id: 'Ranges', description: 'half-open ranges of raw ids, without format' })
 
+/** Answer of `runs`. */
+export const runsShape = z
+  .object({
+    runs: z.array(
+      z.object({
+        first: id,
+        stride: digits.meta({ description: 'from one id to the next; of a single id it means nothing' }),
+        count: z.int().min(1).meta({ description: 'how many ids' }),
+      }),
+    ),
+  })
+  .meta({ id: 'Runs', description: 'raw ids at a constant distance, without format, in the order of issue' })
+
 type DefinitionJson = Readonly<Record<string, string | number | boolean>>
 
 /** Of the schema's own output type only this much holds in an answer: every value is plain. */

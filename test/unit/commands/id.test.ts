@@ -103,6 +103,46 @@ test('ID.RANGE gives half-open ranges, joined where they touch', async () => {
   ])
 })
 
+test('ID.RUNS gives raw ids as runs, joined where they continue one another', async () => {
+  const desk = new Desk()
+  const odd = desk.catalogue.make('odd', { kind: 'segment', start: 3n, increment: 2, format: 'o{id}' })
+  assert.deepEqual(await desk.ask('ID.RUNS', 'odd', '1'), [['3', '2', 1]])
+  assert.deepEqual(await desk.ask('ID.RUNS', 'odd', '1000000'), [['5', '2', 1_000_000]])
+  odd.dry = true
+  assert.deepEqual(await desk.ask('id.runs', 'odd', '1'), [['2000005', '2', 1]])
+  odd.draw = async () =>
+    (
+      [
+        [11n, 4],
+        [19n, 2],
+        [31n, 4],
+      ] as const
+    ).map(([first, count]) => {
+      const run = new Run()
+      run.set(first, count, 2)
+      return run
+    })
+  assert.deepEqual(await desk.ask('ID.RUNS', 'odd', '10'), [
+    ['11', '2', 6],
+    ['31', '2', 4],
+  ])
+  assert.deepEqual(await desk.ask('ID.RUNS', 'auto-x', '2'), [['1', '1', 2]])
+})
+
+test('ID.RUNS gives ids of the clock, as many as borrowMax has time for', async () => {
+  const desk = new Desk()
+  desk.catalogue.make('event', { kind: 'snowflake', layout: 'sonyflake' })
+  assert.deepEqual(await desk.ask('ID.RUNS', 'event', '1000'), [['7000000000000000000', '1', 1000]])
+  desk.catalogue.make('txn', { kind: 'timestamp', borrowMax: '0s' })
+  assert.deepEqual(await desk.ask('ID.RUNS', 'txn', '4096'), [['7000000000000000000', '1', 4096]])
+  const clock = (name: string, n: number, max: number) =>
+    `LIMIT ${n} ids are above the limit of ${max} at once that the clock of '${name}' allows; ask for fewer at a time, or raise borrowMax`
+  await desk.refuses([
+    [['ID.RUNS', 'event', '256001'], clock('event', 256_001, 256_000)],
+    [['ID.RUNS', 'txn', '4097'], clock('txn', 4097, 4096)],
+  ])
+})
+
 test('ID.INFO has options and figures, big integers as text', async () => {
   const desk = new Desk()
   const order = desk.catalogue.make('order', { kind: 'sequence', horizon: '5m' })
@@ -199,11 +239,15 @@ test('what is refused gets its exact error and uses up no id', async () => {
   desk.catalogue.make('order', { kind: 'sequence' })
   desk.catalogue.make('odd', { kind: 'sequence', increment: 2 })
   desk.catalogue.make('event', { kind: 'snowflake' })
+  desk.catalogue.make('mixed', { kind: 'segment', within: 'shuffled' })
+  desk.catalogue.make('hidden', { kind: 'segment', scramble: true })
   const none = "NOGENERATOR no generator 'none'; create it with ID.CREATE none KIND kind"
   const known =
     'KIND, START, INCREMENT, OFFSET, MAX, STEP, STEPMAX, HORIZON, ISSUETIMEOUT, WITHIN, SCRAMBLE, FORMAT, LAYOUT, EPOCH, NODE, SEQUENCESTART, BORROWMAX'
   const ranges = (name: string) =>
     `WRONGTYPE '${name}' does not issue its ids one apart and in order; use ID.NEXT ${name} COUNT n`
+  const runs = (name: string) =>
+    `WRONGTYPE '${name}' does not issue its ids in order; use ID.NEXT ${name} COUNT n`
   await desk.refuses([
     [['ID.NEXT'], "ERR wrong number of arguments for 'id.next' command"],
     [['ID.NEXT', 'none'], none],
@@ -226,6 +270,15 @@ test('what is refused gets its exact error and uses up no id', async () => {
     [['ID.RANGE', 'odd', '5'], ranges('odd')],
     [['ID.RANGE', 'event', '5'], ranges('event')],
     [['ID.RANGE', 'none', '5'], none],
+    [['ID.RUNS', 'order', '0'], 'ERR n must be at least 1'],
+    [['ID.RUNS', 'order', 'x'], notInteger],
+    [
+      ['ID.RUNS', 'order', '1000001'],
+      'LIMIT n 1000001 is above the limit of 1000000; ask for fewer at a time',
+    ],
+    [['ID.RUNS', 'mixed', '5'], runs('mixed')],
+    [['ID.RUNS', 'hidden', '1'], runs('hidden')],
+    [['ID.RUNS', 'none', '5'], none],
     [['ID.INFO', 'none'], none],
     [['ID.ALTER', 'none', 'STEP', '5'], none],
     [['ID.ALTER', 'order', 'STEP'], "ERR wrong number of arguments for 'id.alter' command"],

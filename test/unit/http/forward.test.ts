@@ -100,6 +100,8 @@ describe('a request for a generator that is led elsewhere', () => {
     assert.equal(await text.text(), '43\n')
     const ranges = await other.post('/v1/generators/order/range?count=10')
     assert.deepEqual(await ranges.json(), { ranges: [{ start: '44', end: '54' }] })
+    const runs = await other.post('/v1/generators/order/runs?count=10')
+    assert.deepEqual(await runs.json(), { runs: [{ first: '54', stride: '1', count: 10 }] })
     assert.equal(other.order.issued, 0)
   })
 

@@ -159,6 +159,46 @@ describe('POST range', () => {
   })
 })
 
+describe('POST runs', () => {
+  test('issues raw ids as runs, joined where they continue one another', async () => {
+    const { node, order, post } = start()
+    node.catalogue.add('sms', { kind: 'segment', format: 'sms_{id}' })
+    assert.deepEqual((await post('/v1/generators/sms/runs?count=100000')).json(), {
+      runs: [{ first: '1', stride: '1', count: 100_000 }],
+    })
+    assert.deepEqual((await post('/v1/generators/sms/runs')).json(), {
+      runs: [{ first: '100001', stride: '1', count: 1 }],
+    })
+    order.draw = async () =>
+      [1n, 31n, 61n].map((first, at) => {
+        const run = new Run()
+        run.set(first, at === 2 ? 5 : 10, 3)
+        return run
+      })
+    assert.deepEqual((await post('/v1/generators/order/runs?count=25')).json(), {
+      runs: [{ first: '1', stride: '3', count: 25 }],
+    })
+  })
+
+  test('is refused where ids are in no order, or are more than the clock allows at once', async () => {
+    const { node, post } = start()
+    node.catalogue.add('mixed', { kind: 'segment', within: 'shuffled' })
+    node.catalogue.add('hidden', { kind: 'segment', scramble: true })
+    node.catalogue.add('event', { kind: 'snowflake', layout: 'sonyflake' })
+    for (const [path, status, code, detail] of [
+      ['mixed/runs?count=2', 409, 'WRONGTYPE', /^'mixed' does not issue its ids in order; POST …\/next/],
+      ['hidden/runs', 409, 'WRONGTYPE', /'hidden'/],
+      ['event/runs?count=256001', 413, 'LIMIT', /limit of 256000 at once that the clock of 'event' allows/],
+    ] as const) {
+      const answer = await post(`/v1/generators/${path}`)
+      assert.deepEqual([answer.statusCode, answer.json().code], [status, code])
+      assert.match(answer.json().detail, detail)
+    }
+    assert.equal(node.catalogue.issued, 0)
+    assert.equal((await post('/v1/generators/event/runs?count=256000')).statusCode, 200)
+  })
+})
+
 describe('a bad request', () => {
   type Bad = readonly [what: string, request: InjectOptions, status: number, code: string, detail: RegExp]
   const next = '/v1/generators/order/next'
@@ -174,6 +214,7 @@ describe('a bad request', () => {
     ['a count beyond all bounds', { url: `${next}?count=${'9'.repeat(41)}` }, 400, 'ERR', /whole number/],
     ['a count above the limit', { url: `${next}?count=1001` }, 413, 'LIMIT', /limit of 1000/],
     ['a range above the limit', { url: '/v1/generators/order/range?count=1000001' }, 413, 'LIMIT', /1000000/],
+    ['runs above the limit', { url: '/v1/generators/order/runs?count=1000001' }, 413, 'LIMIT', /1000000/],
     ['an unknown parameter', { url: `${next}?cuont=5` }, 400, 'ERR', /'cuont'; known are count/],
     ['a body', { url: next, payload: { count: 5 } }, 400, 'ERR', /takes no body/],
     ['malformed JSON', { url: next, headers: json, payload: '{"a":' }, 400, 'ERR', /not valid JSON/],

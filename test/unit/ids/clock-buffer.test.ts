@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { Timeline } from '../../../src/base/timeline.ts'
-import { ClockBuffer, type ClockBufferOptions } from '../../../src/ids/clock-buffer.ts'
+import { batchMax, ClockBuffer, type ClockBufferOptions } from '../../../src/ids/clock-buffer.ts'
 import { decode } from '../../../src/ids/encoding.ts'
 import type { Layout } from '../../../src/ids/layout.ts'
 import { parseLayout } from '../../../src/ids/layout-text.ts'
-import { Run } from '../../../src/ids/run.ts'
+import { mergedRuns, Run } from '../../../src/ids/run.ts'
 import { FakeClock, settled } from '../fake-clock.ts'
 
 const ms = 1000
@@ -203,4 +203,37 @@ describe('a clock buffer', () => {
       )
     })
   }
+})
+
+describe('a batch of a clock buffer', () => {
+  const wide = 'time:41,node:10,sequence:2'
+  for (const [name, text, borrowMaxMs, max] of [
+    ['four ids per ms', `${wide};epoch=2025-01-01T00:00:00Z`, 10, 40],
+    ['at most 10,000 units of time', `${wide};epoch=2025-01-01T00:00:00Z`, 60_000, 40_000],
+    ['one unit at least', `${wide};unit=10ms;epoch=2025-01-01T00:00:00Z`, 0, 4],
+    [
+      'a run for each id where they are far apart',
+      'time:30,sequence:8,node:25;unit=s;epoch=2025-01-01T00:00:00Z',
+      5000,
+      5,
+    ],
+  ] as const) {
+    it(`has ${max} ids at most: ${name}`, () => {
+      const layout = parseLayout(text)
+      const { buffer } = opened(layout, { borrowMaxUs: borrowMaxMs * ms })
+      assert.equal(batchMax(layout, borrowMaxMs * ms), max)
+      buffer.grant(5, 0, forever)
+      assert.ok(buffer.collect(max)!.length <= 10_001)
+    })
+  }
+
+  it('is one run where full units of time continue one another', () => {
+    const layout = parseLayout('node:10,time:41,sequence:2;epoch=2025-01-01T00:00:00Z')
+    const { buffer } = opened(layout)
+    buffer.grant(5, 0, forever)
+    assert.deepEqual(
+      mergedRuns(buffer.collect(40)!).map(({ stride, count }) => [stride, count]),
+      [[1, 40]],
+    )
+  })
 })

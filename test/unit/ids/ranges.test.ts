@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Run, rangesOf } from '../../../src/ids/run.ts'
+import fc from 'fast-check'
+import { type IdRun, mergedRuns, Run, rangesOf, ScatteredRun } from '../../../src/ids/run.ts'
 
 function run(first: bigint, count: number, stride = 1): Run {
   const made = new Run()
@@ -29,5 +30,53 @@ describe('ranges of runs', () => {
 
   it('are none without runs', () => {
     assert.deepEqual(rangesOf([]), [])
+  })
+})
+
+function idsOf(runs: readonly IdRun[]): bigint[] {
+  return runs.flatMap(({ first, stride, count }) =>
+    Array.from({ length: count }, (_, at) => first + BigInt(stride) * BigInt(at)),
+  )
+}
+
+describe('merged runs', () => {
+  it('join a run to the one that it continues, across 2^32 and 2^53 as well', () => {
+    for (const edge of [100n, 2n ** 32n, 2n ** 53n]) {
+      assert.deepEqual(mergedRuns([run(edge - 8n, 2, 4), run(edge, 3, 4), run(edge + 12n, 1, 4)]), [
+        { first: edge - 8n, stride: 4, count: 6 },
+      ])
+    }
+  })
+
+  it('keep runs apart that only touch, or count in other steps', () => {
+    const apart = [run(1n, 3, 2), run(6n, 2, 2), run(20n, 2, 1), run(22n, 2, 2)]
+    assert.equal(mergedRuns(apart).length, 4)
+  })
+
+  it('give ids in no order one by one', () => {
+    const scattered = new ScatteredRun(3, (index) => [50n, 7n, 8n][index]!)
+    assert.deepEqual(mergedRuns([scattered]), [
+      { first: 50n, stride: 1, count: 1 },
+      { first: 7n, stride: 1, count: 2 },
+    ])
+  })
+
+  it('are none without runs', () => {
+    assert.deepEqual(mergedRuns([]), [])
+  })
+
+  it('hold exactly the ids of the runs, in their order', () => {
+    const some = fc.record({
+      first: fc.oneof(fc.bigInt(0n, 60n), fc.bigInt(2n ** 53n - 60n, 2n ** 53n + 60n)),
+      count: fc.integer({ min: 1, max: 6 }),
+      stride: fc.constantFrom(1, 2, 3, 2 ** 20),
+    })
+    fc.assert(
+      fc.property(fc.array(some, { maxLength: 8 }), (parts) => {
+        const runs = parts.map(({ first, count, stride }) => run(first, count, stride))
+        const expected = runs.flatMap((each) => Array.from({ length: each.count }, (_, at) => each.at(at)))
+        assert.deepEqual(idsOf(mergedRuns(runs)), expected)
+      }),
+    )
   })
 })

@@ -55,6 +55,26 @@ describe('a pipeline with group commit', () => {
     assert.ok(engine.count('reserve') <= 4, `${engine.count('reserve')} reserves`)
   })
 
+  it('serves runs among blocks and texts in the order of the requests', async (test) => {
+    const { catalogue, engine, peer } = await serve(test)
+    await catalogue.create('odd', { kind: 'segment', increment: 2 })
+    await catalogue.open('odd')
+    const requests =
+      frame('INCRBY', 'order', '10') +
+      frame('ID.RUNS', 'order', '5') +
+      frame('ID.NEXT', 'order') +
+      frame('ID.RUNS', 'order', '1') +
+      frame('ID.RUNS', 'odd', '2000') +
+      frame('ID.RUNS', 'odd', '1') +
+      frame('INCR', 'order')
+    await peer.ask(
+      requests,
+      ':10\r\n*1\r\n*3\r\n$2\r\n11\r\n$1\r\n1\r\n:5\r\n$2\r\n16\r\n*1\r\n*3\r\n$2\r\n17\r\n$1\r\n1\r\n:1\r\n' +
+        '*1\r\n*3\r\n$1\r\n1\r\n$1\r\n2\r\n:2000\r\n*1\r\n*3\r\n$4\r\n4001\r\n$1\r\n2\r\n:1\r\n:18\r\n',
+    )
+    assert.ok(engine.count('reserve') <= 7, `${engine.count('reserve')} reserves`)
+  })
+
   it('shows GET what the requests before it were given', async (test) => {
     const { peer } = await serve(test)
     const round = frame('INCR', 'order') + frame('INCR', 'order') + frame('GET', 'order')
