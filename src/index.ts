@@ -12,7 +12,7 @@ import type { LogEvent } from './base/events.ts'
 import type { Catalogue, Generator } from './catalogue/catalogue.ts'
 import type { GeneratorInput } from './catalogue/options.ts'
 import { type IdRange, Run, rangesOf } from './ids/run.ts'
-import { type DrawOptions, type IssuerStats, isStrict, type Kind } from './issuing/issuer.ts'
+import type { DrawOptions, IssuerStats, Kind } from './issuing/issuer.ts'
 import { loadConfig } from './node/config.ts'
 import { hyphenated } from './node/config-schema.ts'
 import type { FahaoNode } from './node/node.ts'
@@ -103,15 +103,15 @@ export class Fahao {
   }
 }
 
-/** A loop that never yields checks the ownership again after this many ids, which take less than a microsecond. */
+/** A loop that never yields checks again after this many ids, which take less than a microsecond. */
 const coveredCalls = 64
 
 /** A generator for callers in this process. The type that a method returns never depends on the size of ids. */
 export class FahaoGenerator {
   readonly name: string
   readonly #catalogue: Catalogue
-  readonly #mayIssue: (() => boolean) | undefined
-  /** Calls in this callback that the last check of the ownership still covers. */
+  readonly #mayIssue: () => boolean
+  /** Calls in this callback that the last check still covers. */
   #covered = 0
   readonly #run = new Run()
   #generator: Generator
@@ -131,14 +131,14 @@ export class FahaoGenerator {
 
   /** The next id if one is buffered; never waits. Undefined: call `next`. */
   tryNext(): bigint | undefined {
-    this.#checkOwner()
+    this.#check()
     if (this.#generator.take(1, this.#run) > 0 || this.#takeFromSuccessor()) return this.#run.first
     return undefined
   }
 
   /** The next id as a number if one is buffered and at most 2^53−1; never waits. Otherwise it uses no id. */
   tryNextNumber(): number | undefined {
-    this.#checkOwner()
+    this.#check()
     let number = this.#generator.takeNumber()
     if (number >= 0) return number
     this.#follow()
@@ -208,9 +208,12 @@ export class FahaoGenerator {
     }
   }
 
-  /** Stops a strict kind if this process may no longer issue it. One check per callback is enough. */
-  #checkOwner(): void {
-    if (this.#mayIssue === undefined || this.#covered-- > 0 || !isStrict(this.#generator.kind)) return
+  /**
+   * Stops a strict kind if this process may no longer issue it, and drops what a copy of this memory may hold. One check
+   * per callback is enough.
+   */
+  #check(): void {
+    if (this.#covered-- > 0) return
     this.#covered = coveredCalls
     queueMicrotask(this.#endOfCallback)
     this.#mayIssue()

@@ -1,6 +1,7 @@
 /** What the catalogue and its parts need from their node. */
 import type { Namespaces } from '../auth/namespaces.ts'
 import type { Clock, Random } from '../base/clock.ts'
+import type { CopyDetector } from '../base/copy-detector.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -26,6 +27,8 @@ export type CatalogueDeps = {
   readonly waitersMax: number
   /** The cluster whose leaders issue strict kinds; undefined: the node is in no cluster. */
   readonly cluster?: Cluster | undefined
+  /** Looks for copies of this memory, and calls `abandonAll` when it notices one. Undefined: nothing looks. */
+  readonly copies?: Pick<CopyDetector, 'check' | 'count'> | undefined
   /** Undefined: the engine works on no other system's table. */
   readonly rows?: ForeignRows | undefined
   readonly autoCreate: readonly AutoCreate[]

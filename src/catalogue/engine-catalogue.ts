@@ -119,6 +119,11 @@ export class EngineCatalogue implements Catalogue {
     return this.#inUse.reopenAll()
   }
 
+  /** Stops, before it returns, every generator, and drops what it holds: a copy of this memory may hold it too. */
+  abandonAll(): void {
+    this.#inUse.abandonAll()
+  }
+
   /** Stops, before it returns, all generators that are issued here because this process owned the store. */
   disown(): void {
     this.#inUse.disown()

@@ -14,6 +14,8 @@
  *  3. In a cluster, a strict generator is open under a leadership of this node only while that lasts: when it ends, a
  *     standby has replaced the generator before any other code runs.
  *  4. Memory grows with the generators in use, not with those defined.
+ *  5. When `abandonAll` returns, nothing that was reserved before is issued any more, also by generators that were being
+ *     opened.
  */
 import { hasCode } from '../base/errors.ts'
 import { globMatches } from '../base/glob.ts'
@@ -152,6 +154,12 @@ export class GeneratorsInUse {
     await Promise.all([...this.#open.keys()].map((name) => this.close(name, altered(name))))
   }
 
+  /** Stops, before it returns, every generator, and drops what it holds: a copy of this memory may hold it too. */
+  abandonAll(): void {
+    this.#led?.dropLeftovers()
+    void this.reopenAll()
+  }
+
   /** Stops, before it returns, all generators that are issued here because this process owned the store. */
   disown(): void {
     for (const [name, open] of this.#open) {
@@ -206,6 +214,7 @@ export class GeneratorsInUse {
     const incarnation = incarnationOf(name, found)
     const version = record?.version ?? rowVersion
     const takeLeftover = (term: LeaderTerm) => this.#led!.takeLeftover(name, version, term)
+    const copies = this.#deps.copies?.count
     const opened = await openIssuer(this.#deps, plan, incarnation, stored.key, { read, takeLeftover })
     if ((this.#reported.get(name) ?? 0n) > version) {
       this.#reported.delete(name)
@@ -216,6 +225,11 @@ export class GeneratorsInUse {
     if (this.#closed) {
       await generator.close(stopping())
       throw stopping()
+    }
+    if (this.#deps.copies?.count !== copies) {
+      // A copy of this memory may have the answers to what this opening has asked.
+      void generator.close(altered(name))
+      return this.#openFound(name, found, mayCreate)
     }
     if (!this.#mayStillIssue(generator)) return this.#openFound(name, found, mayCreate)
     this.#open.set(name, generator)

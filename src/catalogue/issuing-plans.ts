@@ -65,7 +65,10 @@ function issuersOf(deps: IssuingPlanDeps, definition: Definition, limiter: Limit
   const own = {
     ...deps,
     limiter,
-    mayIssue: isStrict(kind) ? () => mayIssueStrict(deps) : undefined,
+    mayIssue() {
+      deps.copies?.check()
+      return !isStrict(kind) || mayIssueStrict(deps)
+    },
     async mayReserve(name: string): Promise<void> {
       if (isStrict(kind) && deps.cluster === undefined) await refuseUnlessOwner(deps.engine, kind, name)
     },

@@ -117,12 +117,10 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
     })
   }
   // After the body has come, in the callback in which it is answered.
-  if (mayIssue !== undefined) {
-    app.addHook('preHandler', (_request, _reply, done) => {
-      mayIssue()
-      done()
-    })
-  }
+  app.addHook('preHandler', (_request, _reply, done) => {
+    mayIssue()
+    done()
+  })
   // Fastify accepts a few methods, and requires a body of QUERY. All others are refused like these: by path.
   const served = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']
   const unserved = METHODS.filter((method) => !served.includes(method))

@@ -8,6 +8,8 @@
  *  2. No id is ever buffered: what a reserve opened for callers that have left meanwhile is dropped, and so is what a
  *     failed one may have opened (P8).
  *  3. A caller gets all its ids from one reserve, so they are one run.
+ *  4. What a reserve has opened that was sent before a copy of this memory was noticed is dropped: the copy may have
+ *     received the same reply.
  */
 import type { Timer } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
@@ -194,7 +196,10 @@ export class GroupCommit implements Issuer {
     const wanted = BigInt(this.#queue.demand) * BigInt(increment)
     const left = max + 1n - bound
     try {
-      this.#serve(await this.#counter.reserve(wanted < left ? wanted : left, max + 1n), joined)
+      const range = await this.#counter.reserve(wanted < left ? wanted : left, max + 1n)
+      // If a copy is noticed, this issuer has been closed when this returns, and no caller waits here.
+      this.#options.mayIssue?.()
+      this.#serve(range, joined)
     } catch (error) {
       // Other processes have reserved more than was known here: the next reserve is for the callers that still fit.
       if (!hasCode(error, 'EXHAUSTED') || this.#counter.bound === bound) throw error

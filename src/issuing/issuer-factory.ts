@@ -12,6 +12,7 @@ import type { Incarnation } from './incarnation.ts'
 import type { Kind } from './issuer.ts'
 import { ScrambledBuffer, ShuffledBuffer } from './permuted-buffers.ts'
 import { RangeBuffer } from './range-buffer.ts'
+import type { ReservedCounterOptions } from './reserved-counter.ts'
 import { Reservoir, type ReservoirOptions } from './reservoir.ts'
 import { SnowflakeSource } from './snowflake-source.ts'
 import { TimestampSource } from './timestamp-source.ts'
@@ -44,6 +45,8 @@ export type IssuerFactoryDeps = Omit<ReservoirOptions, 'issueTimeoutMs' | 'onRef
   readonly engine: Engine
   readonly timeline: Timeline
   readonly worker: Worker
+  /** See `ReservedCounterOptions`. */
+  readonly copies?: ReservedCounterOptions['copies']
   /** Rejects when this process may not reserve (a strict kind that another process owns). */
   readonly mayReserve: (name: string) => Promise<void>
   /** Rejects with STALE when another incarnation has replaced this one. */
@@ -104,6 +107,7 @@ function counterSource(deps: IssuerFactoryDeps, definition: IssuingOptions): Mak
     horizonSeconds: definition.horizon! / 1000,
     stepMultiple: definition.within === 'shuffled' ? shuffleBlock : 1,
     mayReserve: deps.mayReserve,
+    copies: deps.copies,
     onStepMax: (name) =>
       deps.onEvent({
         level: 'warn',
@@ -126,7 +130,7 @@ function rangeBuffer(definition: IssuingOptions, key: string | undefined): Range
 }
 
 function clockSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeSource {
-  const { engine, worker, timeline, random, mayReserve, confirm } = deps
+  const { engine, worker, timeline, random, mayReserve, copies, confirm } = deps
   const layout = parseLayout(definition.layout)
   const borrowMaxUs = definition.borrowMax! * 1000
   const clock = { layout, timeline, random, borrowMaxUs, sequenceStart: definition.sequenceStart! }
@@ -135,7 +139,7 @@ function clockSource(deps: IssuerFactoryDeps, definition: IssuingOptions): MakeS
     return (incarnation) => new SnowflakeSource(new ClockBuffer(clock), incarnation, options)
   }
   const horizonUs = definition.horizon! * 1000
-  const options = { engine, layout, node: definition.node!, horizonUs, mayReserve }
+  const options = { engine, layout, node: definition.node!, horizonUs, mayReserve, copies }
   return (incarnation, bound) => new TimestampSource(new ClockBuffer(clock), bound, incarnation, options)
 }
 

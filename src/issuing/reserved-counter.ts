@@ -11,7 +11,9 @@
  *  4. No range enters a buffer that was reserved for an incarnation in a history of the store that began after the
  *     incarnation's record was read. The record may be among the forgotten writes, and the counter with it: the counter
  *     starts again then, and stores no incarnation by which it could reject the reserve.
+ *  5. Nothing that was reserved before a copy of this memory was noticed is released or transferred: the copy may issue it.
  */
+import type { CopyDetector } from '../base/copy-detector.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Reservation, WriterIdentity } from '../engine/engine.ts'
 import type { Incarnation } from './incarnation.ts'
@@ -21,6 +23,8 @@ export type ReservedCounterOptions = {
   readonly engine: Engine
   /** Rejects when this process may not reserve (a strict kind that another process owns). Default: it may. */
   readonly mayReserve?: (name: string) => Promise<void>
+  /** Looks for copies of this memory. Undefined: nothing looks. */
+  readonly copies?: Pick<CopyDetector, 'check' | 'count'> | undefined
 }
 
 /** The counter of one incarnation. */
@@ -36,12 +40,15 @@ export class ReservedCounter {
   readonly #options: ReservedCounterOptions
   /** The version of the newest reserve; undefined: no range here is on top of the bound. */
   #version: bigint | undefined
+  /** How many copies of this memory had been noticed when this was made. */
+  readonly #copies: number
 
   /** @param bound the counter's bound when the generator was opened; 0 when it had never been used. */
   constructor(incarnation: Incarnation, bound: bigint, options: ReservedCounterOptions) {
     this.#incarnation = incarnation
     this.bound = bound
     this.#options = options
+    this.#copies = options.copies?.count ?? 0
   }
 
   /** Reserves `size` raw values from `floor` or above, below `max`. Rejects with EXHAUSTED when there are too few. */
@@ -116,9 +123,15 @@ export class ReservedCounter {
 
   #leftover(untouched: bigint | undefined): Reservation | undefined {
     const version = this.#version
-    if (version === undefined || untouched === undefined) return undefined
+    if (version === undefined || untouched === undefined || this.#isCopied()) return undefined
     const start = untouched > this.aloneFrom ? untouched : this.aloneFrom
     return start < this.bound ? { start, end: this.bound, version } : undefined
+  }
+
+  #isCopied(): boolean {
+    const { copies } = this.#options
+    copies?.check()
+    return (copies?.count ?? 0) !== this.#copies
   }
 
   #follow({ start, end, version }: Reservation): void {

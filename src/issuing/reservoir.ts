@@ -14,8 +14,8 @@
  *  5. No id is issued after `stop`, or between `suspend` and `resume`: callers wait then.
  *  6. A caller is refused only if the buffered ids do not satisfy it.
  *  7. Many waiting callers, or callers that get many runs, are served over several turns of the event loop.
- *  8. Where this process may issue only while it leads or owns the store, that is checked before waiting callers are
- *     served.
+ *  8. Before waiting callers are served, it is checked whether this process may issue: it may only lead or own the
+ *     store for a time, and what it has reserved may have been dropped because a copy of its memory exists.
  */
 import type { Timer } from '../base/clock.ts'
 import { hasCode } from '../base/errors.ts'
@@ -37,9 +37,9 @@ export type ReservoirOptions = RefillsOptions & {
   /** How many callers may wait. */
   readonly waitersMax: number
   /**
-   * Whether this process may issue now; if not, it has suspended or stopped the reservoirs that may not when this
-   * returns. Called before waiting callers are served: callers of `take` have called it in the same callback.
-   * Undefined: it always may.
+   * Whether this process may issue now; if not, or if a copy of its memory was noticed, it has suspended or stopped the
+   * reservoirs that may not when this returns. Called before waiting callers are served: callers of `take` have called it
+   * in the same callback. Undefined: it always may.
    */
   readonly mayIssue?: (() => boolean) | undefined
 }

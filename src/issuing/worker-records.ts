@@ -37,6 +37,9 @@ export const unclaimed: WorkerRecord = {
 /** A holder reserves time up to this many times its lead ahead of its clock. */
 export const aheadLeads = 1.25
 
+/** Ids of the pool are below this. */
+export const poolMax = 65_536
+
 /** Taken worker ids are counted at most this often. */
 const countEveryUs = 10_000_000
 
@@ -53,6 +56,26 @@ export function idOf({ key }: StoredRecord): number {
 /** The records of all worker ids that were ever claimed. */
 export function workerRecords(engine: Engine): Promise<StoredRecord[]> {
   return listAll(engine, workerPrefix)
+}
+
+/**
+ * The ids that may be the lowest free one, ascending: the known ids, with a record or used by this process, and the lowest
+ * of the rest. A higher id of the rest is never a better choice, so a claim does not test each id of the pool.
+ */
+export function candidates(known: Iterable<number>): number[] {
+  const ids = new Set(known)
+  let lowest = 0
+  while (ids.has(lowest)) lowest++
+  return [...ids.add(lowest)].filter((id) => id < poolMax).sort((a, b) => a - b)
+}
+
+/**
+ * The bound for all ids, in Unix µs: below it any id may have been used, whatever its record says, because a claim
+ * that was written during an advance has a lower bound. 0 unless the store was advanced.
+ */
+export async function boundOfOthers(engine: Engine): Promise<number> {
+  const stored = await engine.read(othersKey)
+  return stored === undefined ? 0 : readWorker(stored).boundUs
 }
 
 /** What a record of a worker id says; ENGINE when it cannot be read. */

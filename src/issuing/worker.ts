@@ -15,14 +15,19 @@
  *     that can have been reserved by then: every later claim begins above that (2), at once.
  *  6. After an unknown or refused write the record is read before anything is built on it (P8). The claim is over only
  *     when the record names another owner or epoch.
+ *  7. After `renounce`, no time that was reserved before is used: a copy of this memory may use it. The next claim has
+ *     another owner, so that of two copies at most one continues under an id, from a moment above the bound. A claim that
+ *     was under way is not used.
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import {
   aheadLeads,
+  boundOfOthers,
+  candidates,
   idOf,
-  othersKey,
+  poolMax,
   readWorker,
   recordKey,
   type WorkerRecord,
@@ -37,7 +42,7 @@ export type WorkerOptions = {
   readonly fixedId: number | undefined
   /** For how long reserved time should last without the engine, in µs. */
   readonly leadUs: number
-  /** This process's node id. */
+  /** This process's node id. A claim after `renounce` has another. */
   readonly owner: string
   /** `host:pid`. */
   readonly holder: string
@@ -48,7 +53,6 @@ export type WorkerOptions = {
 /** At least this much time is claimed beyond the requested time, in µs, so that a saturated node writes rarely. */
 const spareUs = 1_000_000
 const claimTries = 100
-const poolMax = 65_536
 
 /** An id that may be claimed, its record, and the first moment that no holder has used, in Unix µs. */
 type FreeId = { readonly id: number; readonly stored: StoredRecord | undefined; readonly fromUs: number }
@@ -65,6 +69,9 @@ export class Worker {
   /** The outcome of the newest write is not known. */
   #unsettled = false
   #usedUs = 0
+  #owner: string
+  /** The claim that was renounced last. */
+  #former: HeldId | undefined
   /** Ids that this process has lost, and until when it may have used them, in Unix µs. */
   readonly #lost = new Map<number, number>()
   /** A fixed id that another process holds: its version, and since when it has been unchanged. */
@@ -72,6 +79,7 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options
+    this.#owner = options.owner
   }
 
   /** Grows with each claim; 0 before the first. */
@@ -124,6 +132,19 @@ export class Worker {
       await this.#settle()
     })
     return this.#held !== undefined || claim === 0
+  }
+
+  /**
+   * Gives the claim up, before it returns, because a copy of this memory may hold it too. The time that it has reserved
+   * becomes a gap. The next claim is made under `owner`, which no process has used before.
+   */
+  renounce(owner: string): void {
+    this.#owner = owner
+    const held = this.#held
+    if (held === undefined) return
+    this.#held = undefined
+    this.#former = held
+    this.#lost.set(held.id, held.record.boundUs)
   }
 
   /** Releases the unused time, so that the next start can claim the id at once. Never rejects. */
@@ -214,7 +235,7 @@ export class Worker {
     this.#lost.set(held.id, held.record.boundUs)
     const holder = record === undefined ? 'its record was removed' : `it is now held by ${record.holder}`
     this.#options.onEvent(
-      record?.owner === this.#options.owner
+      record?.owner === this.#owner
         ? `the claim of worker id ${held.id} ended with an advance; it is claimed again`
         : `worker id ${held.id} is no longer this node's; ${holder}`,
       'warn',
@@ -226,7 +247,7 @@ export class Worker {
     const { state } = await this.#options.engine.ownership()
     const exclusive = state === 'owner'
     for (let tries = 0; tries < claimTries; tries++) {
-      const othersUs = await this.#boundOfOthers()
+      const othersUs = await boundOfOthers(this.#options.engine)
       const free =
         fixedId === undefined
           ? await this.#freeInPool(othersUs)
@@ -239,17 +260,9 @@ export class Worker {
     )
   }
 
-  /**
-   * The bound for all ids, in Unix µs: below it any id may have been used, whatever its record says, because a claim
-   * that was written during an advance has a lower bound. 0 unless the store was advanced.
-   */
-  async #boundOfOthers(): Promise<number> {
-    const stored = await this.#options.engine.read(othersKey)
-    return stored === undefined ? 0 : readWorker(stored).boundUs
-  }
-
   async #claimId({ id, stored, fromUs }: FreeId, exclusive: boolean, untilUs: number): Promise<boolean> {
-    const { owner, holder, timeline, leadUs } = this.#options
+    const { holder, timeline, leadUs } = this.#options
+    const owner = this.#owner
     const epoch = (stored === undefined ? 0 : readWorker(stored).epoch) + 1
     const startUs = Math.max(timeline.nowUs(), fromUs, this.#lost.get(id) ?? 0)
     const boundUs = this.#target(Math.max(untilUs, startUs))
@@ -257,7 +270,8 @@ export class Worker {
     const written = await this.#write(id, record, stored?.version)
     if (written === undefined) return false
     // An advance between read and write found no record of the id: the id may be used only from a later moment on.
-    if (stored === undefined && (await this.#boundOfOthers()) > fromUs) return false
+    if (stored === undefined && (await boundOfOthers(this.#options.engine)) > fromUs) return false
+    if (owner !== this.#owner) return false
     this.#held = { id, startUs, version: written.version, record }
     this.#claim++
     this.#usedUs = 0
@@ -276,13 +290,13 @@ export class Worker {
     const nowUs = this.#options.timeline.nowUs()
     let mine: FreeId | undefined
     let untouched: FreeId | undefined
-    for (const id of this.#candidates(records)) {
+    for (const id of candidates([...records.keys(), ...this.#lost.keys()])) {
       const stored = records.get(id)
       const record = stored && readWorker(stored)
       const fromUs = Math.max(record?.boundUs ?? 0, othersUs)
       const free = { id, stored, fromUs }
       if (Math.max(fromUs, this.#lost.get(id) ?? 0) <= nowUs) return free
-      if (record?.owner === this.#options.owner && this.#lost.has(id)) mine ??= free
+      if (this.#isOwn(id, stored) && this.#lost.has(id)) mine ??= free
       if (record === undefined && othersUs > nowUs) untouched ??= free
     }
     const ahead = mine ?? untouched
@@ -294,14 +308,12 @@ export class Worker {
   }
 
   /**
-   * The ids with a record, the ids that this process has lost, and the lowest id of the rest, in ascending order. A higher
-   * id of the rest is never a better choice, so a claim does not test each id of the pool.
+   * Whether the record is of a claim of this process: under its present owner, or the claim that it has renounced, in the
+   * version that it has seen. Of two copies only one can replace that version.
    */
-  #candidates(records: ReadonlyMap<number, StoredRecord>): number[] {
-    const ids = new Set([...records.keys(), ...this.#lost.keys()])
-    let lowest = 0
-    while (ids.has(lowest)) lowest++
-    return [...ids.add(lowest)].filter((id) => id < poolMax).sort((a, b) => a - b)
+  #isOwn(id: number, stored: StoredRecord | undefined): boolean {
+    const isFormer = this.#former?.id === id && this.#former.version === stored?.version
+    return isFormer || (stored !== undefined && readWorker(stored).owner === this.#owner)
   }
 
   /** A fixed id once it is free; until then rejects with WORKERID, which names the holder. */
@@ -312,7 +324,7 @@ export class Worker {
     const { timeline, leadUs } = this.#options
     if (stored === undefined || record === undefined || record.boundUs <= timeline.nowUs()) return free
     // A claim of this process whose reply was lost: the time that it covers is skipped.
-    if (record.owner === this.#options.owner) return free
+    if (this.#isOwn(id, stored)) return free
     // Its holder owned the store, and now this process does: the holder has ended.
     if (exclusive && record.exclusive) return free
     const monoUs = timeline.monoUs()

@@ -40,10 +40,10 @@ export interface FahaoNode {
   readonly membership: Membership | undefined
   /**
    * Call it in every callback that brings requests, before the first request is executed. When it returns, generators
-   * that this node must not issue, because another node leads them or another process owns the store, are stopped.
-   * Undefined: no check is needed.
+   * that this node must not issue, because another node leads them or another process owns the store, are stopped, and
+   * what a copy of this memory may hold is dropped. Returns whether this node may issue strict kinds.
    */
-  readonly mayIssue: (() => boolean) | undefined
+  readonly mayIssue: () => boolean
   /** Registers a transport for INFO and CLIENT LIST. */
   attach(transport: Transport): void
   health(): Health

@@ -25,6 +25,7 @@ import { Recovery } from '../recovery/recovery.ts'
 import { repairsOf } from '../recovery/repairs.ts'
 import { settingsText } from './config.ts'
 import { type Config, defaultEngine } from './config-schema.ts'
+import { detectCopies } from './copies.ts'
 import { type EngineCall, timedEngine } from './engine-calls.ts'
 import { healthOf } from './health.ts'
 import { Membership } from './membership.ts'
@@ -87,6 +88,7 @@ async function openParts(
   const recovery = new Recovery({ clock, random, gap: config.failoverGap, onEvent })
   const listeners: ((call: EngineCall) => void)[] = []
   let disown = () => {}
+  let drop = () => {}
   const opened = await open(config.engine, {
     clock,
     callTimeoutMs: config.callTimeoutMs,
@@ -108,6 +110,7 @@ async function openParts(
       lastWriteUs: engine.lastWriteUs,
       onStep: (step) => onEvent(stepEvent(step)),
     })
+    const copies = detectCopies({ clock, drop: () => drop(), onEvent })
     const runId = newId()
     const holder = `${hostname()}:${process.pid}`
     const worker = new Worker({
@@ -139,6 +142,7 @@ async function openParts(
       worker,
       waitersMax: config.waitersMax,
       cluster: membership?.cluster,
+      copies,
       onEvent,
       autoCreate: config.autoCreate,
       namespaces,
@@ -146,6 +150,10 @@ async function openParts(
       nodeIndex: nodeIndex === undefined ? undefined : { value: nodeIndex, width: String(nodeIndex).length },
     })
     disown = () => catalogue.disown()
+    drop = () => {
+      worker.renounce(newId())
+      catalogue.abandonAll()
+    }
     await createConfigured(catalogue, config, onEvent)
     const access = await AccessControl.open({
       engine,
@@ -167,6 +175,7 @@ async function openParts(
       timeline,
       worker,
       catalogue,
+      copies,
       namespaces,
       access,
       runId,
@@ -183,7 +192,8 @@ async function openParts(
 }
 
 function wire(config: Config, parts: Parts): FahaoNode {
-  const { engine, timeline, worker, catalogue, namespaces, access, recovery, membership } = parts
+  const { engine, timeline, worker, catalogue, copies, namespaces, access, recovery, membership } = parts
+  const looks = copies.watch()
   const transports: Transport[] = []
   const workerIds = new WorkerIdUsage(engine, timeline)
   let closing: Promise<void> | undefined
@@ -230,7 +240,10 @@ function wire(config: Config, parts: Parts): FahaoNode {
     workerIdsTaken: () => workerIds.taken(),
     attach: (transport) => transports.push(transport),
     membership,
-    mayIssue: membership ? () => membership.cluster.check() : engine.owns,
+    mayIssue() {
+      copies.check()
+      return membership?.cluster.check() ?? engine.owns?.() ?? true
+    },
     health: () =>
       healthOf({ engine, catalogue, stopping: closing !== undefined, trouble: recovery.trouble, membership }),
     get regressions() {
@@ -247,6 +260,9 @@ function wire(config: Config, parts: Parts): FahaoNode {
     },
     close() {
       closing ??= (async () => {
+        looks.cancel()
+        // A range that a copy of this memory may hold is not released.
+        copies.check()
         recovery.close()
         namespaces.close()
         access.close()

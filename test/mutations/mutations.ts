@@ -205,4 +205,32 @@ export const mutations: readonly Mutation[] = [
     from: 'const start = untouched > this.aloneFrom ? untouched : this.aloneFrom',
     to: 'const start = untouched',
   },
+  {
+    fault: 'a node goes on with its buffers after a copy of its memory was noticed',
+    foundBy: 'test/unit/node/copies.test.ts',
+    file: 'src/node/start.ts',
+    from: '      catalogue.abandonAll()\n',
+    to: '',
+  },
+  {
+    fault: 'a node goes on under the worker id that a copy of its memory may hold',
+    foundBy: 'test/unit/node/copies.test.ts',
+    file: 'src/node/start.ts',
+    from: '      worker.renounce(newId())\n',
+    to: '',
+  },
+  {
+    fault: 'a range that a copy of this memory may hold is released',
+    foundBy: 'test/unit/node/copies.test.ts',
+    file: 'src/issuing/reserved-counter.ts',
+    from: ' || this.#isCopied()) return undefined',
+    to: ') return undefined',
+  },
+  {
+    fault: 'ids of a refill from before a copy was noticed reach the callers that wait',
+    foundBy: 'test/unit/node/copies.test.ts',
+    file: 'src/catalogue/issuing-plans.ts',
+    from: '      deps.copies?.check()\n',
+    to: '',
+  },
 ]

@@ -78,6 +78,11 @@ export class LedGenerators {
     return true
   }
 
+  /** Drops every range that no generator has continued yet: it becomes a gap. */
+  dropLeftovers(): void {
+    this.#leftovers.clear()
+  }
+
   /** Stops an issuer that was opened and has issued nothing. */
   discard(issuer: Reservoir): void {
     void this.#closed(issuer.abandon(ended()))

@@ -286,6 +286,7 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
     regressions: 0,
     onEngineCall: (listener: (call: EngineCall) => void) => void engineListeners.push(listener),
     engineListeners,
+    mayIssue: () => true,
     health: () => node.healthNow,
     async advance(gap: bigint) {
       advancedBy.push(gap)

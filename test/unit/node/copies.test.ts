@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { copyMarginMs } from '../../../src/base/copy-detector.ts'
+import { MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { readWorker, workerRecords } from '../../../src/issuing/worker-records.ts'
+import { SharedEngine } from '../catalogue/node.ts'
+import { settled } from '../fake-clock.ts'
+import { idsOf, type Twin, twins } from './copied-node.ts'
+
+const kinds = {
+  seg: { kind: 'segment', step: 1000 },
+  flake: { kind: 'snowflake' },
+  seq: { kind: 'sequence' },
+} as const
+const names = Object.keys(kinds)
+
+/** A node with ids of several kinds in its buffers. */
+async function fill({ node, draw, clock }: Twin): Promise<void> {
+  for (const [name, options] of Object.entries(kinds)) {
+    await node.catalogue.create(name, options)
+    await draw(name, 10)
+  }
+  await clock.pass(5000)
+}
+
+/** A snapshot is resumed, and its wall clock is set. */
+function resume({ clock }: Twin, awayMs = 60_000): void {
+  clock.wall += awayMs * 1000
+}
+
+/** Takes what is buffered, then draws: what a client sees in a callback, and what waits for a refill. */
+async function ask({ take, draw }: Twin, name: string, count: number): Promise<bigint[]> {
+  const ids = take(name, count)
+  return [...ids, ...(await draw(name, count - ids.length || 1))]
+}
+
+function assertUnique(ids: bigint[]): void {
+  assert.equal(new Set(ids).size, ids.length)
+}
+
+describe('a node whose memory exists twice', () => {
+  for (const name of names) {
+    it(`issues no id of a ${kinds[name as 'seg'].kind} twice once both copies have noticed it`, async () => {
+      const pair = await twins(fill)
+      for (const twin of pair) resume(twin)
+      const ids: bigint[] = []
+      for (let round = 0; round < 5; round++)
+        for (const twin of pair) {
+          ids.push(...(await ask(twin, name, 700)))
+          await twin.clock.pass(1000)
+        }
+      assertUnique(ids)
+      for (const { events } of pair)
+        assert.equal(events.filter((event) => event.includes('may exist twice')).length, 1)
+    })
+  }
+
+  it('issues the ids of the original alone from the buffer, while the copy has dropped what it holds', async () => {
+    const [original, copy] = await twins(fill)
+    resume(copy)
+    assert.deepEqual(copy.take('seg', 10), [])
+    assert.equal(original.take('seg', 10).length, 10)
+    assertUnique([...(await ask(original, 'seg', 2000)), ...(await ask(copy, 'seg', 2000))])
+  })
+
+  it('takes another worker id than the one that its copy may hold, and leaves that record as it is', async () => {
+    const store = new MemoryStore()
+    const [original, copy] = await twins(fill, { store })
+    const before = original.node.workerId!
+    resume(copy)
+    await copy.draw('flake', 1)
+    assert.notEqual(copy.node.workerId, before)
+    await original.draw('flake', 1)
+    assert.equal(original.node.workerId, before)
+    const records = await workerRecords(new SharedEngine(store))
+    assert.equal(new Set(records.map((stored) => readWorker(stored).owner)).size, 2)
+  })
+
+  it('lets one of two copies continue under a fixed worker id, above all time that was reserved', async () => {
+    const pair = await twins(fill, { config: { workerId: { by: 'static', value: '7' }, leadMs: 10_000 } })
+    for (const twin of pair) resume(twin, copyMarginMs + 1)
+    const outcomes = await Promise.allSettled(pair.map((twin) => twin.draw('flake', 10)))
+    const ids = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
+    assert.ok(ids.length >= 10)
+    assertUnique(ids)
+  })
+
+  it('releases nothing that its copy may issue when it stops', async () => {
+    const store = new MemoryStore()
+    const [original, copy] = await twins(fill, { store })
+    const bounds = () => [...store.counters].map(([name, { bound }]) => [name, bound])
+    const before = bounds()
+    resume(copy)
+    const stopping = copy.node.close()
+    await copy.clock.pass(5000)
+    await stopping
+    assert.deepEqual(bounds(), before)
+    assert.equal(original.take('seg', 10).length, 10)
+  })
+
+  it('drops the ids of a reserve whose answer both copies receive, and serves the callers that wait from another', async () => {
+    const snapshot = Promise.withResolvers<void>()
+    const drawn: Promise<bigint[]>[] = []
+    const late = async (what: string, answer: Promise<unknown>) => {
+      if (what.startsWith('reserve') && drawn.length > 0) await snapshot.promise
+      return answer
+    }
+    const story = async (twin: Twin) => {
+      await fill(twin)
+      const drawing = twin.node.catalogue.find('seg')!.draw(50_000)
+      drawn.push(drawing.then(idsOf))
+      await settled()
+    }
+    const pair = await twins(story, { late })
+    for (const twin of pair) resume(twin)
+    snapshot.resolve()
+    for (const twin of pair) await twin.clock.pass(1000)
+    const ids = (await Promise.all(drawn)).flat()
+    assert.equal(ids.length, 100_000)
+    assertUnique(ids)
+  })
+
+  it('goes on with its buffer after a step of the clock within the margin, and after one backwards', async () => {
+    for (const stepMs of [copyMarginMs, -3_600_000]) {
+      const [node] = await twins(fill)
+      resume(node, stepMs)
+      assert.equal(node.take('seg', 10).length, 10)
+    }
+  })
+
+  it('cannot notice a copy where both clocks stood still: both issue the same buffered ids', async () => {
+    const [original, copy] = await twins(fill)
+    for (const name of ['seg', 'flake']) assert.deepEqual(original.take(name, 10), copy.take(name, 10))
+    // A sequence of a store that nodes share has no buffer: each request has a reserve of its own.
+    assertUnique([...(await original.draw('seq', 10)), ...(await copy.draw('seq', 10))])
+  })
+
+  it('repeats nothing, whichever copies ask for what, from the notice on', async () => {
+    const step = fc.record({
+      who: fc.integer({ min: 0, max: 1 }),
+      name: fc.constantFrom(...names),
+      count: fc.integer({ min: 1, max: 1500 }),
+      passMs: fc.integer({ min: 0, max: 30_000 }),
+      stepMs: fc.oneof(fc.constant(0), fc.integer({ min: -10_000, max: 100_000 })),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        const pair = await twins(fill)
+        for (const twin of pair) resume(twin)
+        const issued = new Map<string, bigint[]>(names.map((name) => [name, []]))
+        for (const { who, name, count, passMs, stepMs } of steps) {
+          const twin = pair[who]!
+          issued.get(name)!.push(...(await ask(twin, name, count)))
+          twin.clock.wall += stepMs * 1000
+          await twin.clock.pass(passMs)
+        }
+        for (const ids of issued.values()) assertUnique(ids)
+      }),
+      { numRuns: 30 },
+    )
+  })
+})
