@@ -73,6 +73,13 @@ const kinds = {
       'The generator has no ids left below its maximum, its time field is full, or no worker id is free.',
     remedy: 'Raise max, choose a wider layout under a new name, or free worker ids, as the message says.',
   },
+  NOLEASE: {
+    status: 409,
+    retryable: false,
+    meaning:
+      'There is no such lease any more: it was returned, it has ended and another holder has the worker id, or the store was advanced.',
+    remedy: 'Stop using the worker id, and take a new lease. The same request will not succeed.',
+  },
   CLOCK: {
     status: 503,
     retryable: true,

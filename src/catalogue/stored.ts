@@ -46,15 +46,18 @@ const encoder = new TextEncoder()
 /** Integers that JSON would round. */
 const bigOptions: ReadonlySet<string> = new Set(['start', 'offset', 'max'])
 
-/** Throws ERR unless `name` is 1–256 bytes of UTF-8 without white space and control characters. */
-export function checkName(name: string): void {
-  if (name.length === 0) throw new FahaoError('ERR', 'a generator’s name cannot be empty')
-  if (!name.isWellFormed()) throw new FahaoError('ERR', 'a generator’s name must be valid Unicode')
+/**
+ * Throws ERR unless `name` is 1–256 bytes of UTF-8 without white space and control characters.
+ * @param subject the beginning of the message: what is named.
+ */
+export function checkName(name: string, subject = 'a generator’s name'): void {
+  if (name.length === 0) throw new FahaoError('ERR', `${subject} cannot be empty`)
+  if (!name.isWellFormed()) throw new FahaoError('ERR', `${subject} must be valid Unicode`)
   if (refusedCharacters.test(name)) {
-    throw new FahaoError('ERR', 'a generator’s name cannot contain white space or control characters')
+    throw new FahaoError('ERR', `${subject} cannot contain white space or control characters`)
   }
   if (name.length > nameBytesMax || encoder.encode(name).length > nameBytesMax) {
-    throw new FahaoError('ERR', `a generator’s name has at most ${nameBytesMax} bytes`)
+    throw new FahaoError('ERR', `${subject} has at most ${nameBytesMax} bytes`)
   }
 }
 

@@ -7,6 +7,7 @@ import { genericCommands } from './generic.ts'
 import { issuingCommands } from './id-issue.ts'
 import { managingCommands } from './id-manage.ts'
 import { namespaceCommand } from './id-namespace.ts'
+import { workerCommand } from './id-worker.ts'
 import { introspectionCommand } from './introspection.ts'
 import { recording } from './recording.ts'
 import { refusals } from './refused.ts'
@@ -25,6 +26,7 @@ export function createCommands(): CommandTable {
       ...issuingCommands,
       ...managingCommands,
       namespaceCommand,
+      workerCommand,
       idHelp,
       ...stringCommands,
       ...setCommands,
@@ -44,5 +46,5 @@ export function createCommands(): CommandTable {
 
 const idHelp = helpCommand(
   { name: 'id.help', arity: 1, group: 'id', summary: 'Lists the commands of the ID family.' },
-  [...issuingCommands, ...managingCommands, namespaceCommand].flatMap(helpLines),
+  [...issuingCommands, ...managingCommands, namespaceCommand, workerCommand].flatMap(helpLines),
 )

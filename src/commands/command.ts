@@ -176,7 +176,10 @@ export type Command = {
   /** Redis's arity: the number of words with the command's own; negative: at least that many. */
   readonly arity: number
   readonly flags: readonly CommandFlag[]
-  /** The positions of the names of generators: first, last, step. Absent: a request names none. */
+  /**
+   * The positions of the names of generators, or of pools: first, last, step; of a subcommand counted from its own word.
+   * Absent: a request names none.
+   */
   readonly keys?: readonly [first: number, last: number, step: number]
   /** The permission that a user needs. `connection`: none. */
   readonly permission: 'connection' | 'issue' | 'read' | 'manage' | 'admin'

@@ -7,6 +7,7 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Meters } from '../catalogue/metered-generator.ts'
 import type { Cluster } from '../cluster/cluster.ts'
+import type { Pools } from '../leasing/pools.ts'
 import type { TransactionQueue } from './transaction-queue.ts'
 
 /** One connection, as commands see and change it. Its transport keeps it up to date. */
@@ -85,6 +86,8 @@ export interface ServerView {
   sessions(): Iterable<ClientSession>
   /** Namespaces, and what they have counted on this node. */
   readonly meters: Meters
+  /** Plain worker ids. */
+  readonly pools: Pools
   /** Takes what is changed and refused. */
   readonly audit: Audit
   /** Users, and the permissions that they give. */

@@ -132,7 +132,8 @@ function findByPath(table: CommandTable, path: string): Command | undefined {
 
 /** Ten fields, as Redis 7 orders them. `path`: `get`, or `client|list`. */
 function entry(path: string, command: Command): Reply {
-  const [first, last, step] = command.keys ?? [0, 0, 0]
+  const keys = keysOfPath(path, command)
+  const [first, last, step] = keys ?? [0, 0, 0]
   return [
     path,
     command.arity,
@@ -142,9 +143,16 @@ function entry(path: string, command: Command): Reply {
     step,
     words(categories(command)),
     [],
-    command.keys === undefined ? [] : [keySpec(command, command.keys)],
+    keys === undefined ? [] : [keySpec(command, keys)],
     (command.subcommands ?? []).map((subcommand) => entry(`${path}|${subcommand.name}`, subcommand)),
   ]
+}
+
+/** Redis counts the positions of keys from the container's word. */
+function keysOfPath(path: string, { keys }: Command): Command['keys'] {
+  if (keys === undefined || !path.includes('|')) return keys
+  const [first, last, step] = keys
+  return [first + 1, last < 0 ? last : last + 1, step]
 }
 
 function keySpec(command: Command, [first, last, step]: NonNullable<Command['keys']>): Reply {
@@ -204,13 +212,15 @@ function listFilter(args: Arguments): (command: Command) => boolean {
 }
 
 function keysOf(table: CommandTable, request: Arguments): Reply {
-  const command = table.get(request.text(0).toLowerCase())
-  if (command === undefined) throw new FahaoError('ERR', 'Invalid command specified')
+  const container = table.get(request.text(0).toLowerCase())
+  if (container === undefined) throw new FahaoError('ERR', 'Invalid command specified')
+  const subcommand = request.length > 1 ? findSubcommand(container, request.text(1)) : undefined
+  const command = subcommand ?? container
   if (command.keys === undefined) throw new FahaoError('ERR', 'The command has no key arguments')
   if (!takesWords(command, request.length)) {
     throw new FahaoError('ERR', 'Invalid number of arguments specified for command')
   }
-  return keysIn(command, new Arguments(request.parts.slice(1)))
+  return keysIn(command, new Arguments(request.parts.slice(subcommand === undefined ? 1 : 2)))
 }
 
 /** The documentation of one command in Redis's shape, which redis-cli shows during input. */

@@ -27,9 +27,10 @@ import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
 import { nextOperation, rangeOperation, runsOperation } from './native/issue.ts'
 import { namespaceOperations } from './native/namespaces.ts'
+import { poolOperations } from './native/pools.ts'
 import { tokenOperations } from './native/tokens.ts'
 import { userOperations } from './native/users.ts'
-import { nameOf, type Operation, refuseParameters } from './operation.ts'
+import { nameOf, type Operation, poolOf, refuseParameters } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
 import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
@@ -157,6 +158,7 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     runsOperation(node),
     decodeOperation(node),
     ...generatorOperations(node.catalogue),
+    ...poolOperations(node),
     ...namespaceOperations(node),
     ...userOperations(node),
     ...tokenOperations(node),
@@ -176,8 +178,12 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
 function mount(app: FastifyInstance, operation: Operation, audit: Audit): void {
   const { method, path, tag, command, query } = operation
   const onlyDraws = tag === 'ids' && method === 'POST'
-  const named = path.startsWith('/v1/generators/{name}')
-  const access = command === 'open' ? command : { command, ...(named && { name: nameOf }) }
+  const name = path.startsWith('/v1/generators/{name}')
+    ? nameOf
+    : path.startsWith('/v1/pools/{pool}')
+      ? poolOf
+      : undefined
+  const access = command === 'open' ? command : { command, ...(name && { name }) }
   app.route({
     method,
     url: path.replaceAll(/\{(\w+)\}/g, ':$1'),

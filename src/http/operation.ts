@@ -27,7 +27,7 @@ export const pageAnswer: AnswerDoc = { description: 'The page.', content: { 'tex
 export type Operation = Route & {
   /** OpenAPI's operationId. */
   readonly id: string
-  readonly tag: 'ids' | 'generators' | 'namespaces' | 'users' | 'cluster' | 'engine' | 'server'
+  readonly tag: 'ids' | 'generators' | 'workers' | 'namespaces' | 'users' | 'cluster' | 'engine' | 'server'
   /** The command whose permission it needs, for the generator in its path if there is one; `open`: none. */
   readonly command: string
   /** One sentence. */
@@ -62,6 +62,11 @@ const callerErrors: readonly ErrorCode[] = ['NOAUTH', 'WRONGPASS', 'NOPERM', 'QU
 /** The name in the path, as it was before it was percent-encoded. */
 export function nameOf(request: FastifyRequest): string {
   return (request.params as { readonly name: string }).name
+}
+
+/** The pool in the path. */
+export function poolOf(request: FastifyRequest): string {
+  return (request.params as { readonly pool: string }).pool
 }
 
 /** The query as `schema` reads it; ERR names each parameter that is wrong or unknown. */

@@ -7,7 +7,7 @@ import { Subjects } from '../auth/command-rules.ts'
 import { Namespaces } from '../auth/namespaces.ts'
 import { NodeProof } from '../auth/node-proof.ts'
 import { Passwords } from '../auth/passwords.ts'
-import { type Clock, type Random, systemClock, systemRandom } from '../base/clock.ts'
+import { type Clock, type Random, secretBytes, systemClock, systemRandom } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
 import { type ClockStep, Timeline } from '../base/timeline.ts'
@@ -20,6 +20,7 @@ import type { ClientSession, ServerView, Traffic } from '../commands/context.ts'
 import type { Engine } from '../engine/engine.ts'
 import { Worker } from '../issuing/worker.ts'
 import { WorkerIdUsage } from '../issuing/worker-records.ts'
+import { Pools } from '../leasing/pools.ts'
 import { legacyRows, openAnyEngine } from '../legacy/open.ts'
 import { Recovery } from '../recovery/recovery.ts'
 import { repairsOf } from '../recovery/repairs.ts'
@@ -223,6 +224,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
       for (const transport of transports) yield* transport.sessions?.() ?? []
     },
     meters: new Meters(namespaces, () => timeline.burstUs()),
+    pools: new Pools({ engine, timeline, secret: secretBytes }),
     audit: parts.audit,
     access,
     cluster: membership?.cluster,

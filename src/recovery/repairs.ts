@@ -6,10 +6,16 @@
 import { repairAll } from '../engine/advance.ts'
 import type { Repair } from '../engine/engine.ts'
 import { repairGenerators } from './repair-generators.ts'
+import { repairPools } from './repair-pools.ts'
 import { repairShards } from './repair-shards.ts'
 import { repairWorkers } from './repair-workers.ts'
 
 /** The repair for an advance by `gap` ids. `nowUs`: Unix µs; `leadUs`: the lead of this installation's nodes, where known. */
 export function repairsOf(nowUs: number, gap: bigint, leadUs: number): Repair {
-  return repairAll(repairGenerators(nowUs, gap), repairWorkers(nowUs, leadUs), repairShards())
+  return repairAll(
+    repairGenerators(nowUs, gap),
+    repairWorkers(nowUs, leadUs),
+    repairPools(nowUs),
+    repairShards(),
+  )
 }

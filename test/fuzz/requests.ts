@@ -135,7 +135,9 @@ function requestOf(shape: Shape): fc.Arbitrary<FuzzRequest> {
 }
 
 function targetOf({ path, names, parameters }: Shape): fc.Arbitrary<string> {
-  const filled = fc.tuple(names, encoding).map(([name, encode]) => path.replace('{name}', () => encode(name)))
+  const filled = fc
+    .tuple(names, encoding)
+    .map(([name, encode]) => path.replaceAll(/\{\w+\}/g, () => encode(name)))
   const pairs = Object.entries(parameters).map(([name, values]) => fc.tuple(fc.constant(name), values))
   const usual = fc.tuple(...pairs)
   const some = usual.chain((all) => fc.subarray(all))

@@ -119,7 +119,7 @@ async function send(
   { method, path, query, body }: HttpRow,
   name = path.includes('/snowflake/') ? 'target:clock' : 'target',
 ) {
-  const fill = (text: string) => text.replace('{name}', name).replace('{key}', name)
+  const fill = (text: string) => text.replaceAll(/\{(?:name|key|pool|lease)\}/g, name)
   return fetch(`http://127.0.0.1:${http.port}${fill(path)}${fill(query)}`, {
     method,
     headers: {

@@ -21,6 +21,20 @@ export type Mutation = {
 /** All of them. */
 export const mutations: readonly Mutation[] = [
   {
+    fault: 'a plain worker id goes to another owner without its rest',
+    foundBy: 'test/unit/leasing/pools-property.test.ts',
+    file: 'src/leasing/pool-view.ts',
+    from: 'Math.max(record.untilUs + record.restUs, ',
+    to: 'Math.max(record.untilUs, ',
+  },
+  {
+    fault: 'plain worker ids are claimed at once after an advance',
+    foundBy: 'test/unit/leasing/pools-property.test.ts',
+    file: 'src/recovery/repair-pools.ts',
+    from: 'const closedUs = nowUs + longestUs',
+    to: 'const closedUs = nowUs + 0 * longestUs',
+  },
+  {
     fault: 'an advance raises only the counters that the store still has',
     foundBy: 'test/unit/recovery/repair-generators.test.ts',
     scenario: 'forgetting',

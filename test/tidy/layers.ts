@@ -10,7 +10,7 @@ const storeys = [
   ['cluster'],
   ['auth'],
   ['catalogue'],
-  ['recovery', 'legacy'],
+  ['recovery', 'legacy', 'leasing'],
   ['commands'],
   ['forwarding'],
   ['node'],

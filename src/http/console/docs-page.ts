@@ -11,6 +11,7 @@ import { curlLine, originOf } from './snippets.ts'
 const headings: Readonly<Record<Operation['tag'], string>> = {
   ids: 'Ids',
   generators: 'Generators',
+  workers: 'Plain worker ids',
   namespaces: 'Namespaces',
   users: 'Users and tokens',
   cluster: 'The cluster',

@@ -20,13 +20,19 @@ export function redisCliLogin(user: string | undefined): string {
 /** The curl line of an operation's example. `origin`: such as http://127.0.0.1:7380; `user`: the one that logs in. */
 export function curlLine({ method, path, example }: Operation, origin: string, user?: string): string {
   const { name = '', query, body } = example
-  const url = `${origin}${path.replace(/\{\w+\}/, encodeURIComponent(name))}${query === undefined ? '' : `?${query}`}`
+  const named = path.replace(/\{\w+\}/, encodeURIComponent(name)).replaceAll(/\{(\w+)\}/g, placeholder)
+  const url = `${origin}${named}${query === undefined ? '' : `?${query}`}`
   const words = [`curl${curlLogin(user)}`]
   if (method !== 'GET') words.push('-X', method)
   words.push(shellWord(url))
   if (body !== undefined)
     words.push('-H', shellWord('content-type: application/json'), '-d', shellWord(JSON.stringify(body)))
   return words.join(' ')
+}
+
+/** `{lease}` → `LEASE`: the example cannot know it. */
+function placeholder(_match: string, parameter: string): string {
+  return parameter.toUpperCase()
 }
 
 /** The origin under which the client has reached this server, by its Host header. */

@@ -83,23 +83,19 @@ function describeOperation(operation: Operation, schemas: Json): Json {
 const named: Partial<Record<Operation['tag'], readonly [what: string, maxLength: number]>> = {
   namespaces: ['namespace', 64],
   users: ['user', 128],
+  workers: ['pool', 256],
 }
 
+const generator = ['generator', 256] as const
+
 function pathParameters({ path, tag, example }: Operation): Json[] {
-  const name = /\{(\w+)\}/.exec(path)?.[1]
-  if (name === undefined) return []
-  const [what, maxLength] = name === 'id' ? ['id', 16] : (named[tag] ?? ['generator', 256])
-  const description = `the ${what}: 1–${maxLength} bytes of UTF-8 without white space, percent-encoded`
-  return [
-    {
-      name,
-      in: 'path',
-      required: true,
-      description,
-      schema: { type: 'string', minLength: 1, maxLength },
-      example: example.name,
-    },
-  ]
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ''], index) => {
+    const [what, maxLength] = index > 0 ? [name, 128] : name === 'id' ? ['id', 16] : (named[tag] ?? generator)
+    const description = `the ${what}: 1–${maxLength} bytes of UTF-8 without white space, percent-encoded`
+    const schema = { type: 'string', minLength: 1, maxLength }
+    const shown = index === 0 ? example.name : undefined
+    return { name, in: 'path', required: true, description, schema, ...(shown && { example: shown }) }
+  })
 }
 
 function queryParameters({ query }: Operation, schemas: Json): Json[] {

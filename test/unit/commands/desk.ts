@@ -1,7 +1,7 @@
 /** A server without transport, for asking commands as a connection would. */
 import assert from 'node:assert/strict'
 import { Namespaces } from '../../../src/auth/namespaces.ts'
-import { systemClock } from '../../../src/base/clock.ts'
+import { secretBytes, systemClock } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
@@ -18,6 +18,7 @@ import {
 import type { ClientSession, ClusterView, InfoSection, ServerView } from '../../../src/commands/context.ts'
 import { TransactionQueue } from '../../../src/commands/transaction-queue.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { Pools } from '../../../src/leasing/pools.ts'
 import { openAccess } from '../auth/open-access.ts'
 import { Trail } from '../auth/trail.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
@@ -38,6 +39,11 @@ export class Desk {
   /** Opened by the tests that need it. */
   readonly namespaces = new Namespaces(new MemoryEngine(new MemoryStore()))
   readonly meters = new Meters(this.namespaces, () => this.timeline.nowUs())
+  readonly pools = new Pools({
+    engine: new MemoryEngine(new MemoryStore()),
+    timeline: this.timeline,
+    secret: secretBytes,
+  })
   readonly trail = new Trail()
   readonly sessions: TestSession[] = []
   readonly session: TestSession = this.connect()
@@ -99,6 +105,7 @@ export class Desk {
       }),
       sessions: () => this.sessions,
       meters: this.meters,
+      pools: this.pools,
       audit: this.trail.audit,
       access,
       cluster: this.cluster,

@@ -69,7 +69,7 @@ export async function operationRows(): Promise<HttpRow[]> {
       method: method.toUpperCase(),
       path,
       command: described['x-fahao-command'],
-      namesGenerator: path.startsWith('/v1/generators/{name}'),
+      namesGenerator: /^\/v1\/(?:generators\/{name}|pools\/{pool})/.test(path),
       body: described.requestBody?.content['application/json'].example,
       query: path === '/v1/decode' ? '?id=5' : '',
     })),

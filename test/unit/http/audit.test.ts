@@ -145,7 +145,7 @@ test('what a handler refuses is in the audit trail', async () => {
   ])
 })
 
-test('every operation that is no GET and issues no ids is recorded, and the OpenAPI document names its event', async () => {
+test('every operation that is no GET and issues no ids or leases is recorded, and the OpenAPI document names its event', async () => {
   const { app } = start()
   const document: { paths: Record<string, Record<string, Record<string, unknown>>> } = (
     await app.inject('/openapi.json')
@@ -155,7 +155,14 @@ test('every operation that is no GET and issues no ids is recorded, and the Open
       .filter(([method, operation]) => method !== 'get' && operation['x-audit-event'] === undefined)
       .map(([method]) => `${method} ${path}`),
   )
-  assert.deepEqual(unrecorded, ['post /v1/generators/{name}/next', 'post /v1/generators/{name}/range'])
+  assert.deepEqual(unrecorded, [
+    'post /v1/generators/{name}/next',
+    'post /v1/generators/{name}/range',
+    'post /v1/generators/{name}/runs',
+    'post /v1/pools/{pool}/workers',
+    'patch /v1/pools/{pool}/workers/{lease}',
+    'delete /v1/pools/{pool}/workers/{lease}',
+  ])
 })
 
 test('the address of a forwarded change is that of the client, and that of no client that claims to be a node', async () => {

@@ -1,8 +1,10 @@
 /** A node whose generators count up in memory, and whose every step a test can see and bend. */
 import { Namespaces } from '../../../src/auth/namespaces.ts'
 
+import { secretBytes } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
+import type { Timeline } from '../../../src/base/timeline.ts'
 import type { Catalogue, Generator, GeneratorInfo } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
@@ -12,6 +14,7 @@ import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
 import { Run } from '../../../src/ids/run.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
+import { Pools } from '../../../src/leasing/pools.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import type { Config } from '../../../src/node/config-schema.ts'
 import type { EngineCall } from '../../../src/node/engine-calls.ts'
@@ -256,6 +259,7 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
   const trail = new Trail()
   const advancedBy: bigint[] = []
   const engineListeners: ((call: EngineCall) => void)[] = []
+  const timeline = { nowUs: () => nowUs, monoUs: () => 5_000_000 }
   const node = {
     config: { ...loadConfig({ flags: { engine: 'memory:' } }).config, ...settings },
     catalogue,
@@ -268,7 +272,7 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
       status: () => ({ state: 'up' }),
       list: trail.engine.list.bind(trail.engine),
     },
-    timeline: { nowUs: () => nowUs, monoUs: () => 5_000_000 },
+    timeline,
     server: {
       version: '1.2.3',
       respPort: 7379 as number | undefined,
@@ -278,6 +282,11 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
       sessions: () => [],
       // Opened by the tests that need namespaces.
       meters: new Meters(new Namespaces(new MemoryEngine(new MemoryStore())), () => nowUs),
+      pools: new Pools({
+        engine: new MemoryEngine(new MemoryStore()),
+        timeline: timeline as unknown as Timeline,
+        secret: secretBytes,
+      }),
       audit: trail.audit,
     },
     access,

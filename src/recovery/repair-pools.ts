@@ -1,0 +1,46 @@
+/** Repairs the records of plain worker ids in a store that has lost writes. */
+import { epochJump } from '../engine/advance.ts'
+import type { Repair } from '../engine/engine.ts'
+import {
+  isPlainWorker,
+  othersUntilUs,
+  poolOthersKey,
+  poolTtlMs,
+  readPlainWorker,
+} from '../issuing/plain-worker-records.ts'
+
+/** A lease that nothing on record tells of can be as long as the default, with its rest. */
+const lostUsMin = 2 * poolTtlMs * 1000
+/** A longer lease is not waited for, or one of a year would close its pool for a year. */
+const lostUsMax = 3_600_000_000
+
+/**
+ * Lets every id rest for as long as the longest lease on record and its rest: any id may have been given to another
+ * holder in a lost write. A lease that has not ended stays: its holder had it before the loss, and a lost write took it
+ * away only if the holder had returned it. So holders renew, and no id is claimed before the rest is over. Ids without
+ * a record rest by the record `pools/others`.
+ */
+export function repairPools(nowUs: number): Repair {
+  return (all) => {
+    const workers = all
+      .filter(isPlainWorker)
+      .map((stored) => ({ key: stored.key, record: readPlainWorker(stored) }))
+    const longestUs = workers.reduce(
+      (longest, { record }) => Math.max(longest, Math.min(lostUsMax, record.ttlUs + record.restUs)),
+      lostUsMin,
+    )
+    const closedUs = nowUs + longestUs
+    const repaired = workers.map(({ key, record }): [string, string] => {
+      const isLive = record.lease !== '' && record.untilUs > nowUs
+      // The last renewal may be lost too.
+      const held = isLive ? { untilUs: Math.max(record.untilUs, nowUs + record.ttlUs) } : { lease: '' }
+      return [key, JSON.stringify({ ...record, ...held, epoch: record.epoch + epochJump, closedUs })]
+    })
+    const others = all.find(({ key }) => key === poolOthersKey)
+    const untilUs = Math.max(othersUntilUs(others), closedUs)
+    return {
+      records: new Map([...repaired, [poolOthersKey, JSON.stringify({ untilUs })]]),
+      counters: new Map(),
+    }
+  }
+}

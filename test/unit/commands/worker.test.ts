@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Desk } from './desk.ts'
+
+const claim = ['ID.WORKER', 'CLAIM', 'payments', 'OWNER']
+type Lease = { readonly lease: string } & Readonly<Record<string, unknown>>
+
+describe('ID.WORKER', () => {
+  it('claims, renews, lists and returns ids of a pool', async () => {
+    const desk = new Desk()
+    const options = ['SIZE', '2', 'TTL', '5000', 'REST', '0', 'SEEN', '99', 'STABLE']
+    const { lease, nowUs, ttlMs, ...first } = (await desk.ask(...claim, 'host-1', ...options)) as Lease
+    assert.deepEqual(first, { worker: 0, restMs: 0, lastSeenMs: -1 })
+    assert.ok(Number(nowUs) > 0 && Number(ttlMs) > 0 && Number(ttlMs) <= 5000)
+    const { worker } = (await desk.ask(...claim, 'host-2')) as Lease
+    assert.equal(worker, 1)
+    const renewed = await desk.ask('id.worker', 'renew', 'payments', lease, 'seen', '1000', 'ttl', '9000')
+    assert.equal((renewed as Lease).lastSeenMs, 1000)
+    const [listed] = (await desk.ask('ID.WORKER', 'LIST', 'payments')) as Lease[]
+    const { untilUs, sinceUs, ...shown } = listed!
+    const common = { worker: 0, state: 'held', owner: 'host-1', user: 'default', lastSeenMs: 1000, stable: 1 }
+    assert.deepEqual(shown, common)
+    assert.ok(Number(untilUs) > Number(sinceUs))
+    assert.equal(await desk.ask('ID.WORKER', 'RETURN', 'payments', lease, 'SEEN', '2000'), 1)
+    assert.equal(await desk.ask('ID.WORKER', 'RETURN', 'payments', lease), 0)
+    assert.match(await desk.error('ID.WORKER', 'RENEW', 'payments', lease), /^NOLEASE /)
+    assert.equal(((await desk.ask(...claim, 'host-1')) as Lease).lastSeenMs, 2000)
+  })
+
+  it('refuses what is malformed, and claims nothing', async () => {
+    const desk = new Desk()
+    await desk.refuses([
+      [[...claim, 'a', 'SIZE'], 'ERR syntax error'],
+      [[...claim, 'a', 'SIZE', '2', 'SIZE', '3'], 'ERR syntax error'],
+      [[...claim, 'a', 'STABLE', 'yes'], 'ERR syntax error'],
+      [[...claim, 'a', 'TTL', '-1'], 'ERR value is not an integer or out of range'],
+      [[...claim, 'a', 'TTL', '999'], 'ERR the TTL in ms must be a whole number from 1000 to 31622400000'],
+      [[...claim, 'a', 'SIZE', '0'], 'ERR the size must be a whole number from 1 to 65536'],
+      [['ID.WORKER', 'CLAIM', 'payments', 'SIZE', '5'], 'ERR OWNER is missing; name the holder'],
+      [
+        ['ID.WORKER', 'CLAIM', 'a b', 'OWNER', 'x'],
+        'ERR the name of a pool cannot contain white space or control characters',
+      ],
+      [['ID.WORKER', 'RENEW', 'payments', 'x', 'REST', '5'], 'ERR syntax error'],
+    ])
+    assert.deepEqual(await desk.ask('ID.WORKER', 'LIST', 'payments'), [])
+  })
+
+  it('names its pool as a key, counted from the container', async () => {
+    const desk = new Desk()
+    assert.deepEqual(await desk.ask('COMMAND', 'GETKEYS', ...claim, 'a'), ['payments'])
+    const [entry] = (await desk.ask('COMMAND', 'INFO', 'id.worker|claim')) as [unknown[]]
+    assert.deepEqual(entry.slice(3, 6), [2, 2, 1])
+  })
+})

@@ -1,0 +1,300 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type ErrorCode, FahaoError, hasCode } from '../../../src/base/errors.ts'
+import { MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { repairPools } from '../../../src/recovery/repair-pools.ts'
+import { FakeClock } from '../fake-clock.ts'
+import { poolServer } from './pool-servers.ts'
+
+const minuteMs = 60_000
+const bad = (code: ErrorCode) => (error: unknown) => hasCode(error, code)
+
+/** Advances the store of a server, as `fahao advance` does. */
+function advance({ engine, timeline }: ReturnType<typeof poolServer>): Promise<number> {
+  return engine.advance(0n, repairPools(timeline.nowUs()))
+}
+
+/** Lets a store forget what it has learned since this was called, as a failover to a lagging replica does. */
+function forgetLater({ records }: MemoryStore): () => void {
+  const before = new Map(records)
+  return () => {
+    records.clear()
+    for (const [key, record] of before) records.set(key, record)
+  }
+}
+
+describe('a claim of a plain worker id', () => {
+  it('gets the lowest free id, and tells how long it may be used', async () => {
+    const { claim, timeline } = poolServer()
+    const first = await claim('a')
+    assert.deepEqual(
+      { ...first, lease: '' },
+      {
+        ...{ worker: 0, lease: '', ttlMs: minuteMs, restMs: minuteMs, lastSeenMs: -1 },
+        nowUs: timeline.nowUs(),
+      },
+    )
+    assert.match(first.lease, /^0-1-[0-9a-f]{24}$/)
+    assert.equal((await claim('b', { ttlMs: 5000, restMs: 0 })).worker, 1)
+  })
+
+  it('gives an owner its id again, under a new lease that ends the earlier one', async () => {
+    const { claim, pools, clock } = poolServer()
+    const first = await claim('a', { seenMs: 77 })
+    await claim('b')
+    const second = await claim('a')
+    assert.equal(second.worker, 0)
+    assert.equal(second.lastSeenMs, 77)
+    assert.notEqual(second.lease, first.lease)
+    await assert.rejects(pools.renew('payments', first.lease), bad('NOLEASE'))
+    assert.equal(await pools.giveBack('payments', first.lease), false)
+    // Also long after its lease, while no other owner has taken the id.
+    await clock.pass(60 * minuteMs)
+    assert.equal((await claim('b')).worker, 1)
+  })
+
+  it('goes to another owner only after the lease and the rest', async () => {
+    const { claim, clock } = poolServer()
+    await claim('a', { size: 1, ttlMs: minuteMs, restMs: 2 * minuteMs })
+    await clock.pass(3 * minuteMs - 1)
+    await assert.rejects(claim('b', { size: 1 }), bad('EXHAUSTED'))
+    await clock.pass(1)
+    assert.equal((await claim('b', { size: 1 })).worker, 0)
+    // The id has another holder now.
+    assert.equal((await claim('a', { size: 2 })).worker, 1)
+  })
+
+  it('is refused with the time of the next free id', async () => {
+    const { claim, pools, clock } = poolServer()
+    const { lease } = await claim('a', { size: 3 })
+    await claim('b', { size: 3, ttlMs: 10 * minuteMs })
+    await claim('c', { size: 3, stable: true })
+    await pools.giveBack('payments', lease)
+    await clock.pass(minuteMs / 2)
+    const error = await claim('d', { size: 3 }).catch((reason) => reason)
+    assert.ok(error instanceof FahaoError)
+    assert.equal(
+      error.message,
+      "no worker id of pool 'payments' is free below 3: 2 held, 1 resting; the first becomes free in 30 s if it is not renewed; wait, return one, or claim with a larger SIZE",
+    )
+    assert.equal(error.retryAfterMs, 30_000)
+    await assert.rejects(
+      claim('e', { size: 1, ttlMs: 1000 }).then(() => claim('f', { size: 1 })),
+      bad('EXHAUSTED'),
+    )
+  })
+
+  it('keeps a stable id for its owner, until that claims without STABLE', async () => {
+    const { claim, pools, clock } = poolServer()
+    const { lease } = await claim('a', { size: 1, stable: true })
+    await pools.giveBack('payments', lease)
+    await clock.pass(60 * minuteMs)
+    assert.equal((await pools.list('payments'))[0]!.state, 'kept')
+    await assert.rejects(claim('b', { size: 1 }), /1 kept for their owners; none becomes free by itself/)
+    assert.equal((await claim('a', { size: 1 })).worker, 0)
+    await clock.pass(2 * minuteMs)
+    assert.equal((await claim('b', { size: 1 })).worker, 0)
+  })
+
+  it('shares one list with those that wait, and each gets an id of its own', async () => {
+    const { claim, engine } = poolServer()
+    const held = engine.hold('list')
+    const first = claim('first')
+    await held.arrived
+    const others = Array.from({ length: 300 }, (_, index) => claim(`host-${index}`))
+    held.letGo()
+    const leases = await Promise.all([first, ...others])
+    assert.deepEqual(
+      leases.map(({ worker }) => worker).sort((a, b) => a - b),
+      Array.from({ length: 301 }, (_, id) => id),
+    )
+    assert.equal(engine.count('list'), 2)
+  })
+
+  it('of one owner twice at once gets one id, and the newer lease is in force', async () => {
+    const { claim, pools } = poolServer()
+    const [one, two] = await Promise.all([claim('a'), claim('a')])
+    assert.deepEqual([one.worker, two.worker], [0, 0])
+    await assert.rejects(pools.renew('payments', one.lease), bad('NOLEASE'))
+    await pools.renew('payments', two.lease)
+  })
+
+  it('on two servers at once gives no id twice', async () => {
+    const store = new MemoryStore()
+    const servers = [poolServer(store), poolServer(store)]
+    const claims = Array.from({ length: 200 }, (_, index) => servers[index % 2]!.claim(`host-${index}`))
+    const workers = (await Promise.all(claims)).map(({ worker }) => worker)
+    assert.equal(new Set(workers).size, 200)
+    assert.ok(workers.every((worker) => worker < 200))
+  })
+
+  it('whose reply is lost keeps its id for the owner', async () => {
+    const store = new MemoryStore()
+    const [one, two] = [poolServer(store), poolServer(store)]
+    one.engine.next('write', 'lose-reply')
+    assert.equal((await one.claim('a')).worker, 0)
+    // The whole answer is lost: the owner asks another server.
+    assert.equal((await two.claim('a')).worker, 0)
+    assert.equal((await two.pools.list('payments')).length, 1)
+  })
+
+  it('whose write comes late ends in one lease', async () => {
+    const { claim, engine, pools } = poolServer()
+    engine.next('write', 'late')
+    const { worker, lease } = await claim('a')
+    assert.equal(await engine.deliver(), 1)
+    assert.equal(worker, 0)
+    await pools.renew('payments', lease)
+    assert.deepEqual(
+      (await pools.list('payments')).map(({ worker, owner }) => [worker, owner]),
+      [[0, 'a']],
+    )
+  })
+
+  it('reports what the store answers, and what is wrong with the request', async () => {
+    const { claim, engine, pools } = poolServer()
+    engine.next('list', 'unavailable')
+    await assert.rejects(claim('a'), bad('UNAVAILABLE'))
+    engine.always('write', 'lose-request')
+    await assert.rejects(claim('a'), bad('UNKNOWN'))
+    engine.heal()
+    for (const wrong of [{ size: 0 }, { size: 65_537 }, { ttlMs: 999 }, { restMs: -1 }, { owner: 'a\n' }])
+      await assert.rejects(claim('a', wrong), bad('ERR'))
+    await assert.rejects(pools.claim('a b', 'default', { owner: 'a' }), /the name of a pool cannot contain/)
+    assert.equal((await claim('a')).worker, 0)
+  })
+
+  it('does not see the ids of a pool whose name begins like this one', async () => {
+    const { pools } = poolServer()
+    for (const pool of ['a/1', 'a/b', 'a', 'others']) {
+      assert.equal((await pools.claim(pool, 'default', { owner: 'x' })).worker, 0, pool)
+    }
+    assert.equal((await pools.list('a')).length, 1)
+  })
+})
+
+describe('the lease of a plain worker id', () => {
+  it('is extended from now on, and never shortened', async () => {
+    const { claim, pools, clock } = poolServer()
+    const { lease } = await claim('a', { ttlMs: 10 * minuteMs })
+    await clock.pass(minuteMs)
+    assert.equal((await pools.renew('payments', lease, { ttlMs: minuteMs })).ttlMs, 9 * minuteMs)
+    assert.equal((await pools.renew('payments', lease, { ttlMs: 20 * minuteMs })).ttlMs, 20 * minuteMs)
+    await clock.pass(minuteMs)
+    assert.equal((await pools.renew('payments', lease)).ttlMs, 20 * minuteMs)
+  })
+
+  it('can be renewed after its end as long as no other owner has the id', async () => {
+    const { claim, pools, clock } = poolServer()
+    const { lease } = await claim('a', { size: 1 })
+    await clock.pass(10 * minuteMs)
+    await pools.renew('payments', lease)
+    await clock.pass(10 * minuteMs)
+    await claim('b', { size: 1 })
+    await assert.rejects(pools.renew('payments', lease), bad('NOLEASE'))
+  })
+
+  it('is over once it was returned, and the id rests', async () => {
+    const { claim, pools, clock } = poolServer()
+    const { lease } = await claim('a', { size: 1 })
+    assert.equal(await pools.giveBack('payments', lease, 1234), true)
+    assert.equal(await pools.giveBack('payments', lease), false)
+    await assert.rejects(pools.renew('payments', lease), bad('NOLEASE'))
+    await assert.rejects(claim('b', { size: 1 }), bad('EXHAUSTED'))
+    await clock.pass(minuteMs)
+    assert.equal((await claim('b', { size: 1 })).lastSeenMs, 1234)
+  })
+
+  it('cannot be guessed, and belongs to its pool', async () => {
+    const { claim, pools } = poolServer()
+    const { lease } = await claim('a')
+    for (const other of ['', 'x', '0-1-0', `${lease.slice(0, -1)}g`, lease.replace('0-', '1-'), `${lease}0`])
+      await assert.rejects(pools.renew('payments', other), bad('NOLEASE'))
+    await assert.rejects(pools.renew('orders', lease), bad('NOLEASE'))
+  })
+
+  it('survives a lost reply and a faster write', async () => {
+    const { claim, pools, engine } = poolServer()
+    const { lease } = await claim('a')
+    engine.next('write', 'lose-reply')
+    await pools.renew('payments', lease, { seenMs: 5 })
+    engine.next('write', 'lose-request')
+    await assert.rejects(pools.renew('payments', lease, { seenMs: 6 }), bad('UNKNOWN'))
+    const held = engine.hold('write')
+    const slow = pools.renew('payments', lease, { seenMs: 7 })
+    await held.arrived
+    await pools.renew('payments', lease, { seenMs: 9 })
+    held.letGo()
+    assert.equal((await slow).lastSeenMs, 9)
+  })
+
+  it('is listed without its secret, in the order of ids', async () => {
+    const { claim, pools, timeline, clock } = poolServer()
+    const nowUs = timeline.nowUs()
+    await claim('a', { seenMs: 3, stable: true })
+    const { lease } = await claim('b')
+    await pools.giveBack('payments', lease)
+    const listed = await pools.list('payments')
+    const untilUs = nowUs + minuteMs * 1000
+    const common = { user: 'default', sinceUs: nowUs }
+    assert.deepEqual(listed, [
+      { worker: 0, state: 'held', owner: 'a', ...common, untilUs, stable: true, lastSeenMs: 3 },
+      { worker: 1, state: 'resting', owner: 'b', ...common, untilUs: nowUs, stable: false, lastSeenMs: -1 },
+    ])
+    await clock.pass(minuteMs)
+    assert.equal((await pools.list('payments'))[1]!.state, 'free')
+  })
+
+  it('is found by its owner, also where another server has changed it', async () => {
+    const store = new MemoryStore()
+    const [one, two] = [poolServer(store), poolServer(store)]
+    assert.equal(await one.pools.leaseOf('payments', 'a'), undefined)
+    await one.claim('a')
+    const { lease } = await two.claim('a')
+    assert.equal(await one.pools.leaseOf('payments', 'a'), lease)
+    await two.pools.giveBack('payments', lease)
+    assert.equal(await one.pools.leaseOf('payments', 'a'), undefined)
+  })
+})
+
+describe('plain worker ids in a store that has forgotten writes', () => {
+  it('stay with their holders, and no id is claimed before the longest lease and rest are over', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const server = poolServer(store, clock)
+    const { lease } = await server.claim('a', { ttlMs: 4 * minuteMs, restMs: minuteMs })
+    const forget = forgetLater(store)
+    await server.claim('forgotten')
+    forget()
+    await advance(server)
+    await server.pools.renew('payments', lease)
+    for (const owner of ['a', 'b', 'forgotten']) await assert.rejects(server.claim(owner), bad('EXHAUSTED'))
+    await clock.pass(5 * minuteMs - 1)
+    await server.pools.renew('payments', lease)
+    await assert.rejects(server.claim('b'), bad('EXHAUSTED'))
+    await clock.pass(1)
+    assert.equal((await server.claim('b')).worker, 1)
+  })
+
+  it('end with their leases where those were over', async () => {
+    const server = poolServer()
+    const { lease } = await server.claim('a')
+    await server.clock.pass(minuteMs)
+    await advance(server)
+    await assert.rejects(server.pools.renew('payments', lease), bad('NOLEASE'))
+  })
+
+  it('are not claimed by a write that an advance has overtaken', async () => {
+    const server = poolServer()
+    const held = server.engine.hold('write')
+    const claim = server.claim('a')
+    await held.arrived
+    await advance(server)
+    held.letGo()
+    await assert.rejects(claim, bad('EXHAUSTED'))
+    await server.clock.pass(2 * minuteMs - 1)
+    await assert.rejects(server.claim('a'), bad('EXHAUSTED'))
+    await server.clock.pass(1)
+    assert.equal((await server.claim('a')).worker, 0)
+  })
+})
