@@ -91,6 +91,14 @@ export class Cluster {
     return this.#shell.check()
   }
 
+  /**
+   * The memory of this process may exist twice, and a copy may hold the lease too. When this returns, this node leads
+   * nothing; it goes on if the next renewal shows that no copy has renewed.
+   */
+  suspect(): void {
+    this.#shell.step({ type: 'suspect' })
+  }
+
   /** This node's term as the leader of a slot; undefined: it must not issue for it now. The lease has been checked. */
   here(slot: number): LeaderTerm | undefined {
     const term = this.held(slot)

@@ -101,6 +101,10 @@ export class ClusterCore {
       case 'renew':
         if (state.lease.heartbeat > 0) state.lease.pace.hurry()
         break
+      case 'suspect':
+        state.lease.suspect()
+        this.#noticeLapse(now)
+        break
       case 'leave':
         this.#endLease(now)
     }
@@ -144,6 +148,7 @@ export class ClusterCore {
       joinedMs: lease.joinedMs,
       draining: intent !== 'lead',
       beat: lease.heartbeat,
+      sentUs: now.monoUs,
     }
     this.#write(record, expected, { of: 'renewal', id: lease.id })
   }

@@ -119,6 +119,8 @@ export type Event =
   | Readonly<{ type: 'intend'; intent: Intent }>
   /** `list`: list the records at once; `renew`: renew the lease at once; `leave`: end it and drop all leaderships. */
   | Readonly<{ type: 'list' | 'renew' | 'leave' }>
+  /** The memory of this process may exist twice: the lease lapses until a renewal that is sent from now on. */
+  | Readonly<{ type: 'suspect' }>
 
 /** The state that the parts of the core share. */
 export type State = {

@@ -17,13 +17,16 @@
  *  5. Wall time that has run ahead of monotonic time by more than the margin since the renewal was sent means that the
  *     machine was suspended, with its monotonic clock. Then only a renewal sent afterwards counts: a read alone would
  *     not do, for it says nothing about the moment after it.
+ *  6. A heartbeat is recognized by its number and by the moment of this process's clock that its record names. So where
+ *     the memory of this process exists twice, one copy renews, and the other finds a heartbeat that it has not sent: its
+ *     lease ends (4). After `suspect` only a renewal sent afterwards counts.
  */
 import { hasCode } from '../base/errors.ts'
 import type { StoredRecord } from '../engine/engine.ts'
 import type { NodeRecord } from './records.ts'
 import { type Moment, Pace, type Timing } from './timing.ts'
 
-/** How far wall time stood ahead of monotonic time when a heartbeat was sent. */
+/** How far wall time stood ahead of monotonic time when a heartbeat was sent; −∞: it does not count any more. */
 type Sent = { readonly monoUs: number; readonly aheadUs: number }
 
 /** The lease of one node id, from its first heartbeat to its end. A node that joins again has a new one. */
@@ -50,6 +53,9 @@ export class Lease {
   #deadlineUs = Number.NEGATIVE_INFINITY
   #aheadUs = 0
   #startedUs = 0
+  /** When the heartbeat `confirmed` was sent. */
+  #confirmedUs: number | undefined
+  #isSuspected = false
 
   /** `id` was never used before. */
   constructor(id: string, timing: Timing, now: Moment) {
@@ -90,9 +96,18 @@ export class Lease {
     this.lapsedUs = monoUs
     this.#deadlineUs = Number.NEGATIVE_INFINITY
     this.pace.hurry()
+    if (this.#isSuspected) return 'the memory of this node may exist twice'
     return isExpired
       ? 'it was not renewed in time'
       : `wall time has run ahead by ${aheadMs} ms: the machine was suspended, or its clock set`
+  }
+
+  /** A copy of this memory may hold the lease too: nothing that was sent before counts. `lapse` notices that. */
+  suspect(): void {
+    this.#isSuspected = true
+    this.#deadlineUs = Number.NEGATIVE_INFINITY
+    for (const [heartbeat, { monoUs }] of this.#sent)
+      this.#sent.set(heartbeat, { monoUs, aheadUs: Number.NEGATIVE_INFINITY })
   }
 
   /** Begins a renewal. Returns the version that its write replaces; undefined: it creates the record. */
@@ -102,6 +117,7 @@ export class Lease {
     for (const [heartbeat, sent] of this.#sent)
       if (monoUs - sent.monoUs > this.#timing.ttlMs * 1000) this.#sent.delete(heartbeat)
     this.#sent.set(++this.heartbeat, { monoUs, aheadUs: wallUs - monoUs })
+    this.#isSuspected = false
     return this.#version
   }
 
@@ -112,8 +128,10 @@ export class Lease {
   }
 
   /** Whether the record may be as this process has left it. */
-  isOwn({ beat, deadBy }: NodeRecord): boolean {
-    return deadBy === undefined && beat >= this.confirmed && beat <= this.heartbeat
+  isOwn({ beat, deadBy, sentUs }: NodeRecord): boolean {
+    if (deadBy !== undefined || beat < this.confirmed || beat > this.heartbeat) return false
+    const ownUs = this.#sent.get(beat)?.monoUs ?? (beat === this.confirmed ? this.#confirmedUs : undefined)
+    return ownUs === undefined || ownUs === sentUs
   }
 
   /**
@@ -126,6 +144,7 @@ export class Lease {
     const sent = this.#sent.get(heartbeat)
     // A heartbeat that was confirmed before, or sent more than a ttl ago, extends nothing.
     if (sent === undefined) return undefined
+    this.#confirmedUs = sent.monoUs
     for (const older of this.#sent.keys()) if (older <= heartbeat) this.#sent.delete(older)
     this.#deadlineUs = sent.monoUs + (this.#timing.ttlMs - this.#timing.marginMs) * 1000
     this.#aheadUs = sent.aheadUs

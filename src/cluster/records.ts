@@ -37,6 +37,8 @@ export type NodeRecord = {
   readonly joinedMs: number
   /** Number of the heartbeat: grows with each renewal. */
   readonly beat: number
+  /** When this heartbeat was sent, on the monotonic clock of the process, in µs. Only the process itself compares it. */
+  readonly sentUs?: number
   /** Whether it hands over all its shards, and takes none. */
   readonly draining: boolean
   /** Version of its program. */

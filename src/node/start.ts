@@ -154,6 +154,7 @@ async function openParts(
     drop = () => {
       worker.renounce(newId())
       catalogue.abandonAll()
+      membership?.cluster.suspect()
     }
     await createConfigured(catalogue, config, onEvent)
     const access = await AccessControl.open({

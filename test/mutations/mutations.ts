@@ -234,6 +234,13 @@ export const mutations: readonly Mutation[] = [
     to: '',
   },
   {
+    fault: 'two copies of a leader take the renewal of one for their own',
+    foundBy: 'test/unit/node/copies.test.ts',
+    file: 'src/cluster/lease.ts',
+    from: 'ownUs === undefined || ownUs === sentUs',
+    to: 'ownUs === undefined || sentUs !== undefined',
+  },
+  {
     fault: 'a range that a copy of this memory may hold is released',
     foundBy: 'test/unit/node/copies.test.ts',
     file: 'src/issuing/reserved-counter.ts',

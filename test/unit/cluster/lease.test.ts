@@ -235,13 +235,44 @@ describe('a lease', () => {
     assert.deepEqual(told, ['joined'])
   })
 
+  it('lapses when its memory may exist twice, and counts nothing that was sent before', async () => {
+    const { check, clock, engine, told, shell } = await started()
+    const write = engine.hold('write')
+    await clock.pass(1000)
+    await write.arrived
+    shell.step({ type: 'suspect' })
+    assert.equal(check(), false)
+    const next = engine.hold('write')
+    write.letGo()
+    await next.arrived
+    assert.equal(check(), false)
+    next.letGo()
+    await settled()
+    assert.equal(check(), true)
+    assert.deepEqual(told, ['joined', 'lapsed: the memory of this node may exist twice', 'resumed'])
+  })
+
+  it('is over where a copy of its memory has sent the heartbeat of the same number', async () => {
+    const { check, clock, engine, told, record } = await started()
+    const write = engine.hold('write')
+    await clock.pass(1000)
+    await write.arrived
+    const { key, value, version } = await record()
+    const others = { ...value, beat: 2, sentUs: clock.monoUs() + 1 }
+    await engine.write(key, JSON.stringify(others), version)
+    write.letGo()
+    await settled()
+    assert.equal(check(), false)
+    assert.deepEqual(told, ['joined', 'died by '])
+  })
+
   it('is over at once when its record is seen as this process has not left it, and not for what is under way', async () => {
     const { check, clock, engine, told, show } = await started()
     await show({})
     const write = engine.hold('write')
     await clock.pass(1000)
     await write.arrived
-    await show({ beat: 2 })
+    await show({ beat: 2, sentUs: clock.monoUs() })
     assert.equal(check(), true)
     await show({ beat: 0 })
     assert.equal(check(), false)

@@ -121,6 +121,34 @@ describe('a node whose memory exists twice', () => {
     assertUnique(ids)
   })
 
+  it('leads on in one copy at most, which has renewed the lease since; the other joins again under another id', async () => {
+    const story = async (twin: Twin) => {
+      void twin.node.membership!.join()
+      await twin.clock.pass(6000)
+      await fill(twin)
+    }
+    const address = { host: '127.0.0.1', port: 7379 }
+    const pair = await twins(story, { config: { cluster: 'c', shards: 1, resp: address } })
+    const leaders = () => pair.filter(({ node }) => node.membership!.cluster.check()).length
+    assert.equal(leaders(), 2)
+    const ids: bigint[] = []
+    for (const twin of pair) {
+      resume(twin)
+      ids.push(...twin.take('seq', 10))
+    }
+    assert.deepEqual([ids.length, leaders()], [0, 0])
+    // Two processes do not renew within the same nanosecond.
+    pair[1].clock.mono += 0.25
+    for (const twin of pair) await twin.clock.pass(100)
+    assert.equal(leaders(), 1)
+    const drawn = pair.map(async ({ node }) => idsOf(await (await node.catalogue.open('seq')).draw(10)))
+    const settling = Promise.allSettled(drawn)
+    await Promise.all(pair.map(({ clock }) => clock.pass(10_000)))
+    for (const outcome of await settling) if (outcome.status === 'fulfilled') ids.push(...outcome.value)
+    assert.equal(ids.length, 10)
+    assert.equal(new Set(pair.map(({ node }) => node.membership!.cluster.nodeId)).size, 2)
+  })
+
   it('goes on with its buffer after a step of the clock within the margin, and after one backwards', async () => {
     for (const stepMs of [copyMarginMs, -3_600_000]) {
       const [node] = await twins(fill)
