@@ -1,9 +1,11 @@
 #!/bin/sh
-# npm run build: src/ to dist/, and `npx fahao` in the repository to what was built.
+# npm run build: src/ to dist/, client/src/ and what it shares to client/dist/, and `npx fahao` in the repository to what
+# was built.
 set -eu
 cd "$(dirname "$0")/.."
-rm -rf dist
+rm -rf dist client/dist
 node_modules/.bin/tsc -p tsconfig.build.json
+node_modules/.bin/tsc -p client/tsconfig.build.json
 chmod +x dist/cli/fahao.js
 # npx links it too, but not if it was called once before the first build.
 ln -sf ../../dist/cli/fahao.js node_modules/.bin/fahao

@@ -21,7 +21,7 @@ if outdated node_modules/.package-lock.json package-lock.json; then
 fi
 
 # An installation empties .bin, and the build puts the program there.
-if outdated dist/cli/fahao.js src package-lock.json tsconfig.json tsconfig.build.json || [ ! -e node_modules/.bin/fahao ]; then
+if outdated dist/cli/fahao.js src client/src client/package.json package-lock.json tsconfig.json tsconfig.build.json client/tsconfig.build.json || outdated client/dist/client/src/index.js client/src || [ ! -e node_modules/.bin/fahao ]; then
   echo 'Building dist/ …' >&2
   sh scripts/build.sh >&2 || {
     echo 'The build failed; the compiler says why above.' >&2

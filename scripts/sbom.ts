@@ -7,12 +7,24 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-type Locked = { readonly dev?: true; readonly devDependencies?: unknown }
+type Locked = {
+  readonly dev?: true
+  readonly devOptional?: true
+  readonly integrity?: string
+  readonly devDependencies?: unknown
+}
 type LockFile = { readonly packages: Readonly<Record<string, Locked>> }
 
-const { devDependencies: _, ...manifest } = readJson<Locked>('package.json')
+const {
+  devDependencies: _,
+  workspaces: _own,
+  ...manifest
+} = readJson<Locked & { workspaces?: unknown }>('package.json')
 const lockFile = readJson<LockFile>('package-lock.json')
-const used = Object.entries(lockFile.packages).filter(([path, { dev }]) => path !== '' && !dev)
+// Of a workspace the lock file has no hash; what only its optional peers need is for development here.
+const used = Object.entries(lockFile.packages).filter(
+  ([path, { dev, devOptional, integrity }]) => path !== '' && !dev && !devOptional && integrity !== undefined,
+)
 
 const folder = mkdtempSync(join(tmpdir(), 'fahao-sbom-'))
 try {

@@ -24,6 +24,7 @@ export const inNpmTest: readonly string[] = [
   // One integration path for each transport.
   'test/integration/ioredis.test.ts', // RESP
   'test/integration/http.test.ts', // HTTP, the native API
+  'test/integration/client.test.ts', // fahao-client, over both
   'test/integration/permissions.test.ts', // both: every command and operation with every kind of user
   'test/integration/users.test.ts', // users of two processes
   'test/integration/compat-http.test.ts', // HTTP, the APIs of Leaf, TinyID and IdBuilder

@@ -12,6 +12,10 @@ type Locked = {
   readonly integrity?: string
   readonly license?: string
   readonly dev?: true
+  /** Needed by development, or by an optional dependency or peer. */
+  readonly devOptional?: true
+  /** A workspace of this repository, under node_modules. */
+  readonly link?: true
   readonly optional?: true
   readonly os?: readonly string[]
   readonly hasInstallScript?: true
@@ -19,9 +23,10 @@ type Locked = {
 
 const root = join(import.meta.dirname, '..')
 const { '': _project, ...packages }: Readonly<Record<string, Locked>> = readJson('package-lock.json').packages
-const { allowScripts } = readJson('package.json')
-const entries = Object.entries(packages)
-const used = entries.filter(([, { dev }]) => !dev)
+const { allowScripts, workspaces } = readJson('package.json')
+// The workspaces are no packages of a registry.
+const entries = Object.entries(packages).filter(([path, { link }]) => !link && !workspaces.includes(path))
+const used = entries.filter(([, { dev, devOptional }]) => !dev && !devOptional)
 
 function readJson(path: string) {
   return JSON.parse(readFileSync(join(root, path), 'utf8'))

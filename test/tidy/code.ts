@@ -2,20 +2,21 @@
 import { exportsOf, filesNamedBy, lineAt, readSource, type Source, type Tree } from './source.ts'
 
 const linesMax = 350
-const entries = ['src/index.ts', 'src/ids.ts', 'src/cli/fahao.ts']
+const entries = ['src/index.ts', 'src/ids.ts', 'src/cli/fahao.ts', 'client/src/index.ts']
+const published = /^(?:client\/)?src\//
 const clockFile = 'src/base/clock.ts'
-const isOwnCode = /^(?:src|test|bench|scripts)\/.*\.ts$/
+const isOwnCode = /^(?:src|client\/src|test|bench|scripts)\/.*\.ts$/
 const vagueName = /(?:^|[-_.])(?:utils?|helpers?|common|managers?|misc)(?:[-_.]|$)/i
 
-/** Files in src that are too long to have one reason to exist. */
+/** Files of the packages that are too long to have one reason to exist. */
 export function longFiles(tree: Tree): string[] {
-  return sources(tree, /^src\//).flatMap(([path, { text }]) => {
+  return sources(tree, published).flatMap(([path, { text }]) => {
     const lines = text.trimEnd().split('\n').length
     return lines > linesMax ? [`${path} has ${lines} lines; ${linesMax} are allowed`] : []
   })
 }
 
-/** Files in src that no entry reaches. */
+/** Files of the packages that no entry reaches. */
 export function unusedFiles(tree: Tree): string[] {
   const reached = new Set<string>()
   const open = entries.filter((entry) => tree.has(entry))
@@ -25,13 +26,15 @@ export function unusedFiles(tree: Tree): string[] {
     open.push(...filesNamedBy(tree, path, readSource(tree.get(path)!)))
   }
   const missing = entries.filter((entry) => !tree.has(entry)).map((entry) => `${entry} is missing`)
-  const unused = [...tree.keys()].filter((path) => /^src\/.*\.ts$/.test(path) && !reached.has(path))
+  const unused = [...tree.keys()].filter(
+    (path) => /^(?:client\/)?src\/.*\.ts$/.test(path) && !reached.has(path),
+  )
   return [...missing, ...unused.map((path) => `nothing reaches ${path}`)]
 }
 
-/** Exports in src without a doc comment, and forms of export that cannot carry one. */
+/** Exports of the packages without a doc comment, and forms of export that cannot carry one. */
 export function undocumentedExports(tree: Tree): string[] {
-  return sources(tree, /^src\//).flatMap(([path, source]) => {
+  return sources(tree, published).flatMap(([path, source]) => {
     const bare = exportsOf(source).filter((each) => !each.documented)
     const unnamed = [...source.code.matchAll(/^export (?:\*|(?:type )?\{[^}]*\}(?!\s*from))/gm)]
     return [
@@ -47,7 +50,7 @@ export function undocumentedExports(tree: Tree): string[] {
 export function machineClocks(tree: Tree): string[] {
   const touched =
     /\b(?:Date\.now|Math\.random|performance\.(?:now|timeOrigin)|process\.hrtime|setTimeout|setInterval|new Date\(\s*\)|new Date\b(?!\s*\()|node:timers)/g
-  return sources(tree, /^src\//)
+  return sources(tree, published)
     .filter(([path]) => path !== clockFile)
     .flatMap(([path, { code, uncommented }]) => [
       ...matches(path, code, touched, `only ${clockFile} touches`),
@@ -55,9 +58,9 @@ export function machineClocks(tree: Tree): string[] {
     ])
 }
 
-/** What a browser has not, in the layers that work in one. */
+/** What a browser has not, in the layers that work in one, and in the client. */
 export function nodeGlobals(tree: Tree): string[] {
-  return sources(tree, /^src\/(?:base|ids)\/|^src\/ids\.ts$/).flatMap(([path, { code }]) =>
+  return sources(tree, /^src\/(?:base|ids)\/|^src\/ids\.ts$|^client\/src\//).flatMap(([path, { code }]) =>
     matches(
       path,
       code,
@@ -82,7 +85,7 @@ export function unwantedSyntax(tree: Tree): string[] {
 /** Names that say nothing about what a file is for. */
 export function vagueNames(tree: Tree): string[] {
   return [...tree.keys()]
-    .filter((path) => /^(?:src|test|bench|scripts)\//.test(path))
+    .filter((path) => /^(?:src|client|test|bench|scripts)\//.test(path))
     .filter((path) => path.split('/').some((step) => vagueName.test(step)))
     .map((path) => `${path}: name it for what it does`)
 }

@@ -20,12 +20,14 @@ const storeys = [
 /** Engines share nothing but SQL's statements. */
 const engineMayImport: Readonly<Record<string, readonly string[]>> = { mysql: ['sql'], postgres: ['sql'] }
 const workInBrowsers = ['base', 'ids']
+/** The only file of the client that imports a package, and only when it is called. */
+const clientPackages: Readonly<Record<string, readonly string[]>> = { 'client/src/resp-link.ts': ['redis'] }
 
-/** Every import in src that the layers forbid. */
+/** Every import in src and in the client that the layers forbid. */
 export function forbiddenImports(tree: Tree): string[] {
   const findings: string[] = []
   for (const [path, text] of tree) {
-    if (!/^src\/.*\.ts$/.test(path)) continue
+    if (!/^(?:client\/)?src\/.*\.ts$/.test(path)) continue
     for (const specifier of importsOf(readSource(text))) {
       const reason = refusal(path, specifier)
       if (reason) findings.push(`${path} imports ${specifier}: ${reason}`)
@@ -35,6 +37,7 @@ export function forbiddenImports(tree: Tree): string[] {
 }
 
 function refusal(path: string, specifier: string): string | undefined {
+  if (path.startsWith('client/')) return refusalInClient(path, specifier)
   const from = layerOf(path)
   if (!specifier.startsWith('.')) {
     if (path === 'src/ids.ts' || workInBrowsers.includes(from)) return 'it works in a browser, and alone'
@@ -44,6 +47,15 @@ function refusal(path: string, specifier: string): string | undefined {
   if (!target.startsWith('src/')) return 'it lies outside of src'
   if (!target.endsWith('.ts')) return 'imports end with .ts'
   return refusalInside(path, from, target)
+}
+
+function refusalInClient(path: string, specifier: string): string | undefined {
+  if (!specifier.startsWith('.'))
+    return clientPackages[path]?.includes(specifier) ? undefined : 'the client works in a browser, and alone'
+  const target = resolve(path, specifier)
+  if (!target.endsWith('.ts')) return 'imports end with .ts'
+  if (target.startsWith('client/src/')) return undefined
+  return workInBrowsers.includes(layerOf(target)) ? undefined : 'the client shares only what is pure'
 }
 
 function refusalInside(path: string, from: string, target: string): string | undefined {
@@ -82,7 +94,7 @@ function heightOf(layer: string): number {
   return storeys.findIndex((storey) => storey.includes(layer))
 }
 
-/** Files of src that import each other in a circle, of types too: one line for each circle. */
+/** Files of src, and of the client, that import each other in a circle, of types too: one line for each circle. */
 export function circles(tree: Tree): string[] {
   const imports = importsInside(tree)
   const reached = new Map([...imports.keys()].map((path) => [path, reachable(imports, path)]))
@@ -95,9 +107,9 @@ export function circles(tree: Tree): string[] {
   })
 }
 
-/** The files of src, each with the files of src that it imports. */
+/** The files of src and of the client, each with those of them that it imports. */
 export function importsInside(tree: Tree): Map<string, string[]> {
-  const paths = [...tree.keys()].filter((path) => /^src\/.*\.ts$/.test(path))
+  const paths = [...tree.keys()].filter((path) => /^(?:client\/)?src\/.*\.ts$/.test(path))
   return new Map(
     paths.map((path) => [
       path,

@@ -1,0 +1,18 @@
+/** Events of a client, for logs. */
+import type { FahaoError } from '../../src/base/errors.ts'
+
+/** Something that an operator may want to see. No event needs an answer. */
+export type ClientEvent =
+  /** A node did not answer, or refused to for now; the request goes to the next one. */
+  | { readonly type: 'node-failed'; readonly node: string; readonly error: FahaoError }
+  /** All tries of a refill failed; `lastsMs`: for how long the buffered ids last. */
+  | {
+      readonly type: 'refill-failed'
+      readonly generator: string
+      readonly error: FahaoError
+      readonly lastsMs: number
+    }
+  /** The service answers refills of this generator again. */
+  | { readonly type: 'refill-recovered'; readonly generator: string }
+  /** The generator was altered: ids of the earlier definition were dropped. */
+  | { readonly type: 'generator-changed'; readonly generator: string }

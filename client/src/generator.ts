@@ -1,0 +1,61 @@
+/** What a generator of the service offers to this process. Hooks and callers build on these types alone. */
+
+/** How ids of a generator are ordered; see the documentation of kinds. */
+export type Kind = 'sequence' | 'segment' | 'timestamp' | 'snowflake'
+
+/** Options of a call that may wait. */
+export type WaitOptions = {
+  /** Ends the wait: the call rejects with ABORTED. */
+  readonly signal?: AbortSignal
+}
+
+/** Figures of a generator since this client first used it. */
+export type GeneratorStats = {
+  /** Ids that callers got. */
+  readonly issued: number
+  /** Ids that are buffered here; of a snowflake, how many the leased time would hold at this moment. */
+  readonly buffered: number
+  /**
+   * For how long the buffered ids last without the service, in ms: at the present rate, and until their deadline. 0 for
+   * strict kinds.
+   */
+  readonly lastsMs: number
+  /** Requests to the service that were answered. */
+  readonly requests: number
+  /** Requests that failed after all tries. */
+  readonly failures: number
+  /** Calls that had to wait for the service. */
+  readonly waits: number
+  /** Calls that wait now. */
+  readonly waiting: number
+}
+
+/**
+ * A generator of the service. Methods named `try…` never wait: they give what is buffered in this process, or undefined,
+ * and always undefined for the strict kinds `sequence` and `timestamp`, whose every id is asked for. The others wait for
+ * at most `timeoutMs` of the client.
+ *
+ * They reject with the code of the service (EXHAUSTED, NOGENERATOR, NOPERM, …), with ABORTED, with SHUTDOWN after `close`,
+ * and with UNAVAILABLE when nothing is buffered and no node has answered in time.
+ */
+export interface ClientGenerator {
+  readonly name: string
+  /** The kind as of the last answer of the service. */
+  readonly kind: Kind
+  /** The next id. */
+  next(options?: WaitOptions): Promise<bigint>
+  /** The next id, if one is buffered. */
+  tryNext(): bigint | undefined
+  /** The next id as a number. Rejects with UNSAFE when it is above 2^53−1. */
+  nextNumber(options?: WaitOptions): Promise<number>
+  /** The next id as a number, if one is buffered and at most 2^53−1. Otherwise it uses no id. */
+  tryNextNumber(): number | undefined
+  /** The next id as text in the generator's format; decimal if it has none. */
+  nextText(options?: WaitOptions): Promise<string>
+  /** The next id as text, if one is buffered and its format needs no node of the service. */
+  tryNextText(): string | undefined
+  /** The next `count` ids, in the order of issue. ERR unless `count` is a whole number, 1 or more. */
+  nextBatch(count: number, options?: WaitOptions): Promise<bigint[]>
+  /** Figures for logs and metrics. */
+  stats(): GeneratorStats
+}

@@ -1,0 +1,27 @@
+/** Where the ids of one generator come from: one class for each way to get them. */
+import type { FastRun } from '../../src/ids/fast-run.ts'
+import type { Run } from '../../src/ids/run.ts'
+import type { GeneratorStats } from './generator.ts'
+
+/** How a caller that may wait gets its ids. */
+export type DrawOptions = {
+  /** Rejects with UNSAFE when an id is above 2^53−1. */
+  readonly safe?: boolean
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Ids of one incarnation and definition of a generator. */
+export interface IdSource {
+  /** Ids that can be issued without any check, until the end of this callback; empty where there are none. */
+  readonly fastRun: FastRun
+  /** Takes up to `count` buffered ids into `run`; 0 when none is buffered. */
+  take(count: number, run: Run): number
+  /** Whether the next buffered id is at most 2^53−1; false when none is buffered. */
+  nextIsSafe(): boolean
+  /** Takes exactly `count` ids, waiting for the service. Rejects as methods of `ClientGenerator` do; STALE: ask its replacement. */
+  draw(count: number, options: DrawOptions): Promise<Run[]>
+  /** See `ClientGenerator.stats`. */
+  stats(): GeneratorStats
+  /** Rejects callers with `reason`, and returns what can be returned. Never rejects. */
+  close(reason: Error): Promise<void>
+}

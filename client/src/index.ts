@@ -1,0 +1,14 @@
+/**
+ * `fahao-client`: ids of a Fahao service in this process.
+ *
+ * ```ts
+ * await using client = await connect('redis://127.0.0.1:7379')
+ * const order = await client.generator('order')
+ * await order.next() // 1n
+ * ```
+ */
+export { type ErrorCode, FahaoError } from '../../src/base/errors.ts'
+export { connect, type FahaoClient } from './client.ts'
+export type { ClientEvent } from './events.ts'
+export type { ClientGenerator, GeneratorStats, Kind, WaitOptions } from './generator.ts'
+export type { ClientOptions } from './options.ts'

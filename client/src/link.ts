@@ -1,0 +1,36 @@
+/** A way to one node, whatever it speaks. */
+import { type ErrorCode, errorRegistry, FahaoError } from '../../src/base/errors.ts'
+import type { Request } from './requests.ts'
+
+/** Sends requests to one node. Opened at its first request, and again after a failure. */
+export interface Link {
+  /** The node, without credentials. */
+  readonly node: string
+  /**
+   * The reply, not read yet. Rejects with the error of the node, or with UNAVAILABLE when it cannot be reached or has not
+   * answered within `timeoutMs`: the request may have been carried out then.
+   */
+  send(request: Request<unknown>, timeoutMs: number): Promise<unknown>
+  /** Ends its connections. */
+  close(): void
+}
+
+/** A refusal because of MOVED: another node leads the generator. */
+export class Redirected extends FahaoError {
+  /** `host:port` of the leader's RESP. */
+  readonly address: string
+
+  constructor(text: string) {
+    super('MOVED', text)
+    this.address = text.slice(text.lastIndexOf(' ') + 1)
+  }
+}
+
+/** The error that a node has sent: a registered code, and a sentence. Unknown codes, of newer servers, become ERR. */
+export function errorOf(code: string, text: string, retryAfterMs?: number): FahaoError {
+  if (code === 'MOVED') return new Redirected(text)
+  const options = retryAfterMs === undefined ? {} : { retryAfterMs }
+  return code in errorRegistry
+    ? new FahaoError(code as ErrorCode, text, options)
+    : new FahaoError('ERR', `${code} ${text}`, options)
+}

@@ -1,0 +1,178 @@
+/**
+ * The nodes of the service, and the way of a request to one that answers it.
+ *
+ * Invariants
+ *  1. A request is sent again only after an answer that invites a retry, or after none. It may be carried out twice then;
+ *     of ids that costs a gap, never a repetition.
+ *  2. All tries of a request together take at most `timeoutMs`; it rejects with the last error.
+ *  3. A redirection is followed at once, but no more than `redirectsMax` times in a row: nodes whose views differ for a
+ *     moment must not send a request back and forth without a pause.
+ */
+import { type Clock, type Random, stayAlive } from '../../src/base/clock.ts'
+import { FahaoError, hasCode } from '../../src/base/errors.ts'
+import type { ClientEvent } from './events.ts'
+import { type Link, Redirected } from './link.ts'
+import type { Request } from './requests.ts'
+
+/** The parts of `Nodes`. */
+export type NodesOptions = {
+  readonly urls: readonly URL[]
+  /** Makes the link to a node; it opens at its first request. */
+  readonly link: (url: URL) => Link
+  readonly timeoutMs: number
+  readonly attemptTimeoutMs: number
+  readonly clock: Clock
+  readonly random: Random
+  readonly onEvent: (event: ClientEvent) => void
+}
+
+const redirectsMax = 3
+/** Leaders that were learned from redirections; a cluster has fewer nodes. */
+const leadersMax = 10_000
+const pauseMinMs = 20
+const pauseMaxMs = 1000
+
+/** Sends requests to the nodes of one service. */
+export class Nodes {
+  readonly #options: NodesOptions
+  readonly #links = new Map<string, Link>()
+  readonly #urls: readonly URL[]
+  /** The node that takes requests now; the next one after a failure. */
+  #current: number
+  /** Address of the leader, by name of a strict generator. */
+  readonly #leaders = new Map<string, string>()
+  #closed = false
+
+  constructor(options: NodesOptions) {
+    this.#options = options
+    this.#urls = options.urls
+    // Many clients with one list spread over its nodes.
+    this.#current = Math.floor(options.random() * options.urls.length)
+  }
+
+  /** Sends a request until a node answers it. Rejects with the error of a node, UNAVAILABLE, ABORTED or SHUTDOWN. */
+  async send<Reply>(request: Request<Reply>, signal?: AbortSignal): Promise<Reply> {
+    const { clock, timeoutMs } = this.#options
+    const deadlineUs = clock.monoUs() + timeoutMs * 1000
+    const alive = stayAlive()
+    try {
+      for (let failures = 0; ; failures++) {
+        const error = await this.#attempt(request, deadlineUs)
+        if ('reply' in error) return request.read(error.reply)
+        await this.#pause(error.failure, failures, deadlineUs, signal)
+      }
+    } finally {
+      alive.cancel()
+    }
+  }
+
+  /** Ends all connections; requests under way reject. */
+  close(): void {
+    this.#closed = true
+    for (const link of this.#links.values()) link.close()
+  }
+
+  /** One try, with its redirections. Throws what no retry can change. */
+  async #attempt(
+    request: Request<unknown>,
+    deadlineUs: number,
+  ): Promise<{ reply: unknown } | { failure: FahaoError }> {
+    for (let redirects = 0; ; redirects++) {
+      this.#checkOpen()
+      const leader = this.#leaders.get(request.name)
+      const link =
+        leader === undefined ? this.#link(this.#urls[this.#current]!) : this.#link(this.#urlOf(leader))
+      const leftMs = (deadlineUs - this.#options.clock.monoUs()) / 1000
+      try {
+        const limitMs = Math.max(1, Math.min(leftMs, this.#options.attemptTimeoutMs))
+        return { reply: await link.send(request, limitMs) }
+      } catch (error) {
+        this.#checkOpen()
+        if (!(error instanceof FahaoError)) throw error
+        if (error instanceof Redirected && redirects < redirectsMax) {
+          this.#learn(request.name, error.address)
+          continue
+        }
+        this.#options.onEvent({ type: 'node-failed', node: link.node, error })
+        if (!this.#mayRetry(error)) throw error
+        if (leader !== undefined) this.#leaders.delete(request.name)
+        else this.#leave(link)
+        return { failure: error }
+      }
+    }
+  }
+
+  #mayRetry(error: FahaoError): boolean {
+    // Another process may own the store, where there are several.
+    return error.retryable || (hasCode(error, 'NOTOWNER') && this.#urls.length > 1)
+  }
+
+  async #pause(
+    failure: FahaoError,
+    failures: number,
+    deadlineUs: number,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { clock, random } = this.#options
+    // Each node is tried once without delay.
+    const rounds = failures - (this.#urls.length - 1)
+    const limitMs = rounds < 0 ? 0 : Math.min(pauseMaxMs, pauseMinMs * 2 ** rounds)
+    const pauseMs = Math.max(limitMs / 2 + (random() * limitMs) / 2, failure.retryAfterMs ?? 0)
+    if (clock.monoUs() + pauseMs * 1000 >= deadlineUs) throw failure
+    await new Promise<void>((resolve, reject) => {
+      if (signal?.aborted) return reject(aborted())
+      const end = () => {
+        timer.cancel()
+        reject(aborted())
+      }
+      signal?.addEventListener('abort', end, { once: true })
+      const timer = clock.timer(pauseMs, () => {
+        signal?.removeEventListener('abort', end)
+        resolve()
+      })
+    })
+  }
+
+  #learn(name: string, address: string): void {
+    if (this.#leaders.size >= leadersMax) this.#leaders.clear()
+    this.#leaders.set(name, address)
+  }
+
+  #urlOf(address: string): URL {
+    const url = new URL(this.#urls[0]!)
+    const colon = address.lastIndexOf(':')
+    const host = address.slice(0, colon)
+    url.hostname = host.includes(':') ? `[${host}]` : host
+    url.port = address.slice(colon + 1)
+    return url
+  }
+
+  #link(url: URL): Link {
+    const { host } = url
+    const known = this.#links.get(host)
+    if (known !== undefined) return known
+    const made = this.#options.link(url)
+    this.#links.set(host, made)
+    return made
+  }
+
+  /** Goes on with the next node, unless another request has done so already. */
+  #leave(link: Link): void {
+    if (this.#link(this.#urls[this.#current]!) === link)
+      this.#current = (this.#current + 1) % this.#urls.length
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw closedError()
+  }
+}
+
+/** The error of calls after `close`. */
+export function closedError(): FahaoError {
+  return new FahaoError('SHUTDOWN', 'this client is closed; connect again')
+}
+
+/** The error of a call whose signal was aborted. */
+export function aborted(): FahaoError {
+  return new FahaoError('ABORTED', 'the caller stopped waiting')
+}

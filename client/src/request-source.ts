@@ -1,0 +1,190 @@
+/**
+ * Ids by request: of the strict kinds, whose every id the service issues, and of generators that this client cannot issue
+ * itself. Calls of one turn of the event loop share a request.
+ *
+ * Invariants
+ *  1. An id of a reply goes to one caller. A reply without exactly the ids of its callers goes to none of them.
+ *  2. Requests overlap up to `inFlightMax`. Calls that come while so many are under way wait, and share the next one.
+ *  3. A caller whose call began after another caller's id had arrived gets a larger id of a strict kind: a request is sent
+ *     after the calls that it serves.
+ *  4. A batch that the service refuses as a whole is asked for call by call: the last ids of a generator reach the callers
+ *     that they suffice for.
+ */
+import { FahaoError, hasCode } from '../../src/base/errors.ts'
+import { FastRun } from '../../src/ids/fast-run.ts'
+import { max53 } from '../../src/ids/limits.ts'
+import { Run } from '../../src/ids/run.ts'
+import type { GeneratorStats } from './generator.ts'
+import type { DrawOptions, IdSource } from './id-source.ts'
+import { aborted } from './nodes.ts'
+
+/** Asks the service for exactly so many ids. */
+export type AskIds = (count: number) => Promise<Run[]>
+
+type Caller = {
+  readonly count: number
+  readonly resolve: (runs: Run[]) => void
+  readonly reject: (error: Error) => void
+}
+
+const inFlightMax = 8
+/** Ids of a shared request; the default of the service's `count-max` is far above. */
+const batchMax = 10_000
+
+/** Asks for each id. */
+export class RequestSource implements IdSource {
+  /** Stays empty. */
+  readonly fastRun = new FastRun()
+  readonly #ask: AskIds
+  #callers: Caller[] = []
+  #inFlight = 0
+  #scheduled = false
+  #closed: Error | undefined
+  #issued = 0
+  #requests = 0
+  #failures = 0
+  #waits = 0
+  #waiting = 0
+
+  constructor(ask: AskIds) {
+    this.#ask = ask
+  }
+
+  take(): number {
+    return 0
+  }
+
+  nextIsSafe(): boolean {
+    return false
+  }
+
+  async draw(count: number, { safe = false, signal }: DrawOptions): Promise<Run[]> {
+    if (signal?.aborted) throw aborted()
+    if (this.#closed !== undefined) throw this.#closed
+    this.#waits++
+    this.#waiting++
+    try {
+      const runs = await this.#join(count, signal)
+      if (safe && runs.some((run) => run.at(run.count - 1) > max53)) throw unsafe()
+      return runs
+    } finally {
+      this.#waiting--
+    }
+  }
+
+  stats(): GeneratorStats {
+    return {
+      issued: this.#issued,
+      buffered: 0,
+      lastsMs: 0,
+      requests: this.#requests,
+      failures: this.#failures,
+      waits: this.#waits,
+      waiting: this.#waiting,
+    }
+  }
+
+  async close(reason: Error): Promise<void> {
+    this.#closed = reason
+    for (const { reject } of this.#callers.splice(0)) reject(reason)
+  }
+
+  #join(count: number, signal: AbortSignal | undefined): Promise<Run[]> {
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        const at = this.#callers.indexOf(caller)
+        if (at >= 0) this.#callers.splice(at, 1)
+        reject(aborted())
+      }
+      const caller: Caller = {
+        count,
+        resolve(runs) {
+          signal?.removeEventListener('abort', end)
+          resolve(runs)
+        },
+        reject(error) {
+          signal?.removeEventListener('abort', end)
+          reject(error)
+        },
+      }
+      signal?.addEventListener('abort', end, { once: true })
+      this.#callers.push(caller)
+      this.#schedule()
+    })
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#inFlight >= inFlightMax || this.#callers.length === 0) return
+    this.#scheduled = true
+    queueMicrotask(() => {
+      this.#scheduled = false
+      const batch = this.#nextBatch()
+      if (batch.length > 0) void this.#send(batch).then(() => this.#schedule())
+      this.#schedule()
+    })
+  }
+
+  #nextBatch(): Caller[] {
+    let sum = 0
+    let size = 0
+    for (const { count } of this.#callers) {
+      sum += count
+      if (size > 0 && sum > batchMax) break
+      size++
+    }
+    return this.#callers.splice(0, size)
+  }
+
+  /** Never rejects. */
+  async #send(batch: readonly Caller[]): Promise<void> {
+    this.#inFlight++
+    try {
+      const wanted = batch.reduce((sum, { count }) => sum + count, 0)
+      const runs = await this.#ask(wanted)
+      this.#requests++
+      if (runs.reduce((sum, { count }) => sum + count, 0) !== wanted)
+        throw new FahaoError('UNKNOWN', `the service has not sent ${wanted} ids; check its version`)
+      this.#issued += wanted
+      dealOut(runs, batch)
+    } catch (error) {
+      this.#failures++
+      if (batch.length > 1 && isOfSize(error)) await Promise.all(batch.map((caller) => this.#send([caller])))
+      else for (const { reject } of batch) reject(error as Error)
+    } finally {
+      this.#inFlight--
+    }
+  }
+}
+
+/** Whether fewer ids might have been issued. */
+function isOfSize(error: unknown): boolean {
+  return hasCode(error, 'EXHAUSTED') || hasCode(error, 'LIMIT') || hasCode(error, 'QUOTA')
+}
+
+/** Gives each caller its ids, in order. */
+function dealOut(runs: readonly Run[], callers: readonly Caller[]): void {
+  let at = 0
+  let used = 0
+  for (const { count, resolve } of callers) {
+    const own: Run[] = []
+    for (let left = count; left > 0; ) {
+      const run = runs[at]!
+      const taken = Math.min(left, run.count - used)
+      const part = new Run()
+      part.set(run.at(used), taken, run.stride)
+      own.push(part)
+      used += taken
+      left -= taken
+      if (used === run.count) {
+        at++
+        used = 0
+      }
+    }
+    resolve(own)
+  }
+}
+
+/** The error of a caller that takes numbers, when the next id is none. */
+export function unsafe(): FahaoError {
+  return new FahaoError('UNSAFE', 'the next id is above 2^53−1; use next or nextText')
+}

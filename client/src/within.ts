@@ -1,0 +1,18 @@
+/** A limit of time for what is awaited. */
+import type { Clock } from '../../src/base/clock.ts'
+import { FahaoError } from '../../src/base/errors.ts'
+
+/** Settles as `work` does, or rejects with UNAVAILABLE after `limitMs`; what `work` does afterwards is ignored. */
+export function within<Result>(
+  clock: Clock,
+  limitMs: number,
+  work: Promise<Result>,
+  node: string,
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.timer(limitMs, () =>
+      reject(new FahaoError('UNAVAILABLE', `${node} has not answered within ${Math.round(limitMs)} ms`)),
+    )
+    work.then(resolve, reject).finally(() => timer.cancel())
+  })
+}
