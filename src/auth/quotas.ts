@@ -223,15 +223,26 @@ export class Meter {
     }
   }
 
-  /** Carries out a draw, which is charged unless it rejects. Throws QUOTA or LIMIT before it starts. */
-  async draw<Ids>(count: number, draw: (onWait: () => void) => Promise<Ids>): Promise<Ids> {
+  /**
+   * Carries out a draw, which is charged unless it rejects. Throws QUOTA or LIMIT before it starts.
+   * @param issuedOf how many ids an answer has, at most `count`.
+   */
+  async draw<Ids>(
+    count: number,
+    draw: (onWait: () => void) => Promise<Ids>,
+    issuedOf: (ids: Ids) => number = () => count,
+  ): Promise<Ids> {
     const nowUs = this.#nowUs()
     for (const quota of this.#quotas) if (quota.available(nowUs) < count) throw this.#refusal(count, nowUs)
     for (const quota of this.#quotas) quota.charge(count)
     const waitingIn: Quota[] = []
     try {
       const ids = await draw(() => this.#admitWaiting(waitingIn))
-      for (const quota of this.#quotas) quota.issued += count
+      const issued = issuedOf(ids)
+      for (const quota of this.#quotas) {
+        quota.issued += issued
+        quota.giveBack(count - issued, nowUs)
+      }
       return ids
     } catch (error) {
       for (const quota of this.#quotas) quota.giveBack(count, nowUs)

@@ -2,6 +2,7 @@
 
 import type { MovedDetails } from '../base/moved.ts'
 import type { Page } from '../engine/engine.ts'
+import type { CallerRange } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
 import type { MoveOptions } from './floor.ts'
@@ -13,6 +14,14 @@ import type { GeneratorInput } from './options.ts'
  * node of the cluster that leads it, this one or another; `node`: in order per node.
  */
 export type IssuingMode = 'local' | 'group commit' | 'leader' | 'node'
+
+/** A range of a `segment` for a caller that issues its ids itself, and the generator's state to issue by. */
+export type RangeLease = CallerRange & {
+  readonly incarnation: bigint
+  readonly definition: Definition
+  /** The key of the permutation of a scrambled generator, in hexadecimal digits; undefined otherwise. */
+  readonly key: string | undefined
+}
 
 /**
  * A generator that is open on this node. With group commit other nodes may have issued more than `lastIssued` shows:
@@ -30,6 +39,12 @@ export interface Generator
   readonly issuesHere: boolean
   /** Whether INCRBY n has an answer: ids increase by 1 and are issued in counting order. */
   readonly contiguous: boolean
+  /**
+   * Reserves `ids` ids for one caller, or all that are left, with one durable write beside the buffer of this node. The
+   * range holds raw values: those that are ≡ offset (mod increment) are ids, or what a permutation makes ids of. Rejects
+   * with WRONGTYPE unless the kind is `segment`, and with EXHAUSTED, UNAVAILABLE, UNKNOWN or REGRESSED.
+   */
+  leaseRange(ids: number): Promise<RangeLease>
   /** The text of an id in the generator's format; decimal without a format. */
   text(id: bigint): string
   /** A function that formats ids that are issued now, however late it is called; undefined without a format. */

@@ -4,13 +4,14 @@
  * Invariants
  *  1. A generator that no namespace counts is returned as it is: its fast path costs nothing.
  *  2. A request that is refused, or whose draw rejects, is charged nothing.
- *  3. Ids of a strict generator are charged by the node that issues them.
+ *  3. The ids of a leased range are charged before it is reserved, and stay charged when the caller gives the range back.
+ *  4. Ids of a strict generator are charged by the node that issues them.
  */
 import type { Namespaces } from '../auth/namespaces.ts'
 import { type Meter, Quotas } from '../auth/quotas.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
-import type { Generator, IssuingMode } from './catalogue.ts'
+import type { Generator, IssuingMode, RangeLease } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { MoveOptions } from './floor.ts'
 
@@ -65,6 +66,15 @@ class MeteredGenerator implements Generator {
     // Without an await where the ids are issued here, so that draws keep their order.
     const generator = this.issuesHere ? this.#generator : await this.#generator.ledHere()
     return this.#meter.draw(count, (onWait) => generator.draw(count, { ...options, onWait }))
+  }
+
+  /** As the generator's; also rejects with QUOTA, and with LIMIT for more ids than a quota ever allows at once. */
+  leaseRange(ids: number): Promise<RangeLease> {
+    return this.#meter.draw(
+      ids,
+      () => this.#generator.leaseRange(ids),
+      (range) => range.ids,
+    )
   }
 
   /** See `DirectIssuer.refuse`. */

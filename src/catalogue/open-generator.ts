@@ -7,7 +7,7 @@ import type { Reservation } from '../engine/engine.ts'
 import type { Run } from '../ids/run.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
-import type { Generator, IssuingMode } from './catalogue.ts'
+import type { Generator, IssuingMode, RangeLease } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { type MoveOptions, refuseJump } from './floor.ts'
@@ -102,6 +102,10 @@ export class OpenGenerator implements Generator {
     return this.#following((generator) => generator.#draw(count, options))
   }
 
+  leaseRange(ids: number): Promise<RangeLease> {
+    return this.#following((generator) => generator.#leaseRange(ids))
+  }
+
   ledHere(): Promise<OpenGenerator> {
     return this.#following((generator) => generator.#ifLedHere())
   }
@@ -162,6 +166,16 @@ export class OpenGenerator implements Generator {
   #draw(count: number, options?: DrawOptions): Promise<Run[]> {
     if (!options?.contiguous || this.contiguous) return this.#issuer.draw(count, options)
     throw new FahaoError('WRONGTYPE', `ids of '${this.name}' are not contiguous`)
+  }
+
+  async #leaseRange(ids: number): Promise<RangeLease> {
+    const { callerRanges, scrambleKey } = this.#opened
+    if (callerRanges === undefined) {
+      const why = `'${this.name}' is a ${this.kind}, and ranges are leased of kind segment only`
+      throw new FahaoError('WRONGTYPE', `${why}; ask for its ids with ID.NEXT`)
+    }
+    const range = await callerRanges.reserve(ids)
+    return { ...range, incarnation: this.incarnation, definition: this.definition, key: scrambleKey }
   }
 
   nextIsSafe(): boolean {
@@ -230,6 +244,7 @@ export class OpenGenerator implements Generator {
 
   /** Stops issuing, rejects waiting calls with `reason`, and releases what can be released. */
   close(reason: Error): Promise<void> {
+    this.#opened.callerRanges?.close(reason)
     return this.#issuer.close(reason)
   }
 }

@@ -6,6 +6,7 @@ import type { Cluster } from '../cluster/cluster.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Counter, Reservation } from '../engine/engine.ts'
+import type { CallerRanges } from '../issuing/caller-ranges.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import { type Issuer, isStrict } from '../issuing/issuer.ts'
 import type { Limiter } from '../issuing/limiter.ts'
@@ -72,6 +73,10 @@ export type OpenedIssuer = {
   readonly under?: { readonly slot: number; readonly term: LeaderTerm; readonly reservoir: Reservoir }
   /** See `IdSource.resize`. */
   readonly resize?: Reservoir['resize']
+  /** Undefined where callers get no ranges: strict kinds and snowflakes. */
+  readonly callerRanges?: CallerRanges
+  /** The key of its permutation, in hexadecimal digits; undefined if ids are not scrambled. */
+  readonly scrambleKey?: string | undefined
 }
 
 /**
@@ -112,7 +117,11 @@ export async function openIssuer(
   // A counter that was strict under leaders has a fence, and every node that shares it now sends that fence.
   const shared = mode === 'node' && fence > 0n ? { ...incarnation, fence } : incarnation
   const reservoir = plan.issuers.reservoir(shared, bound, key)
-  return { issuer: reservoir, mode, resize: (sizes) => reservoir.resize(sizes) }
+  const resize: Reservoir['resize'] = (sizes) => reservoir.resize(sizes)
+  if (kind !== 'segment') return { issuer: reservoir, mode, resize }
+  const callerRanges = plan.issuers.callerRanges(shared, bound)
+  const scrambleKey = plan.definition.scramble ? key : undefined
+  return { issuer: reservoir, mode, resize, callerRanges, scrambleKey }
 }
 
 /** The issuer under a leadership of this node that continues the range which the leader before left. */

@@ -6,11 +6,11 @@
  *  2. A range whose reserve failed or whose outcome is unknown never enters the buffer: it is a gap (P8).
  *  3. The buffer is emptied before its range is released or transferred.
  */
-import { type FahaoError, hasCode } from '../base/errors.ts'
+import type { FahaoError } from '../base/errors.ts'
 import type { Reservation } from '../engine/engine.ts'
 import type { IdSource } from './id-source.ts'
 import type { Incarnation } from './incarnation.ts'
-import { dry, exhausted } from './issuer.ts'
+import { dry } from './issuer.ts'
 import type { RangeBuffer } from './range-buffer.ts'
 import {
   lowMark,
@@ -158,17 +158,7 @@ export class CounterSource implements IdSource {
   async #reserve(ids: number): Promise<void> {
     const { max, increment, stepMultiple } = this.#options
     const size = BigInt(Math.ceil(ids / stepMultiple) * stepMultiple) * BigInt(increment)
-    try {
-      this.#add(await this.counter.reserve(size, max + 1n))
-    } catch (error) {
-      if (!hasCode(error, 'EXHAUSTED')) throw error
-      const left = max + 1n - this.counter.bound
-      if (left <= 0n) throw exhausted(this.name, max)
-      this.#add(await this.counter.reserve(left < size ? left : size, max + 1n))
-    }
-  }
-
-  #add(range: Reservation): void {
+    const range = await this.counter.reserveUpTo(size, max + 1n)
     this.#grown = false
     this.buffer.add(range)
   }

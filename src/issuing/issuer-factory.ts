@@ -5,6 +5,7 @@ import type { Engine, Reservation } from '../engine/engine.ts'
 import { ClockBuffer } from '../ids/clock-buffer.ts'
 import { parseLayout } from '../ids/layout-text.ts'
 import { blockPermutation, permutation } from '../ids/permutation.ts'
+import { CallerRanges, type CallerRangesOptions } from './caller-ranges.ts'
 import { CounterSource, type CounterSourceOptions } from './counter-source.ts'
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
 import type { IdSource } from './id-source.ts'
@@ -63,7 +64,7 @@ const shuffleBlock = 1024
 
 /** The factory of all generators with one definition. */
 export class IssuerFactory {
-  readonly #options: GroupCommitOptions
+  readonly #options: GroupCommitOptions & CallerRangesOptions
   readonly #source: MakeSource
 
   constructor(deps: IssuerFactoryDeps, definition: IssuingOptions) {
@@ -89,6 +90,11 @@ export class IssuerFactory {
     const source = this.#source(incarnation, leftover.start, undefined)
     source.acquire?.(leftover)
     return new Reservoir(source, this.#options)
+  }
+
+  /** Reserves ranges for callers, beside the reservoir of the same incarnation. Only for a `segment`. */
+  callerRanges(incarnation: Incarnation, bound: bigint): CallerRanges {
+    return new CallerRanges(bound, incarnation, this.#options)
   }
 
   /** Issues from a reserve for each batch of requests. Only for a `sequence`. */

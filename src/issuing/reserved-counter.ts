@@ -17,6 +17,7 @@ import type { CopyDetector } from '../base/copy-detector.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Engine, Reservation, WriterIdentity } from '../engine/engine.ts'
 import type { Incarnation } from './incarnation.ts'
+import { exhausted } from './issuer.ts'
 
 /** What a counter's sources take from their process. */
 export type ReservedCounterOptions = {
@@ -64,6 +65,21 @@ export class ReservedCounter {
     }
   }
 
+  /** Reserves `size` raw values below `max`, or all that are left. Rejects with EXHAUSTED when none is. */
+  async reserveUpTo(size: bigint, max: bigint): Promise<Reservation> {
+    // A reserve that is refused raises `bound`, so this ends.
+    for (let wanted = size; ; ) {
+      try {
+        return await this.reserve(wanted, max)
+      } catch (error) {
+        if (!hasCode(error, 'EXHAUSTED')) throw error
+      }
+      const left = max - this.bound
+      if (left <= 0n) throw exhausted(this.#incarnation.name, max - 1n)
+      if (left < wanted) wanted = left
+    }
+  }
+
   /** Raises the bound to `floor` and reserves nothing. */
   async raise(floor: bigint): Promise<void> {
     await this.#reserve({ size: 0n, floor })
@@ -82,16 +98,17 @@ export class ReservedCounter {
     return leftover
   }
 
-  /** Releases the range from `untouched` on to the bound. Never rejects. */
-  async release(untouched: bigint | undefined): Promise<void> {
+  /** Releases the range from `untouched` on to the bound. Resolves to whether it is known that it did. Never rejects. */
+  async release(untouched: bigint | undefined): Promise<boolean> {
     const leftover = this.#leftover(untouched)
-    if (leftover === undefined) return
+    if (leftover === undefined) return false
     const { start, end } = leftover
     // A refused or lost release is a gap, which is allowed; a second try is not.
     const released = await this.#options.engine
       .release(this.#name, leftover, start, this.#writer)
       .catch(() => false)
     if (released) this.released += Number(end - start)
+    return released
   }
 
   get #name(): string {

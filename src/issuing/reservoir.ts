@@ -191,9 +191,9 @@ export class Reservoir implements Issuer {
   close(reason: Error): Promise<void> {
     this.stop(reason)
     // A reserve under way may still open a range: it has to be buffered before the buffer is released.
-    this.#ended ??= this.idle().then(() => {
+    this.#ended ??= this.idle().then(async () => {
       const untouched = this.#source.empty()
-      return this.#source.counter?.release(untouched)
+      await this.#source.counter?.release(untouched)
     })
     return this.#ended
   }

@@ -8,6 +8,7 @@ import type {
   Generator,
   GeneratorChanges,
   GeneratorInfo,
+  RangeLease,
 } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, definitionText } from '../../../src/catalogue/definition.ts'
 import type { MoveOptions } from '../../../src/catalogue/floor.ts'
@@ -120,6 +121,24 @@ export class FakeGenerator implements Generator {
       throw new FahaoError('ERR', `'${text}' is no id of '${this.name}'`)
     }
     return BigInt(digits)
+  }
+
+  /** How many ids each range that was given back had. */
+  readonly returned: number[] = []
+
+  async leaseRange(ids: number): Promise<RangeLease> {
+    if (this.kind !== 'segment') throw new FahaoError('WRONGTYPE', 'ranges are leased of kind segment only')
+    const run = new IdRun()
+    this.take(ids, run)
+    const end = this.next
+    const release = async (from: bigint) => {
+      if (this.next !== end) return 0
+      this.next = from
+      this.returned.push(Number(end - from))
+      return Number(end - from)
+    }
+    const { incarnation, definition } = this
+    return { start: run.first, end, ids, release, incarnation, definition, key: undefined }
   }
 
   async ledHere(): Promise<this> {

@@ -5,7 +5,7 @@ import { secretBytes } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { Timeline } from '../../../src/base/timeline.ts'
-import type { Catalogue, Generator, GeneratorInfo } from '../../../src/catalogue/catalogue.ts'
+import type { Catalogue, Generator, GeneratorInfo, RangeLease } from '../../../src/catalogue/catalogue.ts'
 import { type Definition, define, differences } from '../../../src/catalogue/definition.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
 import { parseOptions } from '../../../src/catalogue/options.ts'
@@ -128,6 +128,21 @@ export class FakeGenerator implements Generator {
     if (format !== undefined) return compileFormat(format).parse(text)
     if (/^\d+$/.test(text)) return BigInt(text)
     throw new FahaoError('ERR', `'${text}' is no id of ${this.name}`)
+  }
+
+  async leaseRange(ids: number): Promise<RangeLease> {
+    if (this.failure !== undefined) throw this.failure
+    if (this.kind !== 'segment') throw new FahaoError('WRONGTYPE', 'ranges are leased of kind segment only')
+    const start = this.next
+    this.next += BigInt(ids)
+    const end = this.next
+    const release = async (from: bigint) => {
+      if (this.next !== end) return 0
+      this.next = from
+      return Number(end - from)
+    }
+    const { incarnation, definition } = this
+    return { start, end, ids, release, incarnation, definition, key: undefined }
   }
 
   async ledHere(): Promise<this> {
