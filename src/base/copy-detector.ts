@@ -70,10 +70,15 @@ export class CopyDetector {
     this.#aheadUs = aheadUs
     const changed = this.#changedMark()
     if (steppedUs <= this.#marginUs && changed === undefined) return false
-    this.count++
     const seconds = Math.round(steppedUs / 1_000_000)
-    this.#onCopy(changed ?? `wall time ran ahead of monotonic time by ${seconds} s`)
+    this.report(changed ?? `wall time ran ahead of monotonic time by ${seconds} s`)
     return true
+  }
+
+  /** A copy was noticed elsewhere: a record shows what only a copy of this memory can have written. Calls `onCopy`. */
+  report(reason: string): void {
+    this.count++
+    this.#onCopy(reason)
   }
 
   /** Looks every second, until the timer is cancelled: an idle process, too, drops what it holds. */

@@ -78,6 +78,24 @@ export async function boundOfOthers(engine: Engine): Promise<number> {
   return stored === undefined ? 0 : readWorker(stored).boundUs
 }
 
+/** The error where every id of the pool is held; `leadUs`: for how long a holder reserves. */
+export function noIdFree(leadUs: number): FahaoError {
+  const wait = describeLead(leadUs)
+  return new FahaoError('EXHAUSTED', `all ${poolMax} worker ids are held; wait for ${wait} or stop nodes`)
+}
+
+/** The error where another process holds a fixed id. `alive`: it was seen to extend its claim. */
+export function idTaken(id: number, { holder }: WorkerRecord, alive: boolean, leadUs: number): FahaoError {
+  const inUse = `worker id ${id} is in use by ${holder}; give each node an id of its own, or use --worker-id pool`
+  const freeAfter = describeLead(leadUs * aheadLeads)
+  const resting = `worker id ${id} was held by ${holder}; it is free ${freeAfter} after its last use; retry`
+  return new FahaoError('WORKERID', alive ? inUse : resting)
+}
+
+function describeLead(us: number): string {
+  return `${Math.ceil(us / 1_000_000)} s`
+}
+
 /** What a record of a worker id says; ENGINE when it cannot be read. */
 export function readWorker(stored: StoredRecord): WorkerRecord {
   try {

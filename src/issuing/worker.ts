@@ -13,8 +13,8 @@
  *     cannot determine how far the id is still its own. An advance raises the epoch of every claim: the next write of each
  *     holder fails, and it claims again. An advance also raises every bound, and one bound for all ids, above all time
  *     that can have been reserved by then: every later claim begins above that (2), at once.
- *  6. After an unknown or refused write the record is read before anything is built on it (P8). The claim is over only
- *     when the record names another owner or epoch.
+ *  6. After an unknown or refused write the record is read before anything is built on it (P8). The claim is over when the
+ *     record names another owner or epoch, or a bound that this process has not written: a copy of its memory has.
  *  7. After `renounce`, no time that was reserved before is used: a copy of this memory may use it. The next claim has
  *     another owner, so that of two copies at most one continues under an id, from a moment above the bound. A claim that
  *     was under way is not used.
@@ -27,7 +27,8 @@ import {
   boundOfOthers,
   candidates,
   idOf,
-  poolMax,
+  idTaken,
+  noIdFree,
   readWorker,
   recordKey,
   type WorkerRecord,
@@ -48,6 +49,8 @@ export type WorkerOptions = {
   readonly holder: string
   /** Receives claims and losses, for a log. */
   readonly onEvent: (message: string, level: 'info' | 'warn') => void
+  /** A copy of this memory extends the claim. Called before any caller gets time of it. */
+  readonly onCopy?: (reason: string) => void
 }
 
 /** At least this much time is claimed beyond the requested time, in µs, so that a saturated node writes rarely. */
@@ -58,7 +61,14 @@ const claimTries = 100
 type FreeId = { readonly id: number; readonly stored: StoredRecord | undefined; readonly fromUs: number }
 
 /** The id that this node holds. */
-type HeldId = { readonly id: number; readonly startUs: number; version: bigint; record: WorkerRecord }
+type HeldId = {
+  readonly id: number
+  readonly startUs: number
+  version: bigint
+  record: WorkerRecord
+  /** Bounds that may have been written since the last answer. */
+  tried: number[]
+}
 
 /** Claims a worker id, and reserves time for it. */
 export class Worker {
@@ -189,6 +199,7 @@ export class Worker {
   /** Raises the bound. After a refusal the record has to be read: it shows the present holder. */
   async #extend(held: HeldId, boundUs: number): Promise<void> {
     const record = { ...held.record, boundUs }
+    held.tried.push(boundUs)
     const stored = await this.#write(held.id, record, held.version)
     if (stored === undefined) {
       this.#unsettled = true
@@ -196,6 +207,7 @@ export class Worker {
     }
     held.version = stored.version
     held.record = record
+    held.tried = []
   }
 
   async #write(
@@ -222,6 +234,10 @@ export class Worker {
     if (held === undefined) return
     const record = stored && readWorker(stored)
     if (record?.owner === held.record.owner && record.epoch === held.record.epoch) {
+      if (record.boundUs !== held.record.boundUs && !held.tried.includes(record.boundUs)) {
+        this.renounce(this.#owner)
+        return this.#options.onCopy?.(`another process extends the claim of worker id ${held.id}`)
+      }
       held.version = stored!.version
       held.record = record
     } else {
@@ -272,7 +288,7 @@ export class Worker {
     // An advance between read and write found no record of the id: the id may be used only from a later moment on.
     if (stored === undefined && (await boundOfOthers(this.#options.engine)) > fromUs) return false
     if (owner !== this.#owner) return false
-    this.#held = { id, startUs, version: written.version, record }
+    this.#held = { id, startUs, version: written.version, record, tried: [] }
     this.#claim++
     this.#usedUs = 0
     this.#watched = undefined
@@ -301,16 +317,10 @@ export class Worker {
     }
     const ahead = mine ?? untouched
     if (ahead !== undefined) return ahead
-    throw new FahaoError(
-      'EXHAUSTED',
-      `all ${poolMax} worker ids are held; wait for ${describeLead(this.#options.leadUs)} or stop nodes`,
-    )
+    throw noIdFree(this.#options.leadUs)
   }
 
-  /**
-   * Whether the record is of a claim of this process: under its present owner, or the claim that it has renounced, in the
-   * version that it has seen. Of two copies only one can replace that version.
-   */
+  /** Whether the record is of a claim of this process, or of the one that it has renounced, as it knew it last. */
   #isOwn(id: number, stored: StoredRecord | undefined): boolean {
     const isFormer = this.#former?.id === id && this.#former.version === stored?.version
     return isFormer || (stored !== undefined && readWorker(stored).owner === this.#owner)
@@ -335,15 +345,6 @@ export class Worker {
       return free
     }
     const alive = this.#watched!.sinceUs > this.#watched!.startedUs
-    throw new FahaoError(
-      'WORKERID',
-      alive
-        ? `worker id ${id} is in use by ${record.holder}; give each node an id of its own, or use --worker-id pool`
-        : `worker id ${id} was held by ${record.holder}; it is free ${describeLead(leadUs * aheadLeads)} after its last use; retry`,
-    )
+    throw idTaken(id, record, alive, leadUs)
   }
-}
-
-function describeLead(us: number): string {
-  return `${Math.ceil(us / 1_000_000)} s`
 }

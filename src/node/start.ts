@@ -122,6 +122,7 @@ async function openParts(
       owner: runId,
       holder,
       onEvent: (message, level) => onEvent({ level, message }),
+      onCopy: (reason) => copies.report(reason),
     })
     const audit = new Audit({
       engine,

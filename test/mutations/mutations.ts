@@ -241,6 +241,13 @@ export const mutations: readonly Mutation[] = [
     to: 'ownUs === undefined || sentUs !== undefined',
   },
   {
+    fault: 'two copies of a node extend the claim of one worker id in turn',
+    foundBy: 'test/unit/node/copies.test.ts',
+    file: 'src/issuing/worker.ts',
+    from: '!held.tried.includes(record.boundUs)',
+    to: 'held.tried.includes(Number.NaN)',
+  },
+  {
     fault: 'a range that a copy of this memory may hold is released',
     foundBy: 'test/unit/node/copies.test.ts',
     file: 'src/issuing/reserved-counter.ts',

@@ -164,6 +164,20 @@ describe('a node whose memory exists twice', () => {
     assertUnique([...(await original.draw('seq', 10)), ...(await copy.draw('seq', 10))])
   })
 
+  it('notices a copy that no clock has shown when both extend the time of one worker id', async () => {
+    const [original, copy] = await twins(fill)
+    // Both have taken ids for so long that the reserved time has to be extended.
+    await original.clock.pass(700_000)
+    await original.draw('flake', 1)
+    await copy.clock.pass(700_001)
+    await copy.draw('flake', 1)
+    await copy.clock.pass(1000)
+    assert.equal(original.events.filter((event) => event.includes('may exist twice')).length, 0)
+    assert.equal(copy.events.filter((event) => event.includes('another process extends the claim')).length, 1)
+    assert.notEqual(original.node.workerId, copy.node.workerId)
+    assertUnique([...(await ask(original, 'seg', 3000)), ...(await ask(copy, 'seg', 3000))])
+  })
+
   it('repeats nothing, whichever copies ask for what, from the notice on', async () => {
     const step = fc.record({
       who: fc.integer({ min: 0, max: 1 }),
