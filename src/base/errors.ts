@@ -77,7 +77,7 @@ const kinds = {
     status: 409,
     retryable: false,
     meaning:
-      'There is no such lease any more: it was returned, it has ended and another holder has the worker id, or the store was advanced.',
+      'There is no such lease any more: it was returned, it has ended and another holder has the worker id, another process has renewed it, or the store was advanced.',
     remedy: 'Stop using the worker id, and take a new lease. The same request will not succeed.',
   },
   CLOCK: {

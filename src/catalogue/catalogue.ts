@@ -86,6 +86,14 @@ export type GeneratorInfo = {
   readonly notes: readonly string[]
 }
 
+/** A generator as its record stood in the engine when it was read. */
+export type CurrentGenerator = {
+  readonly definition: Definition
+  readonly incarnation: bigint
+  /** Raw values, or units of time, below this belong to earlier incarnations. */
+  readonly floor: bigint
+}
+
 /** The changes that an alteration makes. */
 export type GeneratorChanges = Partial<GeneratorInput> & MoveOptions & { readonly floor?: bigint | string }
 
@@ -118,6 +126,12 @@ export interface Catalogue {
 
   /** Its description. NOGENERATOR if there is none. */
   info(name: string): Promise<GeneratorInfo>
+
+  /**
+   * Reads the generator from the engine as the last acknowledged write left it: what was durable before the call is known
+   * to every later incarnation. NOGENERATOR, UNAVAILABLE.
+   */
+  current(name: string): Promise<CurrentGenerator>
 
   /** Names in byte order, after `after`, at most `limit`, with their kinds. */
   list(page?: Page): Promise<{ name: string; definition: Definition }[]>

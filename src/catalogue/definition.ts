@@ -90,6 +90,19 @@ export function definitionText(definition: Definition): [name: string, value: st
     .map(([name, value]) => [name, optionText(name, value)])
 }
 
+/** A definition in JSON: big integers and durations as text, small numbers as numbers. */
+export type DefinitionJson = Readonly<Record<string, string | number | boolean>>
+
+/** A definition as HTTP shows it and takes it. */
+export function definitionJson(definition: Definition): DefinitionJson {
+  const plain = (name: string, text: string) => {
+    const value = definition[name as keyof Definition]
+    if (typeof value === 'boolean') return value
+    return typeof value === 'number' && text === String(value) ? value : text
+  }
+  return Object.fromEntries(definitionText(definition).map(([name, text]) => [name, plain(name, text)]))
+}
+
 function counterPart(options: GeneratorOptions): Partial<Definition> {
   const start = options.start ?? 1n
   const increment = options.increment ?? 1

@@ -5,7 +5,7 @@
 import { hasCode } from '../base/errors.ts'
 import type { Page } from '../engine/engine.ts'
 import { isStrict } from '../issuing/issuer.ts'
-import type { Catalogue, Generator, GeneratorChanges, GeneratorInfo } from './catalogue.ts'
+import type { Catalogue, CurrentGenerator, Generator, GeneratorChanges, GeneratorInfo } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import type { CatalogueDeps } from './deps.ts'
 import { floorOf, refuseFloor } from './floor.ts'
@@ -104,6 +104,12 @@ export class EngineCatalogue implements Catalogue {
       (await this.#records.live(name))?.stored ?? Promise.reject<never>(noGenerator(name))
     const stored = (await unlessUnavailable(live(), open)) ?? open!
     return describeGenerator(this.#deps, name, stored, open)
+  }
+
+  async current(name: string): Promise<CurrentGenerator> {
+    const { stored } = (await this.#records.live(name)) ?? (await Promise.reject<never>(noGenerator(name)))
+    const { definition, incarnation, floor } = stored
+    return { definition, incarnation, floor }
   }
 
   list({ after, limit = 1000 }: Page = {}): Promise<{ name: string; definition: Definition }[]> {

@@ -1,6 +1,6 @@
 /** The catalogue as the user of one connection or request sees it: its ids are charged to namespaces. */
 import type { Page } from '../engine/engine.ts'
-import type { Catalogue, Generator, GeneratorChanges, GeneratorInfo } from './catalogue.ts'
+import type { Catalogue, CurrentGenerator, Generator, GeneratorChanges, GeneratorInfo } from './catalogue.ts'
 import type { Meters } from './metered-generator.ts'
 import type { GeneratorInput } from './options.ts'
 
@@ -44,6 +44,10 @@ export class MeteredCatalogue implements Catalogue {
 
   info(name: string): Promise<GeneratorInfo> {
     return this.#catalogue.info(name)
+  }
+
+  current(name: string): Promise<CurrentGenerator> {
+    return this.#catalogue.current(name)
   }
 
   list(page?: Page): Promise<Awaited<ReturnType<Catalogue['list']>>> {

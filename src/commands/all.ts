@@ -5,6 +5,7 @@ import { clusterCommand } from './cluster.ts'
 import { connectionCommands } from './connection.ts'
 import { genericCommands } from './generic.ts'
 import { issuingCommands } from './id-issue.ts'
+import { leaseCommands } from './id-lease.ts'
 import { managingCommands } from './id-manage.ts'
 import { namespaceCommand } from './id-namespace.ts'
 import { workerCommand } from './id-worker.ts'
@@ -24,6 +25,7 @@ export function createCommands(): CommandTable {
   const table: CommandTable = new CommandTable(
     [
       ...issuingCommands,
+      ...leaseCommands,
       ...managingCommands,
       namespaceCommand,
       workerCommand,
@@ -46,5 +48,7 @@ export function createCommands(): CommandTable {
 
 const idHelp = helpCommand(
   { name: 'id.help', arity: 1, group: 'id', summary: 'Lists the commands of the ID family.' },
-  [...issuingCommands, ...managingCommands, namespaceCommand, workerCommand].flatMap(helpLines),
+  [...issuingCommands, ...leaseCommands, ...managingCommands, namespaceCommand, workerCommand].flatMap(
+    helpLines,
+  ),
 )

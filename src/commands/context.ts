@@ -8,6 +8,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Meters } from '../catalogue/metered-generator.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Pools } from '../leasing/pools.ts'
+import type { WorkerLeases } from '../leasing/worker-leases.ts'
 import type { TransactionQueue } from './transaction-queue.ts'
 
 /** One connection, as commands see and change it. Its transport keeps it up to date. */
@@ -88,6 +89,8 @@ export interface ServerView {
   readonly meters: Meters
   /** Plain worker ids. */
   readonly pools: Pools
+  /** Worker ids for callers. */
+  readonly workerLeases: WorkerLeases
   /** Takes what is changed and refused. */
   readonly audit: Audit
   /** Users, and the permissions that they give. */

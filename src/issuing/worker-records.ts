@@ -23,6 +23,16 @@ export type WorkerRecord = {
   readonly exclusive: boolean
   /** For how long the holder reserves ahead, in µs. Records of older versions do not say. */
   readonly leadUs?: number
+  /** Of a caller's lease: its first moment, in Unix µs. Records of nodes lack this member and those below. */
+  readonly startUs?: number
+  /** Of a caller's lease: the generator that it was asked for. */
+  readonly generator?: string
+  /** Of a caller's lease: the user that asked for it. */
+  readonly user?: string
+  /** Of a caller's lease: what tells its newest write from one of another process. */
+  readonly write?: string
+  /** Of a caller's lease: it was given back. */
+  readonly returned?: boolean
 }
 
 /** The record of an id that no node has claimed. */

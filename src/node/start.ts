@@ -10,20 +10,21 @@ import { Passwords } from '../auth/passwords.ts'
 import { type Clock, type Random, secretBytes, systemClock, systemRandom } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { LogEvent } from '../base/events.ts'
-import { type ClockStep, Timeline } from '../base/timeline.ts'
-import { formatDuration } from '../base/units.ts'
+import { Timeline } from '../base/timeline.ts'
 import { EngineCatalogue } from '../catalogue/engine-catalogue.ts'
 import { Meters } from '../catalogue/metered-generator.ts'
 import { subjectsOf } from '../commands/access.ts'
 import { createCommands } from '../commands/all.ts'
-import type { ClientSession, ServerView, Traffic } from '../commands/context.ts'
+import type { ClientSession, ServerView } from '../commands/context.ts'
 import type { Engine } from '../engine/engine.ts'
 import { Worker } from '../issuing/worker.ts'
 import { WorkerIdUsage } from '../issuing/worker-records.ts'
 import { Pools } from '../leasing/pools.ts'
+import { WorkerLeases } from '../leasing/worker-leases.ts'
 import { legacyRows, openAnyEngine } from '../legacy/open.ts'
 import { Recovery } from '../recovery/recovery.ts'
 import { repairsOf } from '../recovery/repairs.ts'
+import { stepEvent } from './clock-step-text.ts'
 import { settingsText } from './config.ts'
 import { type Config, defaultEngine } from './config-schema.ts'
 import { detectCopies } from './copies.ts'
@@ -31,6 +32,7 @@ import { type EngineCall, timedEngine } from './engine-calls.ts'
 import { healthOf } from './health.ts'
 import { Membership } from './membership.ts'
 import type { FahaoNode, Transport } from './node.ts'
+import { trafficOf } from './traffic.ts'
 import { version } from './version.ts'
 import { proposeWorkerId, thisMachine } from './worker-id.ts'
 
@@ -174,6 +176,7 @@ async function openParts(
     namespaces.listen(() => access.users.renew())
     return {
       clock,
+      random,
       engine,
       timeline,
       worker,
@@ -227,6 +230,13 @@ function wire(config: Config, parts: Parts): FahaoNode {
     },
     meters: new Meters(namespaces, () => timeline.burstUs()),
     pools: new Pools({ engine, timeline, secret: secretBytes }),
+    workerLeases: new WorkerLeases({
+      engine,
+      timeline,
+      random: parts.random,
+      catalogue,
+      secret: secretBytes,
+    }),
     audit: parts.audit,
     access,
     cluster: membership?.cluster,
@@ -326,24 +336,6 @@ async function createConfigured(
   }
 }
 
-function stepEvent({ state, aheadUs }: ClockStep): LogEvent {
-  const ahead = formatDuration(Math.round(aheadUs / 1_000_000) * 1000)
-  const text = {
-    held: `the wall clock stands ${ahead} ahead; waiting to see whether it stays there`,
-    taken: `the wall clock stayed ${ahead} ahead and is followed now`,
-    gone: 'the wall clock came back by itself; nothing was issued from where it had been',
-  }
-  return { level: state === 'gone' ? 'info' : 'warn', message: text[state] }
-}
-
 function randomHex(bytes: number): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
-}
-
-function trafficOf(transports: readonly Transport[]): Traffic {
-  const sum = { connectionsTotal: 0, connectionsRejected: 0, commands: 0, bytesIn: 0, bytesOut: 0 }
-  for (const each of transports.flatMap(({ traffic }) => traffic?.() ?? [])) {
-    for (const figure of Object.keys(sum) as (keyof Traffic)[]) sum[figure] += each[figure]
-  }
-  return sum
 }

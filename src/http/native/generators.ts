@@ -5,9 +5,10 @@ import { FahaoError } from '../../base/errors.ts'
 import { globMatcher } from '../../base/glob.ts'
 import { Moved } from '../../base/moved.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
+import { definitionJson } from '../../catalogue/definition.ts'
 import { type GeneratorInput, generatorOptions } from '../../catalogue/options.ts'
 import { jsonAnswer, nameOf, type Operation, readBody, readQuery, refuseBody } from '../operation.ts'
-import { definitionJson, generatorJson, generatorShape, pageShape, wholeNumber } from './shapes.ts'
+import { generatorJson, generatorShape, pageShape, wholeNumber } from './shapes.ts'
 
 const path = '/v1/generators/{name}'
 const readErrors = ['ERR', 'NOGENERATOR', 'UNAVAILABLE', 'SHUTDOWN'] as const

@@ -1,7 +1,7 @@
 /** The schemas of native requests and answers: OpenAPI is made from these. */
 import { z } from 'zod'
 import type { GeneratorInfo } from '../../catalogue/catalogue.ts'
-import { type Definition, definitionText } from '../../catalogue/definition.ts'
+import { type DefinitionJson, definitionJson } from '../../catalogue/definition.ts'
 import { generatorOptions } from '../../catalogue/options.ts'
 import { kinds } from '../../issuing/issuer.ts'
 
@@ -54,8 +54,6 @@ export const runsShape = z
     ),
   })
   .meta({ id: 'Runs', description: 'raw ids at a constant distance, without format, in the order of issue' })
-
-type DefinitionJson = Readonly<Record<string, string | number | boolean>>
 
 /** Of the schema's own output type only this much holds in an answer: every value is plain. */
 const definition = generatorOptions.meta({
@@ -125,16 +123,6 @@ export const generatorShape = z
 
 /** Everything about one generator, as an answer. */
 export type GeneratorAnswer = z.output<typeof generatorShape>
-
-/** A definition as PUT takes it: big integers and durations as text, small numbers as numbers. */
-export function definitionJson(definition: Definition): DefinitionJson {
-  const plain = (name: string, text: string) => {
-    const value = definition[name as keyof Definition]
-    if (typeof value === 'boolean') return value
-    return typeof value === 'number' && text === String(value) ? value : text
-  }
-  return Object.fromEntries(definitionText(definition).map(([name, text]) => [name, plain(name, text)]))
-}
 
 /** A generator as `generatorShape` says. */
 export function generatorJson(info: GeneratorInfo): GeneratorAnswer {

@@ -1,7 +1,7 @@
 /** A server without transport, for asking commands as a connection would. */
 import assert from 'node:assert/strict'
 import { Namespaces } from '../../../src/auth/namespaces.ts'
-import { secretBytes, systemClock } from '../../../src/base/clock.ts'
+import { secretBytes, systemClock, systemRandom } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { Meters } from '../../../src/catalogue/metered-generator.ts'
@@ -19,6 +19,7 @@ import type { ClientSession, ClusterView, InfoSection, ServerView } from '../../
 import { TransactionQueue } from '../../../src/commands/transaction-queue.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
+import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
 import { openAccess } from '../auth/open-access.ts'
 import { Trail } from '../auth/trail.ts'
 import { FakeCatalogue } from './fake-catalogue.ts'
@@ -42,6 +43,13 @@ export class Desk {
   readonly pools = new Pools({
     engine: new MemoryEngine(new MemoryStore()),
     timeline: this.timeline,
+    secret: secretBytes,
+  })
+  readonly workerLeases = new WorkerLeases({
+    engine: new MemoryEngine(new MemoryStore()),
+    timeline: this.timeline,
+    random: systemRandom,
+    catalogue: this.catalogue,
     secret: secretBytes,
   })
   readonly trail = new Trail()
@@ -106,6 +114,7 @@ export class Desk {
       sessions: () => this.sessions,
       meters: this.meters,
       pools: this.pools,
+      workerLeases: this.workerLeases,
       audit: this.trail.audit,
       access,
       cluster: this.cluster,

@@ -231,6 +231,13 @@ export class FakeCatalogue implements Catalogue {
     }
   }
 
+  async current(name: string) {
+    const generator = this.find(name) ?? this.resting.get(name)
+    if (generator === undefined) throw unknown(name)
+    const { definition, incarnation } = generator
+    return { definition, incarnation, floor: 0n }
+  }
+
   async list(page: { after?: string; limit?: number } = {}) {
     this.pages++
     const all = [...this.generators.values(), ...this.resting.values()]

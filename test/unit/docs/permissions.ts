@@ -33,6 +33,7 @@ export type CommandRow = { readonly name: string; readonly command: Command }
 const otherNames: Readonly<Record<string, string>> = {
   'id.decode': 'where one is given',
   'id.list': 'replies those it reaches',
+  'id.leases': 'replies those it reaches',
   keys: 'replies those it reaches',
   scan: 'replies those it reaches',
   dbsize: 'counts those it reaches',

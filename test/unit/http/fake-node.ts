@@ -239,6 +239,12 @@ export class FakeCatalogue implements Catalogue {
     }
   }
 
+  async current(name: string) {
+    checkName(name)
+    const { definition, incarnation } = this.#existing(name)
+    return { definition, incarnation, floor: 0n }
+  }
+
   async list({ after = '', limit = 1000 }: Parameters<Catalogue['list']>[0] = {}) {
     const names = [...this.generators.keys()].sort().filter((name) => name > after)
     return names.slice(0, limit).map((name) => ({ name, definition: this.generators.get(name)!.definition }))

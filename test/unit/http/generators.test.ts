@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { InjectOptions } from 'fastify'
-import { define } from '../../../src/catalogue/definition.ts'
+import { define, definitionJson } from '../../../src/catalogue/definition.ts'
 import { parseOptions } from '../../../src/catalogue/options.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
-import { definitionJson } from '../../../src/http/native/shapes.ts'
 import { fakeNode } from './fake-node.ts'
 
 function start() {

@@ -1,0 +1,218 @@
+/** ID.LEASE, ID.RENEW, ID.RETURN, ID.LEASES: ids that a caller issues in its own process. */
+import { FahaoError } from '../base/errors.ts'
+import type { CurrentGenerator, Generator } from '../catalogue/catalogue.ts'
+import { type DefinitionJson, definitionJson } from '../catalogue/definition.ts'
+import { isStrict } from '../issuing/issuer.ts'
+import { isWorkerLease } from '../leasing/lease-text.ts'
+import type { ListedWorker } from '../leasing/listed-workers.ts'
+import type { WorkerLease } from '../leasing/worker-leases.ts'
+import { type Arguments, notInteger, syntaxError } from './arguments.ts'
+import { type Command, MapReply, type Reply } from './command.ts'
+import type { CommandContext } from './context.ts'
+import { checkedCount } from './drawing.ts'
+
+const name = { name: 'name', type: 'key' } as const
+const issuing = { flags: ['write'], keys: [1, 1, 1], permission: 'issue', group: 'id' } as const
+const ttl = { name: 'ms', type: 'integer', token: 'TTL', optional: true } as const
+const leaseReply =
+  'A map: kind, incarnation, definition (JSON), nowUs, lease; of a `snowflake` also worker, fromUs, untilUs. Times in Unix µs.'
+const listedMax = 1000
+
+/** ID.LEASE, ID.RENEW, ID.RETURN, ID.LEASES. */
+export const leaseCommands: readonly Command[] = [
+  {
+    ...issuing,
+    name: 'id.lease',
+    arity: -2,
+    summary: 'Leases ids of a generator to a caller that issues them in its own process.',
+    reply: leaseReply,
+    notes:
+      'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. TTL, 1,000 to 900,000 ms (default 60,000), is the length of the span; HOLDER is a name for lists (default: the address of the client). Of a `sequence` and a `timestamp` nothing is leased: `lease` is nil, and the caller asks for each id. `EXHAUSTED` says when a worker id is free again.',
+    arguments: [
+      name,
+      { name: 'n', type: 'integer', token: 'COUNT', optional: true },
+      ttl,
+      { name: 'text', type: 'string', token: 'HOLDER', optional: true },
+    ],
+    handler: lease,
+  },
+  {
+    ...issuing,
+    name: 'id.renew',
+    arity: -5,
+    summary: 'Extends the span of a worker lease, or confirms it for another generator.',
+    reply: 'A map as `ID.LEASE` replies it.',
+    notes:
+      'UNTIL is the `untilUs` of the last reply for this lease. If the span ends at another moment, another process has renewed it (a copy of the memory of its holder), or a reply was lost: `NOLEASE`, and nothing is changed. The generator may be another `snowflake` than that of `ID.LEASE`: one lease serves all whose layouts have room for the worker id (`WORKERID` elsewhere). A reply permits time for the generator that it was asked for, and for no other.',
+    arguments: [
+      name,
+      { name: 'lease', type: 'string' },
+      { name: 'us', type: 'integer', token: 'UNTIL' },
+      ttl,
+    ],
+    handler: renew,
+  },
+  {
+    ...issuing,
+    name: 'id.return',
+    arity: 5,
+    summary: 'Gives back what a caller has not used of a lease.',
+    reply: '1, or 0 if it stays unused: a worker id then rests until its span has passed.',
+    notes:
+      'FROM is the first unused moment of a worker lease, in Unix µs, for all generators that it served. The caller has stopped before it sends this, and does not go on whatever the reply. May be repeated.',
+    arguments: [name, { name: 'lease', type: 'string' }, { name: 'n', type: 'integer', token: 'FROM' }],
+    handler: giveBack,
+  },
+  {
+    name: 'id.leases',
+    arity: -1,
+    flags: ['readonly'],
+    permission: 'read',
+    group: 'id',
+    summary: 'Lists the worker ids that nodes and callers hold, and those that rest.',
+    reply:
+      'An array of maps: worker, by (`node` or `caller`), holder, generator, user, fromUs, untilUs, state (`held` or `resting`). Times in Unix µs; nil where a node has none.',
+    notes: `In ascending order of worker ids. MATCH: only leases for generators whose names match. COUNT: at most so many (default and maximum ${listedMax}). Leases for generators that the user may not name are left out, and those of nodes too, unless it may name every generator.`,
+    arguments: [
+      { name: 'pattern', type: 'pattern', token: 'MATCH', optional: true },
+      { name: 'count', type: 'integer', token: 'COUNT', optional: true },
+    ],
+    handler: leases,
+  },
+]
+
+/** A lease as RESP and HTTP show it. `lease` null: the kind leases nothing. */
+export type LeaseAnswer = {
+  readonly kind: string
+  readonly incarnation: string
+  readonly definition: DefinitionJson
+  readonly nowUs: number
+  readonly lease: string | null
+  readonly worker?: number
+  readonly fromUs?: number
+  readonly untilUs?: number
+}
+
+/** What a caller asks for. */
+export type LeaseOptions = {
+  readonly ttlMs?: number | undefined
+  readonly count?: number | undefined
+  readonly holder?: string | undefined
+}
+
+/** Leases what the kind of the generator has for callers. `address`: of the client. Rejects as `WorkerLeases.lease`. */
+export async function leaseOf(
+  { server }: Pick<CommandContext, 'server'>,
+  generator: Generator,
+  { ttlMs, holder }: LeaseOptions,
+  { user, address }: { readonly user: string; readonly address: string },
+): Promise<LeaseAnswer> {
+  if (isStrict(generator.kind)) return { ...shown(generator, server.timeline.nowUs()), lease: null }
+  if (generator.kind === 'segment') throw noRanges(generator.name)
+  return workerAnswer(
+    await server.workerLeases.lease(generator.name, { ttlMs, holder: holder ?? address, user }),
+  )
+}
+
+/** Gives back what a caller has not used: of a worker lease from a moment in Unix µs on. */
+export async function returnOf(
+  { server }: Pick<CommandContext, 'server'>,
+  lease: string,
+  from: bigint,
+): Promise<boolean> {
+  return isWorkerLease(lease) && server.workerLeases.giveBack(lease, Number(from))
+}
+
+/** A worker lease as RESP and HTTP show it. */
+export function workerAnswer(given: WorkerLease): LeaseAnswer {
+  const { lease, worker, fromUs, untilUs, nowUs } = given
+  return { ...shown(given, nowUs), lease, worker, fromUs, untilUs }
+}
+
+function shown(
+  { definition, incarnation }: Pick<CurrentGenerator, 'definition' | 'incarnation'>,
+  nowUs: number,
+) {
+  const { kind } = definition
+  return { kind, incarnation: String(incarnation), definition: definitionJson(definition), nowUs }
+}
+
+function noRanges(generatorName: string): FahaoError {
+  return new FahaoError(
+    'WRONGTYPE',
+    `'${generatorName}' is a segment, which has no worker ids; take a range of ids with ID.RANGE ${generatorName} n`,
+  )
+}
+
+async function lease(context: CommandContext, args: Arguments): Promise<Reply> {
+  const generatorName = args.text(0)
+  const options = readOptions(context, args)
+  const { catalogue, session } = context
+  const generator = catalogue.find(generatorName) ?? (await catalogue.open(generatorName))
+  const caller = { user: session.access.user, address: session.address }
+  return mapOf(await leaseOf(context, generator, options, caller))
+}
+
+function readOptions({ server }: CommandContext, args: Arguments): LeaseOptions {
+  const given: { ttlMs?: number; count?: number; holder?: string } = {}
+  for (const [token, value] of args.options(1)) {
+    if (token === 'TTL') given.ttlMs = numberAt(args, value)
+    else if (token === 'COUNT') given.count = checkedCount(args.integer(value), server.incrByMax, 'COUNT')
+    else if (token === 'HOLDER') given.holder = args.text(value)
+    else throw syntaxError()
+  }
+  return given
+}
+
+async function renew({ server }: CommandContext, args: Arguments): Promise<Reply> {
+  let untilUs: number | undefined
+  let ttlMs: number | undefined
+  for (const [token, value] of args.options(2)) {
+    if (token === 'UNTIL') untilUs = numberAt(args, value)
+    else if (token === 'TTL') ttlMs = numberAt(args, value)
+    else throw syntaxError()
+  }
+  if (untilUs === undefined) throw syntaxError()
+  return mapOf(workerAnswer(await server.workerLeases.renew(args.text(0), args.text(1), { untilUs, ttlMs })))
+}
+
+async function giveBack(context: CommandContext, args: Arguments): Promise<Reply> {
+  if (args.token(2) !== 'FROM') throw syntaxError()
+  return (await returnOf(context, args.text(1), args.integer(3))) ? 1 : 0
+}
+
+async function leases({ server, session }: CommandContext, args: Arguments): Promise<Reply> {
+  let matches: ((name: string) => boolean) | undefined
+  let count = listedMax
+  for (const [token, value] of args.options(0)) {
+    if (token === 'MATCH') matches = args.pattern(value)
+    else if (token === 'COUNT') count = checkedCount(args.integer(value), listedMax, 'COUNT')
+    else throw syntaxError()
+  }
+  const { access } = session
+  const isShown = ({ generator }: ListedWorker) =>
+    generator === undefined
+      ? access.reachesAll && matches === undefined
+      : access.reaches(generator) && matches?.(generator) !== false
+  const found = (await server.workerLeases.list()).filter(isShown)
+  return found.slice(0, count).map((each) => new MapReply(Object.entries(listedAnswer(each))))
+}
+
+/** A listed worker id as RESP and HTTP show it. */
+export function listedAnswer(listed: ListedWorker) {
+  const { worker, by, holder, generator = null, user = null, fromUs = null, untilUs, state } = listed
+  return { worker, by, holder, generator, user, fromUs, untilUs, state }
+}
+
+function mapOf({ definition, ...rest }: LeaseAnswer): MapReply {
+  const { kind, incarnation, ...others } = rest
+  return new MapReply(
+    Object.entries({ kind, incarnation, definition: JSON.stringify(definition), ...others }),
+  )
+}
+
+function numberAt(args: Arguments, index: number): number {
+  const value = Number(args.integer(index))
+  if (Number.isSafeInteger(value)) return value
+  throw notInteger()
+}

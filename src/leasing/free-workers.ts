@@ -1,0 +1,163 @@
+/**
+ * The worker ids that are free for callers, as one read of all records shows them. Many claims at once share one read.
+ *
+ * Invariants
+ *  1. An id is free if the bound in its record has passed, or if it has no record. While the bound of all ids that an advance
+ *     has set lies ahead of the clock, an id is also free if no claim was made of it since: its time begins at that bound.
+ *  2. The lowest ids of a layout are left to nodes, which take the lowest that is free.
+ *  3. A read offers each id once. An id that is no longer free is found out by the write that claims it, which names the
+ *     version that was read: an old read costs a try, and never a moment that two holders share.
+ *  4. EXHAUSTED is answered only after a read that began while the claim waited, or a moment before.
+ */
+import type { Random } from '../base/clock.ts'
+import { FahaoError } from '../base/errors.ts'
+import type { Timeline } from '../base/timeline.ts'
+import type { Engine, StoredRecord } from '../engine/engine.ts'
+import {
+  idOf,
+  othersKey,
+  poolMax,
+  readWorker,
+  type WorkerRecord,
+  workerRecords,
+} from '../issuing/worker-records.ts'
+
+/** What finding free ids takes from its node. */
+export type FreeWorkersDeps = {
+  readonly engine: Engine
+  readonly timeline: Timeline
+  readonly random: Random
+}
+
+/** An id that may be claimed, its record, and the first moment that no holder has used, in Unix µs. */
+export type FreeWorker = {
+  readonly id: number
+  readonly stored: StoredRecord | undefined
+  readonly fromUs: number
+}
+
+/** A read is used for this long. */
+const listMaxAgeUs = 1_000_000
+/** Ids are offered in random order, so many at a time from the lowest: several nodes rarely take one id at once. */
+const windowSize = 256
+
+/** The ids that callers may claim of a layout with so many node bits: from `first` on, below `end`. */
+export function callersShare(nodeBits: number): { readonly first: number; readonly end: number } {
+  const end = Math.min(2 ** nodeBits, poolMax)
+  return { first: Math.max(1, Math.floor(end / 64)), end }
+}
+
+/** Whether a worker id was not claimed, and its holder has not renewed it, since the advance that set `othersUs`. */
+export function restsSinceAdvance({ boundUs }: WorkerRecord, othersUs: number, nowUs: number): boolean {
+  return othersUs > nowUs && boundUs <= othersUs
+}
+
+/** A read, and since when in monotonic µs. */
+type Reading = { readonly read: Promise<FreeList>; readonly sinceUs: number }
+
+/** Free ids, from one read to the next. */
+export class FreeWorkers {
+  readonly #deps: FreeWorkersDeps
+  #list: Reading | undefined
+
+  constructor(deps: FreeWorkersDeps) {
+    this.#deps = deps
+  }
+
+  /** An id for a layout with so many node bits. Rejects with EXHAUSTED, UNAVAILABLE, ENGINE. */
+  async take(nodeBits: number): Promise<FreeWorker> {
+    const first = this.#newest()
+    const offered = (await first.read).take(nodeBits)
+    if (offered !== undefined) return offered
+    if (this.#list === first) this.#list = undefined
+    const list = await this.#newest().read
+    const free = list.take(nodeBits)
+    if (free !== undefined) return free
+    throw list.exhausted(nodeBits)
+  }
+
+  #newest(): Reading {
+    const nowUs = this.#deps.timeline.monoUs()
+    if (this.#list !== undefined && nowUs - this.#list.sinceUs < listMaxAgeUs) return this.#list
+    const list = { read: readFree(this.#deps), sinceUs: nowUs }
+    this.#list = list
+    list.read.catch(() => {
+      if (this.#list === list) this.#list = undefined
+    })
+    return list
+  }
+}
+
+async function readFree({ engine, timeline, random }: FreeWorkersDeps): Promise<FreeList> {
+  const records = await workerRecords(engine)
+  return new FreeList(records, timeline.nowUs(), random)
+}
+
+/** The free ids of one read. */
+class FreeList {
+  readonly #records = new Map<number, { readonly stored: StoredRecord; readonly record: WorkerRecord }>()
+  readonly #nowUs: number
+  readonly #random: Random
+  readonly #othersUs: number
+  readonly #taken = new Set<number>()
+  /** By the number of node bits: the ids to offer next, and where to go on. */
+  readonly #windows = new Map<number, { next: number; readonly ids: FreeWorker[] }>()
+
+  constructor(records: readonly StoredRecord[], nowUs: number, random: Random) {
+    let othersUs = 0
+    for (const stored of records) {
+      const record = readWorker(stored)
+      if (stored.key === othersKey) othersUs = record.boundUs
+      else this.#records.set(idOf(stored), { stored, record })
+    }
+    this.#othersUs = othersUs
+    this.#nowUs = nowUs
+    this.#random = random
+  }
+
+  take(nodeBits: number): FreeWorker | undefined {
+    const { first, end } = callersShare(nodeBits)
+    const window = this.#windows.get(nodeBits) ?? { next: first, ids: [] }
+    this.#windows.set(nodeBits, window)
+    for (;;) {
+      while (window.ids.length < windowSize && window.next < end) {
+        const free = this.#freeAt(window.next++)
+        if (free !== undefined) window.ids.push(free)
+      }
+      if (window.ids.length === 0) return undefined
+      const at = Math.floor(this.#random() * window.ids.length)
+      const [free] = window.ids.splice(at, 1)
+      if (this.#taken.has(free!.id)) continue
+      this.#taken.add(free!.id)
+      return free
+    }
+  }
+
+  #freeAt(id: number): FreeWorker | undefined {
+    const known = this.#records.get(id)
+    const fromUs = Math.max(known?.record.boundUs ?? 0, this.#othersUs)
+    if (fromUs <= this.#nowUs) return { id, stored: known?.stored, fromUs }
+    if (known !== undefined && !restsSinceAdvance(known.record, this.#othersUs, this.#nowUs)) return undefined
+    return { id, stored: known?.stored, fromUs }
+  }
+
+  /** Says how many ids are taken, and when the first is free again. */
+  exhausted(nodeBits: number): FahaoError {
+    const { first, end } = callersShare(nodeBits)
+    let resting = 0
+    let freeUs = Number.POSITIVE_INFINITY
+    for (const [id, { record }] of this.#records) {
+      if (id < first || id >= end || record.boundUs <= this.#nowUs) continue
+      if (record.returned) resting++
+      freeUs = Math.min(freeUs, record.boundUs)
+    }
+    const all = end - first
+    const waitUs = freeUs === Number.POSITIVE_INFINITY ? 0 : freeUs - this.#nowUs
+    const retryAfterMs = Math.max(1000, Math.ceil(waitUs / 1000))
+    return new FahaoError(
+      'EXHAUSTED',
+      `all ${all} worker ids that ${nodeBits} node bits leave to callers are taken: ${all - resting} are held and ${resting} rest; the first is free in ${Math.ceil(retryAfterMs / 1000)} s, unless its holder renews it; retry then, or use a layout with more node bits`,
+      { retryAfterMs },
+    )
+  }
+}

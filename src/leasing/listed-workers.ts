@@ -1,0 +1,42 @@
+/** The list of worker ids that are taken. */
+import type { Timeline } from '../base/timeline.ts'
+import type { Engine } from '../engine/engine.ts'
+import { idOf, othersKey, readWorker, workerRecords } from '../issuing/worker-records.ts'
+import { restsSinceAdvance } from './free-workers.ts'
+
+/** A worker id that is held, or rests until the time that was reserved of it has passed. */
+export type ListedWorker = {
+  readonly worker: number
+  readonly by: 'node' | 'caller'
+  readonly holder: string
+  /** Undefined: a node's, which serves every generator. */
+  readonly generator: string | undefined
+  readonly user: string | undefined
+  /** Unix µs; undefined: not on record. */
+  readonly fromUs: number | undefined
+  readonly untilUs: number
+  readonly state: 'held' | 'resting'
+}
+
+/** The worker ids that are held or rest, in ascending order. UNAVAILABLE, ENGINE. */
+export async function listWorkers(engine: Engine, timeline: Timeline): Promise<ListedWorker[]> {
+  const records = await workerRecords(engine)
+  const nowUs = timeline.nowUs()
+  const others = records.find(({ key }) => key === othersKey)
+  const othersUs = others === undefined ? 0 : readWorker(others).boundUs
+  return records
+    .filter((stored) => stored !== others)
+    .map((stored) => ({ worker: idOf(stored), record: readWorker(stored) }))
+    .filter(({ record }) => record.boundUs > nowUs)
+    .sort((a, b) => a.worker - b.worker)
+    .map(({ worker, record }) => ({
+      worker,
+      by: record.startUs === undefined ? 'node' : 'caller',
+      holder: record.holder,
+      generator: record.generator,
+      user: record.user,
+      fromUs: record.startUs,
+      untilUs: record.boundUs,
+      state: record.returned || restsSinceAdvance(record, othersUs, nowUs) ? 'resting' : 'held',
+    }))
+}

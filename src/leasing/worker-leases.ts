@@ -1,0 +1,314 @@
+/**
+ * Worker leases: a worker id for a process outside, with the half-open span of time in which it may stamp ids. The right to a
+ * worker id is its reserved time, for callers as for nodes, so both stand in the same records: `workers/ID`. A lease is no
+ * state of a node. Any node renews it, and a node may end at any moment.
+ *
+ * Invariants
+ *  1. A span is answered only after the record with its end as the bound is durable (P2).
+ *  2. A claim starts at or above the bound of the record that it replaces, and replaces the very version that was judged
+ *     free, so that no two holders of an id ever share a moment, whatever their clocks show.
+ *  3. A renewal replaces the record of its own claim, and only if the bound is the end of the span that the holder has from
+ *     its last answer. Of several processes with one lease, copies of one memory, at most one gets any further time.
+ *  4. A renewal never lowers the bound, and a return lowers it no further than to the start of the claim.
+ *  5. Time is answered for a generator only if, after that time was durable, the record of the generator was read: the floor
+ *     of an incarnation that this read did not see lies above the bound (incarnation-change.ts).
+ *  6. After an unknown write nothing is built on it (P8): a claim leaves its id and tries another; a renewal is answered only
+ *     if the record, read afterwards, is the one that it wrote.
+ *  7. No lease outlives an advance, which raises the epoch of every claim.
+ */
+import { FahaoError, hasCode } from '../base/errors.ts'
+import type { Catalogue, CurrentGenerator } from '../catalogue/catalogue.ts'
+import { layoutOf } from '../catalogue/definition.ts'
+import { type Layout, timeEndUs } from '../ids/layout.ts'
+import { boundOfOthers, readWorker, recordKey, type WorkerRecord } from '../issuing/worker-records.ts'
+import { type FreeWorker, FreeWorkers, type FreeWorkersDeps } from './free-workers.ts'
+import { boundFor, leaseLimits } from './lease-span.ts'
+import { isLeaseOf, leaseSecretBytes, leaseText, workerOf } from './lease-text.ts'
+import { type ListedWorker, listWorkers } from './listed-workers.ts'
+
+/** What worker leases take from their node. */
+export type WorkerLeasesDeps = FreeWorkersDeps & {
+  readonly catalogue: Pick<Catalogue, 'current'>
+  /** Random bytes that are fit for secrets. */
+  readonly secret: (length: number) => Uint8Array
+}
+
+/** What a caller asks for, and its names for people. */
+export type LeaseRequest = {
+  /** The length of the span; see `leaseLimits`. */
+  readonly ttlMs?: number | undefined
+  /** At most 128 bytes, without control characters. */
+  readonly holder: string
+  readonly user: string
+}
+
+/** What the holder of a lease has to send to renew it. */
+export type RenewalRequest = {
+  /** The end of the span, in Unix µs, as the last answer for this lease had it. */
+  readonly untilUs: number
+  readonly ttlMs?: number | undefined
+}
+
+/** A worker lease, as its holder gets it for one generator. */
+export type WorkerLease = Pick<CurrentGenerator, 'definition' | 'incarnation'> & {
+  /** Renews it and gives it back: a secret of its holder. */
+  readonly lease: string
+  readonly worker: number
+  /** The holder may stamp ids of this generator in whole units of time within these moments, in Unix µs. */
+  readonly fromUs: number
+  readonly untilUs: number
+  /** The timeline of the node, in Unix µs. */
+  readonly nowUs: number
+}
+
+/** A claim, and the version of its record. */
+type Claim = { readonly id: number; readonly record: WorkerRecord; readonly version: bigint }
+
+const claimTries = 100
+const changeTries = 20
+/** A claim goes on after so many writes with an unknown outcome, each of which leaves an id that rests. */
+const unknownMax = 2
+/** A generator is altered between a claim and its confirmation so often at most. */
+const alterationsMax = 3
+const holderBytesMax = 128
+
+/** Worker ids for callers. */
+export class WorkerLeases {
+  readonly #deps: WorkerLeasesDeps
+  readonly #free: FreeWorkers
+
+  constructor(deps: WorkerLeasesDeps) {
+    this.#deps = deps
+    this.#free = new FreeWorkers(deps)
+  }
+
+  /**
+   * Leases a worker id for a `snowflake`. Rejects with EXHAUSTED if none is free or the time field is full, NOGENERATOR,
+   * WRONGTYPE, ERR, UNAVAILABLE, UNKNOWN, REGRESSED.
+   */
+  async lease(name: string, request: LeaseRequest): Promise<WorkerLease> {
+    checkHolder(request.holder)
+    const ttlUs = ttlUsOf(request.ttlMs)
+    for (let tries = 0; ; tries++) {
+      const before = await this.#snowflake(name)
+      const claim = await this.#claim(name, before, ttlUs, request)
+      try {
+        const given = await this.#confirmed(name, claim)
+        if (given.fromUs < given.untilUs) return given
+        // An alteration has just put all time of this span below the floor.
+        return await this.renew(name, given.lease, { untilUs: given.untilUs, ttlMs: request.ttlMs })
+      } catch (error) {
+        await this.#return(claim, claim.record.startUs!).catch(() => {})
+        if (!hasCode(error, 'WORKERID') || tries === alterationsMax) throw error
+      }
+    }
+  }
+
+  /**
+   * Extends a lease, or confirms it for another snowflake. Rejects with NOLEASE if the lease has ended or its span ends at
+   * another moment, WORKERID if the layout of the generator has no room for the worker id, and as `lease`.
+   */
+  async renew(name: string, lease: string, { untilUs, ttlMs }: RenewalRequest): Promise<WorkerLease> {
+    const ttlUs = ttlUsOf(ttlMs)
+    let expectedUs = untilUs
+    for (let tries = 0; tries < changeTries; tries++) {
+      const held = await this.#held(lease)
+      if (held === undefined || held.record.returned) throw noLease()
+      if (held.record.boundUs !== expectedUs) throw renewedElsewhere()
+      // If the bound suffices, this read is the one of invariant 5.
+      const before = await this.#snowflake(name)
+      const boundUs = boundOf(before, this.#deps.timeline.nowUs(), held.record.startUs!, ttlUs)
+      if (boundUs <= expectedUs) return this.#answer(name, held, before)
+      const extended = await this.#change(held, { ...held.record, boundUs, leadUs: ttlUs })
+      if (extended === undefined) continue
+      const given = await this.#confirmed(name, extended)
+      if (given.fromUs < given.untilUs) return given
+      expectedUs = given.untilUs
+    }
+    throw contended()
+  }
+
+  /**
+   * Gives a lease back. Its holder has stamped no id at or after `fromUs`, in Unix µs, and stamps none any more. Resolves
+   * to whether it was given back; if not, the id rests until its span has passed. May be repeated. Rejects with UNAVAILABLE,
+   * UNKNOWN, REGRESSED.
+   */
+  async giveBack(lease: string, fromUs: number): Promise<boolean> {
+    for (let tries = 0; tries < changeTries; tries++) {
+      const held = await this.#held(lease)
+      if (held === undefined) return false
+      if (held.record.returned) return true
+      if ((await this.#return(held, fromUs)) !== undefined) return true
+    }
+    throw contended()
+  }
+
+  /** The worker ids that are held or rest, those of nodes too, in ascending order. UNAVAILABLE, ENGINE. */
+  list(): Promise<ListedWorker[]> {
+    return listWorkers(this.#deps.engine, this.#deps.timeline)
+  }
+
+  async #claim(
+    name: string,
+    generator: CurrentGenerator,
+    ttlUs: number,
+    { holder, user }: LeaseRequest,
+  ): Promise<Claim> {
+    const { nodeBits } = layoutOf(generator.definition)
+    for (let tries = 0, unknown = 0; tries < claimTries; tries++) {
+      const free = await this.#free.take(nodeBits)
+      const nowUs = this.#deps.timeline.nowUs()
+      const startUs = Math.max(nowUs, free.fromUs)
+      const record: WorkerRecord = {
+        owner: this.#newSecret(),
+        holder,
+        epoch: (free.stored === undefined ? 0 : readWorker(free.stored).epoch) + 1,
+        boundUs: boundOf(generator, nowUs, startUs, ttlUs),
+        exclusive: false,
+        leadUs: ttlUs,
+        startUs,
+        generator: name,
+        user,
+      }
+      try {
+        const claim = await this.#write(free, record)
+        if (claim !== undefined) return claim
+      } catch (error) {
+        if (!hasCode(error, 'UNKNOWN') || ++unknown === unknownMax) throw error
+      }
+    }
+    throw contended()
+  }
+
+  /** Claims a free id. Undefined: another process was faster, or the store was advanced meanwhile. */
+  async #write(free: FreeWorker, record: WorkerRecord): Promise<Claim | undefined> {
+    const { engine } = this.#deps
+    const written = await engine.write(recordKey(free.id), JSON.stringify(record), free.stored?.version)
+    if (written === undefined) return undefined
+    // An advance between read and write found no record of the id: the id may be used only from a later moment on.
+    if (free.stored === undefined && (await boundOfOthers(engine)) > free.fromUs) return undefined
+    return { id: free.id, record, version: written.version }
+  }
+
+  /** Replaces the record of a claim. Undefined: it has changed meanwhile. */
+  async #change({ id, version }: Claim, changed: WorkerRecord): Promise<Claim | undefined> {
+    const { engine } = this.#deps
+    const record = { ...changed, write: this.#newSecret() }
+    const value = JSON.stringify(record)
+    const written = await engine.write(recordKey(id), value, version).catch(async (error) => {
+      if (!hasCode(error, 'UNKNOWN')) throw error
+      const after = await engine.read(recordKey(id)).catch(() => undefined)
+      if (after === undefined || after.version === version) throw error
+      return after.value === value ? after : undefined
+    })
+    return written && { id, record, version: written.version }
+  }
+
+  #return(claim: Claim, fromUs: number): Promise<Claim | undefined> {
+    const { record } = claim
+    const boundUs = Math.min(record.boundUs, Math.max(Math.ceil(fromUs), record.startUs!))
+    return this.#change(claim, { ...record, boundUs, returned: true })
+  }
+
+  /** The claim of a lease as its record stands; undefined: the lease has ended. */
+  async #held(lease: string): Promise<Claim | undefined> {
+    const id = workerOf(lease)
+    const stored = id === undefined ? undefined : await this.#deps.engine.read(recordKey(id))
+    if (stored === undefined) return undefined
+    const record = readWorker(stored)
+    return isLeaseOf(lease, record) ? { id: id!, record, version: stored.version } : undefined
+  }
+
+  /** Answers with the time of a claim, which is durable. */
+  async #confirmed(name: string, claim: Claim): Promise<WorkerLease> {
+    return this.#answer(name, claim, await this.#snowflake(name))
+  }
+
+  #answer(
+    name: string,
+    { id, record }: Claim,
+    { definition, incarnation, floor }: CurrentGenerator,
+  ): WorkerLease {
+    const layout = layoutOf(definition)
+    const { boundUs: untilUs, startUs = 0 } = record
+    if (id >= 2 ** layout.nodeBits) {
+      throw new FahaoError(
+        'WORKERID',
+        `worker id ${id} does not fit the ${layout.nodeBits} node bits of generator '${name}'; take another lease for it: ID.LEASE ${name}`,
+      )
+    }
+    if (untilUs > Number(timeEndUs(layout))) throw fullTime(name)
+    return {
+      lease: leaseText(id, record),
+      worker: id,
+      fromUs: Math.max(startUs, floorUs(layout, floor)),
+      untilUs,
+      nowUs: this.#deps.timeline.nowUs(),
+      definition,
+      incarnation,
+    }
+  }
+
+  async #snowflake(name: string): Promise<CurrentGenerator> {
+    const generator = await this.#deps.catalogue.current(name)
+    if (generator.definition.kind === 'snowflake') return generator
+    throw new FahaoError(
+      'WRONGTYPE',
+      `'${name}' is a ${generator.definition.kind}: it takes no worker id; ID.LEASE ${name} shows what it takes`,
+    )
+  }
+
+  #newSecret(): string {
+    return Buffer.from(this.#deps.secret(leaseSecretBytes)).toString('hex')
+  }
+}
+
+function boundOf(
+  { definition, floor }: CurrentGenerator,
+  nowUs: number,
+  startUs: number,
+  ttlUs: number,
+): number {
+  const layout = layoutOf(definition)
+  return boundFor(layout, nowUs, Math.max(startUs, floorUs(layout, floor)), ttlUs)
+}
+
+function floorUs({ epochUs, unitUs }: Layout, floor: bigint): number {
+  return floor === 0n ? 0 : epochUs + Number(floor) * unitUs
+}
+
+function ttlUsOf(ttlMs: number = leaseLimits.ttlDefaultMs): number {
+  const { ttlMinMs, ttlMaxMs } = leaseLimits
+  if (ttlMs >= ttlMinMs && ttlMs <= ttlMaxMs) return ttlMs * 1000
+  throw new FahaoError('ERR', `TTL must be from ${ttlMinMs} to ${ttlMaxMs} ms`)
+}
+
+function checkHolder(holder: string): void {
+  if (/^\P{Cc}*$/u.test(holder) && Buffer.byteLength(holder) <= holderBytesMax) return
+  throw new FahaoError('ERR', `HOLDER has at most ${holderBytesMax} bytes, without control characters`)
+}
+
+function noLease(): FahaoError {
+  return new FahaoError(
+    'NOLEASE',
+    'this lease was returned, its worker id has another holder, or the store was advanced; take a new lease: ID.LEASE',
+  )
+}
+
+function renewedElsewhere(): FahaoError {
+  return new FahaoError(
+    'NOLEASE',
+    'the span of this lease ends at another moment than UNTIL: another process has renewed it, or the reply to a renewal was lost; take a new lease: ID.LEASE',
+  )
+}
+
+function fullTime(name: string): FahaoError {
+  return new FahaoError(
+    'EXHAUSTED',
+    `the time field of generator '${name}' ends within this span; use a layout with a later epoch under another name`,
+  )
+}
+
+function contended(): FahaoError {
+  return new FahaoError('CONFLICT', 'other requests were faster to change the records of worker ids; retry')
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Access } from '../../../src/auth/access.ts'
+import { definitionJson } from '../../../src/catalogue/definition.ts'
+import { Desk } from './desk.ts'
+
+type Lease = {
+  readonly worker: number
+  readonly lease: string
+  readonly fromUs: number
+  readonly untilUs: number
+  readonly nowUs: number
+}
+
+const given = (reply: unknown) => reply as Lease & Record<string, unknown>
+
+test('ID.LEASE of a snowflake replies a worker id and its span, and ID.RENEW extends it', async () => {
+  const desk = new Desk()
+  const { definition } = desk.catalogue.make('event', { kind: 'snowflake' })
+  const lease = given(await desk.ask('ID.LEASE', 'event', 'TTL', '5000', 'HOLDER', 'mail'))
+  assert.deepEqual(Object.keys(lease), [
+    'kind',
+    'incarnation',
+    'definition',
+    'nowUs',
+    'lease',
+    'worker',
+    'fromUs',
+    'untilUs',
+  ])
+  assert.deepEqual([lease.kind, lease.incarnation], ['snowflake', '1'])
+  assert.deepEqual(JSON.parse(lease.definition as string), definitionJson(definition))
+  assert.ok(lease.worker >= 16 && lease.worker < 1024)
+  const lengthUs = lease.untilUs - lease.fromUs
+  assert.ok(lengthUs >= 5_000_000 && lengthUs < 5_001_000, 'up to the end of a unit of time')
+  const renewed = given(await desk.ask('id.renew', 'event', lease.lease, 'until', String(lease.untilUs)))
+  assert.deepEqual([renewed.worker, renewed.fromUs], [lease.worker, lease.fromUs])
+  assert.ok(renewed.untilUs > lease.untilUs)
+})
+
+test('ID.RETURN replies whether the rest was given back', async () => {
+  const desk = new Desk()
+  desk.catalogue.make('event', { kind: 'snowflake' })
+  const lease = given(await desk.ask('ID.LEASE', 'event'))
+  const words = ['ID.RETURN', 'event', lease.lease, 'FROM', String(lease.fromUs)]
+  assert.equal(await desk.ask(...words), 1)
+  assert.equal(await desk.ask(...words), 1)
+  assert.equal(await desk.ask('ID.RETURN', 'event', 'nothing', 'FROM', '0'), 0)
+  await desk.catalogue.drop('event')
+  assert.equal(await desk.ask(...words), 1, 'also after a drop')
+})
+
+test('ID.LEASE of a strict kind leases nothing, and says by what to ask', async () => {
+  const desk = new Desk()
+  desk.catalogue.make('order', { kind: 'sequence' })
+  desk.catalogue.make('txn', { kind: 'timestamp' })
+  for (const [name, kind] of [
+    ['order', 'sequence'],
+    ['txn', 'timestamp'],
+  ] as const) {
+    const lease = given(await desk.ask('ID.LEASE', name, 'COUNT', '10', 'TTL', '1000'))
+    assert.deepEqual([lease.kind, lease.incarnation, lease.lease, lease.worker], [kind, '1', null, undefined])
+    assert.ok(lease.nowUs > 0)
+  }
+})
+
+test('ID.LEASES lists what is held and what rests, as the user may name it', async () => {
+  const desk = new Desk()
+  desk.catalogue.make('event', { kind: 'snowflake' })
+  desk.catalogue.make('other', { kind: 'snowflake' })
+  const [first, second] = [
+    given(await desk.ask('ID.LEASE', 'event', 'HOLDER', 'mail')),
+    given(await desk.ask('ID.LEASE', 'other')),
+  ]
+  await desk.ask('ID.RETURN', 'other', second.lease, 'FROM', String(second.untilUs))
+  const all = (await desk.ask('ID.LEASES')) as Record<string, unknown>[]
+  const byWorker = new Map(all.map((each) => [each.worker, each]))
+  assert.deepEqual(byWorker.get(first.worker), {
+    worker: first.worker,
+    by: 'caller',
+    holder: 'mail',
+    generator: 'event',
+    user: 'default',
+    fromUs: first.fromUs,
+    untilUs: first.untilUs,
+    state: 'held',
+  })
+  const { holder, state } = byWorker.get(second.worker)!
+  assert.deepEqual([holder, state], [desk.session.address, 'resting'])
+  assert.doesNotMatch(JSON.stringify(all), new RegExp(first.lease.split('-')[2]!), 'no secret is shown')
+  assert.equal(((await desk.ask('ID.LEASES', 'COUNT', '1')) as unknown[]).length, 1)
+  const workers = async (...words: string[]) =>
+    ((await desk.ask('ID.LEASES', ...words)) as Lease[]).map(({ worker }) => worker)
+  assert.deepEqual(await workers('MATCH', 'ev*'), [first.worker])
+  desk.session.access = new Access('someone', undefined, ['oth*'])
+  assert.deepEqual(await workers(), [second.worker])
+})
+
+test('lease commands refuse what is malformed', async () => {
+  const desk = new Desk()
+  desk.catalogue.make('event', { kind: 'snowflake' })
+  desk.catalogue.make('seg', { kind: 'segment' })
+  await desk.refuses([
+    [['ID.LEASE'], "ERR wrong number of arguments for 'id.lease' command"],
+    [['ID.LEASE', 'event', 'TTL'], 'ERR syntax error'],
+    [['ID.LEASE', 'event', 'WHAT', '1'], 'ERR syntax error'],
+    [['ID.LEASE', 'event', 'TTL', '999'], 'ERR TTL must be from 1000 to 900000 ms'],
+    [['ID.LEASE', 'event', 'TTL', 'x'], 'ERR value is not an integer or out of range'],
+    [['ID.LEASE', 'event', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
+    [['ID.LEASE', 'event', 'HOLDER', 'a\nb'], 'ERR HOLDER has at most 128 bytes, without control characters'],
+    [
+      ['ID.LEASE', 'seg'],
+      "WRONGTYPE 'seg' is a segment, which has no worker ids; take a range of ids with ID.RANGE seg n",
+    ],
+    [['ID.RENEW', 'event', 'x', 'TTL', '1000'], 'ERR syntax error'],
+    [
+      ['ID.RENEW', 'event', 'x', 'UNTIL', '9223372036854775807'],
+      'ERR value is not an integer or out of range',
+    ],
+    [
+      ['ID.RENEW', 'event', 'x', 'UNTIL', '1'],
+      'NOLEASE this lease was returned, its worker id has another holder, or the store was advanced; take a new lease: ID.LEASE',
+    ],
+    [['ID.RETURN', 'event', 'x', 'AT', '1'], 'ERR syntax error'],
+    [['ID.LEASES', 'MATCH'], 'ERR syntax error'],
+    [['ID.LEASES', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
+  ])
+})
