@@ -3,7 +3,7 @@ import { type Address, addressText } from '../base/address.ts'
 import { address, configError, type ValueType, wordsOf } from './config-values.ts'
 
 /** Every compatible API, named after the program that it comes from. */
-export const compatNames = Object.freeze(['leaf', 'idbuilder', 'tinyid'] as const)
+export const compatNames = Object.freeze(['leaf', 'idbuilder', 'tinyid', 'cosid'] as const)
 
 /** The name of a compatible API. */
 export type CompatName = (typeof compatNames)[number]

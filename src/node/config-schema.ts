@@ -243,7 +243,7 @@ const groups = {
     ),
     compat: setting(
       compatApis,
-      'serve the APIs of these as well, on the same port: leaf, idbuilder, tinyid; repeatable',
+      'serve the APIs of these as well, on the same port: leaf, idbuilder, tinyid, cosid; repeatable',
     ),
     compatHttp: setting(
       compatListeners,

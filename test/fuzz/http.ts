@@ -26,7 +26,7 @@ export async function fuzzHttp(
   { runs, seed }: { readonly runs: number; readonly seed?: number | undefined },
 ): Promise<FuzzReport> {
   const server = await startFahao(lifetime, {
-    args: ['--compat', 'leaf,idbuilder,tinyid'],
+    args: ['--compat', 'leaf,idbuilder,tinyid,cosid'],
     env: { FAHAO_TINYID_TOKENS: 't0ken=*' },
   })
   const client = await server.connect()

@@ -112,6 +112,43 @@ function compatShapes(): Shape[] {
     ...['nextSegmentId', 'nextSegmentIdSimple'].flatMap((each) =>
       shape(`/tinyid/id/${each}`, { token, bizType: issuing }),
     ),
+    ...cosidShapes(),
+  ]
+}
+
+/** Names of segments are no generators whose ids are counted. */
+function cosidShapes(): Shape[] {
+  const common = { isNative: false, names: scratch }
+  const duration = fc.oneof(fc.constantFrom('PT5M', 'PT1S', 'P1D'), hostileText)
+  const number = fc.oneof(fc.integer({ min: -1, max: 50 }).map(String), hostileText)
+  const machine = {
+    instanceId: hostileText,
+    stable: fc.constantFrom('true', 'false'),
+    safeGuardDuration: duration,
+  }
+  return [
+    ...['POST', 'PATCH', 'DELETE'].map((method) => ({
+      ...common,
+      operation: '/machines/{namespace}',
+      method,
+      path: '/machines/{namespace}',
+      parameters: { ...machine, machineBit: number },
+    })),
+    {
+      ...common,
+      operation: '/segments/distributor/{namespace}/{name}',
+      method: 'POST',
+      path: '/segments/distributor/{namespace}/{name}',
+      parameters: { offset: number, step: number },
+    },
+    ...['/ids/{name}', '/ids/as-string/{name}'].map((path) => ({
+      ...common,
+      operation: path,
+      method: 'GET',
+      path,
+      names: issuing,
+      parameters: {},
+    })),
   ]
 }
 

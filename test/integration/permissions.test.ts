@@ -56,7 +56,12 @@ let http: HttpServer
 
 before(async () => {
   const { config } = loadConfig({
-    flags: { engine: 'memory:', resp: 'off', http: 'off', compat: ['leaf', 'idbuilder', 'tinyid'] as never },
+    flags: {
+      engine: 'memory:',
+      resp: 'off',
+      http: 'off',
+      compat: ['leaf', 'idbuilder', 'tinyid', 'cosid'] as never,
+    },
   })
   node = await startNode(config)
   const { catalogue, server, access } = node
@@ -119,7 +124,7 @@ async function send(
   { method, path, query, body }: HttpRow,
   name = path.includes('/snowflake/') ? 'target:clock' : 'target',
 ) {
-  const fill = (text: string) => text.replaceAll(/\{(?:name|key|pool|lease)\}/g, name)
+  const fill = (text: string) => text.replaceAll(/\{(?:name|key|pool|lease|namespace)\}/g, name)
   return fetch(`http://127.0.0.1:${http.port}${fill(path)}${fill(query)}`, {
     method,
     headers: {

@@ -20,6 +20,8 @@ export type CompatRoute = {
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | undefined
   /** The form of an error in the replaced service; undefined: Spring's for any other. */
   readonly failure?: (error: unknown) => SpringFailure | undefined
+  /** `failure` describes refusals of the caller too, which have Spring's form otherwise. */
+  readonly describesRefusals?: boolean
 }
 
 /** The routes of one replaced service. */

@@ -14,6 +14,7 @@ import { refuseForeignPage } from '../browser-safety.ts'
 import { afterRest, type HttpLog, notFound, type Route, sendProblem } from '../failures.ts'
 import type { IssuingNode } from '../issuing-node.ts'
 import { type CompatApi, type CompatRoute, parameterOf } from './api.ts'
+import { cosidApi } from './cosid.ts'
 import { idBuilderApi } from './idbuilder.ts'
 import { leafApi } from './leaf.ts'
 import { isRefusedCaller, SpringFailure, sendSpringFailure } from './spring.ts'
@@ -25,6 +26,7 @@ const apis: Readonly<Record<CompatName, (node: IssuingNode) => CompatApi>> = {
   leaf: leafApi,
   idbuilder: idBuilderApi,
   tinyid: tinyidApi,
+  cosid: cosidApi,
 }
 
 /** Serves the named APIs on `app`; returns their routes. */
@@ -143,7 +145,8 @@ function mountRoutes(
 }
 
 function mount(scope: FastifyInstance, route: Mounted, fail: FailureSender): void {
-  const { methods, path, config, handler, failure, onRequest } = route
+  const { methods, path, config, handler, failure, onRequest, describesRefusals = false } = route
+  const keepsForm = (error: unknown) => !describesRefusals && isRefusedCaller(error)
   scope.route({
     method: [...methods],
     url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -152,7 +155,7 @@ function mount(scope: FastifyInstance, route: Mounted, fail: FailureSender): voi
     ...(onRequest && { onRequest }),
     ...(failure && {
       errorHandler: (error, request, reply) =>
-        fail(isRefusedCaller(error) ? error : (failure(error) ?? error), request, reply),
+        fail(keepsForm(error) ? error : (failure(error) ?? error), request, reply),
     }),
   })
 }

@@ -22,11 +22,21 @@ export class SpringFailure extends Error {
   /** The class of the exception; undefined: none was thrown in the replaced service. */
   readonly exception: string | undefined
 
+  /** The body, where it has another form than Spring's. */
+  readonly body: string | undefined
+
   /** @param cause the error of this server; its code and message go into the header `fahao-error`. */
-  constructor(status: number, exception: string | undefined, message: string, cause?: unknown) {
+  constructor(
+    status: number,
+    exception: string | undefined,
+    message: string,
+    cause?: unknown,
+    body?: string,
+  ) {
     super(message, { cause })
     this.status = status
     this.exception = exception
+    this.body = body
   }
 }
 
@@ -61,7 +71,7 @@ export function sendSpringFailure(
   return reply
     .code(failure.status)
     .header('content-type', contentTypes.json)
-    .send(bodyOf(failure, path, Math.floor(nowUs / 1000)))
+    .send(failure.body ?? bodyOf(failure, path, Math.floor(nowUs / 1000)))
 }
 
 function bodyOf({ status, exception, message }: SpringFailure, path: string, timestamp: number): string {

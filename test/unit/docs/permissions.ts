@@ -5,6 +5,7 @@ import type { Command } from '../../../src/commands/command.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import type { RouteAccess } from '../../../src/http/caller.ts'
 import type { CompatRoute } from '../../../src/http/compat/api.ts'
+import { cosidApi } from '../../../src/http/compat/cosid.ts'
 import { idBuilderApi } from '../../../src/http/compat/idbuilder.ts'
 import { leafApi } from '../../../src/http/compat/leaf.ts'
 import { tinyidApi } from '../../../src/http/compat/tinyid.ts'
@@ -79,7 +80,7 @@ export async function operationRows(): Promise<HttpRow[]> {
 
 /** Every route of the compatible APIs. */
 export function compatRows(): HttpRow[] {
-  const apis = [leafApi, idBuilderApi, tinyidApi].map((api) => api(fakeNode()))
+  const apis = [leafApi, idBuilderApi, tinyidApi, cosidApi].map((api) => api(fakeNode()))
   const rows = apis.flatMap(({ routes }) => routes.map(compatRow))
   for (const { close } of apis) close?.()
   return rows

@@ -29,7 +29,7 @@ describe('compat', () => {
   test('refuses an unknown name, and lists the known ones', () => {
     assert.equal(
       refusal({ compat: 'leaf,tinyd' }),
-      "--compat: 'tinyd' is no API that can be served; known are leaf, idbuilder, tinyid",
+      "--compat: 'tinyd' is no API that can be served; known are leaf, idbuilder, tinyid, cosid",
     )
   })
 })
@@ -46,7 +46,7 @@ describe('compat-http', () => {
 
   test('refuses invalid values', () => {
     assert.match(refusal({ 'compat-http': '127.0.0.1:8080' }), /write API=HOST:PORT, such as leaf=127/)
-    assert.match(refusal({ 'compat-http': 'lef=127.0.0.1:8080' }), /known are leaf, idbuilder, tinyid/)
+    assert.match(refusal({ 'compat-http': 'lef=127.0.0.1:8080' }), /known are leaf, idbuilder, tinyid, cosid/)
     assert.match(refusal({ 'compat-http': 'leaf=8080' }), /'8080' is no address/)
   })
 })

@@ -1,0 +1,31 @@
+/** Failures in the form of CosId's proxy: `{"code","msg","errors"}`. Its Java client reads the body of every 400. */
+import { describe, type ErrorCode, FahaoError } from '../../base/errors.ts'
+import { problemOf } from '../problem.ts'
+import { SpringFailure } from './spring.ts'
+
+/** The codes that CosId's client knows by name; any other is the status. */
+const codes: Partial<Record<ErrorCode, string>> = {
+  // MachineIdOverflowException
+  EXHAUSTED: 'M-01',
+  // MachineIdLostException
+  NOLEASE: 'M-03',
+}
+
+/** The failure of an error of a request for a machine id. */
+export function machineFailure(error: unknown): SpringFailure | undefined {
+  const code = error instanceof FahaoError ? codes[error.code] : undefined
+  return code === undefined ? cosidFailure(error) : failureOf(400, code, describe(error), error)
+}
+
+/** The failure of any other error; undefined: a fault of this server. */
+export function cosidFailure(error: unknown): SpringFailure | undefined {
+  if (error instanceof FahaoError) {
+    return failureOf(error.status, String(error.status), describe(error), error)
+  }
+  const { status, detail } = problemOf(error, '')
+  return status < 500 ? failureOf(status, String(status), detail, error) : undefined
+}
+
+function failureOf(status: number, code: string, msg: string, cause: unknown): SpringFailure {
+  return new SpringFailure(status, undefined, msg, cause, JSON.stringify({ code, msg, errors: [] }))
+}

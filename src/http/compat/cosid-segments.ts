@@ -1,0 +1,97 @@
+/** Segments for CosId's clients: the ids `(max − step, max]` of the generator `NAMESPACE.NAME`. */
+import type { FastifyRequest } from 'fastify'
+import { FahaoError, hasCode } from '../../base/errors.ts'
+import { globMatches } from '../../base/glob.ts'
+import type { Generator } from '../../catalogue/catalogue.ts'
+import { max63 } from '../../ids/limits.ts'
+import { clientAddress, demandPermission } from '../caller.ts'
+import { goneSignal } from '../gone-signal.ts'
+import { type IssuingNode, metered } from '../issuing-node.ts'
+import type { CompatRoute } from './api.ts'
+import { cosidFailure } from './cosid-failure.ts'
+import { required } from './cosid-machines.ts'
+import { contentTypes } from './spring.ts'
+
+const basics = {
+  access: { command: 'id.next', name: generatorOf },
+  failure: cosidFailure,
+  describesRefusals: true,
+} as const
+
+/** The routes at `/segments`. */
+export function segmentRoutes(node: IssuingNode): CompatRoute[] {
+  return [
+    {
+      ...basics,
+      methods: ['POST'],
+      path: '/segments/distributor/{namespace}/{name}',
+      issues: false,
+      async handler(request, reply) {
+        const offset = wholeNumber(request, 'offset', 0n, max63 - 1n)
+        wholeNumber(request, 'step', 1n, max63)
+        await openOrCreate(node, request, offset)
+        return reply.send()
+      },
+    },
+    {
+      ...basics,
+      methods: ['PATCH'],
+      path: '/segments/{namespace}/{name}',
+      issues: true,
+      async handler(request, reply) {
+        const { incrByMax } = node.server
+        const step = Number(wholeNumber(request, 'step', 1n, incrByMax))
+        const generator = await openOrCreate(node, request, 0n)
+        refuseOthers(generator)
+        const options = { contiguous: true, signal: goneSignal(reply) }
+        const [run] = await metered(node, request, generator).draw(step, options)
+        reply.header('content-type', contentTypes.json)
+        return String(run!.at(run!.count - 1))
+      },
+    },
+  ]
+}
+
+/** CosId's getNamespacedName. */
+function generatorOf({ params }: FastifyRequest): string {
+  const { namespace, name } = params as { readonly namespace: string; readonly name: string }
+  return `${namespace}.${name}`
+}
+
+function wholeNumber(request: FastifyRequest, name: string, minimum: bigint, maximum: bigint): bigint {
+  const text = required(request, name)
+  const value = /^\d{1,19}$/.test(text) ? BigInt(text) : -1n
+  if (value >= minimum && value <= maximum) return value
+  throw new FahaoError('ERR', `${name} must be a whole number from ${minimum} to ${maximum}`)
+}
+
+/**
+ * The generator. One that does not exist begins after `offset`; an auto-create rule that matches permits it and says its
+ * kind, and otherwise the caller needs the permission to create one.
+ */
+async function openOrCreate(node: IssuingNode, request: FastifyRequest, offset: bigint): Promise<Generator> {
+  const name = generatorOf(request)
+  const known = node.catalogue.find(name)
+  if (known !== undefined) return known
+  if (await node.catalogue.exists(name)) return node.catalogue.open(name)
+  const rule = node.config.autoCreate.find(({ pattern }) => globMatches(pattern, name))
+  if (rule === undefined) demandPermission(request.access, 'id.create', name)
+  const kind = rule?.kind ?? 'segment'
+  const isCounter = kind === 'segment' || kind === 'sequence'
+  try {
+    const created = await node.catalogue.create(name, isCounter ? { kind, start: offset + 1n } : { kind })
+    const { user } = request.access
+    const address = clientAddress(request)
+    node.server.audit.record({ event: 'create', user, address, door: 'http', object: name })
+    return created
+  } catch (error) {
+    // Another request was faster, with another offset: the first one counts.
+    if (hasCode(error, 'EXISTS')) return node.catalogue.open(name)
+    throw error
+  }
+}
+
+function refuseOthers({ name, contiguous }: Generator): void {
+  if (contiguous) return
+  throw new FahaoError('WRONGTYPE', `the ids of '${name}' come in no segments; get them from /ids/${name}`)
+}
