@@ -8,6 +8,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Meters } from '../catalogue/metered-generator.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Pools } from '../leasing/pools.ts'
+import type { RangeLeases } from '../leasing/range-leases.ts'
 import type { WorkerLeases } from '../leasing/worker-leases.ts'
 import type { TransactionQueue } from './transaction-queue.ts'
 
@@ -91,6 +92,8 @@ export interface ServerView {
   readonly pools: Pools
   /** Worker ids for callers. */
   readonly workerLeases: WorkerLeases
+  /** Ranges of segments for callers. */
+  readonly rangeLeases: RangeLeases
   /** Takes what is changed and refused. */
   readonly audit: Audit
   /** Users, and the permissions that they give. */

@@ -1,10 +1,10 @@
 /** ID.LEASE, ID.RENEW, ID.RETURN, ID.LEASES: ids that a caller issues in its own process. */
-import { FahaoError } from '../base/errors.ts'
 import type { CurrentGenerator, Generator } from '../catalogue/catalogue.ts'
 import { type DefinitionJson, definitionJson } from '../catalogue/definition.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import { isWorkerLease } from '../leasing/lease-text.ts'
 import type { ListedWorker } from '../leasing/listed-workers.ts'
+import type { LeasedRange } from '../leasing/range-leases.ts'
 import type { WorkerLease } from '../leasing/worker-leases.ts'
 import { type Arguments, notInteger, syntaxError } from './arguments.ts'
 import { type Command, MapReply, type Reply } from './command.ts'
@@ -15,7 +15,7 @@ const name = { name: 'name', type: 'key' } as const
 const issuing = { flags: ['write'], keys: [1, 1, 1], permission: 'issue', group: 'id' } as const
 const ttl = { name: 'ms', type: 'integer', token: 'TTL', optional: true } as const
 const leaseReply =
-  'A map: kind, incarnation, definition (JSON), nowUs, lease; of a `snowflake` also worker, fromUs, untilUs. Times in Unix µs.'
+  'A map: kind, incarnation, definition (JSON), nowUs, lease; of a `snowflake` also worker, fromUs, untilUs; of a `segment` ranges, ttlMs, key. Times in Unix µs.'
 const listedMax = 1000
 
 /** ID.LEASE, ID.RENEW, ID.RETURN, ID.LEASES. */
@@ -27,7 +27,7 @@ export const leaseCommands: readonly Command[] = [
     summary: 'Leases ids of a generator to a caller that issues them in its own process.',
     reply: leaseReply,
     notes:
-      'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. TTL, 1,000 to 900,000 ms (default 60,000), is the length of the span; HOLDER is a name for lists (default: the address of the client). Of a `sequence` and a `timestamp` nothing is leased: `lease` is nil, and the caller asks for each id. `EXHAUSTED` says when a worker id is free again.',
+      'Any node answers. Of a `snowflake`: a worker id; the caller may stamp ids in whole units of time within `[fromUs, untilUs)`, and nothing else decides, no clock either. TTL, 1,000 to 900,000 ms (default 60,000), is the length of the span; HOLDER is a name for lists (default: the address of the client). Of a `segment`: `ranges`, an array of `[start, end)` of raw values of its counter, with COUNT ids in all (default 1,000; fewer where its space ends). A raw value that is ≡ offset (mod increment) is an id; of a scrambled generator it becomes one by the permutation of `[0, max]` with `key`, in hexadecimal digits, by which ids can be unscrambled too; of a shuffled one, the caller chooses the order. The caller drops what is left `ttlMs` after it sent the request (TTL: 1,000 to 86,400,000 ms, default 600,000), so that a drop or an alteration reaches it. Of a `sequence` and a `timestamp` nothing is leased: `lease` is nil, and the caller asks for each id. `EXHAUSTED` says when a worker id is free again, or that the space of the segment is used up.',
     arguments: [
       name,
       { name: 'n', type: 'integer', token: 'COUNT', optional: true },
@@ -57,9 +57,10 @@ export const leaseCommands: readonly Command[] = [
     name: 'id.return',
     arity: 5,
     summary: 'Gives back what a caller has not used of a lease.',
-    reply: '1, or 0 if it stays unused: a worker id then rests until its span has passed.',
+    reply:
+      '1, or 0 if it stays unused: a worker id then rests until its span has passed, and raw values are a gap.',
     notes:
-      'FROM is the first unused moment of a worker lease, in Unix µs, for all generators that it served. The caller has stopped before it sends this, and does not go on whatever the reply. May be repeated.',
+      'FROM is the first unused moment of a worker lease, in Unix µs, for all generators that it served; of a range, its first unused raw value. A range goes back if it is the newest that was reserved of its generator, and if the node that is asked has leased it. The caller has stopped before it sends this, and does not go on whatever the reply. May be repeated.',
     arguments: [name, { name: 'lease', type: 'string' }, { name: 'n', type: 'integer', token: 'FROM' }],
     handler: giveBack,
   },
@@ -91,6 +92,11 @@ export type LeaseAnswer = {
   readonly worker?: number
   readonly fromUs?: number
   readonly untilUs?: number
+  /** Half-open, in raw values of the counter. */
+  readonly ranges?: readonly (readonly [start: string, end: string])[]
+  readonly ttlMs?: number
+  /** Of a scrambled generator, in hexadecimal digits. */
+  readonly key?: string | null
 }
 
 /** What a caller asks for. */
@@ -100,27 +106,35 @@ export type LeaseOptions = {
   readonly holder?: string | undefined
 }
 
-/** Leases what the kind of the generator has for callers. `address`: of the client. Rejects as `WorkerLeases.lease`. */
+/**
+ * Leases what the kind of the generator has for callers. `address`: of the client. Rejects as `WorkerLeases.lease` and
+ * `RangeLeases.lease`, and with QUOTA.
+ */
 export async function leaseOf(
   { server }: Pick<CommandContext, 'server'>,
   generator: Generator,
-  { ttlMs, holder }: LeaseOptions,
+  { ttlMs, count, holder }: LeaseOptions,
   { user, address }: { readonly user: string; readonly address: string },
 ): Promise<LeaseAnswer> {
   if (isStrict(generator.kind)) return { ...shown(generator, server.timeline.nowUs()), lease: null }
-  if (generator.kind === 'segment') throw noRanges(generator.name)
+  if (generator.kind === 'segment') {
+    const range = await server.rangeLeases.lease(generator, { ids: count, ttlMs })
+    return rangeAnswer(range, server.timeline.nowUs())
+  }
   return workerAnswer(
     await server.workerLeases.lease(generator.name, { ttlMs, holder: holder ?? address, user }),
   )
 }
 
-/** Gives back what a caller has not used: of a worker lease from a moment in Unix µs on. */
+/** Gives back what a caller has not used: of a worker lease from a moment in Unix µs on, of a range from a raw value on. */
 export async function returnOf(
   { server }: Pick<CommandContext, 'server'>,
+  generatorName: string,
   lease: string,
   from: bigint,
 ): Promise<boolean> {
-  return isWorkerLease(lease) && server.workerLeases.giveBack(lease, Number(from))
+  if (isWorkerLease(lease)) return server.workerLeases.giveBack(lease, Number(from))
+  return server.rangeLeases.giveBack(generatorName, lease, from)
 }
 
 /** A worker lease as RESP and HTTP show it. */
@@ -129,19 +143,17 @@ export function workerAnswer(given: WorkerLease): LeaseAnswer {
   return { ...shown(given, nowUs), lease, worker, fromUs, untilUs }
 }
 
+function rangeAnswer(range: LeasedRange, nowUs: number): LeaseAnswer {
+  const { lease, start, end, ttlMs, key = null } = range
+  return { ...shown(range, nowUs), lease, ranges: [[String(start), String(end)]], ttlMs, key }
+}
+
 function shown(
   { definition, incarnation }: Pick<CurrentGenerator, 'definition' | 'incarnation'>,
   nowUs: number,
 ) {
   const { kind } = definition
   return { kind, incarnation: String(incarnation), definition: definitionJson(definition), nowUs }
-}
-
-function noRanges(generatorName: string): FahaoError {
-  return new FahaoError(
-    'WRONGTYPE',
-    `'${generatorName}' is a segment, which has no worker ids; take a range of ids with ID.RANGE ${generatorName} n`,
-  )
 }
 
 async function lease(context: CommandContext, args: Arguments): Promise<Reply> {
@@ -178,7 +190,7 @@ async function renew({ server }: CommandContext, args: Arguments): Promise<Reply
 
 async function giveBack(context: CommandContext, args: Arguments): Promise<Reply> {
   if (args.token(2) !== 'FROM') throw syntaxError()
-  return (await returnOf(context, args.text(1), args.integer(3))) ? 1 : 0
+  return (await returnOf(context, args.text(0), args.text(1), args.integer(3))) ? 1 : 0
 }
 
 async function leases({ server, session }: CommandContext, args: Arguments): Promise<Reply> {

@@ -20,6 +20,7 @@ import type { Engine } from '../engine/engine.ts'
 import { Worker } from '../issuing/worker.ts'
 import { WorkerIdUsage } from '../issuing/worker-records.ts'
 import { Pools } from '../leasing/pools.ts'
+import { RangeLeases } from '../leasing/range-leases.ts'
 import { WorkerLeases } from '../leasing/worker-leases.ts'
 import { legacyRows, openAnyEngine } from '../legacy/open.ts'
 import { Recovery } from '../recovery/recovery.ts'
@@ -237,6 +238,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
       catalogue,
       secret: secretBytes,
     }),
+    rangeLeases: new RangeLeases(secretBytes),
     audit: parts.audit,
     access,
     cluster: membership?.cluster,

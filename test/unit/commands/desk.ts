@@ -19,6 +19,7 @@ import type { ClientSession, ClusterView, InfoSection, ServerView } from '../../
 import { TransactionQueue } from '../../../src/commands/transaction-queue.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
+import { RangeLeases } from '../../../src/leasing/range-leases.ts'
 import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
 import { openAccess } from '../auth/open-access.ts'
 import { Trail } from '../auth/trail.ts'
@@ -45,6 +46,7 @@ export class Desk {
     timeline: this.timeline,
     secret: secretBytes,
   })
+  readonly rangeLeases = new RangeLeases(secretBytes)
   readonly workerLeases = new WorkerLeases({
     engine: new MemoryEngine(new MemoryStore()),
     timeline: this.timeline,
@@ -115,6 +117,7 @@ export class Desk {
       meters: this.meters,
       pools: this.pools,
       workerLeases: this.workerLeases,
+      rangeLeases: this.rangeLeases,
       audit: this.trail.audit,
       access,
       cluster: this.cluster,

@@ -134,8 +134,9 @@ export class FakeGenerator implements Generator {
     const release = async (from: bigint) => {
       if (this.next !== end) return 0
       this.next = from
-      this.returned.push(Number(end - from))
-      return Number(end - from)
+      const unused = Number(end - from) / (this.definition.increment ?? 1)
+      this.returned.push(unused)
+      return unused
     }
     const { incarnation, definition } = this
     return { start: run.first, end, ids, release, incarnation, definition, key: undefined }

@@ -64,6 +64,29 @@ test('ID.LEASE of a strict kind leases nothing, and says by what to ask', async 
   }
 })
 
+test('ID.LEASE of a segment replies a range of raw values, and ID.RETURN takes its rest back', async () => {
+  const desk = new Desk()
+  const order = desk.catalogue.make('order', { kind: 'segment', increment: 2, start: 10 })
+  const lease = given(await desk.ask('ID.LEASE', 'order', 'COUNT', '50', 'TTL', '5000'))
+  assert.deepEqual(lease, {
+    kind: 'segment',
+    incarnation: '1',
+    definition: JSON.stringify(definitionJson(order.definition)),
+    nowUs: lease.nowUs,
+    lease: lease.lease,
+    ranges: [['10', '110']],
+    ttlMs: 5000,
+    key: null,
+  })
+  const words = ['ID.RETURN', 'order', lease.lease, 'FROM', '70']
+  assert.equal(await desk.ask('ID.RETURN', 'order', `${lease.lease}A`, 'FROM', '70'), 0)
+  assert.equal(await desk.ask(...words), 1)
+  assert.equal(await desk.ask(...words), 0)
+  assert.deepEqual(order.returned, [20])
+  const { ranges, ttlMs } = given(await desk.ask('ID.LEASE', 'order'))
+  assert.deepEqual([ranges, ttlMs], [[['70', '2070']], 600_000])
+})
+
 test('ID.LEASES lists what is held and what rests, as the user may name it', async () => {
   const desk = new Desk()
   desk.catalogue.make('event', { kind: 'snowflake' })
@@ -108,10 +131,7 @@ test('lease commands refuse what is malformed', async () => {
     [['ID.LEASE', 'event', 'TTL', 'x'], 'ERR value is not an integer or out of range'],
     [['ID.LEASE', 'event', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
     [['ID.LEASE', 'event', 'HOLDER', 'a\nb'], 'ERR HOLDER has at most 128 bytes, without control characters'],
-    [
-      ['ID.LEASE', 'seg'],
-      "WRONGTYPE 'seg' is a segment, which has no worker ids; take a range of ids with ID.RANGE seg n",
-    ],
+    [['ID.LEASE', 'seg', 'TTL', '999'], 'ERR TTL must be from 1000 to 86400000 ms'],
     [['ID.RENEW', 'event', 'x', 'TTL', '1000'], 'ERR syntax error'],
     [
       ['ID.RENEW', 'event', 'x', 'UNTIL', '9223372036854775807'],
