@@ -1,8 +1,8 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, http, process, memory, engine, freeze, database, cluster, legacy, restart,
- * login, quota, tls, users. It starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http,
- * process and freeze measure beside this one. Exits with 1 when a budget is not met, for use in a release.
+ * login, quota, tls, users, runs. It starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http,
+ * process, freeze and runs measure beside this one. Exits with 1 when a budget is not met, for use in a release.
  */
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -24,6 +24,7 @@ import { markdownOf, type Report, type Section, sectionLines, verdict } from './
 import { resp } from './resp.ts'
 import { restart } from './restart.ts'
 import type { Effort } from './rounds.ts'
+import { runs } from './runs.ts'
 import { tls } from './tls.ts'
 import { users } from './users.ts'
 
@@ -42,6 +43,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   quota,
   tls,
   users,
+  runs,
 }
 
 const { values, positionals } = parseArgs({

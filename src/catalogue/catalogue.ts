@@ -2,6 +2,7 @@
 
 import type { MovedDetails } from '../base/moved.ts'
 import type { Page } from '../engine/engine.ts'
+import type { IdText } from '../ids/id-text.ts'
 import type { CallerRange } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
@@ -47,8 +48,8 @@ export interface Generator
   leaseRange(ids: number): Promise<RangeLease>
   /** The text of an id in the generator's format; decimal without a format. */
   text(id: bigint): string
-  /** A function that formats ids that are issued now, however late it is called; undefined without a format. */
-  writer(): ((id: bigint) => string) | undefined
+  /** Writes the texts of ids that are issued now, however late it does; undefined without a format. */
+  writer(): IdText | undefined
   /** Reads back the id that `text` has written; ERR for any other text. */
   parse(text: string): bigint
   /**

@@ -9,6 +9,7 @@
  */
 import type { Namespaces } from '../auth/namespaces.ts'
 import { type Meter, Quotas } from '../auth/quotas.ts'
+import type { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 import type { DrawOptions, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Generator, IssuingMode, RangeLease } from './catalogue.ts'
@@ -98,7 +99,7 @@ class MeteredGenerator implements Generator {
     return this.#generator.text(id)
   }
 
-  writer(): ((id: bigint) => string) | undefined {
+  writer(): IdText | undefined {
     return this.#generator.writer()
   }
 

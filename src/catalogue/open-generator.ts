@@ -4,6 +4,8 @@ import { slotNotServed } from '../base/moved.ts'
 import type { LeaderTerm } from '../cluster/events.ts'
 import { slotOf } from '../cluster/slots.ts'
 import type { Reservation } from '../engine/engine.ts'
+import type { Format, FormatValues } from '../ids/format.ts'
+import { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 import type { Incarnation } from '../issuing/incarnation.ts'
 import type { DrawOptions, Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
@@ -191,15 +193,18 @@ export class OpenGenerator implements Generator {
   }
 
   text(id: bigint): string {
-    return this.writer()?.(id) ?? String(id)
+    const { format } = this.#plan
+    return format === undefined ? String(id) : format.format(id, this.#valuesOf(format))
   }
 
-  writer(): ((id: bigint) => string) | undefined {
+  writer(): IdText | undefined {
     const { format } = this.#plan
-    if (format === undefined) return undefined
-    const unixUs = format.needsTime ? this.#deps.timeline.burstUs() : undefined
-    const values = { node: this.#deps.nodeIndex?.value, unixUs }
-    return (id) => format.format(id, values)
+    return format && new IdText(format.shape(this.#valuesOf(format)))
+  }
+
+  #valuesOf({ needsTime }: Format): FormatValues {
+    const unixUs = needsTime ? this.#deps.timeline.burstUs() : undefined
+    return { node: this.#deps.nodeIndex?.value, unixUs }
   }
 
   parse(text: string): bigint {

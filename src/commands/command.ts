@@ -4,6 +4,7 @@
  * file of its family (`strings.ts`, `generic.ts`, …) and list the family in `all.ts`.
  */
 import type { ChangeEvent } from '../auth/audit-entry.ts'
+import type { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
@@ -79,9 +80,9 @@ export class Issued {
 export class IssuedTexts {
   readonly runs: readonly Run[]
   readonly count: number
-  /** The text of an id; undefined: its decimal digits. */
-  readonly text: ((id: bigint) => string) | undefined
-  constructor(runs: readonly Run[], text: ((id: bigint) => string) | undefined) {
+  /** The texts of the ids; undefined: their decimal digits. */
+  readonly text: IdText | undefined
+  constructor(runs: readonly Run[], text: IdText | undefined) {
     this.runs = runs
     this.count = runs.reduce((sum, run) => sum + run.count, 0)
     this.text = text

@@ -4,8 +4,8 @@
  */
 import { Readable } from 'node:stream'
 import { Batch } from '../ids/batch.ts'
-import { idBytesMax, writeRun } from '../ids/digits.ts'
-import { Run } from '../ids/run.ts'
+import type { IdText } from '../ids/id-text.ts'
+import type { Run } from '../ids/run.ts'
 import { type Taker, turns } from '../node/turns.ts'
 
 /** The text before the ids, between two of them, and after them. ASCII. */
@@ -14,20 +14,15 @@ export type Frame = { readonly head: string; readonly separator: string; readonl
 /** A body, or a stream of it. */
 export type Body = string | Readable
 
-/** How many ids are written at a time: less than 48 KiB of text, which a socket writes faster than bytes. */
-const partMax = 2048
+/** How many bytes are written at a time: less than 48 KiB of text, which a socket writes faster than bytes. */
+const partBytesMax = 47_104
+/** Of which the separators take at most so many each. */
 const separatorBytesMax = 3
 /** Shared by all parts: it is read before other code can run. */
-const scratch = Buffer.allocUnsafeSlow(partMax * (idBytesMax + separatorBytesMax))
-/** Filled and emptied within one call. */
-const partRun = new Run()
+const scratch = Buffer.allocUnsafeSlow(partBytesMax)
 
 /** The ids of `runs` within `frame`, each as `text` has it, by default in decimal. Rejects with what `text` throws at first. */
-export function batchBody(
-  runs: readonly Run[],
-  frame: Frame,
-  text?: (id: bigint) => string,
-): Body | Promise<Body> {
+export function batchBody(runs: readonly Run[], frame: Frame, text?: IdText): Body | Promise<Body> {
   const parts = new Parts(runs, frame, text)
   if (!turns.over) return bodyOf(parts)
   return new Promise((resolve, reject) => {
@@ -51,13 +46,11 @@ function bodyOf(parts: Parts): Body {
 class Parts {
   readonly #batch: Batch
   readonly #frame: Frame
-  readonly #separator: Buffer
   #before: string
 
-  constructor(runs: readonly Run[], frame: Frame, text: ((id: bigint) => string) | undefined) {
+  constructor(runs: readonly Run[], frame: Frame, text: IdText | undefined) {
     this.#batch = new Batch(runs, text)
     this.#frame = frame
-    this.#separator = Buffer.from(frame.separator)
     this.#before = frame.head
   }
 
@@ -69,31 +62,25 @@ class Parts {
   next(): string {
     const { separator, tail } = this.#frame
     let part = ''
-    const cost = this.#batch.next(partMax, (run, index, count, text) => {
-      part += this.#before
-      part +=
-        text === undefined ? this.#digits(run, index, count) : textsOf(run, index, count, text, separator)
+    const add = (texts: string) => {
+      part += this.#before + texts
       this.#before = separator
+    }
+    const frame = { head: () => '', tail: separator }
+    const cost = this.#batch.next(partBytesMax, {
+      aroundBytesMax: separatorBytesMax,
+      ordered(text, run, index, count) {
+        const end = text.write(scratch, 0, run, index, count, frame) - separator.length
+        add(scratch.toString(text.isAscii ? 'latin1' : 'utf8', 0, end))
+      },
+      scattered(text, run, index, count) {
+        add(Array.from({ length: count }, (_, at) => text.text(run.at(index + at))).join(separator))
+      },
     })
     if (this.done) part += tail
     turns.spend(part.length + cost)
     return part
   }
-
-  #digits(run: Run, index: number, count: number): string {
-    partRun.set(run.at(index), count, run.stride)
-    return scratch.toString('latin1', 0, writeRun(scratch, 0, partRun, this.#separator))
-  }
-}
-
-function textsOf(
-  run: Run,
-  index: number,
-  count: number,
-  text: (id: bigint) => string,
-  separator: string,
-): string {
-  return Array.from({ length: count }, (_, at) => text(run.at(index + at))).join(separator)
 }
 
 /** Makes a part whenever the one before it has been taken. */

@@ -1,31 +1,34 @@
 /** The ids of runs, to be written part by part: an answer of many ids takes several turns of the event loop. */
+import { decimalText, type IdText } from './id-text.ts'
 import type { Run } from './run.ts'
 
-/** An id with a format, or out of order, takes as long as so many ids that are incremented in place. */
-const slowUnits = 4
+/** An id out of order takes as long as so many ids whose digits are counted on in place. */
+const scatteredUnits = 4
 /** The cost of such an id beyond its own bytes, as bytes of decimal replies. */
-const slowBytes = 128
+const scatteredBytes = 128
 
-/** Writes `count` ids of a run from `index` on. `text`: the text of each; undefined: decimal digits, incremented in place. */
-export type WriteIds = (
-  run: Run,
-  index: number,
-  count: number,
-  text: ((id: bigint) => string) | undefined,
-) => void
+/** What a batch is written with: `count` ids of a run from `index` on. */
+export type BatchWriter = {
+  /** The most bytes around each id. */
+  readonly aroundBytesMax: number
+  /** Ids at a constant distance. */
+  ordered(text: IdText, run: Run, index: number, count: number): void
+  /** Ids in no order: each has a text of its own. */
+  scattered(text: IdText, run: Run, index: number, count: number): void
+}
 
 /** A batch that is partly written. */
 export class Batch {
   readonly #runs: readonly Run[]
-  readonly #text: ((id: bigint) => string) | undefined
+  readonly #text: IdText
   /** The run of the next id, and its index there. */
   #run = 0
   #index = 0
 
-  /** @param text the text of an id; undefined: its decimal digits. */
-  constructor(runs: readonly Run[], text: ((id: bigint) => string) | undefined) {
+  /** @param text the texts of the ids; undefined: decimal digits. */
+  constructor(runs: readonly Run[], text: IdText | undefined) {
     this.#runs = runs
-    this.#text = text
+    this.#text = text ?? decimalText
   }
 
   /** Whether all ids are written. */
@@ -34,18 +37,20 @@ export class Batch {
   }
 
   /**
-   * Writes the next part: at most `unitsMax` ids, fewer where each takes longer. Returns the cost of the part beyond its
-   * bytes. Throws as `write` does.
+   * Writes the next part: at most `bytesMax` bytes, or one id, fewer where each takes longer. Returns the cost of the part
+   * beyond its bytes. Throws as `writer` does.
    */
-  next(unitsMax: number, write: WriteIds): number {
-    let slow = 0
-    for (let left = unitsMax; left > 0 && !this.done; ) {
+  next(bytesMax: number, writer: BatchWriter): number {
+    let scattered = 0
+    const each = this.#text.bytesMax + writer.aroundBytesMax
+    for (let left = Math.max(1, Math.floor(bytesMax / each)); left > 0 && !this.done; ) {
       const run = this.#runs[this.#run]!
-      const text = this.#text ?? (run.stride === 0 ? String : undefined)
-      const units = text === undefined ? 1 : slowUnits
+      const units = run.stride === 0 ? scatteredUnits : 1
       const count = Math.min(Math.ceil(left / units), run.count - this.#index)
-      write(run, this.#index, count, text)
-      if (text !== undefined) slow += count
+      if (run.stride === 0) {
+        writer.scattered(this.#text, run, this.#index, count)
+        scattered += count
+      } else writer.ordered(this.#text, run, this.#index, count)
       left -= count * units
       this.#index += count
       if (this.#index === run.count) {
@@ -53,6 +58,6 @@ export class Batch {
         this.#index = 0
       }
     }
-    return slow * slowBytes
+    return scattered * scatteredBytes
   }
 }

@@ -61,7 +61,7 @@ function writeDigits(bytes: Uint8Array, at: number, value: number, digitsMin: nu
  * Adds `stride` to the digits in `[first, end)`. Returns by how many digits the text has grown; the bytes behind it are
  * overwritten then.
  */
-export function addTo(bytes: Uint8Array, first: number, end: number, stride: number): number {
+function addTo(bytes: Uint8Array, first: number, end: number, stride: number): number {
   let at = end - 1
   let carry = stride
   for (; carry > 0 && at >= first; at--) {

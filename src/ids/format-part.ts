@@ -113,9 +113,11 @@ export class NodePart implements FormatPart {
 /** A check digit over all characters 0–9 before it. */
 export class CheckPart implements FormatPart {
   readonly width = 1
+  readonly name: CheckName
   readonly #digit: (text: string) => number
 
   constructor(name: CheckName) {
+    this.name = name
     this.#digit = checkDigits[name]
   }
 

@@ -23,6 +23,7 @@ import {
   NodePart,
   shown,
 } from './format-part.ts'
+import type { TextShape } from './id-text.ts'
 import type { Radix } from './radix.ts'
 
 export type { FormatValues } from './format-part.ts'
@@ -82,6 +83,22 @@ export class Format {
     let text = ''
     for (const part of this.#parts) text += part.write(id, values, text)
     return text
+  }
+
+  /** What the texts of all ids with these values have in common. Throws ERR as `format`. */
+  shape(values: FormatValues = noValues): TextShape {
+    const fixed = ['', '', '']
+    let place = 0
+    let check: CheckName | undefined
+    for (const part of this.#parts) {
+      if (part === this.#id) place = 1
+      else if (part instanceof CheckPart) {
+        check = part.name
+        place = 2
+      } else fixed[place] += part.write(0n, values, '')
+    }
+    const [before = '', between = '', after = ''] = fixed
+    return { before, id: this.#id, between, check, after }
   }
 
   /** The id in a text that this format wrote. Throws ERR for any other text. */

@@ -14,9 +14,14 @@ export function toDigits(id: bigint, radix: Radix): string {
   return id <= Number.MAX_SAFE_INTEGER ? Number(id).toString(radix) : id.toString(radix)
 }
 
+/** The digits of a radix, in the order of their values. */
+export function digitsOf(radix: Radix): string {
+  return radix === 62 ? digits : lowerDigits.slice(0, radix)
+}
+
 /** The number that the digits mean, or undefined where a character is no digit of this radix. */
 export function fromDigits(text: string, radix: Radix): bigint | undefined {
-  const known = radix === 62 ? digits : lowerDigits.slice(0, radix)
+  const known = digitsOf(radix)
   let value = 0n
   for (const char of text) {
     const digit = known.indexOf(char)

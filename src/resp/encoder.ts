@@ -16,11 +16,11 @@ import {
 import { readExactlyMax } from '../commands/drawing.ts'
 import { Batch } from '../ids/batch.ts'
 import type { Run } from '../ids/run.ts'
-import type { Output } from './output.ts'
+import { bulkBytesMax, type Output } from './output.ts'
 import { firstReadsExactly, readsExactly, type WideIds } from './rounding.ts'
 
-/** How many ids of one reply are written at a time. */
-const partMax = 1024
+/** How many bytes of a reply of many ids are written at a time: a thousand ids in decimal. */
+const partBytesMax = 32_768
 
 /** The form of replies to a client. */
 export type Encoding = {
@@ -101,9 +101,12 @@ export class TextsWriter {
 
   /** Writes the next part; returns its cost beyond its bytes. Throws what the format does. */
   writePart(output: Output): number {
-    return this.#batch.next(partMax, (run, index, count, text) => {
-      if (text === undefined) return output.texts(run, index, count)
-      for (let at = index; at < index + count; at++) output.text('$', text(run.at(at)))
+    return this.#batch.next(partBytesMax, {
+      aroundBytesMax: bulkBytesMax,
+      ordered: (text, run, index, count) => output.texts(text, run, index, count),
+      scattered: (text, run, index, count) => {
+        for (let at = index; at < index + count; at++) output.text('$', text.text(run.at(at)))
+      },
     })
   }
 }

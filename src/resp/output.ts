@@ -8,7 +8,8 @@
  *  2. What `take` returned is not written to again before it is given back.
  *  3. What `take` returned occupies at most twice its length.
  */
-import { addTo, writeDecimal, writeRun } from '../ids/digits.ts'
+import { writeDecimal, writeRun } from '../ids/digits.ts'
+import type { IdText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
 
 const colon = 58
@@ -30,11 +31,9 @@ const betweenIds = Buffer.from('\r\n:')
  * byte.
  */
 const lineBytesMax = 24
-/**
- * Room for one id as a bulk string: `$19`, CR LF, 19 digits and one more that an addition can carry into, CR LF, and
- * spare bytes.
- */
-const textBytesRoom = 32
+/** The most bytes around a bulk string of less than 10,000,000 bytes: `$`, its length, and CR LF twice. */
+export const bulkBytesMax = 12
+const bulkString = { head: (length: number) => `$${length}\r\n`, tail: '\r\n' }
 
 /** The output of one server. */
 export class Output {
@@ -128,25 +127,10 @@ export class Output {
     this.length = end + 2
   }
 
-  /** `count` ids of the run from `index` on, each as a bulk string. The digits of an id are those of the id before, increased in place. */
-  texts(run: Run, index: number, count: number): void {
-    this.#reserve(count * textBytesRoom)
-    const buffer = this.#buffer
-    let before = -1
-    let digits = 0
-    for (let at = index; at < index + count; at++) {
-      const start = this.length
-      const bytes = start - before
-      for (let from = before; before >= 0 && from < start; from++) buffer[from + bytes] = buffer[from]!
-      if (before < 0 || addTo(buffer, start + digits, start + bytes - 2, run.stride) > 0) {
-        const text = String(run.at(at))
-        this.text('$', text)
-        digits = this.length - start - text.length - 2
-      } else {
-        this.length = start + bytes
-      }
-      before = start
-    }
+  /** `count` ids of an ordered run from `index` on, each as a bulk string. */
+  texts(text: IdText, run: Run, index: number, count: number): void {
+    this.#reserve(count * (text.bytesMax + bulkBytesMax))
+    this.length = text.write(this.#buffer, this.length, run, index, count, bulkString)
   }
 
   /** The first id of the run as a RESP3 big number. */

@@ -180,8 +180,7 @@ function answerMany(
   const inText = typedAsText(request, reply)
   const frame = inText ? textFrame : jsonFrame
   const text = generator.writer()
-  if (text === undefined || inText) return batchBody(runs, frame, text)
-  return batchBody(runs, frame, (id) => JSON.stringify(text(id)).slice(1, -1))
+  return batchBody(runs, frame, inText ? text : text?.inJson())
 }
 
 /** Whether the answer is plain text; sets its content type. */

@@ -18,6 +18,7 @@ import {
 import type { ClientSession, ClusterView, InfoSection, ServerView } from '../../../src/commands/context.ts'
 import { TransactionQueue } from '../../../src/commands/transaction-queue.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
+import { decimalText } from '../../../src/ids/id-text.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
 import { RangeLeases } from '../../../src/leasing/range-leases.ts'
 import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
@@ -166,8 +167,8 @@ export class Desk {
 function plain(reply: Reply): unknown {
   if (reply instanceof Issued) return reply.id
   if (reply instanceof IssuedTexts) {
-    const { runs, text = String } = reply
-    return runs.flatMap((run) => Array.from({ length: run.count }, (_, index) => text(run.at(index))))
+    const { runs, text = decimalText } = reply
+    return runs.flatMap((run) => Array.from({ length: run.count }, (_, index) => text.text(run.at(index))))
   }
   if (reply instanceof SimpleString || reply instanceof VerbatimText) return reply.text
   if (reply instanceof MapReply) {

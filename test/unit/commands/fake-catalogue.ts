@@ -13,6 +13,8 @@ import type {
 import { type Definition, define, definitionText } from '../../../src/catalogue/definition.ts'
 import type { MoveOptions } from '../../../src/catalogue/floor.ts'
 import { type GeneratorInput, parseOptions } from '../../../src/catalogue/options.ts'
+import { compileFormat } from '../../../src/ids/format.ts'
+import { IdText } from '../../../src/ids/id-text.ts'
 import type { Run } from '../../../src/ids/run.ts'
 import { Run as IdRun } from '../../../src/ids/run.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
@@ -107,7 +109,8 @@ export class FakeGenerator implements Generator {
   }
 
   writer() {
-    return this.definition.format === undefined ? undefined : (id: bigint) => this.text(id)
+    const { format } = this.definition
+    return format === undefined ? undefined : new IdText(compileFormat(format).shape())
   }
 
   text(id: bigint): string {

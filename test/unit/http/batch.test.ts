@@ -3,6 +3,8 @@ import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { batchBody, type Frame } from '../../../src/http/batch.ts'
+import { compileFormat } from '../../../src/ids/format.ts'
+import { IdText } from '../../../src/ids/id-text.ts'
 import { Run, ScatteredRun } from '../../../src/ids/run.ts'
 
 function runOf(first: bigint, count: number, stride: number): Run {
@@ -12,7 +14,7 @@ function runOf(first: bigint, count: number, stride: number): Run {
   return run
 }
 
-async function read(runs: Run[], frame: Frame, text?: (id: bigint) => string): Promise<string> {
+async function read(runs: Run[], frame: Frame, text?: IdText): Promise<string> {
   const body = await batchBody(runs, frame, text)
   if (typeof body === 'string') return body
   let whole = ''
@@ -33,17 +35,19 @@ test('a batch of any size is the ids of its runs, with the separator between any
     count: fc.integer({ min: 1, max: 5000 }),
     stride: fc.constantFrom(0, 1, 3, 4096, 2 ** 40),
   })
-  const texts = fc.constantFrom(undefined, (id: bigint) => `单_${id}`)
+  const templates = fc.constantFrom(undefined, '单_{id}', 'c{id:19}{check:luhn}', `${'long-'.repeat(40)}{id}`)
   await fc.assert(
     fc.asyncProperty(
       fc.array(run, { minLength: 1, maxLength: 4 }),
       fc.constantFrom(...frames),
-      texts,
-      async (specs, frame, text) => {
+      templates,
+      async (specs, frame, template) => {
         const runs = specs.map(({ first, count, stride }) => runOf(first, count, stride))
         const ids = runs.flatMap((run) => Array.from({ length: run.count }, (_, at) => run.at(at)))
-        const expected = `${frame.head}${ids.map(text ?? String).join(frame.separator)}${frame.tail}`
-        assert.equal(await read(runs, frame, text), expected)
+        const format = template === undefined ? undefined : compileFormat(template)
+        const texts = ids.map((id) => format?.format(id) ?? String(id))
+        const expected = `${frame.head}${texts.join(frame.separator)}${frame.tail}`
+        assert.equal(await read(runs, frame, format && new IdText(format.shape())), expected)
       },
     ),
     { numRuns: 60 },
@@ -53,13 +57,10 @@ test('a batch of any size is the ids of its runs, with the separator between any
 test('a small batch is a text, and a large one is made no faster than it is read', async () => {
   await turn()
   let made = 0
-  const text = (id: bigint) => {
-    made++
-    return String(id)
-  }
-  assert.equal(typeof (await batchBody([runOf(1n, 500, 1)], frames[0]!, text)), 'string')
+  assert.equal(typeof (await batchBody([runOf(1n, 500, 1)], frames[0]!)), 'string')
+  const counted = new ScatteredRun(100_000, (index) => BigInt(index + made++ * 0))
   made = 0
-  const body = await batchBody([runOf(1n, 100_000, 1)], frames[0]!, text)
+  const body = await batchBody([counted], frames[0]!)
   assert.ok(typeof body !== 'string')
   for (let turns = 0; turns < 20; turns++) await turn()
   assert.ok(made < 2000, `${made} ids are made before anything is read`)
@@ -78,11 +79,9 @@ test('large batches share the turns of the event loop: a turn makes a few parts 
   }
   await turn()
   let timer = setImmediate(look)
-  const text = (id: bigint) => {
-    made++
-    return `sms_${id}`
-  }
-  await Promise.all(Array.from({ length: 20 }, () => read([runOf(1n, 5000, 1)], frames[1]!, text)))
+  const run = new ScatteredRun(5000, (index) => BigInt(index + made++ * 0))
+  made = 0
+  await Promise.all(Array.from({ length: 20 }, () => read([run], frames[1]!)))
   clearImmediate(timer)
   most = Math.max(most, made - before)
   assert.equal(made, 100_000)
@@ -90,11 +89,9 @@ test('large batches share the turns of the event loop: a turn makes a few parts 
 })
 
 test('what a format refuses is an error of the request at first, and the end of the answer later', async () => {
-  const refuse = (from: bigint) => (id: bigint) => {
-    if (id >= from) throw new Error('too wide')
-    return String(id)
-  }
   await turn()
-  await assert.rejects(async () => read([runOf(1n, 100_000, 1)], frames[1]!, refuse(10n)), /too wide/)
-  await assert.rejects(async () => read([runOf(1n, 100_000, 1)], frames[1]!, refuse(50_000n)), /too wide/)
+  for (const template of ['{id:1}', '{id:4}']) {
+    const text = new IdText(compileFormat(template).shape())
+    await assert.rejects(async () => read([runOf(1n, 100_000, 1)], frames[1]!, text), /wider than its format/)
+  }
 })

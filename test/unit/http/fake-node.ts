@@ -12,6 +12,7 @@ import { parseOptions } from '../../../src/catalogue/options.ts'
 import { checkName } from '../../../src/catalogue/stored.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { compileFormat } from '../../../src/ids/format.ts'
+import { IdText } from '../../../src/ids/id-text.ts'
 import { Run } from '../../../src/ids/run.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
@@ -115,7 +116,8 @@ export class FakeGenerator implements Generator {
   }
 
   writer() {
-    return this.definition.format === undefined ? undefined : (id: bigint) => this.text(id)
+    const { format } = this.definition
+    return format === undefined ? undefined : new IdText(compileFormat(format).shape())
   }
 
   text(id: bigint): string {

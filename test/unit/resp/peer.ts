@@ -7,6 +7,8 @@ import { FahaoError } from '../../../src/base/errors.ts'
 import { type Command, type DirectIssuer, Issued, IssuedTexts, ok } from '../../../src/commands/command.ts'
 import type { CommandContext } from '../../../src/commands/context.ts'
 import { CommandTable } from '../../../src/commands/table.ts'
+import { compileFormat } from '../../../src/ids/format.ts'
+import { IdText } from '../../../src/ids/id-text.ts'
 import { Run } from '../../../src/ids/run.ts'
 import { type RespServer, type RespServerOptions, startRespServer } from '../../../src/resp/server.ts'
 
@@ -116,7 +118,7 @@ export function commandsOf(world: World): readonly Command[] {
     sub('many', -2, async (_, args) => {
       const run = new Run()
       run.set(BigInt(args.text(0)), Number(args.text(1)), 1)
-      const text = args.length === 3 ? (id: bigint) => `${args.text(2)}${id}` : undefined
+      const text = args.length === 3 ? new IdText(compileFormat(`${args.text(2)}{id}`).shape()) : undefined
       return new IssuedTexts([run], text)
     }),
     sub('fail', 1, () => {
