@@ -84,6 +84,38 @@ test('INCR on a Redis goes on at Fahao, in one moment or one client after anothe
   walk.end()
 })
 
+test('CosId takes machine ids and segments from Fahao, above those that Redis handed out', async (t) => {
+  const redis = await startRedis(t)
+  const walk = new Walk(t, 'cosid', { places: { 'redis:6379': redis.port } })
+  const old = await redisClient(t, redis.port)
+  const adder = 'cosid:{shop.order}.adder'
+  await old.set(adder, 5000)
+  await old.hset('cosid:{shop}:itc_idx', 'app-0:8080', '0|1793491200000', 'app-2:8080', '2|1793491200000')
+  await walk.section('Before you start')
+  await walk.section('Machine ids')
+  await walk.section('Segments')
+  const http = `http://127.0.0.1:${await walk.port('fahao-1:7380')}`
+  const machine = async (instance: string) => {
+    const query = `machineBit=10&instanceId=${instance}&stable=false&safeGuardDuration=PT5M`
+    const answer = await fetch(`${http}/machines/shop?${query}`, { method: 'POST' })
+    return ((await answer.json()) as { machineId: number }).machineId
+  }
+  assert.deepEqual([await machine('app-2:8080'), await machine('app-9:8080')], [2, 3])
+  // Each stands for the 100 ids up to it.
+  const segment = async () =>
+    (await fetch(`${http}/segments/shop/order?step=100`, { method: 'PATCH' })).text()
+  const traffic = new Traffic(t, [async () => `${await old.incrby(adder, 100)}`, segment])
+  await traffic.more(200)
+  const ends = (await traffic.end()).map(Number).sort((a, b) => a - b)
+  assert.ok(ends.every((end, index) => index === 0 || end - ends[index - 1]! >= 100))
+  assert.ok(ends[0]! > 5000 && ends.at(-1)! > 1_000_000_000)
+  await walk.section('Switch the services')
+  await walk.section('Watch')
+  await walk.section('Go back')
+  assert.ok((await old.incrby(adder, 100)) - 100 > ends.at(-1)!)
+  walk.end()
+})
+
 test('AUTO_INCREMENT of MariaDB makes way for Fahao, with odd and even numbers meanwhile', async (t) => {
   const table = 'CREATE TABLE orders (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, item varchar(20))'
   let pool = await mariadbShop(t, table)
