@@ -86,6 +86,47 @@ describe('the lock file', () => {
   })
 })
 
+describe('the lock file of the tests of ORMs', () => {
+  const { '': _tests, ...ormPackages }: Readonly<Record<string, Locked>> = readJson(
+    'test/orm/package-lock.json',
+  ).packages
+  const ormEntries = Object.entries(ormPackages)
+
+  test('has the SHA-512 of each package, and names no registry', () => {
+    assert.ok(ormEntries.length > 100)
+    assert.deepEqual(
+      without(ormEntries, ({ integrity, resolved }) => {
+        return resolved === undefined && /^sha512-[\w+/]{86}==$/.test(integrity ?? '')
+      }),
+      [],
+    )
+  })
+
+  test('has no install script that runs', () => {
+    assert.match(readFileSync(join(root, 'test/orm/.npmrc'), 'utf8'), /^ignore-scripts=true$/m)
+  })
+
+  test('has only licences under which the packages may be used to test', () => {
+    const allowed = [
+      ...['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'BlueOak-1.0.0', 'Unlicense'],
+      ...['LGPL-2.1-or-later', 'EPL-2.0'],
+    ]
+    // MIT, as its file LICENSE says; its description of itself leaves it out.
+    const unnamed = ['node_modules/seq-queue']
+    assert.deepEqual(
+      without(ormEntries, ({ license }, path) =>
+        license === undefined
+          ? unnamed.includes(path)
+          : license
+              .replaceAll(/[()]/g, '')
+              .split(/ (?:and|AND|OR) /)
+              .every((each) => allowed.includes(each)),
+      ),
+      [],
+    )
+  })
+})
+
 describe('npm run sbom', () => {
   test('lists each package that users install, with its version and its hash, and no other', async () => {
     const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'sbom'], {
