@@ -33,6 +33,7 @@ export const namespaceOptions = z
     idsPerSecond: count(1e9, 'ids per second and node, with a burst of one second'),
     idsPerDay: count(Number.MAX_SAFE_INTEGER, 'ids per day (UTC) and node, since its start'),
     generators: count(1e9, 'how many generators may match, of all users'),
+    leases: count(1e6, 'how many worker ids callers may hold of generators and pools that match'),
     waiting: count(1e6, 'how many requests may wait for ids at once, per node'),
   })
   .meta({ id: 'NamespaceOptions' })
@@ -45,6 +46,7 @@ export const optionWords = Object.freeze({
   idsPerSecond: 'RATE',
   idsPerDay: 'DAILY',
   generators: 'GENERATORS',
+  leases: 'LEASES',
   waiting: 'WAITING',
 } as const satisfies Record<keyof NamespaceOptions, string>)
 

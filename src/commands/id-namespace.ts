@@ -12,7 +12,7 @@ const administration = { ...common, flags: ['admin'], permission: 'admin' } as c
 const reading = { ...common, flags: ['readonly'], permission: 'read' } as const
 const name = { name: 'name', type: 'string' } as const
 const fields =
-  'name, match, owner, user, idsPerSecond, idsPerDay, generators, waiting (the limits that are set)'
+  'name, match, owner, user, idsPerSecond, idsPerDay, generators, leases, waiting (the limits that are set)'
 const figures = 'issued, refused, waitingNow, shareOfDay'
 
 /** ID.NAMESPACE and its subcommands. */
@@ -30,7 +30,7 @@ export const namespaceCommand: Command = container({
       summary: 'Creates or replaces a namespace: a pattern of generator names, an owner, quotas.',
       reply: '`OK`.',
       notes:
-        'Limits that are left out do not apply. RATE: ids per second, with a burst of one second. DAILY: ids per UTC day. GENERATORS: how many generators may match. WAITING: how many requests may wait for ids. USER: only requests of this user are counted. In force on every node within a second; all but GENERATORS are counted by each node.',
+        'Limits that are left out do not apply. RATE: ids per second, with a burst of one second. DAILY: ids per UTC day. GENERATORS: how many generators may match. LEASES: how many worker ids callers may hold of generators and pools that match; claims on different nodes within one second can exceed it. WAITING: how many requests may wait for ids. USER: only requests of this user are counted. In force on every node within a second; all but GENERATORS and LEASES are counted by each node.',
       arguments: [
         name,
         { name: 'pattern', type: 'pattern', token: 'MATCH' },
@@ -39,6 +39,7 @@ export const namespaceCommand: Command = container({
         { name: 'n', type: 'integer', token: 'RATE', optional: true },
         { name: 'n', type: 'integer', token: 'DAILY', optional: true },
         { name: 'n', type: 'integer', token: 'GENERATORS', optional: true },
+        { name: 'n', type: 'integer', token: 'LEASES', optional: true },
         { name: 'n', type: 'integer', token: 'WAITING', optional: true },
       ],
       async handler({ server }, args) {

@@ -22,6 +22,7 @@ import {
   poolOthersKey,
   poolPrefix,
 } from '../issuing/plain-worker-records.ts'
+import type { LeaseQuotas } from './lease-quotas.ts'
 import { type PlainWorker, PoolView } from './pool-view.ts'
 
 /** A claim, checked. */
@@ -53,6 +54,8 @@ export type PoolDeps = {
   readonly timeline: Timeline
   /** Random bytes that are fit for secrets. */
   readonly secret: (length: number) => Uint8Array
+  /** How many worker ids callers may hold; undefined: any number. */
+  readonly quotas?: LeaseQuotas | undefined
 }
 
 type Pending = {

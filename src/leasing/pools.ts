@@ -83,7 +83,7 @@ export class Pools {
 
   /**
    * Claims the lowest free id of a pool; an owner that has one gets that, under a new lease. ERR, EXHAUSTED if no id is
-   * free, CONFLICT, BUSY, UNAVAILABLE, UNKNOWN: the same owner asks again, and gets the id that this claim may have taken.
+   * free, QUOTA, CONFLICT, BUSY, UNAVAILABLE, UNKNOWN: the same owner asks again, and gets the id that this claim may have taken.
    */
   async claim(pool: string, user: string, options: ClaimOptions): Promise<PlainLease> {
     checkPool(pool)
@@ -93,7 +93,11 @@ export class Pools {
     checkNumber('the TTL in ms', ttlMs, poolLimits.ttlMinMs, poolLimits.ttlMaxMs)
     checkNumber('the rest in ms', restMs, 0, poolLimits.ttlMaxMs)
     const { stable = false, seenMs } = options
-    const claimed = await this.#claims.claim(pool, { owner, size, ttlMs, restMs, stable, user, seenMs })
+    const wanted = { owner, size, ttlMs, restMs, stable, user, seenMs }
+    const claim = () => this.#claims.claim(pool, wanted)
+    const request = { name: pool, user, owner }
+    const claimed = await (this.#deps.quotas?.admit(request, claim, ({ id }) => plainWorkerKey(pool, id)) ??
+      claim())
     this.#learn(pool, owner, claimed.id)
     return this.#leaseOf(claimed.id, claimed.record, claimed.lastSeenMs)
   }

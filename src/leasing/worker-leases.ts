@@ -22,6 +22,7 @@ import { layoutOf } from '../catalogue/definition.ts'
 import { type Layout, timeEndUs } from '../ids/layout.ts'
 import { boundOfOthers, readWorker, recordKey, type WorkerRecord } from '../issuing/worker-records.ts'
 import { type FreeWorker, FreeWorkers, type FreeWorkersDeps } from './free-workers.ts'
+import type { LeaseQuotas } from './lease-quotas.ts'
 import { boundFor, leaseLimits } from './lease-span.ts'
 import { isLeaseOf, leaseSecretBytes, leaseText, workerOf } from './lease-text.ts'
 import { type ListedWorker, listWorkers } from './listed-workers.ts'
@@ -31,6 +32,8 @@ export type WorkerLeasesDeps = FreeWorkersDeps & {
   readonly catalogue: Pick<Catalogue, 'current'>
   /** Random bytes that are fit for secrets. */
   readonly secret: (length: number) => Uint8Array
+  /** How many worker ids callers may hold; undefined: any number. */
+  readonly quotas?: LeaseQuotas | undefined
 }
 
 /** What a caller asks for, and its names for people. */
@@ -84,24 +87,14 @@ export class WorkerLeases {
 
   /**
    * Leases a worker id for a `snowflake`. Rejects with EXHAUSTED if none is free or the time field is full, NOGENERATOR,
-   * WRONGTYPE, ERR, UNAVAILABLE, UNKNOWN, REGRESSED.
+   * WRONGTYPE, ERR, QUOTA, UNAVAILABLE, UNKNOWN, REGRESSED.
    */
   async lease(name: string, request: LeaseRequest): Promise<WorkerLease> {
     checkHolder(request.holder)
     const ttlUs = ttlUsOf(request.ttlMs)
-    for (let tries = 0; ; tries++) {
-      const before = await this.#snowflake(name)
-      const claim = await this.#claim(name, before, ttlUs, request)
-      try {
-        const given = await this.#confirmed(name, claim)
-        if (given.fromUs < given.untilUs) return given
-        // An alteration has just put all time of this span below the floor.
-        return await this.renew(name, given.lease, { untilUs: given.untilUs, ttlMs: request.ttlMs })
-      } catch (error) {
-        await this.#return(claim, claim.record.startUs!).catch(() => {})
-        if (!hasCode(error, 'WORKERID') || tries === alterationsMax) throw error
-      }
-    }
+    const lease = () => this.#lease(name, request, ttlUs)
+    const { quotas } = this.#deps
+    return quotas?.admit({ name, user: request.user }, lease, ({ worker }) => recordKey(worker)) ?? lease()
   }
 
   /**
@@ -146,6 +139,22 @@ export class WorkerLeases {
   /** The worker ids that are held or rest, those of nodes too, in ascending order. UNAVAILABLE, ENGINE. */
   list(): Promise<ListedWorker[]> {
     return listWorkers(this.#deps.engine, this.#deps.timeline)
+  }
+
+  async #lease(name: string, request: LeaseRequest, ttlUs: number): Promise<WorkerLease> {
+    for (let tries = 0; ; tries++) {
+      const before = await this.#snowflake(name)
+      const claim = await this.#claim(name, before, ttlUs, request)
+      try {
+        const given = await this.#confirmed(name, claim)
+        if (given.fromUs < given.untilUs) return given
+        // An alteration has just put all time of this span below the floor.
+        return await this.renew(name, given.lease, { untilUs: given.untilUs, ttlMs: request.ttlMs })
+      } catch (error) {
+        await this.#return(claim, claim.record.startUs!).catch(() => {})
+        if (!hasCode(error, 'WORKERID') || tries === alterationsMax) throw error
+      }
+    }
   }
 
   async #claim(

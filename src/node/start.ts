@@ -19,6 +19,7 @@ import type { ClientSession, ServerView } from '../commands/context.ts'
 import type { Engine } from '../engine/engine.ts'
 import { Worker } from '../issuing/worker.ts'
 import { WorkerIdUsage } from '../issuing/worker-records.ts'
+import { LeaseQuotas } from '../leasing/lease-quotas.ts'
 import { Pools } from '../leasing/pools.ts'
 import { RangeLeases } from '../leasing/range-leases.ts'
 import { WorkerLeases } from '../leasing/worker-leases.ts'
@@ -203,6 +204,9 @@ function wire(config: Config, parts: Parts): FahaoNode {
   const looks = copies.watch()
   const transports: Transport[] = []
   const workerIds = new WorkerIdUsage(engine, timeline)
+  const meters = new Meters(namespaces, () => timeline.burstUs())
+  const quotas = new LeaseQuotas({ engine, timeline, quotas: meters.quotas })
+  const leasing = { engine, timeline, catalogue, random: parts.random, secret: secretBytes, quotas }
   let closing: Promise<void> | undefined
   const server: ServerView = {
     version,
@@ -229,15 +233,9 @@ function wire(config: Config, parts: Parts): FahaoNode {
     *sessions(): Iterable<ClientSession> {
       for (const transport of transports) yield* transport.sessions?.() ?? []
     },
-    meters: new Meters(namespaces, () => timeline.burstUs()),
-    pools: new Pools({ engine, timeline, secret: secretBytes }),
-    workerLeases: new WorkerLeases({
-      engine,
-      timeline,
-      random: parts.random,
-      catalogue,
-      secret: secretBytes,
-    }),
+    meters,
+    pools: new Pools(leasing),
+    workerLeases: new WorkerLeases(leasing),
     rangeLeases: new RangeLeases(secretBytes),
     audit: parts.audit,
     access,

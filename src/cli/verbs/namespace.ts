@@ -79,7 +79,7 @@ function flagOf(word: string): string {
   return word === 'USER' ? 'of-user' : word.toLowerCase()
 }
 
-const limits = ['RATE', 'DAILY', 'GENERATORS', 'WAITING']
+const limits = ['RATE', 'DAILY', 'GENERATORS', 'LEASES', 'WAITING']
 
 function pathOf(name: string): string {
   return `/v1/namespaces/${encodeURIComponent(name)}`

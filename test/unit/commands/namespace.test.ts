@@ -42,7 +42,7 @@ describe('ID.NAMESPACE', () => {
     const desk = await opened()
     const set = 'ID.NAMESPACE SET shop'
     const words =
-      'ERR after the name come pairs of a word and a value, each word once: MATCH, OWNER, USER, RATE, DAILY, GENERATORS, WAITING'
+      'ERR after the name come pairs of a word and a value, each word once: MATCH, OWNER, USER, RATE, DAILY, GENERATORS, LEASES, WAITING'
     await desk.refuses(
       [
         ['ID.NAMESPACE SET shop MATCH', "ERR wrong number of arguments for 'id.namespace|set' command"],
