@@ -164,6 +164,20 @@ describe('a claim of a plain worker id', () => {
     assert.equal((await claim('a')).worker, 0)
   })
 
+  it('is refused at once where too many wait', async () => {
+    const { claim, engine } = poolServer()
+    const held = engine.hold('list')
+    const waiting = Array.from({ length: 10_000 }, (_, index) =>
+      claim(`host-${index}`, { size: 5 }).catch((error) => error.code),
+    )
+    await held.arrived
+    await assert.rejects(claim('late'), bad('BUSY'))
+    held.letGo()
+    const refused = (await Promise.all(waiting)).filter((outcome) => outcome === 'EXHAUSTED')
+    assert.equal(refused.length, 9995)
+    assert.equal((await claim('late', { size: 6 })).worker, 5)
+  })
+
   it('does not see the ids of a pool whose name begins like this one', async () => {
     const { pools } = poolServer()
     for (const pool of ['a/1', 'a/b', 'a', 'others']) {
