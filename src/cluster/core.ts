@@ -186,7 +186,7 @@ export class ClusterCore {
   #confirmed(stored: StoredRecord, now: Moment): void {
     const { lease } = this.state
     const record = readNode(stored).value
-    if (!lease.isOwn(record)) return this.#die(record.deadBy, now)
+    if (!lease.isOwn(record)) return this.#die(record.deadBy, now, lease.isOfCopy(record))
     const lapsedMs = lease.confirm(record.beat, stored, now)
     this.#noticeLapse(now)
     if (lapsedMs !== undefined) this.#resumed(lapsedMs, now)
@@ -266,7 +266,8 @@ export class ClusterCore {
       const conflict = addressConflict(this.state, known.value)
       if (conflict !== undefined) effects.push(trouble(conflict))
       // Nothing that was sent from here can have left it so. After an advance another node may lead already.
-      if (id === lease.id && !lease.isOver && !lease.isOwn(known.value)) this.#die(known.value.deadBy, now)
+      if (id === lease.id && !lease.isOver && !lease.isOwn(known.value))
+        this.#die(known.value.deadBy, now, lease.isOfCopy(known.value))
     }
     this.leaderships.refreshNode(id, now.monoUs)
     if (known?.value.deadBy !== undefined) effects.push({ do: 'onDead', node: known.value })
@@ -283,9 +284,9 @@ export class ClusterCore {
   }
 
   /** The lease has ended: `by` declared this node dead (undefined: the record is gone, or not as it was written). */
-  #die(by: string | undefined, now: Moment): void {
+  #die(by: string | undefined, now: Moment, isCopied = false): void {
     this.#endLease(now)
-    this.#report({ type: 'died', node: this.state.lease.id, by: by ?? '' })
+    this.#report({ type: 'died', node: this.state.lease.id, by: by ?? '', ...(isCopied && { isCopied }) })
   }
 
   #endLease(now: Moment): void {

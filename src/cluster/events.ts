@@ -34,8 +34,11 @@ export type ClusterEvent =
   | Readonly<{ type: 'lapsed'; node: string; reason: string }>
   /** Its lease is valid again, and it leads what it led before. */
   | Readonly<{ type: 'resumed'; node: string; lapsedMs: number }>
-  /** It was declared dead (`by`: a node id; empty: its record is gone), and joins again under a new id. */
-  | Readonly<{ type: 'died'; node: string; by: string }>
+  /**
+   * It was declared dead (`by`: a node id; empty: its record is gone, or `isCopied`: a copy of its memory has renewed), and
+   * joins again under a new id.
+   */
+  | Readonly<{ type: 'died'; node: string; by: string; isCopied?: true }>
   /** This node has declared another one dead. */
   | Readonly<{ type: 'declaredDead'; node: string; silentMs: number }>
   /** It leads a shard. `from`: the leader before; `vacantMs`: how long the shard had none, as seen from here. */

@@ -28,6 +28,8 @@ export type MembershipOptions = {
   /** A fresh node id at each call. */
   readonly newNodeId: () => string
   readonly onEvent: (event: LogEvent) => void
+  /** A copy of this memory renews the lease of this node: nothing that it has reserved is its own alone. */
+  readonly onCopy?: (reason: string) => void
 }
 
 /** The membership of a node in its cluster. */
@@ -43,7 +45,7 @@ export class Membership {
   #leaving: Promise<void> | undefined
 
   private constructor(
-    { config, engine, clock, newNodeId, onEvent }: MembershipOptions,
+    { config, engine, clock, newNodeId, onEvent, onCopy }: MembershipOptions,
     settings: SettingsRecord,
   ) {
     this.cluster = new Cluster({
@@ -59,6 +61,7 @@ export class Membership {
         if (event.type === 'left' && !this.joined) return
         this.#count(event)
         onEvent(clusterEventText(event))
+        if (event.type === 'died' && event.isCopied) onCopy?.('another process renews the lease of this node')
       },
     })
   }

@@ -116,6 +116,7 @@ async function openParts(
       onStep: (step) => onEvent(stepEvent(step)),
     })
     const copies = detectCopies({ clock, drop: () => drop(), onEvent })
+    const onCopy = (reason: string) => copies.report(reason)
     const runId = newId()
     const holder = `${hostname()}:${process.pid}`
     const worker = new Worker({
@@ -126,7 +127,7 @@ async function openParts(
       owner: runId,
       holder,
       onEvent: (message, level) => onEvent({ level, message }),
-      onCopy: (reason) => copies.report(reason),
+      onCopy,
     })
     const audit = new Audit({
       engine,
@@ -137,7 +138,7 @@ async function openParts(
       max: config.auditMax,
       onEvent,
     })
-    const membership = await Membership.of({ config, engine, clock, newNodeId: newId, onEvent })
+    const membership = await Membership.of({ config, engine, clock, newNodeId: newId, onEvent, onCopy })
     const { nodeIndex } = config
     const namespaces = await new Namespaces(engine, onEvent).open()
     const catalogue = await EngineCatalogue.open({

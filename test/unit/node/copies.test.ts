@@ -149,6 +149,23 @@ describe('a node whose memory exists twice', () => {
     assert.equal(new Set(pair.map(({ node }) => node.membership!.cluster.nodeId)).size, 2)
   })
 
+  it('notices a copy that no clock has shown when both renew the lease of one node', async () => {
+    const story = async (twin: Twin) => {
+      void twin.node.membership!.join()
+      await twin.clock.pass(6000)
+      await fill(twin)
+    }
+    const address = { host: '127.0.0.1', port: 7379 }
+    const [original, copy] = await twins(story, { config: { cluster: 'c', shards: 1, resp: address } })
+    copy.clock.mono += 0.25
+    for (const twin of [original, copy]) await twin.clock.pass(1500)
+    const noticed = [original, copy].map(({ events }) =>
+      events.some((each) => each.includes('renews the lease')),
+    )
+    assert.deepEqual(noticed, [false, true])
+    assertUnique([...original.take('seg', 10), ...(await ask(copy, 'seg', 10)), ...original.take('seg', 10)])
+  })
+
   it('goes on with its buffer after a step of the clock within the margin, and after one backwards', async () => {
     for (const stepMs of [copyMarginMs, -3_600_000]) {
       const [node] = await twins(fill)
