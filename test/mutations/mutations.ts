@@ -237,8 +237,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'two copies of a leader take the renewal of one for their own',
     foundBy: 'test/unit/node/copies.test.ts',
     file: 'src/cluster/lease.ts',
-    from: 'ownUs === undefined || ownUs === sentUs',
-    to: 'ownUs === undefined || sentUs !== undefined',
+    from: 'return ownUs !== undefined && ownUs !== sentUs',
+    to: 'return ownUs !== undefined && sentUs === undefined',
   },
   {
     fault: 'two copies of a node extend the claim of one worker id in turn',
