@@ -1,6 +1,5 @@
 /** The records of worker ids, as they stand in the engine. */
 import { describe, FahaoError } from '../base/errors.ts'
-import type { Timeline } from '../base/timeline.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import { listAll } from '../engine/pages.ts'
 
@@ -49,9 +48,6 @@ export const aheadLeads = 1.25
 
 /** Ids of the pool are below this. */
 export const poolMax = 65_536
-
-/** Taken worker ids are counted at most this often. */
-const countEveryUs = 10_000_000
 
 /** The record of a worker id. */
 export function recordKey(id: number): string {
@@ -117,48 +113,5 @@ export function readWorker(stored: StoredRecord): WorkerRecord {
       'ENGINE',
       `the record ${stored.key} cannot be read (${describe(error)}); restore or remove it`,
     )
-  }
-}
-
-/**
- * How many worker ids of the store are taken: held, or resting after their holder's end. Reads the last count, and starts
- * a new one when it has grown old: a scrape of metrics never waits for the engine.
- */
-export class WorkerIdUsage {
-  readonly #engine: Engine
-  readonly #timeline: Timeline
-  #taken: number | undefined
-  #countedUs = Number.NEGATIVE_INFINITY
-  #counting = false
-
-  constructor(engine: Engine, timeline: Timeline) {
-    this.#engine = engine
-    this.#timeline = timeline
-  }
-
-  /** The last count; undefined before the first, and while the engine does not answer. */
-  taken(): number | undefined {
-    const nowUs = this.#timeline.monoUs()
-    if (!this.#counting && nowUs - this.#countedUs >= countEveryUs) {
-      this.#countedUs = nowUs
-      this.#counting = true
-      void this.#count()
-    }
-    return this.#taken
-  }
-
-  async #count(): Promise<void> {
-    try {
-      const records = await workerRecords(this.#engine)
-      const nowUs = this.#timeline.nowUs()
-      this.#taken = records.filter(
-        (each) => each.key !== othersKey && readWorker(each).boundUs > nowUs,
-      ).length
-    } catch {
-      // The engine's failures have a metric of their own.
-      this.#taken = undefined
-    } finally {
-      this.#counting = false
-    }
   }
 }

@@ -7,6 +7,7 @@ import type { Timeline } from '../base/timeline.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { ClientSession, ServerView, Traffic } from '../commands/context.ts'
 import type { Engine } from '../engine/engine.ts'
+import type { WorkerIdCount } from '../leasing/worker-id-usage.ts'
 import type { Config } from './config-schema.ts'
 import type { EngineCall } from './engine-calls.ts'
 import type { Health } from './health.ts'
@@ -31,8 +32,8 @@ export interface FahaoNode {
   readonly access: AccessControl
   /** Worker id of this node's snowflakes; undefined until a snowflake needs it. */
   readonly workerId: number | undefined
-  /** Worker ids of the store that are taken, as last read; undefined if unknown. */
-  workerIdsTaken(): number | undefined
+  /** The worker ids of the store, as last read; undefined if unknown. */
+  workerIds(): WorkerIdCount | undefined
   /**
    * The node's membership of a cluster; undefined: there is no cluster. Let it join once other nodes can connect. After it
    * has left, the node still answers requests; for shards of other nodes it names the leader.

@@ -18,10 +18,10 @@ import { createCommands } from '../commands/all.ts'
 import type { ClientSession, ServerView } from '../commands/context.ts'
 import type { Engine } from '../engine/engine.ts'
 import { Worker } from '../issuing/worker.ts'
-import { WorkerIdUsage } from '../issuing/worker-records.ts'
 import { LeaseQuotas } from '../leasing/lease-quotas.ts'
 import { Pools } from '../leasing/pools.ts'
 import { RangeLeases } from '../leasing/range-leases.ts'
+import { WorkerIdUsage } from '../leasing/worker-id-usage.ts'
 import { WorkerLeases } from '../leasing/worker-leases.ts'
 import { legacyRows, openAnyEngine } from '../legacy/open.ts'
 import { Recovery } from '../recovery/recovery.ts'
@@ -252,7 +252,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
     get workerId() {
       return worker.id < 0 ? undefined : worker.id
     },
-    workerIdsTaken: () => workerIds.taken(),
+    workerIds: () => workerIds.newest(),
     attach: (transport) => transports.push(transport),
     membership,
     mayIssue() {

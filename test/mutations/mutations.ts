@@ -261,4 +261,18 @@ export const mutations: readonly Mutation[] = [
     from: '      deps.copies?.check()\n',
     to: '',
   },
+  {
+    fault: 'a range that goes back takes the range of another caller along',
+    foundBy: 'test/unit/issuing/caller-ranges.test.ts',
+    file: 'src/issuing/caller-ranges.ts',
+    from: 'const counter = new ReservedCounter(this.#incarnation, this.#bound, this.#options)',
+    to: 'const counter = (Object(this).one ??= new ReservedCounter(this.#incarnation, 0n, this.#options))',
+  },
+  {
+    fault: 'a range goes back for any token',
+    foundBy: 'test/unit/leasing/range-leases.test.ts',
+    file: 'src/leasing/range-leases.ts',
+    from: '|| !isSame(range.lease, lease)) return',
+    to: ') return',
+  },
 ]

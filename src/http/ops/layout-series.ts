@@ -3,6 +3,7 @@ import type { Generator } from '../../catalogue/catalogue.ts'
 import { type Layout, timeEndUs } from '../../ids/layout.ts'
 import { formatLayout, parseLayout } from '../../ids/layout-text.ts'
 import { layouts } from '../../ids/presets.ts'
+import type { WorkerIdCount } from '../../leasing/worker-id-usage.ts'
 
 // Of presets that are the same, the first gives the name.
 const presetNames = new Map(
@@ -24,6 +25,16 @@ export function layoutEnds(generators: Iterable<Generator>, nowUs: number): Layo
 export function layoutWorkers(generators: Iterable<Generator>): LayoutValue[] {
   const snowflakes = [...generators].filter(({ kind }) => kind === 'snowflake')
   return layoutValues(snowflakes, ({ nodeBits }) => 2 ** nodeBits)
+}
+
+/** How many worker ids callers can lease of each layout of these snowflakes; none while it is unknown. */
+export function freeWorkers(
+  generators: Iterable<Generator>,
+  count: Pick<WorkerIdCount, 'free'> | undefined,
+): LayoutValue[] {
+  if (count === undefined) return []
+  const snowflakes = [...generators].filter(({ kind }) => kind === 'snowflake')
+  return layoutValues(snowflakes, ({ nodeBits }) => count.free(nodeBits))
 }
 
 function layoutValues(generators: Iterable<Generator>, value: (layout: Layout) => number): LayoutValue[] {

@@ -17,7 +17,7 @@ import type { ConnectionCounts } from '../../node/admission.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import type { Operation } from '../operation.ts'
 import { generatorMetrics, type Selection, sampleGenerators, seriesOf } from './generator-series.ts'
-import { layoutEnds, layoutWorkers } from './layout-series.ts'
+import { freeWorkers, layoutEnds, layoutWorkers } from './layout-series.ts'
 import { namespaceMetrics, namespaceSeries } from './namespace-series.ts'
 
 /** In seconds: a local commit takes a millisecond; the default deadline of a call is five seconds. */
@@ -92,14 +92,42 @@ export class Metrics {
     const taken =
       'Worker ids of the store that are in use, or not yet free after their node has ended, at the last read; on nodes that have one.'
     this.#gauge('fahao_worker_ids_taken', taken, [], () =>
-      node.workerId === undefined ? undefined : node.workerIdsTaken(),
+      node.workerId === undefined ? undefined : node.workerIds()?.taken,
     )
+    this.#addLeases()
     const room = 'How many worker ids a layout of snowflakes in use has room for.'
     this.#gauge('fahao_layout_worker_ids', room, ['layout'], () => layoutWorkers(this.#generators))
     const end = 'How long until the time field of a layout in use is full.'
     this.#gauge('fahao_layout_exhaustion_seconds', end, ['layout'], () =>
       layoutEnds(this.#generators, node.timeline.nowUs()),
     )
+  }
+
+  #addLeases(): void {
+    const { server } = this.#node
+    const count = () =>
+      this.#generators.some(({ kind }) => kind === 'snowflake') ? this.#node.workerIds() : undefined
+    const ids =
+      'Worker ids of the store at the last read, by state: held by a node, held by a caller, resting; on nodes that use snowflakes.'
+    this.#gauge('fahao_worker_ids', ids, ['state'], () => {
+      const { node, caller, resting } = count() ?? {}
+      const states = Object.entries({ node, caller, resting })
+      return states.flatMap(([state, value]) => (value === undefined ? [] : [[{ state }, value] as const]))
+    })
+    const free = 'How many worker ids callers can lease now of a layout of snowflakes in use.'
+    this.#gauge('fahao_layout_worker_ids_free', free, ['layout'], () =>
+      freeWorkers(this.#generators, count()),
+    )
+    const ranges = () => server.rangeLeases.figures()
+    const leased = 'Ranges of segments that callers have leased.'
+    this.#counter('fahao_leased_ranges_total', leased, [], () => ranges().ranges)
+    const leasedIds = 'Ids in the ranges that callers have leased.'
+    this.#counter('fahao_leased_ids_total', leasedIds, [], () => ranges().ids)
+    const returned = 'Ids of leased ranges that were given back to the engine.'
+    this.#counter('fahao_returned_ids_total', returned, [], () => ranges().returnedIds)
+    const refused =
+      'Returns of ranges that left a gap: another range had followed, or it was leased elsewhere.'
+    this.#counter('fahao_range_returns_refused_total', refused, [], () => ranges().refused)
   }
 
   #addEngine(): void {

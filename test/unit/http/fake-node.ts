@@ -16,6 +16,8 @@ import { IdText } from '../../../src/ids/id-text.ts'
 import { Run } from '../../../src/ids/run.ts'
 import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
+import { RangeLeases } from '../../../src/leasing/range-leases.ts'
+import type { WorkerIdCount } from '../../../src/leasing/worker-id-usage.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import type { Config } from '../../../src/node/config-schema.ts'
 import type { EngineCall } from '../../../src/node/engine-calls.ts'
@@ -305,6 +307,7 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
       sessions: () => [],
       // Opened by the tests that need namespaces.
       meters: new Meters(new Namespaces(new MemoryEngine(new MemoryStore())), () => nowUs),
+      rangeLeases: new RangeLeases(secretBytes),
       pools: new Pools({
         engine: new MemoryEngine(new MemoryStore()),
         timeline: timeline as unknown as Timeline,
@@ -314,7 +317,7 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
     },
     access,
     workerId: 7,
-    workerIdsTaken: () => undefined as number | undefined,
+    workerIds: () => undefined as WorkerIdCount | undefined,
     regressions: 0,
     onEngineCall: (listener: (call: EngineCall) => void) => void engineListeners.push(listener),
     engineListeners,

@@ -7,6 +7,7 @@ import { everything } from '../../../src/auth/access.ts'
 import { buildHttpApp } from '../../../src/http/app.ts'
 import { Metrics } from '../../../src/http/ops/metrics.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
+import { WorkerIdCount } from '../../../src/leasing/worker-id-usage.ts'
 import type { Health } from '../../../src/node/health.ts'
 import { type FakeNode, fakeNode } from './fake-node.ts'
 
@@ -102,11 +103,44 @@ describe('metrics', () => {
     const { node, catalogue, scrape } = start()
     catalogue.add('event', { kind: 'snowflake' })
     catalogue.add('stamp', { kind: 'timestamp' })
-    node.workerIdsTaken = () => 12
+    const held = { holder: 'a test', generator: undefined, user: undefined, fromUs: undefined, untilUs: 1 }
+    node.workerIds = () =>
+      new WorkerIdCount([
+        { ...held, worker: 0, by: 'node', state: 'held' },
+        { ...held, worker: 16, by: 'caller', state: 'held' },
+        { ...held, worker: 17, by: 'caller', state: 'held' },
+        { ...held, worker: 18, by: 'caller', state: 'resting' },
+      ])
     const lines = await scrape()
-    assert.ok(lines.includes('fahao_worker_ids_taken 12'))
+    assert.ok(lines.includes('fahao_worker_ids_taken 4'))
+    assert.deepEqual(
+      lines.filter((line) => line.startsWith('fahao_worker_ids{')),
+      ['node', 'caller', 'resting'].map(
+        (state, index) => `fahao_worker_ids{state="${state}"} ${[1, 2, 1][index]}`,
+      ),
+    )
+    assert.ok(
+      lines.includes('fahao_layout_worker_ids_free{layout="twitter"} 1005'),
+      'of 1008 that nodes leave',
+    )
     const rooms = lines.filter((line) => line.startsWith('fahao_layout_worker_ids{'))
     assert.deepEqual(rooms, ['fahao_layout_worker_ids{layout="twitter"} 1024'])
+  })
+
+  test('show the ranges that callers have leased, and what came back of them', async () => {
+    const { node, catalogue, scrape } = start()
+    const order = catalogue.add('order', { kind: 'segment' })
+    const { rangeLeases } = node.server
+    const first = await rangeLeases.lease(order, { ids: 30 })
+    const newest = await rangeLeases.lease(order, { ids: 10 })
+    await rangeLeases.giveBack('order', first.lease, first.start)
+    await rangeLeases.giveBack('order', newest.lease, newest.start + 4n)
+    const lines = await scrape()
+    const figure = (name: string) => Number(lines.find((line) => line.startsWith(`${name} `))?.split(' ')[1])
+    assert.equal(figure('fahao_leased_ranges_total'), 2)
+    assert.equal(figure('fahao_leased_ids_total'), 40)
+    assert.equal(figure('fahao_returned_ids_total'), 6)
+    assert.equal(figure('fahao_range_returns_refused_total'), 1)
   })
 
   test('escape names, so that none can forge a line', async () => {

@@ -4,15 +4,10 @@ import { hasCode } from '../../../src/base/errors.ts'
 import { Timeline } from '../../../src/base/timeline.ts'
 import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { Worker } from '../../../src/issuing/worker.ts'
-import {
-  readWorker,
-  WorkerIdUsage,
-  workerPrefix,
-  workerRecords,
-} from '../../../src/issuing/worker-records.ts'
+import { readWorker, workerPrefix, workerRecords } from '../../../src/issuing/worker-records.ts'
 import { repairWorkers } from '../../../src/recovery/repair-workers.ts'
 import { FaultyEngine } from '../../conformance/faulty-engine.ts'
-import { FakeClock, settled } from '../fake-clock.ts'
+import { FakeClock } from '../fake-clock.ts'
 
 const second = 1_000_000
 const lead = 600 * second
@@ -442,29 +437,5 @@ describe('a worker id whose writes get no reply', () => {
     const node = start()
     node.store.records.set('workers/0', { key: 'workers/0', value: '{"owner":1}', version: 1n })
     await assert.rejects(node.secure(), { code: 'ENGINE', message: /workers\/0 cannot be read/ })
-  })
-})
-
-describe('the usage of worker ids', () => {
-  it('counts ids that are held or rest, by a read that the previous request has begun', async () => {
-    const first = start()
-    const second = start({ store: first.store, clock: first.clock })
-    const usage = new WorkerIdUsage(first.engine, first.timeline)
-    await first.secure()
-    await second.secure()
-    assert.equal(usage.taken(), undefined)
-    await settled()
-    assert.equal(usage.taken(), 2)
-    await second.worker.release()
-    assert.equal(usage.taken(), 2, 'a look is good for ten seconds')
-    await first.clock.pass(10_001)
-    usage.taken()
-    await settled()
-    assert.equal(usage.taken(), 1)
-    first.engine.always('any', 'unavailable')
-    await first.clock.pass(10_001)
-    usage.taken()
-    await settled()
-    assert.equal(usage.taken(), undefined)
   })
 })

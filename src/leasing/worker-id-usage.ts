@@ -1,0 +1,77 @@
+/**
+ * How many worker ids of the store are taken, as last read.
+ *
+ * Invariants
+ *  1. A scrape of metrics never waits for the engine: it gets the last count, and begins the next one if that is old.
+ *  2. At most one count runs at a time, and one begins at most every `countEveryUs`.
+ */
+import type { Timeline } from '../base/timeline.ts'
+import type { Engine } from '../engine/engine.ts'
+import { callersShare } from './free-workers.ts'
+import { type ListedWorker, listWorkers } from './listed-workers.ts'
+
+const countEveryUs = 10_000_000
+
+/** Worker ids at one moment. */
+export class WorkerIdCount {
+  /** By holder. `resting`: returned, or free after an advance, and not yet to be claimed. */
+  readonly node: number
+  readonly caller: number
+  readonly resting: number
+  readonly #taken: readonly number[]
+
+  constructor(listed: readonly ListedWorker[]) {
+    const held = listed.filter(({ state }) => state === 'held')
+    this.node = held.filter(({ by }) => by === 'node').length
+    this.caller = held.length - this.node
+    this.resting = listed.length - held.length
+    this.#taken = listed.map(({ worker }) => worker)
+  }
+
+  /** All that are held or rest. */
+  get taken(): number {
+    return this.#taken.length
+  }
+
+  /** How many ids callers can lease of a layout with so many node bits: of `callersShare`, those that are not taken. */
+  free(nodeBits: number): number {
+    const { first, end } = callersShare(nodeBits)
+    return end - first - this.#taken.filter((id) => id >= first && id < end).length
+  }
+}
+
+/** Counts worker ids now and then, as long as `newest` is called. */
+export class WorkerIdUsage {
+  readonly #engine: Engine
+  readonly #timeline: Timeline
+  #newest: WorkerIdCount | undefined
+  #countedUs = Number.NEGATIVE_INFINITY
+  #isCounting = false
+
+  constructor(engine: Engine, timeline: Timeline) {
+    this.#engine = engine
+    this.#timeline = timeline
+  }
+
+  /** The last count; undefined before the first, and while the engine does not answer. */
+  newest(): WorkerIdCount | undefined {
+    const nowUs = this.#timeline.monoUs()
+    if (!this.#isCounting && nowUs - this.#countedUs >= countEveryUs) {
+      this.#countedUs = nowUs
+      this.#isCounting = true
+      void this.#count()
+    }
+    return this.#newest
+  }
+
+  async #count(): Promise<void> {
+    try {
+      this.#newest = new WorkerIdCount(await listWorkers(this.#engine, this.#timeline))
+    } catch {
+      // The engine's failures have a metric of their own.
+      this.#newest = undefined
+    } finally {
+      this.#isCounting = false
+    }
+  }
+}
