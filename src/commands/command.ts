@@ -5,7 +5,7 @@
  */
 import type { ChangeEvent } from '../auth/audit-entry.ts'
 import type { IdText } from '../ids/id-text.ts'
-import type { Run } from '../ids/run.ts'
+import type { IdRun, Run } from '../ids/run.ts'
 import type { Arguments } from './arguments.ts'
 import type { CommandContext } from './context.ts'
 
@@ -25,6 +25,7 @@ export type Reply =
   | VerbatimText
   | Issued
   | IssuedTexts
+  | IssuedRuns
   | EncodedReply
   | Invalidating
   | RepliesOf
@@ -86,6 +87,14 @@ export class IssuedTexts {
     this.runs = runs
     this.count = runs.reduce((sum, run) => sum + run.count, 0)
     this.text = text
+  }
+}
+
+/** Ids as an array of runs: of each an array of the first id and the stride as strings, and the count. */
+export class IssuedRuns {
+  readonly runs: readonly IdRun[]
+  constructor(runs: readonly IdRun[]) {
+    this.runs = runs
   }
 }
 

@@ -7,7 +7,7 @@ import type { Layout } from '../ids/layout.ts'
 import { formatLayout, parseLayout } from '../ids/layout-text.ts'
 import { mergedRuns, Run, rangesOf } from '../ids/run.ts'
 import { type Arguments, syntaxError } from './arguments.ts'
-import { type Command, IssuedTexts, MapReply, type Reply } from './command.ts'
+import { type Command, IssuedRuns, IssuedTexts, MapReply, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { checkedCount, checkRuns, drawOne, drawsAtOnce, existing } from './drawing.ts'
 import { demandNameRecorded } from './recording.ts'
@@ -153,7 +153,7 @@ function drawRuns({ session }: CommandContext, generator: Generator, count: numb
 }
 
 function runsReply(drawn: readonly Run[]): Reply {
-  return mergedRuns(drawn).map(({ first, stride, count }) => [String(first), String(stride), count])
+  return new IssuedRuns(mergedRuns(drawn))
 }
 
 async function decodeId(context: CommandContext, args: Arguments): Promise<Reply> {

@@ -5,6 +5,7 @@ import {
   EncodedReply,
   Invalidating,
   Issued,
+  IssuedRuns,
   IssuedTexts,
   MapReply,
   RepliesOf,
@@ -36,6 +37,7 @@ export function encode(output: Output, reply: Reply, encoding: Encoding): void {
   if (reply === null) return output.ascii(three ? '_\r\n' : '$-1\r\n')
   if (reply instanceof Issued) return encodeIssued(output, reply.id, encoding.wideIds)
   if (reply instanceof IssuedTexts) return encodeTexts(output, reply)
+  if (reply instanceof IssuedRuns) return encodeRuns(output, reply)
   if (reply instanceof EncodedReply) return output.encoded(reply.bytes)
   if (reply instanceof Invalidating) return encodeInvalidating(output, reply, encoding)
   if (reply instanceof RepliesOf) return output.line('*', reply.count)
@@ -77,6 +79,17 @@ function encodeIssued(output: Output, id: bigint, wideIds: WideIds): void {
   if (id <= readExactlyMax || wideIds === 'integer') return output.line(':', id)
   if (wideIds === 'refused') throw unsafeInteger()
   output.line('(', id)
+}
+
+/** As one text: a write for each part of the reply would take longer than all else. */
+function encodeRuns(output: Output, { runs }: IssuedRuns): void {
+  let text = `*${runs.length}\r\n`
+  for (const { first, stride, count } of runs) {
+    const firstText = String(first)
+    const strideText = String(stride)
+    text += `*3\r\n$${firstText.length}\r\n${firstText}\r\n$${strideText.length}\r\n${strideText}\r\n:${count}\r\n`
+  }
+  output.ascii(text)
 }
 
 function encodeTexts(output: Output, reply: IssuedTexts): void {

@@ -9,6 +9,7 @@ import { createCommands } from '../../../src/commands/all.ts'
 import type { Reply } from '../../../src/commands/command.ts'
 import {
   Issued,
+  IssuedRuns,
   IssuedTexts,
   MapReply,
   SetReply,
@@ -170,6 +171,8 @@ function plain(reply: Reply): unknown {
     const { runs, text = decimalText } = reply
     return runs.flatMap((run) => Array.from({ length: run.count }, (_, index) => text.text(run.at(index))))
   }
+  if (reply instanceof IssuedRuns)
+    return reply.runs.map((run) => [`${run.first}`, `${run.stride}`, run.count])
   if (reply instanceof SimpleString || reply instanceof VerbatimText) return reply.text
   if (reply instanceof MapReply) {
     return Object.fromEntries(reply.entries.map(([name, value]) => [String(plain(name)), plain(value)]))
