@@ -3,7 +3,7 @@
 import type { MovedDetails } from '../base/moved.ts'
 import type { Page } from '../engine/engine.ts'
 import type { IdText } from '../ids/id-text.ts'
-import type { CallerRange } from '../issuing/caller-ranges.ts'
+import type { CallerRange, CallerRangeStats } from '../issuing/caller-ranges.ts'
 import type { Issuer, IssuerStats, Kind } from '../issuing/issuer.ts'
 import type { Definition } from './definition.ts'
 import type { MoveOptions } from './floor.ts'
@@ -46,6 +46,8 @@ export interface Generator
    * with WRONGTYPE unless the kind is `segment`, and with EXHAUSTED, UNAVAILABLE, UNKNOWN or REGRESSED.
    */
   leaseRange(ids: number): Promise<RangeLease>
+  /** What callers have leased of it on this node; undefined where ranges are not leased. */
+  readonly rangeStats?: CallerRangeStats | undefined
   /** The text of an id in the generator's format; decimal without a format. */
   text(id: bigint): string
   /** Writes the texts of ids that are issued now, however late it does; undefined without a format. */

@@ -38,7 +38,9 @@ export async function describeGenerator(
   const isKnown = lead === undefined || lead.state === 'here'
   const stats = isKnown ? open?.stats() : undefined
   const nowUs = deps.timeline.nowUs()
-  const endUs = exhaustionUs(definition, bound ?? stored.floor, stats?.ratePerSecond ?? 0, nowUs)
+  const leases = open?.rangeStats
+  const perSecond = (stats?.ratePerSecond ?? 0) + (leases?.leasedPerSecond ?? 0)
+  const endUs = exhaustionUs(definition, bound ?? stored.floor, perSecond, nowUs)
   return {
     name,
     definition,
@@ -56,6 +58,9 @@ export async function describeGenerator(
     notes: [
       ...notes(definition, endUs, nowUs, deps),
       ...namespaceNotes(deps, name),
+      ...(leases !== undefined && leases.leased > 0
+        ? [`callers have leased ${leases.leased} ids on this node, and returned ${leases.returned} of them`]
+        : []),
       ...(definition.layout === undefined || bound === undefined
         ? []
         : [`time is reserved until ${decode(layoutOf(definition), bound).date}`]),

@@ -108,6 +108,10 @@ export class OpenGenerator implements Generator {
     return this.#following((generator) => generator.#leaseRange(ids))
   }
 
+  get rangeStats(): Generator['rangeStats'] {
+    return this.#opened.callerRanges?.stats()
+  }
+
   ledHere(): Promise<OpenGenerator> {
     return this.#following((generator) => generator.#ifLedHere())
   }

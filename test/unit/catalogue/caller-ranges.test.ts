@@ -85,6 +85,11 @@ describe('a range that a caller leases', () => {
     const range = await order.leaseRange(10)
     await node.catalogue.alter('order', { step: 7 })
     assert.equal(await range.release(range.start), 10)
+    const again = await (await node.catalogue.open('order')).leaseRange(10)
+    await again.release(again.start + 4n)
+    assert.deepEqual((await node.catalogue.info('order')).notes, [
+      'callers have leased 10 ids on this node, and returned 6 of them',
+    ])
     await node.stop()
   })
 
