@@ -1,5 +1,5 @@
 /** A way to one node, whatever it speaks. */
-import { type ErrorCode, errorRegistry, FahaoError } from '../../src/base/errors.ts'
+import { type ErrorCode, errorKinds, FahaoError } from '../../src/base/errors.ts'
 import type { Request } from './requests.ts'
 
 /** Sends requests to one node. Opened at its first request, and again after a failure. */
@@ -30,7 +30,7 @@ export class Redirected extends FahaoError {
 export function errorOf(code: string, text: string, retryAfterMs?: number): FahaoError {
   if (code === 'MOVED') return new Redirected(text)
   const options = retryAfterMs === undefined ? {} : { retryAfterMs }
-  return code in errorRegistry
+  return code in errorKinds
     ? new FahaoError(code as ErrorCode, text, options)
     : new FahaoError('ERR', `${code} ${text}`, options)
 }

@@ -1,7 +1,7 @@
 /** Requests to a running server over the native HTTP API. */
 import { connect } from 'node:net'
 import { type Command, Option } from 'commander'
-import { type ErrorCode, errorRegistry, FahaoError } from '../base/errors.ts'
+import { type ErrorCode, errorKinds, FahaoError } from '../base/errors.ts'
 import {
   addCredentialOptions,
   authorizationOf,
@@ -116,7 +116,7 @@ function speaksResp({ hostname, port, protocol }: URL): Promise<boolean> {
 function problemOf(status: number, text: string, url: string, hasCredentials: boolean): Error {
   const { code, detail } = jsonOf(text, url) as { code?: string; detail?: string }
   if (code === undefined || detail === undefined) return foreignServer(url, `status ${status}`)
-  const known = Object.hasOwn(errorRegistry, code) ? (code as ErrorCode) : 'ERR'
+  const known = Object.hasOwn(errorKinds, code) ? (code as ErrorCode) : 'ERR'
   return new FahaoError(
     known,
     known === 'NOAUTH' ? `Authentication required; ${credentialAdvice}` : detail + advice(),

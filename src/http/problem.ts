@@ -2,7 +2,8 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError } from 'fastify'
 import { z } from 'zod'
-import { type ErrorCode, errorRegistry, FahaoError } from '../base/errors.ts'
+import { errorRegistry } from '../base/error-texts.ts'
+import { type ErrorCode, FahaoError } from '../base/errors.ts'
 
 /** The body of every error answer, as a schema. */
 export const problemShape = z

@@ -1,6 +1,7 @@
 /** What an answer to a generated request must be, and how many ids it has. */
 import assert from 'node:assert/strict'
-import { type ErrorCode, errorRegistry } from '../../src/base/errors.ts'
+import { errorRegistry } from '../../src/base/error-texts.ts'
+import type { ErrorCode } from '../../src/base/errors.ts'
 import type { FuzzRequest } from './requests.ts'
 
 /** An answer as it came. */

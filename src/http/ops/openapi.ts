@@ -1,6 +1,7 @@
 /** The OpenAPI 3.1 document, made from the operations and their schemas. */
 import { z } from 'zod'
-import { type ErrorCode, errorRegistry } from '../../base/errors.ts'
+import { errorRegistry } from '../../base/error-texts.ts'
+import type { ErrorCode } from '../../base/errors.ts'
 import { errorsOf, jsonAnswer, type Operation } from '../operation.ts'
 import { problemShape } from '../problem.ts'
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AssertionError, assert as invariant, unreachable } from '../../../src/base/assert.ts'
-import { describe as described, errorRegistry, FahaoError, hasCode } from '../../../src/base/errors.ts'
+import { errorRegistry } from '../../../src/base/error-texts.ts'
+import { describe as described, FahaoError, hasCode } from '../../../src/base/errors.ts'
 
 describe('errors', () => {
   it('carry their code, status and retryability', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { errorRegistry } from '../../../src/base/errors.ts'
+import { errorRegistry } from '../../../src/base/error-texts.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/errors.md'), 'utf8')
 
