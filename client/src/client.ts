@@ -1,11 +1,18 @@
 /** A client of the service: the generators that this process uses, over one set of connections. */
-import { type Clock, type Random, systemClock, systemRandom } from '../../src/base/clock.ts'
+import { type Clock, type Random, systemClock, systemRandom, type Timer } from '../../src/base/clock.ts'
+import { CopyDetector } from '../../src/base/copy-detector.ts'
 import type { ClientGenerator } from './generator.ts'
 import { HttpLink } from './http-link.ts'
 import { type LeasedGenerator, openGenerator } from './leased-generator.ts'
+import { LeasedWorker, type WorkerOptions } from './leased-worker.ts'
+import type { Link } from './link.ts'
+import { type Metric, metricsOf } from './metrics.ts'
 import { closedError, Nodes } from './nodes.ts'
+import { type GeneratorDeps, ttlOf } from './open-source.ts'
 import { type ClientOptions, parseUrls, type Settings, settingsOf } from './options.ts'
 import { RespLink } from './resp-link.ts'
+import { ServiceTime } from './service-time.ts'
+import { WorkerLease } from './worker-lease.ts'
 
 /**
  * Connects to a Fahao service: `redis://HOST:7379` or `rediss:` (RESP, on the package `redis`), `http://HOST:7380` or
@@ -17,31 +24,56 @@ export async function connect(
   options: ClientOptions = {},
 ): Promise<FahaoClient> {
   const parsed = parseUrls(urls)
-  return new FahaoClient(parsed, settingsOf(parsed, options), systemClock, systemRandom)
+  return new FahaoClient(parsed, settingsOf(parsed, options), { clock: systemClock, random: systemRandom })
 }
 
-/** An open client. */
+/** What a client takes from its machine; tests give their own. */
+export type ClientDeps = {
+  readonly clock: Clock
+  readonly random: Random
+  /** Makes the link to a node. Default: by the protocol of its URL. */
+  readonly link?: (url: URL) => Link
+}
+
+/**
+ * An open client.
+ *
+ * Invariants
+ *  1. One generator for each name, and one worker lease for all snowflakes whose layouts have room for its worker id.
+ *  2. When a copy of this memory is noticed, everything that was leased is dropped before the next id is issued.
+ *  3. `close` stops issuing before it returns leases.
+ */
 export class FahaoClient {
-  readonly #nodes: Nodes
-  readonly #settings: Settings
-  readonly #clock: Clock
+  readonly #deps: GeneratorDeps
   readonly #generators = new Map<string, Promise<LeasedGenerator>>()
+  /** Those that are open. */
+  readonly #opened = new Set<LeasedGenerator>()
+  readonly #leases: WorkerLease[] = []
+  readonly #workers = new Set<LeasedWorker>()
+  readonly #watch: Timer
   #closing: Promise<void> | undefined
 
   /** @internal Use `connect`. */
-  constructor(urls: readonly URL[], settings: Settings, clock: Clock, random: Random) {
-    this.#settings = settings
-    this.#clock = clock
-    this.#nodes = new Nodes({
-      ...settings,
-      urls,
-      clock,
-      random,
-      link: (url) =>
-        url.protocol.startsWith('http')
-          ? new HttpLink(url, settings, clock)
-          : new RespLink(url, settings, clock),
-    })
+  constructor(urls: readonly URL[], settings: Settings, { clock, random, link }: ClientDeps) {
+    const copies = new CopyDetector({ clock, onCopy: (reason) => this.#dropAll(reason) })
+    const time = new ServiceTime(clock)
+    const linkOf = (url: URL) =>
+      url.protocol.startsWith('http')
+        ? new HttpLink(url, settings, clock)
+        : new RespLink(url, settings, clock)
+    const nodes = new Nodes({ ...settings, urls, clock, random, copies, link: link ?? linkOf })
+    const newLease = () => {
+      const lease = new WorkerLease({
+        nodes,
+        ttlMs: ttlOf(settings),
+        holder: settings.holder,
+        observe: (nowUs) => time.observe(nowUs),
+      })
+      this.#leases.push(lease)
+      return lease
+    }
+    this.#deps = { nodes, settings, clock, random, copies, time, lease: newLease(), newLease }
+    this.#watch = copies.watch()
   }
 
   /**
@@ -52,14 +84,33 @@ export class FahaoClient {
     if (this.#closing !== undefined) return Promise.reject(closedError())
     const known = this.#generators.get(name)
     if (known !== undefined) return known
-    const opening = openGenerator(name, {
-      nodes: this.#nodes,
-      settings: this.#settings,
-      clock: this.#clock,
-    })
+    const opening = this.#open(name)
     this.#generators.set(name, opening)
     opening.catch(() => this.#generators.delete(name))
     return opening
+  }
+
+  /**
+   * Leases a plain worker id of a pool, for a snowflake library of your own, and renews it until it is released. Rejects
+   * with EXHAUSTED when no id is free, NOPERM, UNAVAILABLE, …
+   */
+  async leaseWorker(pool: string, options: WorkerOptions = {}): Promise<LeasedWorker> {
+    if (this.#closing !== undefined) throw closedError()
+    const { nodes, clock, settings, copies } = this.#deps
+    const worker = await LeasedWorker.claim(pool, options, {
+      nodes,
+      clock,
+      copies,
+      onEvent: settings.onEvent,
+    })
+    this.#workers.add(worker)
+    void worker.lost.then(() => this.#workers.delete(worker))
+    return worker
+  }
+
+  /** The figures of all generators, to be called by the callback of an observable instrument. */
+  metrics(): Metric[] {
+    return [...this.#opened].flatMap((generator) => metricsOf(generator.name, generator.stats()))
   }
 
   /** Returns what is left to the service as far as it can be returned, and ends all connections. Never rejects. */
@@ -72,12 +123,31 @@ export class FahaoClient {
     return this.close()
   }
 
+  async #open(name: string): Promise<LeasedGenerator> {
+    const generator = await openGenerator(name, this.#deps)
+    if (this.#closing !== undefined) {
+      await generator.close(closedError())
+      throw closedError()
+    }
+    this.#opened.add(generator)
+    return generator
+  }
+
   async #close(): Promise<void> {
-    const opened = await Promise.allSettled(this.#generators.values())
     const reason = closedError()
-    await Promise.all(
-      opened.map((each) => (each.status === 'fulfilled' ? each.value.close(reason) : undefined)),
-    )
-    this.#nodes.close()
+    this.#watch.cancel()
+    await Promise.all([...this.#opened].map((generator) => generator.close(reason)))
+    await Promise.all([
+      ...this.#leases.map((lease) => lease.giveBack()),
+      ...[...this.#workers].map((worker) => worker.release()),
+    ])
+    this.#deps.nodes.close()
+  }
+
+  #dropAll(reason: string): void {
+    for (const lease of this.#leases) lease.drop()
+    for (const generator of this.#opened) generator.drop()
+    for (const worker of this.#workers) worker.drop(reason)
+    this.#deps.settings.onEvent({ type: 'memory-copied', reason })
   }
 }

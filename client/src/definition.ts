@@ -1,35 +1,48 @@
 /** The definition of a generator as far as a client needs it. */
+import { parseDurationMs } from '../../src/base/units.ts'
 import { compileFormat, type Format } from '../../src/ids/format.ts'
+import { max63 } from '../../src/ids/limits.ts'
 import type { Kind } from './generator.ts'
 import type { Description } from './requests.ts'
 
 /** One incarnation and definition of a generator. */
 export type Definition = {
   readonly kind: Kind
-  /** Whether ids are in order, so that runs of them can be asked for. */
-  readonly ordered: boolean
-  /** Whether ids are one apart and in order per node, so that ranges of them can be issued here. */
-  readonly prefetched: boolean
-  readonly format: Format | undefined
   /** Differs between two definitions of one name, and between two incarnations. */
   readonly identity: string
+  readonly format: Format | undefined
+  readonly increment: number
+  readonly offset: bigint
+  readonly max: bigint
+  readonly isShuffled: boolean
+  readonly scramble: boolean
+  /** Text of the layout of a clock kind. */
+  readonly layout: string | undefined
+  readonly sequenceStart: 'zero' | 'random'
+  readonly borrowMaxMs: number
 }
 
 /** Reads what a node has described. */
 export function definitionOf({ kind, incarnation, definition }: Description): Definition {
-  const { increment = '1', within = 'ordered', scramble = 'off', format } = definition
-  const ordered = within === 'ordered' && (scramble === 'off' || scramble === 'false')
+  const { increment = 1, offset = 0, max = max63, within, scramble, format, layout } = definition
   return {
     kind,
-    ordered,
-    prefetched: ordered && kind === 'segment' && increment === '1',
-    // Digits of the index of this node count only where a node formats.
-    format: format === undefined ? undefined : compileFormat(format, { nodeWidth: 1 }),
-    identity: identityOf(incarnation, definition),
+    identity: JSON.stringify([incarnation, ...identifying.map((name) => String(definition[name]))]),
+    // How many digits the index of a node has counts only where a node formats.
+    format: format === undefined ? undefined : compileFormat(String(format), { nodeWidth: 1 }),
+    increment: Number(increment),
+    offset: BigInt(offset as string),
+    max: BigInt(max as string),
+    isShuffled: within === 'shuffled',
+    scramble: scramble === true,
+    layout: layout === undefined ? undefined : String(layout),
+    sequenceStart: definition.sequenceStart === 'random' ? 'random' : 'zero',
+    borrowMaxMs: parseDurationMs(String(definition.borrowMax ?? '10s')),
   }
 }
 
-const options = [
+/** Sizes of the service's own refills make no other ids. */
+const identifying = [
   'kind',
   'start',
   'increment',
@@ -43,7 +56,3 @@ const options = [
   'sequenceStart',
   'borrowMax',
 ]
-
-function identityOf(incarnation: string, definition: Readonly<Record<string, string>>): string {
-  return JSON.stringify([incarnation, ...options.map((name) => definition[name] ?? '')])
-}

@@ -14,7 +14,7 @@ export type DrawOptions = {
 export interface IdSource {
   /** Ids that can be issued without any check, until the end of this callback; empty where there are none. */
   readonly fastRun: FastRun
-  /** Takes up to `count` buffered ids into `run`; 0 when none is buffered. */
+  /** Takes up to `count` buffered ids into `run`; 0 when none is buffered. A refill starts when one is due. */
   take(count: number, run: Run): number
   /** Whether the next buffered id is at most 2^53−1; false when none is buffered. */
   nextIsSafe(): boolean
@@ -22,6 +22,8 @@ export interface IdSource {
   draw(count: number, options: DrawOptions): Promise<Run[]>
   /** See `ClientGenerator.stats`. */
   stats(): GeneratorStats
+  /** Drops the buffer, of which a copy of this memory may issue the same ids. */
+  drop(): void
   /** Rejects callers with `reason`, and returns what can be returned. Never rejects. */
   close(reason: Error): Promise<void>
 }

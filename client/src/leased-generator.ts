@@ -1,43 +1,64 @@
-/** A generator as callers of this process see it, whatever its kind. */
-import { FahaoError } from '../../src/base/errors.ts'
-import { Timeline } from '../../src/base/timeline.ts'
+/**
+ * A generator as callers of this process see it, whatever its kind and definition become.
+ *
+ * Invariants
+ *  1. One source issues at a time: that of the definition that the service described last. The source before it has
+ *     dropped its ids then, and its callers ask the new one.
+ *  2. A text is made by the format of the definition that is known when the id is there.
+ *  3. The definition of a strict kind, whose ids come without one, is read again when it is older than the leases of the
+ *     other kinds become.
+ */
+import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { FastRun } from '../../src/ids/fast-run.ts'
-import type { Format } from '../../src/ids/format.ts'
 import { Run } from '../../src/ids/run.ts'
 import { type Definition, definitionOf } from './definition.ts'
 import type { ClientGenerator, GeneratorStats, Kind, WaitOptions } from './generator.ts'
-import type { IdSource } from './id-source.ts'
-import { type GeneratorDeps, openSource } from './open-source.ts'
-import { describeRequest, nextRequest } from './requests.ts'
+import type { DrawOptions, IdSource } from './id-source.ts'
+import {
+  type Changes,
+  firstGrant,
+  type GeneratorDeps,
+  type Granted,
+  makeSource,
+  ttlOf,
+  withSpan,
+} from './open-source.ts'
+import { RequestSource } from './request-source.ts'
+import { nextRequest } from './requests.ts'
 
 /** The most ids of one call. */
 const countMax = 1_000_000_000
+/** A call follows so many alterations in a row. */
+const changesMax = 10
 
-/** Opens a generator: asks the service for its definition, and for its first ids where it can issue them here. */
+/** Opens a generator: asks the service for its definition, and for its first ids where it is issued here. */
 export async function openGenerator(name: string, deps: GeneratorDeps): Promise<LeasedGenerator> {
-  const definition = definitionOf(await deps.nodes.send(describeRequest(name)))
-  const source = await openSource(name, definition, deps)
-  return new LeasedGenerator(name, definition, source, deps)
+  return new LeasedGenerator(name, await firstGrant(name, deps), deps)
 }
 
 /** The generator of one name in one client. */
 export class LeasedGenerator implements ClientGenerator {
   readonly name: string
   readonly #deps: GeneratorDeps
-  readonly #definition: Definition
-  readonly #source: IdSource
-  readonly #fastRun: FastRun
   readonly #run = new Run()
-  readonly #timeline: Timeline
+  #definition: Definition
+  #source: IdSource
+  #fastRun: FastRun
+  /** When the definition was read, on the monotonic clock in µs. */
+  #readUs: number
+  #reading: Promise<void> | undefined
+  #closed: Error | undefined
+  /** Figures of the sources before this one. */
+  #before: GeneratorStats | undefined
 
   /** @internal Use `openGenerator`. */
-  constructor(name: string, definition: Definition, source: IdSource, deps: GeneratorDeps) {
+  constructor(name: string, granted: Granted, deps: GeneratorDeps) {
     this.name = name
     this.#deps = deps
-    this.#definition = definition
-    this.#source = source
-    this.#fastRun = source.fastRun
-    this.#timeline = new Timeline(deps.clock)
+    this.#definition = definitionOf(granted.grant)
+    this.#source = makeSource(name, granted, deps, this.#changes)
+    this.#fastRun = this.#source.fastRun
+    this.#readUs = granted.sentUs
   }
 
   get kind(): Kind {
@@ -52,54 +73,135 @@ export class LeasedGenerator implements ClientGenerator {
 
   tryNextNumber(): number | undefined {
     const id = this.#fastRun.takeNumber()
-    if (id >= 0) return id
-    if (!this.#source.nextIsSafe() || this.#source.take(1, this.#run) === 0) return undefined
-    return this.#run.number
+    return id >= 0 ? id : this.#takeNumber()
   }
 
   tryNextText(): string | undefined {
     if (this.#definition.format?.needsNode) return undefined
     const id = this.tryNext()
-    return id === undefined ? undefined : this.#text(id, this.#definition.format)
+    return id === undefined ? undefined : this.#text(id)
   }
 
   async next(options: WaitOptions = {}): Promise<bigint> {
     const id = options.signal?.aborted ? undefined : this.tryNext()
-    return id ?? (await this.#source.draw(1, options))[0]!.first
+    return id ?? (await this.#draw(1, options))[0]!.first
   }
 
   async nextNumber(options: WaitOptions = {}): Promise<number> {
     const id = options.signal?.aborted ? undefined : this.tryNextNumber()
-    return id ?? (await this.#source.draw(1, { ...options, safe: true }))[0]!.number
+    return id ?? (await this.#draw(1, { ...options, safe: true }))[0]!.number
   }
 
   async nextText(options: WaitOptions = {}): Promise<string> {
-    const { format } = this.#definition
     // The index of the node that issues it is part of such a text.
-    if (format?.needsNode) return (await this.#deps.nodes.send(nextRequest(this.name, 1), options.signal))[0]!
-    return this.#text(await this.next(options), format)
+    if (this.#definition.format?.needsNode)
+      return (await this.#deps.nodes.send(nextRequest(this.name, 1), options))[0]!
+    return this.#text(await this.next(options))
   }
 
   async nextBatch(count: number, options: WaitOptions = {}): Promise<bigint[]> {
     if (!Number.isSafeInteger(count) || count < 1 || count > countMax)
       throw new FahaoError('ERR', `count must be a whole number from 1 to ${countMax}, not ${count}`)
     const ids: bigint[] = []
-    for (const run of await this.#source.draw(count, options))
+    for (const run of await this.#draw(count, options))
       for (let index = 0; index < run.count; index++) ids.push(run.at(index))
     return ids
   }
 
   stats(): GeneratorStats {
-    return this.#source.stats()
+    return sumOf(this.#before, this.#source.stats())
   }
 
-  /** Ends it: calls reject with `reason`. */
-  close(reason: Error): Promise<void> {
-    return this.#source.close(reason)
+  /** Drops what a copy of this memory may hold too. */
+  drop(): void {
+    this.#source.drop()
   }
 
-  #text(id: bigint, format: Format | undefined): string {
+  /** Ends it: calls reject with `reason`, and what is left is returned. */
+  async close(reason: Error): Promise<void> {
+    this.#closed = reason
+    await this.#source.close(reason)
+  }
+
+  #takeNumber(): number | undefined {
+    if (this.#source.nextIsSafe() && this.#source.take(1, this.#run) > 0) return this.#run.number
+    // What is low is refilled by a take; one of no ids takes none.
+    this.#source.take(0, this.#run)
+    return undefined
+  }
+
+  /** Asks the source, and the one that replaces it meanwhile. */
+  async #draw(count: number, options: DrawOptions): Promise<Run[]> {
+    for (let changes = 0; ; changes++) {
+      this.#readAgain()
+      const source = this.#source
+      try {
+        return await source.draw(count, options)
+      } catch (error) {
+        const isReplaced = hasCode(error, 'STALE') && source !== this.#source
+        const isAltered = hasCode(error, 'WRONGTYPE')
+        if (changes === changesMax || (!isReplaced && !isAltered)) throw error
+        if (isAltered) await this.#read()
+        if (source === this.#source) throw error
+      }
+    }
+  }
+
+  #readAgain(): void {
+    const { clock, settings } = this.#deps
+    if (!(this.#source instanceof RequestSource)) return
+    if (clock.monoUs() - this.#readUs < ttlOf(settings) * 1000) return
+    this.#readUs = clock.monoUs()
+    this.#read().catch(() => {})
+  }
+
+  /** Reads the definition of the generator. */
+  #read(): Promise<void> {
+    this.#reading ??= firstGrant(this.name, this.#deps)
+      .then((granted) => {
+        const isSame = definitionOf(granted.grant).identity === this.#definition.identity
+        if (!isSame && this.#closed === undefined) this.#change(granted)
+      })
+      .finally(() => {
+        this.#reading = undefined
+      })
+    return this.#reading
+  }
+
+  #change(answer: Granted): void {
+    if (this.#closed !== undefined) return
+    const before = this.#source
+    const granted = withSpan(this.name, answer, this.#deps)
+    this.#definition = definitionOf(granted.grant)
+    this.#readUs = granted.sentUs
+    this.#source = makeSource(this.name, granted, this.#deps, this.#changes, before)
+    this.#fastRun = this.#source.fastRun
+    this.#before = sumOf(this.#before, before.stats())
+    this.#deps.settings.onEvent({ type: 'generator-changed', generator: this.name })
+    void before.close(new FahaoError('STALE', `generator '${this.name}' was altered; ask again`))
+  }
+
+  readonly #changes: Changes = {
+    onChange: (granted) => this.#change(granted),
+    onAltered: () => void this.#read().catch(() => {}),
+  }
+
+  #text(id: bigint): string {
+    const { format } = this.#definition
     if (format === undefined) return String(id)
-    return format.format(id, format.needsTime ? { unixUs: this.#timeline.burstUs() } : {})
+    return format.format(id, format.needsTime ? { unixUs: this.#deps.time.timeline.burstUs() } : {})
+  }
+}
+
+function sumOf(before: GeneratorStats | undefined, now: GeneratorStats): GeneratorStats {
+  if (before === undefined) return now
+  return {
+    issued: before.issued + now.issued,
+    buffered: now.buffered,
+    lastsMs: now.lastsMs,
+    requests: before.requests + now.requests,
+    failures: before.failures + now.failures,
+    waits: before.waits + now.waits,
+    waiting: now.waiting,
   }
 }

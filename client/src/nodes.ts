@@ -7,12 +7,21 @@
  *  2. All tries of a request together take at most `timeoutMs`; it rejects with the last error.
  *  3. A redirection is followed at once, but no more than `redirectsMax` times in a row: nodes whose views differ for a
  *     moment must not send a request back and forth without a pause.
+ *  4. A reply to a request that was sent before a copy of this memory was noticed is dropped: the copy may have it too.
  */
 import { type Clock, type Random, stayAlive } from '../../src/base/clock.ts'
+import type { CopyDetector } from '../../src/base/copy-detector.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { ClientEvent } from './events.ts'
 import { type Link, Redirected } from './link.ts'
 import type { Request } from './requests.ts'
+
+/** Options of one request. */
+export type SendOptions = {
+  readonly signal?: AbortSignal | undefined
+  /** Instead of the client's. */
+  readonly timeoutMs?: number
+}
 
 /** The parts of `Nodes`. */
 export type NodesOptions = {
@@ -23,6 +32,7 @@ export type NodesOptions = {
   readonly attemptTimeoutMs: number
   readonly clock: Clock
   readonly random: Random
+  readonly copies: CopyDetector
   readonly onEvent: (event: ClientEvent) => void
 }
 
@@ -51,15 +61,18 @@ export class Nodes {
   }
 
   /** Sends a request until a node answers it. Rejects with the error of a node, UNAVAILABLE, ABORTED or SHUTDOWN. */
-  async send<Reply>(request: Request<Reply>, signal?: AbortSignal): Promise<Reply> {
-    const { clock, timeoutMs } = this.#options
+  async send<Reply>(request: Request<Reply>, options: SendOptions = {}): Promise<Reply> {
+    const { clock, copies } = this.#options
+    const { signal, timeoutMs = this.#options.timeoutMs } = options
     const deadlineUs = clock.monoUs() + timeoutMs * 1000
     const alive = stayAlive()
     try {
-      for (let failures = 0; ; failures++) {
-        const error = await this.#attempt(request, deadlineUs)
-        if ('reply' in error) return request.read(error.reply)
-        await this.#pause(error.failure, failures, deadlineUs, signal)
+      for (let failures = 0; ; ) {
+        const { count } = copies
+        const outcome = await this.#attempt(request, deadlineUs)
+        copies.check()
+        if ('failure' in outcome) await this.#pause(outcome.failure, failures++, deadlineUs, signal)
+        else if (count === copies.count) return request.read(outcome.reply)
       }
     } finally {
       alive.cancel()
@@ -93,8 +106,8 @@ export class Nodes {
           this.#learn(request.name, error.address)
           continue
         }
-        this.#options.onEvent({ type: 'node-failed', node: link.node, error })
         if (!this.#mayRetry(error)) throw error
+        this.#options.onEvent({ type: 'node-failed', node: link.node, error })
         if (leader !== undefined) this.#leaders.delete(request.name)
         else this.#leave(link)
         return { failure: error }

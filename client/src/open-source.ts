@@ -1,43 +1,144 @@
-/** The source that fits a definition. */
-import type { Clock } from '../../src/base/clock.ts'
+/** The source that fits a definition, and the leases under it. */
+import type { Clock, Random } from '../../src/base/clock.ts'
+import type { CopyDetector } from '../../src/base/copy-detector.ts'
+import { hasCode } from '../../src/base/errors.ts'
 import { Run } from '../../src/ids/run.ts'
-import type { Definition } from './definition.ts'
+import { type Definition, definitionOf } from './definition.ts'
 import type { IdSource } from './id-source.ts'
 import type { Nodes } from './nodes.ts'
 import type { Settings } from './options.ts'
 import { RequestSource } from './request-source.ts'
-import { nextRequest, rangeRequest, runsRequest } from './requests.ts'
-import { SegmentSource } from './segment-source.ts'
+import { leaseRequest, nextRequest, returnRequest, runsRequest } from './requests.ts'
+import { type Answer, SegmentSource } from './segment-source.ts'
+import type { ServiceTime } from './service-time.ts'
+import { SnowflakeSource } from './snowflake-source.ts'
+import type { Span, WorkerLease } from './worker-lease.ts'
 
 /** What the generators of one client share. */
 export type GeneratorDeps = {
   readonly nodes: Nodes
   readonly settings: Settings
   readonly clock: Clock
+  readonly random: Random
+  readonly copies: CopyDetector
+  readonly time: ServiceTime
+  readonly lease: WorkerLease
+  /** A worker lease beside the shared one, for a layout that has no room for that. */
+  readonly newLease: () => WorkerLease
 }
 
-/** Makes a source. That of a kind that is issued here resolves with its first ids. Rejects as the service does. */
-export async function openSource(
-  name: string,
-  definition: Definition,
-  { nodes, settings, clock }: GeneratorDeps,
-): Promise<IdSource> {
-  if (!definition.prefetched) {
-    const askRuns = (count: number) => nodes.send(runsRequest(name, count))
-    const askTexts = async (count: number) => {
-      const texts = await nodes.send(nextRequest(name, count))
-      return texts.map((text) => runOf(definition.format?.parse(text) ?? BigInt(text)))
+/** What the service has granted, and the worker lease that a snowflake uses. */
+export type Granted = Answer & { readonly span?: Span; readonly lease?: WorkerLease }
+
+/** The first ids that are asked for. */
+const firstCount = 1000
+const ttlMinMs = 1000
+const ttlMaxMs = 900_000
+/** How long a return waits for the service. */
+const returnTimeoutMs = 1000
+
+/** Time to live of leases: ids of an earlier definition are issued for as long at most. */
+export function ttlOf({ horizonMs }: Settings): number {
+  return Math.ceil(Math.min(Math.max(2 * horizonMs, ttlMinMs), ttlMaxMs))
+}
+
+/** Asks the service what the generator is, and for its first ids. Rejects as the service does. */
+export async function firstGrant(name: string, deps: GeneratorDeps): Promise<Granted> {
+  const { clock, lease, time } = deps
+  const sentUs = clock.monoUs()
+  // One worker id serves all snowflakes, so the lease that is there is tried first.
+  if (lease.isHeld) {
+    try {
+      return spanGranted(await lease.secure(name), lease, sentUs)
+    } catch (error) {
+      if (hasCode(error, 'WORKERID')) {
+        const own = deps.newLease()
+        return spanGranted(await own.secure(name), own, sentUs)
+      }
+      if (!hasCode(error, 'WRONGTYPE')) throw error
     }
-    return new RequestSource(definition.ordered ? askRuns : askTexts)
   }
-  const source = new SegmentSource({
-    ...settings,
-    name,
-    clock,
-    reserve: (count) => nodes.send(rangeRequest(name, count)),
-  })
-  await source.open()
-  return source
+  const answer = await askLease(name, firstCount, deps)
+  time.observe(answer.grant.nowUs)
+  return withSpan(name, answer, deps)
+}
+
+/** What was granted, with the worker lease that it contains. */
+export function withSpan(name: string, granted: Granted, deps: GeneratorDeps): Granted {
+  const { grant, sentUs, span } = granted
+  if (grant.kind !== 'snowflake' || span !== undefined) return granted
+  const lease = deps.lease.isHeld ? deps.newLease() : deps.lease
+  return spanGranted(lease.adopt(name, grant), lease, sentUs)
+}
+
+function spanGranted(span: Span, lease: WorkerLease, sentUs: number): Granted {
+  return { grant: span.grant, sentUs, span, lease }
+}
+
+async function askLease(name: string, count: number, deps: GeneratorDeps): Promise<Answer> {
+  const { nodes, settings, clock } = deps
+  const sentUs = clock.monoUs()
+  const grant = await nodes.send(
+    leaseRequest(name, { count, ttlMs: ttlOf(settings), holder: settings.holder }),
+  )
+  return { grant, sentUs }
+}
+
+/** What a source calls when the generator is not what it was. */
+export type Changes = {
+  /** With an answer that describes it otherwise. */
+  readonly onChange: (granted: Granted) => void
+  /** Without one. */
+  readonly onAltered: () => void
+}
+
+/**
+ * Makes the source of what was granted.
+ * @param before the source that it replaces.
+ */
+export function makeSource(
+  name: string,
+  granted: Granted,
+  deps: GeneratorDeps,
+  { onChange, onAltered }: Changes,
+  before?: IdSource,
+): IdSource {
+  const definition = definitionOf(granted.grant)
+  const { nodes, settings, clock, random, copies, time } = deps
+  const { span, lease } = granted
+  const shared = { ...settings, name, definition, clock, copies, onAltered }
+  if (definition.kind === 'segment') {
+    return new SegmentSource(
+      {
+        ...shared,
+        lease: (count) => askLease(name, count, deps),
+        returnLease: (id, from) => nodes.send(returnRequest(name, id, from), { timeoutMs: returnTimeoutMs }),
+        onChange,
+      },
+      granted,
+    )
+  }
+  if (span === undefined || lease === undefined) return new RequestSource(askIds(name, definition, deps))
+  const isSameClaim = before instanceof SnowflakeSource && before.claim === span.claim
+  return new SnowflakeSource(
+    {
+      ...shared,
+      lease,
+      time,
+      random,
+      onChange: (later) => onChange(spanGranted(later, lease, clock.monoUs())),
+    },
+    span,
+    isSameClaim ? before.untouchedUs : 0,
+  )
+}
+
+function askIds(name: string, { isShuffled, scramble, format }: Definition, { nodes }: GeneratorDeps) {
+  if (!isShuffled && !scramble) return (count: number) => nodes.send(runsRequest(name, count))
+  return async (count: number) => {
+    const texts = await nodes.send(nextRequest(name, count))
+    return texts.map((text) => runOf(format?.parse(text) ?? BigInt(text)))
+  }
 }
 
 function runOf(id: bigint): Run {

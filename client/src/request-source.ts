@@ -84,6 +84,8 @@ export class RequestSource implements IdSource {
     }
   }
 
+  drop(): void {}
+
   async close(reason: Error): Promise<void> {
     this.#closed = reason
     for (const { reject } of this.#callers.splice(0)) reject(reason)

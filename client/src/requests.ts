@@ -5,7 +5,7 @@ import type { Kind } from './generator.ts'
 
 /** A request in both forms. */
 export type Request<Reply> = {
-  /** The generator or pool that it names. */
+  /** The strict generator that it names; empty where any node answers. */
   readonly name: string
   /** Words of RESP. */
   readonly words: readonly string[]
@@ -20,38 +20,68 @@ export type Request<Reply> = {
 export type Description = {
   readonly kind: Kind
   readonly incarnation: string
-  /** Options by name; all values as text. */
-  readonly definition: Readonly<Record<string, string>>
+  /** Options by name, as `GET /v1/generators/{name}` shows them. */
+  readonly definition: Readonly<Record<string, string | number | boolean>>
+}
+
+/** What `ID.LEASE` grants. Times in Unix µs of the service. */
+export type Grant = Description & {
+  readonly nowUs: number
+  /** Undefined for strict kinds, of which nothing is leased. */
+  readonly lease: string | undefined
+  /** Of a segment: raw values, the time to live in ms from when the request was sent, the key of a scrambled one in hex. */
+  readonly ranges: readonly Range[]
+  readonly ttlMs: number | undefined
+  readonly key: string | undefined
+  /** Of a snowflake: the worker id and `[fromUs, untilUs)`. */
+  readonly worker: number | undefined
+  readonly fromUs: number | undefined
+  readonly untilUs: number | undefined
 }
 
 /** Half-open: `[start, end)`. */
 export type Range = { readonly start: bigint; readonly end: bigint }
 
-/** `ID.INFO` */
-export function describeRequest(name: string): Request<Description> {
+/** What to lease: `count` ids of a segment, a span of `ttlMs`. */
+export type LeaseTerms = {
+  readonly count: number
+  readonly ttlMs: number
+  readonly holder: string | undefined
+}
+
+/** `ID.LEASE` */
+export function leaseRequest(name: string, { count, ttlMs, holder }: LeaseTerms): Request<Grant> {
   return {
-    name,
-    words: ['ID.INFO', name],
-    method: 'GET',
-    path: pathOf(name),
-    read(reply) {
-      const fields = fieldsOf(reply)
-      const { kind, incarnation } = fields
-      const inner = fields.definition === undefined ? fields : fieldsOf(fields.definition)
-      const definition = Object.fromEntries(Object.entries(inner).map(([key, value]) => [key, String(value)]))
-      return { kind: kind as Kind, incarnation: String(incarnation), definition }
-    },
+    name: '',
+    words: [
+      ...['ID.LEASE', name, 'COUNT', String(count), 'TTL', String(ttlMs)],
+      ...(holder === undefined ? [] : ['HOLDER', holder]),
+    ],
+    method: 'POST',
+    path: `${pathOf(name)}/leases?${query({ count, ttl: `${ttlMs}ms`, holder })}`,
+    read: grantOf,
   }
 }
 
-/** `ID.RANGE` */
-export function rangeRequest(name: string, count: number): Request<Range[]> {
+/** `ID.RENEW` */
+export function renewRequest(name: string, lease: string, untilUs: number, ttlMs: number): Request<Grant> {
   return {
-    name,
-    words: ['ID.RANGE', name, String(count)],
-    method: 'POST',
-    path: `${pathOf(name)}/range?count=${count}`,
-    read: (reply) => listOf(reply, 'ranges').map(rangeOf),
+    name: '',
+    words: ['ID.RENEW', name, lease, 'UNTIL', String(untilUs), 'TTL', String(ttlMs)],
+    method: 'PATCH',
+    path: `${pathOf(name)}/leases/${encodeURIComponent(lease)}?${query({ until: untilUs, ttl: `${ttlMs}ms` })}`,
+    read: grantOf,
+  }
+}
+
+/** `ID.RETURN`; resolves to whether it was taken back. */
+export function returnRequest(name: string, lease: string, from: bigint): Request<boolean> {
+  return {
+    name: '',
+    words: ['ID.RETURN', name, lease, 'FROM', String(from)],
+    method: 'DELETE',
+    path: `${pathOf(name)}/leases/${encodeURIComponent(lease)}?${query({ from: String(from) })}`,
+    read: isReturned,
   }
 }
 
@@ -81,8 +111,38 @@ function pathOf(name: string): string {
   return `/v1/generators/${encodeURIComponent(name)}`
 }
 
+/** A query of what is given. */
+export function query(given: Readonly<Record<string, string | number | boolean | undefined>>): string {
+  const pairs = Object.entries(given).filter(([, value]) => value !== undefined)
+  return new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, String(value)])).toString()
+}
+
+function grantOf(reply: unknown): Grant {
+  const fields = fieldsOf(reply)
+  const { definition, ranges, key } = fields
+  const number = (name: string) => (fields[name] == null ? undefined : Number(fields[name]))
+  return {
+    kind: fields.kind as Kind,
+    incarnation: String(fields.incarnation),
+    definition: typeof definition === 'string' ? JSON.parse(definition) : definition,
+    nowUs: Number(fields.nowUs),
+    lease: fields.lease == null ? undefined : String(fields.lease),
+    ranges: Array.isArray(ranges) ? ranges.map(rangeOf) : [],
+    ttlMs: number('ttlMs'),
+    key: key == null ? undefined : String(key),
+    worker: number('worker'),
+    fromUs: number('fromUs'),
+    untilUs: number('untilUs'),
+  }
+}
+
+/** 1 and 0, or `{"returned": …}`. */
+export function isReturned(reply: unknown): boolean {
+  return typeof reply === 'number' ? reply === 1 : fieldsOf(reply).returned === true
+}
+
 /** The fields of a map: an object, a Map, or RESP2's flat array. */
-function fieldsOf(reply: unknown): Readonly<Record<string, unknown>> {
+export function fieldsOf(reply: unknown): Readonly<Record<string, unknown>> {
   if (reply instanceof Map) return Object.fromEntries(reply)
   if (Array.isArray(reply)) {
     const pairs = Array.from({ length: reply.length / 2 }, (_, at) => [

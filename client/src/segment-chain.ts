@@ -2,22 +2,32 @@
  * A chain of ranges that this process holds, issued in the order in which they came.
  *
  * Invariants
- *  1. Every id lies in a range that was added, and is taken once.
+ *  1. Every id lies in a range that was added, is ≡ offset (mod increment), and is taken once.
  *  2. No id of a range is taken after its deadline, as far as `expire` was called in the same callback of the event loop.
  *  3. The fast run holds ids of the first range only, and for one callback: it is taken back at the end of that and by
- *     every other method.
+ *     every other method. Where ids are permuted it holds none.
+ *  4. What `leftovers` names has not been issued and will not be: it empties the chain.
  */
 import { FastRun } from '../../src/ids/fast-run.ts'
 import { max53 } from '../../src/ids/limits.ts'
-import { Run, two32 } from '../../src/ids/run.ts'
+import { countBelow, firstFrom, Run, ScatteredRun, two32 } from '../../src/ids/run.ts'
+import type { IdOrder } from './id-order.ts'
 import type { Range } from './requests.ts'
 
-/** A range with ids left. */
-type Link = {
-  next: bigint
-  left: number
+/** Whose a range is, and until when. */
+export type RangeTerms = {
   /** On the monotonic clock, in µs. */
   readonly deadlineUs: number
+  readonly lease: string
+}
+
+/** A range with ids left. */
+type Link = RangeTerms & {
+  readonly first: bigint
+  readonly size: number
+  /** The next raw value, and how many of them are left. */
+  next: bigint
+  left: number
 }
 
 /** How many ids one check of the deadline covers at most. */
@@ -26,13 +36,25 @@ const burstMax = 64
 /** Filled and read within one call. */
 const one = new Run()
 
-/** Ranges of ids one apart. */
+/** Ranges of the ids of one definition. */
 export class SegmentChain {
   readonly fastRun = new FastRun()
+  readonly #increment: number
+  readonly #stride: bigint
+  readonly #offset: bigint
+  readonly #order: IdOrder | undefined
   readonly #links: Link[] = []
   #left = 0
   #issued = 0
   #recallAsked = false
+
+  /** @param order of ids that are not issued as they are counted. */
+  constructor(increment: number, offset: bigint, order?: IdOrder) {
+    this.#increment = increment
+    this.#stride = BigInt(increment)
+    this.#offset = offset
+    this.#order = order
+  }
 
   /** Ids taken so far. */
   get issued(): number {
@@ -45,23 +67,19 @@ export class SegmentChain {
     return this.#left
   }
 
-  /** How many ranges have ids left. */
-  get length(): number {
-    return this.#links.length
-  }
-
   /** The last deadline, on the monotonic clock in µs; undefined when no id is left. */
   get deadlineUs(): number | undefined {
     return this.#links.at(-1)?.deadlineUs
   }
 
-  /** Adds a range, to be issued after those that are there. */
-  add({ start, end }: Range, deadlineUs: number): void {
+  /** Adds a range of raw values, to be issued after those that are there. */
+  add({ start, end }: Range, terms: RangeTerms): void {
     this.#recall()
-    const left = Number(end - start)
-    if (left <= 0) return
-    this.#links.push({ next: start, left, deadlineUs })
-    this.#left += left
+    const first = firstFrom(start, this.#increment, this.#offset)
+    const size = countBelow(first, end, this.#increment)
+    if (size === 0) return
+    this.#links.push({ ...terms, first, size, next: first, left: size })
+    this.#left += size
   }
 
   /** Drops what is left of ranges whose deadline has come. */
@@ -75,7 +93,7 @@ export class SegmentChain {
   /** Takes up to `count` ids of one range; 0 when none is left. */
   take(count: number, run: Run): number {
     const taken = this.#next(count, run)
-    if (taken > 0) this.#fill()
+    if (taken > 0 && this.#order === undefined) this.#fill()
     return taken
   }
 
@@ -84,20 +102,21 @@ export class SegmentChain {
     if (this.available < count) return undefined
     const runs: Run[] = []
     for (let left = count; left > 0; ) {
-      const run = new Run()
-      left -= this.#next(left, run)
+      const run = this.#nextRun(left)
+      left -= run.count
       runs.push(run)
     }
     return runs
   }
 
-  /** Whether the next `count` ids are at most 2^53−1; false when no id is left. */
+  /** Whether the next `count` ids are at most 2^53−1; of permuted ids: surely. False when fewer are left. */
   areSafe(count: number): boolean {
     this.#recall()
     let left = count
     for (const link of this.#links) {
-      const last = link.next + BigInt(Math.min(left, link.left)) - 1n
-      if (last > max53) return false
+      const last = link.next + BigInt(Math.min(left, link.left) - 1) * this.#stride
+      const largest = this.#order === undefined ? last : this.#order.largest(link.first, link.size)
+      if (largest > max53) return false
       left -= link.left
       if (left <= 0) return true
     }
@@ -111,23 +130,51 @@ export class SegmentChain {
     this.#left = 0
   }
 
+  /** Empties the chain. Returns the first unused raw value of each lease, the newest lease first. */
+  leftovers(): { lease: string; from: bigint }[] {
+    this.#recall()
+    const from = new Map<string, bigint>()
+    for (const { lease, first, size, next, left } of this.#links.toReversed()) {
+      const unused = this.#order?.unused(first, size, size - left) ?? next
+      from.set(lease, unused)
+    }
+    this.clear()
+    return [...from].map(([lease, unused]) => ({ lease, from: unused }))
+  }
+
   #next(count: number, run: Run): number {
     this.#recall()
     const first = this.#links[0]
-    if (first === undefined) return 0
-    const taken = Math.min(count, first.left)
-    run.set(first.next, taken, 1)
+    if (first === undefined || count === 0) return 0
+    const taken = this.#order === undefined ? Math.min(count, first.left) : 1
+    if (this.#order === undefined) run.set(first.next, taken, this.#increment)
+    else run.setOne(this.#order.at(first.first, first.size, first.size - first.left))
     this.#issued += taken
     this.#skip(taken)
     return taken
+  }
+
+  #nextRun(count: number): Run {
+    const order = this.#order
+    const run = new Run()
+    if (order === undefined) {
+      this.#next(count, run)
+      return run
+    }
+    const { first, size, left } = this.#links[0]!
+    const taken = Math.min(count, left)
+    this.#issued += taken
+    this.#skip(taken)
+    return new ScatteredRun(taken, (index) => order.at(first, size, size - left + index))
   }
 
   #fill(): void {
     const first = this.#links[0]
     if (first === undefined) return
     one.setOne(first.next)
-    const count = Math.min(burstMax - 1, first.left, two32 - one.lo)
-    this.fastRun.fill(one.hi, one.lo, count, 1)
+    const untilCarry = Math.floor((two32 - 1 - one.lo) / this.#increment) + 1
+    const count = Math.min(burstMax - 1, first.left, untilCarry)
+    this.fastRun.fill(one.hi, one.lo, count, this.#increment)
     if (this.#recallAsked) return
     this.#recallAsked = true
     queueMicrotask(this.#endOfCallback)
@@ -151,6 +198,6 @@ export class SegmentChain {
     this.#left -= count
     first.left -= count
     if (first.left === 0) this.#links.shift()
-    else first.next += BigInt(count)
+    else first.next += BigInt(count) * this.#stride
   }
 }

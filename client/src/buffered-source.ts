@@ -1,0 +1,191 @@
+/**
+ * What sources with a buffer share: callers that wait, and refills in the background.
+ *
+ * Invariants
+ *  1. One refill at a time, so that what the service grants arrives in its order.
+ *  2. A refill starts when `isLow`, which is before the buffer is empty, and while callers wait for more than it has.
+ *  3. A failed refill rejects waiting callers only with what no retry can change; the others wait for their own timeout,
+ *     and the refill is repeated. The buffer stays, except where the generator is gone or another.
+ *  4. Before ids leave the buffer in a callback of the event loop, copies of this memory have been looked for.
+ */
+import type { Clock, Timer } from '../../src/base/clock.ts'
+import type { CopyDetector } from '../../src/base/copy-detector.ts'
+import { describe, FahaoError, hasCode } from '../../src/base/errors.ts'
+import type { FastRun } from '../../src/ids/fast-run.ts'
+import type { Run } from '../../src/ids/run.ts'
+import type { ClientEvent } from './events.ts'
+import type { GeneratorStats } from './generator.ts'
+import type { DrawOptions, IdSource } from './id-source.ts'
+import { type Waiter, WaitQueue } from './wait-queue.ts'
+
+/** What every source with a buffer is given. */
+export type BufferedSourceOptions = {
+  readonly name: string
+  readonly clock: Clock
+  readonly copies: CopyDetector
+  readonly timeoutMs: number
+  readonly horizonMs: number
+  readonly onEvent: (event: ClientEvent) => void
+  /** Called when the service says that the generator has another kind. */
+  readonly onAltered: () => void
+}
+
+/** The pause after a refill that failed with all its retries. */
+const pauseMs = 500
+
+/** Issues from a buffer. */
+export abstract class BufferedSource implements IdSource {
+  abstract readonly fastRun: FastRun
+  protected readonly options: BufferedSourceOptions
+  protected closed: Error | undefined
+  readonly #queue: WaitQueue
+  #refilling = false
+  #pause: Timer | undefined
+  #lastError: FahaoError | undefined
+  #requests = 0
+  #failures = 0
+
+  constructor(options: BufferedSourceOptions) {
+    this.options = options
+    this.#queue = new WaitQueue(options.clock, options.timeoutMs, () => this.#dry())
+  }
+
+  /** Ids that could be taken at this moment. */
+  protected abstract available(): number
+  /** Ids that were taken. */
+  protected abstract issued(): number
+  /** For how long they last without the service, in ms. */
+  protected abstract lastsMs(): number
+  /** Takes up to `count` buffered ids into `run`. */
+  protected abstract takeNow(count: number, run: Run): number
+  /** Takes exactly `count` ids, or none. Throws UNSAFE for a caller that takes numbers. */
+  protected abstract collect(waiter: Waiter): Run[] | undefined
+  /** Whether a refill is due. */
+  protected abstract isLow(): boolean
+  /** Asks the service for more; `waiting`: the ids that callers wait for. Rejects as the service does. */
+  protected abstract refill(waiting: number): Promise<void>
+  /** After how many ms the buffer has more without a refill; undefined: never. */
+  protected abstract moreAfterMs(): number | undefined
+  /** Drops the buffer, of which a copy of this memory may issue the same ids. */
+  abstract drop(): void
+  /** Returns what is left to the service. */
+  protected abstract giveBack(): Promise<void>
+  abstract nextIsSafe(): boolean
+
+  take(count: number, run: Run): number {
+    if (this.closed !== undefined) return 0
+    this.options.copies.check()
+    const taken = this.takeNow(count, run)
+    this.refillIfLow()
+    return taken
+  }
+
+  draw(count: number, { safe = false, signal }: DrawOptions): Promise<Run[]> {
+    if (this.closed !== undefined) return Promise.reject(this.closed)
+    const ids = this.#queue.wait({ count, safe }, signal)
+    this.#serve()
+    if (this.#queue.length > 0) this.#endPause()
+    this.refillIfLow()
+    return ids
+  }
+
+  stats(): GeneratorStats {
+    return {
+      issued: this.issued(),
+      buffered: this.closed === undefined ? this.available() : 0,
+      lastsMs: this.closed === undefined ? this.lastsMs() : 0,
+      requests: this.#requests,
+      failures: this.#failures,
+      waits: this.#queue.waits,
+      waiting: this.#queue.length,
+    }
+  }
+
+  async close(reason: Error): Promise<void> {
+    if (this.closed !== undefined) return
+    this.closed = reason
+    this.#endPause()
+    this.#queue.refuse(reason)
+    await this.giveBack()
+  }
+
+  /** Starts a refill if one is due and none is under way. */
+  protected refillIfLow(): void {
+    if (this.#refilling || this.closed !== undefined || this.#pause !== undefined) return
+    if (!this.#isDue()) return
+    this.#refilling = true
+    void this.#refill().then(() => {
+      this.#refilling = false
+      this.#serve()
+      // Ids may have been taken while the last reply was read.
+      this.refillIfLow()
+    })
+  }
+
+  #isDue(): boolean {
+    return this.isLow() || (this.#queue.length > 0 && this.moreAfterMs() === undefined)
+  }
+
+  #serve(): void {
+    if (this.closed !== undefined || this.#queue.length === 0) return
+    this.options.copies.check()
+    this.#queue.serve((waiter) => this.collect(waiter))
+    const laterMs = this.moreAfterMs()
+    if (this.#queue.length > 0 && laterMs !== undefined && this.#pause === undefined) this.#wait(laterMs)
+  }
+
+  #wait(ms: number): void {
+    this.#pause = this.options.clock.timer(ms, () => {
+      this.#pause = undefined
+      this.#serve()
+      this.refillIfLow()
+    })
+  }
+
+  #endPause(): void {
+    this.#pause?.cancel()
+    this.#pause = undefined
+  }
+
+  /** One refill. Never rejects. */
+  async #refill(): Promise<void> {
+    const { name, onEvent } = this.options
+    try {
+      await this.refill(this.#queue.demand)
+      this.#requests++
+      if (this.#lastError === undefined) return
+      this.#lastError = undefined
+      onEvent({ type: 'refill-recovered', generator: name })
+    } catch (cause) {
+      this.#failed(
+        cause instanceof FahaoError ? cause : new FahaoError('UNKNOWN', describe(cause), { cause }),
+      )
+    }
+  }
+
+  #failed(error: FahaoError): void {
+    this.#failures++
+    this.#lastError = error
+    if (this.closed !== undefined) return
+    const { name, onEvent, onAltered } = this.options
+    const isAltered = hasCode(error, 'WRONGTYPE')
+    if (isAltered || hasCode(error, 'NOGENERATOR')) this.drop()
+    if (isAltered) onAltered()
+    onEvent({ type: 'refill-failed', generator: name, error, lastsMs: this.lastsMs() })
+    this.#endPause()
+    if (error.retryable) return this.#wait(pauseMs)
+    this.#queue.refuse(error)
+    // The next caller asks again; without one nothing is asked.
+    this.#pause = this.options.clock.timer(pauseMs, () => this.#endPause())
+  }
+
+  /** The error of a caller that has waited for `timeoutMs`. */
+  #dry(): FahaoError {
+    const { name, timeoutMs } = this.options
+    const why = this.#lastError === undefined ? 'no node has answered' : describe(this.#lastError)
+    return new FahaoError(
+      'UNAVAILABLE',
+      `no id of '${name}' is left here, and the service has sent none for ${timeoutMs} ms (${why}); retry once it is back`,
+    )
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * Ids of a `snowflake` from the leased time of a worker id.
+ *
+ * Invariants
+ *  1. An id carries the worker id in whose span its time lies, whole units of it only.
+ *  2. Time is used only by the answer to a request that named this generator, and under the definition of this source.
+ *  3. Ids increase, also from one lease to the next.
+ *  4. A source that replaces another under the same lease starts above the time which that has used.
+ */
+import type { Random } from '../../src/base/clock.ts'
+import { FahaoError } from '../../src/base/errors.ts'
+import type { Timeline } from '../../src/base/timeline.ts'
+import { ClockBuffer } from '../../src/ids/clock-buffer.ts'
+import type { FastRun } from '../../src/ids/fast-run.ts'
+import type { Layout } from '../../src/ids/layout.ts'
+import { parseLayout } from '../../src/ids/layout-text.ts'
+import { max53 } from '../../src/ids/limits.ts'
+import type { Run } from '../../src/ids/run.ts'
+import { BufferedSource, type BufferedSourceOptions } from './buffered-source.ts'
+import { type Definition, definitionOf } from './definition.ts'
+import { unsafe } from './request-source.ts'
+import type { ServiceTime } from './service-time.ts'
+import type { Waiter } from './wait-queue.ts'
+import type { Span, WorkerLease } from './worker-lease.ts'
+
+/** The parts of a snowflake source. */
+export type SnowflakeSourceOptions = BufferedSourceOptions & {
+  readonly definition: Definition
+  readonly lease: WorkerLease
+  readonly time: ServiceTime
+  readonly random: Random
+  /** Called with an answer of another definition, or when the timeline was replaced. */
+  readonly onChange: (span: Span) => void
+}
+
+/** The least time between two renewals. */
+const restMs = 50
+
+/** Issues ids of leased time. */
+export class SnowflakeSource extends BufferedSource {
+  readonly #options: SnowflakeSourceOptions
+  readonly #layout: Layout
+  readonly #unitMax: number
+  readonly #timeline: Timeline
+  readonly #buffer: ClockBuffer
+  readonly fastRun: FastRun
+  #claim = ''
+  #start = 0
+  /** Unix µs until which the service may be away. */
+  #untilUs = 0
+  /** On the monotonic clock, in µs: a burst that borrows time does not renew again and again. */
+  #restUntilUs = 0
+
+  /** @param aboveUs where a source before it under the same lease has stopped, in Unix µs. */
+  constructor(options: SnowflakeSourceOptions, span: Span, aboveUs = 0) {
+    super(options)
+    this.#options = options
+    this.#layout = parseLayout(options.definition.layout)
+    this.#unitMax = 2 ** Math.min(this.#layout.timeBits, 53)
+    this.#timeline = options.time.timeline
+    this.#buffer = new ClockBuffer({
+      layout: this.#layout,
+      timeline: this.#timeline,
+      random: options.random,
+      borrowMaxUs: options.definition.borrowMaxMs * 1000,
+      sequenceStart: options.definition.sequenceStart,
+    })
+    this.fastRun = this.#buffer.fastRun
+    this.#grant(span, aboveUs)
+  }
+
+  /** Whose span is used. */
+  get claim(): string {
+    return this.#claim
+  }
+
+  /** First moment, in Unix µs, of which no id has been issued. */
+  get untouchedUs(): number {
+    return this.#layout.epochUs + this.#buffer.untouched * this.#layout.unitUs
+  }
+
+  override nextIsSafe(): boolean {
+    return this.#layout.totalBits <= 53
+  }
+
+  override drop(): void {
+    this.#buffer.clear()
+    this.#untilUs = 0
+  }
+
+  protected override available(): number {
+    return this.#buffer.available()
+  }
+
+  protected override issued(): number {
+    return this.#buffer.issued
+  }
+
+  protected override lastsMs(): number {
+    return Math.max(0, (this.#untilUs - this.#timeline.nowUs()) / 1000)
+  }
+
+  protected override takeNow(count: number, run: Run): number {
+    return this.#buffer.take(count, run)
+  }
+
+  protected override collect({ count, safe }: Waiter): Run[] | undefined {
+    const runs = this.#buffer.collect(count)
+    if (safe && runs?.some((run) => run.at(run.count - 1) > max53)) throw unsafe()
+    return runs
+  }
+
+  protected override isLow(): boolean {
+    return this.#buffer.low && this.options.clock.monoUs() >= this.#restUntilUs
+  }
+
+  protected override moreAfterMs(): number | undefined {
+    const waitMs = this.#buffer.waitMs()
+    return (
+      waitMs ?? (this.options.clock.monoUs() < this.#restUntilUs && this.#untilUs > 0 ? restMs : undefined)
+    )
+  }
+
+  protected override async refill(): Promise<void> {
+    const { lease, time, name, definition, onChange, clock } = this.#options
+    this.#buffer.low = false
+    const span = await lease.secure(name)
+    if (this.closed !== undefined) return
+    const isSame = definitionOf(span.grant).identity === definition.identity
+    if (!isSame || time.timeline !== this.#timeline) return onChange(span)
+    this.#grant(span, 0)
+    this.#restUntilUs = clock.monoUs() + restMs * 1000
+  }
+
+  protected override async giveBack(): Promise<void> {
+    this.#options.lease.used(this.untouchedUs)
+    this.#buffer.clear()
+  }
+
+  #grant({ claim, worker, fromUs, untilUs }: Span, aboveUs: number): void {
+    const { epochUs, unitUs } = this.#layout
+    if (claim !== this.#claim) {
+      this.#claim = claim
+      this.#start = Math.max(0, Math.ceil((Math.max(fromUs, aboveUs) - epochUs) / unitUs))
+    }
+    const end = Math.min(this.#buffer.unitsAt(untilUs), this.#unitMax)
+    if (this.#start >= this.#unitMax)
+      throw new FahaoError(
+        'EXHAUSTED',
+        `the time field of '${this.options.name}' is full; use another layout`,
+      )
+    this.#buffer.grant(worker, this.#start, end)
+    this.#untilUs = untilUs
+    const spanUnits = end - this.#start
+    this.#buffer.markAt(
+      untilUs - this.options.horizonMs * 1000,
+      Math.min(spanUnits / 2, (this.options.horizonMs * 1000) / unitUs / 4),
+    )
+  }
+}

@@ -1,0 +1,101 @@
+/** What `npm publish` would send of fahao-client, and whether it works where it arrives: in Node, and as a browser loads it. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { temporaryFolder } from './launch/places.ts'
+import { importsOf, readSource } from './tidy/source.ts'
+
+type Packed = { readonly filename: string; readonly files: readonly { readonly path: string }[] }
+
+const root = join(import.meta.dirname, '..')
+/** Of modules without comments and indentation; a minifier leaves about three quarters of it. */
+const sizeMax = 30_000
+
+describe('fahao-client', () => {
+  const folder = temporaryFolder({ after })
+  const installed = join(folder, 'node_modules', 'fahao-client')
+  let tarball = ''
+  let contents: readonly string[] = []
+
+  before(async () => {
+    await run('sh', ['scripts/prepare.sh'], root)
+    const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder]
+    const [only]: Packed[] = Object.values(JSON.parse(await run('npm', args, join(root, 'client'))))
+    tarball = join(folder, only!.filename)
+    contents = only!.files.map(({ path }) => path)
+    await run('mkdir', ['-p', installed], folder)
+    await run('tar', ['-xzf', tarball, '-C', installed, '--strip-components', '1'], folder)
+  })
+
+  test('holds its own files and those that it shares, and nothing else', () => {
+    const known =
+      /^(?:dist\/(?:client\/src|src\/(?:base|ids))\/[\w/-]+(?:\.d\.ts|\.js)|LICENSE|README\.md|package\.json)$/
+    assert.deepEqual(
+      contents.filter((path) => !known.test(path)),
+      [],
+    )
+    assert.ok(contents.includes('README.md') && contents.includes('LICENSE'))
+    assert.ok(contents.includes('dist/client/src/index.d.ts'))
+  })
+
+  test('passes publint', async () => {
+    await run('publint', ['run', tarball, '--strict'], root)
+  })
+
+  test('has types that resolve wherever ES modules do', async () => {
+    await run('attw', [tarball, '--profile', 'esm-only', '--no-emoji', '--no-color'], root)
+  })
+
+  test('imports nothing but its own files by relative paths, and redis when a redis: URL needs it', () => {
+    const foreign = new Set<string>()
+    for (const [path, text] of modules())
+      for (const specifier of importsOf(readSource(text)))
+        if (!specifier.startsWith('.') || !specifier.endsWith('.js')) foreign.add(`${path} ${specifier}`)
+    assert.deepEqual([...foreign], ['dist/client/src/resp-link.js redis'])
+    const link = modules().find(([path]) => path.endsWith('resp-link.js'))![1]
+    assert.match(link, /await import\('redis'\)/)
+  })
+
+  test('says what to install where redis is missing', async () => {
+    const code = `import { connect } from 'fahao-client'
+      const client = await connect('redis://127.0.0.1:1', { timeoutMs: 100 })
+      await client.generator('order').catch(({ code, message }) => console.log(code, message))
+      await client.close()`
+    const printed = await run(process.execPath, ['--input-type=module', '-e', code], folder)
+    assert.match(printed, /^CONFIG .*npm install redis/)
+  })
+
+  test(`has at most ${sizeMax} bytes without the hooks for ORMs, gzipped`, () => {
+    const bundle = modules()
+      .filter(([path]) => !path.includes('/orm/'))
+      .map(([, text]) => readSource(text).uncommented)
+      .flatMap((text) => text.split('\n').map((line) => line.trim()))
+      .filter((line) => line !== '' && !line.startsWith('import ') && !line.startsWith('export {'))
+      .join('\n')
+    const size = gzipSync(bundle, { level: 9 }).length
+    assert.ok(size <= sizeMax, `${size} bytes`)
+  })
+
+  /** Path and text of each module, those that types alone import included. */
+  function modules(): [path: string, text: string][] {
+    const paths = globSync('dist/**/*.js', { cwd: installed })
+    return paths.map((path) => [path, readFileSync(join(installed, path), 'utf8')])
+  }
+})
+
+/** Runs a program to its end; rejects with what it printed when it fails. */
+async function run(program: string, args: readonly string[], cwd: string): Promise<string> {
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('npm_')))
+  const PATH = `${join(root, 'node_modules', '.bin')}:${env.PATH}`
+  try {
+    const options = { cwd, env: { ...env, PATH }, maxBuffer: 2 ** 24 }
+    return (await promisify(execFile)(program, args, options)).stdout
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string }
+    throw new Error(`${program} ${args.join(' ')} failed:\n${stdout}${stderr}`, { cause: error })
+  }
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { type IdOrder, scrambled, shuffled } from '../../../client/src/id-order.ts'
+import { SegmentChain } from '../../../client/src/segment-chain.ts'
+import { permutation } from '../../../src/ids/permutation.ts'
+import { Run } from '../../../src/ids/run.ts'
+
+const key = '000102030405060708090a0b0c0d0e0f'
+const orders: Readonly<Record<string, () => IdOrder | undefined>> = {
+  'in order': () => undefined,
+  shuffled: () => shuffled(1),
+  scrambled: () => scrambled(key, 999_999n),
+}
+
+/** One step: a range of so many ids after a gap, ids that are taken, time that passes. */
+const step = fc.oneof(
+  fc.record({ add: fc.integer({ min: 1, max: 9000 }), gap: fc.integer({ min: 0, max: 3 }) }),
+  fc.record({ take: fc.integer({ min: 1, max: 200 }) }),
+  fc.record({ fast: fc.integer({ min: 1, max: 70 }) }),
+  fc.record({ collect: fc.integer({ min: 1, max: 6000 }) }),
+  fc.record({ pass: fc.integer({ min: 1, max: 40 }) }),
+)
+
+for (const [name, order] of Object.entries(orders)) {
+  describe(`a chain ${name}`, () => {
+    test('issues ids of its ranges only, each once, and none past its deadline', () => {
+      fc.assert(
+        fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+          const chain = new SegmentChain(1, 0n, order())
+          const whole = permutation(Buffer.from(key, 'hex'), 1_000_000n)
+          /** The deadline of each id that may be issued. */
+          const open = new Map<bigint, number>()
+          const run = new Run()
+          let end = 1n
+          let now = 0
+          const issue = (id: bigint) => {
+            assert.ok(open.get(id)! > now, `${id} is not open`)
+            open.delete(id)
+          }
+          for (const each of steps) {
+            chain.expire(now)
+            if ('add' in each) {
+              const start = end + BigInt(each.gap)
+              end = start + BigInt(each.add)
+              chain.add({ start, end }, { deadlineUs: now + 50, lease: String(start) })
+              for (let raw = start; raw < end; raw++)
+                open.set(name === 'scrambled' ? whole.forward(raw) : raw, now + 50)
+            } else if ('take' in each) {
+              const taken = chain.take(each.take, run)
+              for (let index = 0; index < taken; index++) issue(run.at(index))
+            } else if ('fast' in each) {
+              for (let left = each.fast; left > 0; left--)
+                if (chain.fastRun.take(1, run) > 0 || chain.take(1, run) > 0) issue(run.first)
+            } else if ('collect' in each) {
+              const had = chain.available
+              const runs = chain.collect(each.collect)
+              assert.equal(runs !== undefined, had >= each.collect)
+              for (const part of runs ?? [])
+                for (let index = 0; index < part.count; index++) issue(part.at(index))
+            } else now += each.pass
+          }
+          chain.expire(now)
+          const left = [...open.values()].filter((deadline) => deadline > now).length
+          assert.equal(chain.available, left)
+          assert.equal(chain.collect(left)?.reduce((sum, { count }) => sum + count, 0) ?? 0, left)
+        }),
+        { numRuns: 60 },
+      )
+    })
+
+    test('names as unused what no issued id lies above', () => {
+      fc.assert(
+        fc.property(fc.integer({ min: 1, max: 9000 }), fc.integer({ min: 0, max: 9000 }), (size, wanted) => {
+          const chain = new SegmentChain(1, 0n, order())
+          chain.add({ start: 100n, end: 100n + BigInt(size) }, { deadlineUs: 1, lease: 'a' })
+          const count = Math.min(wanted, size)
+          const ids = new Set<bigint>()
+          for (const run of chain.collect(count) ?? [])
+            for (let index = 0; index < run.count; index++) ids.add(run.at(index))
+          const [left] = chain.leftovers()
+          if (count === size) return assert.equal(left, undefined)
+          const whole = permutation(Buffer.from(key, 'hex'), 1_000_000n)
+          for (let raw = left!.from; raw < 100n + BigInt(size); raw++)
+            assert.ok(!ids.has(name === 'scrambled' ? whole.forward(raw) : raw))
+          assert.equal(chain.available, 0)
+          return undefined
+        }),
+        { numRuns: 60 },
+      )
+    })
+  })
+}
+
+describe('a chain', () => {
+  const terms = (lease: string) => ({ deadlineUs: 10, lease })
+
+  test('keeps to the increment and the offset', () => {
+    const chain = new SegmentChain(10, 3n)
+    chain.add({ start: 1n, end: 24n }, terms('a'))
+    const run = new Run()
+    assert.equal(chain.take(5, run), 3)
+    assert.deepEqual([run.at(0), run.at(1), run.at(2)], [3n, 13n, 23n])
+  })
+
+  test('gives numbers up to 2^53−1, and says when the next ids are above it', () => {
+    const chain = new SegmentChain(1, 0n)
+    chain.add({ start: 2n ** 53n - 2n, end: 2n ** 53n + 2n }, terms('a'))
+    assert.deepEqual([chain.areSafe(1), chain.areSafe(2), chain.areSafe(3)], [true, true, false])
+  })
+
+  test('takes the fast run back at the end of the callback, and the deadline holds for it then', async () => {
+    const chain = new SegmentChain(1, 0n)
+    const run = new Run()
+    chain.add({ start: 1n, end: 100n }, terms('a'))
+    chain.take(1, run)
+    assert.ok(chain.fastRun.count > 0)
+    await undefined
+    assert.equal(chain.fastRun.count, 0)
+    chain.expire(10)
+    assert.equal(chain.take(1, run), 0)
+  })
+
+  test('returns the newest lease first', () => {
+    const chain = new SegmentChain(1, 0n)
+    chain.add({ start: 1n, end: 100n }, terms('a'))
+    chain.add({ start: 100n, end: 200n }, terms('b'))
+    chain.collect(50)
+    assert.deepEqual(chain.leftovers(), [
+      { lease: 'b', from: 100n },
+      { lease: 'a', from: 51n },
+    ])
+  })
+})
