@@ -1,11 +1,12 @@
 /** ID.LEASE, ID.RENEW, ID.RETURN, ID.LEASES: ids that a caller issues in its own process. */
+import type { Access } from '../auth/access.ts'
 import type { CurrentGenerator, Generator } from '../catalogue/catalogue.ts'
 import { type DefinitionJson, definitionJson } from '../catalogue/definition.ts'
 import { isStrict } from '../issuing/issuer.ts'
 import { isWorkerLease } from '../leasing/lease-text.ts'
 import type { ListedWorker } from '../leasing/listed-workers.ts'
 import type { LeasedRange } from '../leasing/range-leases.ts'
-import type { WorkerLease } from '../leasing/worker-leases.ts'
+import type { WorkerLease, WorkerLeases } from '../leasing/worker-leases.ts'
 import { type Arguments, notInteger, syntaxError } from './arguments.ts'
 import { type Command, MapReply, type Reply } from './command.ts'
 import type { CommandContext } from './context.ts'
@@ -201,13 +202,21 @@ async function leases({ server, session }: CommandContext, args: Arguments): Pro
     else if (token === 'COUNT') count = checkedCount(args.integer(value), listedMax, 'COUNT')
     else throw syntaxError()
   }
-  const { access } = session
+  const found = await shownWorkers(server.workerLeases, session.access, matches)
+  return found.slice(0, count).map((each) => new MapReply(Object.entries(listedAnswer(each))))
+}
+
+/** The worker ids that a user may see: those of generators that it may name, and of nodes if it may name every one. */
+export async function shownWorkers(
+  workerLeases: Pick<WorkerLeases, 'list'>,
+  access: Access,
+  matches: ((name: string) => boolean) | undefined,
+): Promise<ListedWorker[]> {
   const isShown = ({ generator }: ListedWorker) =>
     generator === undefined
       ? access.reachesAll && matches === undefined
       : access.reaches(generator) && matches?.(generator) !== false
-  const found = (await server.workerLeases.list()).filter(isShown)
-  return found.slice(0, count).map((each) => new MapReply(Object.entries(listedAnswer(each))))
+  return (await workerLeases.list()).filter(isShown)
 }
 
 /** A listed worker id as RESP and HTTP show it. */

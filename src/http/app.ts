@@ -26,6 +26,7 @@ import { clusterOperations } from './native/cluster.ts'
 import { decodeOperation } from './native/decode.ts'
 import { generatorOperations } from './native/generators.ts'
 import { nextOperation, rangeOperation, runsOperation } from './native/issue.ts'
+import { leaseOperations } from './native/leases.ts'
 import { namespaceOperations } from './native/namespaces.ts'
 import { poolOperations } from './native/pools.ts'
 import { tokenOperations } from './native/tokens.ts'
@@ -157,6 +158,7 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     rangeOperation(node),
     runsOperation(node),
     decodeOperation(node),
+    ...leaseOperations(node),
     ...generatorOperations(node.catalogue),
     ...poolOperations(node),
     ...namespaceOperations(node),

@@ -59,6 +59,7 @@ type Reading = { readonly read: Promise<FreeList>; readonly sinceUs: number }
 export class FreeWorkers {
   readonly #deps: FreeWorkersDeps
   #list: Reading | undefined
+  readonly #origins = new WeakMap<FreeWorker, Reading>()
 
   constructor(deps: FreeWorkersDeps) {
     this.#deps = deps
@@ -67,13 +68,28 @@ export class FreeWorkers {
   /** An id for a layout with so many node bits. Rejects with EXHAUSTED, UNAVAILABLE, ENGINE. */
   async take(nodeBits: number): Promise<FreeWorker> {
     const first = this.#newest()
-    const offered = (await first.read).take(nodeBits)
+    const offered = await this.#offer(first, nodeBits)
     if (offered !== undefined) return offered
-    if (this.#list === first) this.#list = undefined
-    const list = await this.#newest().read
-    const free = list.take(nodeBits)
+    this.#drop(first)
+    const last = this.#newest()
+    const free = await this.#offer(last, nodeBits)
     if (free !== undefined) return free
-    throw list.exhausted(nodeBits)
+    throw (await last.read).exhausted(nodeBits)
+  }
+
+  /** The id turned out not to be free: what was read with it may have changed too. */
+  refused(free: FreeWorker): void {
+    this.#drop(this.#origins.get(free))
+  }
+
+  async #offer(from: Reading, nodeBits: number): Promise<FreeWorker | undefined> {
+    const free = (await from.read).take(nodeBits)
+    if (free !== undefined) this.#origins.set(free, from)
+    return free
+  }
+
+  #drop(list: Reading | undefined): void {
+    if (this.#list === list) this.#list = undefined
   }
 
   #newest(): Reading {
@@ -81,9 +97,7 @@ export class FreeWorkers {
     if (this.#list !== undefined && nowUs - this.#list.sinceUs < listMaxAgeUs) return this.#list
     const list = { read: readFree(this.#deps), sinceUs: nowUs }
     this.#list = list
-    list.read.catch(() => {
-      if (this.#list === list) this.#list = undefined
-    })
+    list.read.catch(() => this.#drop(list))
     return list
   }
 }

@@ -182,6 +182,7 @@ export class WorkerLeases {
       try {
         const claim = await this.#write(free, record)
         if (claim !== undefined) return claim
+        this.#free.refused(free)
       } catch (error) {
         if (!hasCode(error, 'UNKNOWN') || ++unknown === unknownMax) throw error
       }

@@ -8,6 +8,8 @@ import { aheadLeads, othersKey, readWorker, unclaimed, workerPrefix } from '../i
  * some. A shorter one would let a new claim begin within the time in which that process issues.
  */
 export const lostUsMin = 15 * 60_000_000
+/** The same limit for worker ids, which callers lease for up to 15 minutes (leasing/lease-span.ts), and some. */
+const lostLeaseUsMin = 20 * 60_000_000
 /** The same limit as a multiple of the lead, for leads longer than the default. */
 const lostLeads = 1.5
 
@@ -26,7 +28,7 @@ export function repairWorkers(nowUs: number, leadUs = 0): Repair {
     const longestUs = workers.reduce((longest, { record }) => Math.max(longest, record.leadUs ?? 0), leadUs)
     const clocksUs = workers.map(({ record }) => record.boundUs - (record.leadUs ?? longestUs) * aheadLeads)
     const latestUs = clocksUs.reduce((a, b) => Math.max(a, b), nowUs)
-    const boundUs = Math.ceil(latestUs + Math.max(lostUsMin, longestUs * lostLeads))
+    const boundUs = Math.ceil(latestUs + Math.max(lostLeaseUsMin, longestUs * lostLeads))
     const ended = workers.map(({ key, record }): [string, string] => {
       const repaired = { ...record, epoch: record.epoch + epochJump, boundUs, exclusive: false }
       return [key, JSON.stringify(repaired)]

@@ -21,6 +21,28 @@ export type Mutation = {
 /** All of them. */
 export const mutations: readonly Mutation[] = [
   {
+    fault: 'a worker lease begins now, though the time of the holder before it has not passed',
+    foundBy: 'test/unit/leasing/leases-property.test.ts',
+    file: 'src/leasing/worker-leases.ts',
+    from: 'Math.max(nowUs, free.fromUs)',
+    to: 'Math.max(nowUs, 0 * free.fromUs)',
+  },
+  {
+    fault: 'a renewal of a worker lease ignores where its holder takes the span to end',
+    foundBy: 'test/unit/leasing/worker-leases.test.ts',
+    file: 'src/leasing/worker-leases.ts',
+    from: 'held.record.boundUs !== expectedUs',
+    to: 'held.record.boundUs < 0 * expectedUs',
+  },
+  {
+    fault:
+      'time of a worker lease is answered by a record of the generator from before that time was durable',
+    foundBy: 'test/unit/leasing/worker-leases.test.ts',
+    file: 'src/leasing/worker-leases.ts',
+    from: 'const given = await this.#confirmed(name, extended)',
+    to: 'const given = this.#answer(name, extended, before)',
+  },
+  {
     fault: 'a plain worker id goes to another owner without its rest',
     foundBy: 'test/unit/leasing/pools-property.test.ts',
     file: 'src/leasing/pool-view.ts',

@@ -1,11 +1,9 @@
 /** The operations on plain worker ids: claim, renew, return, list. */
 import { z } from 'zod'
-import { FahaoError } from '../../base/errors.ts'
-import { parseDurationMs } from '../../base/units.ts'
 import { poolLimits } from '../../leasing/pools.ts'
 import type { FahaoNode } from '../../node/node.ts'
 import { jsonAnswer, type Operation, poolOf, readQuery, refuseBody } from '../operation.ts'
-import { wholeNumber } from './shapes.ts'
+import { duration, wholeNumber } from './shapes.ts'
 
 const path = '/v1/pools/{pool}/workers'
 const leasePath = `${path}/{lease}`
@@ -146,21 +144,4 @@ function list({ server }: Served): Operation {
 
 function leaseIn(params: unknown): string {
   return (params as { readonly lease: string }).lease
-}
-
-/** A duration in a query: `250ms`, `3s`, `10m`. A number alone is milliseconds. */
-function duration(meaning: string) {
-  const wanted = 'must be a duration such as 250ms, 3s, 10m, 1h or 1d'
-  return z
-    .string(wanted)
-    .meta({ description: meaning })
-    .transform((text, context) => {
-      try {
-        return parseDurationMs(text)
-      } catch (error) {
-        if (!(error instanceof FahaoError)) throw error
-        context.addIssue({ code: 'custom', message: wanted })
-        return z.NEVER
-      }
-    })
 }

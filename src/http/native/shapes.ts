@@ -1,5 +1,7 @@
 /** The schemas of native requests and answers: OpenAPI is made from these. */
 import { z } from 'zod'
+import { FahaoError } from '../../base/errors.ts'
+import { parseDurationMs } from '../../base/units.ts'
 import type { GeneratorInfo } from '../../catalogue/catalogue.ts'
 import { type DefinitionJson, definitionJson } from '../../catalogue/definition.ts'
 import { generatorOptions } from '../../catalogue/options.ts'
@@ -16,6 +18,23 @@ export function wholeNumber(minimum: number, maximum: number, meaning: string) {
     )
     .meta({ type: 'integer', minimum, maximum, description: meaning })
     .transform(Number)
+}
+
+/** A duration in a query: `250ms`, `3s`, `10m`. A number alone is milliseconds. */
+export function duration(meaning: string) {
+  const wanted = 'must be a duration such as 250ms, 3s, 10m, 1h or 1d'
+  return z
+    .string(wanted)
+    .meta({ description: meaning })
+    .transform((text, context) => {
+      try {
+        return parseDurationMs(text)
+      } catch (error) {
+        if (!(error instanceof FahaoError)) throw error
+        context.addIssue({ code: 'custom', message: wanted })
+        return z.NEVER
+      }
+    })
 }
 
 const digits = z.string().regex(/^\d{1,19}$/)
@@ -56,13 +75,17 @@ export const runsShape = z
   .meta({ id: 'Runs', description: 'raw ids at a constant distance, without format, in the order of issue' })
 
 /** Of the schema's own output type only this much holds in an answer: every value is plain. */
-const definition = generatorOptions.meta({
+export const definitionShape = generatorOptions.meta({
   id: 'GeneratorDefinition',
   description: 'every option with its value; accepted as it is by PUT',
 }) as unknown as z.ZodType<DefinitionJson>
 
 /** One generator in a list. */
-const listedShape = z.object({ name: z.string(), kind: z.enum(kinds as [string, ...string[]]), definition })
+const listedShape = z.object({
+  name: z.string(),
+  kind: z.enum(kinds as [string, ...string[]]),
+  definition: definitionShape,
+})
 
 /** A generator in a list. */
 export type ListedGenerator = z.output<typeof listedShape>

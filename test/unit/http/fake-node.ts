@@ -1,7 +1,7 @@
 /** A node whose generators count up in memory, and whose every step a test can see and bend. */
 import { Namespaces } from '../../../src/auth/namespaces.ts'
 
-import { secretBytes } from '../../../src/base/clock.ts'
+import { secretBytes, systemRandom } from '../../../src/base/clock.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Moved } from '../../../src/base/moved.ts'
 import type { Timeline } from '../../../src/base/timeline.ts'
@@ -18,6 +18,7 @@ import type { DrawOptions, IssuerStats } from '../../../src/issuing/issuer.ts'
 import { Pools } from '../../../src/leasing/pools.ts'
 import { RangeLeases } from '../../../src/leasing/range-leases.ts'
 import type { WorkerIdCount } from '../../../src/leasing/worker-id-usage.ts'
+import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import type { Config } from '../../../src/node/config-schema.ts'
 import type { EngineCall } from '../../../src/node/engine-calls.ts'
@@ -300,6 +301,7 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
     timeline,
     server: {
       version: '1.2.3',
+      timeline,
       respPort: 7379 as number | undefined,
       countMax: 1000,
       incrByMax: 1_000_000n,
@@ -307,10 +309,17 @@ export function fakeNode(settings: Partial<Config> = {}): FakeNode {
       sessions: () => [],
       // Opened by the tests that need namespaces.
       meters: new Meters(new Namespaces(new MemoryEngine(new MemoryStore())), () => nowUs),
-      rangeLeases: new RangeLeases(secretBytes),
       pools: new Pools({
         engine: new MemoryEngine(new MemoryStore()),
         timeline: timeline as unknown as Timeline,
+        secret: secretBytes,
+      }),
+      rangeLeases: new RangeLeases(secretBytes),
+      workerLeases: new WorkerLeases({
+        engine: new MemoryEngine(new MemoryStore()),
+        timeline: timeline as unknown as Timeline,
+        random: systemRandom,
+        catalogue,
         secret: secretBytes,
       }),
       audit: trail.audit,

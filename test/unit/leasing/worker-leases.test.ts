@@ -180,6 +180,21 @@ describe('a worker lease', () => {
     await assert.rejects(server.leases.lease('event', asker), code('EXHAUSTED'))
   })
 
+  it('of an id without a record begins above an advance that comes between the list and its write', async () => {
+    const store = new MemoryStore()
+    const clock = new FakeClock()
+    const [server, other] = [await startServer({ store, clock }), await startServer({ store, clock })]
+    await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
+    const held = server.engine.hold('write')
+    const asked = server.leases.lease('event', asker)
+    await held.arrived
+    await other.engine.advance(0n, repairWorkers(clock.wall))
+    held.letGo()
+    const lease = await asked
+    assert.ok(lease.fromUs >= startUs + 15 * minute)
+    assert.ok((await server.record(lease.worker))!.boundUs === lease.untilUs)
+  })
+
   it('refuses a span, and a name of a holder, beyond the limits', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })

@@ -20,7 +20,7 @@ function repaired(values: Readonly<Record<string, object>>, leadUs?: number): Ma
 
 describe('worker ids in a store that has forgotten writes', () => {
   it('are above any time that a process may still have reserved', () => {
-    const boundUs = nowUs + 15 * minuteUs
+    const boundUs = nowUs + 20 * minuteUs
     const after = { ...record, epoch: 3 + 2 ** 20, boundUs, exclusive: false }
     assert.deepEqual(repaired({ 'workers/0': record }, 10 * minuteUs).get('workers/0'), after)
     assert.equal(
@@ -50,11 +50,11 @@ describe('worker ids in a store that has forgotten writes', () => {
   it('move on by little where one advance follows another', () => {
     const once = repaired({ 'workers/0': record }, 10 * minuteUs)
     const twice = repaired(Object.fromEntries(once), 10 * minuteUs)
-    assert.equal(twice.get('workers/0')!.boundUs, nowUs + 17.5 * minuteUs)
+    assert.equal(twice.get('workers/0')!.boundUs, nowUs + 27.5 * minuteUs)
   })
 
   it('that have no record are bounded by a record that the advance adds', () => {
-    const others = { owner: '', holder: 'none', epoch: 2 ** 20, boundUs: nowUs + 15 * minuteUs }
+    const others = { owner: '', holder: 'none', epoch: 2 ** 20, boundUs: nowUs + 20 * minuteUs }
     const added = new Map([['workers/others', { ...others, exclusive: false }]])
     assert.deepEqual(repaired({}, 10 * minuteUs), added)
     // No record of another sort is changed.

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { InjectOptions } from 'fastify'
+import { buildHttpApp } from '../../../src/http/app.ts'
+import { fakeNode } from './fake-node.ts'
+
+function start() {
+  const node = fakeNode()
+  node.catalogue.add('event/a', { kind: 'snowflake' })
+  node.catalogue.add('order', { kind: 'sequence' })
+  const app = buildHttpApp({ node, host: '127.0.0.1' })
+  return (method: InjectOptions['method'], url: string) => app.inject({ method, url } as InjectOptions)
+}
+
+const leases = '/v1/generators/event%2Fa/leases'
+const nowUs = Date.UTC(2026, 10, 1) * 1000
+
+describe('a worker lease over HTTP', () => {
+  test('is taken, renewed, listed and given back', async () => {
+    const send = start()
+    const taken = await send('POST', `${leases}?ttl=5s&holder=mail`)
+    const { lease, worker, definition, ...span } = taken.json()
+    assert.deepEqual(
+      [taken.statusCode, span],
+      [200, { kind: 'snowflake', incarnation: '1', nowUs, fromUs: nowUs, untilUs: nowUs + 5_000_000 }],
+    )
+    assert.equal(definition.kind, 'snowflake')
+    const renewed = await send('PATCH', `${leases}/${lease}?until=${span.untilUs}&ttl=1m`)
+    assert.equal(renewed.json().untilUs, nowUs + 60_000_000)
+    const held = { worker, by: 'caller', holder: 'mail', generator: 'event/a', user: 'default' }
+    assert.deepEqual((await send('GET', '/v1/leases?match=ev*&count=1')).json(), {
+      workers: [{ ...held, fromUs: nowUs, untilUs: nowUs + 60_000_000, state: 'held' }],
+    })
+    const stale = await send('PATCH', `${leases}/${lease}?until=${span.untilUs}`)
+    assert.deepEqual([stale.statusCode, stale.json().code], [409, 'NOLEASE'])
+    assert.deepEqual((await send('DELETE', `${leases}/${lease}?from=${nowUs + 1}`)).json(), {
+      returned: true,
+    })
+    assert.deepEqual((await send('DELETE', `${leases}/x?from=0`)).json(), { returned: false })
+  })
+
+  test('is null where the kind leases nothing, by a POST without parameters too', async () => {
+    const send = start()
+    const answer = await send('POST', '/v1/generators/order/leases')
+    assert.deepEqual([answer.statusCode, answer.json().lease, answer.json().kind], [200, null, 'sequence'])
+  })
+
+  test('answers with a sentence where a parameter is wrong', async () => {
+    const send = start()
+    for (const [method, path, detail] of [
+      ['POST', `${leases}?ttl=soon`, /'ttl': must be a duration such as 250ms/],
+      ['POST', `${leases}?ttl=1ms`, /TTL must be from 1000 to 900000 ms/],
+      ['POST', `${leases}?count=0`, /'count': must be a whole number from 1/],
+      ['PATCH', `${leases}/x`, /'until': must be Unix time in µs/],
+      ['PATCH', `${leases}/x?until=1e3`, /'until': must be Unix time in µs/],
+      ['DELETE', `${leases}/x?from=-1`, /'from': must be a whole number/],
+      ['GET', '/v1/leases?count=1001', /'count': must be a whole number from 1 to 1000/],
+    ] as const) {
+      const { statusCode, json } = await send(method, path)
+      assert.equal(statusCode, 400, path)
+      assert.match(json().detail, detail)
+    }
+  })
+})
