@@ -104,7 +104,7 @@ function lease(node: IssuingNode): Operation {
       'Any node answers. Of a snowflake: a worker id, and the span of time in which the caller may stamp ids in whole units of time. Of a segment: ranges of raw values. Of a strict kind nothing is leased: `lease` is null.',
     query,
     answers: { 200: jsonAnswer('The lease.', leaseShape) },
-    errors: [...leaseErrors, 'LIMIT'],
+    errors: leaseErrors,
     example: { name: 'event', query: 'ttl=60s&holder=mail' },
     async handler(request) {
       refuseBody(request)

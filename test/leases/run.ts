@@ -1,0 +1,80 @@
+/**
+ * `npm run leases -- [--ids 1e9] [--processes 6] [--crowd]`: the long forms of the campaigns of leases. `--crowd`: only
+ * the crowd of a thousand clients. Exits with 1 on a repeat.
+ */
+import { parseArgs } from 'node:util'
+import { Scope } from '../launch/lifetime.ts'
+import { leaseCampaign } from './campaign.ts'
+import { crowdCampaign } from './crowd.ts'
+import type { Checked } from './run-log.ts'
+
+const { values } = parseArgs({
+  options: {
+    ids: { type: 'string', default: '1e9' },
+    processes: { type: 'string', default: '6' },
+    crowd: { type: 'boolean', default: false },
+  },
+})
+const progressMs = 5000
+let lastMs = 0
+
+if (!values.crowd) await withScope(holders)
+await withScope(crowd)
+
+async function holders(scope: Scope): Promise<void> {
+  const size = { ids: Number(values.ids), processes: Number(values.processes) }
+  const { checked, faults } = await leaseCampaign(
+    scope,
+    {
+      ...size,
+      ttlMs: 20_000,
+      stoppedMs: 60_000,
+      pauseMs: 700,
+      batch: 20_000,
+      restMs: 0,
+      faultsMin: 10,
+    },
+    progress,
+  )
+  console.log(`faults: ${JSON.stringify(faults)}`)
+  for (const [name, each] of checked) report(name, each)
+}
+
+/** A thousand clients in forty processes: a process for each would take more memory than most machines have. */
+async function crowd(scope: Scope): Promise<void> {
+  const { checked, waitsMs, exhausted } = await crowdCampaign(scope, {
+    layout: 'twitter',
+    room: 1008,
+    processes: 40,
+    clientsEach: 25,
+    rounds: 10,
+    ttlMs: 10_000,
+  })
+  report('a crowd of 1,000 clients, of which 200 are killed in each of 10 rounds', checked)
+  const sorted = waitsMs.toSorted((a, b) => a - b)
+  console.log(
+    `all clients of a process had ids after ${sorted[sorted.length >> 1]} ms (median), ${sorted.at(-1)} ms (longest)`,
+  )
+  console.log(`then: ${exhausted.text}`)
+}
+
+function report(name: string, { ids, runs, overlaps }: Checked): void {
+  console.log(`${name}: ${ids.toLocaleString('en')} ids in ${runs} runs, ${overlaps.length} repeats`)
+  for (const overlap of overlaps.slice(0, 5)) console.log(overlap)
+  if (overlaps.length > 0) process.exitCode = 1
+}
+
+function progress(line: string): void {
+  if (Date.now() - lastMs < progressMs) return
+  lastMs = Date.now()
+  console.log(line)
+}
+
+async function withScope(run: (scope: Scope) => Promise<void>): Promise<void> {
+  const scope = new Scope()
+  try {
+    await run(scope)
+  } finally {
+    await scope.end()
+  }
+}
