@@ -13,6 +13,7 @@ import { addDecode } from './verbs/decode.ts'
 import { addDrop } from './verbs/drop.ts'
 import { addImport } from './verbs/import.ts'
 import { addInfo } from './verbs/info.ts'
+import { addLeases } from './verbs/leases.ts'
 import { addList } from './verbs/list.ts'
 import { addLower } from './verbs/lower.ts'
 import { addNamespace } from './verbs/namespace.ts'
@@ -31,6 +32,7 @@ const groups = {
     addDrop,
     addList,
     addInfo,
+    addLeases,
     addNamespace,
     addUser,
     addToken,

@@ -64,6 +64,30 @@ describe('verbs against a server', () => {
     assert.equal(some.generators.length, 10)
   })
 
+  test('leases lists the worker ids of nodes and callers, and matches', async (t) => {
+    const server = await startFahao(t)
+    const run = asking(t, server)
+    assert.match((await run('leases')).stdout, /^no worker ids in use$/m)
+    for (const name of ['event', 'other']) {
+      assert.equal((await run('create', name, '--kind', 'snowflake')).code, 0)
+      const path = `/v1/generators/${name}/leases?ttl=15m&holder=mail%20${name}`
+      assert.equal((await fetch(`${server.http}${path}`, { method: 'POST' })).status, 200)
+    }
+    const { workers } = JSON.parse((await run('leases', '--match', 'ev*', '--json')).stdout)
+    assert.equal(workers.length, 1)
+    const { worker, untilUs } = workers[0]
+    const until = new Date(untilUs / 1000).toISOString()
+    const lines = (await run('leases', '--match', 'ev*')).stdout.trim().split('\n')
+    assert.deepEqual(
+      lines.map((line) => line.split(/ {2,}/)),
+      [
+        ['WORKER', 'BY', 'HOLDER', 'GENERATOR', 'USER', 'UNTIL', 'STATE'],
+        [String(worker), 'caller', 'mail event', 'event', 'default', until, 'held'],
+      ],
+    )
+    assert.match((await run('leases')).stdout, /caller +mail other +other /)
+  })
+
   test('what goes wrong is told by one sentence and an exit code', async (t) => {
     const run = asking(t, await startFahao(t))
     const unknown = await run('next', 'absent')

@@ -80,6 +80,9 @@ const listShape = z
   })
   .meta({ id: 'WorkerLeases' })
 
+/** The answer of `GET /v1/leases`. */
+export type LeasesAnswer = z.output<typeof listShape>
+
 /** Everything at `/v1/generators/{name}/leases`, and `GET /v1/leases`. */
 export function leaseOperations(node: IssuingNode): Operation[] {
   return [lease(node), renew(node), giveBack(node), list(node)]

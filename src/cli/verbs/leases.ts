@@ -1,0 +1,45 @@
+import type { Command } from 'commander'
+import type { LeasesAnswer } from '../../http/native/leases.ts'
+import { addServerOptions, ask, type ServerOptions } from '../server-api.ts'
+import { printAnswer, table } from '../terminal.ts'
+
+const heading = ['WORKER', 'BY', 'HOLDER', 'GENERATOR', 'USER', 'UNTIL', 'STATE']
+
+/** The most that one answer has; there is no next page. */
+const listedMax = 1000
+
+/** `fahao leases` */
+export function addLeases(program: Command): void {
+  const command = program
+    .command('leases')
+    .summary('worker ids in use, and their holders')
+    .description(
+      `Lists the worker ids that nodes and callers hold, and those that rest: in ascending order, ${listedMax} at most.`,
+    )
+  addServerOptions(command)
+    .option('--match <PATTERN>', 'only leases for generators whose names match, such as event:*')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao leases --match 'event:*'
+  fahao leases --json | jq '.workers[] | select(.by == "caller").holder'`,
+    )
+    .action(async (options: ServerOptions & { match?: string }) => {
+      const query = { match: options.match }
+      const { workers } = await ask<LeasesAnswer>(options, 'GET', '/v1/leases', { query })
+      printAnswer(options, { workers }, linesOf(workers))
+    })
+}
+
+function linesOf(workers: LeasesAnswer['workers']): string[] {
+  if (workers.length === 0) return ['no worker ids in use']
+  const lines = table(heading, workers.map(row))
+  if (workers.length < listedMax) return lines
+  return [...lines, `these are the first ${listedMax}; --match shows those of fewer generators`]
+}
+
+function row({ worker, by, holder, generator, user, untilUs, state }: LeasesAnswer['workers'][number]) {
+  const until = new Date(untilUs / 1000).toISOString()
+  return [String(worker), by, holder, generator ?? '-', user ?? '-', until, state]
+}
