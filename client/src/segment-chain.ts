@@ -5,7 +5,7 @@
  *  1. Every id lies in a range that was added, is ≡ offset (mod increment), and is taken once.
  *  2. No id of a range is taken after its deadline, as far as `expire` was called in the same callback of the event loop.
  *  3. The fast run holds ids of the first range only, and for one callback: it is taken back at the end of that and by
- *     every other method. Where ids are permuted it holds none.
+ *     every method that takes or changes something. Where ids are permuted it holds none.
  *  4. What `leftovers` names has not been issued and will not be: it empties the chain.
  */
 import { FastRun } from '../../src/ids/fast-run.ts'
@@ -61,10 +61,9 @@ export class SegmentChain {
     return this.#issued + this.fastRun.taken
   }
 
-  /** Ids left. */
+  /** Ids left. It leaves the fast run as it is, because it is read after each `take`. */
   get available(): number {
-    this.#recall()
-    return this.#left
+    return this.#left - this.fastRun.taken
   }
 
   /** The last deadline, on the monotonic clock in µs; undefined when no id is left. */

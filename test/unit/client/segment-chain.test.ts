@@ -132,3 +132,14 @@ describe('a chain', () => {
     ])
   })
 })
+
+test('a chain that is asked how many ids are left keeps those of the callback at hand', () => {
+  const chain = new SegmentChain(1, 0n)
+  const run = new Run()
+  chain.add({ start: 1n, end: 101n }, { deadlineUs: 50, lease: 'a' })
+  assert.equal(chain.take(1, run), 1)
+  assert.equal(chain.available, 99)
+  assert.equal(chain.fastRun.takeNumber(), 2)
+  assert.equal(chain.available, 98)
+  assert.equal(chain.fastRun.takeNumber(), 3)
+})
