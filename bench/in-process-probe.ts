@@ -4,14 +4,10 @@
  */
 import { join } from 'node:path'
 
-import { Snowflake as SapphireSnowflake } from '@sapphire/snowflake'
 import { do_not_optimize as keep, measure } from 'mitata'
-import { nanoid } from 'nanoid'
-import { Snowflake as WasmSnowflake } from 'nodejs-snowflake'
-import { monotonicFactory, ulid } from 'ulid'
-import { v4, v7 } from 'uuid'
 import type * as Ids from '../src/ids.ts'
 import type * as Library from '../src/index.ts'
+import { peers } from './peers.ts'
 import { interleaved, spreadOf } from './rounds.ts'
 
 /** One contender in one round. */
@@ -38,9 +34,6 @@ const today = await fahao.open('today', { kind: 'sequence', start: 2n ** 60n, ..
 for (const generator of [sequence, bigints, text, segment, event, today]) await generator.next()
 const ids = snowflake({ layout: layouts.twitter, workerId: 7, borrowMaxMs: 3_600_000 })
 const idsText = snowflake({ layout: layouts.twitter, workerId: 7, borrowMaxMs: 3_600_000 })
-const sapphire = new SapphireSnowflake(0)
-const wasm = new WasmSnowflake({ instance_id: 7 })
-const monotonicUlid = monotonicFactory()
 
 /**
  * Each contender has a loop of its own, so that the compiler optimises it like a caller's code: a shared loop would be
@@ -87,46 +80,7 @@ const contenders: Readonly<Record<string, (count: number) => unknown>> = {
     for (let index = 0; index < count; index++) last = String(today.tryNext())
     return last === 'undefined' ? undefined : last
   },
-  '@sapphire/snowflake, bigint (repeats ids beyond 4096 per ms)': (count) => {
-    let last = 0n
-    for (let index = 0; index < count; index++) last = sapphire.generate()
-    return last
-  },
-  'nodejs-snowflake, bigint (wasm, waits beyond 1024 per ms)': (count) => {
-    let last: unknown
-    for (let index = 0; index < count; index++) last = wasm.getUniqueID()
-    return last
-  },
-  ulid: (count) => {
-    let last = ''
-    for (let index = 0; index < count; index++) last = ulid()
-    return last
-  },
-  'ulid, monotonic': (count) => {
-    let last = ''
-    for (let index = 0; index < count; index++) last = monotonicUlid()
-    return last
-  },
-  'uuid v4': (count) => {
-    let last = ''
-    for (let index = 0; index < count; index++) last = v4()
-    return last
-  },
-  'uuid v7': (count) => {
-    let last = ''
-    for (let index = 0; index < count; index++) last = v7()
-    return last
-  },
-  'crypto.randomUUID': (count) => {
-    let last = ''
-    for (let index = 0; index < count; index++) last = crypto.randomUUID()
-    return last
-  },
-  nanoid: (count) => {
-    let last = ''
-    for (let index = 0; index < count; index++) last = nanoid()
-    return last
-  },
+  ...peers,
   'Date.now': (count) => {
     let last = 0
     for (let index = 0; index < count; index++) last = Date.now()

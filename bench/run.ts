@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
- * bench/latest.md behind. Sections: resp, http, process, memory, engine, freeze, database, cluster, legacy, restart,
- * login, quota, tls, users, runs. It starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http,
+ * bench/latest.md behind. Sections: resp, http, process, client, memory, engine, freeze, database, cluster, legacy,
+ * restart, login, quota, tls, users, runs. It starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http,
  * process, freeze and runs measure beside this one. Exits with 1 when a budget is not met, for use in a release.
  */
 import { writeFileSync } from 'node:fs'
@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Lifetime } from '../test/launch/lifetime.ts'
 import { Scope } from '../test/launch/lifetime.ts'
+import { client } from './client.ts'
 import { cluster } from './cluster.ts'
 import { database } from './database.ts'
 import { engine } from './engine.ts'
@@ -32,6 +33,7 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   resp,
   http,
   process: inProcess,
+  client,
   memory,
   engine,
   freeze,
