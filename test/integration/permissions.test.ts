@@ -266,7 +266,7 @@ describe('permissions', () => {
       (await send(user, { method: 'GET', path, query: '', command: '', namesGenerator: false })).text()
     for (const path of ['/v1/generators', '/metrics', '/cache', '/db', '/v1/namespaces']) {
       assert.match(await get(path), /target/, path)
-      assert.doesNotMatch(await get(path), /hidden|"flake|segments/, path)
+      assert.doesNotMatch(await get(path), /hidden|"flake|"segments/, path)
       assert.match(await get(path, 'only-read'), /hidden/, path)
     }
     for (const path of ['/', '/docs', '/openapi.json', '/healthz', '/readyz']) {

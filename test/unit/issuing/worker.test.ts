@@ -159,7 +159,7 @@ describe('a worker id whose claim the store may have forgotten', () => {
     await again.secure()
     assert.ok(again.worker.unusedUs >= fixed.worker.boundUs)
     // Once that is past, they are claimed at the present time again.
-    await clock.pass(16 * 60_000)
+    await clock.pass(21 * 60_000)
     const late = start({ store, clock })
     await late.secure()
     assert.equal(late.worker.unusedUs, clock.wall)
