@@ -21,6 +21,7 @@ import {
   brokenLinks,
   foreignPlaces,
   incompleteLock,
+  mergeConflicts,
   missingFiles,
   readmeDifferences,
 } from './tidy/prose.ts'
@@ -238,6 +239,14 @@ const rules: readonly Rule[] = [
       { 'a.json': `https://www.npm${'js'}.com/` },
     ],
     keeping: [{ 'README.md': 'the npm registry, test/work/x' }],
+  },
+  {
+    name: 'no merge is left undecided',
+    findings: mergeConflicts,
+    breaking: ['<', '=', '>', '|'].map((mark) => ({
+      'CHANGELOG.md': `- a\n${mark.repeat(7)}${mark === '=' ? '' : ' main'}\n- b`,
+    })),
+    keeping: [{ 'CHANGELOG.md': `Title\n${'='.repeat(8)}\n- a ${'>'.repeat(7)} b` }],
   },
   {
     name: 'both READMEs have the same headings and the same code',

@@ -31,6 +31,15 @@ export function foreignPlaces(tree: Tree): string[] {
   )
 }
 
+/** Lines that a merge leaves where both sides changed a text. Their marks have seven characters. */
+export function mergeConflicts(tree: Tree): string[] {
+  return [...tree].flatMap(([path, text]) =>
+    [...text.matchAll(/^(?:<{7}(?= )|={7}$|>{7}(?= )|\|{7}(?= ))/gm)].map(
+      ({ index }) => `${path}:${lineAt(text, index)} has a mark of a merge conflict`,
+    ),
+  )
+}
+
 /** Differences between the two READMEs in what both must have: headings by depth, and code but for its comments. */
 export function readmeDifferences(tree: Tree): string[] {
   const missing = readmes.filter((path) => !tree.has(path))
