@@ -76,10 +76,13 @@ export async function leaseCampaign(
     say(`${ids.toLocaleString('en')} ids after ${round} faults`)
     if (ids >= size.ids && Math.min(...Object.values(counts)) >= size.faultsMin) break
     const fault = faults[round % faults.length]!
-    counts[fault]++
-    const holder = holders[Math.floor(round / faults.length) % holders.length]!
-    if (fault === 'server killed') await restartServer(server)
-    else await strike(lifetime, holder, fault, counts[fault], size)
+    if (fault === 'server killed') {
+      await restartServer(server)
+      counts[fault]++
+    } else {
+      const holder = chosen(holders, fault, round)
+      if (holder !== undefined) await strike(lifetime, holder, fault, ++counts[fault], size)
+    }
     await pause(size.pauseMs)
   }
   for (const holder of holders) holder.running.signal('SIGCONT')
@@ -121,6 +124,14 @@ function run(lifetime: Lifetime, task: HolderTask, clock: MovableClock): Promise
   })
 }
 
+/** The process that a fault hits in a round. At most half of them are stopped at once, and a stop lasts its whole time. */
+function chosen(holders: readonly Holder[], fault: Fault, round: number): Holder | undefined {
+  if (fault === 'moved') return holders[Math.floor(round / faults.length) % holders.length]
+  const running = holders.filter(({ stopped }) => !stopped)
+  if (fault === 'stopped' && 2 * running.length <= holders.length) return undefined
+  return running[Math.floor(round / faults.length) % running.length]
+}
+
 async function strike(
   lifetime: Lifetime,
   holder: Holder,
@@ -131,9 +142,8 @@ async function strike(
   if (fault === 'moved') return holder.clock.set(moves[turn % moves.length]!)
   if (fault === 'killed') {
     await holder.running.kill()
-    holder.stopped = false
     holder.running = await run(lifetime, holder.task, holder.clock)
-  } else if (!holder.stopped) {
+  } else {
     holder.stopped = true
     const { running } = holder
     running.signal('SIGSTOP')
