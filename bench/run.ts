@@ -7,8 +7,7 @@
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Lifetime } from '../test/launch/lifetime.ts'
-import { Scope } from '../test/launch/lifetime.ts'
+import { inScope, type Lifetime } from '../test/launch/lifetime.ts'
 import { client } from './client.ts'
 import { cluster } from './cluster.ts'
 import { database } from './database.ts'
@@ -76,21 +75,6 @@ for (const [name, measure] of Object.entries(measures)) {
 const short = sections.flatMap(({ figures }) => figures).filter((figure) => verdict(figure) === 'short')
 console.error(`${short.length} budgets are not met; bench/latest.md has it all`)
 process.exitCode = short.length > 0 ? 1 : 0
-
-/** Ends what a section has started, after success, failure and interruption. */
-async function inScope<Result>(use: (lifetime: Lifetime) => Promise<Result>): Promise<Result> {
-  const scope = new Scope()
-  const interrupted = () => {
-    void scope.end().finally(() => process.exit(130))
-  }
-  process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
-  try {
-    return await use(scope)
-  } finally {
-    process.off('SIGINT', interrupted).off('SIGTERM', interrupted)
-    await scope.end()
-  }
-}
 
 function writeReport(report: Report): void {
   writeFileSync(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(report, undefined, 2)}\n`)

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { FahaoServer } from '../launch/fahao.ts'
-import { atEnd, type Lifetime, Scope } from '../launch/lifetime.ts'
+import { atEnd, inScope, type Lifetime } from '../launch/lifetime.ts'
 import { freePort, temporaryFolder } from '../launch/places.ts'
 import { type RunningProcess, startProcess } from '../launch/process.ts'
 import { password } from './attacks.ts'
@@ -141,9 +141,4 @@ if (unknown.length > 0) {
   console.error(`no kind ${unknown.join(', ')}; there are ${Object.keys(kinds).join(', ')}`)
   process.exit(1)
 }
-const scope = new Scope()
-try {
-  await run(scope, chosen.length > 0 ? chosen : Object.keys(kinds))
-} finally {
-  await scope.end()
-}
+await inScope((scope) => run(scope, chosen.length > 0 ? chosen : Object.keys(kinds)))

@@ -2,7 +2,7 @@
  * `npm run hostile [-- ATTACK …]`: carries out each attack, or the named ones, and prints a table in Markdown. Exits with
  * 1 if a bound did not hold.
  */
-import { Scope } from '../launch/lifetime.ts'
+import { inScope } from '../launch/lifetime.ts'
 import { attacks } from './attacks.ts'
 import { endure, type Finding } from './campaign.ts'
 
@@ -13,8 +13,7 @@ if (unknown.length > 0) {
   process.exit(1)
 }
 
-const scope = new Scope()
-try {
+await inScope(async (scope) => {
   console.log(
     [
       '| attack | connections | rejected | memory before, peak, after, MiB | RESP p50, p99 alone · with the attack on another server · during it, ms | HTTP | new connections | |',
@@ -28,9 +27,7 @@ try {
     console.log(line(finding))
     if (finding.broken.length > 0) process.exitCode = 1
   }
-} finally {
-  await scope.end()
-}
+})
 
 function line({
   name,

@@ -3,13 +3,15 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { startFahao } from '../launch/fahao.ts'
-import { Scope } from '../launch/lifetime.ts'
+import { inScope, type Lifetime } from '../launch/lifetime.ts'
 import { temporaryFolder } from '../launch/places.ts'
 
 const tinyidToken = '0f673adf80504e2eaa552f5d791b644c'
-const scope = new Scope()
-try {
-  const server = await startFahao(scope, {
+
+await inScope(testClients)
+
+async function testClients(lifetime: Lifetime): Promise<void> {
+  const server = await startFahao(lifetime, {
     args: ['--compat', 'cosid,tinyid'],
     env: { FAHAO_TINYID_TOKENS: `${tinyidToken}=tinyid*` },
   })
@@ -20,12 +22,10 @@ try {
   const facts = {
     'fahao.url': server.http,
     'fahao.tinyid': tinyidToken,
-    target: join(temporaryFolder(scope), 'target'),
+    target: join(temporaryFolder(lifetime), 'target'),
   }
   const properties = Object.entries(facts).map(([name, value]) => `-D${name}=${value}`)
   const maven = spawn('mvn', ['-B', '-ntp', '-f', project, ...properties, 'test'], { stdio: 'inherit' })
   const [code] = await once(maven, 'exit')
   process.exitCode = code ?? 1
-} finally {
-  await scope.end()
 }

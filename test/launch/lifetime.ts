@@ -22,7 +22,7 @@ export function atEnd(lifetime: Lifetime, callback: () => unknown): void {
   })
 }
 
-/** A lifetime outside of node:test, for campaigns and benchmarks; `end()` it in a `finally`. */
+/** A lifetime outside of node:test, for whole files and campaigns; `end()` it in the end, or use `inScope`. */
 export class Scope implements Lifetime {
   readonly #callbacks: (() => Promise<void>)[] = []
 
@@ -33,5 +33,20 @@ export class Scope implements Lifetime {
   /** Ends what was started with it. */
   async end(): Promise<void> {
     for (const each of this.#callbacks.reverse()) await each()
+  }
+}
+
+/** Runs `use`, and ends what it has started, after success, failure and interruption. */
+export async function inScope<Result>(use: (scope: Scope) => Promise<Result>): Promise<Result> {
+  const scope = new Scope()
+  const interrupted = () => {
+    void scope.end().finally(() => process.exit(130))
+  }
+  process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
+  try {
+    return await use(scope)
+  } finally {
+    process.off('SIGINT', interrupted).off('SIGTERM', interrupted)
+    await scope.end()
   }
 }

@@ -3,7 +3,7 @@
  * the crowd of a thousand clients. Exits with 1 on a repeat.
  */
 import { parseArgs } from 'node:util'
-import { Scope } from '../launch/lifetime.ts'
+import { inScope, type Scope } from '../launch/lifetime.ts'
 import { leaseCampaign } from './campaign.ts'
 import { crowdCampaign } from './crowd.ts'
 import type { Checked } from './run-log.ts'
@@ -18,8 +18,8 @@ const { values } = parseArgs({
 const progressMs = 5000
 let lastMs = 0
 
-if (!values.crowd) await withScope(holders)
-await withScope(crowd)
+if (!values.crowd) await inScope(holders)
+await inScope(crowd)
 
 async function holders(scope: Scope): Promise<void> {
   const size = { ids: Number(values.ids), processes: Number(values.processes) }
@@ -68,13 +68,4 @@ function progress(line: string): void {
   if (Date.now() - lastMs < progressMs) return
   lastMs = Date.now()
   console.log(line)
-}
-
-async function withScope(run: (scope: Scope) => Promise<void>): Promise<void> {
-  const scope = new Scope()
-  try {
-    await run(scope)
-  } finally {
-    await scope.end()
-  }
 }
