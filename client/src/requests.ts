@@ -74,13 +74,14 @@ export function renewRequest(name: string, lease: string, untilUs: number, ttlMs
   }
 }
 
-/** `ID.RETURN`; resolves to whether it was taken back. */
-export function returnRequest(name: string, lease: string, from: bigint): Request<boolean> {
+/** `ID.RETURN`; resolves to whether it was taken back. `untilUs`: of a worker lease, as its last grant had it. */
+export function returnRequest(name: string, lease: string, from: bigint, untilUs?: number): Request<boolean> {
+  const until = untilUs === undefined ? [] : ['UNTIL', String(untilUs)]
   return {
     name: '',
-    words: ['ID.RETURN', name, lease, 'FROM', String(from)],
+    words: ['ID.RETURN', name, lease, 'FROM', String(from), ...until],
     method: 'DELETE',
-    path: `${pathOf(name)}/leases/${encodeURIComponent(lease)}?${query({ from: String(from) })}`,
+    path: `${pathOf(name)}/leases/${encodeURIComponent(lease)}?${query({ from: String(from), until: untilUs })}`,
     read: isReturned,
   }
 }

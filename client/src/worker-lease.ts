@@ -2,7 +2,7 @@
  * The worker id of this client, for all its snowflake generators: a lease whose span is extended while ids are issued.
  *
  * Invariants
- *  1. One request about the lease at a time: a renewal names the end of the span that the answer before it gave.
+ *  1. One request about the lease at a time: a renewal, and the return, name the end of the span that the answer before gave.
  *  2. A span is for the generator of its request. An id of another generator may use time only after a request for that one.
  *  3. After `drop` no answer to an earlier request gives a span: the lease that it names may be a copy's too.
  *  4. A lease that the service does not know any more, or whose end differs, is given up for a new one.
@@ -85,7 +85,7 @@ export class WorkerLease {
     const held = this.#held
     this.#held = undefined
     if (held === undefined) return
-    const request = returnRequest(held.name, held.lease, BigInt(Math.ceil(this.#usedUs)))
+    const request = returnRequest(held.name, held.lease, BigInt(Math.ceil(this.#usedUs)), held.untilUs)
     await this.#options.nodes.send(request, { timeoutMs: returnTimeoutMs }).catch(() => {})
   }
 

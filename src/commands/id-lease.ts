@@ -1,5 +1,6 @@
 /** ID.LEASE, ID.RENEW, ID.RETURN, ID.LEASES: ids that a caller issues in its own process. */
 import type { Access } from '../auth/access.ts'
+import { FahaoError } from '../base/errors.ts'
 import type { CurrentGenerator, Generator } from '../catalogue/catalogue.ts'
 import { type DefinitionJson, definitionJson } from '../catalogue/definition.ts'
 import { isStrict } from '../issuing/issuer.ts'
@@ -56,13 +57,18 @@ export const leaseCommands: readonly Command[] = [
   {
     ...issuing,
     name: 'id.return',
-    arity: 5,
+    arity: -5,
     summary: 'Gives back what a caller has not used of a lease.',
     reply:
       '1, or 0 if it stays unused: a worker id then rests until its span has passed, and raw values are a gap.',
     notes:
-      'FROM is the first unused moment of a worker lease, in Unix µs, for all generators that it served; of a range, its first unused raw value. A range goes back if it is the newest that was reserved of its generator, and if the node that is asked has leased it. The caller has stopped before it sends this, and does not go on whatever the reply. May be repeated.',
-    arguments: [name, { name: 'lease', type: 'string' }, { name: 'n', type: 'integer', token: 'FROM' }],
+      'FROM is the first unused moment of a worker lease, in Unix µs, for all generators that it served; of a range, its first unused raw value. UNTIL is the `untilUs` of the last reply for a worker lease, which needs it: if the span ends at another moment, another process has renewed it (a copy of the memory of its holder), or a reply was lost; the reply is 0, and nothing is changed. A range has no UNTIL. It goes back if it is the newest that was reserved of its generator, and if the node that is asked has leased it. The caller has stopped before it sends this, and does not go on whatever the reply. A caller that may be a copy, or may have been copied, returns nothing. May be repeated.',
+    arguments: [
+      name,
+      { name: 'lease', type: 'string' },
+      { name: 'n', type: 'integer', token: 'FROM' },
+      { name: 'us', type: 'integer', token: 'UNTIL', optional: true },
+    ],
     handler: giveBack,
   },
   {
@@ -127,14 +133,34 @@ export async function leaseOf(
   )
 }
 
-/** Gives back what a caller has not used: of a worker lease from a moment in Unix µs on, of a range from a raw value on. */
+/** What a caller gives back. */
+export type ReturnOptions = {
+  /** What is unused begins here: of a worker lease Unix time in µs, of a range a raw value. */
+  readonly from: bigint
+  /** Of a worker lease: the `untilUs` of the last answer for it. */
+  readonly untilUs: number | undefined
+}
+
+/**
+ * Gives back what a caller has not used. ERR if a worker lease has no UNTIL or a range has one; and as `WorkerLeases.giveBack`
+ * and `RangeLeases.giveBack`.
+ */
 export async function returnOf(
   { server }: Pick<CommandContext, 'server'>,
   generatorName: string,
   lease: string,
-  from: bigint,
+  { from, untilUs }: ReturnOptions,
 ): Promise<boolean> {
-  if (isWorkerLease(lease)) return server.workerLeases.giveBack(lease, Number(from))
+  if (isWorkerLease(lease)) {
+    if (untilUs === undefined)
+      throw new FahaoError(
+        'ERR',
+        'the return of a worker lease needs UNTIL: send the untilUs of the last reply for this lease',
+      )
+    return server.workerLeases.giveBack(lease, { fromUs: Number(from), untilUs })
+  }
+  if (untilUs !== undefined)
+    throw new FahaoError('ERR', 'UNTIL is for worker leases, and this lease is none: send FROM alone')
   return server.rangeLeases.giveBack(generatorName, lease, from)
 }
 
@@ -190,8 +216,15 @@ async function renew({ server }: CommandContext, args: Arguments): Promise<Reply
 }
 
 async function giveBack(context: CommandContext, args: Arguments): Promise<Reply> {
-  if (args.token(2) !== 'FROM') throw syntaxError()
-  return (await returnOf(context, args.text(0), args.text(1), args.integer(3))) ? 1 : 0
+  let from: bigint | undefined
+  let untilUs: number | undefined
+  for (const [token, value] of args.options(2)) {
+    if (token === 'FROM') from = args.integer(value)
+    else if (token === 'UNTIL') untilUs = numberAt(args, value)
+    else throw syntaxError()
+  }
+  if (from === undefined) throw syntaxError()
+  return (await returnOf(context, args.text(0), args.text(1), { from, untilUs })) ? 1 : 0
 }
 
 async function leases({ server, session }: CommandContext, args: Arguments): Promise<Reply> {

@@ -9,7 +9,8 @@
  *     free, so that no two holders of an id ever share a moment, whatever their clocks show.
  *  3. A renewal replaces the record of its own claim, and only if the bound is the end of the span that the holder has from
  *     its last answer. Of several processes with one lease, copies of one memory, at most one gets any further time.
- *  4. A renewal never lowers the bound, and a return lowers it no further than to the start of the claim.
+ *  4. A renewal never lowers the bound. A return lowers it no further than to the start of the claim, and only if it is the
+ *     end of the span that the holder has from its last answer: no copy that has renewed loses its time.
  *  5. Time is answered for a generator only if, after that time was durable, the record of the generator was read: the floor
  *     of an incarnation that this read did not see lies above the bound (incarnation-change.ts).
  *  6. After an unknown write nothing is built on it (P8): a claim leaves its id and tries another; a renewal is answered only
@@ -50,6 +51,14 @@ export type RenewalRequest = {
   /** The end of the span, in Unix µs, as the last answer for this lease had it. */
   readonly untilUs: number
   readonly ttlMs?: number | undefined
+}
+
+/** What the holder of a lease has to send to give it back. */
+export type ReturnRequest = {
+  /** The first moment that it has used for no generator, in Unix µs. */
+  readonly fromUs: number
+  /** The end of the span, in Unix µs, as the last answer for this lease had it. */
+  readonly untilUs: number
 }
 
 /** A worker lease, as its holder gets it for one generator. */
@@ -122,15 +131,16 @@ export class WorkerLeases {
   }
 
   /**
-   * Gives a lease back. Its holder has stamped no id at or after `fromUs`, in Unix µs, and stamps none any more. Resolves
-   * to whether it was given back; if not, the id rests until its span has passed. May be repeated. Rejects with UNAVAILABLE,
-   * UNKNOWN, REGRESSED.
+   * Gives a lease back. Its holder has stamped no id at or after `fromUs` and stamps none any more. Resolves to whether it
+   * was given back; if not, because it has ended or its span ends at another moment, nothing is changed, and the id rests
+   * until its span has passed. May be repeated. Rejects with UNAVAILABLE, UNKNOWN, REGRESSED.
    */
-  async giveBack(lease: string, fromUs: number): Promise<boolean> {
+  async giveBack(lease: string, { fromUs, untilUs }: ReturnRequest): Promise<boolean> {
     for (let tries = 0; tries < changeTries; tries++) {
       const held = await this.#held(lease)
       if (held === undefined) return false
       if (held.record.returned) return true
+      if (held.record.boundUs !== untilUs) return false
       if ((await this.#return(held, fromUs)) !== undefined) return true
     }
     throw contended()

@@ -195,10 +195,14 @@ describe('snowflakes', () => {
     assert.equal(dropped.count, 1)
   })
 
-  test('close returns the rest of the span', async (t) => {
-    const { name, client, generator } = await prepared(t, ['snowflake'])
-    await generator.next()
-    await client.close()
+  test('close returns the rest of the span, over RESP and HTTP', async (t) => {
+    const { name, client, generator } = await prepared(t, ['snowflake'], { horizonMs: 500 })
+    const overHttp = await connect(server.http, { horizonMs: 500 })
+    t.after(() => overHttp.close())
+    const second = await overHttp.generator(name)
+    // The end of the span is then that of a renewal.
+    for (const each of [generator, second]) while (each.stats().requests < 3) await each.next()
+    await Promise.all([client.close(), overHttp.close()])
     assert.deepEqual(await admin.command('ID.LEASES', 'MATCH', name), [])
   })
 })

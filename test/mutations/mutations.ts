@@ -35,6 +35,13 @@ export const mutations: readonly Mutation[] = [
     to: 'held.record.boundUs < 0 * expectedUs',
   },
   {
+    fault: 'a copy of a holder that has renewed its worker lease gives the time of the holder back',
+    foundBy: 'test/unit/leasing/leases-property.test.ts',
+    file: 'src/leasing/worker-leases.ts',
+    from: 'held.record.boundUs !== untilUs',
+    to: 'held.record.boundUs < untilUs',
+  },
+  {
     fault:
       'time of a worker lease is answered by a record of the generator from before that time was durable',
     foundBy: 'test/unit/leasing/worker-leases.test.ts',

@@ -30,7 +30,12 @@ const first = z
   })
   .transform(BigInt)
 const renewQuery = z.strictObject({ until: moment, ttl })
-const returnQuery = z.strictObject({ from: first })
+const returnQuery = z.strictObject({
+  from: first,
+  until: moment
+    .optional()
+    .meta({ description: '`untilUs` of the last answer for a worker lease, which needs it' }),
+})
 const listQuery = z.strictObject({
   match: z.string().max(256).optional().meta({ description: 'a glob pattern of names: * ? [a-z]' }),
   count: wholeNumber(1, listedMax, `how many at most (default ${listedMax})`).optional(),
@@ -150,14 +155,17 @@ function giveBack({ server }: IssuingNode): Operation {
     path: leasePath,
     tag: 'ids',
     summary: 'Gives back what a caller has not used of a lease, and does not use any more.',
+    notes:
+      'A worker lease needs `until`, the `untilUs` of the last answer for it: where the span ends at another moment, nothing is changed. A range has no `until`.',
     query: returnQuery,
     answers: { 200: jsonAnswer('Whether it was given back.', returnedShape) },
     errors: writeErrors,
-    example: { name: 'event', query: 'from=1793491220000000' },
+    example: { name: 'event', query: 'from=1793491200000000&until=1793491220000000' },
     async handler(request) {
       refuseBody(request)
-      const { from } = readQuery(returnQuery, request)
-      return { returned: await returnOf({ server }, nameOf(request), leaseIn(request.params), from) }
+      const { from, until } = readQuery(returnQuery, request)
+      const given = { from, untilUs: until }
+      return { returned: await returnOf({ server }, nameOf(request), leaseIn(request.params), given) }
     },
   }
 }

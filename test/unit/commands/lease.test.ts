@@ -43,6 +43,12 @@ test('ID.RETURN replies whether the rest was given back', async () => {
   desk.catalogue.make('event', { kind: 'snowflake' })
   const lease = given(await desk.ask('ID.LEASE', 'event'))
   const words = ['ID.RETURN', 'event', lease.lease, 'FROM', String(lease.fromUs)]
+  words.push('UNTIL', String(lease.untilUs))
+  assert.equal(
+    await desk.ask(...words.with(-1, String(lease.untilUs - 1))),
+    0,
+    'another process has renewed it',
+  )
   assert.equal(await desk.ask(...words), 1)
   assert.equal(await desk.ask(...words), 1)
   assert.equal(await desk.ask('ID.RETURN', 'event', 'nothing', 'FROM', '0'), 0)
@@ -95,7 +101,8 @@ test('ID.LEASES lists what is held and what rests, as the user may name it', asy
     given(await desk.ask('ID.LEASE', 'event', 'HOLDER', 'mail')),
     given(await desk.ask('ID.LEASE', 'other')),
   ]
-  await desk.ask('ID.RETURN', 'other', second.lease, 'FROM', String(second.untilUs))
+  const until = String(second.untilUs)
+  await desk.ask('ID.RETURN', 'other', second.lease, 'UNTIL', until, 'FROM', until)
   const all = (await desk.ask('ID.LEASES')) as Record<string, unknown>[]
   const byWorker = new Map(all.map((each) => [each.worker, each]))
   assert.deepEqual(byWorker.get(first.worker), {
@@ -142,6 +149,15 @@ test('lease commands refuse what is malformed', async () => {
       'NOLEASE this lease was returned, its worker id has another holder, or the store was advanced; take a new lease: ID.LEASE',
     ],
     [['ID.RETURN', 'event', 'x', 'AT', '1'], 'ERR syntax error'],
+    [['ID.RETURN', 'event', 'x', 'UNTIL', '1'], 'ERR syntax error'],
+    [
+      ['ID.RETURN', 'event', `16-1-${'0'.repeat(32)}`, 'FROM', '1'],
+      'ERR the return of a worker lease needs UNTIL: send the untilUs of the last reply for this lease',
+    ],
+    [
+      ['ID.RETURN', 'seg', 'x', 'FROM', '1', 'UNTIL', '1'],
+      'ERR UNTIL is for worker leases, and this lease is none: send FROM alone',
+    ],
     [['ID.LEASES', 'MATCH'], 'ERR syntax error'],
     [['ID.LEASES', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
   ])

@@ -33,9 +33,9 @@ describe('a worker lease over HTTP', () => {
     })
     const stale = await send('PATCH', `${leases}/${lease}?until=${span.untilUs}`)
     assert.deepEqual([stale.statusCode, stale.json().code], [409, 'NOLEASE'])
-    assert.deepEqual((await send('DELETE', `${leases}/${lease}?from=${nowUs + 1}`)).json(), {
-      returned: true,
-    })
+    const rest = `${leases}/${lease}?from=${nowUs + 1}&until`
+    assert.deepEqual((await send('DELETE', `${rest}=${span.untilUs}`)).json(), { returned: false })
+    assert.deepEqual((await send('DELETE', `${rest}=${nowUs + 60_000_000}`)).json(), { returned: true })
     assert.deepEqual((await send('DELETE', `${leases}/x?from=0`)).json(), { returned: false })
   })
 
@@ -54,6 +54,9 @@ describe('a worker lease over HTTP', () => {
       ['PATCH', `${leases}/x`, /'until': must be Unix time in µs/],
       ['PATCH', `${leases}/x?until=1e3`, /'until': must be Unix time in µs/],
       ['DELETE', `${leases}/x?from=-1`, /'from': must be a whole number/],
+      ['DELETE', `${leases}/x?from=1&until=-1`, /'until': must be Unix time in µs/],
+      ['DELETE', `${leases}/1-1-${'0'.repeat(32)}?from=1`, /the return of a worker lease needs UNTIL/],
+      ['DELETE', `${leases}/x?from=1&until=1`, /UNTIL is for worker leases, and this lease is none/],
       ['GET', '/v1/leases?count=1001', /'count': must be a whole number from 1 to 1000/],
     ] as const) {
       const { statusCode, json } = await send(method, path)

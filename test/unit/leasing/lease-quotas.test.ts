@@ -69,7 +69,7 @@ describe('a namespace that limits leases', () => {
     await other.workers.lease('shop:event', by('alice'))
     await clock.pass(1000)
     await assert.rejects(one.workers.lease('shop:event', by('alice')), { code: 'QUOTA' })
-    assert.equal(await other.workers.giveBack(returned.lease, returned.fromUs), true)
+    assert.equal(await other.workers.giveBack(returned.lease, returned), true)
     await one.workers.lease('shop:event', by('alice'))
     await assert.rejects(other.workers.lease('shop:event', by('alice')), { code: 'QUOTA' })
     await clock.pass(61_000)

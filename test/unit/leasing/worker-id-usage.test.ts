@@ -24,7 +24,7 @@ test('worker ids are counted by holder, by a read that the previous request has 
   assert.equal(usage.newest()!.free(8), 250, 'of 252 that nodes leave to callers')
   assert.equal(usage.newest()!.free(1), 1)
   await clock.pass(1000)
-  await leases.giveBack(first.lease, first.untilUs)
+  await leases.giveBack(first.lease, { fromUs: first.untilUs, untilUs: first.untilUs })
   assert.equal(shown().caller, 2, 'a read is good for ten seconds')
   await clock.pass(9001)
   usage.newest()

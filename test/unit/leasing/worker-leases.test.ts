@@ -121,25 +121,54 @@ describe('a worker lease', () => {
     await server.catalogue.create('event', { kind: 'snowflake', ...oneLayout })
     const { lease, untilUs, worker, fromUs } = await server.leases.lease('event', asker)
     await server.clock.pass(2000)
-    assert.equal(await server.leases.giveBack(lease, fromUs + second), true)
+    assert.equal(await server.leases.giveBack(lease, { fromUs: fromUs + second, untilUs }), true)
     assert.equal((await server.record(worker))!.boundUs, fromUs + second)
-    assert.equal(await server.leases.giveBack(lease, fromUs), true, 'repeated')
+    assert.equal(await server.leases.giveBack(lease, { fromUs, untilUs }), true, 'repeated')
     assert.equal((await server.record(worker))!.boundUs, fromUs + second)
     await assert.rejects(server.leases.renew('event', lease, { untilUs: fromUs + second }), code('NOLEASE'))
     const next = await server.leases.lease('event', asker)
     assert.deepEqual([next.worker, next.fromUs], [worker, fromUs + 2 * second])
-    assert.equal(await server.leases.giveBack(lease, fromUs), false, 'of another holder by now')
+    assert.equal(await server.leases.giveBack(lease, { fromUs, untilUs }), false, 'of another holder by now')
     await server.leases.renew('event', next.lease, { untilUs: next.untilUs })
-    assert.ok(untilUs > 0)
+  })
+
+  it('is not given back by a copy of its holder after another copy has renewed it', async () => {
+    const server = await startServer()
+    await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
+    const { lease, fromUs, untilUs, worker } = await server.leases.lease('event', asker)
+    await server.clock.pass(1000)
+    const renewed = await server.leases.renew('event', lease, { untilUs })
+    const before = await server.record(worker)
+    for (const wrongUs of [untilUs, renewed.untilUs - 1, renewed.untilUs + 1])
+      assert.equal(await server.leases.giveBack(lease, { fromUs, untilUs: wrongUs }), false)
+    assert.deepEqual(await server.record(worker), before, 'nothing is changed')
+    const again = await server.leases.renew('event', lease, { untilUs: renewed.untilUs })
+    assert.equal(await server.leases.giveBack(lease, { fromUs, untilUs: again.untilUs }), true)
+    await assert.rejects(server.leases.renew('event', lease, { untilUs: again.untilUs }), code('NOLEASE'))
+  })
+
+  it('keeps the time of a renewal that comes between the read and the write of a return', async () => {
+    const server = await startServer()
+    await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
+    const { lease, fromUs, untilUs, worker } = await server.leases.lease('event', asker)
+    await server.clock.pass(1000)
+    const held = server.engine.hold('write')
+    const returned = server.leases.giveBack(lease, { fromUs, untilUs })
+    await held.arrived
+    const renewed = await server.leases.renew('event', lease, { untilUs })
+    held.letGo()
+    assert.equal(await returned, false)
+    assert.equal((await server.record(worker))!.boundUs, renewed.untilUs)
   })
 
   it('is given back no further than to its own start, and no further than it was reserved', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     const [low, high] = [await server.leases.lease('event', asker), await server.leases.lease('event', asker)]
-    assert.equal(await server.leases.giveBack(low.lease, 0), true)
+    assert.equal(await server.leases.giveBack(low.lease, { fromUs: 0, untilUs: low.untilUs }), true)
     assert.equal((await server.record(low.worker))!.boundUs, low.fromUs)
-    assert.equal(await server.leases.giveBack(high.lease, high.untilUs + minute), true)
+    const { untilUs } = high
+    assert.equal(await server.leases.giveBack(high.lease, { fromUs: untilUs + minute, untilUs }), true)
     assert.equal((await server.record(high.worker))!.boundUs, high.untilUs)
   })
 
@@ -158,11 +187,13 @@ describe('a worker lease', () => {
     ]
     for (const text of forged) {
       await assert.rejects(server.leases.renew('event', text, { untilUs }), code('NOLEASE'), text)
-      assert.equal(await server.leases.giveBack(text, 0), false, text)
+      assert.equal(await server.leases.giveBack(text, { fromUs: 0, untilUs }), false, text)
     }
     // The record of a node has no lease, whatever its owner is called.
     await draw(await server.catalogue.open('event'))
-    assert.equal(await server.leases.giveBack(`0-1-${'0'.repeat(32)}`, 0), false)
+    const { boundUs } = (await server.record(0))!
+    const none = `0-1-${'0'.repeat(32)}`
+    assert.equal(await server.leases.giveBack(none, { fromUs: 0, untilUs: boundUs }), false)
   })
 
   it('ends with an advance; the next one starts above all time that may have been forgotten, at once', async () => {
@@ -171,8 +202,8 @@ describe('a worker lease', () => {
     const { lease, untilUs } = await server.leases.lease('event', asker)
     await server.engine.advance(0n, repairWorkers(server.clock.wall))
     await assert.rejects(server.leases.renew('event', lease, { untilUs }), code('NOLEASE'))
-    assert.equal(await server.leases.giveBack(lease, 0), false)
     const { boundUs } = (await server.record(1))!
+    assert.equal(await server.leases.giveBack(lease, { fromUs: 0, untilUs: boundUs }), false)
     await assert.rejects(server.leases.renew('event', lease, { untilUs: boundUs }), code('NOLEASE'))
     const next = await server.leases.lease('event', asker)
     assert.equal(next.fromUs, boundUs)
@@ -312,10 +343,10 @@ describe('a lost reply of the store', () => {
   it('to a return may be repeated', async () => {
     const server = await startServer()
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
-    const { lease, fromUs } = await server.leases.lease('event', asker)
+    const { lease, fromUs, untilUs } = await server.leases.lease('event', asker)
     server.engine.next('write', 'lose-request')
-    await assert.rejects(server.leases.giveBack(lease, fromUs), code('UNKNOWN'))
-    assert.equal(await server.leases.giveBack(lease, fromUs), true)
+    await assert.rejects(server.leases.giveBack(lease, { fromUs, untilUs }), code('UNKNOWN'))
+    assert.equal(await server.leases.giveBack(lease, { fromUs, untilUs }), true)
   })
 })
 
