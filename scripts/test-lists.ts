@@ -29,7 +29,7 @@ export const inNpmTest: readonly string[] = [
   'test/integration/users.test.ts', // users of two processes
   'test/integration/compat-http.test.ts', // HTTP, the APIs of Leaf, TinyID and IdBuilder
   'test/integration/cluster.test.ts', // a cluster
-  'test/integration/cli.test.ts', // the command line
+  'test/integration/cli.test.ts', // the command line, against a server
   // One short fault of each kind.
   'test/fault/short', // kill -9, clocks, an engine that is away or forgets, hostile clients, leaders killed or stopped
   'test/fault/disk-full.test.ts',

@@ -113,7 +113,7 @@ async function exchange(
   }
 }
 
-describe('every command, with words that no honest client sends', { timeout: 60_000 }, () => {
+describe('every command, with words that no honest client sends', { timeout: 240_000 }, () => {
   const ways = { alone: undefined, 'behind a wait': 'TEST.WAIT', 'behind another draw': 'TEST.DRAW' } as const
   for (const [way, first] of Object.entries(ways)) {
     for (const protocol of [2, 3]) {
