@@ -1,13 +1,35 @@
-/** How many ids a refill asks for: by the recent rate, so that what is buffered lasts the horizon. Pure but for its memory. */
+/**
+ * How many ids a refill asks for: by the recent rate, so that what is buffered lasts the horizon. Pure but for its memory.
+ *
+ * Invariants
+ *  1. The size follows the rate, up and down, where the rate is known. A refill that is due long before the last one should
+ *     have been used up shows that the rate is not known yet: then the size doubles, whatever the rate says.
+ *  2. Doubling is paid for by use: the refills that it makes are at most four times the ids that were used between them, so
+ *     that a process which is killed after a burst leaves no large gap.
+ */
 
 /** The least that a refill asks for, and the most. */
 const stepMin = 1000
 const stepMax = 1_000_000_000
 /** From one refill to the next the size grows by this much at most: a burst is not a rate. */
 const growthMax = 8
+/** A step that was used within this part of the horizon was too small. */
+const earlyPart = 1 / 8
 /** The rate follows a rise within seconds and a fall within a minute. */
 const riseSeconds = 5
 const fallSeconds = 60
+/** A shorter time shows a burst and not a rate. */
+const spanMinSeconds = 0.05
+
+/** A refill that is due. */
+export type RefillNeed = {
+  readonly buffered: number
+  /** The ids that callers wait for beyond what is buffered. */
+  readonly waiting: number
+  /** The running total of issued ids, and when it was read, on the monotonic clock in µs. */
+  readonly issued: number
+  readonly monoUs: number
+}
 
 /** The rate of a generator, and what follows from it. */
 export class Demand {
@@ -16,10 +38,14 @@ export class Demand {
   #lastCount = 0
   #lastUs: number
   #step = stepMin
+  /** As of the last refill. */
+  #refilledCount = 0
+  #refilledUs: number
 
   constructor(horizonMs: number, monoUs: number) {
     this.#horizonSeconds = horizonMs / 1000
     this.#lastUs = monoUs
+    this.#refilledUs = monoUs
   }
 
   /** Ids per second, smoothed. */
@@ -30,7 +56,7 @@ export class Demand {
   /** Records the running total of issued ids. */
   observe(count: number, monoUs: number): void {
     const seconds = (monoUs - this.#lastUs) / 1_000_000
-    if (seconds < 0.05) return
+    if (seconds < spanMinSeconds) return
     const latest = (count - this.#lastCount) / seconds
     const smoothing = latest > this.#perSecond ? riseSeconds : fallSeconds
     this.#perSecond += (latest - this.#perSecond) * (1 - Math.exp(-seconds / smoothing))
@@ -43,12 +69,20 @@ export class Demand {
     return Math.max(this.#perSecond * this.#horizonSeconds, this.#step / 2)
   }
 
-  /** The size of the next refill. `waiting`: the ids that callers wait for beyond what is buffered. */
-  size(buffered: number, waiting: number): number {
+  /** The size of the refill that is due. */
+  size({ buffered, waiting, issued, monoUs }: RefillNeed): number {
+    this.observe(issued, monoUs)
     const wanted = 2 * this.#perSecond * this.#horizonSeconds - buffered
-    const grown = waiting > 0 ? this.#step * 2 : this.#step
-    const step = Math.min(Math.max(wanted, stepMin, waiting > 0 ? grown : 0), this.#step * growthMax)
-    this.#step = Math.min(Math.ceil(step), stepMax)
+    const least = waiting > 0 || this.#isEarly(issued, monoUs) ? this.#step * 2 : stepMin
+    this.#refilledCount = issued
+    this.#refilledUs = monoUs
+    this.#step = Math.ceil(Math.min(Math.max(wanted, least), this.#step * growthMax, stepMax))
     return Math.min(Math.max(this.#step, Math.ceil(waiting)), stepMax)
+  }
+
+  /** Whether the last step was too small: it was used in much less than the horizon, half of it at least. */
+  #isEarly(issued: number, monoUs: number): boolean {
+    const seconds = (monoUs - this.#refilledUs) / 1_000_000
+    return seconds < this.#horizonSeconds * earlyPart && issued - this.#refilledCount >= this.#step / 2
   }
 }

@@ -100,9 +100,11 @@ export class SegmentSource extends BufferedSource {
 
   protected override async refill(waiting: number): Promise<void> {
     const { lease, onChange, definition, clock } = this.#options
-    this.#demand.observe(this.#chain.issued, clock.monoUs())
-    const available = this.available()
-    const answer = await lease(this.#demand.size(available, Math.max(0, waiting - available)))
+    const buffered = this.available()
+    const { issued } = this.#chain
+    const missing = Math.max(0, waiting - buffered)
+    const count = this.#demand.size({ buffered, waiting: missing, issued, monoUs: clock.monoUs() })
+    const answer = await lease(count)
     if (this.closed !== undefined) return
     if (definitionOf(answer.grant).identity !== definition.identity) onChange(answer)
     else this.#add(answer)

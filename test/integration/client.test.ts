@@ -81,7 +81,7 @@ for (const protocol of ['RESP', 'HTTP'] as const) {
         assert.ok(id > last)
         last = id
       }
-      assert.ok(user.stats().requests < 40, `${user.stats().requests} requests`)
+      assert.ok(user.stats().requests <= 15, `${user.stats().requests} requests`)
     })
 
     test('the last ids of a generator reach the callers that they suffice for', async (t) => {
@@ -146,7 +146,7 @@ test('while no node can be reached a call fails once, in time, and says so', asy
   const client = await connect('redis://127.0.0.1:1', { timeoutMs: 200 })
   await assert.rejects(client.generator('order'), {
     code: 'UNAVAILABLE',
-    message: /127\.0\.0\.1:1 cannot be reached/,
+    message: /127\.0\.0\.1:1 (?:cannot be reached|has not answered)/,
   })
   await client.close()
 })
