@@ -4,8 +4,9 @@
  * Invariants
  *  1. One refill at a time, so that what the service grants arrives in its order.
  *  2. A refill starts when `isLow`, which is before the buffer is empty, and while callers wait for more than it has.
- *  3. A failed refill rejects waiting callers only with what no retry can change; the others wait for their own timeout,
- *     and the refill is repeated. The buffer stays, except where the generator is gone or another.
+ *  3. A failed refill rejects waiting callers only with what no retry can change, and only those for which the buffer does
+ *     not suffice; otherwise they wait for their own timeout, and the refill is repeated. The buffer stays, except where
+ *     the generator is gone or another.
  *  4. Before ids leave the buffer in a callback of the event loop, copies of this memory have been looked for.
  */
 import type { Clock, Timer } from '../../src/base/clock.ts'
@@ -126,10 +127,15 @@ export abstract class BufferedSource implements IdSource {
     return this.isLow() || (this.#queue.length > 0 && this.moreAfterMs() === undefined)
   }
 
-  #serve(): void {
+  /** Serves callers in order. With `refusal`, those for which the buffer does not suffice are rejected, and none waits. */
+  #serve(refusal?: FahaoError): void {
     if (this.closed !== undefined || this.#queue.length === 0) return
     this.options.copies.check()
-    this.#queue.serve((waiter) => this.collect(waiter))
+    this.#queue.serve((waiter) => {
+      const ids = this.collect(waiter)
+      if (ids === undefined && refusal !== undefined) throw refusal
+      return ids
+    })
     const laterMs = this.moreAfterMs()
     if (this.#queue.length > 0 && laterMs !== undefined && this.#pause === undefined) this.#wait(laterMs)
   }
@@ -174,7 +180,7 @@ export abstract class BufferedSource implements IdSource {
     onEvent({ type: 'refill-failed', generator: name, error, lastsMs: this.lastsMs() })
     this.#endPause()
     if (error.retryable) return this.#wait(pauseMs)
-    this.#queue.refuse(error)
+    this.#serve(error)
     // The next caller asks again; without one nothing is asked.
     this.#pause = this.options.clock.timer(pauseMs, () => this.#endPause())
   }

@@ -17,6 +17,10 @@ before(async () => {
     ['few:RESP', 'KIND', 'sequence', 'MAX', '10'],
     ['few:HTTP', 'KIND', 'sequence', 'MAX', '10'],
     ['big', 'KIND', 'sequence', 'START', String(2n ** 53n)],
+    ['three:RESP', 'KIND', 'segment', 'MAX', '3'],
+    ['three:HTTP', 'KIND', 'segment', 'MAX', '3'],
+    ['five:RESP', 'KIND', 'segment', 'MAX', '5'],
+    ['five:HTTP', 'KIND', 'segment', 'MAX', '5'],
     ['time', 'KIND', 'timestamp'],
     ['user', 'KIND', 'segment', 'FORMAT', 'u{id:8}'],
     ['event', 'KIND', 'snowflake'],
@@ -92,6 +96,29 @@ for (const protocol of ['RESP', 'HTTP'] as const) {
       const got = settled.filter(({ status }) => status === 'fulfilled')
       assert.equal(got.length, 9)
       await assert.rejects(few.next(), { code: 'EXHAUSTED' })
+    })
+
+    test('all ids of a small segment come out before it is EXHAUSTED, which says what to do', async (t) => {
+      const client = await connected(t, url())
+      const three = await client.generator(`three:${protocol}`)
+      assert.deepEqual([await three.next(), await three.nextNumber(), three.tryNext()], [1n, 2, 3n])
+      assert.equal(three.tryNext(), undefined)
+      const exhausted = {
+        code: 'EXHAUSTED',
+        message: /^generator 'three:\w+' has reached its maximum 3; raise MAX/,
+      }
+      await assert.rejects(three.next(), exhausted)
+      await assert.rejects(three.nextNumber(), exhausted)
+      const other = await connected(t, url())
+      await assert.rejects(other.generator(`three:${protocol}`), exhausted)
+    })
+
+    test('the last ids of a segment reach the callers that they suffice for', async (t) => {
+      const client = await connected(t, url())
+      const five = await client.generator(`five:${protocol}`)
+      const calls = [2, 4, 2, 1, 1].map((count) => five.nextBatch(count).catch(({ code }) => code))
+      const outcomes = [[1n, 2n], 'EXHAUSTED', [3n, 4n], [5n], 'EXHAUSTED']
+      assert.deepEqual(await Promise.all(calls), outcomes)
     })
 
     test('an id above 2^53−1 is no number', async (t) => {
