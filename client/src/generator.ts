@@ -46,7 +46,10 @@ export interface ClientGenerator {
   next(options?: WaitOptions): Promise<bigint>
   /** The next id, if one is buffered. */
   tryNext(): bigint | undefined
-  /** The next id as a number. Rejects with UNSAFE when it is above 2^53−1. */
+  /**
+   * The next id as a number. Rejects with UNSAFE when it is above 2^53−1, and uses no id then; of the strict kinds it uses
+   * one, because only the reply shows how large it is. Of scrambled ids it rejects wherever one of them can be above.
+   */
   nextNumber(options?: WaitOptions): Promise<number>
   /** The next id as a number, if one is buffered and at most 2^53−1. Otherwise it uses no id. */
   tryNextNumber(): number | undefined

@@ -16,7 +16,7 @@ export interface IdSource {
   readonly fastRun: FastRun
   /** Takes up to `count` buffered ids into `run`; 0 when none is buffered. A refill starts when one is due. */
   take(count: number, run: Run): number
-  /** Whether the next buffered id is at most 2^53−1; false when none is buffered. */
+  /** Whether the next id is surely at most 2^53−1, if one is buffered. */
   nextIsSafe(): boolean
   /** Takes exactly `count` ids, waiting for the service. Rejects as methods of `ClientGenerator` do; STALE: ask its replacement. */
   draw(count: number, options: DrawOptions): Promise<Run[]>

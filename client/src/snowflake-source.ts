@@ -80,7 +80,7 @@ export class SnowflakeSource extends BufferedSource {
   }
 
   override nextIsSafe(): boolean {
-    return this.#layout.totalBits <= 53
+    return this.#buffer.areSafe(1)
   }
 
   override drop(): void {
@@ -105,7 +105,9 @@ export class SnowflakeSource extends BufferedSource {
   }
 
   protected override collect({ count, safe }: Waiter): Run[] | undefined {
+    if (safe && this.available() >= count && !this.#buffer.areSafe(count)) throw unsafe()
     const runs = this.#buffer.collect(count)
+    // The clock may have gone on since, to the very unit of time in which 2^53 lies.
     if (safe && runs?.some((run) => run.at(run.count - 1) > max53)) throw unsafe()
     return runs
   }

@@ -12,7 +12,7 @@ import type { Random } from '../base/clock.ts'
 import type { Timeline } from '../base/timeline.ts'
 import { FastRun } from './fast-run.ts'
 import type { Layout } from './layout.ts'
-import { Run } from './run.ts'
+import { Run, safeHi } from './run.ts'
 
 /** The parts of a clock buffer. */
 export type ClockBufferOptions = {
@@ -187,6 +187,18 @@ export class ClockBuffer {
     return isEnough ? runs : undefined
   }
 
+  /** Whether the next `count` ids are surely at most 2^53−1, if they are taken in this unit of the clock. */
+  areSafe(count: number): boolean {
+    this.#see(this.#timeline.nowUs())
+    const last = this.#sequence + count - 1
+    if (last < this.capacity) this.#compose(last, one)
+    else {
+      const newest = this.#withoutSequence(this.#time + Math.floor(last / this.capacity))
+      one.setOne(newest | (BigInt(this.capacity - 1) << BigInt(this.#layout.sequenceShift)))
+    }
+    return one.hi < safeHi
+  }
+
   /**
    * How long to wait before the next try, in ms: one unit of the clock, at most 5 ms. Undefined when more time has to
    * be granted first.
@@ -282,9 +294,14 @@ export class ClockBuffer {
     this.#time = time
     this.#sequence = sequence
     this.#first = sequence
-    const { timeShift, nodeShift, fixed } = this.#layout
-    one.setOne(fixed | (BigInt(this.#node) << BigInt(nodeShift)) | (BigInt(time) << BigInt(timeShift)))
+    one.setOne(this.#withoutSequence(time))
     this.#hi = one.hi
     this.#lo = one.lo
+  }
+
+  /** The id of this node at `time` whose sequence is 0. */
+  #withoutSequence(time: number): bigint {
+    const { timeShift, nodeShift, fixed } = this.#layout
+    return fixed | (BigInt(this.#node) << BigInt(nodeShift)) | (BigInt(time) << BigInt(timeShift))
   }
 }

@@ -66,6 +66,30 @@ describe('a clock buffer', () => {
     }
   })
 
+  it('says beforehand whether the next ids are at most 2^53−1, to one unit of time', () => {
+    const wide = parseLayout('time:41,node:14,sequence:2;epoch=2025-01-01T00:00:00Z')
+    /** The first unit of time whose ids are above 2^53−1. */
+    const above = 2 ** 37
+    const before = fc.integer({ min: 0, max: 12 })
+    fc.assert(
+      fc.property(
+        before,
+        fc.integer({ min: 0, max: 9 }),
+        fc.integer({ min: 1, max: 30 }),
+        (units, used, count) => {
+          const { buffer } = opened(wide)
+          buffer.grant(5, above - units, forever)
+          take(buffer, used)
+          const isSafe = buffer.areSafe(count)
+          const ids = take(buffer, count)
+          assert.equal(ids.length, count)
+          if (isSafe) assert.ok(ids.every((id) => id <= 2n ** 53n - 1n))
+          else assert.ok(ids.at(-1)! + 2n ** 16n > 2n ** 53n - 1n)
+        },
+      ),
+    )
+  })
+
   it('carries a full sequence into time, up to borrowMax, and waits then', async () => {
     const { clock, buffer } = opened()
     buffer.grant(0, 0, forever)
