@@ -159,7 +159,7 @@ function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTr
     runsOperation(node),
     decodeOperation(node),
     ...leaseOperations(node),
-    ...generatorOperations(node.catalogue),
+    ...generatorOperations(node),
     ...poolOperations(node),
     ...namespaceOperations(node),
     ...userOperations(node),

@@ -3,7 +3,8 @@
  *
  * Invariants
  *  1. A scrape of metrics never waits for the engine: it gets the last count, and begins the next one if that is old.
- *  2. At most one count runs at a time, and one begins at most every `countEveryUs`.
+ *  2. For metrics at most one count runs at a time, and one begins at most every `countEveryUs`.
+ *  3. Descriptions of generators wait for a count that is at most `recentUs` old; all that are asked for meanwhile share it.
  */
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -11,6 +12,7 @@ import { callersShare } from './free-workers.ts'
 import { type ListedWorker, listWorkers } from './listed-workers.ts'
 
 const countEveryUs = 10_000_000
+const recentUs = 1_000_000
 
 /** Worker ids at one moment. */
 export class WorkerIdCount {
@@ -19,11 +21,13 @@ export class WorkerIdCount {
   readonly caller: number
   readonly resting: number
   readonly #taken: readonly number[]
+  readonly #leased: readonly ListedWorker[]
 
   constructor(listed: readonly ListedWorker[]) {
     const held = listed.filter(({ state }) => state === 'held')
-    this.node = held.filter(({ by }) => by === 'node').length
-    this.caller = held.length - this.node
+    this.#leased = held.filter(({ by }) => by === 'caller')
+    this.caller = this.#leased.length
+    this.node = held.length - this.caller
     this.resting = listed.length - held.length
     this.#taken = listed.map(({ worker }) => worker)
   }
@@ -38,15 +42,23 @@ export class WorkerIdCount {
     const { first, end } = callersShare(nodeBits)
     return end - first - this.#taken.filter((id) => id >= first && id < end).length
   }
+
+  /** How many ids callers hold of those that a layout with so many node bits has room for; leased for `generator`, or for all. */
+  leased(nodeBits: number, generator?: string): number {
+    const fits = this.#leased.filter(({ worker }) => worker < 2 ** nodeBits)
+    return generator === undefined ? fits.length : fits.filter((each) => each.generator === generator).length
+  }
 }
 
-/** Counts worker ids now and then, as long as `newest` is called. */
+/** Counts worker ids now and then, as long as it is asked. */
 export class WorkerIdUsage {
   readonly #engine: Engine
   readonly #timeline: Timeline
   #newest: WorkerIdCount | undefined
   #countedUs = Number.NEGATIVE_INFINITY
   #isCounting = false
+  #recent: Promise<WorkerIdCount> | undefined
+  #recentFromUs = Number.NEGATIVE_INFINITY
 
   constructor(engine: Engine, timeline: Timeline) {
     this.#engine = engine
@@ -64,9 +76,23 @@ export class WorkerIdUsage {
     return this.#newest
   }
 
+  /** A count from a moment ago at most. UNAVAILABLE, ENGINE. */
+  recent(): Promise<WorkerIdCount> {
+    const nowUs = this.#timeline.monoUs()
+    if (this.#recent === undefined || nowUs - this.#recentFromUs >= recentUs) {
+      this.#recentFromUs = nowUs
+      this.#recent = this.#read()
+    }
+    return this.#recent
+  }
+
+  async #read(): Promise<WorkerIdCount> {
+    return new WorkerIdCount(await listWorkers(this.#engine, this.#timeline))
+  }
+
   async #count(): Promise<void> {
     try {
-      this.#newest = new WorkerIdCount(await listWorkers(this.#engine, this.#timeline))
+      this.#newest = await this.#read()
     } catch {
       // The engine's failures have a metric of their own.
       this.#newest = undefined

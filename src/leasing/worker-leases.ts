@@ -27,6 +27,7 @@ import type { LeaseQuotas } from './lease-quotas.ts'
 import { boundFor, leaseLimits } from './lease-span.ts'
 import { isLeaseOf, leaseSecretBytes, leaseText, workerOf } from './lease-text.ts'
 import { type ListedWorker, listWorkers } from './listed-workers.ts'
+import { type WorkerIdCount, WorkerIdUsage } from './worker-id-usage.ts'
 
 /** What worker leases take from their node. */
 export type WorkerLeasesDeps = FreeWorkersDeps & {
@@ -88,9 +89,11 @@ const holderBytesMax = 128
 export class WorkerLeases {
   readonly #deps: WorkerLeasesDeps
   readonly #free: FreeWorkers
+  readonly #usage: WorkerIdUsage
 
   constructor(deps: WorkerLeasesDeps) {
     this.#deps = deps
+    this.#usage = new WorkerIdUsage(deps.engine, deps.timeline)
     this.#free = new FreeWorkers(deps)
   }
 
@@ -149,6 +152,11 @@ export class WorkerLeases {
   /** The worker ids that are held or rest, those of nodes too, in ascending order. UNAVAILABLE, ENGINE. */
   list(): Promise<ListedWorker[]> {
     return listWorkers(this.#deps.engine, this.#deps.timeline)
+  }
+
+  /** How many worker ids are held and rest, a moment ago at most. UNAVAILABLE, ENGINE. */
+  count(): Promise<WorkerIdCount> {
+    return this.#usage.recent()
   }
 
   async #lease(name: string, request: LeaseRequest, ttlUs: number): Promise<WorkerLease> {

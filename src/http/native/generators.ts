@@ -7,8 +7,12 @@ import { Moved } from '../../base/moved.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { definitionJson } from '../../catalogue/definition.ts'
 import { type GeneratorInput, generatorOptions } from '../../catalogue/options.ts'
+import { describedGenerator } from '../../commands/generator-info.ts'
+import type { FahaoNode } from '../../node/node.ts'
 import { jsonAnswer, nameOf, type Operation, readBody, readQuery, refuseBody } from '../operation.ts'
 import { generatorJson, generatorShape, pageShape, wholeNumber } from './shapes.ts'
+
+type Served = Pick<FahaoNode, 'catalogue' | 'server'>
 
 const path = '/v1/generators/{name}'
 const readErrors = ['ERR', 'NOGENERATOR', 'UNAVAILABLE', 'SHUTDOWN'] as const
@@ -37,8 +41,9 @@ const listQuery = z.strictObject({
 })
 
 /** `GET /v1/generators` and everything at `/v1/generators/{name}`. */
-export function generatorOperations(catalogue: Catalogue): Operation[] {
-  return [list(catalogue), show(catalogue), create(catalogue), alter(catalogue), drop(catalogue)]
+export function generatorOperations(node: Served): Operation[] {
+  const { catalogue } = node
+  return [list(catalogue), show(node), create(catalogue), alter(catalogue), drop(catalogue)]
 }
 
 function list(catalogue: Catalogue): Operation {
@@ -68,7 +73,7 @@ function list(catalogue: Catalogue): Operation {
   }
 }
 
-function show(catalogue: Catalogue): Operation {
+function show(node: Served): Operation {
   return {
     id: 'getGenerator',
     method: 'GET',
@@ -77,12 +82,12 @@ function show(catalogue: Catalogue): Operation {
     command: 'id.info',
     summary: 'Shows a generator: its definition, its bound and newest id, its figures on this node.',
     notes:
-      'Never creates one, and never opens one that is not in use. In a cluster the leader of a strict generator answers.',
+      'A note says how many worker ids of the layout of a snowflake callers hold. Never creates one, and never opens one that is not in use. In a cluster the leader of a strict generator answers.',
     answers: { 200: jsonAnswer('The generator.', generatorShape) },
     errors: [...readErrors, 'CLUSTERDOWN', 'UNKNOWN'],
     example: { name: 'order' },
     async handler(request) {
-      const info = await catalogue.info(nameOf(request))
+      const info = await describedGenerator(node, nameOf(request))
       if (info.elsewhere !== undefined) throw new Moved(info.elsewhere)
       return generatorJson(info)
     },

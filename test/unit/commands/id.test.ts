@@ -161,6 +161,26 @@ test('ID.INFO has options and figures, big integers as text', async () => {
   assert.equal(Object.hasOwn((await desk.ask('ID.INFO', 'order')) as object, 'issued'), false)
 })
 
+test('ID.INFO of a snowflake says how many worker ids callers hold', async () => {
+  const desk = new Desk()
+  for (const name of ['event', 'other']) desk.catalogue.make(name, { kind: 'snowflake' })
+  const notes = async (name: string) => ((await desk.ask('ID.INFO', name)) as { notes: string[] }).notes
+  for (const name of ['event', 'event', 'other']) await desk.ask('ID.LEASE', name)
+  const held = 'callers hold 3 worker ids of its layout, 2 of them leased for it, and can lease 1005 more'
+  assert.deepEqual(await notes('event'), ['a note', held])
+  desk.catalogue.make('order', { kind: 'sequence' })
+  assert.deepEqual(await notes('order'), ['a note'])
+})
+
+test('ID.INFO of a snowflake is answered without worker ids while the engine is away, or holds none', async () => {
+  const desk = new Desk()
+  desk.catalogue.make('event', { kind: 'snowflake' })
+  const notes = async () => ((await desk.ask('ID.INFO', 'event')) as { notes: string[] }).notes
+  assert.deepEqual(await notes(), ['a note'])
+  desk.workerLeases.count = () => Promise.reject(new Error('away'))
+  assert.deepEqual(await notes(), ['a note'])
+})
+
 test('ID.INFO of a generator of another leader has the leader, and no uncertain figures', async () => {
   const desk = new Desk()
   desk.catalogue.make('order', { kind: 'sequence' })

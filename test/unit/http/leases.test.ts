@@ -31,6 +31,11 @@ describe('a worker lease over HTTP', () => {
     assert.deepEqual((await send('GET', '/v1/leases?match=ev*&count=1')).json(), {
       workers: [{ ...held, fromUs: nowUs, untilUs: nowUs + 60_000_000, state: 'held' }],
     })
+    const [, note] = (await send('GET', '/v1/generators/event%2Fa')).json().notes
+    assert.equal(
+      note,
+      'callers hold 1 worker ids of its layout, 1 of them leased for it, and can lease 1007 more',
+    )
     const stale = await send('PATCH', `${leases}/${lease}?until=${span.untilUs}`)
     assert.deepEqual([stale.statusCode, stale.json().code], [409, 'NOLEASE'])
     const rest = `${leases}/${lease}?from=${nowUs + 1}&until`

@@ -5,7 +5,32 @@ import { MemoryStore } from '../../../src/engine/memory/engine.ts'
 import { WorkerIdUsage } from '../../../src/leasing/worker-id-usage.ts'
 import { draw } from '../catalogue/node.ts'
 import { settled } from '../fake-clock.ts'
-import { asker, byteLayout, startServer } from './server.ts'
+import { asker, byteLayout, oneLayout, startServer } from './server.ts'
+
+test('a count for descriptions is a second old at most, and shared by all that ask meanwhile', async () => {
+  const { engine, clock, catalogue, leases } = await startServer({ store: new MemoryStore() })
+  await catalogue.create('event', { kind: 'snowflake', ...byteLayout })
+  await catalogue.create('narrow', { kind: 'snowflake', ...oneLayout })
+  await draw(await catalogue.open('event'))
+  await leases.lease('event', asker)
+  await leases.lease('event', asker)
+  await leases.lease('narrow', asker)
+  const lists = engine.count('list')
+  const [count] = await Promise.all([leases.count(), leases.count()])
+  assert.equal(engine.count('list') - lists, 1)
+  assert.deepEqual([count.leased(8), count.leased(8, 'event'), count.leased(1)], [3, 2, 1])
+  await leases.lease('event', asker)
+  await clock.pass(999)
+  assert.equal((await leases.count()).leased(8), 3)
+  await clock.pass(1)
+  assert.equal((await leases.count()).leased(8), 4)
+  engine.always('any', 'unavailable')
+  await clock.pass(1000)
+  await assert.rejects(leases.count(), { code: 'UNAVAILABLE' })
+  engine.heal()
+  await clock.pass(1000)
+  assert.equal((await leases.count()).leased(8), 4)
+})
 
 test('worker ids are counted by holder, by a read that the previous request has begun', async () => {
   const { engine, clock, catalogue, leases } = await startServer({ store: new MemoryStore() })
