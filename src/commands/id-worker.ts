@@ -29,7 +29,7 @@ export const workerCommand: Command = container({
       summary: 'Claims the lowest free worker id of a pool.',
       reply: leaseReply,
       notes:
-        'The holder may use the id for ttlMs from when it SENT the request, and longer if it renews. OWNER names the holder: a repeated claim, also on another node, gets the same id with a new lease, and ends the lease before. Ids are below SIZE (default 1024, at most 65536). TTL: default 60000, 1000 to 366 days. REST: for how long the id goes to no other owner after the lease (default: TTL). STABLE: the id is kept for this owner until it claims without STABLE. `EXHAUSTED` if no id is free; the message says when one is. A pool exists once an id of it was claimed.',
+        'The holder may use the id for ttlMs from when it SENT the request, and longer if it renews. OWNER names the holder, in 1 to 256 bytes without control and format characters: a repeated claim, also on another node, gets the same id with a new lease, and ends the lease before. Ids are below SIZE (default 1024, at most 65536). TTL: default 60000, 1000 to 366 days. REST: for how long the id goes to no other owner after the lease (default: TTL). STABLE: the id is kept for this owner until it claims without STABLE. `EXHAUSTED` if no id is free; the message says when one is. A pool exists once an id of it was claimed.',
       arguments: [
         pool,
         { name: 'owner', type: 'string', token: 'OWNER' },

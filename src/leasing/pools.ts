@@ -19,12 +19,13 @@ import {
   poolTtlMs,
   readPlainWorker,
 } from '../issuing/plain-worker-records.ts'
+import { checkHolderName } from './holder-name.ts'
 import { PoolClaims, type PoolDeps } from './pool-claims.ts'
 import type { PlainWorkerState } from './pool-view.ts'
 
 /** What a caller may ask for. */
 export type ClaimOptions = {
-  /** 1–256 bytes without control characters. */
+  /** 1–256 bytes without control and format characters. */
   readonly owner: string
   /** Ids are below it. Default `poolLimits.sizeDefault`. */
   readonly size?: number | undefined
@@ -65,7 +66,7 @@ export const poolLimits = Object.freeze({
   ttlMaxMs: 366 * 86_400_000,
 })
 
-const ownerBytesMax = 256
+const ownerNames = { bytesMin: 1, bytesMax: 256 }
 const changeTries = 100
 const hintsMax = 10_000
 
@@ -88,7 +89,7 @@ export class Pools {
   async claim(pool: string, user: string, options: ClaimOptions): Promise<PlainLease> {
     checkPool(pool)
     const { owner, size = poolLimits.sizeDefault, ttlMs = poolTtlMs, restMs = ttlMs } = options
-    checkOwner(owner)
+    checkHolderName('OWNER', owner, ownerNames)
     checkNumber('the size', size, 1, poolLimits.sizeMax)
     checkNumber('the TTL in ms', ttlMs, poolLimits.ttlMinMs, poolLimits.ttlMaxMs)
     checkNumber('the rest in ms', restMs, 0, poolLimits.ttlMaxMs)
@@ -225,11 +226,6 @@ function hintKey(pool: string, owner: string): string {
 
 function checkPool(pool: string): void {
   checkName(pool, 'the name of a pool')
-}
-
-function checkOwner(owner: string): void {
-  if (/^\P{Cc}+$/u.test(owner) && owner.isWellFormed() && Buffer.byteLength(owner) <= ownerBytesMax) return
-  throw new FahaoError('ERR', `an owner is named by 1 to ${ownerBytesMax} bytes without control characters`)
 }
 
 function checkNumber(what: string, value: number, minimum: number, maximum: number): void {

@@ -23,6 +23,7 @@ import { layoutOf } from '../catalogue/definition.ts'
 import { type Layout, timeEndUs } from '../ids/layout.ts'
 import { boundOfOthers, readWorker, recordKey, type WorkerRecord } from '../issuing/worker-records.ts'
 import { type FreeWorker, FreeWorkers, type FreeWorkersDeps } from './free-workers.ts'
+import { checkHolderName } from './holder-name.ts'
 import type { LeaseQuotas } from './lease-quotas.ts'
 import { boundFor, leaseLimits } from './lease-span.ts'
 import { isLeaseOf, leaseSecretBytes, leaseText, workerOf } from './lease-text.ts'
@@ -42,7 +43,7 @@ export type WorkerLeasesDeps = FreeWorkersDeps & {
 export type LeaseRequest = {
   /** The length of the span; see `leaseLimits`. */
   readonly ttlMs?: number | undefined
-  /** At most 128 bytes, without control characters. */
+  /** At most 128 bytes, without control and format characters. */
   readonly holder: string
   readonly user: string
 }
@@ -83,7 +84,7 @@ const changeTries = 20
 const unknownMax = 2
 /** A generator is altered between a claim and its confirmation so often at most. */
 const alterationsMax = 3
-const holderBytesMax = 128
+const holderNames = { bytesMin: 0, bytesMax: 128 }
 
 /** Worker ids for callers. */
 export class WorkerLeases {
@@ -102,7 +103,7 @@ export class WorkerLeases {
    * WRONGTYPE, ERR, QUOTA, UNAVAILABLE, UNKNOWN, REGRESSED.
    */
   async lease(name: string, request: LeaseRequest): Promise<WorkerLease> {
-    checkHolder(request.holder)
+    checkHolderName('HOLDER', request.holder, holderNames)
     const ttlUs = ttlUsOf(request.ttlMs)
     const lease = () => this.#lease(name, request, ttlUs)
     const { quotas } = this.#deps
@@ -309,11 +310,6 @@ function ttlUsOf(ttlMs: number = leaseLimits.ttlDefaultMs): number {
   const { ttlMinMs, ttlMaxMs } = leaseLimits
   if (ttlMs >= ttlMinMs && ttlMs <= ttlMaxMs) return ttlMs * 1000
   throw new FahaoError('ERR', `TTL must be from ${ttlMinMs} to ${ttlMaxMs} ms`)
-}
-
-function checkHolder(holder: string): void {
-  if (/^\P{Cc}*$/u.test(holder) && Buffer.byteLength(holder) <= holderBytesMax) return
-  throw new FahaoError('ERR', `HOLDER has at most ${holderBytesMax} bytes, without control characters`)
 }
 
 function noLease(): FahaoError {

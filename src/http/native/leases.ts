@@ -99,7 +99,9 @@ function lease(node: IssuingNode): Operation {
   const query = z.strictObject({
     count: wholeNumber(1, countMax, 'how many ids, where ranges are leased').optional(),
     ttl,
-    holder: z.string().max(128).optional().meta({ description: 'a name for lists (default: the address)' }),
+    holder: z.string().max(128).optional().meta({
+      description: 'a name for lists, without control and format characters (default: the address)',
+    }),
   })
   return {
     id: 'lease',

@@ -12,7 +12,9 @@ const errors = ['ERR', 'CONFLICT', 'UNAVAILABLE', 'UNKNOWN', 'SHUTDOWN'] as cons
 const ttl = duration('how long the lease lasts: 1s to 366d').optional()
 const seen = wholeNumber(0, 999_999_999_999_999, 'the newest time of the holder, in Unix ms of its clock')
 const claimQuery = z.strictObject({
-  owner: z.string().min(1).max(256).meta({ description: 'the name of the holder: it gets its id again' }),
+  owner: z.string().min(1).max(256).meta({
+    description: 'the name of the holder, without control and format characters: it gets its id again',
+  }),
   size: wholeNumber(1, poolLimits.sizeMax, 'ids are below it (default 1024)').optional(),
   ttl: ttl.meta({ description: 'how long the lease lasts: 1s to 366d (default 60s)' }),
   rest: duration('for how long the id goes to no other owner after the lease (default: ttl)').optional(),

@@ -137,7 +137,11 @@ test('lease commands refuse what is malformed', async () => {
     [['ID.LEASE', 'event', 'TTL', '999'], 'ERR TTL must be from 1000 to 900000 ms'],
     [['ID.LEASE', 'event', 'TTL', 'x'], 'ERR value is not an integer or out of range'],
     [['ID.LEASE', 'event', 'COUNT', '0'], 'ERR COUNT must be at least 1'],
-    [['ID.LEASE', 'event', 'HOLDER', 'a\nb'], 'ERR HOLDER has at most 128 bytes, without control characters'],
+    [['ID.LEASE', 'event', 'HOLDER', 'x'.repeat(129)], 'ERR HOLDER must have 0 to 128 bytes'],
+    [
+      ['ID.LEASE', 'event', 'HOLDER', 'a\u001b[2Jb'],
+      'ERR HOLDER has the control or format character U+001B, and lists print it; leave the character out',
+    ],
     [['ID.LEASE', 'seg', 'TTL', '999'], 'ERR TTL must be from 1000 to 86400000 ms'],
     [['ID.RENEW', 'event', 'x', 'TTL', '1000'], 'ERR syntax error'],
     [

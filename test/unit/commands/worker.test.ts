@@ -36,6 +36,12 @@ describe('ID.WORKER', () => {
       [[...claim, 'a', 'TTL', '-1'], 'ERR value is not an integer or out of range'],
       [[...claim, 'a', 'TTL', '999'], 'ERR the TTL in ms must be a whole number from 1000 to 31622400000'],
       [[...claim, 'a', 'SIZE', '0'], 'ERR the size must be a whole number from 1 to 65536'],
+      [[...claim, ''], 'ERR OWNER must have 1 to 256 bytes'],
+      [[...claim, 'ö'.repeat(129)], 'ERR OWNER must have 1 to 256 bytes'],
+      [
+        [...claim, 'a\u202eb'],
+        'ERR OWNER has the control or format character U+202E, and lists print it; leave the character out',
+      ],
       [['ID.WORKER', 'CLAIM', 'payments', 'SIZE', '5'], 'ERR OWNER is missing; name the holder'],
       [
         ['ID.WORKER', 'CLAIM', 'a b', 'OWNER', 'x'],

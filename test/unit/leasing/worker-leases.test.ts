@@ -231,7 +231,7 @@ describe('a worker lease', () => {
     await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
     for (const ttlMs of [999, 900_001, Number.NaN, -1])
       await assert.rejects(server.leases.lease('event', { ...asker, ttlMs }), code('ERR'), String(ttlMs))
-    for (const holder of ['x'.repeat(129), 'a\nb'])
+    for (const holder of ['x'.repeat(129), 'a\nb', 'a\u202eb', 'a\u2028b', 'a\ud800'])
       await assert.rejects(server.leases.lease('event', { ...asker, holder }), code('ERR'), holder)
     assert.deepEqual(await server.leases.list(), [])
   })
