@@ -42,9 +42,8 @@ export class HttpLink implements Link {
       const why = ending.signal.aborted
         ? `no answer within ${Math.round(timeoutMs)} ms`
         : describe(causeOf(error))
-      throw new FahaoError('UNAVAILABLE', `${this.node} cannot be reached (${why}); is it running?`, {
-        cause: error,
-      })
+      const ask = `is it running${ending.signal.aborted ? '' : this.#alsoAsk()}?`
+      throw new FahaoError('UNAVAILABLE', `${this.node} cannot be reached (${why}); ${ask}`, { cause: error })
     } finally {
       timer.cancel()
       this.#pending.delete(ending)
@@ -53,6 +52,13 @@ export class HttpLink implements Link {
 
   close(): void {
     for (const ending of this.#pending) ending.abort()
+  }
+
+  /** A browser does not tell a page that a node refuses its origin. */
+  #alsoAsk(): string {
+    const { location } = globalThis as { readonly location?: { readonly origin?: string } }
+    const origin = location?.origin
+    return origin === undefined || origin === this.node ? '' : `, and does its http-origins name ${origin}`
   }
 }
 
