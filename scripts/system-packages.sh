@@ -1,5 +1,6 @@
 #!/bin/sh
-# The system's programs that tests and benchmarks start, and the installation of missing ones.
+# The system's programs that tests and benchmarks start, and the installation of missing ones. With the arguments of a run
+# of tests, as scripts/test.sh has them: also those that only its tests need.
 set -eu
 
 # program or path, Debian package, reason
@@ -17,12 +18,16 @@ openssl openssl certificates for servers that speak TLS
 strace strace makes fsync slow, or fail
 faketime faketime moves the clock of a real process
 LIST
+  case " $* " in
+  # 124 MB to download, which every run of `npm test` need not wait for.
+  *' --all '* | *' --rest '* | *test/runtimes*) echo 'chromium chromium a browser, in which fahao-client is tried' ;;
+  esac
 }
 
 # Folders of servers' programs, which are not on every user's path.
 PATH=$PATH:/usr/sbin:/sbin
 
-missing=$(needed | while read -r program package reason; do
+missing=$(needed "$@" | while read -r program package reason; do
   command -v "$program" >/dev/null 2>&1 || [ -e "$program" ] || printf '%s ' "$package"
 done)
 [ -n "$missing" ] || exit 0

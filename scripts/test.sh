@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 sh scripts/prepare.sh
 # Without these programs the suites that need them fail with a sentence each; the other suites still run.
-sh scripts/system-packages.sh || true
+sh scripts/system-packages.sh "$@" || true
 PATH="$PWD/node_modules/.bin:$PATH"
 export PATH
 tsc --noEmit

@@ -19,6 +19,7 @@ type Locked = {
   readonly optional?: true
   readonly os?: readonly string[]
   readonly hasInstallScript?: true
+  readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
 const root = join(import.meta.dirname, '..')
@@ -86,46 +87,63 @@ describe('the lock file', () => {
   })
 })
 
-describe('the lock file of the tests of ORMs', () => {
-  const { '': _tests, ...ormPackages }: Readonly<Record<string, Locked>> = readJson(
-    'test/orm/package-lock.json',
-  ).packages
-  const ormEntries = Object.entries(ormPackages)
+/** Folders of tests that install packages for themselves, and how many at least. */
+const folders: readonly (readonly [folder: string, countMin: number])[] = [
+  ['test/orm', 100],
+  ['test/runtimes', 2],
+]
+for (const [folder, countMin] of folders) {
+  describe(`the lock file of ${folder}`, () => {
+    const { '': _tests, ...some }: Readonly<Record<string, Locked>> = readJson(
+      `${folder}/package-lock.json`,
+    ).packages
+    const folderEntries = Object.entries(some)
 
-  test('has the SHA-512 of each package, and names no registry', () => {
-    assert.ok(ormEntries.length > 100)
-    assert.deepEqual(
-      without(ormEntries, ({ integrity, resolved }) => {
-        return resolved === undefined && /^sha512-[\w+/]{86}==$/.test(integrity ?? '')
-      }),
-      [],
-    )
-  })
+    test('has the SHA-512 of each package, and names no registry', () => {
+      assert.ok(folderEntries.length >= countMin)
+      assert.deepEqual(
+        without(folderEntries, ({ integrity, resolved }) => {
+          return resolved === undefined && /^sha512-[\w+/]{86}==$/.test(integrity ?? '')
+        }),
+        [],
+      )
+    })
 
-  test('has no install script that runs', () => {
-    assert.match(readFileSync(join(root, 'test/orm/.npmrc'), 'utf8'), /^ignore-scripts=true$/m)
-  })
+    test('has no install script that runs', () => {
+      assert.match(readFileSync(join(root, folder, '.npmrc'), 'utf8'), /^ignore-scripts=true$/m)
+    })
 
-  test('has only licences under which the packages may be used to test', () => {
-    const allowed = [
-      ...['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'BlueOak-1.0.0', 'Unlicense'],
-      ...['LGPL-2.1-or-later', 'EPL-2.0'],
-    ]
-    // MIT, as its file LICENSE says; its description of itself leaves it out.
-    const unnamed = ['node_modules/seq-queue']
-    assert.deepEqual(
-      without(ormEntries, ({ license }, path) =>
-        license === undefined
-          ? unnamed.includes(path)
-          : license
-              .replaceAll(/[()]/g, '')
-              .split(/ (?:and|AND|OR) /)
-              .every((each) => allowed.includes(each)),
-      ),
-      [],
-    )
+    test('has the packages of every platform', () => {
+      const named = folderEntries.flatMap(([, { optionalDependencies = {} }]) =>
+        Object.keys(optionalDependencies),
+      )
+      assert.deepEqual(
+        named.filter((name) => !folderEntries.some(([path]) => path.endsWith(`node_modules/${name}`))),
+        [],
+      )
+    })
+
+    test('has only licences under which the packages may be used to test', () => {
+      const allowed = [
+        ...['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'BlueOak-1.0.0', 'Unlicense'],
+        ...['LGPL-2.1-or-later', 'EPL-2.0'],
+      ]
+      // MIT, as its file LICENSE says; its description of itself leaves it out.
+      const unnamed = ['node_modules/seq-queue']
+      assert.deepEqual(
+        without(folderEntries, ({ license }, path) =>
+          license === undefined
+            ? unnamed.includes(path)
+            : license
+                .replaceAll(/[()]/g, '')
+                .split(/ (?:and|AND|OR) /)
+                .every((each) => allowed.includes(each)),
+        ),
+        [],
+      )
+    })
   })
-})
+}
 
 describe('npm run sbom', () => {
   test('lists each package that users install, with its version and its hash, and no other', async () => {
