@@ -191,6 +191,8 @@ export type Command = {
    * Absent: a request names none.
    */
   readonly keys?: readonly [first: number, last: number, step: number]
+  /** Every node answers it, whatever generator it names and whichever node leads that. Only for what draws no id. */
+  readonly anyNode?: true
   /** The permission that a user needs. `connection`: none. */
   readonly permission: 'connection' | 'issue' | 'read' | 'manage' | 'admin'
   /** Absent: the command changes nothing that the audit trail records. */

@@ -14,7 +14,13 @@ import type { CommandContext } from './context.ts'
 import { checkedCount } from './drawing.ts'
 
 const name = { name: 'name', type: 'key' } as const
-const issuing = { flags: ['write'], keys: [1, 1, 1], permission: 'issue', group: 'id' } as const
+const issuing = {
+  flags: ['write'],
+  keys: [1, 1, 1],
+  permission: 'issue',
+  group: 'id',
+  anyNode: true,
+} as const
 const ttl = { name: 'ms', type: 'integer', token: 'TTL', optional: true } as const
 const leaseReply =
   'A map: kind, incarnation, definition (JSON), nowUs, lease; of a `snowflake` also worker, fromUs, untilUs; of a `segment` ranges, ttlMs, key. Times in Unix µs.'

@@ -6,7 +6,7 @@ import { type Command, MapReply } from './command.ts'
 import { container } from './usage.ts'
 
 const common = { group: 'id', keys: [1, 1, 1] } as const
-const leasing = { ...common, permission: 'issue', flags: ['write'] } as const
+const leasing = { ...common, permission: 'issue', flags: ['write'], anyNode: true } as const
 const pool = { name: 'pool', type: 'key' } as const
 const lease = { name: 'lease', type: 'string' } as const
 const ttl = { name: 'ms', type: 'integer', token: 'TTL', optional: true } as const

@@ -26,7 +26,7 @@ export const transactionCommands: readonly Command[] = [
     summary: 'Begins a transaction: the requests up to EXEC are queued.',
     reply: '`OK`. Each queued request is answered `QUEUED`, or the error that refuses it.',
     notes:
-      'What is queued is limited by `resp-transaction-max` and `resp-transaction-requests-max`. In a cluster a request for a generator that another node leads is refused with `MOVED` when it is queued, unless this node forwards.',
+      'What is queued is limited by `resp-transaction-max` and `resp-transaction-requests-max`. In a cluster a request for a generator that another node leads is refused with `MOVED` when it is queued, unless this node forwards; requests for leases are answered by any node.',
     handler({ session }) {
       session.transaction.begin()
       return ok

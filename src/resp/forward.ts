@@ -34,7 +34,11 @@ export type RespForwarder = Forwarder<RespRequest, EncodedReply, Reply>
 /** The commands of a node in a cluster. */
 export function clusterCommands(table: CommandTable, forwarder: RespForwarder): CommandTable {
   return new CommandTable(
-    table.all().map((command) => (command.keys === undefined ? command : forwarded(command, forwarder))),
+    table
+      .all()
+      .map((command) =>
+        command.keys === undefined || command.anyNode ? command : forwarded(command, forwarder),
+      ),
     refusals,
   )
 }

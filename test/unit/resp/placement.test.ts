@@ -76,6 +76,16 @@ test('a request for a generator of another leader is MOVED when it is queued, an
   if (issued() !== 2n) throw new Error(`${issued()} ids were issued`)
 })
 
+test('requests for leases are queued by any node, whichever node leads the generator', async (t) => {
+  const { away, peer } = await start(t)
+  away.add(slotOf('far'))
+  const leases = ['ID.LEASE far', 'ID.RENEW far x UNTIL 1', 'ID.RETURN far x FROM 1']
+  const pools = ['ID.WORKER CLAIM far OWNER a', 'ID.WORKER RENEW far x', 'ID.WORKER RETURN far x']
+  for (const request of [...leases, ...pools])
+    await peer.ask(`MULTI\r\nINCR near\r\n${request}\r\nDISCARD\r\n`, '+OK\r\n+QUEUED\r\n+QUEUED\r\n+OK\r\n')
+  await peer.ask('MULTI\r\nID.RUNS far 5\r\nDISCARD\r\n', `+OK\r\n${moved('far')}+OK\r\n`)
+})
+
 test('EXEC as a whole is refused if the leader has changed since, or if the generators have several slots', async (t) => {
   const { away, peer } = await start(t)
   await peer.ask('MULTI\r\nINCR flake\r\nINCR near\r\n', '+OK\r\n+QUEUED\r\n+QUEUED\r\n')
