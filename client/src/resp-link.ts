@@ -20,7 +20,7 @@ type RedisModule = {
 }
 
 type RedisClient = {
-  on(event: 'error' | 'end', listener: () => void): unknown
+  on(event: 'connect' | 'error' | 'end', listener: () => void): unknown
   connect(): Promise<unknown>
   sendCommand(words: readonly string[]): Promise<unknown>
   destroy(): void
@@ -34,7 +34,8 @@ export class RespLink implements Link {
   readonly #url: URL
   readonly #settings: Settings
   readonly #clock: Clock
-  #connection: Promise<Connection> | undefined
+  #redis: RedisModule | undefined
+  #connection: Connection | undefined
 
   constructor(url: URL, settings: Settings, clock: Clock) {
     this.node = `${url.protocol}//${url.hostname}:${url.port || defaultPort}`
@@ -44,17 +45,18 @@ export class RespLink implements Link {
   }
 
   async send({ words }: Request<unknown>, timeoutMs: number): Promise<unknown> {
-    const opening = this.#connected(timeoutMs)
-    let connection: Connection | undefined
+    this.#redis ??= await importRedis()
+    const redis = this.#redis
+    this.#connection ??= this.#open(redis, timeoutMs)
+    const connection = this.#connection
     try {
-      const reply = opening.then((opened) => {
-        connection = opened
-        return opened.client.sendCommand(words)
-      })
+      const reply = connection.opened.then(() => connection.client.sendCommand(words))
       return await within(this.#clock, timeoutMs, reply, this.node)
     } catch (error) {
-      if (connection !== undefined && error instanceof connection.ErrorReply) throw replied(error)
-      this.#drop(opening)
+      // An answer to a request leaves the connection as it is; one to the login does not.
+      if (error instanceof redis.ErrorReply && connection.isOpen) throw replied(error)
+      this.#drop(connection)
+      if (error instanceof redis.ErrorReply) throw replied(error)
       throw error instanceof FahaoError ? error : this.#lost(error)
     }
   }
@@ -63,13 +65,7 @@ export class RespLink implements Link {
     if (this.#connection !== undefined) this.#drop(this.#connection)
   }
 
-  #connected(timeoutMs: number): Promise<Connection> {
-    this.#connection ??= this.#open(timeoutMs)
-    return this.#connection
-  }
-
-  async #open(timeoutMs: number): Promise<Connection> {
-    const { createClient, ErrorReply } = await importRedis()
+  #open({ createClient }: RedisModule, timeoutMs: number): Connection {
     const { username, password, token, tls } = this.#settings
     const secret = password ?? token
     const isTls = this.#url.protocol === 'rediss:'
@@ -86,36 +82,17 @@ export class RespLink implements Link {
       RESP: 2,
       disableOfflineQueue: true,
     })
-    const lose = () => this.#forget(client)
+    const connection = new Connection(client)
+    const lose = () => this.#drop(connection)
     client.on('error', lose)
     client.on('end', lose)
-    try {
-      await client.connect()
-    } catch (error) {
-      destroy(client)
-      throw error instanceof ErrorReply ? replied(error) : this.#lost(error)
-    }
-    this.#client = client
-    return { client, ErrorReply }
+    return connection
   }
 
-  #client: RedisClient | undefined
-
-  #forget(client: RedisClient): void {
-    if (this.#client !== client) return
-    this.#client = undefined
-    this.#connection = undefined
-  }
-
-  #drop(connection: Promise<Connection>): void {
-    if (this.#connection === connection) {
-      this.#connection = undefined
-      this.#client = undefined
-    }
-    connection.then(
-      ({ client }) => destroy(client),
-      () => {},
-    )
+  /** Ends a connection, open or not. */
+  #drop(connection: Connection): void {
+    if (this.#connection === connection) this.#connection = undefined
+    connection.end()
   }
 
   #lost(error: unknown): FahaoError {
@@ -129,13 +106,31 @@ export class RespLink implements Link {
   }
 }
 
-type Connection = { readonly client: RedisClient; readonly ErrorReply: RedisModule['ErrorReply'] }
+/** One connection, from its first packet on. */
+class Connection {
+  readonly client: RedisClient
+  /** Resolves when the node has accepted the login. */
+  readonly opened: Promise<void>
+  isOpen = false
+  #isEnded = false
 
-function destroy(client: RedisClient): void {
-  try {
-    client.destroy()
-  } catch {
-    // It has ended by itself.
+  constructor(client: RedisClient) {
+    this.client = client
+    // The package ends no socket that is not connected yet.
+    client.on('connect', () => {
+      if (this.#isEnded) client.destroy()
+    })
+    this.opened = client.connect().then(() => {
+      this.isOpen = true
+      if (this.#isEnded) client.destroy()
+    })
+  }
+
+  /** Ends it now. Without this a node that accepts connections but answers none would collect them. */
+  end(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.client.destroy()
   }
 }
 

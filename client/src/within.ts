@@ -11,7 +11,12 @@ export function within<Result>(
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = clock.timer(limitMs, () =>
-      reject(new FahaoError('UNAVAILABLE', `${node} has not answered within ${Math.round(limitMs)} ms`)),
+      reject(
+        new FahaoError(
+          'UNAVAILABLE',
+          `${node} has not answered within ${Math.round(limitMs)} ms; is it running?`,
+        ),
+      ),
     )
     work.then(resolve, reject).finally(() => timer.cancel())
   })
