@@ -4,14 +4,15 @@
  * Invariants
  *  1. A request is sent again only after an answer that invites a retry, or after none. It may be carried out twice then;
  *     of ids that costs a gap, never a repetition.
- *  2. All tries of a request together take at most `timeoutMs`; it rejects with the last error.
+ *  2. All tries of a request together take at most `timeoutMs`. It rejects with the last error, and with UNAVAILABLE where
+ *     that says only that no node could answer.
  *  3. A redirection is followed at once, but no more than `redirectsMax` times in a row: nodes whose views differ for a
  *     moment must not send a request back and forth without a pause.
  *  4. A reply to a request that was sent before a copy of this memory was noticed is dropped: the copy may have it too.
  */
 import { type Clock, type Random, stayAlive } from '../../src/base/clock.ts'
 import type { CopyDetector } from '../../src/base/copy-detector.ts'
-import { FahaoError, hasCode } from '../../src/base/errors.ts'
+import { describe, type ErrorCode, FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { ClientEvent } from './events.ts'
 import { type Link, Redirected } from './link.ts'
 import type { Request } from './requests.ts'
@@ -108,8 +109,8 @@ export class Nodes {
         }
         if (!this.#mayRetry(error)) throw error
         this.#options.onEvent({ type: 'node-failed', node: link.node, error })
-        if (leader !== undefined) this.#leaders.delete(request.name)
-        else this.#leave(link)
+        if (leader === undefined) this.#leave(link)
+        else if (this.#leaders.get(request.name) === leader) this.#leaders.delete(request.name)
         return { failure: error }
       }
     }
@@ -131,7 +132,7 @@ export class Nodes {
     const rounds = failures - (this.#urls.length - 1)
     const limitMs = rounds < 0 ? 0 : Math.min(pauseMaxMs, pauseMinMs * 2 ** rounds)
     const pauseMs = Math.max(limitMs / 2 + (random() * limitMs) / 2, failure.retryAfterMs ?? 0)
-    if (clock.monoUs() + pauseMs * 1000 >= deadlineUs) throw failure
+    if (clock.monoUs() + pauseMs * 1000 >= deadlineUs) throw lateError(failure)
     await new Promise<void>((resolve, reject) => {
       if (signal?.aborted) return reject(aborted())
       const end = () => {
@@ -178,6 +179,21 @@ export class Nodes {
   #checkOpen(): void {
     if (this.#closed) throw closedError()
   }
+}
+
+/** What nodes say while a service has no node, or no leader, that could answer. */
+const outageCodes: ReadonlySet<ErrorCode> = new Set(['MOVED', 'CLUSTERDOWN', 'SHUTDOWN'])
+
+/** The error of a request whose time is over. Callers see one code for an outage, whatever node was asked last. */
+function lateError(failure: FahaoError): FahaoError {
+  if (!outageCodes.has(failure.code)) return failure
+  return new FahaoError(
+    'UNAVAILABLE',
+    `no node can answer (${describe(failure)}); retry once the service is back`,
+    {
+      cause: failure,
+    },
+  )
 }
 
 /** The error of calls after `close`. */

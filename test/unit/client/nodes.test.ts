@@ -90,6 +90,22 @@ describe('a request', () => {
     assert.equal(service.clock.timers, 0)
   })
 
+  test('that meets refusals of an outage only rejects with one code, whatever node was asked last', async () => {
+    for (const code of ['CLUSTERDOWN', 'SHUTDOWN'] as const) {
+      const service = new FakeService()
+      service.answer = () => {
+        throw new FahaoError(code, 'for now')
+      }
+      const outcome = service.nodes.send(plainRequest())
+      const rejected = assert.rejects(outcome, {
+        code: 'UNAVAILABLE',
+        message: /; retry once the service is back$/,
+      })
+      await service.clock.pass(10_000)
+      await rejected
+    }
+  })
+
   test('pauses by chance between half and whole of the limit', async () => {
     const service = new FakeService({ random: () => 0.999, urls: [new URL('redis://a:1')] })
     const outcome = service.nodes.send(plainRequest())
@@ -196,12 +212,33 @@ describe('a redirection', () => {
       throw new Redirected(`MOVED 17 ${node === 'd:4' ? 'e:5' : 'd:4'}`)
     }
     const outcome = service.nodes.send(plainRequest('order'))
-    const rejected = assert.rejects(outcome, { code: 'MOVED' })
+    const rejected = assert.rejects(outcome, { code: 'UNAVAILABLE', message: /no node can answer \(MOVED/ })
     await settled()
     assert.deepEqual(service.asked.slice(0, 4), ['a:1', 'd:4', 'e:5', 'd:4'])
     await service.clock.pass(10_000)
     await rejected
     assert.ok(service.sent.length < 150, `${service.sent.length} requests`)
+  })
+
+  test('that was learned while a request to the leader before was under way is kept', async () => {
+    const service = new FakeService()
+    const end = deferred<void>()
+    let leader = 'd:4'
+    service.answer = async ({ node }) => {
+      if (node === 'a:1') throw new Redirected(`MOVED 17 ${leader}`)
+      if (node === 'e:5') return 'reply'
+      if (leader === 'e:5') throw new Redirected('MOVED 17 e:5')
+      await end.promise
+      throw unavailable()
+    }
+    const late = service.nodes.send(plainRequest('order'))
+    await settled()
+    leader = 'e:5'
+    await service.send(plainRequest('order'))
+    end.resolve()
+    await service.clock.pass(20)
+    assert.equal(await late, 'reply')
+    assert.deepEqual(service.asked, ['a:1', 'd:4', 'd:4', 'e:5', 'e:5'])
   })
 
   test('to a leader that does not answer is forgotten: the nodes are asked again', async () => {
