@@ -1,6 +1,7 @@
 /** A client of the service: the generators that this process uses, over one set of connections. */
 import { type Clock, type Random, systemClock, systemRandom, type Timer } from '../../src/base/clock.ts'
 import { CopyDetector } from '../../src/base/copy-detector.ts'
+import type { FahaoError } from '../../src/base/errors.ts'
 import type { ClientGenerator } from './generator.ts'
 import { HttpLink } from './http-link.ts'
 import { type LeasedGenerator, openGenerator } from './leased-generator.ts'
@@ -12,6 +13,7 @@ import { type GeneratorDeps, ttlOf } from './open-source.ts'
 import { type ClientOptions, parseUrls, type Settings, settingsOf } from './options.ts'
 import { RespLink } from './resp-link.ts'
 import { ServiceTime } from './service-time.ts'
+import { within } from './within.ts'
 import { WorkerLease } from './worker-lease.ts'
 
 /**
@@ -35,13 +37,17 @@ export type ClientDeps = {
   readonly link?: (url: URL) => Link
 }
 
+/** How long a close waits for the service. */
+const closeMaxMs = 2000
+
 /**
  * An open client.
  *
  * Invariants
  *  1. One generator for each name, and one worker lease for all snowflakes whose layouts have room for its worker id.
  *  2. When a copy of this memory is noticed, everything that was leased is dropped before the next id is issued.
- *  3. `close` stops issuing before it returns leases.
+ *  3. `close` stops issuing before it returns leases, and ends when `closeMaxMs` are over: leases that could not be returned
+ *     until then lapse by themselves.
  */
 export class FahaoClient {
   readonly #deps: GeneratorDeps
@@ -113,7 +119,9 @@ export class FahaoClient {
     return [...this.#opened].flatMap((generator) => metricsOf(generator.name, generator.stats()))
   }
 
-  /** Returns what is left to the service as far as it can be returned, and ends all connections. Never rejects. */
+  /**
+   * Returns what is left to the service, as far as it can be returned within 2 s, and ends all connections. Never rejects.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -136,12 +144,18 @@ export class FahaoClient {
   async #close(): Promise<void> {
     const reason = closedError()
     this.#watch.cancel()
+    const { clock, nodes } = this.#deps
+    // A renewal under way may wait for a service that is away, and would be waited for.
+    await within(clock, closeMaxMs, this.#giveBack(reason), 'the service').catch(() => {})
+    nodes.close()
+  }
+
+  async #giveBack(reason: FahaoError): Promise<void> {
     await Promise.all([...this.#opened].map((generator) => generator.close(reason)))
     await Promise.all([
       ...this.#leases.map((lease) => lease.giveBack()),
       ...[...this.#workers].map((worker) => worker.release()),
     ])
-    this.#deps.nodes.close()
   }
 
   #dropAll(reason: string): void {
