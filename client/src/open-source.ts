@@ -7,7 +7,7 @@ import { type Definition, definitionOf } from './definition.ts'
 import type { IdSource } from './id-source.ts'
 import type { Nodes } from './nodes.ts'
 import type { Settings } from './options.ts'
-import { RequestSource } from './request-source.ts'
+import { type AskIds, RequestSource } from './request-source.ts'
 import { leaseRequest, nextRequest, returnRequest, runsRequest } from './requests.ts'
 import { type Answer, SegmentSource } from './segment-source.ts'
 import type { ServiceTime } from './service-time.ts'
@@ -118,7 +118,10 @@ export function makeSource(
       granted,
     )
   }
-  if (span === undefined || lease === undefined) return new RequestSource(askIds(name, definition, deps))
+  if (span === undefined || lease === undefined) {
+    const { timeoutMs } = settings
+    return new RequestSource({ ask: askIds(name, definition, deps), clock, timeoutMs })
+  }
   const isSameClaim = before instanceof SnowflakeSource && before.claim === span.claim
   return new SnowflakeSource(
     {
@@ -133,10 +136,15 @@ export function makeSource(
   )
 }
 
-function askIds(name: string, { isShuffled, scramble, format }: Definition, { nodes }: GeneratorDeps) {
-  if (!isShuffled && !scramble) return (count: number) => nodes.send(runsRequest(name, count))
-  return async (count: number) => {
-    const texts = await nodes.send(nextRequest(name, count))
+function askIds(
+  name: string,
+  { isShuffled, scramble, format }: Definition,
+  { nodes }: GeneratorDeps,
+): AskIds {
+  if (!isShuffled && !scramble)
+    return (count, timeoutMs) => nodes.send(runsRequest(name, count), { timeoutMs })
+  return async (count, timeoutMs) => {
+    const texts = await nodes.send(nextRequest(name, count), { timeoutMs })
     return texts.map((text) => runOf(format?.parse(text) ?? BigInt(text)))
   }
 }

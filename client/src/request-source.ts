@@ -7,9 +7,12 @@
  *  2. Requests overlap up to `inFlightMax`. Calls that come while so many are under way wait, and share the next one.
  *  3. A caller whose call began after another caller's id had arrived gets a larger id of a strict kind: a request is sent
  *     after the calls that it serves.
- *  4. A batch that the service refuses as a whole is asked for call by call: the last ids of a generator reach the callers
+ *  4. No call waits longer than `timeoutMs`: a batch has what is left to its oldest call, and contains no call that is
+ *     much younger. All batches under way are older than a call that waits to be sent, so that one gets its turn in time.
+ *  5. A batch that the service refuses as a whole is asked for call by call: the last ids of a generator reach the callers
  *     that they suffice for.
  */
+import type { Clock } from '../../src/base/clock.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import { FastRun } from '../../src/ids/fast-run.ts'
 import { max53 } from '../../src/ids/limits.ts'
@@ -18,11 +21,20 @@ import type { GeneratorStats } from './generator.ts'
 import type { DrawOptions, IdSource } from './id-source.ts'
 import { aborted } from './nodes.ts'
 
-/** Asks the service for exactly so many ids. */
-export type AskIds = (count: number) => Promise<Run[]>
+/** Asks the service for exactly so many ids; rejects after `timeoutMs`. */
+export type AskIds = (count: number, timeoutMs: number) => Promise<Run[]>
+
+/** The parts of a request source. */
+export type RequestSourceOptions = {
+  readonly ask: AskIds
+  readonly clock: Clock
+  readonly timeoutMs: number
+}
 
 type Caller = {
   readonly count: number
+  /** When the call began, on the monotonic clock in µs. */
+  readonly sinceUs: number
   readonly resolve: (runs: Run[]) => void
   readonly reject: (error: Error) => void
 }
@@ -30,12 +42,14 @@ type Caller = {
 const inFlightMax = 8
 /** Ids of a shared request; the default of the service's `count-max` is far above. */
 const batchMax = 10_000
+/** Calls of one batch differ in age by this part of `timeoutMs` at most: `inFlightMax` batches take all that may wait. */
+const agePart = 1 / inFlightMax
 
 /** Asks for each id. */
 export class RequestSource implements IdSource {
   /** Stays empty. */
   readonly fastRun = new FastRun()
-  readonly #ask: AskIds
+  readonly #options: RequestSourceOptions
   #callers: Caller[] = []
   #inFlight = 0
   #scheduled = false
@@ -46,8 +60,8 @@ export class RequestSource implements IdSource {
   #waits = 0
   #waiting = 0
 
-  constructor(ask: AskIds) {
-    this.#ask = ask
+  constructor(options: RequestSourceOptions) {
+    this.#options = options
   }
 
   take(): number {
@@ -100,6 +114,7 @@ export class RequestSource implements IdSource {
       }
       const caller: Caller = {
         count,
+        sinceUs: this.#options.clock.monoUs(),
         resolve(runs) {
           signal?.removeEventListener('abort', end)
           resolve(runs)
@@ -127,14 +142,20 @@ export class RequestSource implements IdSource {
   }
 
   #nextBatch(): Caller[] {
+    const untilUs = (this.#callers[0]?.sinceUs ?? 0) + this.#options.timeoutMs * agePart * 1000
     let sum = 0
     let size = 0
-    for (const { count } of this.#callers) {
+    for (const { count, sinceUs } of this.#callers) {
       sum += count
-      if (size > 0 && sum > batchMax) break
+      if (size > 0 && (sum > batchMax || sinceUs > untilUs)) break
       size++
     }
     return this.#callers.splice(0, size)
+  }
+
+  #leftMs({ sinceUs }: Caller): number {
+    const { clock, timeoutMs } = this.#options
+    return timeoutMs - (clock.monoUs() - sinceUs) / 1000
   }
 
   /** Never rejects. */
@@ -142,7 +163,7 @@ export class RequestSource implements IdSource {
     this.#inFlight++
     try {
       const wanted = batch.reduce((sum, { count }) => sum + count, 0)
-      const runs = await this.#ask(wanted)
+      const runs = await this.#options.ask(wanted, this.#leftMs(batch[0]!))
       this.#requests++
       if (runs.reduce((sum, { count }) => sum + count, 0) !== wanted)
         throw new FahaoError('UNKNOWN', `the service has not sent ${wanted} ids; check its version`)
