@@ -66,9 +66,19 @@ export class SegmentChain {
     return this.#left - this.fastRun.taken
   }
 
-  /** The last deadline, on the monotonic clock in µs; undefined when no id is left. */
-  get deadlineUs(): number | undefined {
-    return this.#links.at(-1)?.deadlineUs
+  /**
+   * For how long its ids last at this rate, in ms from `nowUs`. Ids that come to their deadline before their turn do not
+   * count.
+   */
+  lastsMs(perSecond: number, nowUs: number): number {
+    let untilUs = nowUs
+    let taken = this.fastRun.taken
+    for (const { left, deadlineUs } of this.#links) {
+      const usedUntilUs = perSecond > 0 ? untilUs + ((left - taken) / perSecond) * 1_000_000 : deadlineUs
+      untilUs = Math.max(untilUs, Math.min(usedUntilUs, deadlineUs))
+      taken = 0
+    }
+    return (untilUs - nowUs) / 1000
   }
 
   /** Adds a range of raw values, to be issued after those that are there. */

@@ -33,12 +33,16 @@ export type SegmentSourceOptions = BufferedSourceOptions & {
   readonly onChange: (answer: Answer) => void
 }
 
+/** The rate is looked at this often while ids are issued: at refills alone, a rise would be seen when little is left. */
+const observeUs = 5_000_000
+
 /** Issues ranges. */
 export class SegmentSource extends BufferedSource {
   readonly fastRun: FastRun
   readonly #options: SegmentSourceOptions
   readonly #chain: SegmentChain
   readonly #demand: Demand
+  #observedUs: number
 
   /** Starts with the ranges of `first`. */
   constructor(options: SegmentSourceOptions, first: Answer) {
@@ -47,7 +51,8 @@ export class SegmentSource extends BufferedSource {
     const { increment, offset } = options.definition
     this.#chain = new SegmentChain(increment, offset, orderOf(options.definition, first.grant))
     this.fastRun = this.#chain.fastRun
-    this.#demand = new Demand(options.horizonMs, options.clock.monoUs())
+    this.#observedUs = options.clock.monoUs()
+    this.#demand = new Demand(options.horizonMs, this.#observedUs)
     this.#add(first)
   }
 
@@ -70,11 +75,8 @@ export class SegmentSource extends BufferedSource {
 
   protected override lastsMs(): number {
     const nowUs = this.options.clock.monoUs()
-    this.#demand.observe(this.#chain.issued, nowUs)
-    const available = this.available()
-    if (available === 0) return 0
-    const untilDeadlineMs = (this.#chain.deadlineUs! - nowUs) / 1000
-    return Math.min((available / this.#demand.perSecond) * 1000, untilDeadlineMs)
+    this.#observe(nowUs)
+    return this.#chain.lastsMs(this.#demand.perSecond, nowUs)
   }
 
   protected override takeNow(count: number, run: Run): number {
@@ -89,9 +91,10 @@ export class SegmentSource extends BufferedSource {
   }
 
   protected override isLow(): boolean {
-    const { clock, horizonMs } = this.options
-    const { available, deadlineUs = 0 } = this.#chain
-    return available < this.#demand.lowMark || deadlineUs - clock.monoUs() < horizonMs * 1000
+    const nowUs = this.options.clock.monoUs()
+    if (nowUs - this.#observedUs > observeUs) this.#observe(nowUs)
+    if (this.#chain.available < this.#demand.lowMark) return true
+    return this.#chain.lastsMs(this.#demand.perSecond, nowUs) < this.options.horizonMs
   }
 
   protected override moreAfterMs(): undefined {
@@ -100,11 +103,15 @@ export class SegmentSource extends BufferedSource {
 
   protected override async refill(waiting: number): Promise<void> {
     const { lease, onChange, definition, clock } = this.#options
-    const buffered = this.available()
+    const monoUs = clock.monoUs()
+    this.#observe(monoUs)
+    const available = this.available()
     const { issued } = this.#chain
-    const missing = Math.max(0, waiting - buffered)
-    const count = this.#demand.size({ buffered, waiting: missing, issued, monoUs: clock.monoUs() })
-    const answer = await lease(count)
+    const { perSecond } = this.#demand
+    // What comes to its deadline before its turn is not there for callers.
+    const buffered = Math.min(available, (perSecond * this.#chain.lastsMs(perSecond, monoUs)) / 1000)
+    const missing = Math.max(0, waiting - available)
+    const answer = await lease(this.#demand.size({ buffered, waiting: missing, issued, monoUs }))
     if (this.closed !== undefined) return
     if (definitionOf(answer.grant).identity !== definition.identity) onChange(answer)
     else this.#add(answer)
@@ -114,6 +121,11 @@ export class SegmentSource extends BufferedSource {
   protected override async giveBack(): Promise<void> {
     for (const { lease, from } of this.#chain.leftovers())
       if (!(await this.#options.returnLease(lease, from).catch(() => false))) return
+  }
+
+  #observe(nowUs: number): void {
+    this.#observedUs = nowUs
+    this.#demand.observe(this.#chain.issued, nowUs)
   }
 
   #add({ grant, sentUs }: Answer): void {

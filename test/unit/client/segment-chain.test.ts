@@ -133,6 +133,23 @@ describe('a chain', () => {
   })
 })
 
+test('ids that come to their deadline before their turn make a chain last no longer', () => {
+  const chain = new SegmentChain(1, 0n)
+  const seconds = (count: number) => count * 1_000_000
+  chain.add({ start: 1n, end: 1001n }, { deadlineUs: seconds(30), lease: 'a' })
+  chain.add({ start: 1001n, end: 1101n }, { deadlineUs: seconds(90), lease: 'b' })
+  assert.equal(chain.lastsMs(100, 0), 11_000)
+  assert.equal(chain.lastsMs(10, 0), 40_000)
+  assert.equal(chain.lastsMs(1, 0), 90_000)
+  assert.equal(chain.lastsMs(0, 0), 90_000)
+  assert.equal(chain.lastsMs(10, seconds(29)), 11_000)
+  const run = new Run()
+  chain.take(1, run)
+  chain.fastRun.takeNumber()
+  assert.equal(chain.lastsMs(100, 0), 10_980)
+  assert.equal(chain.fastRun.takeNumber(), 3)
+})
+
 test('a chain that is asked how many ids are left keeps those of the callback at hand', () => {
   const chain = new SegmentChain(1, 0n)
   const run = new Run()
