@@ -17,8 +17,8 @@ export type ClientOptions = {
   /** How long one request waits for the answer of one node, in ms. Default 3,000. */
   readonly attemptTimeoutMs?: number
   /**
-   * How long ids should last without the service, in ms, at the present rate. Default 60,000. Alterations and drops of a
-   * generator reach this process within twice that time.
+   * How long ids should last without the service, in ms, at the present rate. Default 60,000, at most 450,000: the service
+   * leases for twice that. Alterations and drops of a generator reach this process within twice that time.
    */
   readonly horizonMs?: number
   /** A name of this process for lists of leases: a host, a service. */
@@ -52,7 +52,10 @@ const protocols: readonly string[] = ['redis:', 'rediss:', 'http:', 'https:'] sa
 /** A client of so many nodes would know each only by accident. */
 const nodesMax = 100
 
-/** Checks the URLs of nodes. They have one protocol, and credentials at most of one user. Throws ERR. */
+/** Half of the longest lease: a renewal is due when that much is left. */
+const horizonMaxMs = 450_000
+
+/** Checks the URLs of nodes, which have one protocol. Throws ERR. */
 export function parseUrls(given: string | readonly string[]): URL[] {
   const texts = typeof given === 'string' ? [given] : given
   if (texts.length === 0 || texts.length > nodesMax)
@@ -85,16 +88,24 @@ function hideSecrets(text: string): string {
   return text.replace(/\/\/.*@/, '//***@').slice(0, 200)
 }
 
+/** The URL whose login all nodes get, also those that are learned later; the first one if none has a login. */
+function loginOf(urls: readonly URL[]): URL {
+  const [first, ...others] = urls.filter(({ username, password }) => username !== '' || password !== '')
+  if (others.some(({ username, password }) => username !== first!.username || password !== first!.password))
+    throw new FahaoError('ERR', 'the URLs of one client have different logins; give one')
+  return first ?? urls[0]!
+}
+
 /** Completes options. Throws ERR for those that contradict each other. */
 export function settingsOf(urls: readonly URL[], options: ClientOptions): Settings {
-  const [url] = urls
+  const url = loginOf(urls)
   const inUrl = (part: string) => (part === '' ? undefined : decodeURIComponent(part))
-  const username = options.username ?? inUrl(url!.username)
-  const password = options.password ?? inUrl(url!.password)
+  const username = options.username ?? inUrl(url.username)
+  const password = options.password ?? inUrl(url.password)
   const { token } = options
   if (token !== undefined && password !== undefined)
     throw new FahaoError('ERR', 'a password and a token are given; give one of them')
-  if (token !== undefined && username === undefined && url!.protocol.startsWith('redis'))
+  if (token !== undefined && username === undefined && url.protocol.startsWith('redis'))
     throw new FahaoError('ERR', 'over RESP a token needs username, the name of its user')
   return {
     username,
@@ -103,16 +114,15 @@ export function settingsOf(urls: readonly URL[], options: ClientOptions): Settin
     tls: options.tls,
     timeoutMs: duration('timeoutMs', options.timeoutMs, 10_000),
     attemptTimeoutMs: duration('attemptTimeoutMs', options.attemptTimeoutMs, 3000),
-    horizonMs: duration('horizonMs', options.horizonMs, 60_000),
+    horizonMs: duration('horizonMs', options.horizonMs, 60_000, horizonMaxMs),
     holder: options.holder,
     onEvent: options.onEvent ?? (() => {}),
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
   }
 }
 
-function duration(name: string, value: number | undefined, usual: number): number {
+function duration(name: string, value: number | undefined, usual: number, max = 86_400_000): number {
   if (value === undefined) return usual
-  if (!(value >= 1) || value > 86_400_000)
-    throw new FahaoError('ERR', `${name} is ${value}; give 1 to 86,400,000 ms`)
+  if (!(value >= 1) || value > max) throw new FahaoError('ERR', `${name} is ${value}; give 1 to ${max} ms`)
   return value
 }
