@@ -1,9 +1,9 @@
 /** Three nodes that are a cluster, what each says of it, and the faults between them and their engine. */
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { shardTable, slotOf } from '../../src/cluster/slots.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
+import type { Lifetime } from '../launch/lifetime.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
 import { startTcpProxy, type TcpProxy } from '../launch/tcp-proxy.ts'
@@ -51,7 +51,7 @@ type Status = {
 
 /** Starts three nodes on an unused place of an engine; resolves when all have joined and every shard is led. */
 export async function startCluster(
-  t: TestContext,
+  t: Lifetime,
   engine: ClusterEngine,
   {
     leaseMs = defaultLeaseMs,
