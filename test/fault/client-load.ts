@@ -34,7 +34,7 @@ const burst = 5
 export class ClientLoad {
   readonly pulled: Pulled[] = []
   readonly failures: Failure[] = []
-  readonly #t: TestContext
+  readonly #clients: FahaoClient[] = []
   readonly #ids = new Map<string, Set<bigint>>()
   /** The newest id of each strict generator that any client has got. */
   readonly #newest = new Map<string, bigint>()
@@ -44,7 +44,6 @@ export class ClientLoad {
   #look: () => void = () => {}
 
   constructor(t: TestContext) {
-    this.#t = t
     t.after(() => this.stop())
   }
 
@@ -53,10 +52,10 @@ export class ClientLoad {
     return [...this.#ids.values()].reduce((sum, { size }) => sum + size, 0)
   }
 
-  /** Connects a client, which is closed with the test, and has callers take ids of these generators from now on. */
+  /** Connects a client, and has callers take ids of these generators from now on. */
   async start(urls: string | readonly string[], names: readonly string[], options: ClientOptions = {}) {
     const client = await connect(urls, options)
-    this.#t.after(() => client.close())
+    this.#clients.push(client)
     const started: Pulled[] = []
     for (const generator of await Promise.all(names.map((name) => client.generator(name)))) {
       const pulled = { client, generator, newest: -1n, count: 0, longestMs: 0, lastMs: 0 }
@@ -92,10 +91,11 @@ export class ClientLoad {
     return `longest call: strict kinds ${longest(true)} ms, buffered kinds ${longest(false)} ms`
   }
 
-  /** Ends all calls, and checks that no id came twice and none out of order. */
+  /** Ends all calls and clients, and checks that no id came twice and none out of order. */
   async stop(): Promise<void> {
     this.#stopped = true
     await Promise.all(this.#running)
+    await Promise.all(this.#clients.map((client) => client.close()))
     assert.deepEqual(this.#complaints.slice(0, 5), [])
   }
 

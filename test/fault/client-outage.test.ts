@@ -69,7 +69,6 @@ async function outage(t: TestContext, service: Service, others: () => Promise<vo
     return [...(await load.start(RESP, names, options)), ...(await load.start(HTTP, names, options))]
   }
   const [enough, few] = [await start({ horizonMs: 90_000 }), await start({ horizonMs: 8000 })]
-  await load.each(200)
   const buffered = enough.filter((pulled) => !isStrict(pulled))
   const shorter = few.filter((pulled) => !isStrict(pulled))
   // Their rates are known, so that lastsMs is no guess.
