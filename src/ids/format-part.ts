@@ -22,6 +22,16 @@ export interface FormatPart {
   check(text: string, before: string): void
 }
 
+/** What the text of an id consists of. Only the id and the check digit differ from one id to the next. */
+export type TextShape = {
+  readonly before: string
+  readonly id: IdPart
+  /** Between the id and the check digit; without a check digit all that follows the id. */
+  readonly between: string
+  readonly check: CheckName | undefined
+  readonly after: string
+}
+
 /** Fixed text. */
 export class LiteralPart implements FormatPart {
   readonly width: number

@@ -22,8 +22,8 @@ import {
   LiteralPart,
   NodePart,
   shown,
+  type TextShape,
 } from './format-part.ts'
-import type { TextShape } from './id-text.ts'
 import type { Radix } from './radix.ts'
 
 export type { FormatValues } from './format-part.ts'

@@ -3,20 +3,10 @@
  * digit: the bytes of the first text are copied for the others, and these digits are counted on. So an id costs no number, no
  * bigint and no text.
  */
-import { type CheckName, checkDigits, checkOfBytes } from './check-digit.ts'
-import { IdPart } from './format-part.ts'
+import { checkDigits, checkOfBytes } from './check-digit.ts'
+import { IdPart, type TextShape } from './format-part.ts'
 import { digitsOf, toDigits } from './radix.ts'
 import type { Run } from './run.ts'
-
-/** What the text of an id consists of. Only the id and the check digit differ from one id to the next. */
-export type TextShape = {
-  readonly before: string
-  readonly id: IdPart
-  /** Between the id and the check digit; without a check digit all that follows the id. */
-  readonly between: string
-  readonly check: CheckName | undefined
-  readonly after: string
-}
 
 /** What stands around each text in bytes: `head` is given the text's length in bytes. Both are ASCII. */
 export type TextFrame = { readonly head: (length: number) => string; readonly tail: string }
