@@ -1,7 +1,7 @@
 /** What `npm publish` would send of fahao-client, and whether it works where it arrives: in Node, and as a browser loads it. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -65,8 +65,15 @@ describe('fahao-client', () => {
       const client = await connect('redis://127.0.0.1:1', { timeoutMs: 100 })
       await client.generator('order').catch(({ code, message }) => console.log(code, message))
       await client.close()`
-    const printed = await run(process.execPath, ['--input-type=module', '-e', code], folder)
-    assert.match(printed, /^CONFIG .*npm install redis/)
+    const args = ['--input-type=module', '-e', code]
+    const said = /^CONFIG .*npm install redis; or use an http: URL/
+    assert.match(await run(process.execPath, args, folder), said)
+    // What bundlers put into the place of a package that package.json excludes from browsers.
+    const empty = join(folder, 'node_modules', 'redis')
+    mkdirSync(empty)
+    writeFileSync(join(empty, 'index.js'), '')
+    assert.match(await run(process.execPath, args, folder), said)
+    rmSync(empty, { recursive: true })
   })
 
   test(`has at most ${sizeMax} bytes without the hooks for ORMs, gzipped`, () => {

@@ -142,7 +142,9 @@ function replied({ message }: Error): FahaoError {
 
 async function importRedis(): Promise<RedisModule> {
   try {
-    return (await import('redis')) as unknown as RedisModule
+    const redis = (await import('redis')) as unknown as Partial<RedisModule>
+    if (redis.createClient === undefined) throw new Error('a bundle for browsers has an empty module instead')
+    return redis as RedisModule
   } catch (cause) {
     throw new FahaoError(
       'CONFIG',

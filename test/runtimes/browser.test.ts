@@ -6,14 +6,16 @@ import { connect } from '../../client/src/index.ts'
 import { type Browser, startChromium } from '../launch/chromium.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
+import { runProgram } from '../launch/program.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import type { Observed } from './exercise.ts'
 import { assertExercised, createGenerators } from './expectations.ts'
 import { startPages } from './pages.ts'
-import { makeProject } from './project.ts'
+import { findRuntimes, makeProject } from './project.ts'
 
 const scope = new Scope()
 const password = 'administrator'
+let project: string
 let browser: Browser
 let origin: string
 let server: FahaoServer
@@ -21,7 +23,7 @@ let admin: RawClient
 
 before(
   async () => {
-    const project = await makeProject(scope)
+    project = await makeProject(scope)
     origin = await startPages(scope, project)
     browser = await startChromium(scope)
     server = await startFahao(scope, { args: ['--http-origins', origin] })
@@ -56,6 +58,21 @@ describe('a web page', { timeout: 120_000 }, () => {
       worker.postMessage(['${server.http}', 'worker'])
     })`)
     await assertExercised(observed, 'worker', server, admin)
+  })
+
+  test('does so with a bundle, which leaves redis out although the project has it', async () => {
+    await createGenerators(admin, 'bundle')
+    const bun = (await findRuntimes(project)).find(({ name }) => name === 'Bun')!
+    const [program] = bun.command
+    await runProgram([program!, 'build', '--target', 'browser', '--outfile', 'bundle.js', 'page.js'], {
+      cwd: project,
+    })
+    const tab = await openPage()
+    await tab.evaluate(`import('/bundle.js').then(() => {})`)
+    const observed = await tab.evaluate<Observed>(`exercise(bundled, '${server.http}', 'bundle')`)
+    await assertExercised(observed, 'bundle', server, admin)
+    const overResp = `bundled('redis://127.0.0.1:${server.resp}').then((client) => client.generator('bundle:user'))`
+    assert.match(await tab.evaluate<string>(`${overResp}.catch(String)`), /or use an http: URL/)
   })
 
   test('logs in with a password or a token in a header', async (t) => {

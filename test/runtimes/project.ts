@@ -54,6 +54,10 @@ if (isMainThread) {
 } else parentPort.postMessage(await takeMany(connect, ...workerData))
 `
 
+const page = `import { connect } from 'fahao-client'
+Object.assign(globalThis, { bundled: connect })
+`
+
 /** Makes the project; returns its folder. */
 export async function makeProject(lifetime: Lifetime): Promise<string> {
   await runProgram(['sh', 'scripts/prepare.sh'], { cwd: root })
@@ -72,6 +76,7 @@ export async function makeProject(lifetime: Lifetime): Promise<string> {
     'careless.js': careless,
     'alone.js': alone,
     'threads.js': threads,
+    'page.js': page,
   }
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   return folder
