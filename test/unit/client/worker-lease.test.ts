@@ -135,7 +135,7 @@ describe('the rest of a span', () => {
     lease.used(120)
     service.answer = () => 1
     await lease.giveBack()
-    assert.equal(words().at(-1), 'ID.RETURN event x FROM 151')
+    assert.equal(words().at(-1), 'ID.RETURN event x FROM 151 UNTIL 200')
     await lease.giveBack()
     assert.equal(service.sent.length, 2)
     assert.equal(lease.isHeld, false)
@@ -150,7 +150,7 @@ describe('the rest of a span', () => {
     await lease.secure('event')
     service.answer = () => 1
     await lease.giveBack()
-    assert.equal(words().at(-1), 'ID.RETURN event y FROM 300')
+    assert.equal(words().at(-1), 'ID.RETURN event y FROM 300 UNTIL 400')
   })
 
   test('is not returned where a copy of this memory may use it', async () => {
@@ -172,6 +172,6 @@ describe('the rest of a span', () => {
     assert.equal(await stateOf(given.then(() => true)), undefined)
     first.resolve(granted('x', 100, 200))
     await Promise.all([span, given])
-    assert.equal(words().at(-1), 'ID.RETURN event x FROM 100')
+    assert.equal(words().at(-1), 'ID.RETURN event x FROM 100 UNTIL 200')
   })
 })
