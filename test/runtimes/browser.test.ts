@@ -6,12 +6,11 @@ import { connect } from '../../client/src/index.ts'
 import { type Browser, startChromium } from '../launch/chromium.ts'
 import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import { Scope } from '../launch/lifetime.ts'
-import { runProgram } from '../launch/program.ts'
 import type { RawClient } from '../launch/raw-client.ts'
 import type { Observed } from './exercise.ts'
 import { assertExercised, createGenerators } from './expectations.ts'
 import { startPages } from './pages.ts'
-import { findRuntimes, makeProject } from './project.ts'
+import { bundle, makeProject } from './project.ts'
 
 const scope = new Scope()
 const password = 'administrator'
@@ -62,11 +61,7 @@ describe('a web page', { timeout: 120_000 }, () => {
 
   test('does so with a bundle, which leaves redis out although the project has it', async () => {
     await createGenerators(admin, 'bundle')
-    const bun = (await findRuntimes(project)).find(({ name }) => name === 'Bun')!
-    const [program] = bun.command
-    await runProgram([program!, 'build', '--target', 'browser', '--outfile', 'bundle.js', 'page.js'], {
-      cwd: project,
-    })
+    await bundle(project, 'page.js', 'bundle.js')
     const tab = await openPage()
     await tab.evaluate(`import('/bundle.js').then(() => {})`)
     const observed = await tab.evaluate<Observed>(`exercise(bundled, '${server.http}', 'bundle')`)

@@ -54,6 +54,17 @@ if (isMainThread) {
 } else parentPort.postMessage(await takeMany(connect, ...workerData))
 `
 
+/** Answers each request with what it has seen. */
+const edge = `import { connect } from 'fahao-client'
+import { exercise } from './exercise.js'
+export default {
+  async fetch(request) {
+    const [url, prefix] = await request.json()
+    return Response.json(await exercise(connect, url, prefix))
+  },
+}
+`
+
 const page = `import { connect } from 'fahao-client'
 Object.assign(globalThis, { bundled: connect })
 `
@@ -77,6 +88,7 @@ export async function makeProject(lifetime: Lifetime): Promise<string> {
     'alone.js': alone,
     'threads.js': threads,
     'page.js': page,
+    'edge.js': edge,
   }
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   return folder
@@ -84,7 +96,7 @@ export async function makeProject(lifetime: Lifetime): Promise<string> {
 
 /** Node, Deno and Bun; the last two are installed from npm where they are missing. */
 export async function findRuntimes(folder: string): Promise<Runtime[]> {
-  await installPackages(import.meta.dirname, 'Deno and Bun')
+  await installPackages(import.meta.dirname, 'Deno, Bun and workerd')
   return [
     { name: 'Node', command: [process.execPath], threadFlags: [] },
     // Deno asks for nothing that is not permitted here, and so it fails.
@@ -101,8 +113,15 @@ export async function findRuntimes(folder: string): Promise<Runtime[]> {
   ]
 }
 
-/** The program for this platform. */
-function installed(pattern: string): string {
+/** Makes one module for browsers of a module of the project and all that it imports, by Bun. */
+export async function bundle(folder: string, module: string, into: string): Promise<void> {
+  await installPackages(import.meta.dirname, 'Deno, Bun and workerd')
+  const build = [installed('@oven/*/bin/bun'), 'build', '--target', 'browser', '--outfile', into, module]
+  await runProgram(build, { cwd: folder })
+}
+
+/** The program of an installed package for this platform, below the folder of packages. */
+export function installed(pattern: string): string {
   const [path] = globSync(pattern, { cwd: join(import.meta.dirname, 'node_modules') }).sort()
   const program = join(import.meta.dirname, 'node_modules', path ?? pattern)
   if (!existsSync(program))
