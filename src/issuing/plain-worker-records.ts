@@ -40,8 +40,8 @@ export function plainWorkerKey(pool: string, id: number): string {
   return `${poolPrefix}${pool}/${id}`
 }
 
-/** The id of a record of this pool; undefined for any other record, such as one of the pool `POOL/other`. */
-export function plainIdOf(pool: string, { key }: StoredRecord): number | undefined {
+/** The id of a record of this pool, by its key; undefined for any other record, such as one of the pool `POOL/other`. */
+export function plainIdOf(pool: string, key: string): number | undefined {
   const text = key.slice(poolPrefix.length + pool.length + 1)
   return /^(?:0|[1-9]\d{0,9})$/.test(text) ? Number(text) : undefined
 }

@@ -26,6 +26,8 @@ export type WorkerRecord = {
   readonly startUs?: number
   /** Of a caller's lease: the generator that it was asked for. */
   readonly generator?: string
+  /** Of a caller's lease: further generators of namespaces that limit leases, for which it was confirmed. */
+  readonly countedFor?: readonly string[]
   /** Of a caller's lease: the user that asked for it. */
   readonly user?: string
   /** Of a caller's lease: what tells its newest write from one of another process. */

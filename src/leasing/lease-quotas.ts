@@ -5,18 +5,21 @@
  *  1. A worker id is leased under a limit only if the records of the store, less than `freshUs` old, and the leases that this
  *     node has given since, are fewer than the limit. Leases of other nodes within `freshUs` can exceed it.
  *  2. A caller is refused only after a read of the records that began when its request had arrived.
- *  3. A worker id counts once, and from its lease until it is returned, or its time has passed.
- *  4. Without a namespace that limits, nothing is read.
+ *  3. A worker id counts once in a namespace, from its lease until it is returned, or `graceUs` after its time has passed; one
+ *     that is kept for its owner (STABLE) counts until it is kept no longer.
+ *  4. A renewal is judged like a lease if the time has passed, or if it is for a generator of a namespace that does not count
+ *     the worker id yet. What is leased once and renewed later, or renewed for another generator, is within the limit.
+ *  5. Without a namespace that limits, nothing is read.
  */
 import { type Namespace, titleOf } from '../auth/namespace.ts'
 import type { Quota, Quotas } from '../auth/quotas.ts'
 import { FahaoError } from '../base/errors.ts'
 import { globMatcher } from '../base/glob.ts'
 import type { Timeline } from '../base/timeline.ts'
-import type { Engine, StoredRecord } from '../engine/engine.ts'
-import { listAll } from '../engine/pages.ts'
-import { isPlainWorker, poolPrefix, readPlainWorker } from '../issuing/plain-worker-records.ts'
-import { idOf, readWorker, recordKey, workerRecords } from '../issuing/worker-records.ts'
+import type { Engine } from '../engine/engine.ts'
+import { plainIdOf } from '../issuing/plain-worker-records.ts'
+import type { WorkerRecord } from '../issuing/worker-records.ts'
+import { type Holding, holdingsOf } from './holdings.ts'
 
 /** What limits take from their node. */
 export type LeaseQuotasDeps = {
@@ -25,25 +28,26 @@ export type LeaseQuotasDeps = {
   readonly quotas: Pick<Quotas, 'all'>
 }
 
-/** A request for a worker id. */
+/** A request for a worker id, or for more time of one. */
 export type LeaseRequested = {
   /** Of the generator, or of the pool. */
   readonly name: string
   readonly user: string
-  /** In a pool: its owner gets the id again that it holds, which is no further one. */
-  readonly owner?: string | undefined
-}
-
-/** A worker id that a caller holds. */
-type Holding = LeaseRequested & {
-  /** The key of its record. */
-  readonly key: string
-  /** Unix µs. */
-  readonly untilUs: number
+  /** In a pool: its owner gets the id again that it holds below `size`, which is no further one. */
+  readonly owner?: string
+  readonly size?: number
+  /** The key of the record of a worker id that is held already, or was. */
+  readonly key?: string | undefined
 }
 
 /** A lease that this node gives or has given: it may be missing in a read that began before it was settled. */
-type Given = LeaseRequested & { key: string | undefined; settled: number; settledUs: number }
+type Given = Omit<LeaseRequested, 'key'> & { key: string | undefined; settled: number; settledUs: number }
+
+/** A worker id that counts. */
+type Counted = Pick<Holding, 'names' | 'user' | 'owner'> & {
+  readonly key: string | undefined
+  readonly size?: number | undefined
+}
 
 /** A read of all records: its place in the order of events, and when it began, in monotonic µs. */
 type Reading = {
@@ -56,6 +60,8 @@ type Reading = {
 type Found = { readonly begun: number; readonly holdings: readonly Holding[] }
 
 const freshUs = 1_000_000
+/** A renewal that another node has judged to be in time is no further worker id, although the clocks of nodes differ. */
+const graceUs = 1_000_000
 /** No read is in use for longer. */
 const keptUs = 60_000_000
 
@@ -72,17 +78,15 @@ export class LeaseQuotas {
   }
 
   /**
-   * Leases a worker id, unless a namespace has as many leases as it may: QUOTA then. `lease` resolves to the lease; `keyOf`
-   * names its record. Also rejects as `lease` does, and with UNAVAILABLE and ENGINE.
+   * Leases a worker id, or extends a lease, unless a namespace has as many leases as it may: QUOTA then. `lease` resolves to
+   * the lease; `keyOf` names its record. Also rejects as `lease` does, and with UNAVAILABLE and ENGINE.
    */
   async admit<Lease>(
     request: LeaseRequested,
     lease: () => Promise<Lease>,
-    keyOf: (lease: Lease) => string,
+    keyOf: (lease: Lease) => string | undefined = () => request.key,
   ): Promise<Lease> {
-    const limiting = this.#deps.quotas
-      .all()
-      .filter((quota) => quota.namespace.leases !== undefined && quota.counts(request.name, request.user))
+    const limiting = this.#limiting(request)
     if (limiting.length === 0) return lease()
     const given = await this.#count(limiting, request)
     try {
@@ -98,6 +102,28 @@ export class LeaseQuotas {
     }
   }
 
+  /**
+   * What a renewal for `name` changes in the record of a worker lease, so that it counts where it is used: `admit` has to
+   * permit that. Undefined: nothing, because the worker id counts already.
+   */
+  renewedFor(
+    name: string,
+    { generator = '', countedFor = [], user = '', boundUs }: WorkerRecord,
+  ): Pick<WorkerRecord, 'generator' | 'countedFor'> | undefined {
+    if (boundUs <= this.#deps.timeline.nowUs()) return { generator: name, countedFor: [] }
+    const names = [generator, ...countedFor]
+    const isCounted = (quota: Quota) => names.some((each) => quota.counts(each, user))
+    return this.#limiting({ name, user }).every(isCounted)
+      ? undefined
+      : { generator, countedFor: [...countedFor, name] }
+  }
+
+  #limiting({ name, user }: LeaseRequested): Quota[] {
+    return this.#deps.quotas
+      .all()
+      .filter((quota) => quota.namespace.leases !== undefined && quota.counts(name, user))
+  }
+
   /** Counts a lease that is about to be given, in the very turn in which there was room for it. Rejects with QUOTA. */
   async #count(limiting: readonly Quota[], request: LeaseRequested): Promise<Given> {
     const arrived = ++this.#events
@@ -108,7 +134,12 @@ export class LeaseQuotas {
         throw refusal(full.namespace)
       }
     }
-    const given: Given = { ...request, key: undefined, settled: Number.POSITIVE_INFINITY, settledUs: 0 }
+    const given: Given = {
+      ...request,
+      key: request.key,
+      settled: Number.POSITIVE_INFINITY,
+      settledUs: Number.POSITIVE_INFINITY,
+    }
     this.#given.add(given)
     return given
   }
@@ -116,26 +147,23 @@ export class LeaseQuotas {
   /** The first namespace that has all its leases, as this read and the leases since show it. */
   #full(limiting: readonly Quota[], request: LeaseRequested, { begun, holdings }: Found): Quota | undefined {
     const { timeline } = this.#deps
-    const nowUs = timeline.nowUs()
+    const endedUs = timeline.nowUs() - graceUs
     const keptSinceUs = timeline.monoUs() - keptUs
-    const keys = new Set<string>()
-    const held: LeaseRequested[] = []
-    for (const each of holdings) {
-      if (each.untilUs <= nowUs) continue
-      keys.add(each.key)
-      held.push(each)
-    }
+    const counted = new Map<string | Given, Counted>()
+    for (const each of holdings) if (each.untilUs > endedUs) counted.set(each.key, each)
     for (const each of this.#given) {
       if (each.key !== undefined && each.settledUs < keptSinceUs) this.#given.delete(each)
-      if (each.settled < begun || (each.key !== undefined && keys.has(each.key))) continue
-      held.push(each)
+      if (each.settled < begun) continue
+      const { key = each } = each
+      const names = [...(counted.get(key)?.names ?? []), each.name]
+      counted.set(key, { ...each, names })
     }
-    const others = held.filter((each) => !isSame(each, request))
-    return limiting.find((quota) => {
-      const { match, user, leases } = quota.namespace
+    const others = [...counted.values()].filter((each) => !isSame(each, request))
+    return limiting.find(({ namespace }) => {
+      const { match, user, leases } = namespace
       const matches = globMatcher(match)
-      const counted = others.filter((each) => (user ?? each.user) === each.user && matches(each.name))
-      return counted.length >= leases!
+      const ofIt = others.filter((each) => (user ?? each.user) === each.user && each.names.some(matches))
+      return ofIt.length >= leases!
     })
   }
 
@@ -158,27 +186,12 @@ export class LeaseQuotas {
   }
 }
 
-/** The worker ids that the records give to callers, also those whose time has passed. */
-async function holdingsOf(engine: Engine): Promise<Holding[]> {
-  const [workers, plain] = await Promise.all([workerRecords(engine), listAll(engine, poolPrefix)])
-  return [...workers.flatMap(workerHolding), ...plain.filter(isPlainWorker).flatMap(plainHolding)]
-}
-
-function workerHolding(stored: StoredRecord): Holding[] {
-  const { generator, user = '', returned, boundUs } = readWorker(stored)
-  if (generator === undefined || returned) return []
-  return [{ name: generator, user, key: recordKey(idOf(stored)), untilUs: boundUs }]
-}
-
-function plainHolding(stored: StoredRecord): Holding[] {
-  const { lease, owner, user, untilUs } = readPlainWorker(stored)
-  const name = stored.key.slice(poolPrefix.length, stored.key.lastIndexOf('/'))
-  return lease === '' ? [] : [{ name, user, owner, key: stored.key, untilUs }]
-}
-
-/** Whether a request is for an id that its owner has. */
-function isSame(held: LeaseRequested, { name, owner }: LeaseRequested): boolean {
-  return owner !== undefined && held.owner === owner && held.name === name
+/** Whether a request is for an id that is held, by its owner or by its lease. */
+function isSame(held: Counted, { name, owner, size = 0, key }: LeaseRequested): boolean {
+  if (key !== undefined) return held.key === key
+  if (owner === undefined || held.owner !== owner || !held.names.includes(name)) return false
+  // A claim under way for another size may get another id.
+  return held.key === undefined ? held.size === size : plainIdOf(name, held.key)! < size
 }
 
 function refusal(namespace: Namespace): FahaoError {

@@ -37,7 +37,7 @@ export class PoolView {
     this.#nowUs = nowUs
     this.#othersUs = othersUs
     for (const stored of records) {
-      const id = plainIdOf(pool, stored)
+      const id = plainIdOf(pool, stored.key)
       if (id === undefined) continue
       const record = readPlainWorker(stored)
       const worker = { id, stored, record }

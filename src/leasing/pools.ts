@@ -57,6 +57,9 @@ export type ListedPlainWorker = Pick<
   'owner' | 'user' | 'sinceUs' | 'untilUs' | 'stable' | 'lastSeenMs'
 > & { readonly worker: number; readonly state: PlainWorkerState }
 
+/** Carries out the write that replaces the record of this key, or rejects. */
+type Admit = (key: string, held: PlainWorkerRecord, write: () => Promise<boolean>) => Promise<boolean>
+
 /** The limits of a claim. */
 export const poolLimits = Object.freeze({
   sizeDefault: 1024,
@@ -96,7 +99,7 @@ export class Pools {
     const { stable = false, seenMs } = options
     const wanted = { owner, size, ttlMs, restMs, stable, user, seenMs }
     const claim = () => this.#claims.claim(pool, wanted)
-    const request = { name: pool, user, owner }
+    const request = { name: pool, user, owner, size }
     const claimed = await (this.#deps.quotas?.admit(request, claim, ({ id }) => plainWorkerKey(pool, id)) ??
       claim())
     this.#learn(pool, owner, claimed.id)
@@ -104,8 +107,8 @@ export class Pools {
   }
 
   /**
-   * Extends a lease to now and `ttlMs`, by default as long as before. NOLEASE if the id has another lease or none, CONFLICT,
-   * UNAVAILABLE, UNKNOWN.
+   * Extends a lease to now and `ttlMs`, by default as long as before. NOLEASE if the id has another lease or none, QUOTA if
+   * the lease has ended and a namespace has all its leases, CONFLICT, UNAVAILABLE, UNKNOWN.
    */
   async renew(
     pool: string,
@@ -114,12 +117,21 @@ export class Pools {
   ): Promise<PlainLease> {
     checkPool(pool)
     if (ttlMs !== undefined) checkNumber('the TTL in ms', ttlMs, poolLimits.ttlMinMs, poolLimits.ttlMaxMs)
-    const { timeline } = this.#deps
-    const { id, record } = await this.#change(pool, lease, (held) => {
+    const { timeline, quotas } = this.#deps
+    const extended = (held: PlainWorkerRecord) => {
       const ttlUs = ttlMs === undefined ? held.ttlUs : ttlMs * 1000
       const untilUs = Math.max(held.untilUs, timeline.nowUs() + ttlUs)
       return { ...held, ttlUs, untilUs, lastSeenMs: Math.max(held.lastSeenMs, seenMs) }
-    })
+    }
+    const { id, record } = await this.#change(
+      pool,
+      lease,
+      extended,
+      (key, { user, untilUs, stable }, write) => {
+        const isCounted = stable || untilUs > timeline.nowUs()
+        return isCounted || quotas === undefined ? write() : quotas.admit({ name: pool, user, key }, write)
+      },
+    )
     return this.#leaseOf(id, record, record.lastSeenMs)
   }
 
@@ -170,13 +182,15 @@ export class Pools {
     pool: string,
     lease: string,
     next: (held: PlainWorkerRecord) => PlainWorkerRecord,
+    admit: Admit = (_key, _held, write) => write(),
   ): Promise<{ id: number; record: PlainWorkerRecord }> {
     const id = idOfLease(lease)
     for (let tries = 0; id !== undefined && tries < changeTries; tries++) {
       const held = await this.#read(pool, id)
       if (held === undefined || !isSame(held.record.lease, lease)) break
       const record = next(held.record)
-      if (await this.#write(pool, id, record, held.version)) return { id, record }
+      const write = () => this.#write(pool, id, record, held.version)
+      if (await admit(plainWorkerKey(pool, id), held.record, write)) return { id, record }
       if (tries === changeTries - 1)
         throw new FahaoError(
           'CONFLICT',

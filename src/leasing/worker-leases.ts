@@ -124,8 +124,13 @@ export class WorkerLeases {
       // If the bound suffices, this read is the one of invariant 5.
       const before = await this.#snowflake(name)
       const boundUs = boundOf(before, this.#deps.timeline.nowUs(), held.record.startUs!, ttlUs)
-      if (boundUs <= expectedUs) return this.#answer(name, held, before)
-      const extended = await this.#change(held, { ...held.record, boundUs, leadUs: ttlUs })
+      const isLonger = boundUs > expectedUs
+      const counted = this.#deps.quotas?.renewedFor(name, held.record)
+      if (!isLonger && counted === undefined) return this.#answer(name, held, before)
+      const longer = isLonger ? { boundUs, leadUs: ttlUs } : {}
+      const change = () => this.#change(held, { ...held.record, ...counted, ...longer })
+      const request = { name, user: held.record.user ?? '', key: recordKey(held.id) }
+      const extended = await (counted ? this.#deps.quotas!.admit(request, change) : change())
       if (extended === undefined) continue
       const given = await this.#confirmed(name, extended)
       if (given.fromUs < given.untilUs) return given

@@ -1,49 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Namespaces } from '../../../src/auth/namespaces.ts'
-import { Quotas } from '../../../src/auth/quotas.ts'
-import { secretBytes } from '../../../src/base/clock.ts'
-import { Timeline } from '../../../src/base/timeline.ts'
-import { MemoryEngine, MemoryStore } from '../../../src/engine/memory/engine.ts'
-import { LeaseQuotas } from '../../../src/leasing/lease-quotas.ts'
-import { Pools } from '../../../src/leasing/pools.ts'
-import { WorkerLeases } from '../../../src/leasing/worker-leases.ts'
-import { type Node, SharedEngine, startNode } from '../catalogue/node.ts'
-import { FakeClock } from '../fake-clock.ts'
-
-type Server = {
-  readonly node: Node
-  readonly workers: WorkerLeases
-  readonly pools: Pools
-  readonly quotas: Quotas
-}
-
-/** Two nodes that share a store, and its namespaces. */
-async function started(): Promise<{ one: Server; other: Server; namespaces: Namespaces; clock: FakeClock }> {
-  const store = new MemoryStore()
-  const clock = new FakeClock()
-  const namespaces = await new Namespaces(new MemoryEngine(store)).open()
-  const start = async (): Promise<Server> => {
-    const node = await startNode({ store, clock, reach: (reached) => new SharedEngine(reached) })
-    const { engine, catalogue } = node
-    const timeline = new Timeline(clock)
-    const quotas = new Quotas(namespaces, () => timeline.nowUs())
-    const limits = new LeaseQuotas({ engine, timeline, quotas })
-    const deps = { engine, timeline, catalogue, random: () => 0.5, secret: secretBytes, quotas: limits }
-    return { node, workers: new WorkerLeases(deps), pools: new Pools(deps), quotas }
-  }
-  const one = await start()
-  const other = await start()
-  await one.node.catalogue.create('shop:event', { kind: 'snowflake' })
-  await one.node.catalogue.create('mail', { kind: 'snowflake' })
-  return { one, other, namespaces, clock }
-}
+import { startQuotas } from './quota-servers.ts'
 
 const by = (user: string) => ({ holder: 'a test', user })
 
 describe('a namespace that limits leases', () => {
   it('lets callers hold as many worker ids as it says, of generators and pools together', async () => {
-    const { one, namespaces } = await started()
+    const { one, namespaces } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', owner: 'team-a', leases: 2 })
     await one.workers.lease('shop:event', by('alice'))
     const plain = await one.pools.claim('shop:pool', 'bob', { owner: 'a' })
@@ -63,7 +26,7 @@ describe('a namespace that limits leases', () => {
   })
 
   it('counts what was leased on other nodes, and no longer what was returned or has ended', async () => {
-    const { one, other, namespaces, clock } = await started()
+    const { one, other, namespaces, clock } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 2 })
     const returned = await one.workers.lease('shop:event', by('alice'))
     await other.workers.lease('shop:event', by('alice'))
@@ -77,7 +40,7 @@ describe('a namespace that limits leases', () => {
   })
 
   it('holds for requests that come at once', async () => {
-    const { one, namespaces } = await started()
+    const { one, namespaces } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 3 })
     const outcomes = await Promise.allSettled(
       Array.from({ length: 10 }, () => one.workers.lease('shop:event', by('alice'))),
@@ -87,7 +50,7 @@ describe('a namespace that limits leases', () => {
   })
 
   it('with a user counts the leases of this user only', async () => {
-    const { one, namespaces } = await started()
+    const { one, namespaces } = await startQuotas()
     await namespaces.set('alice', { match: '*', user: 'alice', leases: 1 })
     await one.workers.lease('shop:event', by('bob'))
     await one.workers.lease('shop:event', by('alice'))
@@ -96,7 +59,7 @@ describe('a namespace that limits leases', () => {
   })
 
   it('counts no claim that failed', async () => {
-    const { one, namespaces } = await started()
+    const { one, namespaces } = await startQuotas()
     await namespaces.set('shop', { match: 'shop:*', leases: 1 })
     one.node.engine.next('write', 'unavailable')
     await assert.rejects(one.workers.lease('shop:event', by('alice')), { code: 'UNAVAILABLE' })
@@ -104,7 +67,7 @@ describe('a namespace that limits leases', () => {
   })
 
   it('refuses while the records cannot be read, and reads nothing where no namespace limits', async () => {
-    const { one, namespaces } = await started()
+    const { one, namespaces } = await startQuotas()
     await namespaces.set('mail', { match: 'mail', leases: 1 })
     one.node.engine.next('list', 'unavailable')
     await assert.rejects(one.workers.lease('mail', by('alice')), { code: 'UNAVAILABLE' })
