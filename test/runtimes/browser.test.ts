@@ -39,7 +39,7 @@ async function openPage() {
   return tab
 }
 
-describe('a web page', { timeout: 120_000 }, () => {
+describe('a web page', { timeout: 300_000 }, () => {
   test('takes ids of each kind, exact beyond 2^53, and returns what is left', async () => {
     await createGenerators(admin, 'page')
     const tab = await openPage()

@@ -30,11 +30,11 @@ function run(runtime: string, program: string, ...args: string[]): Promise<strin
   const { command, threadFlags } = runtimes.get(runtime)!
   const flags = program === 'threads.js' ? threadFlags : []
   // A program that never ends fails its test, and does not stay.
-  return runProgram(['timeout', '-k', '1', '60', ...command, ...flags, program, ...args], { cwd: project })
+  return runProgram(['timeout', '-k', '1', '120', ...command, ...flags, program, ...args], { cwd: project })
 }
 
 for (const runtime of ['Node', 'Deno', 'Bun']) {
-  describe(runtime, { timeout: 120_000 }, () => {
+  describe(runtime, { timeout: 300_000 }, () => {
     for (const protocol of ['RESP', 'HTTP']) {
       test(`issues ids of each kind over ${protocol}, returns what is left, and ends after close`, async () => {
         const prefix = `${runtime}:${protocol}`
