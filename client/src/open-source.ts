@@ -122,7 +122,6 @@ export function makeSource(
     const { timeoutMs } = settings
     return new RequestSource({ ask: askIds(name, definition, deps), clock, timeoutMs })
   }
-  const isSameClaim = before instanceof SnowflakeSource && before.claim === span.claim
   return new SnowflakeSource(
     {
       ...shared,
@@ -132,7 +131,7 @@ export function makeSource(
       onChange: (later) => onChange(spanGranted(later, lease, clock.monoUs())),
     },
     span,
-    isSameClaim ? before.untouchedUs : 0,
+    before instanceof SnowflakeSource ? before.untouchedUs : 0,
   )
 }
 

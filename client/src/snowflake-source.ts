@@ -4,8 +4,10 @@
  * Invariants
  *  1. An id carries the worker id in whose span its time lies, whole units of it only.
  *  2. Time is used only by the answer to a request that named this generator, and under the definition of this source.
- *  3. Ids increase, also from one lease to the next.
- *  4. A source that replaces another under the same lease starts above the time which that has used.
+ *  3. Ids increase where the layout has time above the node: also from one lease to the next, from a source to the one that
+ *     replaces it, and where the clock of the service falls back. Time at or below the newest that was used is skipped.
+ *  4. Of a span that ends below that time nothing is issued. Callers wait while the lease is renewed, with CLOCK as the
+ *     reason.
  */
 import type { Random } from '../../src/base/clock.ts'
 import { FahaoError } from '../../src/base/errors.ts'
@@ -51,7 +53,7 @@ export class SnowflakeSource extends BufferedSource {
   /** On the monotonic clock, in µs: a burst that borrows time does not renew again and again. */
   #restUntilUs = 0
 
-  /** @param aboveUs where a source before it under the same lease has stopped, in Unix µs. */
+  /** @param aboveUs where a source before it has stopped, in Unix µs. */
   constructor(options: SnowflakeSourceOptions, span: Span, aboveUs = 0) {
     super(options)
     this.#options = options
@@ -67,11 +69,6 @@ export class SnowflakeSource extends BufferedSource {
     })
     this.fastRun = this.#buffer.fastRun
     this.#grant(span, aboveUs)
-  }
-
-  /** Whose span is used. */
-  get claim(): string {
-    return this.#claim
   }
 
   /** First moment, in Unix µs, of which no id has been issued. */
@@ -131,6 +128,7 @@ export class SnowflakeSource extends BufferedSource {
     const isSame = definitionOf(span.grant).identity === definition.identity
     if (!isSame || time.timeline !== this.#timeline) return onChange(span)
     this.#grant(span, 0)
+    this.#checkClock(span.grant.nowUs)
     this.#restUntilUs = clock.monoUs() + restMs * 1000
   }
 
@@ -153,10 +151,24 @@ export class SnowflakeSource extends BufferedSource {
       )
     this.#buffer.grant(worker, this.#start, end)
     this.#untilUs = untilUs
-    const spanUnits = end - this.#start
+    const spanUnits = Math.max(0, end - this.#start)
     this.#buffer.markAt(
       untilUs - this.options.horizonMs * 1000,
       Math.min(spanUnits / 2, (this.options.horizonMs * 1000) / unitUs / 4),
+    )
+  }
+
+  /** Throws CLOCK when the span is useless because the clock of the service has fallen back, rather than used up. */
+  #checkClock(serviceUs: number): void {
+    const { name, lease } = this.#options
+    const aheadMs = (this.untouchedUs - serviceUs) / 1000
+    const waitMs = aheadMs - lease.ttlMs
+    const isUsable = this.#buffer.position < this.#buffer.end
+    if (isUsable || waitMs <= this.#layout.unitUs / 1000) return
+    const seconds = (ms: number) => Math.ceil(ms / 1000)
+    throw new FahaoError(
+      'CLOCK',
+      `the ids of '${name}' that this process has issued are ${seconds(aheadMs)} s ahead of the service's clock; set the clocks of its nodes right, or retry in ${seconds(waitMs)} s`,
     )
   }
 }

@@ -50,6 +50,11 @@ export class WorkerLease {
     this.#options = options
   }
 
+  /** The length of the span that is asked for. */
+  get ttlMs(): number {
+    return this.#options.ttlMs
+  }
+
   /** Whether a lease is held, so that a further generator needs none of its own. */
   get isHeld(): boolean {
     return this.#held !== undefined

@@ -2,7 +2,8 @@
  * A buffer of granted time: issues ids made of the clock.
  *
  * Invariants
- *  1. (time, sequence) only grows: no clock, however it jumps, brings a pair back.
+ *  1. (time, sequence) only grows: no clock, however it jumps, brings a pair back. So ids increase, also from one node to
+ *     a smaller one, where the layout has time above the node.
  *  2. A pair is issued only while its time lies in the granted `[start, end)`.
  *  3. Time runs ahead of the timeline by at most `borrowMax`. When a grant starts in the future, this is counted from
  *     its start, which moves on with the timeline: a bound ahead of the clock slows nothing down.
@@ -127,17 +128,18 @@ export class ClockBuffer {
     const us = this.#timeline.nowUs()
     this.#see(us)
     if (start !== this.#start || node !== this.#node) {
+      const newest = this.lastIssued()
       this.#start = start
       this.#node = node
       if (start > this.#time) this.#enter(start, 0)
-      else this.#enter(this.#time, this.#sequence)
+      else this.#goOnAbove(newest)
+      if (start > this.#now) {
+        this.#anchor = start
+        this.#anchorUs = us
+        this.#see(us)
+      }
     }
     this.#end = end
-    if (start > this.#now) {
-      this.#anchor = start
-      this.#anchorUs = us
-      this.#see(us)
-    }
   }
 
   /** Sets `low` once the timeline has come to `us`, in Unix µs, or fewer than `spare` units are left. */
@@ -281,6 +283,13 @@ export class ClockBuffer {
     if (this.#now > this.#time) {
       this.#enter(this.#now, this.#random === undefined ? 0 : Math.floor(this.#random() * this.capacity))
     }
+  }
+
+  /** Stays in the present unit of time, unless the ids of a smaller node would be below the newest one there. */
+  #goOnAbove(newest: bigint | undefined): void {
+    this.#enter(this.#time, this.#sequence)
+    this.#compose(this.#sequence, one)
+    if (newest !== undefined && one.first <= newest) this.#enter(this.#time + 1, 0)
   }
 
   #noteLast(): void {

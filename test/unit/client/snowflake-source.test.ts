@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { ClientOptions } from '../../../client/src/index.ts'
-import { FakeClock } from '../fake-clock.ts'
+import { FakeClock, settled } from '../fake-clock.ts'
 import { clientOf, LeaseService } from './lease-service.ts'
 
 /** The time of the fake clock is 2026-06-01T00:00:00Z: 2^31 ms, after which ids are above 2^53, are 24.8 days. */
@@ -40,4 +40,126 @@ describe('numbers of a snowflake', () => {
     await assert.rejects(generator.nextNumber(), { code: 'UNSAFE' })
     assert.equal(generator.stats().issued, issued)
   })
+})
+
+describe('ids of a snowflake increase', () => {
+  /** Takes ids for so long, and checks that each is above the one before. */
+  function increasing() {
+    let last = 0n
+    return (id: bigint | undefined) => {
+      assert.ok(id !== undefined && id > last, `${id} after ${last}`)
+      last = id
+    }
+  }
+
+  test('from one lease to the next within one ms, whose worker id is smaller', async (t) => {
+    const { service, clock, generator } = await opened(t, old, { horizonMs: 1000 })
+    const check = increasing()
+    const workers = new Set<bigint>()
+    const take = async () => {
+      const id = await generator.next()
+      check(id)
+      workers.add((id >> 12n) & 1023n)
+    }
+    for (let round = 0; round < 5; round++) {
+      await take()
+      await clock.pass(1000)
+      service.forget()
+      // The first of these ids shows that a renewal is due; its answer is another lease.
+      for (let count = 0; count < 3; count++) await take()
+      await settled()
+      for (let count = 0; count < 3; count++) await take()
+    }
+    assert.equal(workers.size, 6)
+  })
+
+  for (const seconds of [1, 59, 61, 100]) {
+    test(`when the service's clock falls back by ${seconds} s, under the same lease and the next one`, async (t) => {
+      const { service, clock, generator } = await opened(t, old)
+      const check = increasing()
+      check(await generator.next())
+      service.aheadUs -= seconds * 1_000_000
+      for (let minute = 0; minute < 6; minute++) {
+        for (let count = 0; count < 10; count++) check(await generator.next())
+        if (minute === 2) service.forget()
+        await clock.pass(60_000)
+      }
+      for (let count = 0; count < 10; count++) check(await generator.next())
+    })
+  }
+
+  test('in what is left of a span, however far the clock falls back under the same lease', async (t) => {
+    const events: string[] = []
+    const twoInEachMs = old.replace('sequence:12', 'sequence:1')
+    const { service, clock, generator } = await opened(t, twoInEachMs, {
+      onEvent: ({ type }) => void events.push(type),
+    })
+    const check = increasing()
+    check(await generator.next())
+    service.aheadUs -= 600_000_000
+    await clock.pass(61_000)
+    for (let count = 0; count < 10; count++) check(await generator.next())
+    await clock.pass(40_000)
+    // So many that the span is nearly used up, and renewed.
+    const before = service.requests.length
+    for (const id of await generator.nextBatch(90_000)) check(id)
+    await settled()
+    assert.equal(service.requests.length, before + 1)
+    check(await generator.next())
+    assert.deepEqual(events, ['generator-changed'])
+  })
+
+  test('when an alteration comes while the clock is behind', async (t) => {
+    const { service, clock, generator } = await opened(t, old)
+    const check = increasing()
+    check(await generator.next())
+    service.aheadUs -= 100_000_000
+    service.forget()
+    service.layout = old.replace('node:10,sequence:12', 'node:11,sequence:11')
+    for (let minute = 0; minute < 4; minute++) {
+      check(await generator.next())
+      await clock.pass(60_000)
+    }
+  })
+
+  test('after a wait with one clear error, when the clock falls back further than a span reaches', async (t) => {
+    const errors: string[] = []
+    const { service, clock, generator } = await opened(t, old, {
+      onEvent: (event) => void (event.type === 'refill-failed' && errors.push(event.error.code)),
+    })
+    const check = increasing()
+    check(await generator.next())
+    service.aheadUs -= 600_000_000
+    service.forget()
+    await clock.pass(61_000)
+    // The span of the first lease is used to its end.
+    while (generator.tryNext() !== undefined) await clock.pass(1000)
+    const waiting = generator.next()
+    const message =
+      /no id of 'event' is left here.*CLOCK the ids of 'event' .* are \d+ s ahead of the service's clock; set the clocks/
+    const rejected = assert.rejects(waiting, { code: 'UNAVAILABLE', message })
+    const before = service.requests.length
+    await clock.pass(10_000)
+    await rejected
+    assert.ok(service.requests.length - before <= 25, `${service.requests.length - before} requests`)
+    assert.ok(errors.every((code) => code === 'CLOCK'))
+    await clock.pass(600_000)
+    assert.equal(generator.tryNext(), undefined)
+    await settled()
+    for (let count = 0; count < 10; count++) check(await generator.next())
+  })
+})
+
+test('a burst that uses a span up waits for the next one without an error', async (t) => {
+  const failed: string[] = []
+  const { clock, generator } = await opened(t, old.replace('sequence:12', 'sequence:1'), {
+    horizonMs: 500,
+    onEvent: ({ type }) => void failed.push(type),
+  })
+  await generator.nextBatch(generator.stats().buffered)
+  assert.equal(generator.tryNext(), undefined)
+  const waiting = generator.nextBatch(10)
+  await clock.pass(200)
+  assert.equal((await waiting).length, 10)
+  assert.deepEqual(failed, [])
 })

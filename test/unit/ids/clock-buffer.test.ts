@@ -124,6 +124,16 @@ describe('a clock buffer', () => {
     assert.equal(take(buffer, 1)[0]! >> BigInt(small.timeShift), BigInt(unit()))
   })
 
+  it('goes on where it was when a grant in the future is extended', async () => {
+    const { clock, buffer, unit } = opened()
+    const start = unit() + 60_000
+    buffer.grant(5, start, start + 100)
+    await pass(clock, 50 * ms)
+    assert.equal(take(buffer, 4 * 55).length, 4 * 55)
+    buffer.grant(5, start, start + 200)
+    assert.equal(take(buffer, 4 * 55).length, 4 * 6)
+  })
+
   it('continues above its newest id under another node', () => {
     const { buffer, unit } = opened()
     buffer.grant(1, 0, forever)
@@ -132,6 +142,26 @@ describe('a clock buffer', () => {
     const [second] = take(buffer, 1)
     assert.deepEqual([decode(small, second!).node, decode(small, second!).sequence], [2, 1])
     assert.ok(second! > first!)
+  })
+
+  it('continues above its newest id under a smaller node, in the next unit of time only where it has to', () => {
+    const { buffer } = opened()
+    const sequenceFirst = opened(parseLayout('time:41,sequence:2,node:10;epoch=2025-01-01T00:00:00Z')).buffer
+    const units = [buffer, sequenceFirst].map((each) => {
+      each.grant(9, 0, forever)
+      const ids = take(each, 2)
+      const before = each.position
+      for (const node of [7, 7, 3]) {
+        each.grant(node, node, forever)
+        ids.push(...take(each, 1))
+      }
+      assert.deepEqual(
+        ids,
+        ids.toSorted((a, b) => (a < b ? -1 : 1)),
+      )
+      return each.position - before
+    })
+    assert.deepEqual(units, [2, 1])
   })
 
   it('never issues with a stale time after an idle moment', async () => {
