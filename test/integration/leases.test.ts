@@ -136,6 +136,22 @@ function describeLeases(title: string, open: (lifetime: Lifetime) => Promise<str
       assert.match(await refusal(two, renewal('event', again, longMs)), /^NOLEASE/)
     })
 
+    test('get more time for one of two copies that renew at the same moment at both servers', async () => {
+      const [one, two] = clients as [RawClient, RawClient]
+      let held = leases.pop()!
+      for (let round = 0; round < 10; round++) {
+        const words = renewal('event', held, longMs)
+        const replies = await Promise.all([one.command(...words), two.command(...words)])
+        const refused = replies.filter((reply) => reply instanceof ReplyError)
+        assert.equal(refused.length, 1, refused.map(({ text }) => text).join())
+        assert.match(refused[0]!.text, /^NOLEASE/)
+        const renewed = leaseOf(replies.find((reply) => !(reply instanceof ReplyError)))!
+        assert.equal(renewed.worker, held.worker)
+        assert.ok(renewed.untilUs > held.untilUs)
+        held = renewed
+      }
+    })
+
     test('end where the reply to a renewal was lost, and stay the holder’s until its span has passed', async () => {
       const [one, two] = clients as [RawClient, RawClient]
       const proxy = await startTcpProxy(scope, servers[0]!.resp)
