@@ -79,17 +79,19 @@ async function outage(t: TestContext, service: Service, others: () => Promise<vo
 
   await service.leave()
   const leftMs = performance.now()
-  const promised = shorter.map((pulled) => ({ pulled, lastsMs: pulled.generator.stats().lastsMs }))
+  const promised = shorter.map((pulled) => ({ pulled, had: pulled.count, ...pulled.generator.stats() }))
   await pause(awayMs)
   const failed = (among: readonly Pulled[]) => load.failures.filter(({ of }) => among.includes(of))
   assert.deepEqual(failed(buffered), [], 'ids last')
   const failures = load.failures.length
   assert.ok(failed(few).length > 0)
-  for (const { pulled, lastsMs } of promised) {
+  for (const { pulled, had, lastsMs, buffered } of promised) {
     const lastedMs = pulled.lastMs - leftMs
     const said = `${pulled.generator.name} lasted ${lastedMs} ms, and was said to last ${lastsMs} ms`
     t.diagnostic(said)
-    assert.ok(lastedMs > lastsMs / 2 && lastedMs < 2 * lastsMs + 5000, said)
+    // On a busy machine the rate may rise when the service needs no time any more: then all that was there is used.
+    assert.ok(lastedMs > lastsMs / 2 || pulled.count - had >= buffered, said)
+    assert.ok(lastedMs < 2 * lastsMs + 5000, said)
     for (const { error } of failed([pulled])) {
       assert.equal(error.code, 'UNAVAILABLE')
       assert.match(error.message, /^no id of '\w+' is left here.*; retry once it is back$/)
