@@ -5,8 +5,8 @@
  *  1. One source issues at a time: that of the definition that the service described last. The source before it has
  *     dropped its ids then, and its callers ask the new one.
  *  2. A text is made by the format of the definition that is known when the id is there.
- *  3. The definition of a strict kind, whose ids come without one, is read again when it is older than the leases of the
- *     other kinds become.
+ *  3. The definition of a generator whose every id is requested, since its ids come without one, is read again when it is
+ *     older than the leases of the others become: a snowflake may be leased again.
  */
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { FastRun } from '../../src/ids/fast-run.ts'
@@ -159,7 +159,10 @@ export class LeasedGenerator implements ClientGenerator {
   #read(): Promise<void> {
     this.#reading ??= firstGrant(this.name, this.#deps)
       .then((granted) => {
-        const isSame = definitionOf(granted.grant).identity === this.#definition.identity
+        const isByRequest = granted.grant.lease === undefined
+        const isSame =
+          definitionOf(granted.grant).identity === this.#definition.identity &&
+          isByRequest === this.#source instanceof RequestSource
         if (!isSame && this.#closed === undefined) this.#change(granted)
       })
       .finally(() => {

@@ -63,10 +63,10 @@ export async function firstGrant(name: string, deps: GeneratorDeps): Promise<Gra
   return withSpan(name, answer, deps)
 }
 
-/** What was granted, with the worker lease that it contains. */
+/** What was granted, with the worker lease that it contains; a snowflake whose namespace permits none has none. */
 export function withSpan(name: string, granted: Granted, deps: GeneratorDeps): Granted {
   const { grant, sentUs, span } = granted
-  if (grant.kind !== 'snowflake' || span !== undefined) return granted
+  if (grant.kind !== 'snowflake' || grant.lease === undefined || span !== undefined) return granted
   const lease = deps.lease.isHeld ? deps.newLease() : deps.lease
   return spanGranted(lease.adopt(name, grant), lease, sentUs)
 }

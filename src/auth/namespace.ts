@@ -2,14 +2,14 @@
 import { z } from 'zod'
 import { FahaoError } from '../base/errors.ts'
 
-function count(maximum: number, meaning: string) {
-  const wanted = `must be a whole number from 1 to ${maximum}`
+function count(maximum: number, meaning: string, minimum = 1) {
+  const wanted = `must be a whole number from ${minimum} to ${maximum}`
   return z
     .union([z.string().regex(/^\d{1,16}$/, wanted), z.int(wanted)], wanted)
     .transform(Number)
-    .refine((value) => value >= 1 && value <= maximum, wanted)
+    .refine((value) => value >= minimum && value <= maximum, wanted)
     .optional()
-    .meta({ type: 'integer', minimum: 1, maximum, description: meaning })
+    .meta({ type: 'integer', minimum, maximum, description: meaning })
 }
 
 function word(bytesMax: number, meaning: string) {
@@ -33,7 +33,11 @@ export const namespaceOptions = z
     idsPerSecond: count(1e9, 'ids per second and node, with a burst of one second'),
     idsPerDay: count(Number.MAX_SAFE_INTEGER, 'ids per day (UTC) and node, since its start'),
     generators: count(1e9, 'how many generators may match, of all users'),
-    leases: count(1e6, 'how many worker ids callers may hold of generators and pools that match'),
+    leases: count(
+      1e6,
+      'how many worker ids callers may hold of generators and pools that match; 0 of generators, unless it is given, where ids are limited',
+      0,
+    ),
     waiting: count(1e6, 'how many requests may wait for ids at once, per node'),
   })
   .meta({ id: 'NamespaceOptions' })

@@ -30,7 +30,7 @@ export const namespaceCommand: Command = container({
       summary: 'Creates or replaces a namespace: a pattern of generator names, an owner, quotas.',
       reply: '`OK`.',
       notes:
-        'Limits that are left out do not apply. RATE: ids per second, with a burst of one second. DAILY: ids per UTC day. GENERATORS: how many generators may match. LEASES: how many worker ids callers may hold of generators and pools that match; claims on different nodes within one second can exceed it. WAITING: how many requests may wait for ids. USER: only requests of this user are counted. In force on every node within a second; all but GENERATORS and LEASES are counted by each node.',
+        'Limits that are left out do not apply. RATE: ids per second, with a burst of one second. DAILY: ids per UTC day. GENERATORS: how many generators may match. LEASES: how many worker ids callers may hold of generators and pools that match; claims on different nodes within one second can exceed it; 0 permits none, and is the default for generators where RATE or DAILY is set, because ids of worker leases are not counted. WAITING: how many requests may wait for ids. USER: only requests of this user are counted. In force on every node within a second; all but GENERATORS and LEASES are counted by each node.',
       arguments: [
         name,
         { name: 'pattern', type: 'pattern', token: 'MATCH' },

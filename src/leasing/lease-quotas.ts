@@ -10,6 +10,8 @@
  *  4. A renewal is judged like a lease if the time has passed, or if it is for a generator of a namespace that does not count
  *     the worker id yet. What is leased once and renewed later, or renewed for another generator, is within the limit.
  *  5. Without a namespace that limits, nothing is read.
+ *  6. No worker id is leased or renewed for a generator whose ids a namespace counts (RATE, DAILY), unless the same namespace
+ *     has LEASES: the service does not see the ids that its holder stamps.
  */
 import { type Namespace, titleOf } from '../auth/namespace.ts'
 import type { Quota, Quotas } from '../auth/quotas.ts'
@@ -77,9 +79,27 @@ export class LeaseQuotas {
     this.#deps = deps
   }
 
+  /** The namespace that permits this user no worker lease for this generator; undefined: none forbids it. */
+  forbidding(name: string, user: string): Namespace | undefined {
+    return this.#deps.quotas
+      .all()
+      .find((quota) => leasesOf(quota.namespace) === 0 && quota.counts(name, user))?.namespace
+  }
+
+  /** Throws WRONGTYPE where a namespace permits no worker lease. */
+  checkLeasable(name: string, user = ''): void {
+    const namespace = this.forbidding(name, user)
+    if (namespace === undefined) return
+    throw new FahaoError(
+      'WRONGTYPE',
+      `${titleOf(namespace)} has no LEASES for '${name}', so no worker id is leased for it; ask for each id: ID.NEXT ${name}`,
+    )
+  }
+
   /**
    * Leases a worker id, or extends a lease, unless a namespace has as many leases as it may: QUOTA then. `lease` resolves to
-   * the lease; `keyOf` names its record. Also rejects as `lease` does, and with UNAVAILABLE and ENGINE.
+   * the lease; `keyOf` names its record. LIMIT if a namespace permits none. Also rejects as `lease` does, and with
+   * UNAVAILABLE and ENGINE.
    */
   async admit<Lease>(
     request: LeaseRequested,
@@ -88,6 +108,11 @@ export class LeaseQuotas {
   ): Promise<Lease> {
     const limiting = this.#limiting(request)
     if (limiting.length === 0) return lease()
+    const forbidding = limiting.find(({ namespace }) => namespace.leases === 0)
+    if (forbidding !== undefined) {
+      forbidding.refused++
+      throw noneAllowed(forbidding.namespace)
+    }
     const given = await this.#count(limiting, request)
     try {
       const leased = await lease()
@@ -192,6 +217,18 @@ function isSame(held: Counted, { name, owner, size = 0, key }: LeaseRequested): 
   if (owner === undefined || held.owner !== owner || !held.names.includes(name)) return false
   // A claim under way for another size may get another id.
   return held.key === undefined ? held.size === size : plainIdOf(name, held.key)! < size
+}
+
+/** How many worker ids of generators callers may hold; undefined: any number. */
+function leasesOf({ leases, idsPerSecond, idsPerDay }: Namespace): number | undefined {
+  return leases ?? (idsPerSecond === undefined && idsPerDay === undefined ? undefined : 0)
+}
+
+function noneAllowed(namespace: Namespace): FahaoError {
+  return new FahaoError(
+    'LIMIT',
+    `${titleOf(namespace)} permits no leased worker ids (LEASES 0); ask for ids of a generator, or have its LEASES raised with ID.NAMESPACE SET`,
+  )
 }
 
 function refusal(namespace: Namespace): FahaoError {

@@ -26,6 +26,7 @@ import { type FreeWorker, FreeWorkers, type FreeWorkersDeps } from './free-worke
 import { checkHolderName } from './holder-name.ts'
 import type { LeaseQuotas } from './lease-quotas.ts'
 import { boundFor, leaseLimits } from './lease-span.ts'
+import type { LeaseRequest, RenewalRequest, ReturnRequest, WorkerLease } from './lease-terms.ts'
 import { isLeaseOf, leaseSecretBytes, leaseText, workerOf } from './lease-text.ts'
 import { type ListedWorker, listWorkers } from './listed-workers.ts'
 import { type WorkerIdCount, WorkerIdUsage } from './worker-id-usage.ts'
@@ -37,42 +38,6 @@ export type WorkerLeasesDeps = FreeWorkersDeps & {
   readonly secret: (length: number) => Uint8Array
   /** How many worker ids callers may hold; undefined: any number. */
   readonly quotas?: LeaseQuotas | undefined
-}
-
-/** What a caller asks for, and its names for people. */
-export type LeaseRequest = {
-  /** The length of the span; see `leaseLimits`. */
-  readonly ttlMs?: number | undefined
-  /** At most 128 bytes, without control and format characters. */
-  readonly holder: string
-  readonly user: string
-}
-
-/** What the holder of a lease has to send to renew it. */
-export type RenewalRequest = {
-  /** The end of the span, in Unix µs, as the last answer for this lease had it. */
-  readonly untilUs: number
-  readonly ttlMs?: number | undefined
-}
-
-/** What the holder of a lease has to send to give it back. */
-export type ReturnRequest = {
-  /** The first moment that it has used for no generator, in Unix µs. */
-  readonly fromUs: number
-  /** The end of the span, in Unix µs, as the last answer for this lease had it. */
-  readonly untilUs: number
-}
-
-/** A worker lease, as its holder gets it for one generator. */
-export type WorkerLease = Pick<CurrentGenerator, 'definition' | 'incarnation'> & {
-  /** Renews it and gives it back: a secret of its holder. */
-  readonly lease: string
-  readonly worker: number
-  /** The holder may stamp ids of this generator in whole units of time within these moments, in Unix µs. */
-  readonly fromUs: number
-  readonly untilUs: number
-  /** The timeline of the node, in Unix µs. */
-  readonly nowUs: number
 }
 
 /** A claim, and the version of its record. */
@@ -98,11 +63,17 @@ export class WorkerLeases {
     this.#free = new FreeWorkers(deps)
   }
 
+  /** Whether no namespace keeps this user from issuing ids of this generator in its own process. */
+  mayLease(name: string, user: string): boolean {
+    return this.#deps.quotas?.forbidding(name, user) === undefined
+  }
+
   /**
    * Leases a worker id for a `snowflake`. Rejects with EXHAUSTED if none is free or the time field is full, NOGENERATOR,
-   * WRONGTYPE, ERR, QUOTA, UNAVAILABLE, UNKNOWN, REGRESSED.
+   * WRONGTYPE, also where `mayLease` is false, ERR, QUOTA, UNAVAILABLE, UNKNOWN, REGRESSED.
    */
   async lease(name: string, request: LeaseRequest): Promise<WorkerLease> {
+    this.#deps.quotas?.checkLeasable(name, request.user)
     checkHolderName('HOLDER', request.holder, holderNames)
     const ttlUs = ttlUsOf(request.ttlMs)
     const lease = () => this.#lease(name, request, ttlUs)
@@ -121,6 +92,7 @@ export class WorkerLeases {
       const held = await this.#held(lease)
       if (held === undefined || held.record.returned) throw noLease()
       if (held.record.boundUs !== expectedUs) throw renewedElsewhere()
+      this.#deps.quotas?.checkLeasable(name, held.record.user)
       // If the bound suffices, this read is the one of invariant 5.
       const before = await this.#snowflake(name)
       const boundUs = boundOf(before, this.#deps.timeline.nowUs(), held.record.startUs!, ttlUs)

@@ -48,10 +48,7 @@ const leaseShape = z
     incarnation: z.string(),
     definition: definitionShape,
     nowUs: microseconds,
-    lease: z
-      .string()
-      .nullable()
-      .meta({ description: 'null: nothing is leased of this kind; ask for each id' }),
+    lease: z.string().nullable().meta({ description: 'null: nothing is leased; ask for each id' }),
     worker: z.number().optional().meta({ description: 'the worker id' }),
     fromUs: microseconds.optional(),
     ranges: z
@@ -111,7 +108,7 @@ function lease(node: IssuingNode): Operation {
     tag: 'ids',
     summary: 'Leases ids of a generator to a caller that issues them in its own process.',
     notes:
-      'Any node answers. Of a snowflake: a worker id, and the span of time in which the caller may stamp ids in whole units of time. Of a segment: ranges of raw values. Of a strict kind nothing is leased: `lease` is null.',
+      'Any node answers. Of a snowflake: a worker id, and the span of time in which the caller may stamp ids in whole units of time. Of a segment: ranges of raw values. Of a strict kind nothing is leased: `lease` is null, as it is of a snowflake in a namespace with LEASES 0, or with RATE or DAILY and no LEASES.',
     query,
     answers: { 200: jsonAnswer('The lease.', leaseShape) },
     errors: leaseErrors,
