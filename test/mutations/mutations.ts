@@ -37,6 +37,7 @@ export const mutations: readonly Mutation[] = [
   {
     fault: 'a copy of a holder that has renewed its worker lease gives the time of the holder back',
     foundBy: 'test/unit/leasing/leases-property.test.ts',
+    scenario: 'cluster',
     file: 'src/leasing/worker-leases.ts',
     from: 'held.record.boundUs !== untilUs',
     to: 'held.record.boundUs < untilUs',

@@ -1,12 +1,23 @@
 /** A whole node, as a server runs it. One that cannot be started is started again, as a supervisor would. */
 import { FahaoError } from '../../src/base/errors.ts'
+import { layoutOf } from '../../src/catalogue/definition.ts'
 import type { EngineOptions } from '../../src/engine/engine.ts'
 import { loadConfig } from '../../src/node/config.ts'
 import type { FahaoNode } from '../../src/node/node.ts'
 import { startNode } from '../../src/node/start.ts'
 import { answered, drawn } from './answers.ts'
 import type { Machine } from './machine.ts'
-import type { Answer, Done, Now, OnIssue, Order, Program, Request } from './program.ts'
+import type {
+  Answer,
+  Done,
+  LeaseReply,
+  LeaseRequest,
+  Now,
+  OnIssue,
+  Order,
+  Program,
+  Request,
+} from './program.ts'
 import type { RemoteEngine } from './remote-engine.ts'
 import type { World } from './world.ts'
 
@@ -86,6 +97,11 @@ export class NodeProgram implements Program {
     })
   }
 
+  lease(request: LeaseRequest): Promise<LeaseReply> {
+    this.#node.mayIssue?.()
+    return answered(() => this.#lease(request))
+  }
+
   obey(order: Order): Promise<Done> {
     this.#node.mayIssue?.()
     return answered(async () => {
@@ -100,6 +116,18 @@ export class NodeProgram implements Program {
 
   close(): Promise<void> {
     return this.#node.close()
+  }
+
+  async #lease(request: LeaseRequest): Promise<LeaseReply> {
+    const { workerLeases } = this.#node.server
+    if (request.do === 'return') return { returned: await workerLeases.giveBack(request.lease, request) }
+    const { generator, ttlMs } = request
+    const given =
+      request.do === 'lease'
+        ? await workerLeases.lease(generator, { ttlMs, holder: 'a holder', user: 'default' })
+        : await workerLeases.renew(generator, request.lease, { untilUs: request.untilUs, ttlMs })
+    const { lease, worker, fromUs, untilUs, definition } = given
+    return { lease, worker, fromUs, untilUs, layout: layoutOf(definition) }
   }
 
   async #obey(order: Order): Promise<Now> {

@@ -7,6 +7,7 @@ import { slotOf } from '../../src/cluster/slots.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
 import { clockFaults, clusterFaults, commonFaults, type Fault, pauses } from './faults.ts'
 import { forgetting } from './forgetting.ts'
+import { LeaseHolders } from './lease-holders.ts'
 import { type OperatorOptions, Operators } from './operators.ts'
 import type { Run, Scenario } from './scenario.ts'
 import type { SimulationOptions } from './simulation.ts'
@@ -22,6 +23,8 @@ type NodeScenario = {
 }
 
 const rounds = 3
+/** Processes outside that stamp ids of snowflakes. */
+const holders = 2
 const allKinds: readonly Kind[] = ['sequence', 'segment', 'timestamp', 'snowflake']
 /** For all that is under way to end, and for all news to arrive. */
 const settleMs = 9000
@@ -92,6 +95,7 @@ function nodes({ options, faults: possible, calmMs, kinds, successors }: NodeSce
       witness.calm()
       await operators.begin()
       clients.begin()
+      new LeaseHolders(simulation, clients).begin(holders)
       for (let round = 0; round < rounds; round++) {
         await world.pass(world.between(...calmMs))
         const [name, fault] = world.pick(Object.entries(possible))

@@ -1,6 +1,7 @@
 /** What runs on a machine of the simulation, as clients see it: three of them, from the least that leads to what servers run. */
 import type { Cluster } from '../../src/cluster/cluster.ts'
 import { slotOf } from '../../src/cluster/slots.ts'
+import type { Layout } from '../../src/ids/layout.ts'
 import type { Run } from '../../src/ids/run.ts'
 import type { Kind } from '../../src/issuing/issuer.ts'
 
@@ -45,11 +46,41 @@ export type Now = { readonly kind: Kind | undefined; readonly incarnation: bigin
 /** What becomes of an order. */
 export type Done = Now | { readonly moved: string } | { readonly down: string; readonly code: string }
 
+/** What a holder of a worker lease asks for. */
+export type LeaseRequest =
+  | { readonly do: 'lease'; readonly generator: string; readonly ttlMs: number }
+  | {
+      readonly do: 'renew'
+      readonly generator: string
+      readonly lease: string
+      readonly untilUs: number
+      readonly ttlMs: number
+    }
+  | { readonly do: 'return'; readonly lease: string; readonly fromUs: number; readonly untilUs: number }
+
+/** A worker id, and the span in which ids of a generator may be stamped, in Unix µs. */
+export type Grant = {
+  readonly lease: string
+  readonly worker: number
+  readonly fromUs: number
+  readonly untilUs: number
+  readonly layout: Layout
+}
+
+/** What a holder hears. */
+export type LeaseReply =
+  | Grant
+  | { readonly returned: boolean }
+  | { readonly moved: string }
+  | { readonly down: string; readonly code: string }
+
 export interface Program {
   /** Its part in a cluster; undefined: it stands alone. */
   readonly cluster: Cluster | undefined
   /** Answers a request, as a server does in the callback that brought it. */
   ask(request: Request): Promise<Answer>
+  /** Leases, renews and takes back worker ids. */
+  lease(request: LeaseRequest): Promise<LeaseReply>
   /** Carries out an operator's order. */
   obey(order: Order): Promise<Done>
   /** See `FahaoNode.advance`. */
