@@ -5,9 +5,10 @@
  *  1. One refill at a time, so that what the service grants arrives in its order.
  *  2. A refill starts when `isLow`, which is before the buffer is empty, and while callers wait for more than it has.
  *  3. A failed refill rejects waiting callers only with what no retry can change, and only those for which the buffer does
- *     not suffice; otherwise they wait for their own timeout, and the refill is repeated. The buffer stays, except where
+ *     not suffice, after LIMIT those that wait for as many as the first of them; otherwise they wait for their own timeout, and the refill is repeated. The buffer stays, except where
  *     the generator is gone or another.
- *  4. Before ids leave the buffer in a callback of the event loop, copies of this memory have been looked for.
+ *  4. A pause that a quota has caused is not ended by callers: however many come, they cause one request in that time.
+ *  5. Before ids leave the buffer in a callback of the event loop, copies of this memory have been looked for.
  */
 import type { Clock, Timer } from '../../src/base/clock.ts'
 import type { CopyDetector } from '../../src/base/copy-detector.ts'
@@ -17,6 +18,7 @@ import type { Run } from '../../src/ids/run.ts'
 import type { ClientEvent } from './events.ts'
 import type { GeneratorStats } from './generator.ts'
 import type { DrawOptions, IdSource } from './id-source.ts'
+import { isOfSize } from './size-cap.ts'
 import { type Waiter, WaitQueue } from './wait-queue.ts'
 
 /** What every source with a buffer is given. */
@@ -31,8 +33,9 @@ export type BufferedSourceOptions = {
   readonly onAltered: () => void
 }
 
-/** The pause after a refill that failed with all its retries. */
+/** The pause after a refill that failed with all its retries; after refusals of a quota in a row it doubles. */
 const pauseMs = 500
+const pauseMaxMs = 2000
 
 /** Issues from a buffer. */
 export abstract class BufferedSource implements IdSource {
@@ -42,6 +45,10 @@ export abstract class BufferedSource implements IdSource {
   readonly #queue: WaitQueue
   #refilling = false
   #pause: Timer | undefined
+  /** Whether callers do not end the pause. */
+  #isFirm = false
+  /** Refusals of a quota in a row. */
+  #refusals = 0
   #lastError: FahaoError | undefined
   #requests = 0
   #failures = 0
@@ -63,8 +70,15 @@ export abstract class BufferedSource implements IdSource {
   protected abstract collect(waiter: Waiter): Run[] | undefined
   /** Whether a refill is due. */
   protected abstract isLow(): boolean
-  /** Asks the service for more; `waiting`: the ids that callers wait for. Rejects as the service does. */
-  protected abstract refill(waiting: number): Promise<void>
+  /**
+   * Asks the service for more; `waiting`: the ids that callers wait for, `first`: those of the first of them. Rejects as the
+   * service does.
+   */
+  protected abstract refill(waiting: number, first: number): Promise<void>
+  /** How long the next refill waits after one that has succeeded. */
+  protected pauseAfterMs(): number {
+    return 0
+  }
   /** After how many ms the buffer has more without a refill; undefined: never. */
   protected abstract moreAfterMs(): number | undefined
   /** Drops the buffer, of which a copy of this memory may issue the same ids. */
@@ -85,7 +99,7 @@ export abstract class BufferedSource implements IdSource {
     if (this.closed !== undefined) return Promise.reject(this.closed)
     const ids = this.#queue.wait({ count, safe }, signal)
     this.#serve()
-    if (this.#queue.length > 0) this.#endPause()
+    if (this.#queue.length > 0 && !this.#isFirm) this.#endPause()
     this.refillIfLow()
     return ids
   }
@@ -127,22 +141,23 @@ export abstract class BufferedSource implements IdSource {
     return this.isLow() || (this.#queue.length > 0 && this.moreAfterMs() === undefined)
   }
 
-  /** Serves callers in order. With `refusal`, those for which the buffer does not suffice are rejected, and none waits. */
-  #serve(refusal?: FahaoError): void {
+  /** Serves callers in order. With `refusal`, those that need `refused` ids or more are rejected where the buffer does not suffice. */
+  #serve(refusal?: FahaoError, refused = 0): void {
     if (this.closed !== undefined || this.#queue.length === 0) return
     this.options.copies.check()
     this.#queue.serve((waiter) => {
       const ids = this.collect(waiter)
-      if (ids === undefined && refusal !== undefined) throw refusal
+      if (ids === undefined && refusal !== undefined && waiter.count >= refused) throw refusal
       return ids
     })
     const laterMs = this.moreAfterMs()
     if (this.#queue.length > 0 && laterMs !== undefined && this.#pause === undefined) this.#wait(laterMs)
   }
 
-  #wait(ms: number): void {
+  #wait(ms: number, isFirm = false): void {
+    this.#isFirm = isFirm
     this.#pause = this.options.clock.timer(ms, () => {
-      this.#pause = undefined
+      this.#endPause()
       this.#serve()
       this.refillIfLow()
     })
@@ -151,25 +166,34 @@ export abstract class BufferedSource implements IdSource {
   #endPause(): void {
     this.#pause?.cancel()
     this.#pause = undefined
+    this.#isFirm = false
   }
 
   /** One refill. Never rejects. */
   async #refill(): Promise<void> {
     const { name, onEvent } = this.options
+    const { demand, first } = this.#queue
     try {
-      await this.refill(this.#queue.demand)
+      await this.refill(demand, first)
       this.#requests++
+      this.#refusals = 0
+      if (this.closed === undefined && this.pauseAfterMs() > 0) {
+        this.#endPause()
+        this.#wait(this.pauseAfterMs(), true)
+      }
       if (this.#lastError === undefined) return
       this.#lastError = undefined
       onEvent({ type: 'refill-recovered', generator: name })
     } catch (cause) {
       this.#failed(
         cause instanceof FahaoError ? cause : new FahaoError('UNKNOWN', describe(cause), { cause }),
+        first,
       )
     }
   }
 
-  #failed(error: FahaoError): void {
+  /** @param first the ids that the first caller needed. */
+  #failed(error: FahaoError, first: number): void {
     this.#failures++
     this.#lastError = error
     if (this.closed !== undefined) return
@@ -179,15 +203,24 @@ export abstract class BufferedSource implements IdSource {
     if (isAltered) onAltered()
     onEvent({ type: 'refill-failed', generator: name, error, lastsMs: this.lastsMs() })
     this.#endPause()
-    if (error.retryable) return this.#wait(pauseMs)
-    this.#serve(error)
+    const isOfQuota = isOfSize(error)
+    const isFirm = isOfQuota && this.moreAfterMs() === undefined
+    const ms = isOfQuota ? Math.min(pauseMs * 2 ** this.#refusals++, pauseMaxMs) : pauseMs
+    if (error.retryable) return this.#wait(ms, isFirm)
+    this.#serve(error, isOfQuota ? first : 0)
+    if (this.#queue.length > 0) return this.#wait(ms, isFirm)
+    this.#isFirm = isFirm
     // The next caller asks again; without one nothing is asked.
-    this.#pause = this.options.clock.timer(pauseMs, () => this.#endPause())
+    this.#pause = this.options.clock.timer(ms, () => {
+      this.#endPause()
+      if (this.#queue.length > 0) this.refillIfLow()
+    })
   }
 
   /** The error of a caller that has waited for `timeoutMs`. */
   #dry(): FahaoError {
     const { name, timeoutMs } = this.options
+    if (hasCode(this.#lastError, 'QUOTA')) return this.#lastError
     const why = this.#lastError === undefined ? 'no node has answered' : describe(this.#lastError)
     return new FahaoError(
       'UNAVAILABLE',

@@ -6,7 +6,10 @@
  *     have been used up shows that the rate is not known yet: then the size doubles, whatever the rate says.
  *  2. Doubling is paid for by use: the refills that it makes are at most four times the ids that were used between them, so
  *     that a process which is killed after a burst leaves no large gap.
+ *  3. No refill is larger than `cap` allows, except for `least`.
  */
+
+import { SizeCap } from './size-cap.ts'
 
 /** The least that a refill asks for, and the most. */
 const stepMin = 1000
@@ -26,6 +29,8 @@ export type RefillNeed = {
   readonly buffered: number
   /** The ids that callers wait for beyond what is buffered. */
   readonly waiting: number
+  /** The ids without which the first of them cannot be served: quotas cut a refill to no less. */
+  readonly least: number
   /** The running total of issued ids, and when it was read, on the monotonic clock in µs. */
   readonly issued: number
   readonly monoUs: number
@@ -33,6 +38,8 @@ export type RefillNeed = {
 
 /** The rate of a generator, and what follows from it. */
 export class Demand {
+  /** What quotas have refused. */
+  readonly cap = new SizeCap()
   readonly #horizonSeconds: number
   #perSecond = 0
   #lastCount = 0
@@ -70,14 +77,15 @@ export class Demand {
   }
 
   /** The size of the refill that is due. */
-  size({ buffered, waiting, issued, monoUs }: RefillNeed): number {
+  size({ buffered, waiting, least, issued, monoUs }: RefillNeed): number {
     this.observe(issued, monoUs)
     const wanted = 2 * this.#perSecond * this.#horizonSeconds - buffered
-    const least = waiting > 0 || this.#isEarly(issued, monoUs) ? this.#step * 2 : stepMin
+    const usual = waiting > 0 || this.#isEarly(issued, monoUs) ? this.#step * 2 : stepMin
+    const largest = Math.min(stepMax, this.cap.largest(monoUs))
     this.#refilledCount = issued
     this.#refilledUs = monoUs
-    this.#step = Math.ceil(Math.min(Math.max(wanted, least), this.#step * growthMax, stepMax))
-    return Math.min(Math.max(this.#step, Math.ceil(waiting)), stepMax)
+    this.#step = Math.ceil(Math.min(Math.max(wanted, usual), this.#step * growthMax, largest))
+    return Math.max(Math.min(Math.max(this.#step, waiting), largest), least)
   }
 
   /** Whether the last step was too small: it was used in much less than the horizon, half of it at least. */

@@ -22,6 +22,8 @@ export type SendOptions = {
   readonly signal?: AbortSignal | undefined
   /** Instead of the client's. */
   readonly timeoutMs?: number
+  /** Rejects with QUOTA once each node has answered so, without a pause: the caller asks for less. */
+  readonly quotaEnds?: boolean
 }
 
 /** The parts of `Nodes`. */
@@ -64,7 +66,7 @@ export class Nodes {
   /** Sends a request until a node answers it. Rejects with the error of a node, UNAVAILABLE, ABORTED or SHUTDOWN. */
   async send<Reply>(request: Request<Reply>, options: SendOptions = {}): Promise<Reply> {
     const { clock, copies } = this.#options
-    const { signal, timeoutMs = this.#options.timeoutMs } = options
+    const { signal, timeoutMs = this.#options.timeoutMs, quotaEnds = false } = options
     const deadlineUs = clock.monoUs() + timeoutMs * 1000
     const alive = stayAlive()
     try {
@@ -72,8 +74,11 @@ export class Nodes {
         const { count } = copies
         const outcome = await this.#attempt(request, deadlineUs)
         copies.check()
-        if ('failure' in outcome) await this.#pause(outcome.failure, failures++, deadlineUs, signal)
-        else if (count === copies.count) return request.read(outcome.reply)
+        if ('failure' in outcome) {
+          const { failure } = outcome
+          if (quotaEnds && hasCode(failure, 'QUOTA') && failures >= this.#urls.length - 1) throw failure
+          await this.#pause(failure, failures++, deadlineUs, signal)
+        } else if (count === copies.count) return request.read(outcome.reply)
       }
     } finally {
       alive.cancel()

@@ -5,12 +5,13 @@ import { hasCode } from '../../src/base/errors.ts'
 import { Run } from '../../src/ids/run.ts'
 import { type Definition, definitionOf } from './definition.ts'
 import type { IdSource } from './id-source.ts'
-import type { Nodes } from './nodes.ts'
+import type { Nodes, SendOptions } from './nodes.ts'
 import type { Settings } from './options.ts'
 import { type AskIds, RequestSource } from './request-source.ts'
 import { leaseRequest, nextRequest, returnRequest, runsRequest } from './requests.ts'
 import { type Answer, SegmentSource } from './segment-source.ts'
 import type { ServiceTime } from './service-time.ts'
+import { isOfSize } from './size-cap.ts'
 import { SnowflakeSource } from './snowflake-source.ts'
 import type { Span, WorkerLease } from './worker-lease.ts'
 
@@ -58,7 +59,7 @@ export async function firstGrant(name: string, deps: GeneratorDeps): Promise<Gra
       if (!hasCode(error, 'WRONGTYPE')) throw error
     }
   }
-  const answer = await askLease(name, firstCount, deps)
+  const answer = await askFirst(name, deps)
   time.observe(answer.grant.nowUs)
   return withSpan(name, answer, deps)
 }
@@ -75,11 +76,29 @@ function spanGranted(span: Span, lease: WorkerLease, sentUs: number): Granted {
   return { grant: span.grant, sentUs, span, lease }
 }
 
-async function askLease(name: string, count: number, deps: GeneratorDeps): Promise<Answer> {
+/** Asks for the first ids, for fewer as long as a quota refuses them. */
+async function askFirst(name: string, deps: GeneratorDeps): Promise<Answer> {
+  for (let count = firstCount; count > 1; count = Math.floor(count / 2)) {
+    try {
+      return await askLease(name, count, deps, { quotaEnds: true })
+    } catch (error) {
+      if (!isOfSize(error)) throw error
+    }
+  }
+  return askLease(name, 1, deps)
+}
+
+async function askLease(
+  name: string,
+  count: number,
+  deps: GeneratorDeps,
+  options?: SendOptions,
+): Promise<Answer> {
   const { nodes, settings, clock } = deps
   const sentUs = clock.monoUs()
   const grant = await nodes.send(
     leaseRequest(name, { count, ttlMs: ttlOf(settings), holder: settings.holder }),
+    options,
   )
   return { grant, sentUs }
 }
@@ -111,7 +130,7 @@ export function makeSource(
     return new SegmentSource(
       {
         ...shared,
-        lease: (count) => askLease(name, count, deps),
+        lease: (count) => askLease(name, count, deps, { quotaEnds: true }),
         returnLease: (id, from) => nodes.send(returnRequest(name, id, from), { timeoutMs: returnTimeoutMs }),
         onChange,
       },

@@ -6,6 +6,8 @@
  *     it goes to the source that replaces this one.
  *  2. What a range has left is dropped at its deadline, which counts from before its request was sent: after an alteration
  *     or a drop no id of the earlier definition is issued for longer than that.
+ *  3. A refill that a quota refuses is cut by halves, down to what the first caller needs. One that was cut by QUOTA is
+ *     followed by a pause, and so is a refusal of QUOTA while no caller waits.
  */
 import { FahaoError } from '../../src/base/errors.ts'
 import type { FastRun } from '../../src/ids/fast-run.ts'
@@ -17,6 +19,7 @@ import { scrambled, shuffled } from './id-order.ts'
 import { unsafe } from './request-source.ts'
 import type { Grant } from './requests.ts'
 import { SegmentChain } from './segment-chain.ts'
+import { isOfSize } from './size-cap.ts'
 import type { Waiter } from './wait-queue.ts'
 
 /** An answer of the service, and when its request was sent, on the monotonic clock in µs. */
@@ -25,13 +28,16 @@ export type Answer = { readonly grant: Grant; readonly sentUs: number }
 /** The parts of a segment source. */
 export type SegmentSourceOptions = BufferedSourceOptions & {
   readonly definition: Definition
-  /** Leases so many ids. */
+  /** Leases so many ids. Rejects with QUOTA without a retry. */
   readonly lease: (count: number) => Promise<Answer>
   /** Gives back what is unused of a lease. */
   readonly returnLease: (lease: string, from: bigint) => Promise<boolean>
   /** Called with an answer of another definition. */
   readonly onChange: (answer: Answer) => void
 }
+
+/** The pause after a refill that QUOTA has cut: each second refills that quota. */
+const quotaPauseMs = 500
 
 /** The rate is looked at this often while ids are issued: at refills alone, a rise would be seen when little is left. */
 const observeUs = 5_000_000
@@ -43,6 +49,7 @@ export class SegmentSource extends BufferedSource {
   readonly #chain: SegmentChain
   readonly #demand: Demand
   #observedUs: number
+  #isCut = false
 
   /** Starts with the ranges of `first`. */
   constructor(options: SegmentSourceOptions, first: Answer) {
@@ -101,8 +108,12 @@ export class SegmentSource extends BufferedSource {
     return undefined
   }
 
-  protected override async refill(waiting: number): Promise<void> {
-    const { lease, onChange, definition, clock } = this.#options
+  protected override pauseAfterMs(): number {
+    return this.#isCut ? quotaPauseMs : 0
+  }
+
+  protected override async refill(waiting: number, first: number): Promise<void> {
+    const { onChange, definition, clock } = this.#options
     const monoUs = clock.monoUs()
     this.#observe(monoUs)
     const available = this.available()
@@ -111,10 +122,32 @@ export class SegmentSource extends BufferedSource {
     // What comes to its deadline before its turn is not there for callers.
     const buffered = Math.min(available, (perSecond * this.#chain.lastsMs(perSecond, monoUs)) / 1000)
     const missing = Math.max(0, waiting - available)
-    const answer = await lease(this.#demand.size({ buffered, waiting: missing, issued, monoUs }))
+    const least = Math.max(0, first - available)
+    const size = this.#demand.size({ buffered, waiting: missing, least, issued, monoUs })
+    const answer = await this.#lease(size, least)
     if (this.closed !== undefined) return
     if (definitionOf(answer.grant).identity !== definition.identity) onChange(answer)
     else this.#add(answer)
+  }
+
+  /** Leases so many ids, or fewer as long as a quota refuses them: `least` is what the first caller needs, 0 without one. */
+  async #lease(size: number, least: number): Promise<Answer> {
+    const { clock, lease } = this.#options
+    const { cap } = this.#demand
+    this.#isCut = false
+    for (let count = size; ; count = Math.max(1, least, Math.floor(count / 2))) {
+      try {
+        const answer = await lease(count)
+        cap.granted(count)
+        return answer
+      } catch (error) {
+        if (!isOfSize(error)) throw error
+        cap.refused(error, count, clock.monoUs())
+        const isOfNow = error.code === 'QUOTA'
+        if (isOfNow) this.#isCut = true
+        if (count <= Math.max(1, least) || (isOfNow && least === 0) || this.closed !== undefined) throw error
+      }
+    }
   }
 
   /** The newest first: each is on top of the counter's bound only once those above it are back. */

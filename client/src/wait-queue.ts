@@ -42,6 +42,11 @@ export class WaitQueue {
     return this.#entries.length
   }
 
+  /** The ids that the first of them waits for; 0 when none waits. */
+  get first(): number {
+    return this.#entries[0]?.count ?? 0
+  }
+
   /** The ids that they wait for, in all. */
   get demand(): number {
     return this.#entries.reduce((sum, { count }) => sum + count, 0)

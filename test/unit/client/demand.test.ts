@@ -45,7 +45,7 @@ class Simulation {
 
   #refill(perSecond: number): void {
     const { buffered, issued, nowSeconds } = this
-    const size = this.#demand.size({ buffered, waiting: 0, issued, monoUs: nowSeconds * 1_000_000 })
+    const size = this.#demand.size({ buffered, waiting: 0, least: 0, issued, monoUs: nowSeconds * 1_000_000 })
     this.refills.push({ atSeconds: nowSeconds, size, buffered })
     this.#pass(this.#replySeconds, perSecond)
     this.buffered += size
@@ -131,7 +131,7 @@ describe('refills', () => {
 })
 
 describe('a refill', () => {
-  const need = { buffered: 0, waiting: 0, issued: 0, monoUs: 0 }
+  const need = { buffered: 0, waiting: 0, least: 0, issued: 0, monoUs: 0 }
 
   test('has the ids that callers wait for, and the size doubles because they had to wait', () => {
     const demand = new Demand(60_000, 0)

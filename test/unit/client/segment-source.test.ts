@@ -1,88 +1,9 @@
 /** How much a source of a segment has leased when the service goes away. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Definition, definitionOf } from '../../../client/src/definition.ts'
-import type { Grant } from '../../../client/src/requests.ts'
-import { SegmentSource } from '../../../client/src/segment-source.ts'
-import { CopyDetector } from '../../../src/base/copy-detector.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { Run } from '../../../src/ids/run.ts'
-import { FakeClock } from '../fake-clock.ts'
 import { deferred } from './fake-service.ts'
-
-const horizonMs = 60_000
-
-/** A service that leases ranges until it is away, and a source that takes ids of it. */
-class Leasing {
-  readonly clock = new FakeClock()
-  readonly source: SegmentSource
-  isAway = false
-  #next = 1n
-  readonly #run = new Run()
-
-  constructor() {
-    const answer = this.#grant(1000)
-    this.source = new SegmentSource(
-      {
-        name: 'user',
-        clock: this.clock,
-        copies: new CopyDetector({ clock: this.clock, onCopy: () => {} }),
-        timeoutMs: 10_000,
-        horizonMs,
-        onEvent: () => {},
-        onAltered: () => {},
-        definition: this.#definition,
-        lease: async (count) => {
-          if (this.isAway) throw new FahaoError('UNAVAILABLE', 'away')
-          return this.#grant(count)
-        },
-        returnLease: async () => true,
-        onChange: () => assert.fail('the definition is the same'),
-      },
-      answer,
-    )
-  }
-
-  /** Takes ids at a rate for so many seconds; returns how many were missing. */
-  async takeFor(seconds: number, perSecond: number): Promise<number> {
-    let missing = 0
-    let due = 0
-    for (let tenth = 0; tenth < seconds * 10; tenth++) {
-      for (due += perSecond / 10; due >= 1; ) {
-        const taken = this.source.take(Math.floor(due), this.#run)
-        if (taken === 0) {
-          missing += Math.floor(due)
-          due %= 1
-        } else due -= taken
-      }
-      await this.clock.pass(100)
-    }
-    return missing
-  }
-
-  get #definition(): Definition {
-    return definitionOf(this.#grant(0).grant)
-  }
-
-  #grant(count: number) {
-    const range = { start: this.#next, end: this.#next + BigInt(count) }
-    this.#next = range.end
-    const grant: Grant = {
-      kind: 'segment',
-      incarnation: '1',
-      definition: {},
-      nowUs: this.clock.wall,
-      lease: `lease-${range.start}`,
-      ranges: [range],
-      ttlMs: 2 * horizonMs,
-      key: undefined,
-      worker: undefined,
-      fromUs: undefined,
-      untilUs: undefined,
-    }
-    return { grant, sentUs: this.clock.mono }
-  }
-}
+import { horizonMs, Leasing } from './leasing.ts'
 
 describe('a segment lasts the horizon when the service goes away', () => {
   for (const perSecond of [0.5, 20, 3000])

@@ -1,0 +1,90 @@
+/** Leases of a segment as a test says what the service does, with fake time. */
+import assert from 'node:assert/strict'
+import { type Definition, definitionOf } from '../../../client/src/definition.ts'
+import type { Grant } from '../../../client/src/requests.ts'
+import { SegmentSource } from '../../../client/src/segment-source.ts'
+import { CopyDetector } from '../../../src/base/copy-detector.ts'
+import { FahaoError } from '../../../src/base/errors.ts'
+import { Run } from '../../../src/ids/run.ts'
+import { FakeClock } from '../fake-clock.ts'
+
+export const horizonMs = 60_000
+
+/** A service that leases ranges until it is away, and a source that takes ids of it. */
+export class Leasing {
+  readonly clock = new FakeClock()
+  readonly source: SegmentSource
+  isAway = false
+  /** The sizes of all requests, also of those that were refused. */
+  readonly asked: number[] = []
+  /** Throws what a quota says to a request for so many ids. */
+  quota: (count: number) => void = () => {}
+  #next = 1n
+  readonly #run = new Run()
+
+  /** @param first the ids of the first grant. */
+  constructor(first = 1000) {
+    const answer = this.#grant(first)
+    this.source = new SegmentSource(
+      {
+        name: 'user',
+        clock: this.clock,
+        copies: new CopyDetector({ clock: this.clock, onCopy: () => {} }),
+        timeoutMs: 10_000,
+        horizonMs,
+        onEvent: () => {},
+        onAltered: () => {},
+        definition: this.#definition,
+        lease: async (count) => {
+          this.asked.push(count)
+          if (this.isAway) throw new FahaoError('UNAVAILABLE', 'away')
+          this.quota(count)
+          return this.#grant(count)
+        },
+        returnLease: async () => true,
+        onChange: () => assert.fail('the definition is the same'),
+      },
+      answer,
+    )
+  }
+
+  /** Takes ids at a rate for so many seconds; returns how many were missing. */
+  async takeFor(seconds: number, perSecond: number): Promise<number> {
+    let missing = 0
+    let due = 0
+    for (let tenth = 0; tenth < seconds * 10; tenth++) {
+      for (due += perSecond / 10; due >= 1; ) {
+        const taken = this.source.take(Math.floor(due), this.#run)
+        if (taken === 0) {
+          missing += Math.floor(due)
+          due %= 1
+        } else due -= taken
+      }
+      await this.clock.pass(100)
+    }
+    return missing
+  }
+
+  get #definition(): Definition {
+    return definitionOf(this.#grant(0).grant)
+  }
+
+  #grant(count: number) {
+    const range = { start: this.#next, end: this.#next + BigInt(count) }
+    this.#next = range.end
+    const grant: Grant = {
+      kind: 'segment',
+      incarnation: '1',
+      definition: {},
+      nowUs: this.clock.wall,
+      lease: `lease-${range.start}`,
+      ranges: [range],
+      ttlMs: 2 * horizonMs,
+      key: undefined,
+      worker: undefined,
+      fromUs: undefined,
+      untilUs: undefined,
+    }
+    return { grant, sentUs: this.clock.mono }
+  }
+}
