@@ -53,7 +53,7 @@ export const workerCommand: Command = container({
       summary: 'Extends the lease of a plain worker id.',
       reply: leaseReply,
       notes:
-        'To now and TTL, by default as long as before; never shortens it. SEEN: the newest time that the holder has used, in Unix ms of its own clock. `NOLEASE`: the id is not the holder’s any more.',
+        'To now and TTL, by default as long as before; never shortens it. SEEN: the newest time that the holder has used, in Unix ms of its own clock, at most a day ahead of the clock of the service. `NOLEASE`: the id is not the holder’s any more.',
       arguments: [pool, lease, ttl, seen],
       async handler({ server }, args) {
         const [name, text] = [args.text(0), args.text(1)]

@@ -67,6 +67,8 @@ export const poolLimits = Object.freeze({
   ttlMinMs: 1000,
   /** 366 days. */
   ttlMaxMs: 366 * 86_400_000,
+  /** A holder reports no time that is further ahead. */
+  seenAheadMaxMs: 86_400_000,
 })
 
 const ownerNames = { bytesMin: 1, bytesMax: 256 }
@@ -97,6 +99,7 @@ export class Pools {
     checkNumber('the TTL in ms', ttlMs, poolLimits.ttlMinMs, poolLimits.ttlMaxMs)
     checkNumber('the rest in ms', restMs, 0, poolLimits.ttlMaxMs)
     const { stable = false, seenMs } = options
+    this.#checkSeen(seenMs)
     const wanted = { owner, size, ttlMs, restMs, stable, user, seenMs }
     const claim = () => this.#claims.claim(pool, wanted)
     const request = { name: pool, user, owner, size }
@@ -107,7 +110,7 @@ export class Pools {
   }
 
   /**
-   * Extends a lease to now and `ttlMs`, by default as long as before. NOLEASE if the id has another lease or none, QUOTA if
+   * Extends a lease to now and `ttlMs`, by default as long as before. ERR, NOLEASE if the id has another lease or none, QUOTA if
    * the lease has ended and a namespace has all its leases, CONFLICT, UNAVAILABLE, UNKNOWN.
    */
   async renew(
@@ -117,6 +120,7 @@ export class Pools {
   ): Promise<PlainLease> {
     checkPool(pool)
     if (ttlMs !== undefined) checkNumber('the TTL in ms', ttlMs, poolLimits.ttlMinMs, poolLimits.ttlMaxMs)
+    this.#checkSeen(seenMs)
     const { timeline, quotas } = this.#deps
     const extended = (held: PlainWorkerRecord) => {
       const ttlUs = ttlMs === undefined ? held.ttlUs : ttlMs * 1000
@@ -135,9 +139,10 @@ export class Pools {
     return this.#leaseOf(id, record, record.lastSeenMs)
   }
 
-  /** Ends a lease. Resolves to false, and changes nothing, if the id has another lease or none. UNAVAILABLE, UNKNOWN. */
+  /** Ends a lease. Resolves to false, and changes nothing, if the id has another lease or none. ERR, UNAVAILABLE, UNKNOWN. */
   async giveBack(pool: string, lease: string, seenMs = -1): Promise<boolean> {
     checkPool(pool)
+    this.#checkSeen(seenMs)
     const { timeline } = this.#deps
     try {
       await this.#change(pool, lease, (held) => ({
@@ -175,6 +180,15 @@ export class Pools {
     if (found?.record === undefined || found.record.lease === '') return undefined
     this.#learn(pool, owner, found.id)
     return found.record.lease
+  }
+
+  /** Later holders of the id wait for the newest time that was reported, and no return takes it back. */
+  #checkSeen(seenMs = -1): void {
+    if (seenMs <= this.#deps.timeline.nowUs() / 1000 + poolLimits.seenAheadMaxMs) return
+    throw new FahaoError(
+      'ERR',
+      'SEEN is more than a day ahead of the clock of the service: it is Unix time in ms; set the clock of the holder, and issue no ids until then',
+    )
   }
 
   /** Replaces the record that has this lease. Rejects with NOLEASE if there is none. */

@@ -185,6 +185,24 @@ describe('a claim of a plain worker id', () => {
     }
     assert.equal((await pools.list('a')).length, 1)
   })
+
+  it('refuses a time that is more than a day ahead, so that the next holder does not wait for years', async () => {
+    const { claim, pools, timeline } = poolServer()
+    const dayMs = 86_400_000
+    const mostMs = timeline.nowUs() / 1000 + dayMs
+    const ahead = {
+      code: 'ERR',
+      message:
+        'SEEN is more than a day ahead of the clock of the service: it is Unix time in ms; set the clock of the holder, and issue no ids until then',
+    }
+    await assert.rejects(claim('a', { seenMs: mostMs + 1 }), ahead)
+    const { lease } = await claim('a', { seenMs: mostMs - 2 })
+    await assert.rejects(pools.renew('payments', lease, { seenMs: timeline.nowUs() }), ahead)
+    await assert.rejects(pools.giveBack('payments', lease, Number.MAX_SAFE_INTEGER), ahead)
+    assert.equal((await pools.renew('payments', lease, { seenMs: mostMs - 1 })).lastSeenMs, mostMs - 1)
+    assert.equal(await pools.giveBack('payments', lease, mostMs), true)
+    assert.equal((await claim('a')).lastSeenMs, mostMs)
+  })
 })
 
 describe('the lease of a plain worker id', () => {
