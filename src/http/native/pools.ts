@@ -78,7 +78,7 @@ function claim({ server }: Served): Operation {
       'The same owner, on any node, gets the same id under a new lease. EXHAUSTED says when one is free.',
     query: claimQuery,
     answers: { 200: jsonAnswer('The lease.', leaseShape) },
-    errors: [...errors, 'EXHAUSTED', 'BUSY'],
+    errors: [...errors, 'EXHAUSTED', 'BUSY', 'LIMIT'],
     example: { name: 'payments', query: 'owner=host-1&ttl=60s' },
     async handler(request) {
       refuseBody(request)
@@ -99,7 +99,7 @@ function renew({ server }: Served): Operation {
     summary: 'Extends the lease of a plain worker id; never shortens it.',
     query: renewQuery,
     answers: { 200: jsonAnswer('The lease.', leaseShape) },
-    errors: [...errors, 'NOLEASE'],
+    errors: [...errors, 'NOLEASE', 'LIMIT'],
     example: { name: 'payments', query: 'ttl=60s' },
     async handler(request) {
       refuseBody(request)
