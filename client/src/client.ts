@@ -71,6 +71,7 @@ export class FahaoClient {
     const newLease = () => {
       const lease = new WorkerLease({
         nodes,
+        clock,
         ttlMs: ttlOf(settings),
         holder: settings.holder,
         observe: (nowUs) => time.observe(nowUs),

@@ -45,16 +45,15 @@ export function ttlOf({ horizonMs }: Settings): number {
 
 /** Asks the service what the generator is, and for its first ids. Rejects as the service does. */
 export async function firstGrant(name: string, deps: GeneratorDeps): Promise<Granted> {
-  const { clock, lease, time } = deps
-  const sentUs = clock.monoUs()
+  const { lease, time } = deps
   // One worker id serves all snowflakes, so the lease that is there is tried first.
   if (lease.isHeld) {
     try {
-      return spanGranted(await lease.secure(name), lease, sentUs)
+      return spanGranted(await lease.secure(name), lease)
     } catch (error) {
       if (hasCode(error, 'WORKERID')) {
         const own = deps.newLease()
-        return spanGranted(await own.secure(name), own, sentUs)
+        return spanGranted(await own.secure(name), own)
       }
       if (!hasCode(error, 'WRONGTYPE')) throw error
     }
@@ -69,11 +68,11 @@ export function withSpan(name: string, granted: Granted, deps: GeneratorDeps): G
   const { grant, sentUs, span } = granted
   if (grant.kind !== 'snowflake' || grant.lease === undefined || span !== undefined) return granted
   const lease = deps.lease.isHeld ? deps.newLease() : deps.lease
-  return spanGranted(lease.adopt(name, grant), lease, sentUs)
+  return spanGranted(lease.adopt(name, grant, sentUs), lease)
 }
 
-function spanGranted(span: Span, lease: WorkerLease, sentUs: number): Granted {
-  return { grant: span.grant, sentUs, span, lease }
+function spanGranted(span: Span, lease: WorkerLease): Granted {
+  return { grant: span.grant, sentUs: span.sentUs, span, lease }
 }
 
 /** Asks for the first ids, for fewer as long as a quota refuses them. */
@@ -147,7 +146,7 @@ export function makeSource(
       lease,
       time,
       random,
-      onChange: (later) => onChange(spanGranted(later, lease, clock.monoUs())),
+      onChange: (later) => onChange(spanGranted(later, lease)),
     },
     span,
     before instanceof SnowflakeSource ? before.untouchedUs : 0,

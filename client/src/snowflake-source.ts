@@ -8,6 +8,8 @@
  *     replaces it, and where the clock of the service falls back. Time at or below the newest that was used is skipped.
  *  4. Of a span that ends below that time nothing is issued. Callers wait while the lease is renewed, with CLOCK as the
  *     reason.
+ *  5. What the service said is trusted for `ttlMs` from when its request was sent, on the monotonic clock, however far ahead the
+ *     span is: it is asked again a horizon before that, and without an answer nothing is issued afterwards.
  */
 import type { Random } from '../../src/base/clock.ts'
 import { FahaoError } from '../../src/base/errors.ts'
@@ -50,6 +52,9 @@ export class SnowflakeSource extends BufferedSource {
   #start = 0
   /** Unix µs until which the service may be away. */
   #untilUs = 0
+  /** On the monotonic clock, in µs: when the service is asked again, and when ids end without its answer. */
+  #renewUs = 0
+  #deadlineUs = 0
   /** On the monotonic clock, in µs: a burst that borrows time does not renew again and again. */
   #restUntilUs = 0
 
@@ -83,9 +88,11 @@ export class SnowflakeSource extends BufferedSource {
   override drop(): void {
     this.#buffer.clear()
     this.#untilUs = 0
+    this.#renewUs = 0
   }
 
   protected override available(): number {
+    this.#expire()
     return this.#buffer.available()
   }
 
@@ -94,15 +101,18 @@ export class SnowflakeSource extends BufferedSource {
   }
 
   protected override lastsMs(): number {
-    return Math.max(0, (this.#untilUs - this.#timeline.nowUs()) / 1000)
+    const spanUs = this.#untilUs - this.#timeline.nowUs()
+    return Math.max(0, Math.min(spanUs, this.#deadlineUs - this.options.clock.monoUs()) / 1000)
   }
 
   protected override takeNow(count: number, run: Run): number {
+    this.#expire()
     return this.#buffer.take(count, run)
   }
 
   protected override collect({ count, safe }: Waiter): Run[] | undefined {
-    if (safe && this.available() >= count && !this.#buffer.areSafe(count)) throw unsafe()
+    this.#expire()
+    if (safe && this.#buffer.available() >= count && !this.#buffer.areSafe(count)) throw unsafe()
     const runs = this.#buffer.collect(count)
     // The clock may have gone on since, to the very unit of time in which 2^53 lies.
     if (safe && runs?.some((run) => run.at(run.count - 1) > max53)) throw unsafe()
@@ -110,7 +120,8 @@ export class SnowflakeSource extends BufferedSource {
   }
 
   protected override isLow(): boolean {
-    return this.#buffer.low && this.options.clock.monoUs() >= this.#restUntilUs
+    const monoUs = this.options.clock.monoUs()
+    return (this.#buffer.low || monoUs >= this.#renewUs) && monoUs >= this.#restUntilUs
   }
 
   protected override moreAfterMs(): number | undefined {
@@ -137,8 +148,16 @@ export class SnowflakeSource extends BufferedSource {
     this.#buffer.clear()
   }
 
-  #grant({ claim, worker, fromUs, untilUs }: Span, aboveUs: number): void {
+  /** Ends ids whose definition, and whose lease, the service has not confirmed for too long. */
+  #expire(): void {
+    if (this.#untilUs > 0 && this.options.clock.monoUs() >= this.#deadlineUs) this.drop()
+  }
+
+  #grant({ claim, worker, fromUs, untilUs, sentUs }: Span, aboveUs: number): void {
     const { epochUs, unitUs } = this.#layout
+    const { horizonMs, lease } = this.#options
+    this.#deadlineUs = sentUs + lease.ttlMs * 1000
+    this.#renewUs = this.#deadlineUs - horizonMs * 1000
     if (claim !== this.#claim) {
       this.#claim = claim
       this.#start = Math.max(0, Math.ceil((Math.max(fromUs, aboveUs) - epochUs) / unitUs))
@@ -152,10 +171,7 @@ export class SnowflakeSource extends BufferedSource {
     this.#buffer.grant(worker, this.#start, end)
     this.#untilUs = untilUs
     const spanUnits = Math.max(0, end - this.#start)
-    this.#buffer.markAt(
-      untilUs - this.options.horizonMs * 1000,
-      Math.min(spanUnits / 2, (this.options.horizonMs * 1000) / unitUs / 4),
-    )
+    this.#buffer.markAt(untilUs - horizonMs * 1000, Math.min(spanUnits / 2, (horizonMs * 1000) / unitUs / 4))
   }
 
   /** Throws CLOCK when the span is useless because the clock of the service has fallen back, rather than used up. */

@@ -7,6 +7,7 @@
  *  3. After `drop` no answer to an earlier request gives a span: the lease that it names may be a copy's too.
  *  4. A lease that the service does not know any more, or whose end differs, is given up for a new one.
  */
+import type { Clock } from '../../src/base/clock.ts'
 import { FahaoError, hasCode } from '../../src/base/errors.ts'
 import type { Nodes } from './nodes.ts'
 import { type Grant, leaseRequest, renewRequest, returnRequest } from './requests.ts'
@@ -19,12 +20,15 @@ export type Span = {
   /** Unix µs: `[fromUs, untilUs)`. */
   readonly fromUs: number
   readonly untilUs: number
+  /** When its request was sent, on the monotonic clock in µs: what the service said is as old as that. */
+  readonly sentUs: number
   readonly grant: Grant
 }
 
 /** The parts of a worker lease. */
 export type WorkerLeaseOptions = {
   readonly nodes: Nodes
+  readonly clock: Clock
   /** The length of the span that is asked for. */
   readonly ttlMs: number
   readonly holder: string | undefined
@@ -60,10 +64,10 @@ export class WorkerLease {
     return this.#held !== undefined
   }
 
-  /** Leases a worker id with what `ID.LEASE` has granted already. Undefined if a lease is held, or was granted none. */
-  adopt(name: string, grant: Grant): Span {
+  /** Leases a worker id with what `ID.LEASE` has granted already, to a request sent at `sentUs`. */
+  adopt(name: string, grant: Grant, sentUs: number): Span {
     this.#held = undefined
-    return this.#span(name, grant)
+    return this.#span(name, grant, sentUs)
   }
 
   /** Extends the span, or leases another worker id. Rejects as the service does. */
@@ -95,17 +99,18 @@ export class WorkerLease {
   }
 
   async #secure(name: string): Promise<Span> {
-    const { nodes, ttlMs, holder } = this.#options
+    const { nodes, clock, ttlMs, holder } = this.#options
     for (;;) {
       const held = this.#held
       const drops = this.#drops
+      const sentUs = clock.monoUs()
       try {
         const grant = await nodes.send(
           held === undefined
             ? leaseRequest(name, { count: 1, ttlMs, holder })
             : renewRequest(name, held.lease, held.untilUs, ttlMs),
         )
-        if (drops === this.#drops) return this.#span(name, grant)
+        if (drops === this.#drops) return this.#span(name, grant, sentUs)
       } catch (error) {
         if (held === undefined || !hasCode(error, 'NOLEASE')) throw error
         if (this.#held === held) this.#held = undefined
@@ -113,13 +118,13 @@ export class WorkerLease {
     }
   }
 
-  #span(name: string, grant: Grant): Span {
+  #span(name: string, grant: Grant, sentUs: number): Span {
     const { lease, worker, fromUs, untilUs, nowUs } = grant
     if (lease === undefined || worker === undefined || fromUs === undefined || untilUs === undefined)
       throw new FahaoError('WRONGTYPE', `'${name}' leases no worker id; it was altered`)
     if (lease !== this.#held?.lease) this.#usedUs = fromUs
     this.#held = { lease, untilUs, name }
     this.#options.observe(nowUs)
-    return { claim: lease, worker, fromUs, untilUs, grant }
+    return { claim: lease, worker, fromUs, untilUs, sentUs, grant }
   }
 }

@@ -13,6 +13,10 @@ export class LeaseService {
   readonly clock: FakeClock
   /** How far its clock is ahead of the machine's, in µs. */
   aheadUs = 0
+  /** How far ahead of its clock new spans start, in µs. */
+  spansAheadUs = 0
+  /** What it answers instead of grants. */
+  refusal: FahaoError | undefined
   /** Of the generator. */
   layout: string
   /** Requests, as the first words of each. */
@@ -37,6 +41,7 @@ export class LeaseService {
   readonly answer = (words: readonly string[]): unknown => {
     const [verb, name, lease] = words
     this.requests.push(`${verb} ${name}`)
+    if (this.refusal !== undefined) throw this.refusal
     const ttlUs = Number(words[words.indexOf('TTL') + 1]) * 1000
     if (verb === 'ID.LEASE') return this.#lease(ttlUs)
     const held = this.#leases.get(lease!)
@@ -51,7 +56,7 @@ export class LeaseService {
   /** The lowest worker id comes last, so that a new lease has a smaller one. */
   #lease(ttlUs: number): unknown {
     const lease = `lease-${this.requests.length}`
-    const fromUs = this.nowUs
+    const fromUs = this.nowUs + this.spansAheadUs
     const held = { worker: 900 - this.requests.length, fromUs, untilUs: fromUs + ttlUs }
     this.#leases.set(lease, held)
     return this.#grant(lease, held)

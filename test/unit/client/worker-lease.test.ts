@@ -17,6 +17,7 @@ function leaseOf() {
   const observed: number[] = []
   const lease = new WorkerLease({
     nodes: service.nodes,
+    clock: service.clock,
     ttlMs: 60_000,
     holder: undefined,
     observe: (nowUs) => observed.push(nowUs),
@@ -102,6 +103,19 @@ describe('a worker lease', () => {
     assert.equal(words().at(-1), 'ID.LEASE event COUNT 1 TTL 60000')
   })
 
+  test('counts from when the request was sent, after those before it, and not from its answer', async () => {
+    const { service, lease } = leaseOf()
+    service.answer = async () => {
+      await service.clock.pass(700)
+      return granted('x', 100, 200)
+    }
+    const spans = await Promise.all([lease.secure('a'), lease.secure('b')])
+    assert.deepEqual(
+      spans.map(({ sentUs }) => sentUs),
+      [0, 700_000],
+    )
+  })
+
   test('that grants no worker id is an alteration', async () => {
     const { service, lease } = leaseOf()
     service.answer = () => ({ ...granted('x', 100, 200), worker: null })
@@ -112,15 +126,9 @@ describe('a worker lease', () => {
   test('goes on from what ID.LEASE has granted already', async () => {
     const { service, lease, words } = leaseOf()
     service.answer = () => granted('x', 100, 300)
-    const span = lease.adopt('event', {
-      ...granted('x', 100, 200),
-      kind: 'snowflake',
-      definition: {},
-      ranges: [],
-      ttlMs: undefined,
-      key: undefined,
-    })
-    assert.equal(span.untilUs, 200)
+    const answer = { ...granted('x', 100, 200), kind: 'snowflake', definition: {} } as const
+    const span = lease.adopt('event', { ...answer, ranges: [], ttlMs: undefined, key: undefined }, 9)
+    assert.deepEqual([span.untilUs, span.sentUs], [200, 9])
     await lease.secure('event')
     assert.deepEqual(words(), ['ID.RENEW event x UNTIL 200 TTL 60000'])
   })
