@@ -55,8 +55,10 @@ const texts: Readonly<Record<ErrorCode, ErrorText>> = {
     remedy: 'Stop using the worker id, and take a new lease. The same request will not succeed.',
   },
   CLOCK: {
-    meaning: 'The clock does not allow an id now: more was borrowed from the future than borrowMax.',
-    remedy: 'Retry with a pause, or choose a layout with a wider sequence or a finer unit.',
+    meaning:
+      'The clock does not allow an id now: more was borrowed from the future than borrowMax. Or an alteration or a lease would reserve time further ahead of the clock than is safe if the store loses writes.',
+    remedy:
+      'Retry with a pause; the message of an alteration or lease says how long. Where bursts cause it, choose a layout with a wider sequence or a finer unit.',
   },
   WORKERID: {
     meaning: 'This node has no worker id, or another node took the one it had.',

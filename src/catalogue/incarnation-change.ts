@@ -25,8 +25,9 @@ import { larger } from '../engine/advance.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type Layout, ones, timeEndUs } from '../ids/layout.ts'
 import { firstFrom } from '../ids/run.ts'
+import { floorLimitUs } from '../issuing/ahead-limit.ts'
 import { isStrict } from '../issuing/issuer.ts'
-import { readWorker, workerRecords } from '../issuing/worker-records.ts'
+import { longestNodeLead, othersKey, readWorker, workerRecords } from '../issuing/worker-records.ts'
 import { type Definition, layoutOf } from './definition.ts'
 import type { RecordDeps } from './deps.ts'
 import {
@@ -93,7 +94,7 @@ async function successor(
     const counter = counterAfter(name, old, definition, incarnation)
     return { state: 'live', incarnation, counter, floor, definition, key: newKey(definition) }
   } catch (error) {
-    if (!hasCode(error, 'ERR')) throw error
+    if (!hasCode(error, 'ERR') && !hasCode(error, 'CLOCK')) throw error
     // The new definition has no room above the ids issued since the first write. So the old definition stays, with its
     // counter, in the new incarnation.
     return { ...old, state: 'live' }
@@ -106,7 +107,7 @@ export function refuseUnchanged(name: string, begun: StoredGenerator, after: Sto
   if (writeDefinition(after.definition) !== writeDefinition(begun.definition)) return
   throw new FahaoError(
     'ERR',
-    `ids issued under '${name}' in this very moment leave no room for the change; use another name`,
+    `ids issued under '${name}' in this very moment leave no room for the change; retry in a minute, or use another name`,
   )
 }
 
@@ -135,7 +136,7 @@ export async function seal(engine: Engine, name: string, stored: StoredGenerator
 
 /**
  * The floor of an incarnation with `next` that follows `old`: a raw value for counters, a unit of time for
- * clock kinds. Throws ERR if the old ids leave no room. `nowUs`: Unix µs.
+ * clock kinds. Throws ERR if the old ids leave no room, CLOCK if they leave some in a while. `nowUs`: Unix µs.
  */
 export async function floorAfter(
   engine: Engine,
@@ -154,7 +155,35 @@ export async function floorAfter(
   }
   const highest = await highestId(engine, name, old, nowUs)
   if (highest < 0n) return 0n
-  return next.layout === undefined ? aboveInCounter(highest, next) : aboveInTime(highest, next, nowUs)
+  if (next.layout === undefined) return aboveInCounter(highest, next)
+  const floor = aboveInTime(highest, next, nowUs)
+  if (next.kind === 'snowflake') await refuseFarAhead(engine, name, layoutOf(next), floor, nowUs)
+  return floor
+}
+
+/** Throws CLOCK if a snowflake would begin so far ahead that an advance could begin below its ids (ahead-limit.ts). */
+async function refuseFarAhead(
+  engine: Engine,
+  name: string,
+  { epochUs, unitUs }: Layout,
+  floor: bigint,
+  nowUs: number,
+): Promise<void> {
+  const stored = await workerRecords(engine)
+  const others = stored.find(({ key }) => key === othersKey)
+  const limitUs = floorLimitUs({
+    nowUs,
+    othersUs: others === undefined ? 0 : readWorker(others).boundUs,
+    leadUs: longestNodeLead(stored.map(readWorker)),
+  })
+  const aboveUs = epochUs + Number(floor) * unitUs - limitUs
+  if (aboveUs <= 0) return
+  const waitSeconds = Math.ceil(aboveUs / 1_000_000)
+  throw new FahaoError(
+    'CLOCK',
+    `time is reserved so far ahead that ids of '${name}' would be dated more than ${Math.floor((limitUs - nowUs) / 1_000_000)} s ahead of the clock; retry in ${waitSeconds} s, or use another name`,
+    { retryAfterMs: waitSeconds * 1000 },
+  )
 }
 
 /** The largest id that this incarnation or an earlier one can have issued; −1 if none. */

@@ -12,6 +12,7 @@
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { ClockBuffer } from '../ids/clock-buffer.ts'
 import type { Layout } from '../ids/layout.ts'
+import { leadAbove } from './ahead-limit.ts'
 import { ClockSource } from './clock-source.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Worker } from './worker.ts'
@@ -40,7 +41,10 @@ export class SnowflakeSource extends ClockSource {
     const { worker, confirm } = this.#options
     buffer.low = false
     const position = Math.max(buffer.position, Number(this.incarnation.floor))
-    const spare = this.spare(demand, ratePerSecond, worker.leadUs)
+    const { leadUs, othersUs } = worker
+    const base = { nowUs: buffer.seenUs, othersUs, leadUs }
+    const forUs = leadAbove(layout.epochUs + position * layout.unitUs, base)
+    const spare = this.spare(demand, ratePerSecond, forUs)
     await worker.secure(layout.epochUs + Math.min(position + spare, unitMax) * layout.unitUs)
     const { boundUs, claim } = worker
     const end = Math.min(buffer.unitsAt(boundUs), unitMax)

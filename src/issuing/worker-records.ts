@@ -36,6 +36,13 @@ export type WorkerRecord = {
   readonly returned?: boolean
 }
 
+/** An id that may be claimed, its record, and the first moment that no holder has used, in Unix µs. */
+export type FreeId = {
+  readonly id: number
+  readonly stored: StoredRecord | undefined
+  readonly fromUs: number
+}
+
 /** The record of an id that no node has claimed. */
 export const unclaimed: WorkerRecord = {
   owner: '',
@@ -116,4 +123,10 @@ export function readWorker(stored: StoredRecord): WorkerRecord {
       `the record ${stored.key} cannot be read (${describe(error)}); restore or remove it`,
     )
   }
+}
+
+/** The longest lead of a node in these records, in µs; 0 if none says. */
+export function longestNodeLead(records: readonly WorkerRecord[]): number {
+  const leads = records.map(({ startUs, leadUs = 0 }) => (startUs === undefined ? leadUs : 0))
+  return leads.reduce((a, b) => Math.max(a, b), 0)
 }

@@ -26,6 +26,7 @@ import {
   aheadLeads,
   boundOfOthers,
   candidates,
+  type FreeId,
   idOf,
   idTaken,
   noIdFree,
@@ -57,9 +58,6 @@ export type WorkerOptions = {
 const spareUs = 1_000_000
 const claimTries = 100
 
-/** An id that may be claimed, its record, and the first moment that no holder has used, in Unix µs. */
-type FreeId = { readonly id: number; readonly stored: StoredRecord | undefined; readonly fromUs: number }
-
 /** The id that this node holds. */
 type HeldId = {
   readonly id: number
@@ -72,6 +70,8 @@ type HeldId = {
 
 /** Claims a worker id, and reserves time for it. */
 export class Worker {
+  /** The bound of all ids when this process looked for an id last, in Unix µs. */
+  othersUs = 0
   readonly #options: WorkerOptions
   #held: HeldId | undefined
   #claim = 0
@@ -263,11 +263,11 @@ export class Worker {
     const { state } = await this.#options.engine.ownership()
     const exclusive = state === 'owner'
     for (let tries = 0; tries < claimTries; tries++) {
-      const othersUs = await boundOfOthers(this.#options.engine)
+      this.othersUs = await boundOfOthers(this.#options.engine)
       const free =
         fixedId === undefined
-          ? await this.#freeInPool(othersUs)
-          : await this.#fixedWhenFree(fixedId, exclusive, othersUs)
+          ? await this.#freeInPool(this.othersUs)
+          : await this.#fixedWhenFree(fixedId, exclusive, this.othersUs)
       if (await this.#claimId(free, exclusive, untilUs)) return
     }
     throw new FahaoError(

@@ -14,6 +14,7 @@ import { FahaoError } from '../base/errors.ts'
 import type { Timeline } from '../base/timeline.ts'
 import type { Engine, StoredRecord } from '../engine/engine.ts'
 import {
+  type FreeId,
   idOf,
   othersKey,
   poolMax,
@@ -27,13 +28,6 @@ export type FreeWorkersDeps = {
   readonly engine: Engine
   readonly timeline: Timeline
   readonly random: Random
-}
-
-/** An id that may be claimed, its record, and the first moment that no holder has used, in Unix µs. */
-export type FreeWorker = {
-  readonly id: number
-  readonly stored: StoredRecord | undefined
-  readonly fromUs: number
 }
 
 /** A read is used for this long. */
@@ -59,14 +53,14 @@ type Reading = { readonly read: Promise<FreeList>; readonly sinceUs: number }
 export class FreeWorkers {
   readonly #deps: FreeWorkersDeps
   #list: Reading | undefined
-  readonly #origins = new WeakMap<FreeWorker, Reading>()
+  readonly #origins = new WeakMap<FreeId, Reading>()
 
   constructor(deps: FreeWorkersDeps) {
     this.#deps = deps
   }
 
   /** An id for a layout with so many node bits. Rejects with EXHAUSTED, UNAVAILABLE, ENGINE. */
-  async take(nodeBits: number): Promise<FreeWorker> {
+  async take(nodeBits: number): Promise<FreeId> {
     const first = this.#newest()
     const offered = await this.#offer(first, nodeBits)
     if (offered !== undefined) return offered
@@ -78,11 +72,11 @@ export class FreeWorkers {
   }
 
   /** The id turned out not to be free: what was read with it may have changed too. */
-  refused(free: FreeWorker): void {
+  refused(free: FreeId): void {
     this.#drop(this.#origins.get(free))
   }
 
-  async #offer(from: Reading, nodeBits: number): Promise<FreeWorker | undefined> {
+  async #offer(from: Reading, nodeBits: number): Promise<FreeId | undefined> {
     const free = (await from.read).take(nodeBits)
     if (free !== undefined) this.#origins.set(free, from)
     return free
@@ -115,7 +109,7 @@ class FreeList {
   readonly #othersUs: number
   readonly #taken = new Set<number>()
   /** By the number of node bits: the ids to offer next, and where to go on. */
-  readonly #windows = new Map<number, { next: number; readonly ids: FreeWorker[] }>()
+  readonly #windows = new Map<number, { next: number; readonly ids: FreeId[] }>()
 
   constructor(records: readonly StoredRecord[], nowUs: number, random: Random) {
     let othersUs = 0
@@ -129,7 +123,7 @@ class FreeList {
     this.#random = random
   }
 
-  take(nodeBits: number): FreeWorker | undefined {
+  take(nodeBits: number): FreeId | undefined {
     const { first, end } = callersShare(nodeBits)
     const window = this.#windows.get(nodeBits) ?? { next: first, ids: [] }
     this.#windows.set(nodeBits, window)
@@ -147,7 +141,7 @@ class FreeList {
     }
   }
 
-  #freeAt(id: number): FreeWorker | undefined {
+  #freeAt(id: number): FreeId | undefined {
     const known = this.#records.get(id)
     const fromUs = Math.max(known?.record.boundUs ?? 0, this.#othersUs)
     if (fromUs <= this.#nowUs) return { id, stored: known?.stored, fromUs }

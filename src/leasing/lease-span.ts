@@ -1,12 +1,17 @@
 /** How long the span of a worker lease is. */
 import type { Layout } from '../ids/layout.ts'
 
-/** The limits of a lease, in ms. */
-export const leaseLimits = Object.freeze({ ttlDefaultMs: 60_000, ttlMinMs: 1000, ttlMaxMs: 15 * 60_000 })
+/** The limits of a lease: its TTL, and the units of time of a layout. */
+export const leaseLimits = Object.freeze({
+  ttlDefaultMs: 60_000,
+  ttlMinMs: 1000,
+  ttlMaxMs: 15 * 60_000,
+  unitMaxUs: 30_000_000,
+})
 
 /**
- * A span that starts ahead of the clock, after an advance or an alteration, is at most so long, in µs: such time is beyond
- * what an advance expects holders to have (recovery/repair-workers.ts), and ids of it are ahead of the clock.
+ * A span that starts ahead of the clock, after an advance or an alteration, is at most so long, in µs, and a unit of time:
+ * how far ahead time is reserved has a limit (issuing/ahead-limit.ts), and ids of it are ahead of the clock.
  */
 const aheadMaxUs = 60_000_000
 

@@ -15,16 +15,34 @@
  *     of an incarnation that this read did not see lies above the bound (incarnation-change.ts).
  *  6. After an unknown write nothing is built on it (P8): a claim leaves its id and tries another; a renewal is answered only
  *     if the record, read afterwards, is the one that it wrote.
- *  7. No lease outlives an advance, which raises the epoch of every claim.
+ *  7. No lease outlives an advance, which raises the epoch of every claim, and no bound lies where an advance may not reach
+ *     (issuing/ahead-limit.ts).
  */
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Catalogue, CurrentGenerator } from '../catalogue/catalogue.ts'
 import { layoutOf } from '../catalogue/definition.ts'
 import { type Layout, timeEndUs } from '../ids/layout.ts'
-import { boundOfOthers, readWorker, recordKey, type WorkerRecord } from '../issuing/worker-records.ts'
-import { type FreeWorker, FreeWorkers, type FreeWorkersDeps } from './free-workers.ts'
+import { boundLimitUs } from '../issuing/ahead-limit.ts'
+import {
+  boundOfOthers,
+  type FreeId,
+  readWorker,
+  recordKey,
+  type WorkerRecord,
+} from '../issuing/worker-records.ts'
+import { FreeWorkers, type FreeWorkersDeps } from './free-workers.ts'
 import { checkHolderName } from './holder-name.ts'
 import type { LeaseQuotas } from './lease-quotas.ts'
+import {
+  contended,
+  farAhead,
+  fullTime,
+  longUnits,
+  noLease,
+  noRoom,
+  noWorkerId,
+  renewedElsewhere,
+} from './lease-refusals.ts'
 import { boundFor, leaseLimits } from './lease-span.ts'
 import type { LeaseRequest, RenewalRequest, ReturnRequest, WorkerLease } from './lease-terms.ts'
 import { isLeaseOf, leaseSecretBytes, leaseText, workerOf } from './lease-text.ts'
@@ -36,6 +54,8 @@ export type WorkerLeasesDeps = FreeWorkersDeps & {
   readonly catalogue: Pick<Catalogue, 'current'>
   /** Random bytes that are fit for secrets. */
   readonly secret: (length: number) => Uint8Array
+  /** The lead of the nodes, in µs, which limits how far ahead a span ends (issuing/ahead-limit.ts). Default 0. */
+  readonly leadUs?: number
   /** How many worker ids callers may hold; undefined: any number. */
   readonly quotas?: LeaseQuotas | undefined
 }
@@ -95,8 +115,10 @@ export class WorkerLeases {
       this.#deps.quotas?.checkLeasable(name, held.record.user)
       // If the bound suffices, this read is the one of invariant 5.
       const before = await this.#snowflake(name)
-      const boundUs = boundOf(before, this.#deps.timeline.nowUs(), held.record.startUs!, ttlUs)
+      const nowUs = this.#deps.timeline.nowUs()
+      const boundUs = boundOf(before, nowUs, held.record.startUs!, ttlUs)
       const isLonger = boundUs > expectedUs
+      if (isLonger) await this.#refuseFarAhead(nowUs, boundUs)
       const counted = this.#deps.quotas?.renewedFor(name, held.record)
       if (!isLonger && counted === undefined) return this.#answer(name, held, before)
       const longer = isLonger ? { boundUs, leadUs: ttlUs } : {}
@@ -164,11 +186,13 @@ export class WorkerLeases {
       const free = await this.#free.take(nodeBits)
       const nowUs = this.#deps.timeline.nowUs()
       const startUs = Math.max(nowUs, free.fromUs)
+      const boundUs = boundOf(generator, nowUs, startUs, ttlUs)
+      await this.#refuseFarAhead(nowUs, boundUs)
       const record: WorkerRecord = {
         owner: this.#newSecret(),
         holder,
         epoch: (free.stored === undefined ? 0 : readWorker(free.stored).epoch) + 1,
-        boundUs: boundOf(generator, nowUs, startUs, ttlUs),
+        boundUs,
         exclusive: false,
         leadUs: ttlUs,
         startUs,
@@ -186,8 +210,16 @@ export class WorkerLeases {
     throw contended()
   }
 
+  /** Throws CLOCK for a bound that an advance might not pass. */
+  async #refuseFarAhead(nowUs: number, boundUs: number): Promise<void> {
+    const { engine, leadUs = 0 } = this.#deps
+    if (boundUs <= boundLimitUs({ nowUs, othersUs: 0, leadUs })) return
+    const limitUs = boundLimitUs({ nowUs, othersUs: await boundOfOthers(engine), leadUs })
+    if (boundUs > limitUs) throw farAhead(boundUs - limitUs)
+  }
+
   /** Claims a free id. Undefined: another process was faster, or the store was advanced meanwhile. */
-  async #write(free: FreeWorker, record: WorkerRecord): Promise<Claim | undefined> {
+  async #write(free: FreeId, record: WorkerRecord): Promise<Claim | undefined> {
     const { engine } = this.#deps
     const written = await engine.write(recordKey(free.id), JSON.stringify(record), free.stored?.version)
     if (written === undefined) return undefined
@@ -237,12 +269,7 @@ export class WorkerLeases {
   ): WorkerLease {
     const layout = layoutOf(definition)
     const { boundUs: untilUs, startUs = 0 } = record
-    if (id >= 2 ** layout.nodeBits) {
-      throw new FahaoError(
-        'WORKERID',
-        `worker id ${id} does not fit the ${layout.nodeBits} node bits of generator '${name}'; take another lease for it: ID.LEASE ${name}`,
-      )
-    }
+    if (id >= 2 ** layout.nodeBits) throw noRoom(name, id, layout.nodeBits)
     if (untilUs > Number(timeEndUs(layout))) throw fullTime(name)
     return {
       lease: leaseText(id, record),
@@ -257,11 +284,10 @@ export class WorkerLeases {
 
   async #snowflake(name: string): Promise<CurrentGenerator> {
     const generator = await this.#deps.catalogue.current(name)
-    if (generator.definition.kind === 'snowflake') return generator
-    throw new FahaoError(
-      'WRONGTYPE',
-      `'${name}' is a ${generator.definition.kind}: it takes no worker id; ID.LEASE ${name} shows what it takes`,
-    )
+    const { definition } = generator
+    if (definition.kind !== 'snowflake') throw noWorkerId(name, definition.kind)
+    if (layoutOf(definition).unitUs > leaseLimits.unitMaxUs) throw longUnits(name)
+    return generator
   }
 
   #newSecret(): string {
@@ -287,29 +313,4 @@ function ttlUsOf(ttlMs: number = leaseLimits.ttlDefaultMs): number {
   const { ttlMinMs, ttlMaxMs } = leaseLimits
   if (ttlMs >= ttlMinMs && ttlMs <= ttlMaxMs) return ttlMs * 1000
   throw new FahaoError('ERR', `TTL must be from ${ttlMinMs} to ${ttlMaxMs} ms`)
-}
-
-function noLease(): FahaoError {
-  return new FahaoError(
-    'NOLEASE',
-    'this lease was returned, its worker id has another holder, or the store was advanced; take a new lease: ID.LEASE',
-  )
-}
-
-function renewedElsewhere(): FahaoError {
-  return new FahaoError(
-    'NOLEASE',
-    'the span of this lease ends at another moment than UNTIL: another process has renewed it, or the reply to a renewal was lost; take a new lease: ID.LEASE',
-  )
-}
-
-function fullTime(name: string): FahaoError {
-  return new FahaoError(
-    'EXHAUSTED',
-    `the time field of generator '${name}' ends within this span; use a layout with a later epoch under another name`,
-  )
-}
-
-function contended(): FahaoError {
-  return new FahaoError('CONFLICT', 'other requests were faster to change the records of worker ids; retry')
 }

@@ -236,7 +236,7 @@ function wire(config: Config, parts: Parts): FahaoNode {
     },
     meters,
     pools: new Pools(leasing),
-    workerLeases: new WorkerLeases(leasing),
+    workerLeases: new WorkerLeases({ ...leasing, leadUs: worker.leadUs }),
     rangeLeases: new RangeLeases(secretBytes),
     audit: parts.audit,
     access,

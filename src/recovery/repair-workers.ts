@@ -1,6 +1,7 @@
 /** Repairs the records of worker ids in a store that has lost writes. */
 import { epochJump } from '../engine/advance.ts'
 import type { Repair } from '../engine/engine.ts'
+import { skippedUs } from '../issuing/ahead-limit.ts'
 import { aheadLeads, othersKey, readWorker, unclaimed, workerPrefix } from '../issuing/worker-records.ts'
 
 /**
@@ -8,10 +9,6 @@ import { aheadLeads, othersKey, readWorker, unclaimed, workerPrefix } from '../i
  * some. A shorter one would let a new claim begin within the time in which that process issues.
  */
 export const lostUsMin = 15 * 60_000_000
-/** The same limit for worker ids, which callers lease for up to 15 minutes (leasing/lease-span.ts), and some. */
-const lostLeaseUsMin = 20 * 60_000_000
-/** The same limit as a multiple of the lead, for leads longer than the default. */
-const lostLeads = 1.5
 
 /**
  * Ends every claim, because another node may have taken any of them over in a lost write, and moves all bounds to one
@@ -28,7 +25,7 @@ export function repairWorkers(nowUs: number, leadUs = 0): Repair {
     const longestUs = workers.reduce((longest, { record }) => Math.max(longest, record.leadUs ?? 0), leadUs)
     const clocksUs = workers.map(({ record }) => record.boundUs - (record.leadUs ?? longestUs) * aheadLeads)
     const latestUs = clocksUs.reduce((a, b) => Math.max(a, b), nowUs)
-    const boundUs = Math.ceil(latestUs + Math.max(lostLeaseUsMin, longestUs * lostLeads))
+    const boundUs = Math.ceil(latestUs + skippedUs(longestUs))
     const ended = workers.map(({ key, record }): [string, string] => {
       const repaired = { ...record, epoch: record.epoch + epochJump, boundUs, exclusive: false }
       return [key, JSON.stringify(repaired)]

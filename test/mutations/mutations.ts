@@ -51,6 +51,20 @@ export const mutations: readonly Mutation[] = [
     to: 'const given = this.#answer(name, extended, before)',
   },
   {
+    fault: 'alterations, each above what was leased above the one before, go on without a limit',
+    foundBy: 'test/unit/leasing/ahead-limit.test.ts',
+    file: 'src/catalogue/incarnation-change.ts',
+    from: "if (next.kind === 'snowflake') await",
+    to: "if (next.kind === 'timestamp') await",
+  },
+  {
+    fault: 'a node reserves the whole of its lead above a floor that lies far ahead',
+    foundBy: 'test/unit/leasing/ahead-limit.test.ts',
+    file: 'src/issuing/snowflake-source.ts',
+    from: 'ratePerSecond, forUs)',
+    to: 'ratePerSecond, leadUs)',
+  },
+  {
     fault: 'a plain worker id goes to another owner without its rest',
     foundBy: 'test/unit/leasing/pools-property.test.ts',
     file: 'src/leasing/pool-view.ts',
