@@ -79,11 +79,11 @@ export const workerCommand: Command = container({
       flags: ['readonly'],
       name: 'list',
       arity: 3,
-      summary: 'Lists the worker ids of a pool that were ever claimed.',
+      summary: 'Lists the worker ids of a pool that were claimed.',
       reply:
         'An array of maps in the order of the ids: worker, state, owner, user, sinceUs, untilUs, stable (1 or 0), lastSeenMs.',
       notes:
-        '`held`: under a lease; `resting`: no owner but its own gets it yet; `kept`: only its own owner ever does (STABLE); `free`.',
+        '`held`: under a lease; `resting`: no owner but its own gets it yet; `kept`: only its own owner ever does (STABLE); `free`. An id that has been free for a day may be missing.',
       arguments: [pool],
       async handler({ server }, args) {
         const workers = await server.pools.list(args.text(0))

@@ -23,6 +23,7 @@ import {
   poolPrefix,
 } from '../issuing/plain-worker-records.ts'
 import type { LeaseQuotas } from './lease-quotas.ts'
+import { PoolSweep } from './pool-sweep.ts'
 import { type PlainWorker, PoolView } from './pool-view.ts'
 
 /** A claim, checked. */
@@ -78,10 +79,12 @@ export class PoolClaims {
   readonly #deps: PoolDeps
   /** The claims that wait for a round, by pool. A pool is in it while rounds run. */
   readonly #waiting = new Map<string, Pending[]>()
+  readonly #sweep: PoolSweep
   #count = 0
 
   constructor(deps: PoolDeps) {
     this.#deps = deps
+    this.#sweep = new PoolSweep(deps.engine, deps.timeline)
   }
 
   /** Claims an id. EXHAUSTED, CONFLICT, BUSY, UNAVAILABLE, UNKNOWN. */
@@ -180,6 +183,7 @@ export class PoolClaims {
     }
     try {
       const written = await engine.write(plainWorkerKey(pool, id), JSON.stringify(claimed), stored?.version)
+      if (stored === undefined) this.#sweep.added()
       return written && claimed
     } catch (error) {
       // The next round finds out whether it was carried out.

@@ -158,7 +158,7 @@ export class Pools {
     }
   }
 
-  /** The ids that were ever claimed, in ascending order, without their leases. */
+  /** The ids that were claimed, in ascending order, without their leases. One that has been free for a day may be missing. */
   async list(pool: string): Promise<ListedPlainWorker[]> {
     checkPool(pool)
     const view = await this.#claims.view(pool)
