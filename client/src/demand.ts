@@ -6,18 +6,23 @@
  *     have been used up shows that the rate is not known yet: then the size doubles, whatever the rate says.
  *  2. Doubling is paid for by use: the refills that it makes are at most four times the ids that were used between them, so
  *     that a process which is killed after a burst leaves no large gap.
- *  3. No refill is larger than `cap` allows, except for `least`.
+ *  3. Where little is used between two refills, the size falls with it: what is unused at its deadline is a gap.
+ *  4. A refill that failed has no effect on the next size.
+ *  5. No refill is larger than `cap` allows, except for `least`.
  */
 
 import { SizeCap } from './size-cap.ts'
 
-/** The least that a refill asks for, and the most. */
-const stepMin = 1000
+/** What a refill asks for before the use is known; after times with little use, and at most. */
+const stepUsual = 1000
+const stepCalm = 4
 const stepMax = 1_000_000_000
 /** From one refill to the next the size grows by this much at most: a burst is not a rate. */
 const growthMax = 8
 /** A step that was used within this part of the horizon was too small. */
 const earlyPart = 1 / 8
+/** After this part of the horizon, what was used since the last refill shows how much is needed. */
+const calmPart = 1 / 2
 /** The rate follows a rise within seconds and a fall within a minute. */
 const riseSeconds = 5
 const fallSeconds = 60
@@ -44,7 +49,11 @@ export class Demand {
   #perSecond = 0
   #lastCount = 0
   #lastUs: number
-  #step = stepMin
+  #step = stepUsual
+  /** What a refill asks for where neither the rate nor a burst needs more. */
+  #usual = stepUsual
+  /** Undoes the last refill. */
+  #undo: (() => void) | undefined
   /** As of the last refill. */
   #refilledCount = 0
   #refilledUs: number
@@ -80,12 +89,50 @@ export class Demand {
   size({ buffered, waiting, least, issued, monoUs }: RefillNeed): number {
     this.observe(issued, monoUs)
     const wanted = 2 * this.#perSecond * this.#horizonSeconds - buffered
-    const usual = waiting > 0 || this.#isEarly(issued, monoUs) ? this.#step * 2 : stepMin
+    this.#undo = this.#restored()
+    this.#usual = this.#usualAt(issued, monoUs)
+    const isShort = waiting > 0 && !this.#isCalm(monoUs)
+    const isLarger = isShort || this.#isEarly(issued, monoUs)
+    // A burst after a calm is soon back at the usual size.
+    const usual = isLarger
+      ? Math.max(this.#step * 2, Math.min(this.#step * growthMax, stepUsual))
+      : this.#usual
     const largest = Math.min(stepMax, this.cap.largest(monoUs))
     this.#refilledCount = issued
     this.#refilledUs = monoUs
     this.#step = Math.ceil(Math.min(Math.max(wanted, usual), this.#step * growthMax, largest))
     return Math.max(Math.min(Math.max(this.#step, waiting), largest), least)
+  }
+
+  /** The last refill has failed. */
+  failed(): void {
+    this.#undo?.()
+  }
+
+  /** So many ids are worth keeping when a refill is due because time has passed. */
+  keep(issued: number, monoUs: number): number {
+    this.observe(issued, monoUs)
+    return Math.max(Math.ceil(2 * this.#perSecond * this.#horizonSeconds), this.#usualAt(issued, monoUs))
+  }
+
+  #restored(): () => void {
+    const [step, usual, count, us] = [this.#step, this.#usual, this.#refilledCount, this.#refilledUs]
+    return () => {
+      this.#step = step
+      this.#usual = usual
+      this.#refilledCount = count
+      this.#refilledUs = us
+    }
+  }
+
+  #isCalm(monoUs: number): boolean {
+    return (monoUs - this.#refilledUs) / 1_000_000 >= this.#horizonSeconds * calmPart
+  }
+
+  #usualAt(issued: number, monoUs: number): number {
+    if (!this.#isCalm(monoUs)) return this.#usual
+    const used = issued - this.#refilledCount
+    return Math.ceil(Math.min(stepUsual, Math.max(4 * used, this.#usual / growthMax, stepCalm)))
   }
 
   /** Whether the last step was too small: it was used in much less than the horizon, half of it at least. */

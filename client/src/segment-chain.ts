@@ -6,7 +6,7 @@
  *  2. No id of a range is taken after its deadline, as far as `expire` was called in the same callback of the event loop.
  *  3. The fast run holds ids of the first range only, and for one callback: it is taken back at the end of that and by
  *     every method that takes or changes something. Where ids are permuted it holds none.
- *  4. What `leftovers` names has not been issued and will not be: it empties the chain.
+ *  4. What `leftovers` and `spare` name has not been issued and will not be: it has left the chain before they return.
  */
 import { FastRun } from '../../src/ids/fast-run.ts'
 import { max53 } from '../../src/ids/limits.ts'
@@ -25,10 +25,14 @@ export type RangeTerms = {
 type Link = RangeTerms & {
   readonly first: bigint
   readonly size: number
-  /** The next raw value, and how many of them are left. */
+  /** The next raw value, how many were taken before it, and how many are left. */
   next: bigint
+  used: number
   left: number
 }
+
+/** What can be given back: a lease, and its first unused raw value. */
+export type Leftover = { readonly lease: string; readonly from: bigint }
 
 /** How many ids one check of the deadline covers at most. */
 const burstMax = 64
@@ -44,6 +48,8 @@ export class SegmentChain {
   readonly #offset: bigint
   readonly #order: IdOrder | undefined
   readonly #links: Link[] = []
+  /** What was left of the newest range when it came to its deadline. */
+  #lapsed: Leftover | undefined
   #left = 0
   #issued = 0
   #recallAsked = false
@@ -87,7 +93,8 @@ export class SegmentChain {
     const first = firstFrom(start, this.#increment, this.#offset)
     const size = countBelow(first, end, this.#increment)
     if (size === 0) return
-    this.#links.push({ ...terms, first, size, next: first, left: size })
+    this.#links.push({ ...terms, first, size, next: first, used: 0, left: size })
+    this.#lapsed = undefined
     this.#left += size
   }
 
@@ -95,8 +102,14 @@ export class SegmentChain {
   expire(nowUs: number): void {
     if (this.#links[0] === undefined || this.#links[0].deadlineUs > nowUs) return
     this.#recall()
-    for (let first = this.#links[0]; first !== undefined && first.deadlineUs <= nowUs; first = this.#links[0])
+    for (
+      let first = this.#links[0];
+      first !== undefined && first.deadlineUs <= nowUs;
+      first = this.#links[0]
+    ) {
+      this.#lapsed = this.#links.length === 1 ? this.#leftoverOf(first) : undefined
       this.#skip(first.left)
+    }
   }
 
   /** Takes up to `count` ids of one range; 0 when none is left. */
@@ -137,18 +150,46 @@ export class SegmentChain {
     this.#recall()
     this.#links.length = 0
     this.#left = 0
+    this.#lapsed = undefined
+  }
+
+  /**
+   * Takes out what can be given back of the newest range if its deadline has come or comes before `dueUs`; in that case all but
+   * `keep` ids of the chain.
+   */
+  spare(dueUs: number, keep: number): Leftover | undefined {
+    this.#recall()
+    const newest = this.#links.at(-1)
+    if (newest === undefined) {
+      const lapsed = this.#lapsed
+      this.#lapsed = undefined
+      return lapsed
+    }
+    if (newest.deadlineUs > dueUs) return undefined
+    const kept = Math.max(0, keep - (this.#left - newest.left))
+    const { lease, from } = this.#leftoverOf(newest, kept)
+    const left = countBelow(newest.next, from, this.#increment)
+    if (left >= newest.left) return undefined
+    this.#left -= newest.left - left
+    newest.left = left
+    if (left === 0) this.#links.pop()
+    return { lease, from }
   }
 
   /** Empties the chain. Returns the first unused raw value of each lease, the newest lease first. */
-  leftovers(): { lease: string; from: bigint }[] {
+  leftovers(): Leftover[] {
     this.#recall()
     const from = new Map<string, bigint>()
-    for (const { lease, first, size, next, left } of this.#links.toReversed()) {
-      const unused = this.#order?.unused(first, size, size - left) ?? next
-      from.set(lease, unused)
-    }
+    for (const link of this.#links.toReversed()) from.set(link.lease, this.#leftoverOf(link).from)
+    if (this.#lapsed !== undefined) from.set(this.#lapsed.lease, this.#lapsed.from)
     this.clear()
     return [...from].map(([lease, unused]) => ({ lease, from: unused }))
+  }
+
+  /** The lease of a range, and its first raw value that is unused after the next `kept` ids. */
+  #leftoverOf({ lease, first, size, next, used }: Link, kept = 0): Leftover {
+    const from = this.#order?.unused(first, size, used + kept) ?? next + BigInt(kept) * this.#stride
+    return { lease, from }
   }
 
   #next(count: number, run: Run): number {
@@ -157,7 +198,7 @@ export class SegmentChain {
     if (first === undefined || count === 0) return 0
     const taken = this.#order === undefined ? Math.min(count, first.left) : 1
     if (this.#order === undefined) run.set(first.next, taken, this.#increment)
-    else run.setOne(this.#order.at(first.first, first.size, first.size - first.left))
+    else run.setOne(this.#order.at(first.first, first.size, first.used))
     this.#issued += taken
     this.#skip(taken)
     return taken
@@ -170,11 +211,11 @@ export class SegmentChain {
       this.#next(count, run)
       return run
     }
-    const { first, size, left } = this.#links[0]!
+    const { first, size, used, left } = this.#links[0]!
     const taken = Math.min(count, left)
     this.#issued += taken
     this.#skip(taken)
-    return new ScatteredRun(taken, (index) => order.at(first, size, size - left + index))
+    return new ScatteredRun(taken, (index) => order.at(first, size, used + index))
   }
 
   #fill(): void {
@@ -206,6 +247,7 @@ export class SegmentChain {
     const first = this.#links[0]!
     this.#left -= count
     first.left -= count
+    first.used += count
     if (first.left === 0) this.#links.shift()
     else first.next += BigInt(count) * this.#stride
   }

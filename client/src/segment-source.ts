@@ -6,7 +6,8 @@
  *     it goes to the source that replaces this one.
  *  2. What a range has left is dropped at its deadline, which counts from before its request was sent: after an alteration
  *     or a drop no id of the earlier definition is issued for longer than that.
- *  3. A refill that a quota refuses is cut by halves, down to what the first caller needs. One that was cut by QUOTA is
+ *  3. What is returned has left the chain before. A reply that is lost leaves a gap.
+ *  4. A refill that a quota refuses is cut by halves, down to what the first caller needs. One that was cut by QUOTA is
  *     followed by a pause, and so is a refusal of QUOTA while no caller waits.
  */
 import { FahaoError } from '../../src/base/errors.ts'
@@ -114,6 +115,8 @@ export class SegmentSource extends BufferedSource {
 
   protected override async refill(waiting: number, first: number): Promise<void> {
     const { onChange, definition, clock } = this.#options
+    await this.#returnSpare(waiting)
+    if (this.closed !== undefined) return
     const monoUs = clock.monoUs()
     this.#observe(monoUs)
     const available = this.available()
@@ -124,10 +127,25 @@ export class SegmentSource extends BufferedSource {
     const missing = Math.max(0, waiting - available)
     const least = Math.max(0, first - available)
     const size = this.#demand.size({ buffered, waiting: missing, least, issued, monoUs })
-    const answer = await this.#lease(size, least)
+    const answer = await this.#lease(size, least).catch((error: unknown) => {
+      this.#demand.failed()
+      throw error
+    })
     if (this.closed !== undefined) return
     if (definitionOf(answer.grant).identity !== definition.identity) onChange(answer)
     else this.#add(answer)
+  }
+
+  /** Gives back the newest range where its deadline comes before its use: after the next lease it is not the newest. */
+  async #returnSpare(waiting: number): Promise<void> {
+    const { clock, copies, horizonMs, returnLease } = this.#options
+    // A copy of this memory may issue what this one returns.
+    copies.check()
+    const nowUs = clock.monoUs()
+    this.#chain.expire(nowUs)
+    const keep = Math.max(waiting, this.#demand.keep(this.#chain.issued, nowUs))
+    const spare = this.#chain.spare(nowUs + horizonMs * 1000, keep)
+    if (spare !== undefined) await returnLease(spare.lease, spare.from).catch(() => false)
   }
 
   /** Leases so many ids, or fewer as long as a quota refuses them: `least` is what the first caller needs, 0 without one. */

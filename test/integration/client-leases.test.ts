@@ -92,6 +92,25 @@ describe('segments', () => {
     await other.close()
   })
 
+  test('a small space serves a caller whose ranges end before it takes another id', async (t) => {
+    const definition = ['segment', 'SCRAMBLE', 'on', 'MAX', '1199']
+    const { name, client, generator } = await prepared(t, definition, { horizonMs: 500 })
+    const ids = new Set<bigint>()
+    for (let taken = 0; taken < 4; taken++) {
+      ids.add(await generator.next())
+      while (generator.stats().buffered > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    assert.equal(ids.size, 4)
+    await client.close()
+    for (;;) {
+      const rest = await admin.command('ID.NEXT', name)
+      if (typeof rest !== 'string') break
+      assert.ok(!ids.has(BigInt(rest)))
+      ids.add(BigInt(rest))
+    }
+    assert.ok(ids.size > 1150, `${ids.size} of 1200`)
+  })
+
   test('an alteration reaches the process, and waiting callers do not notice it', async (t) => {
     const changed = eventOf('generator-changed')
     const { name, generator } = await prepared(t, ['segment'], { horizonMs: 500, onEvent: changed.onEvent })

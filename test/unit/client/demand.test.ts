@@ -126,7 +126,7 @@ describe('refills', () => {
     simulation.run({ perSecond: 100_000_000, seconds: 1 }, 100_000)
     assert.ok(simulation.refills.at(-1)!.size >= 32_000)
     simulation.run({ perSecond: 0.01, seconds: 600 })
-    assert.equal(simulation.refills.at(-1)!.size, 1000)
+    assert.equal(simulation.refills.at(-1)!.size, 4)
   })
 })
 
@@ -150,6 +150,34 @@ describe('a refill', () => {
     const calm = { ...need, buffered: 500, issued: 500, monoUs: 600_000_000 }
     assert.equal(demand.size(calm), 1000)
     assert.equal(demand.size({ ...calm, issued: 1500, monoUs: 600_001_000 }), 2000)
+  })
+
+  test('of a generator that is used little is small, and soon large again in a burst', () => {
+    const demand = new Demand(60_000, 0)
+    const sizes: number[] = []
+    let issued = 0
+    let seconds = 0
+    const refill = (waiting: number) =>
+      sizes.push(demand.size({ ...need, waiting, issued, monoUs: seconds * 1_000_000 }))
+    for (let calls = 1; calls <= 5; calls++) {
+      seconds += 130
+      refill(1)
+      issued++
+    }
+    for (let refills = 1; refills <= 4; refills++) {
+      seconds += 0.001
+      issued += sizes.at(-1)!
+      refill(1)
+    }
+    assert.deepEqual(sizes, [125, 16, 4, 4, 4, 32, 256, 1000, 2000])
+  })
+
+  test('that failed does not make the next one larger', () => {
+    const demand = new Demand(60_000, 0)
+    for (let failures = 0; failures < 50; failures++) {
+      assert.equal(demand.size({ ...need, waiting: 1, issued: 1000, monoUs: 1000 }), 2000)
+      demand.failed()
+    }
   })
 
   test('is at most eight times the one before, however high the rate', () => {

@@ -19,6 +19,10 @@ export class Leasing {
   readonly asked: number[] = []
   /** Throws what a quota says to a request for so many ids. */
   quota: (count: number) => void = () => {}
+  /** From where ranges were given back. */
+  readonly returned: bigint[] = []
+  #newest = ''
+  #leases = 0
   #next = 1n
   readonly #run = new Run()
 
@@ -41,7 +45,14 @@ export class Leasing {
           this.quota(count)
           return this.#grant(count)
         },
-        returnLease: async () => true,
+        returnLease: async (lease, from) => {
+          if (this.isAway) throw new FahaoError('UNAVAILABLE', 'away')
+          if (lease !== this.#newest) return false
+          this.#newest = ''
+          this.#next = from
+          this.returned.push(from)
+          return true
+        },
         onChange: () => assert.fail('the definition is the same'),
       },
       answer,
@@ -65,19 +76,27 @@ export class Leasing {
     return missing
   }
 
+  /** The first raw value that is not leased: how much of the space is gone. */
+  get bound(): bigint {
+    return this.#next
+  }
+
   get #definition(): Definition {
     return definitionOf(this.#grant(0).grant)
   }
 
   #grant(count: number) {
     const range = { start: this.#next, end: this.#next + BigInt(count) }
-    this.#next = range.end
+    if (count > 0) {
+      this.#next = range.end
+      this.#newest = `lease-${++this.#leases}`
+    }
     const grant: Grant = {
       kind: 'segment',
       incarnation: '1',
       definition: {},
       nowUs: this.clock.wall,
-      lease: `lease-${range.start}`,
+      lease: this.#newest,
       ranges: [range],
       ttlMs: 2 * horizonMs,
       key: undefined,

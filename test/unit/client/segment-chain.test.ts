@@ -133,6 +133,56 @@ describe('a chain', () => {
   })
 })
 
+for (const [name, order] of Object.entries(orders))
+  test(`a chain ${name} issues nothing of what it has named as spare, and keeps as many as it is told to`, () => {
+    const whole = permutation(Buffer.from(key, 'hex'), 1_000_000n)
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 20_000 }),
+        fc.integer({ min: 0, max: 20_000 }),
+        fc.integer({ min: 0, max: 20_000 }),
+        fc.boolean(),
+        (size, use, keep, isOver) => {
+          const chain = new SegmentChain(1, 0n, order())
+          chain.add({ start: 1n, end: 5n }, { deadlineUs: 10, lease: 'before' })
+          chain.add({ start: 100n, end: 100n + BigInt(size) }, { deadlineUs: 20, lease: 'a' })
+          const ids = (chain.collect(Math.min(4 + use, 4 + size)) ?? []).map((run) =>
+            Array.from({ length: run.count }, (_, at) => run.at(at)),
+          )
+          if (isOver) chain.expire(20)
+          const left = chain.available
+          const spare = chain.spare(30, keep)
+          assert.ok(chain.available >= Math.min(left, keep))
+          ids.push(
+            ...(chain.collect(chain.available) ?? []).map((run) =>
+              Array.from({ length: run.count }, (_, at) => run.at(at)),
+            ),
+          )
+          const end = spare?.from ?? 100n + BigInt(size)
+          const raw = new Set(ids.flat().map((id) => (name === 'scrambled' ? whole.inverse(id) : id)))
+          assert.equal(raw.size, ids.flat().length)
+          for (const id of raw) assert.ok(id < end, `${id} of ${end}`)
+          if (isOver && use < size) assert.equal(spare?.lease, 'a')
+          if (name !== 'shuffled' && !isOver && spare !== undefined)
+            assert.equal(raw.size, 4 + Math.min(use, size) + keep)
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+test('a range that has long to go, or is not the newest, is no spare', () => {
+  const chain = new SegmentChain(1, 0n)
+  chain.add({ start: 1n, end: 100n }, { deadlineUs: 10, lease: 'a' })
+  assert.equal(chain.spare(9, 0), undefined)
+  chain.expire(10)
+  chain.add({ start: 100n, end: 200n }, { deadlineUs: 20, lease: 'b' })
+  assert.equal(chain.spare(15, 0), undefined)
+  assert.deepEqual(chain.spare(20, 0), { lease: 'b', from: 100n })
+  assert.equal(chain.available, 0)
+  assert.equal(chain.spare(20, 0), undefined)
+})
+
 test('ids that come to their deadline before their turn make a chain last no longer', () => {
   const chain = new SegmentChain(1, 0n)
   const seconds = (count: number) => count * 1_000_000

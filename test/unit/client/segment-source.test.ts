@@ -47,3 +47,29 @@ test('a caller that waits for more than is there is served by the refill that it
     .then((runs) => done.resolve(runs.reduce((sum, { count }) => sum + count, 0)))
   assert.equal(await done.promise, 5000)
 })
+
+describe('a slow user', () => {
+  /** Takes an id every so many seconds, for a while. */
+  async function take(leasing: Leasing, seconds: number, ids: number) {
+    for (let taken = 0; taken < ids; taken++) {
+      const [[run]] = await Promise.all([leasing.source.draw(1, {}), leasing.clock.pass(1)])
+      assert.ok(run!.first < leasing.bound)
+      await leasing.clock.pass(seconds * 1000)
+    }
+    await leasing.source.close(new FahaoError('SHUTDOWN', 'the test is over'))
+  }
+
+  test('uses no more ids than it takes, where each range is given back before the next', async () => {
+    const leasing = new Leasing()
+    await take(leasing, 130, 100)
+    assert.equal(leasing.bound, 101n)
+    assert.ok(leasing.returned.length >= 99)
+  })
+
+  for (const seconds of [20, 59, 61, 100, 119])
+    test(`of an id in ${seconds} s burns a few for each`, async () => {
+      const leasing = new Leasing()
+      await take(leasing, seconds, 400)
+      assert.ok(leasing.bound < 2400n, `${leasing.bound}`)
+    })
+})
