@@ -1,6 +1,6 @@
 /** A client of the service: the generators that this process uses, over one set of connections. */
 import { type Clock, type Random, systemClock, systemRandom, type Timer } from '../../src/base/clock.ts'
-import { CopyDetector } from '../../src/base/copy-detector.ts'
+import { CopyDetector, type CopyMark } from '../../src/base/copy-detector.ts'
 import type { FahaoError } from '../../src/base/errors.ts'
 import type { ClientGenerator } from './generator.ts'
 import { HttpLink } from './http-link.ts'
@@ -35,6 +35,14 @@ export type ClientDeps = {
   readonly random: Random
   /** Makes the link to a node. Default: by the protocol of its URL. */
   readonly link?: (url: URL) => Link
+  /** What differs between this process and a copy of it. Default: its process id. */
+  readonly marks?: readonly CopyMark[]
+}
+
+/** Node, Deno and Bun have one; browsers and edge functions have none. */
+const processId: CopyMark = {
+  name: 'the process id',
+  read: () => (globalThis as { readonly process: { readonly pid?: number } | undefined }).process?.pid,
 }
 
 /** How long a close waits for the service. */
@@ -60,8 +68,12 @@ export class FahaoClient {
   #closing: Promise<void> | undefined
 
   /** @internal Use `connect`. */
-  constructor(urls: readonly URL[], settings: Settings, { clock, random, link }: ClientDeps) {
-    const copies = new CopyDetector({ clock, onCopy: (reason) => this.#dropAll(reason) })
+  constructor(
+    urls: readonly URL[],
+    settings: Settings,
+    { clock, random, link, marks = [processId] }: ClientDeps,
+  ) {
+    const copies = new CopyDetector({ clock, marks, onCopy: (reason) => this.#dropAll(reason) })
     const time = new ServiceTime(clock)
     const linkOf = (url: URL) =>
       url.protocol.startsWith('http')

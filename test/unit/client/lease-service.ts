@@ -1,5 +1,5 @@
 /** A service that leases worker ids, in memory, whose clock a test sets; and a client of it under fake time. */
-import { FahaoClient } from '../../../client/src/client.ts'
+import { type ClientDeps, FahaoClient } from '../../../client/src/client.ts'
 import type { ClientOptions } from '../../../client/src/index.ts'
 import { parseUrls, settingsOf } from '../../../client/src/options.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
@@ -70,12 +70,21 @@ export class LeaseService {
 }
 
 /** A client of this service; close it. */
-export function clientOf(service: LeaseService, options: ClientOptions = {}): FahaoClient {
+export function clientOf(
+  service: LeaseService,
+  options: ClientOptions = {},
+  deps: Partial<ClientDeps> = {},
+): FahaoClient {
   const urls = parseUrls('redis://a:1')
   const link = () => ({
     node: 'a:1',
     send: async ({ words }: { readonly words: readonly string[] }) => service.answer(words),
     close: () => {},
   })
-  return new FahaoClient(urls, settingsOf(urls, options), { clock: service.clock, random: () => 0, link })
+  return new FahaoClient(urls, settingsOf(urls, options), {
+    clock: service.clock,
+    random: () => 0,
+    link,
+    ...deps,
+  })
 }
