@@ -118,6 +118,7 @@ export class WorkerLeases {
       const nowUs = this.#deps.timeline.nowUs()
       const boundUs = boundOf(before, nowUs, held.record.startUs!, ttlUs)
       const isLonger = boundUs > expectedUs
+      checkFits(name, held.id, before, Math.max(boundUs, expectedUs))
       if (isLonger) await this.#refuseFarAhead(nowUs, boundUs)
       const counted = this.#deps.quotas?.renewedFor(name, held.record)
       if (!isLonger && counted === undefined) return this.#answer(name, held, before)
@@ -262,19 +263,14 @@ export class WorkerLeases {
     return this.#answer(name, claim, await this.#snowflake(name))
   }
 
-  #answer(
-    name: string,
-    { id, record }: Claim,
-    { definition, incarnation, floor }: CurrentGenerator,
-  ): WorkerLease {
-    const layout = layoutOf(definition)
+  #answer(name: string, { id, record }: Claim, generator: CurrentGenerator): WorkerLease {
+    const { definition, incarnation, floor } = generator
     const { boundUs: untilUs, startUs = 0 } = record
-    if (id >= 2 ** layout.nodeBits) throw noRoom(name, id, layout.nodeBits)
-    if (untilUs > Number(timeEndUs(layout))) throw fullTime(name)
+    checkFits(name, id, generator, untilUs)
     return {
       lease: leaseText(id, record),
       worker: id,
-      fromUs: Math.max(startUs, floorUs(layout, floor)),
+      fromUs: Math.max(startUs, floorUs(layoutOf(definition), floor)),
       untilUs,
       nowUs: this.#deps.timeline.nowUs(),
       definition,
@@ -293,6 +289,13 @@ export class WorkerLeases {
   #newSecret(): string {
     return Buffer.from(this.#deps.secret(leaseSecretBytes)).toString('hex')
   }
+}
+
+/** Throws WORKERID or EXHAUSTED if the ids of a generator cannot hold a worker id, or time up to `untilUs`. */
+function checkFits(name: string, worker: number, { definition }: CurrentGenerator, untilUs: number): void {
+  const layout = layoutOf(definition)
+  if (worker >= 2 ** layout.nodeBits) throw noRoom(name, worker, layout.nodeBits)
+  if (untilUs > Number(timeEndUs(layout))) throw fullTime(name)
 }
 
 function boundOf(

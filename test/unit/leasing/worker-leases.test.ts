@@ -260,6 +260,28 @@ describe('one lease for several generators', () => {
     await assert.rejects(server.leases.renew('order', lease, { untilUs }), code('WRONGTYPE'))
     await assert.rejects(server.leases.renew('none', lease, { untilUs }), code('NOGENERATOR'))
   })
+
+  it('is as it was after a renewal for a generator that cannot hold it', async () => {
+    const server = await startServer()
+    await server.catalogue.create('event', { kind: 'snowflake', ...byteLayout })
+    await server.catalogue.create('narrow', { kind: 'snowflake', ...oneLayout })
+    // Its time ends 30 s from now.
+    const epoch = new Date(startUs / 1000 - 2 ** 40 + 30_000).toISOString()
+    const full = `time:40,node:8,sequence:14;epoch=${epoch}`
+    await server.catalogue.create('full', { kind: 'snowflake', layout: full })
+    const { lease, untilUs, worker } = await server.leases.lease('event', { ...asker, ttlMs: 10_000 })
+    const before = await server.record(worker)
+    await server.clock.pass(1000)
+    for (const [name, wanted] of [
+      ['narrow', 'WORKERID'],
+      ['full', 'EXHAUSTED'],
+    ] as const) {
+      await assert.rejects(server.leases.renew(name, lease, { untilUs }), code(wanted))
+      assert.deepEqual(await server.record(worker), before)
+    }
+    const renewed = await server.leases.renew('event', lease, { untilUs })
+    assert.ok(renewed.untilUs > untilUs)
+  })
 })
 
 describe('an alteration during a lease', () => {
