@@ -234,9 +234,11 @@ export class Pools {
     return stored && { record: readPlainWorker(stored), version: stored.version }
   }
 
-  #leaseOf(worker: number, { lease, untilUs, restUs }: PlainWorkerRecord, lastSeenMs: number): PlainLease {
+  /** A clock that stands behind that of the node that wrote the record tells no more than the TTL. */
+  #leaseOf(worker: number, record: PlainWorkerRecord, lastSeenMs: number): PlainLease {
+    const { lease, ttlUs, untilUs, restUs } = record
     const nowUs = this.#deps.timeline.nowUs()
-    const ttlMs = Math.max(0, Math.floor((untilUs - nowUs) / 1000))
+    const ttlMs = Math.max(0, Math.floor(Math.min(untilUs - nowUs, ttlUs) / 1000))
     return { worker, lease, ttlMs, restMs: restUs / 1000, lastSeenMs, nowUs }
   }
 

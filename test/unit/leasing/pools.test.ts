@@ -210,10 +210,21 @@ describe('the lease of a plain worker id', () => {
     const { claim, pools, clock } = poolServer()
     const { lease } = await claim('a', { ttlMs: 10 * minuteMs })
     await clock.pass(minuteMs)
-    assert.equal((await pools.renew('payments', lease, { ttlMs: minuteMs })).ttlMs, 9 * minuteMs)
+    const [before] = await pools.list('payments')
+    assert.equal((await pools.renew('payments', lease, { ttlMs: minuteMs })).ttlMs, minuteMs)
+    assert.deepEqual(await pools.list('payments'), [before])
     assert.equal((await pools.renew('payments', lease, { ttlMs: 20 * minuteMs })).ttlMs, 20 * minuteMs)
     await clock.pass(minuteMs)
     assert.equal((await pools.renew('payments', lease)).ttlMs, 20 * minuteMs)
+  })
+
+  it('is told no longer than its TTL, though the clock of the node stands behind the one that wrote it', async () => {
+    const store = new MemoryStore()
+    const { claim, clock } = poolServer(store)
+    await clock.pass(10 * minuteMs)
+    const { lease } = await claim('a', { ttlMs: 5 * minuteMs })
+    const behind = poolServer(store)
+    assert.equal((await behind.pools.renew('payments', lease)).ttlMs, 5 * minuteMs)
   })
 
   it('can be renewed after its end as long as no other owner has the id', async () => {
