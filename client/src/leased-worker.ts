@@ -5,7 +5,9 @@
  *  1. `validForMs` counts from before the last answered request was sent, on the monotonic clock; it never grows without an
  *     answer, and is 0 once the id is lost or released.
  *  2. The lease is renewed every third of its time to live, and with retries until its end.
- *  3. `lost` resolves once: when the service has ended the lease, its time is over, or a copy of this memory was noticed.
+ *  3. A claim under a random name is not sent again under it once a copy of this memory was noticed: the copy sends it too,
+ *     and one owner gets one id.
+ *  4. `lost` resolves once: when the service has ended the lease, its time is over, or a copy of this memory was noticed.
  */
 import { type Clock, secretBytes, type Timer } from '../../src/base/clock.ts'
 import type { CopyDetector } from '../../src/base/copy-detector.ts'
@@ -21,7 +23,10 @@ import {
 
 /** Options of `leaseWorker`; those left out are the service's defaults. */
 export type WorkerOptions = {
-  /** A name of this holder that no other process has: it gets its id again after a restart. Default: a random one. */
+  /**
+   * A name of this holder that no other process has: it gets its id again after a restart. A copy of this memory that claims
+   * under it gets the same id. Default: a random one, and another one for each copy that was noticed.
+   */
   readonly owner?: string
   /** Ids are below it; default 1024. */
   readonly size?: number
@@ -61,9 +66,15 @@ export class LeasedWorker {
 
   /** Claims a worker id. Rejects as the service does. */
   static async claim(pool: string, options: WorkerOptions, deps: WorkerDeps): Promise<LeasedWorker> {
-    const owner = options.owner ?? randomName()
-    const sentUs = deps.clock.monoUs()
-    const grant = await deps.nodes.send(claimWorkerRequest(pool, { ...options, owner }))
+    const { nodes, clock, copies } = deps
+    let owner: string | undefined
+    let count = 0
+    const sentUs = clock.monoUs()
+    const grant = await nodes.send(() => {
+      if (owner === undefined || count !== copies.count) owner = options.owner ?? randomName()
+      count = copies.count
+      return claimWorkerRequest(pool, { ...options, owner })
+    })
     return new LeasedWorker(pool, grant, sentUs, deps)
   }
 

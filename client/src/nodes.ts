@@ -63,15 +63,23 @@ export class Nodes {
     this.#current = Math.floor(options.random() * options.urls.length)
   }
 
-  /** Sends a request until a node answers it. Rejects with the error of a node, UNAVAILABLE, ABORTED or SHUTDOWN. */
-  async send<Reply>(request: Request<Reply>, options: SendOptions = {}): Promise<Reply> {
+  /**
+   * Sends a request until a node answers it. Rejects with the error of a node, UNAVAILABLE, ABORTED or SHUTDOWN.
+   * @param given the request, or a function that makes it for each try: copies of this memory have been looked for then.
+   */
+  async send<Reply>(
+    given: Request<Reply> | (() => Request<Reply>),
+    options: SendOptions = {},
+  ): Promise<Reply> {
     const { clock, copies } = this.#options
     const { signal, timeoutMs = this.#options.timeoutMs, quotaEnds = false } = options
     const deadlineUs = clock.monoUs() + timeoutMs * 1000
     const alive = stayAlive()
     try {
       for (let failures = 0; ; ) {
+        copies.check()
         const { count } = copies
+        const request = typeof given === 'function' ? given() : given
         const outcome = await this.#attempt(request, deadlineUs)
         copies.check()
         if ('failure' in outcome) {
