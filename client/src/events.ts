@@ -1,6 +1,18 @@
 /** Events of a client, for logs. */
 import type { FahaoError } from '../../src/base/errors.ts'
 
+/** Passes events on. What the receiver throws, or rejects with, is ignored: ids do not depend on a log. */
+export function withoutErrors(onEvent: (event: ClientEvent) => unknown): (event: ClientEvent) => void {
+  return (event) => {
+    try {
+      const result = onEvent(event)
+      if (result instanceof Promise) result.catch(() => {})
+    } catch {
+      // The documentation of `onEvent` says so.
+    }
+  }
+}
+
 /** Something that an operator may want to see. No event needs an answer. */
 export type ClientEvent =
   /** A node did not answer, or refused to for now; the request goes to the next one. */

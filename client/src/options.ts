@@ -1,6 +1,6 @@
 /** Options of a client, and the settings that they and the URLs make. */
 import { FahaoError } from '../../src/base/errors.ts'
-import type { ClientEvent } from './events.ts'
+import { type ClientEvent, withoutErrors } from './events.ts'
 
 /** Options of `connect`. */
 export type ClientOptions = {
@@ -23,7 +23,7 @@ export type ClientOptions = {
   readonly horizonMs?: number
   /** A name of this process for lists of leases: a host, a service. */
   readonly holder?: string
-  /** Receives events for a log. Must not throw. */
+  /** Receives events for a log. What it throws, or its promise rejects with, is ignored. */
   readonly onEvent?: (event: ClientEvent) => void
   /** Replaces the `fetch` of this runtime for `http:` and `https:` URLs. */
   readonly fetch?: typeof fetch
@@ -116,7 +116,7 @@ export function settingsOf(urls: readonly URL[], options: ClientOptions): Settin
     attemptTimeoutMs: duration('attemptTimeoutMs', options.attemptTimeoutMs, 3000),
     horizonMs: duration('horizonMs', options.horizonMs, 60_000, horizonMaxMs),
     holder: options.holder,
-    onEvent: options.onEvent ?? (() => {}),
+    onEvent: withoutErrors(options.onEvent ?? (() => {})),
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
   }
 }
