@@ -16,6 +16,7 @@ import { describe, type ErrorCode, FahaoError, hasCode } from '../../src/base/er
 import type { ClientEvent } from './events.ts'
 import { type Link, Redirected } from './link.ts'
 import type { Request } from './requests.ts'
+import { aborted, unlessAborted } from './within.ts'
 
 /** Options of one request. */
 export type SendOptions = {
@@ -71,6 +72,13 @@ export class Nodes {
     given: Request<Reply> | (() => Request<Reply>),
     options: SendOptions = {},
   ): Promise<Reply> {
+    const { signal } = options
+    return signal === undefined
+      ? this.#send(given, options)
+      : unlessAborted(signal, () => this.#send(given, options))
+  }
+
+  async #send<Reply>(given: Request<Reply> | (() => Request<Reply>), options: SendOptions): Promise<Reply> {
     const { clock, copies } = this.#options
     const { signal, timeoutMs = this.#options.timeoutMs, quotaEnds = false } = options
     const deadlineUs = clock.monoUs() + timeoutMs * 1000
@@ -212,9 +220,4 @@ function lateError(failure: FahaoError): FahaoError {
 /** The error of calls after `close`. */
 export function closedError(): FahaoError {
   return new FahaoError('SHUTDOWN', 'this client is closed; connect again')
-}
-
-/** The error of a call whose signal was aborted. */
-export function aborted(): FahaoError {
-  return new FahaoError('ABORTED', 'the caller stopped waiting')
 }

@@ -19,7 +19,7 @@ import { max53 } from '../../src/ids/limits.ts'
 import { Run } from '../../src/ids/run.ts'
 import type { GeneratorStats } from './generator.ts'
 import type { DrawOptions, IdSource } from './id-source.ts'
-import { aborted } from './nodes.ts'
+import { aborted } from './within.ts'
 
 /** Asks the service for exactly so many ids; rejects after `timeoutMs`. */
 export type AskIds = (count: number, timeoutMs: number) => Promise<Run[]>

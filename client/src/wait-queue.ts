@@ -9,7 +9,7 @@
 import { type Clock, stayAlive, type Timer } from '../../src/base/clock.ts'
 import type { FahaoError } from '../../src/base/errors.ts'
 import type { Run } from '../../src/ids/run.ts'
-import { aborted } from './nodes.ts'
+import { aborted } from './within.ts'
 
 /** A caller. */
 export type Waiter = {

@@ -21,3 +21,20 @@ export function within<Result>(
     work.then(resolve, reject).finally(() => timer.cancel())
   })
 }
+
+/** Settles as `work` does, or rejects with ABORTED at once when `signal` is aborted; what `work` does afterwards is ignored. */
+export function unlessAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  if (signal.aborted) return Promise.reject(aborted())
+  return new Promise((resolve, reject) => {
+    const end = () => reject(aborted())
+    signal.addEventListener('abort', end, { once: true })
+    work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', end))
+  })
+}
+
+/** The error of a call whose signal was aborted. */
+export function aborted(): FahaoError {
+  return new FahaoError('ABORTED', 'the caller stopped waiting')
+}
