@@ -22,6 +22,7 @@ import { max53 } from '../../src/ids/limits.ts'
 import type { Run } from '../../src/ids/run.ts'
 import { BufferedSource, type BufferedSourceOptions } from './buffered-source.ts'
 import { type Definition, definitionOf } from './definition.ts'
+import type { DrawOptions } from './id-source.ts'
 import { unsafe } from './request-source.ts'
 import type { ServiceTime } from './service-time.ts'
 import type { Waiter } from './wait-queue.ts'
@@ -79,6 +80,17 @@ export class SnowflakeSource extends BufferedSource {
   /** First moment, in Unix µs, of which no id has been issued. */
   get untouchedUs(): number {
     return this.#layout.epochUs + this.#buffer.untouched * this.#layout.unitUs
+  }
+
+  override draw(count: number, options: DrawOptions): Promise<Run[]> {
+    const most = this.#mostAtOnce()
+    if (this.closed !== undefined || count <= most) return super.draw(count, options)
+    return Promise.reject(
+      new FahaoError(
+        'LIMIT',
+        `${count} ids are above the limit of ${most} at once that the clock of '${this.options.name}' allows; ask for fewer at a time, or raise borrowMax or horizonMs`,
+      ),
+    )
   }
 
   override nextIsSafe(): boolean {
@@ -146,6 +158,18 @@ export class SnowflakeSource extends BufferedSource {
   protected override async giveBack(): Promise<void> {
     this.#options.lease.used(this.untouchedUs)
     this.#buffer.clear()
+  }
+
+  /**
+   * How many ids the buffer holds at most at one moment: those of the time that it may borrow, in one span; more where a
+   * span ahead of the clock has been unused for a while.
+   */
+  #mostAtOnce(): number {
+    const { definition, lease } = this.#options
+    const { unitUs } = this.#layout
+    const borrowed = Math.ceil((definition.borrowMaxMs * 1000) / unitUs) + 1
+    const leased = Math.ceil((lease.ttlMs * 1000) / unitUs)
+    return Math.max(Math.min(borrowed, leased) * this.#buffer.capacity, this.available())
   }
 
   /** Ends ids whose definition, and whose lease, the service has not confirmed for too long. */
