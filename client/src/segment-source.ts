@@ -9,6 +9,7 @@
  *  3. What is returned has left the chain before. A reply that is lost leaves a gap.
  *  4. A refill that a quota refuses is cut by halves, down to what the first caller needs. One that was cut by QUOTA is
  *     followed by a pause, and so is a refusal of QUOTA while no caller waits.
+ *  5. A refill whose ids end within the horizon, or before they are here, is followed by a pause.
  */
 import { FahaoError } from '../../src/base/errors.ts'
 import type { FastRun } from '../../src/ids/fast-run.ts'
@@ -40,6 +41,10 @@ export type SegmentSourceOptions = BufferedSourceOptions & {
 /** The pause after a refill that QUOTA has cut: each second refills that quota. */
 const quotaPauseMs = 500
 
+/** The shortest pause after a refill whose ids end within the horizon, and the longest after one whose ids have ended. */
+const shortPauseMs = 50
+const lapsedPauseMaxMs = 2000
+
 /** The rate is looked at this often while ids are issued: at refills alone, a rise would be seen when little is left. */
 const observeUs = 5_000_000
 
@@ -51,6 +56,8 @@ export class SegmentSource extends BufferedSource {
   readonly #demand: Demand
   #observedUs: number
   #isCut = false
+  /** The pause because the last refill did not reach the horizon; 0 if it did. */
+  #shortMs = 0
 
   /** Starts with the ranges of `first`. */
   constructor(options: SegmentSourceOptions, first: Answer) {
@@ -110,7 +117,7 @@ export class SegmentSource extends BufferedSource {
   }
 
   protected override pauseAfterMs(): number {
-    return this.#isCut ? quotaPauseMs : 0
+    return Math.max(this.#isCut ? quotaPauseMs : 0, this.#shortMs)
   }
 
   protected override async refill(waiting: number, first: number): Promise<void> {
@@ -134,6 +141,14 @@ export class SegmentSource extends BufferedSource {
     if (this.closed !== undefined) return
     if (definitionOf(answer.grant).identity !== definition.identity) onChange(answer)
     else this.#add(answer)
+    this.#shortMs = this.#pauseOfShort(this.#chain.lastsMs(0, clock.monoUs()))
+  }
+
+  /** Ids that end within the horizon make the next refill due at once, and it may bring no more: its pause doubles. */
+  #pauseOfShort(lastsMs: number): number {
+    if (lastsMs >= this.options.horizonMs) return 0
+    const pauseMs = Math.max(2 * this.#shortMs, shortPauseMs)
+    return Math.min(pauseMs, lastsMs > 0 ? Math.max(shortPauseMs, lastsMs / 2) : lapsedPauseMaxMs)
   }
 
   /** Gives back the newest range where its deadline comes before its use: after the next lease it is not the newest. */

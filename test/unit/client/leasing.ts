@@ -15,6 +15,8 @@ export class Leasing {
   readonly clock = new FakeClock()
   readonly source: SegmentSource
   isAway = false
+  /** Of the leases from now on. */
+  ttlMs = 2 * horizonMs
   /** The sizes of all requests, also of those that were refused. */
   readonly asked: number[] = []
   /** Throws what a quota says to a request for so many ids. */
@@ -33,7 +35,7 @@ export class Leasing {
       {
         name: 'user',
         clock: this.clock,
-        copies: new CopyDetector({ clock: this.clock, onCopy: () => {} }),
+        copies: new CopyDetector({ clock: this.clock, onCopy: () => this.source.drop() }),
         timeoutMs: 10_000,
         horizonMs,
         onEvent: () => {},
@@ -98,7 +100,7 @@ export class Leasing {
       nowUs: this.clock.wall,
       lease: this.#newest,
       ranges: [range],
-      ttlMs: 2 * horizonMs,
+      ttlMs: this.ttlMs,
       key: undefined,
       worker: undefined,
       fromUs: undefined,

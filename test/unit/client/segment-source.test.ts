@@ -73,3 +73,41 @@ describe('a slow user', () => {
       assert.ok(leasing.bound < 2400n, `${leasing.bound}`)
     })
 })
+
+describe('refills do not follow each other without a pause', () => {
+  test('where leases end within the horizon', async () => {
+    const leasing = new Leasing()
+    leasing.ttlMs = horizonMs / 2
+    assert.equal(await leasing.takeFor(180, 1), 0)
+    assert.ok(leasing.asked.length >= 5 && leasing.asked.length <= 30, `${leasing.asked.length} requests`)
+    await leasing.source.close(new FahaoError('SHUTDOWN', 'the test is over'))
+  })
+
+  test('where leases have ended when they are here', async () => {
+    const leasing = new Leasing(0)
+    leasing.ttlMs = 0
+    const call = leasing.source.draw(1, {}).catch((error: FahaoError) => error.code)
+    await leasing.clock.pass(10_000)
+    assert.equal(await call, 'UNAVAILABLE')
+    assert.ok(leasing.asked.length >= 5 && leasing.asked.length <= 12, `${leasing.asked.length} requests`)
+    leasing.ttlMs = horizonMs * 2
+    const later = leasing.source.draw(1, {})
+    await leasing.clock.pass(2000)
+    assert.equal((await later).length, 1)
+    await leasing.source.close(new FahaoError('SHUTDOWN', 'the test is over'))
+  })
+})
+
+test('a copy of the memory, which its first request after a pause notices, returns nothing', async () => {
+  const leasing = new Leasing()
+  leasing.isAway = true
+  await leasing.takeFor(1, 600)
+  await leasing.clock.pass(118_900)
+  leasing.clock.wall += 3_600_000_000
+  await leasing.clock.pass(100)
+  leasing.isAway = false
+  await leasing.clock.pass(1000)
+  assert.ok(leasing.source.stats().requests > 0)
+  assert.deepEqual(leasing.returned, [])
+  await leasing.source.close(new FahaoError('SHUTDOWN', 'the test is over'))
+})
