@@ -175,9 +175,12 @@ export class LeasedGenerator implements ClientGenerator {
     if (this.#closed !== undefined) return
     const before = this.#source
     const granted = withSpan(this.name, answer, this.#deps)
-    this.#definition = definitionOf(granted.grant)
+    // Nothing is changed when one of these throws: the ids that are left have the earlier format.
+    const definition = definitionOf(granted.grant)
+    const source = makeSource(this.name, granted, this.#deps, this.#changes, before)
+    this.#definition = definition
     this.#readUs = granted.sentUs
-    this.#source = makeSource(this.name, granted, this.#deps, this.#changes, before)
+    this.#source = source
     this.#fastRun = this.#source.fastRun
     this.#before = sumOf(this.#before, before.stats())
     this.#deps.settings.onEvent({ type: 'generator-changed', generator: this.name })

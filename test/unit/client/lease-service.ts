@@ -19,6 +19,7 @@ export class LeaseService {
   refusal: FahaoError | undefined
   /** Of the generator. */
   layout: string
+  format = '{id}'
   /** Requests, as the first words of each. */
   readonly requests: string[] = []
   readonly #leases = new Map<string, Lease>()
@@ -63,7 +64,7 @@ export class LeaseService {
   }
 
   #grant(lease: string, { worker, fromUs, untilUs }: Lease): unknown {
-    const definition = JSON.stringify({ kind: 'snowflake', layout: this.layout })
+    const definition = JSON.stringify({ kind: 'snowflake', layout: this.layout, format: this.format })
     const { nowUs } = this
     return { kind: 'snowflake', incarnation: '1', definition, nowUs, lease, worker, fromUs, untilUs }
   }

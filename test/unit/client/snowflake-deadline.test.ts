@@ -77,6 +77,19 @@ for (const minutes of [0, 12, 20]) {
   })
 }
 
+test('an alteration that cannot be followed leaves the ids that are left their earlier format', async (t) => {
+  const { clock, service, event } = await opened(t, 0)
+  service.layout = 'time:10,node:10,sequence:12;epoch=2025-01-01T00:00:00Z'
+  service.format = 'new-{id}'
+  await clock.pass(60_000)
+  await event.next()
+  await settled()
+  assert.match(event.tryNextText()!, /^\d+$/)
+  assert.match(await event.nextText(), /^\d+$/)
+  await clock.pass(60_000)
+  await assert.rejects(event.nextText(), { code: 'EXHAUSTED' })
+})
+
 test('calls without a promise renew what was dropped because memory was copied', async (t) => {
   const { clock, service, event } = await opened(t, 0)
   await event.next()
