@@ -64,6 +64,8 @@ export class FahaoClient {
   readonly #opened = new Set<LeasedGenerator>()
   readonly #leases: WorkerLease[] = []
   readonly #workers = new Set<LeasedWorker>()
+  /** Claims under way. */
+  readonly #claims = new Set<Promise<LeasedWorker>>()
   readonly #watch: Timer
   #closing: Promise<void> | undefined
 
@@ -115,6 +117,16 @@ export class FahaoClient {
    */
   async leaseWorker(pool: string, options: WorkerOptions = {}): Promise<LeasedWorker> {
     if (this.#closing !== undefined) throw closedError()
+    const claim = this.#claim(pool, options)
+    this.#claims.add(claim)
+    try {
+      return await claim
+    } finally {
+      this.#claims.delete(claim)
+    }
+  }
+
+  async #claim(pool: string, options: WorkerOptions): Promise<LeasedWorker> {
     const { nodes, clock, settings, copies } = this.#deps
     const worker = await LeasedWorker.claim(pool, options, {
       nodes,
@@ -122,6 +134,10 @@ export class FahaoClient {
       copies,
       onEvent: settings.onEvent,
     })
+    if (this.#closing !== undefined) {
+      await worker.release()
+      throw closedError()
+    }
     this.#workers.add(worker)
     void worker.lost.then(() => this.#workers.delete(worker))
     return worker
@@ -168,6 +184,8 @@ export class FahaoClient {
     await Promise.all([
       ...this.#leases.map((lease) => lease.giveBack()),
       ...[...this.#workers].map((worker) => worker.release()),
+      // One that is answered meanwhile is released by itself.
+      ...[...this.#claims].map((claim) => claim.catch(() => {})),
     ])
   }
 

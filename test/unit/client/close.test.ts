@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { FahaoClient } from '../../../client/src/client.ts'
 import { settingsOf } from '../../../client/src/options.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
-import { FakeClock } from '../fake-clock.ts'
-import { stateOf } from './fake-service.ts'
+import { FakeClock, settled } from '../fake-clock.ts'
+import { deferred, stateOf } from './fake-service.ts'
 
 test('close waits 2 s for what is under way, and ends what is not answered', async () => {
   const clock = new FakeClock()
@@ -36,5 +36,29 @@ test('close waits 2 s for what is under way, and ends what is not answered', asy
   await clock.pass(1)
   assert.equal(await closed, 'closed')
   assert.equal(event.tryNext(), undefined)
+  assert.equal(clock.timers, 0)
+})
+
+test('a plain worker id whose claim is answered while the client closes is returned', async () => {
+  const sent: string[] = []
+  const answer = deferred<unknown>()
+  const link = {
+    node: 'a:1',
+    send: ({ words }: { readonly words: readonly string[] }) => {
+      sent.push(words.slice(0, 4).join(' '))
+      return words[1] === 'CLAIM' ? answer.promise : Promise.resolve(1)
+    },
+    close: () => void sent.push('end'),
+  }
+  const clock = new FakeClock()
+  const url = new URL('redis://a:1')
+  const client = new FahaoClient([url], settingsOf([url], {}), { clock, random: () => 0, link: () => link })
+  const rejected = assert.rejects(client.leaseWorker('p'), { code: 'SHUTDOWN' })
+  await settled()
+  const closed = client.close()
+  await settled()
+  answer.resolve({ worker: 3, lease: 'x', ttlMs: 60_000, lastSeenMs: -1 })
+  await Promise.all([rejected, closed])
+  assert.deepEqual(sent, ['ID.WORKER CLAIM p OWNER', 'ID.WORKER RETURN p x', 'end'])
   assert.equal(clock.timers, 0)
 })
