@@ -55,7 +55,12 @@ export abstract class BufferedSource implements IdSource {
 
   constructor(options: BufferedSourceOptions) {
     this.options = options
-    this.#queue = new WaitQueue(options.clock, options.timeoutMs, () => this.#dry())
+    this.#queue = new WaitQueue(
+      options.clock,
+      options.timeoutMs,
+      () => this.#dry(),
+      () => this.#serve(),
+    )
   }
 
   /** Ids that could be taken at this moment. */

@@ -3,6 +3,7 @@
  *
  * Invariants
  *  1. Callers are served in the order in which they came; a caller that gives up leaves its place and gets no ids.
+ *     Then `onLeft` looks at those behind it.
  *  2. Every caller is settled once: with ids, with its own timeout, its signal, or the queue's refusal.
  *  3. The process stays alive while a caller waits.
  */
@@ -27,14 +28,19 @@ export class WaitQueue {
   readonly #clock: Clock
   readonly #timeoutMs: number
   readonly #late: () => FahaoError
+  readonly #onLeft: () => void
   readonly #entries: Entry[] = []
   #alive: Timer | undefined
 
-  /** @param late the error of a caller that has waited for `timeoutMs`. */
-  constructor(clock: Clock, timeoutMs: number, late: () => FahaoError) {
+  /**
+   * @param late the error of a caller that has waited for `timeoutMs`.
+   * @param onLeft called when a caller has given up, to serve the others.
+   */
+  constructor(clock: Clock, timeoutMs: number, late: () => FahaoError, onLeft: () => void = () => {}) {
     this.#clock = clock
     this.#timeoutMs = timeoutMs
     this.#late = late
+    this.#onLeft = onLeft
   }
 
   /** How many callers wait. */
@@ -61,6 +67,7 @@ export class WaitQueue {
       const leave = (error: Error) => {
         this.#remove(entry)
         entry.reject(error)
+        this.#onLeft()
       }
       const end = () => leave(aborted())
       const timer = this.#clock.timer(this.#timeoutMs, () => leave(this.#late()))

@@ -4,8 +4,9 @@ import { describe, test } from 'node:test'
 import { WaitQueue } from '../../../client/src/wait-queue.ts'
 import { FahaoError } from '../../../src/base/errors.ts'
 import { Run } from '../../../src/ids/run.ts'
-import { FakeClock } from '../fake-clock.ts'
+import { FakeClock, settled } from '../fake-clock.ts'
 import { stateOf } from './fake-service.ts'
+import { Leasing } from './leasing.ts'
 
 const late = () => new FahaoError('UNAVAILABLE', 'no id in time; retry')
 
@@ -129,4 +130,28 @@ describe('callers that wait', () => {
     assert.equal(timers(), before)
     await Promise.all(waiting)
   })
+})
+
+test('callers behind one that gives up are served at once, if the buffer has enough for them', async () => {
+  const leasing = new Leasing()
+  leasing.isAway = true
+  const stop = new AbortController()
+  const large = leasing.source.draw(5000, { signal: stop.signal })
+  const small = leasing.source.draw(10, {})
+  await settled()
+  assert.equal(await stateOf(small), undefined)
+  stop.abort()
+  await assert.rejects(large, { code: 'ABORTED' })
+  assert.equal((await small)[0]!.count, 10)
+})
+
+test('callers behind one whose time is over are served at once, if the buffer has enough for them', async () => {
+  const leasing = new Leasing()
+  leasing.isAway = true
+  const large = assert.rejects(leasing.source.draw(5000, {}), { code: 'UNAVAILABLE' })
+  await leasing.clock.pass(1)
+  const small = leasing.source.draw(10, {})
+  await leasing.clock.pass(9999)
+  await large
+  assert.equal((await small)[0]!.count, 10)
 })
