@@ -30,6 +30,8 @@ export type WorkerRecord = {
   readonly countedFor?: readonly string[]
   /** Of a caller's lease: the user that asked for it. */
   readonly user?: string
+  /** Of a caller's lease: a start that was ahead of the clock, and the clock then, in Unix µs. */
+  readonly ahead?: { readonly fromUs: number; readonly sinceUs: number } | undefined
   /** Of a caller's lease: what tells its newest write from one of another process. */
   readonly write?: string
   /** Of a caller's lease: it was given back. */

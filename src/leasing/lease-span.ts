@@ -1,5 +1,6 @@
 /** How long the span of a worker lease is. */
 import type { Layout } from '../ids/layout.ts'
+import type { WorkerRecord } from '../issuing/worker-records.ts'
 
 /** The limits of a lease: its TTL, and the units of time of a layout. */
 export const leaseLimits = Object.freeze({
@@ -15,12 +16,33 @@ export const leaseLimits = Object.freeze({
  */
 const aheadMaxUs = 60_000_000
 
+/** A span ahead of the clock grows by this part of the time that passes: so the clock comes up with it. */
+const aheadSpeed = 0.75
+
+/** A start ahead of the clock, and the clock then, in Unix µs. */
+export type Ahead = NonNullable<WorkerRecord['ahead']>
+
+/** From when on a span that starts at `fromUs` is ahead: as its record says, unless it starts above that. */
+export function aheadFrom(nowUs: number, fromUs: number, known?: Ahead): Ahead | undefined {
+  if (known !== undefined && fromUs <= known.fromUs) return known
+  return fromUs > nowUs ? { fromUs, sinceUs: nowUs } : known
+}
+
 /**
- * The end of a span that starts at `fromUs`: `ttlUs` after now, or after a start that is ahead of the clock. It is the end of
- * a unit of time of the layout, and the span has at least one whole unit. All in Unix µs.
+ * The end of a span that starts at `fromUs`: `ttlUs` after now, or after a start that is or was ahead of the clock, from where
+ * it grows while time passes. It is the end of a unit of time of the layout, and the span has at least one whole unit. All in
+ * Unix µs.
  */
-export function boundFor(layout: Layout, nowUs: number, fromUs: number, ttlUs: number): number {
-  const aheadUs = fromUs > nowUs ? fromUs + Math.min(ttlUs, aheadMaxUs) : 0
+export function boundFor(
+  layout: Layout,
+  nowUs: number,
+  fromUs: number,
+  ttlUs: number,
+  ahead?: Ahead,
+): number {
+  const spanUs = Math.min(ttlUs, aheadMaxUs)
+  const grownUs = ahead === undefined ? 0 : Math.max(0, nowUs - ahead.sinceUs) * aheadSpeed
+  const aheadUs = ahead === undefined ? 0 : ahead.fromUs + grownUs + spanUs
   const oneUnitUs = endOfUnit(layout, fromUs) + layout.unitUs
   return endOfUnit(layout, Math.max(nowUs + ttlUs, aheadUs, oneUnitUs))
 }
@@ -28,4 +50,9 @@ export function boundFor(layout: Layout, nowUs: number, fromUs: number, ttlUs: n
 /** The first start of a unit of time at or after a moment. */
 function endOfUnit({ epochUs, unitUs }: Layout, us: number): number {
   return epochUs + Math.ceil((us - epochUs) / unitUs) * unitUs
+}
+
+/** The last start of a unit of time at or before a moment. */
+export function wholeUnits({ epochUs, unitUs }: Layout, us: number): number {
+  return epochUs + Math.floor((us - epochUs) / unitUs) * unitUs
 }

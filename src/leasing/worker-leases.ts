@@ -43,7 +43,7 @@ import {
   noWorkerId,
   renewedElsewhere,
 } from './lease-refusals.ts'
-import { boundFor, leaseLimits } from './lease-span.ts'
+import { type Ahead, aheadFrom, boundFor, leaseLimits, wholeUnits } from './lease-span.ts'
 import type { LeaseRequest, RenewalRequest, ReturnRequest, WorkerLease } from './lease-terms.ts'
 import { isLeaseOf, leaseSecretBytes, leaseText, workerOf } from './lease-text.ts'
 import { type ListedWorker, listWorkers } from './listed-workers.ts'
@@ -116,13 +116,13 @@ export class WorkerLeases {
       // If the bound suffices, this read is the one of invariant 5.
       const before = await this.#snowflake(name)
       const nowUs = this.#deps.timeline.nowUs()
-      const boundUs = boundOf(before, nowUs, held.record.startUs!, ttlUs)
+      const { startUs = 0, ahead: known } = held.record
+      const { boundUs, ahead } = await this.#spanOf(before, nowUs, startUs, ttlUs, known)
       const isLonger = boundUs > expectedUs
       checkFits(name, held.id, before, Math.max(boundUs, expectedUs))
-      if (isLonger) await this.#refuseFarAhead(nowUs, boundUs)
       const counted = this.#deps.quotas?.renewedFor(name, held.record)
       if (!isLonger && counted === undefined) return this.#answer(name, held, before)
-      const longer = isLonger ? { boundUs, leadUs: ttlUs } : {}
+      const longer = isLonger ? { boundUs, ahead, leadUs: ttlUs } : {}
       const change = () => this.#change(held, { ...held.record, ...counted, ...longer })
       const request = { name, user: held.record.user ?? '', key: recordKey(held.id) }
       const extended = await (counted ? this.#deps.quotas!.admit(request, change) : change())
@@ -187,8 +187,7 @@ export class WorkerLeases {
       const free = await this.#free.take(nodeBits)
       const nowUs = this.#deps.timeline.nowUs()
       const startUs = Math.max(nowUs, free.fromUs)
-      const boundUs = boundOf(generator, nowUs, startUs, ttlUs)
-      await this.#refuseFarAhead(nowUs, boundUs)
+      const { boundUs, ahead } = await this.#spanOf(generator, nowUs, startUs, ttlUs)
       const record: WorkerRecord = {
         owner: this.#newSecret(),
         holder,
@@ -197,6 +196,7 @@ export class WorkerLeases {
         exclusive: false,
         leadUs: ttlUs,
         startUs,
+        ahead,
         generator: name,
         user,
       }
@@ -211,12 +211,26 @@ export class WorkerLeases {
     throw contended()
   }
 
-  /** Throws CLOCK for a bound that an advance might not pass. */
-  async #refuseFarAhead(nowUs: number, boundUs: number): Promise<void> {
+  /** The end of a span. Throws CLOCK if an advance might begin below it (issuing/ahead-limit.ts). */
+  async #spanOf(
+    { definition, floor }: CurrentGenerator,
+    nowUs: number,
+    startUs: number,
+    ttlUs: number,
+    known?: Ahead,
+  ): Promise<{ boundUs: number; ahead: Ahead | undefined }> {
     const { engine, leadUs = 0 } = this.#deps
-    if (boundUs <= boundLimitUs({ nowUs, othersUs: 0, leadUs })) return
+    const layout = layoutOf(definition)
+    const fromUs = Math.max(startUs, floorUs(layout, floor))
+    const ahead = aheadFrom(nowUs, fromUs, known)
+    const boundUs = boundFor(layout, nowUs, fromUs, ttlUs, ahead)
+    if (boundUs <= boundLimitUs({ nowUs, othersUs: 0, leadUs })) return { boundUs, ahead }
     const limitUs = boundLimitUs({ nowUs, othersUs: await boundOfOthers(engine), leadUs })
-    if (boundUs > limitUs) throw farAhead(boundUs - limitUs)
+    if (boundUs <= limitUs) return { boundUs, ahead }
+    // What has grown is cut; the span above its start is not.
+    const leastUs = boundFor(layout, nowUs, fromUs, ttlUs, aheadFrom(nowUs, fromUs))
+    if (leastUs > limitUs) throw farAhead(leastUs - limitUs)
+    return { boundUs: Math.max(leastUs, wholeUnits(layout, limitUs)), ahead }
   }
 
   /** Claims a free id. Undefined: another process was faster, or the store was advanced meanwhile. */
@@ -296,16 +310,6 @@ function checkFits(name: string, worker: number, { definition }: CurrentGenerato
   const layout = layoutOf(definition)
   if (worker >= 2 ** layout.nodeBits) throw noRoom(name, worker, layout.nodeBits)
   if (untilUs > Number(timeEndUs(layout))) throw fullTime(name)
-}
-
-function boundOf(
-  { definition, floor }: CurrentGenerator,
-  nowUs: number,
-  startUs: number,
-  ttlUs: number,
-): number {
-  const layout = layoutOf(definition)
-  return boundFor(layout, nowUs, Math.max(startUs, floorUs(layout, floor)), ttlUs)
 }
 
 function floorUs({ epochUs, unitUs }: Layout, floor: bigint): number {

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { FahaoError, hasCode } from '../../../src/base/errors.ts'
 import type { StoredRecord } from '../../../src/engine/engine.ts'
-import { idOf, readWorker, workerRecords } from '../../../src/issuing/worker-records.ts'
+import { idOf, readWorker, recordKey, workerRecords } from '../../../src/issuing/worker-records.ts'
 import type { WorkerLease } from '../../../src/leasing/lease-terms.ts'
 import { repairWorkers } from '../../../src/recovery/repair-workers.ts'
 import { draw } from '../catalogue/node.ts'
@@ -182,5 +182,54 @@ describe('a lease', () => {
     const layout = 'time:32,node:8,sequence:14;unit=31s;epoch=2026-01-01T00:00:00Z'
     await server.catalogue.create('slow', { kind: 'snowflake', layout })
     await assert.rejects(server.leases.lease('slow', asker), { code: 'WRONGTYPE' })
+  })
+})
+
+describe('a span ahead of the clock', () => {
+  it('grows by three quarters of the time that passes, until the clock has come up', async () => {
+    const server = await start()
+    await server.engine.advance(0n, repairWorkers(server.clock.wall))
+    let { lease, fromUs, untilUs } = await server.leases.lease('event', asker)
+    const aheadUs = fromUs - server.clock.wall
+    assert.ok(aheadUs >= 20 * minute && untilUs - fromUs === minute)
+    const pass = async (seconds: number) => {
+      await server.clock.pass(seconds * 1000)
+      ;({ untilUs } = await server.leases.renew('event', lease, { untilUs }))
+    }
+    for (let seconds = 20; seconds <= 140; seconds += 20) {
+      await pass(20)
+      assert.equal(untilUs - fromUs, minute + seconds * 0.75 * second)
+    }
+    for (let minutes = 0; minutes < 80; minutes++) {
+      const before = untilUs
+      await pass(60)
+      assert.ok(untilUs <= server.clock.wall + 23 * minute && untilUs >= before)
+      const passedUs = server.clock.wall - fromUs + aheadUs
+      assert.ok(untilUs - fromUs >= passedUs / 2, 'its holder could go on at half of its rate')
+    }
+    assert.equal(untilUs, server.clock.wall + minute)
+  })
+
+  it('grows on from a higher floor, and as before where the record does not say since when', async () => {
+    const server = await start()
+    let { lease, untilUs, worker } = await server.leases.lease('event', { ...asker, ttlMs: 600_000 })
+    const renew = async () => {
+      const given = await server.leases.renew('event', lease, { untilUs })
+      untilUs = given.untilUs
+      return given.untilUs - given.fromUs
+    }
+    await server.catalogue.alter('event', tenLayout)
+    assert.equal(await renew(), minute)
+    await server.clock.pass(40_000)
+    assert.equal(await renew(), 90 * second)
+    await server.catalogue.alter('event', byteLayout)
+    assert.equal(await renew(), minute)
+    await server.clock.pass(4000)
+    assert.equal(await renew(), 63 * second)
+    const stored = (await server.engine.read(recordKey(worker)))!
+    const { ahead: _, ...older } = readWorker(stored)
+    await server.engine.write(stored.key, JSON.stringify(older), stored.version)
+    await server.clock.pass(4000)
+    assert.equal(await renew(), 63 * second, 'never shortened')
   })
 })
