@@ -5,7 +5,7 @@ import type { FahaoError } from '../../src/base/errors.ts'
 import type { ClientGenerator } from './generator.ts'
 import { HttpLink } from './http-link.ts'
 import { type LeasedGenerator, openGenerator } from './leased-generator.ts'
-import { LeasedWorker, type WorkerOptions } from './leased-worker.ts'
+import type { LeasedWorker, WorkerOptions } from './leased-worker.ts'
 import type { Link } from './link.ts'
 import { type Metric, metricsOf } from './metrics.ts'
 import { closedError, Nodes } from './nodes.ts'
@@ -128,6 +128,7 @@ export class FahaoClient {
 
   async #claim(pool: string, options: WorkerOptions): Promise<LeasedWorker> {
     const { nodes, clock, settings, copies } = this.#deps
+    const { LeasedWorker } = await import('./leased-worker.ts')
     const worker = await LeasedWorker.claim(pool, options, {
       nodes,
       clock,

@@ -1,6 +1,6 @@
 /** The definition of a generator as far as a client needs it. */
 import { parseDurationMs } from '../../src/base/units.ts'
-import { compileFormat, type Format } from '../../src/ids/format.ts'
+import type { Format } from '../../src/ids/format.ts'
 import { max63 } from '../../src/ids/limits.ts'
 import type { Kind } from './generator.ts'
 import type { Description } from './requests.ts'
@@ -23,13 +23,12 @@ export type Definition = {
 }
 
 /** Reads what a node has described. */
-export function definitionOf({ kind, incarnation, definition }: Description): Definition {
-  const { increment = 1, offset = 0, max = max63, within, scramble, format, layout } = definition
+export function definitionOf({ kind, incarnation, definition, format }: Description): Definition {
+  const { increment = 1, offset = 0, max = max63, within, scramble, layout } = definition
   return {
     kind,
     identity: JSON.stringify([incarnation, ...identifying.map((name) => String(definition[name]))]),
-    // How many digits the index of a node has counts only where a node formats.
-    format: format === undefined ? undefined : compileFormat(String(format), { nodeWidth: 1 }),
+    format,
     increment: Number(increment),
     offset: BigInt(offset as string),
     max: BigInt(max as string),

@@ -89,12 +89,17 @@ export class Nodes {
         const { count } = copies
         const request = typeof given === 'function' ? given() : given
         const outcome = await this.#attempt(request, deadlineUs)
-        copies.check()
         if ('failure' in outcome) {
+          copies.check()
           const { failure } = outcome
           if (quotaEnds && hasCode(failure, 'QUOTA') && failures >= this.#urls.length - 1) throw failure
           await this.#pause(failure, failures++, deadlineUs, signal)
-        } else if (count === copies.count) return request.read(outcome.reply)
+        } else {
+          // It may load code: a copy that is noticed meanwhile counts too.
+          const reply = await request.read(outcome.reply)
+          copies.check()
+          if (count === copies.count) return reply
+        }
       }
     } finally {
       alive.cancel()

@@ -1,7 +1,9 @@
 /** The requests of a client, each as it goes over RESP and over HTTP, and the reading of its replies. */
 import { FahaoError } from '../../src/base/errors.ts'
+import type { Format } from '../../src/ids/format.ts'
 import { Run } from '../../src/ids/run.ts'
 import type { Kind } from './generator.ts'
+import type * as idOrder from './id-order.ts'
 
 /** A request in both forms. */
 export type Request<Reply> = {
@@ -13,15 +15,20 @@ export type Request<Reply> = {
   /** Path and query. */
   readonly path: string
   /** Reads what either form replies: RESP's arrays and maps, or JSON. Throws UNKNOWN for anything else. */
-  readonly read: (reply: unknown) => Reply
+  readonly read: (reply: unknown) => Reply | Promise<Reply>
 }
 
-/** A generator as a node describes it. */
+/** Options by name, as `GET /v1/generators/{name}` shows them. */
+type Options = Readonly<Record<string, string | number | boolean>>
+
+/** A generator as a node describes it, with the code that only some generators need: it is loaded with the first of them. */
 export type Description = {
   readonly kind: Kind
   readonly incarnation: string
-  /** Options by name, as `GET /v1/generators/{name}` shows them. */
-  readonly definition: Readonly<Record<string, string | number | boolean>>
+  readonly definition: Options
+  readonly format: Format | undefined
+  /** For ids that are not issued as they are counted. */
+  readonly orders: typeof idOrder | undefined
 }
 
 /** What `ID.LEASE` grants. Times in Unix µs of the service. */
@@ -118,14 +125,21 @@ export function query(given: Readonly<Record<string, string | number | boolean |
   return new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, String(value)])).toString()
 }
 
-function grantOf(reply: unknown): Grant {
+async function grantOf(reply: unknown): Promise<Grant> {
   const fields = fieldsOf(reply)
-  const { definition, ranges, key } = fields
+  const { ranges, key } = fields
   const number = (name: string) => (fields[name] == null ? undefined : Number(fields[name]))
+  const definition: Options =
+    typeof fields.definition === 'string' ? JSON.parse(fields.definition) : fields.definition
   return {
     kind: fields.kind as Kind,
     incarnation: String(fields.incarnation),
-    definition: typeof definition === 'string' ? JSON.parse(definition) : definition,
+    definition,
+    format: definition.format === undefined ? undefined : await formatOf(String(definition.format)),
+    orders:
+      definition.scramble === true || definition.within === 'shuffled'
+        ? await import('./id-order.ts')
+        : undefined,
     nowUs: Number(fields.nowUs),
     lease: fields.lease == null ? undefined : String(fields.lease),
     ranges: Array.isArray(ranges) ? ranges.map(rangeOf) : [],
@@ -135,6 +149,12 @@ function grantOf(reply: unknown): Grant {
     fromUs: number('fromUs'),
     untilUs: number('untilUs'),
   }
+}
+
+async function formatOf(text: string): Promise<Format> {
+  const { compileFormat } = await import('../../src/ids/format.ts')
+  // How many digits the index of a node has counts only where a node formats.
+  return compileFormat(text, { nodeWidth: 1 })
 }
 
 /** 1 and 0, or `{"returned": …}`. */

@@ -17,7 +17,6 @@ import type { Run } from '../../src/ids/run.ts'
 import { BufferedSource, type BufferedSourceOptions } from './buffered-source.ts'
 import { type Definition, definitionOf } from './definition.ts'
 import { Demand } from './demand.ts'
-import { scrambled, shuffled } from './id-order.ts'
 import { unsafe } from './request-source.ts'
 import type { Grant } from './requests.ts'
 import { SegmentChain } from './segment-chain.ts'
@@ -205,10 +204,8 @@ export class SegmentSource extends BufferedSource {
   }
 }
 
-function orderOf({ scramble, isShuffled, max, increment }: Definition, { key }: Grant) {
-  if (scramble) {
-    if (key !== undefined) return scrambled(key, max)
-    throw new FahaoError('UNKNOWN', 'the lease of a scrambled generator has no key; upgrade the service')
-  }
-  return isShuffled ? shuffled(increment) : undefined
+function orderOf({ scramble, max, increment }: Definition, { key, orders }: Grant) {
+  if (!scramble) return orders?.shuffled(increment)
+  if (key !== undefined) return orders?.scrambled(key, max)
+  throw new FahaoError('UNKNOWN', 'the lease of a scrambled generator has no key; upgrade the service')
 }

@@ -116,9 +116,17 @@ export async function findRuntimes(folder: string): Promise<Runtime[]> {
 
 /** Makes one module for browsers of a module of the project and all that it imports, by Bun. */
 export async function bundle(folder: string, module: string, into: string): Promise<void> {
+  await build(folder, [module, '--outfile', into])
+}
+
+/** The same minified, in a new folder, with what is imported later in modules of its own. */
+export async function split(folder: string, module: string, into: string): Promise<void> {
+  await build(folder, [module, '--minify', '--splitting', '--outdir', into])
+}
+
+async function build(folder: string, args: readonly string[]): Promise<void> {
   await installPackages(import.meta.dirname, 'Deno, Bun and workerd')
-  const build = [installed('@oven/*/bin/bun'), 'build', '--target', 'browser', '--outfile', into, module]
-  await runProgram(build, { cwd: folder })
+  await runProgram([installed('@oven/*/bin/bun'), 'build', '--target', 'browser', ...args], { cwd: folder })
 }
 
 /** The program of an installed package for this platform, below the folder of packages. */

@@ -97,6 +97,8 @@ export class Leasing {
       kind: 'segment',
       incarnation: '1',
       definition: {},
+      format: undefined,
+      orders: undefined,
       nowUs: this.clock.wall,
       lease: this.#newest,
       ranges: [range],

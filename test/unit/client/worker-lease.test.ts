@@ -127,7 +127,8 @@ describe('a worker lease', () => {
     const { service, lease, words } = leaseOf()
     service.answer = () => granted('x', 100, 300)
     const answer = { ...granted('x', 100, 200), kind: 'snowflake', definition: {} } as const
-    const span = lease.adopt('event', { ...answer, ranges: [], ttlMs: undefined, key: undefined }, 9)
+    const none = { format: undefined, orders: undefined, ttlMs: undefined, key: undefined }
+    const span = lease.adopt('event', { ...answer, ...none, ranges: [] }, 9)
     assert.deepEqual([span.untilUs, span.sentUs], [200, 9])
     await lease.secure('event')
     assert.deepEqual(words(), ['ID.RENEW event x UNTIL 200 TTL 60000'])
