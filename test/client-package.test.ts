@@ -5,15 +5,12 @@ import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { gzipSync } from 'node:zlib'
 import { temporaryFolder } from './launch/places.ts'
 import { importsOf, readSource } from './tidy/source.ts'
 
 type Packed = { readonly filename: string; readonly files: readonly { readonly path: string }[] }
 
 const root = join(import.meta.dirname, '..')
-/** Of modules without comments and indentation; a minifier leaves about three quarters of it. */
-const sizeMax = 30_000
 
 describe('fahao-client', () => {
   const folder = temporaryFolder({ after })
@@ -74,17 +71,6 @@ describe('fahao-client', () => {
     writeFileSync(join(empty, 'index.js'), '')
     assert.match(await run(process.execPath, args, folder), said)
     rmSync(empty, { recursive: true })
-  })
-
-  test(`has at most ${sizeMax} bytes without the hooks for ORMs, gzipped`, () => {
-    const bundle = modules()
-      .filter(([path]) => !path.includes('/orm/'))
-      .map(([, text]) => readSource(text).uncommented)
-      .flatMap((text) => text.split('\n').map((line) => line.trim()))
-      .filter((line) => line !== '' && !line.startsWith('import ') && !line.startsWith('export {'))
-      .join('\n')
-    const size = gzipSync(bundle, { level: 9 }).length
-    assert.ok(size <= sizeMax, `${size} bytes`)
   })
 
   /** Path and text of each module, those that types alone import included. */

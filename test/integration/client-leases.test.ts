@@ -222,7 +222,9 @@ describe('snowflakes', () => {
     // The end of the span is then that of a renewal.
     for (const each of [generator, second]) while (each.stats().requests < 3) await each.next()
     await Promise.all([client.close(), overHttp.close()])
-    assert.deepEqual(await admin.command('ID.LEASES', 'MATCH', name), [])
+    // An id rests for a moment if the time that was used is ahead of the clock.
+    const listed = await admin.command('ID.LEASES', 'MATCH', name)
+    assert.doesNotMatch(JSON.stringify(listed), /"held"/)
   })
 })
 
