@@ -1,7 +1,7 @@
 /** A client of the service: the generators that this process uses, over one set of connections. */
 import { type Clock, type Random, systemClock, systemRandom, type Timer } from '../../src/base/clock.ts'
 import { CopyDetector, type CopyMark } from '../../src/base/copy-detector.ts'
-import type { FahaoError } from '../../src/base/errors.ts'
+import { FahaoError } from '../../src/base/errors.ts'
 import type { ClientGenerator } from './generator.ts'
 import { HttpLink } from './http-link.ts'
 import { type LeasedGenerator, openGenerator } from './leased-generator.ts'
@@ -103,6 +103,8 @@ export class FahaoClient {
    */
   generator(name: string): Promise<ClientGenerator> {
     if (this.#closing !== undefined) return Promise.reject(closedError())
+    if (typeof name !== 'string' || name === '')
+      return Promise.reject(new FahaoError('ERR', `the name of a generator is a text, not ${name || "''"}`))
     const known = this.#generators.get(name)
     if (known !== undefined) return known
     const opening = this.#open(name)

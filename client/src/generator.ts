@@ -57,7 +57,7 @@ export interface ClientGenerator {
   nextText(options?: WaitOptions): Promise<string>
   /** The next id as text, if one is buffered and its format needs no node of the service. */
   tryNextText(): string | undefined
-  /** The next `count` ids, in the order of issue. ERR unless `count` is a whole number, 1 or more. */
+  /** The next `count` ids, in the order of issue. ERR unless `count` is a whole number from 1 to 1,000,000. */
   nextBatch(count: number, options?: WaitOptions): Promise<bigint[]>
   /** Figures for logs and metrics. */
   stats(): GeneratorStats

@@ -42,7 +42,7 @@ export class HttpLink implements Link {
       const why = ending.signal.aborted
         ? `no answer within ${Math.round(timeoutMs)} ms`
         : describe(causeOf(error))
-      const ask = `is it running${ending.signal.aborted ? '' : this.#alsoAsk()}?`
+      const ask = `is it running${ending.signal.aborted ? '' : `, is this its HTTP port${this.#alsoAsk()}`}?`
       throw new FahaoError('UNAVAILABLE', `${this.node} cannot be reached (${why}); ${ask}`, { cause: error })
     } finally {
       timer.cancel()

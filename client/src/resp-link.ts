@@ -98,7 +98,7 @@ export class RespLink implements Link {
   #lost(error: unknown): FahaoError {
     return new FahaoError(
       'UNAVAILABLE',
-      `${this.node} cannot be reached (${describe(error)}); is it running?`,
+      `${this.node} cannot be reached (${describe(error)}); is it running, and is this its RESP port?`,
       {
         cause: error,
       },

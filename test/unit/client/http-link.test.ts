@@ -28,13 +28,13 @@ async function onPage(origin: string, work: () => Promise<void>): Promise<void> 
 
 describe('a node that fetch cannot reach', () => {
   test('is perhaps not running', async () => {
-    const message = `${node} cannot be reached (Failed to fetch); is it running?`
+    const message = `${node} cannot be reached (Failed to fetch); is it running, is this its HTTP port?`
     await assert.rejects(failing().send(request, 1000), { code: 'UNAVAILABLE', message })
     await onPage(node, () => assert.rejects(failing().send(request, 1000), { message }))
   })
 
   test('may refuse the origin of a page, which the browser does not say', async () => {
-    const message = `${node} cannot be reached (Failed to fetch); is it running, and does its http-origins name https://a.example?`
+    const message = `${node} cannot be reached (Failed to fetch); is it running, is this its HTTP port, and does its http-origins name https://a.example?`
     await onPage('https://a.example', () => assert.rejects(failing().send(request, 1000), { message }))
   })
 })

@@ -9,6 +9,11 @@ const settings = (urls: string | readonly string[], options: ClientOptions = {})
 describe('options', () => {
   for (const [text, urls, options] of [
     ['0 URLs of nodes are given; give 1 to 100', [], {}],
+    [
+      'the URL of a node is a text, not undefined; write redis://HOST:7379',
+      undefined as unknown as string,
+      {},
+    ],
     [/have different protocols; give one/, ['redis://a', 'http://a'], {}],
     [/have different logins; give one/, ['redis://alice:a@a', 'redis://alice:b@b'], {}],
     [/'amqp:\/\/\*\*\*@a' is no URL of a node/, 'amqp://alice:secret@a', {}],
