@@ -87,7 +87,7 @@ export const leaseCommands: readonly Command[] = [
     summary: 'Lists the worker ids that nodes and callers hold, and those that rest.',
     reply:
       'An array of maps: worker, by (`node` or `caller`), holder, generator, user, fromUs, untilUs, state (`held` or `resting`). Times in Unix µs; nil where a node has none.',
-    notes: `In ascending order of worker ids. MATCH: only leases for generators whose names match. COUNT: at most so many (default and maximum ${listedMax}). Leases for generators that the user may not name are left out, and those of nodes too, unless it may name every generator.`,
+    notes: `In ascending order of worker ids. MATCH: only leases for generators whose names match. COUNT: at most so many (default and maximum ${listedMax}). Leases for generators that the user may not name are left out, and those of nodes too, unless it may name every generator. Plain worker ids are not listed: ID.WORKER LIST has those of a pool.`,
     arguments: [
       { name: 'pattern', type: 'pattern', token: 'MATCH', optional: true },
       { name: 'count', type: 'integer', token: 'COUNT', optional: true },

@@ -66,7 +66,7 @@ describe('verbs against a server', () => {
   test('leases lists the worker ids of nodes and callers, and matches', async (t) => {
     const server = await startFahao(t)
     const run = asking(t, server)
-    assert.match((await run('leases')).stdout, /^no worker ids in use$/m)
+    assert.match((await run('leases')).stdout, /^no worker ids to show$/m)
     for (const name of ['event', 'other']) {
       assert.equal((await run('create', name, '--kind', 'snowflake')).code, 0)
       const path = `/v1/generators/${name}/leases?ttl=15m&holder=mail%20${name}`
@@ -85,6 +85,8 @@ describe('verbs against a server', () => {
       ],
     )
     assert.match((await run('leases')).stdout, /caller +mail other +other /)
+    const unmatched = 'no worker ids to show for generators that match absent*'
+    assert.deepEqual(ended(await run('leases', '--match', 'absent*')), [0, unmatched])
   })
 
   test('what goes wrong is told by one sentence and an exit code', async (t) => {

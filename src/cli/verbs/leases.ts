@@ -12,9 +12,10 @@ const listedMax = 1000
 export function addLeases(program: Command): void {
   const command = program
     .command('leases')
-    .summary('worker ids in use, and their holders')
+    .summary('worker ids of snowflakes in use, and their holders')
     .description(
-      `Lists the worker ids that nodes and callers hold, and those that rest: in ascending order, ${listedMax} at most.`,
+      `Lists the worker ids of snowflakes that nodes and callers hold, and those that rest: in ascending order, ${listedMax} at most.
+Plain worker ids are not among them: ID.WORKER LIST and GET /v1/pools/{pool}/workers list those of a pool.`,
     )
   addServerOptions(command)
     .option('--match <PATTERN>', 'only leases for generators whose names match, such as event:*')
@@ -28,12 +29,14 @@ Examples:
     .action(async (options: ServerOptions & { match?: string }) => {
       const query = { match: options.match }
       const { workers } = await ask<LeasesAnswer>(options, 'GET', '/v1/leases', { query })
-      printAnswer(options, { workers }, linesOf(workers))
+      printAnswer(options, { workers }, linesOf(workers, options.match))
     })
 }
 
-function linesOf(workers: LeasesAnswer['workers']): string[] {
-  if (workers.length === 0) return ['no worker ids in use']
+function linesOf(workers: LeasesAnswer['workers'], match: string | undefined): string[] {
+  // A user sees only leases that it may name, so an empty answer does not say that no worker id is in use.
+  if (workers.length === 0)
+    return [`no worker ids to show${match === undefined ? '' : ` for generators that match ${match}`}`]
   const lines = table(heading, workers.map(row))
   if (workers.length < listedMax) return lines
   return [...lines, `these are the first ${listedMax}; --match shows those of fewer generators`]

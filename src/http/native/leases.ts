@@ -178,7 +178,7 @@ function list({ server }: IssuingNode): Operation {
     tag: 'ids',
     summary: 'Lists the worker ids that nodes and callers hold, and those that rest.',
     notes:
-      'Leases for generators that the user may not name are left out, and those of nodes too, unless it may name every generator. With `match` only leases for generators whose names match.',
+      'Leases for generators that the user may not name are left out, and those of nodes too, unless it may name every generator. With `match` only leases for generators whose names match. Plain worker ids are not listed: `GET /v1/pools/{pool}/workers` has those of a pool.',
     query: listQuery,
     answers: { 200: jsonAnswer('The worker ids in ascending order.', listShape) },
     errors: ['ERR', 'UNAVAILABLE', 'SHUTDOWN'],
