@@ -82,7 +82,7 @@ function show(node: Served): Operation {
     command: 'id.info',
     summary: 'Shows a generator: its definition, its bound and newest id, its figures on this node.',
     notes:
-      'A note says how many worker ids of the layout of a snowflake callers hold. Never creates one, and never opens one that is not in use. In a cluster the leader of a strict generator answers.',
+      'A note says how many worker ids of the layout of a snowflake callers hold; a node counts them once a second at most, so the numbers can be a second or two old. Never creates one, and never opens one that is not in use. In a cluster the leader of a strict generator answers.',
     answers: { 200: jsonAnswer('The generator.', generatorShape) },
     errors: [...readErrors, 'CLUSTERDOWN', 'UNKNOWN'],
     example: { name: 'order' },
