@@ -12,12 +12,10 @@ export const inNpmTest: readonly string[] = [
   'test/package.test.ts',
   'test/supply-chain.test.ts',
   'test/unit',
-  // The contract of the engine, on every engine; what only databases do is in the rest.
+  // The contract of the engine in memory, embedded, and on a database; the others, and what only databases do, are in the rest.
   'test/conformance/memory.test.ts',
   'test/conformance/sqlite.test.ts',
-  'test/conformance/mysql.test.ts',
   'test/conformance/postgres.test.ts',
-  'test/conformance/etcd.test.ts',
   'test/sim',
   'test/fuzz', // a few hundred generated requests of HTTP; `npm run fuzz:http` sends more
   'test/mutations', // the deliberate faults still fit the source; `npm run mutations` tries them
@@ -35,7 +33,6 @@ export const inNpmTest: readonly string[] = [
   'test/fault/disk-full.test.ts',
   'test/fault/unknown.test.ts', // writes without a reply
   'test/fault/zombie.test.ts', // a process that is paused
-  'test/fault/shutdown.test.ts',
 ]
 
 /** Files that run while no other file does, because they compare times or use all cores. */
