@@ -118,11 +118,11 @@ class Connection {
     this.client = client
     // The package ends no socket that is not connected yet.
     client.on('connect', () => {
-      if (this.#isEnded) client.destroy()
+      if (this.#isEnded) this.#destroy()
     })
     this.opened = client.connect().then(() => {
       this.isOpen = true
-      if (this.#isEnded) client.destroy()
+      if (this.#isEnded) this.#destroy()
     })
   }
 
@@ -130,7 +130,15 @@ class Connection {
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
-    this.client.destroy()
+    this.#destroy()
+  }
+
+  #destroy(): void {
+    try {
+      this.client.destroy()
+    } catch {
+      // Before 6.3 the package throws where the connection has ended by itself, here in the handler of its event.
+    }
   }
 }
 
