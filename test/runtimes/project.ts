@@ -36,6 +36,26 @@ const client = await connect(process.argv[2], { timeoutMs: 300 })
 await client.generator('order').catch(({ code, message }) => console.log(code, message))
 `
 
+/** Takes an id, and goes on until a call has failed and a later one has an id. */
+const patient = `import { connect } from 'fahao-client'
+const client = await connect(process.argv[2], { timeoutMs: 500 })
+const order = await client.generator('order')
+const ids = [await order.next()]
+console.log('has an id')
+let code
+while (code === undefined || ids.length < 2) {
+  try {
+    const id = await order.next()
+    if (code !== undefined) ids.push(id)
+  } catch (error) {
+    if (code === undefined) console.log('waits')
+    code = error.code
+  }
+}
+await client.close()
+console.log(code, ids[1] > ids[0])
+`
+
 const threads = `import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { connect } from 'fahao-client'
 import { takeMany } from './exercise.js'
@@ -69,8 +89,11 @@ const page = `import { connect } from 'fahao-client'
 Object.assign(globalThis, { bundled: connect })
 `
 
-/** Makes the project; returns its folder. */
-export async function makeProject(lifetime: Lifetime): Promise<string> {
+/** Makes the project; returns its folder. @param redis the folder of the package redis that it has. */
+export async function makeProject(
+  lifetime: Lifetime,
+  redis = join(root, 'node_modules', 'redis'),
+): Promise<string> {
   // Files of tests that begin at once must not build at once.
   await runProgram(['flock', 'package.json', 'sh', 'scripts/prepare.sh'], { cwd: root })
   const folder = temporaryFolder(lifetime)
@@ -79,7 +102,7 @@ export async function makeProject(lifetime: Lifetime): Promise<string> {
   const pack = ['npm', 'pack', '--silent', '--ignore-scripts', '--pack-destination', folder]
   const tarball = (await runProgram(pack, { cwd: join(root, 'client') })).trim()
   await runProgram(['tar', '-xzf', join(folder, tarball), '-C', packed, '--strip-components', '1'])
-  symlinkSync(join(root, 'node_modules', 'redis'), join(folder, 'node_modules', 'redis'))
+  symlinkSync(redis, join(folder, 'node_modules', 'redis'))
   const dependencies = { 'fahao-client': '*', redis: '*' }
   const files = {
     'package.json': JSON.stringify({ type: 'module', dependencies }),
@@ -87,6 +110,7 @@ export async function makeProject(lifetime: Lifetime): Promise<string> {
     'main.js': main,
     'careless.js': careless,
     'alone.js': alone,
+    'patient.js': patient,
     'threads.js': threads,
     'page.js': page,
     'edge.js': edge,
