@@ -1,8 +1,9 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, http, process, client, memory, engine, freeze, database, cluster, legacy,
- * restart, login, quota, tls, users, runs. It starts and ends the systems that it compares. FOLDER is a built checkout of an earlier commit, which resp, http,
- * process, freeze and runs measure beside this one. Exits with 1 when a budget is not met, for use in a release.
+ * restart, login, quota, tls, users, runs. It starts and ends the systems that it compares. FOLDER is a built checkout of an
+ * earlier commit, which resp, http, process, freeze and runs measure beside this one. Exits with 1 when a budget is not met, for
+ * use in a release.
  */
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

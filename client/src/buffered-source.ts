@@ -4,9 +4,9 @@
  * Invariants
  *  1. One refill at a time, so that what the service grants arrives in its order.
  *  2. A refill starts when `isLow`, which is before the buffer is empty, and while callers wait for more than it has.
- *  3. A failed refill rejects waiting callers only with what no retry can change, and only those for which the buffer does
- *     not suffice, after LIMIT those that wait for as many as the first of them; otherwise they wait for their own timeout, and the refill is repeated. The buffer stays, except where
- *     the generator is gone or another.
+ *  3. A failed refill rejects callers only if no retry can change its reason, and only those for which the buffer does not
+ *     suffice; after LIMIT only those that wait for as many ids as the first of them or more. The others wait for their own
+ *     timeout, and the refill is repeated. The buffer stays, except where the generator is gone or is another one.
  *  4. A pause that a quota has caused is not ended by callers: however many come, they cause one request in that time.
  *  5. Before ids leave the buffer in a callback of the event loop, copies of this memory have been looked for.
  */
@@ -146,7 +146,10 @@ export abstract class BufferedSource implements IdSource {
     return this.isLow() || (this.#queue.length > 0 && this.moreAfterMs() === undefined)
   }
 
-  /** Serves callers in order. With `refusal`, those that need `refused` ids or more are rejected where the buffer does not suffice. */
+  /**
+   * Serves callers in order. With `refusal`, those that need `refused` ids or more are rejected where the buffer does not
+   * suffice.
+   */
   #serve(refusal?: FahaoError, refused = 0): void {
     if (this.closed !== undefined || this.#queue.length === 0) return
     this.options.copies.check()

@@ -69,6 +69,11 @@ export function poolOf(request: FastifyRequest): string {
   return (request.params as { readonly pool: string }).pool
 }
 
+/** The lease in the path. */
+export function leaseIdOf(request: FastifyRequest): string {
+  return (request.params as { readonly lease: string }).lease
+}
+
 /** The query as `schema` reads it; ERR names each parameter that is wrong or unknown. */
 export function readQuery<Schema extends z.ZodObject>(
   schema: Schema,

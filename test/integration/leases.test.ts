@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startEtcd } from '../launch/etcd.ts'
-import { type FahaoServer, startFahao } from '../launch/fahao.ts'
+import type { FahaoServer } from '../launch/fahao.ts'
 import { type Lifetime, Scope } from '../launch/lifetime.ts'
 import { startMariaDb } from '../launch/mariadb.ts'
 import { startPostgres } from '../launch/postgres.ts'
 import { RawClient } from '../launch/raw-client.ts'
 import { ReplyError } from '../launch/raw-reply.ts'
 import { startTcpProxy } from '../launch/tcp-proxy.ts'
+import { startTwoServers } from './two-servers.ts'
 
 type Lease = {
   readonly lease: string
@@ -61,19 +62,14 @@ async function refusal(client: RawClient, words: readonly string[]): Promise<str
 function describeLeases(title: string, open: (lifetime: Lifetime) => Promise<string | undefined>): void {
   describe(`worker leases on ${title}`, () => {
     const scope = new Scope()
-    const servers: FahaoServer[] = []
-    const clients: RawClient[] = []
+    let servers: FahaoServer[] = []
+    let clients: RawClient[] = []
     const leases: Lease[] = []
 
     before(async () => {
-      const engine = await open(scope)
-      // The second server of SQLite uses the file of the first.
-      for (const index of [0, 1]) {
-        const shared = engine ?? servers[0]?.engine
-        const server = await startFahao(scope, { ...(shared && { engine: shared }), readyWithinMs: 60_000 })
-        servers.push(server)
-        clients[index] = await server.connect()
-      }
+      const two = await startTwoServers(scope, await open(scope))
+      servers = two.servers
+      clients = two.clients
       for (const [name, nodeBits] of [
         ['few', 2],
         ['event', 6],

@@ -61,7 +61,8 @@ function read(reader: BinaryReader, message: Message, end: number): Members {
     const [number, wireType] = reader.tag()
     const found = fields.find(([, [each, type]]) => each === number && wireTypeOf(type) === wireType)
     if (found === undefined) {
-      // A later etcd may send fields that are not known here. The specification of Protocol Buffers has readers ignore them.
+      // A later etcd may send fields that are not known here. The specification of Protocol Buffers has readers ignore them:
+      // `skip` moves the reader past the bytes of this one.
       reader.skip(wireType, number)
       continue
     }

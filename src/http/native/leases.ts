@@ -4,7 +4,7 @@ import { globMatcher } from '../../base/glob.ts'
 import { leaseOf, listedAnswer, returnOf, shownWorkers, workerAnswer } from '../../commands/id-lease.ts'
 import { clientAddress } from '../caller.ts'
 import { type IssuingNode, openFor } from '../issuing-node.ts'
-import { jsonAnswer, nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
+import { jsonAnswer, leaseIdOf, nameOf, type Operation, readQuery, refuseBody } from '../operation.ts'
 import { definitionShape, duration, wholeNumber } from './shapes.ts'
 
 const path = '/v1/generators/{name}/leases'
@@ -141,7 +141,7 @@ function renew({ server }: IssuingNode): Operation {
       refuseBody(request)
       const { until, ttl } = readQuery(renewQuery, request)
       const renewal = { untilUs: until, ttlMs: ttl }
-      return workerAnswer(await server.workerLeases.renew(nameOf(request), leaseIn(request.params), renewal))
+      return workerAnswer(await server.workerLeases.renew(nameOf(request), leaseIdOf(request), renewal))
     },
   }
 }
@@ -164,7 +164,7 @@ function giveBack({ server }: IssuingNode): Operation {
       refuseBody(request)
       const { from, until } = readQuery(returnQuery, request)
       const given = { from, untilUs: until }
-      return { returned: await returnOf({ server }, nameOf(request), leaseIn(request.params), given) }
+      return { returned: await returnOf({ server }, nameOf(request), leaseIdOf(request), given) }
     },
   }
 }
@@ -190,8 +190,4 @@ function list({ server }: IssuingNode): Operation {
       return { workers: shown.slice(0, count).map(listedAnswer) }
     },
   }
-}
-
-function leaseIn(params: unknown): string {
-  return (params as { readonly lease: string }).lease
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { poolLimits } from '../../leasing/pools.ts'
 import type { FahaoNode } from '../../node/node.ts'
-import { jsonAnswer, type Operation, poolOf, readQuery, refuseBody } from '../operation.ts'
+import { jsonAnswer, leaseIdOf, type Operation, poolOf, readQuery, refuseBody } from '../operation.ts'
 import { duration, wholeNumber } from './shapes.ts'
 
 const path = '/v1/pools/{pool}/workers'
@@ -104,7 +104,7 @@ function renew({ server }: Served): Operation {
     async handler(request) {
       refuseBody(request)
       const { ttl, seen } = readQuery(renewQuery, request)
-      return server.pools.renew(poolOf(request), leaseIn(request.params), { ttlMs: ttl, seenMs: seen })
+      return server.pools.renew(poolOf(request), leaseIdOf(request), { ttlMs: ttl, seenMs: seen })
     },
   }
 }
@@ -124,7 +124,7 @@ function giveBack({ server }: Served): Operation {
     async handler(request) {
       refuseBody(request)
       const { seen } = readQuery(returnQuery, request)
-      return { returned: await server.pools.giveBack(poolOf(request), leaseIn(request.params), seen) }
+      return { returned: await server.pools.giveBack(poolOf(request), leaseIdOf(request), seen) }
     },
   }
 }
@@ -142,8 +142,4 @@ function list({ server }: Served): Operation {
     example: { name: 'payments' },
     handler: async (request) => ({ workers: await server.pools.list(poolOf(request)) }),
   }
-}
-
-function leaseIn(params: unknown): string {
-  return (params as { readonly lease: string }).lease
 }
