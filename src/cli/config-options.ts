@@ -22,12 +22,19 @@ export function addConfigOptions(command: Command, keys?: readonly SettingKey[])
   return command
 }
 
-/** The configuration from the flags of `command`, the environment and the file. Throws CONFIG. */
-export function configOf(command: Command): LoadedConfig {
+/**
+ * The configuration from the flags of `command`, the environment and the file. `more`: values of settings that have been
+ * given in another way. Throws CONFIG.
+ */
+export function configOf(
+  command: Command,
+  more: Readonly<Record<string, string | undefined>> = {},
+): LoadedConfig {
   const values = command.opts() as Record<string, string | boolean | string[] | undefined>
-  const flags = Object.fromEntries(
-    command.options.map((option) => [option.long!.replace(/^--/, ''), values[option.attributeName()]]),
-  )
+  const flags = Object.fromEntries([
+    ...command.options.map((option) => [option.long!.replace(/^--/, ''), values[option.attributeName()]]),
+    ...Object.entries(more).filter(([, value]) => value !== undefined),
+  ])
   return loadConfig({ flags, env: process.env, readFile })
 }
 

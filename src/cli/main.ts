@@ -18,13 +18,14 @@ import { addList } from './verbs/list.ts'
 import { addLower } from './verbs/lower.ts'
 import { addNamespace } from './verbs/namespace.ts'
 import { addNext } from './verbs/next.ts'
+import { addProxy } from './verbs/proxy.ts'
 import { addServe } from './verbs/serve.ts'
 import { addToken } from './verbs/token.ts'
 import { addUser } from './verbs/user.ts'
 
 /** The verbs under each heading of the help. */
 const groups = {
-  'Running a server:': [addServe, addConfig, addBackup, addRestore, addImport, addLower],
+  'Running a server:': [addServe, addProxy, addConfig, addBackup, addRestore, addImport, addLower],
   'Asking a server:': [
     addNext,
     addCreate,

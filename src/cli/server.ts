@@ -16,22 +16,23 @@ import { createCommands } from '../commands/all.ts'
 import { Forwarder } from '../forwarding/forwarder.ts'
 import { type HttpServerOptions, startHttpServer } from '../http/server.ts'
 import { noTraffic } from '../http/traffic.ts'
-import { Certificates } from '../node/certificates.ts'
+import type { Certificates } from '../node/certificates.ts'
 import type { CompatName } from '../node/compat-settings.ts'
 import type { Config } from '../node/config-schema.ts'
 import { configError, isLoopback } from '../node/config-values.ts'
 import { dialPlain } from '../node/dial.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
-import { speaksTls, type TlsListener } from '../node/tls-settings.ts'
 import { version } from '../node/version.ts'
 import { clusterCommands, type RespForwarder, RespTransport } from '../resp/forward.ts'
 import { type RespServer, startRespServer } from '../resp/server.ts'
 import { descriptorAdvice } from './descriptors.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
+import { openTls } from './listener-tls.ts'
 import { openLog } from './log.ts'
 import { missingCompatUsers, protect } from './protected-mode.ts'
-import { crashOnBugs, onHangUp, stopAsked, stopTimeoutMs } from './signals.ts'
+import { openProxy } from './proxy-server.ts'
+import { crashOnBugs, stopAsked, stopTimeoutMs } from './signals.ts'
 import { fields, print } from './terminal.ts'
 
 type Listener = { readonly port: number; close(deadlineMs: number): Promise<void> }
@@ -81,6 +82,8 @@ export async function runServer(config: Config): Promise<void> {
       listeners.push(listener)
       sayCompat(node, log, api, { ...address, port: listener.port })
     }
+    const { mysqlProxy } = config
+    if (mysqlProxy) listeners.push(await openProxy(config, mysqlProxy, log, tls['mysql-proxy']))
     await Promise.race([node.membership?.join(), stop])
     const bound = { resp: at(config.resp, resp), http: at(config.http, http) }
     await sayReady(node, log, bound, process.stdout.isTTY)
@@ -90,24 +93,6 @@ export async function runServer(config: Config): Promise<void> {
     tls.close()
   }
   log.info('stopped')
-}
-
-/** The certificate of each listener that speaks TLS. Rejects with CONFIG if its files cannot be used. */
-async function openTls(config: Config, log: Logger) {
-  const { tlsCert, tlsKey, tlsCa, tlsClientAuth, tlsHandshakeTimeoutMs } = config
-  if (tlsCert === undefined || tlsKey === undefined) return { resp: undefined, http: undefined, close() {} }
-  const certificates = await Certificates.open({
-    cert: tlsCert,
-    key: tlsKey,
-    ca: tlsCa,
-    clientAuth: tlsClientAuth,
-    handshakeTimeoutMs: tlsHandshakeTimeoutMs,
-    clock: systemClock,
-    onEvent: ({ level, message }) => log[level](message),
-  })
-  onHangUp(() => certificates.reload())
-  const of = (listener: TlsListener) => (speaksTls(config, listener) ? certificates : undefined)
-  return { resp: of('resp'), http: of('http'), close: () => certificates.close() }
 }
 
 async function openResp(

@@ -25,10 +25,15 @@ import {
   words,
   workerStrategy,
 } from './config-values.ts'
+import { mysqlProxySettings } from './mysql-proxy-settings.ts'
+import { respSettings } from './resp-settings.ts'
 import { type About, abouts, setting } from './setting.ts'
 
 /** The engine unless another one is configured. */
 export const defaultEngine = 'sqlite:./data/fahao.db'
+
+/** The listeners that TLS can be set up for. */
+const tlsListeners = ['resp', 'http', 'mysql-proxy'] as const
 
 /** Every setting by group, in the order of help. */
 const groups = {
@@ -155,60 +160,7 @@ const groups = {
       'strict',
     ),
   },
-  RESP: {
-    respInlineMaxBytes: setting(size('1KiB', '1MiB'), 'longest line of an inline command', '64KiB'),
-    respBulkMaxBytes: setting(size('1KiB', '512MiB'), 'longest argument', '64KiB'),
-    respRequestMaxBytes: setting(size('16KiB', '1GiB'), 'longest request', '1MiB'),
-    respArgumentsMax: setting(count(16, 1_048_576), 'arguments in a command', '1024'),
-    respTransactionMaxBytes: setting(
-      size('16KiB', '1GiB'),
-      'requests that a client may queue between MULTI and EXEC',
-      '1MiB',
-    ),
-    respTransactionRequestsMax: setting(count(16, 1_048_576), 'the same, in requests', '65536'),
-    respUnreadMaxBytes: setting(
-      size('64KiB', '1GiB'),
-      'unread replies of one client; above this the server does not read its requests',
-      '1MiB',
-    ),
-    respUnreadTimeoutMs: setting(
-      duration('1s', '1h'),
-      'how long a client may leave replies unread before it is dropped',
-      '30s',
-    ),
-    respUnreadTotalMaxBytes: setting(
-      size('1MiB', '64GiB'),
-      'unread replies and unfinished requests of all clients together; above this the server drops the client that has read nothing for the longest time',
-      '256MiB',
-    ),
-    respConnectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),
-    respConnectionsPerAddressMax: setting(
-      orOff(count(1, 1_000_000)),
-      'connections at once from one IPv4 address or one /64 of IPv6; off where clients share an address, as behind a load balancer',
-      'off',
-    ),
-    respUnauthenticatedConnectionsMax: setting(
-      count(1, 1_000_000),
-      'connections at once that have not authenticated; a new one takes the place of the oldest of them',
-      '1000',
-    ),
-    respUnauthenticatedArgumentsMax: setting(count(8, 1024), 'arguments in a command before AUTH', '10'),
-    respUnauthenticatedMaxBytes: setting(
-      size('1KiB', '1MiB'),
-      'longest argument before AUTH, and most unread replies; a request may be twice as long',
-      '16KiB',
-    ),
-    respUnauthenticatedTimeoutMs: setting(
-      duration('100ms', '10m'),
-      'how long a client may take to authenticate',
-      '5s',
-    ),
-    respIdleTimeoutMs: setting(
-      orOff(duration('1s', '24d')),
-      'close connections that have been silent for this long',
-      'off',
-    ),
-  },
+  RESP: respSettings,
   HTTP: {
     httpNames: setting(
       words('NAME'),
@@ -263,6 +215,7 @@ const groups = {
       '200',
     ),
   },
+  'MySQL proxy': mysqlProxySettings,
   TLS: {
     tlsCert: setting(
       optional(text('FILE')),
@@ -278,7 +231,7 @@ const groups = {
       'certificates of clients: off: not asked for; optional: checked if presented; required: no connection without one',
       'off',
     ),
-    tlsOn: setting(someOf(['resp', 'http']), 'the listeners that speak TLS; repeatable', 'resp http'),
+    tlsOn: setting(someOf(tlsListeners), 'the listeners that speak TLS; repeatable', tlsListeners.join(' ')),
     tlsHandshakeTimeoutMs: setting(
       duration('100ms', '1m'),
       'how long a client may take for its handshake',
@@ -296,6 +249,7 @@ export const settingsSchema = z.object({
   ...groups.Requests,
   ...groups.RESP,
   ...groups.HTTP,
+  ...groups['MySQL proxy'],
   ...groups.TLS,
 })
 

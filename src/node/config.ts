@@ -16,7 +16,7 @@ import {
   variableOf,
 } from './config-schema.ts'
 import { configError } from './config-values.ts'
-import { refuseIncompleteTls } from './tls-settings.ts'
+import { refuseIncompleteProxy, refuseIncompleteTls } from './tls-settings.ts'
 
 /** The sources of a configuration. */
 export type ConfigInputs = {
@@ -62,6 +62,7 @@ export function loadConfig(inputs: ConfigInputs = {}): LoadedConfig {
   const sources = Object.fromEntries(found.map(({ setting, source }) => [setting.key, source])) as Sources
   const config = completed(values as Settings, readGenerators(file))
   refuseIncompleteTls(config, sources)
+  refuseIncompleteProxy(config, sources)
   return Object.freeze({ config, sources: Object.freeze(sources) })
 }
 

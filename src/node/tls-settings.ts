@@ -1,4 +1,4 @@
-/** What the settings of TLS mean together. */
+/** What the settings of TLS, and of the MySQL proxy, mean together. */
 import { type Config, hyphenated, type Settings, type Sources } from './config-schema.ts'
 import { configError } from './config-values.ts'
 
@@ -28,6 +28,21 @@ export function refuseIncompleteTls(config: Config, sources: Sources): void {
   if (tlsClientAuth !== 'off' && tlsCa === undefined) {
     throw configError(
       `${sources.tlsClientAuth}: tls-client-auth needs the authorities that sign the clients' certificates; name their file with tls-ca`,
+    )
+  }
+}
+
+/** Throws CONFIG if a setting of the MySQL proxy lacks another one that it needs. */
+export function refuseIncompleteProxy(config: Config, sources: Sources): void {
+  const { mysqlProxy, upstream, upstreamCa } = config
+  if (mysqlProxy !== undefined && upstream === undefined) {
+    throw configError(
+      `${sources.mysqlProxy}: the MySQL proxy needs the server behind it; name it with upstream, such as mysql://127.0.0.1:3306`,
+    )
+  }
+  if (upstreamCa !== undefined && upstream?.isTls !== true) {
+    throw configError(
+      `${sources.upstreamCa}: upstream-ca has no effect without TLS to the server; write upstream with mysqls://`,
     )
   }
 }

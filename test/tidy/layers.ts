@@ -14,7 +14,7 @@ const storeys = [
   ['commands'],
   ['forwarding'],
   ['node'],
-  ['resp', 'http'],
+  ['resp', 'http', 'proxy'],
   ['cli'],
 ]
 /** Engines share nothing but SQL's statements. */

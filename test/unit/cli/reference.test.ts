@@ -14,7 +14,7 @@ const settingFlags = new Set(settings.map(({ name }) => `--${name}`))
 
 /** Options that another page describes. */
 function isElsewhere(command: Command, { long, helpGroupHeading }: Option): boolean {
-  if (['serve', 'config'].includes(command.name())) return settingFlags.has(long!)
+  if (['serve', 'proxy', 'config'].includes(command.name())) return settingFlags.has(long!)
   return (
     command.name() === 'alter' && helpGroupHeading === 'Generator:' && !['--floor', '--force'].includes(long!)
   )

@@ -1,0 +1,90 @@
+/**
+ * The MySQL proxy, alone or beside the listeners of a node.
+ *
+ * Invariant
+ *  1. A stop has a deadline: what is still open is dropped then.
+ */
+import { readFile } from 'node:fs/promises'
+import type { Logger } from 'pino'
+import { type Address, addressText } from '../base/address.ts'
+import { systemClock } from '../base/clock.ts'
+import { describe } from '../base/errors.ts'
+import type { Certificates } from '../node/certificates.ts'
+import type { Config } from '../node/config-schema.ts'
+import { configError } from '../node/config-values.ts'
+import { upstreamUrl } from '../node/mysql-proxy-settings.ts'
+import { version } from '../node/version.ts'
+import { type ProxyServer, startProxy } from '../proxy/server.ts'
+import { openTls } from './listener-tls.ts'
+import { openLog } from './log.ts'
+import { crashOnBugs, stopAsked } from './signals.ts'
+
+/** While the server cannot be reached, the log says so once in this time, in µs. */
+const repeatedUs = 10_000_000
+
+/** Relays until a signal stops it; resolves when everything is closed. Rejects if it cannot start. */
+export async function runProxy(config: Config): Promise<void> {
+  const { mysqlProxy } = config
+  if (mysqlProxy === undefined)
+    throw configError('no address to listen on; give one with --listen, such as 127.0.0.1:3307')
+  const log = await openLog(config.logLevel)
+  crashOnBugs(log)
+  const tls = await openTls(config, log)
+  try {
+    const proxy = await openProxy(config, mysqlProxy, log, tls['mysql-proxy'])
+    const stop = stopAsked(log)
+    log.info(
+      { mysql: proxy.address, upstream: upstreamUrl.show(config.upstream!) },
+      `fahao proxy ${version} is ready`,
+    )
+    log.info(`${await stop}: stopping`)
+    await proxy.close(config.shutdownTimeoutMs)
+  } finally {
+    tls.close()
+  }
+  log.info('stopped')
+}
+
+/** Listens at `address`. Rejects with CONFIG if it cannot. */
+export async function openProxy(
+  config: Config,
+  address: Address,
+  log: Logger,
+  tls: Certificates | undefined,
+): Promise<ProxyServer> {
+  const upstream = config.upstream!
+  const ca = config.upstreamCa === undefined ? undefined : await readCa(config.upstreamCa)
+  let warnedUs = Number.NEGATIVE_INFINITY
+  return startProxy({
+    ...address,
+    backlog: config.listenBacklog,
+    upstream: { ...upstream, ca },
+    tls,
+    limits: {
+      connectionsMax: config.proxyConnectionsMax,
+      connectionsPerAddressMax: config.proxyConnectionsPerAddressMax ?? Number.POSITIVE_INFINITY,
+      unauthenticatedConnectionsMax: config.proxyUnauthenticatedConnectionsMax,
+      loginTimeoutMs: config.proxyLoginTimeoutMs,
+      unreadTimeoutMs: config.proxyUnreadTimeoutMs,
+      unreadTotalBytesMax: config.proxyUnreadTotalMaxBytes,
+      idleTimeoutMs: config.proxyIdleTimeoutMs ?? 0,
+    },
+    onUpstreamError: (reason) => {
+      const nowUs = systemClock.monoUs()
+      if (nowUs - warnedUs < repeatedUs) return
+      warnedUs = nowUs
+      log.warn(`the MySQL server at ${addressText(upstream.address)} cannot be reached: ${reason}`)
+    },
+    onError: (error) => log.error({ err: error }, 'a connection of the MySQL proxy failed'),
+  })
+}
+
+async function readCa(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file)
+  } catch (error) {
+    throw configError(
+      `upstream-ca: ${file} cannot be read: ${describe(error)}; name a file that this user may read`,
+    )
+  }
+}

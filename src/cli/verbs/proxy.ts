@@ -1,0 +1,49 @@
+import { type Command, Option } from 'commander'
+import type { SettingKey } from '../../node/config-schema.ts'
+import { addConfigOptions, configOf } from '../config-options.ts'
+
+/** The settings that concern a proxy without a node. */
+const keys: readonly SettingKey[] = [
+  'logLevel',
+  'shutdownTimeoutMs',
+  'listenBacklog',
+  'mysqlProxy',
+  'upstream',
+  'upstreamCa',
+  'proxyConnectionsMax',
+  'proxyConnectionsPerAddressMax',
+  'proxyUnauthenticatedConnectionsMax',
+  'proxyLoginTimeoutMs',
+  'proxyUnreadTimeoutMs',
+  'proxyUnreadTotalMaxBytes',
+  'proxyIdleTimeoutMs',
+  'tlsCert',
+  'tlsKey',
+  'tlsHandshakeTimeoutMs',
+]
+
+/** `fahao proxy` */
+export function addProxy(program: Command): void {
+  const command = program
+    .command('proxy')
+    .summary('run a MySQL proxy')
+    .description(
+      'Runs a proxy in front of a MySQL or MariaDB server: every connection to --listen goes on to --upstream, which checks users and passwords itself. Stops on SIGTERM or SIGINT after the transactions that are under way.\n\nEvery flag is also a key of the config file and an environment variable, as those of `fahao serve` are.',
+    )
+    .addOption(
+      new Option('--listen <HOST:PORT>', 'a shorter name of --mysql-proxy').helpGroup('MySQL proxy:'),
+    )
+  addConfigOptions(command, keys)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  fahao proxy --listen 127.0.0.1:3307 --upstream mysql://127.0.0.1:3306
+  fahao proxy --listen 0.0.0.0:3307 --upstream mysqls://db.example.org --tls-cert cert.pem --tls-key key.pem`,
+    )
+    .action(async ({ listen }: { listen?: string }) => {
+      const { config } = configOf(command, { 'mysql-proxy': listen })
+      // Imported here, so that other verbs start without the server's code.
+      await (await import('../proxy-server.ts')).runProxy(config)
+    })
+}

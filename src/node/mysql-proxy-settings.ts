@@ -1,0 +1,93 @@
+/** The settings of the MySQL proxy. */
+import { type Address, addressText } from '../base/address.ts'
+import {
+  address,
+  configError,
+  count,
+  duration,
+  optional,
+  orOff,
+  size,
+  text,
+  type ValueType,
+} from './config-values.ts'
+import { setting } from './setting.ts'
+
+/** The MySQL server behind the proxy. */
+export type UpstreamUrl = {
+  readonly address: Address
+  /** Whether the proxy speaks TLS with it. */
+  readonly isTls: boolean
+}
+
+const defaultPort = 3306
+
+/** `mysql://HOST:PORT`, or `mysqls://HOST:PORT` with TLS. Users, passwords and databases are the clients' own. */
+export const upstreamUrl: ValueType<UpstreamUrl> = {
+  read(given) {
+    const [, scheme, place = '', more] = /^(mysqls?):\/\/([^/?@]+)\/?(.*)$/.exec(given) ?? []
+    if (scheme === undefined || more !== '') {
+      throw configError(
+        `${shown(given)} is no MySQL server; write mysql://HOST:PORT, or mysqls://HOST:PORT with TLS, without a user and a database: each client gives its own`,
+      )
+    }
+    const hasPort = /:\d+$/.test(place) && !/^\[?[^\]]*:[^\]]*:[^\]]*$/.test(place)
+    const text = hasPort ? place : `${place}:${defaultPort}`
+    return { address: address.read(text), isTls: scheme === 'mysqls' }
+  },
+  show: ({ address, isTls }) => `mysql${isTls ? 's' : ''}://${addressText(address)}`,
+  takes: 'URL',
+}
+
+/** An address with a password in it is not repeated. */
+function shown(given: string): string {
+  return given.includes('@') ? 'a URL with a user' : `'${given.slice(0, 60)}'`
+}
+
+/** The settings of the group. */
+export const mysqlProxySettings = {
+  mysqlProxy: setting(
+    orOff(address),
+    'where clients of MySQL connect, whose connections go on to upstream',
+    'off',
+  ),
+  upstream: setting(
+    optional(upstreamUrl),
+    'the MySQL or MariaDB server behind the proxy: mysql://HOST:PORT, or mysqls://HOST:PORT with TLS',
+  ),
+  upstreamCa: setting(
+    optional(text('FILE')),
+    "the authorities that sign the certificate of upstream, in PEM; default: the system's",
+  ),
+  proxyConnectionsMax: setting(count(1, 1_000_000), 'connections at once', '10000'),
+  proxyConnectionsPerAddressMax: setting(
+    orOff(count(1, 1_000_000)),
+    'connections at once from one IPv4 address or one /64 of IPv6; off where clients share an address, as behind a load balancer',
+    'off',
+  ),
+  proxyUnauthenticatedConnectionsMax: setting(
+    count(1, 1_000_000),
+    'connections at once that have not logged in; a new one takes the place of the oldest of them',
+    '1000',
+  ),
+  proxyLoginTimeoutMs: setting(
+    duration('100ms', '10m'),
+    'how long a client may take to log in, the connection to the server included',
+    '10s',
+  ),
+  proxyUnreadTimeoutMs: setting(
+    duration('1s', '24h'),
+    'how long a client may leave results unread before it is dropped',
+    '10m',
+  ),
+  proxyUnreadTotalMaxBytes: setting(
+    size('1MiB', '64GiB'),
+    'unread results of all clients together; above this the proxy drops the client that has read nothing for the longest time',
+    '256MiB',
+  ),
+  proxyIdleTimeoutMs: setting(
+    orOff(duration('1s', '24d')),
+    'close connections that have been silent for this long',
+    'off',
+  ),
+}

@@ -1,0 +1,306 @@
+/**
+ * One client and its connection to the server.
+ *
+ * Invariants
+ *  1. When one side ends, what it has sent reaches the other side, which is ended then. A side that does not end within
+ *     `lingerMs` is dropped.
+ *  2. An error in a callback costs this connection alone.
+ *  3. A connection that finishes ends as soon as every command has been answered outside of a transaction.
+ */
+import type { Socket } from 'node:net'
+import { addressText } from '../base/address.ts'
+import { systemClock } from '../base/clock.ts'
+import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
+import { ClientCommands } from './client-commands.ts'
+import type { ProxyLimits } from './limits.ts'
+import { type LoggedIn, Login } from './login.ts'
+import { capabilities, errorPacket, type MysqlError, mariadbCapabilities, quitPacket } from './protocol.ts'
+import { Replies } from './replies.ts'
+import { SocketPair } from './socket-pair.ts'
+import { dialUpstream, type Upstream } from './upstream.ts'
+
+/** Counters of a proxy. */
+export type ProxyTotals = {
+  commands: number
+  bytesIn: number
+  bytesOut: number
+  upstreamFailures: number
+}
+
+/** What the connections of a proxy share. */
+export type ConnectionHost = {
+  readonly upstream: Upstream
+  readonly limits: ProxyLimits
+  readonly totals: ProxyTotals
+  readonly unread: UnreadBudget
+  /** Undefined: clients get no TLS. */
+  readonly secureClient: ((connection: Connection, socket: Socket) => void) | undefined
+  onLoggedIn(connection: Connection): void
+  onGone(connection: Connection): void
+  /** The server could not be reached. */
+  onUpstreamError(reason: string): void
+  /** An error that is no client's fault. */
+  onError(error: unknown): void
+}
+
+/** Commands that a client may have on their way; it is not read while there are more. */
+const outstandingMax = 4096
+
+const shuttingDown: MysqlError = {
+  code: 1053,
+  state: '08S01',
+  message: 'fahao proxy: it is stopping; connect again',
+}
+
+/** A connection through the proxy. */
+export class Connection implements Sender {
+  readonly queuedBytes = 0
+  readonly #host: ConnectionHost
+  readonly #pair: SocketPair
+  #login: Login | undefined
+  readonly #commands: ClientCommands
+  readonly #replies: Replies
+  #flags = { deprecatesEof: false, cachesMetadata: false }
+  #isFinishing = false
+  /** The client's side has been ended, or is gone. */
+  #isOver = false
+  #isGone = false
+  #deadlineUs: number
+  /** The client has sent something since the last sweep; since when it has not. */
+  #isActive = true
+  #silentSinceUs: number
+
+  constructor(client: Socket, host: ConnectionHost) {
+    this.#host = host
+    this.#silentSinceUs = systemClock.monoUs()
+    this.#deadlineUs = this.#silentSinceUs + host.limits.loginTimeoutMs * 1000
+    this.#replies = this.#makeReplies()
+    this.#commands = this.#makeCommands()
+    this.#pair = this.#makePair(client)
+    this.#login = this.#makeLogin()
+    // Until it is greeted.
+    client.pause()
+  }
+
+  /** Bytes that the client was sent. */
+  get bytesOut(): number {
+    return this.#pair.client.bytesWritten
+  }
+
+  /** How many of them have not left this process. */
+  get unreadBytes(): number {
+    const { client } = this.#pair
+    return client.destroyed ? 0 : client.writableLength
+  }
+
+  /** The connection of the client speaks TLS from now on. */
+  secured(socket: Socket): void {
+    this.#pair.replaceClient(socket)
+    this.#login?.clientIsSecure()
+  }
+
+  /** Ends as soon as every command has been answered outside of a transaction. */
+  finish(): void {
+    this.#isFinishing = true
+    if (this.#login !== undefined) return this.#refuse(this.#login.isGreeted ? 2 : 0, shuttingDown)
+    this.#finishIfIdle()
+  }
+
+  /** Ends both sides at once. */
+  drop(): void {
+    this.#pair.destroy()
+  }
+
+  /** Whether one of its deadlines has passed. Call it regularly. */
+  isOverdue(nowUs: number): boolean {
+    if (this.#login?.isGreeted === false && nowUs > this.#deadlineUs && !this.#isOver) {
+      this.#serverFailed('it does not answer')
+      return false
+    }
+    if ((this.#login !== undefined || this.#isOver) && nowUs > this.#deadlineUs) return true
+    if (this.#isActive || this.#replies.outstanding > 0) this.#silentSinceUs = nowUs
+    this.#isActive = false
+    const { idleTimeoutMs } = this.#host.limits
+    return idleTimeoutMs > 0 && nowUs - this.#silentSinceUs > idleTimeoutMs * 1000
+  }
+
+  #makeReplies(): Replies {
+    const flags = () => this.#flags
+    return new Replies({
+      get deprecatesEof() {
+        return flags().deprecatesEof
+      },
+      get cachesMetadata() {
+        return flags().cachesMetadata
+      },
+      toClient: (bytes) => this.#toClient(bytes),
+      expectFile: () => this.#commands.expectFile(),
+      setExchanging: (isExchanging) => {
+        this.#commands.isExchanging = isExchanging
+      },
+      becomeOpaque: () => this.#becomeOpaque(),
+    })
+  }
+
+  #makeCommands(): ClientCommands {
+    return new ClientCommands({
+      toServer: (bytes) => this.#pair.toServer(bytes),
+      expect: (form) => this.#replies.expect(form),
+      counted: () => {
+        this.#host.totals.commands++
+      },
+      becomeOpaque: () => this.#becomeOpaque(),
+    })
+  }
+
+  #makePair(client: Socket): SocketPair {
+    return new SocketPair(client, dialUpstream(this.#host.upstream), {
+      fromClient: (chunk) => this.#fromClient(chunk),
+      fromServer: (chunk) => this.#fromServer(chunk),
+      mayReadClient: () => this.#login?.isGreeted !== false && this.#replies.outstanding <= outstandingMax,
+      unreadChanged: () => this.#host.unread.update(this),
+      clientEnded: () => this.#clientEnded(),
+      serverEnded: () => this.#serverEnded(),
+      clientClosed: () => this.#clientClosed(),
+      serverClosed: () => this.#serverClosed(),
+      serverFailed: (reason) => this.#serverFailed(reason),
+      fail: (error) => {
+        this.drop()
+        this.#host.onError(error)
+      },
+    })
+  }
+
+  #makeLogin(): Login {
+    const { secureClient, upstream } = this.#host
+    return new Login({
+      offersTls: secureClient !== undefined,
+      isUpstreamTls: upstream.isTls,
+      toClient: (bytes) => this.#toClient(bytes),
+      toServer: (bytes) => this.#pair.toServer(bytes),
+      secureClient: (rest) => secureClient!(this, this.#pair.releaseClient(rest)),
+      secureServer: () => this.#pair.secureServer(upstream, () => this.#login?.serverIsSecure()),
+      refuse: (sequence, error, withState) => this.#refuse(sequence, error, withState),
+      end: () => this.#end(),
+      begin: (session) => this.#begin(session),
+    })
+  }
+
+  #fromClient(chunk: Buffer): void {
+    if (this.#isOver) return
+    this.#isActive = true
+    this.#host.totals.bytesIn += chunk.length
+    if (this.#login === undefined) this.#commands.walk(chunk)
+    else this.#login.fromClient(chunk)
+  }
+
+  #fromServer(chunk: Buffer): void {
+    if (this.#login === undefined) this.#replies.walk(chunk)
+    else this.#login.fromServer(chunk)
+    if (this.#isFinishing) this.#finishIfIdle()
+  }
+
+  #toClient(bytes: Uint8Array): void {
+    this.#host.totals.bytesOut += bytes.length
+    this.#pair.toClient(bytes)
+  }
+
+  #begin({ flags, status, fromClient, fromServer }: LoggedIn): void {
+    this.#login = undefined
+    this.#host.onLoggedIn(this)
+    this.#flags = {
+      deprecatesEof: (flags.common & capabilities.deprecateEof) !== 0,
+      cachesMetadata: (flags.mariadb & mariadbCapabilities.cacheMetadata) !== 0,
+    }
+    this.#replies.status = status
+    if (fromServer.length > 0) this.#replies.walk(fromServer)
+    if (fromClient.length > 0) this.#commands.walk(fromClient)
+  }
+
+  #becomeOpaque(): void {
+    this.#commands.isOpaque = true
+    this.#replies.isOpaque = true
+  }
+
+  #finishIfIdle(): void {
+    if (this.#replies.outstanding > 0 || this.#replies.isInTransaction || this.#replies.isOpaque) return
+    if (!this.#commands.isBetweenPackets || this.#isOver) return
+    this.#pair.server.end(quitPacket())
+    this.#endClient()
+  }
+
+  #refuse(sequence: number, error: MysqlError, withState = true): void {
+    if (this.#isOver) return
+    this.#toClient(errorPacket(sequence, error, withState))
+    this.#end()
+  }
+
+  /** Ends both sides; what the client was sent reaches it. */
+  #end(): void {
+    this.#pair.server.destroy()
+    this.#endClient()
+  }
+
+  #endClient(): void {
+    if (this.#isOver) return
+    const { lingerMs, unreadTimeoutMs } = this.#host.limits
+    const { client } = this.#pair
+    this.#isOver = true
+    this.#deadlineUs = systemClock.monoUs() + unreadTimeoutMs * 1000
+    client.end(() => {
+      this.#deadlineUs = systemClock.monoUs() + lingerMs * 1000
+    })
+    // What it still sends is discarded, until it ends its side.
+    client.resume()
+  }
+
+  #clientEnded(): void {
+    if (this.#login !== undefined) return this.#end()
+    this.#commands.finish()
+    this.#pair.server.end()
+  }
+
+  #serverEnded(): void {
+    if (this.#login?.isGreeted === false) return this.#serverFailed('it has ended the connection')
+    this.#replies.finish()
+    this.#pair.server.end()
+    this.#endClient()
+  }
+
+  #serverFailed(reason: string): void {
+    const login = this.#login
+    if (login === undefined || this.#isOver) return
+    this.#host.onUpstreamError(reason)
+    const where = addressText(this.#host.upstream.address)
+    const message = login.isGreeted
+      ? `fahao proxy: the connection to the MySQL server at ${where} failed: ${reason}`
+      : `fahao proxy: cannot connect to the MySQL server at ${where}: ${reason}; check upstream, and that the server runs`
+    const code = login.isGreeted ? 2013 : 2003
+    this.#refuse(login.isGreeted ? 2 : 0, { code, state: 'HY000', message }, login.isGreeted)
+  }
+
+  /** What the client has sent still reaches the server, and its replies reach nothing. */
+  #clientClosed(): void {
+    const { server } = this.#pair
+    this.#host.unread.update(this)
+    this.#isOver = true
+    this.#deadlineUs = systemClock.monoUs() + this.#host.limits.lingerMs * 1000
+    if (this.#login === undefined) server.end()
+    else server.destroy()
+    server.resume()
+    this.#goneIfClosed()
+  }
+
+  #serverClosed(): void {
+    if (this.#login?.isGreeted === false) this.#serverFailed('it has ended the connection')
+    this.#endClient()
+    this.#goneIfClosed()
+  }
+
+  #goneIfClosed(): void {
+    const { client, server } = this.#pair
+    if (this.#isGone || !client.destroyed || !server.destroyed) return
+    this.#isGone = true
+    this.#host.onGone(this)
+  }
+}

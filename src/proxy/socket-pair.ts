@@ -1,0 +1,183 @@
+/**
+ * The two sockets of a connection: the client's and the server's.
+ *
+ * Invariants
+ *  1. A side is not read while the other side has not taken what was sent to it, nor the client while `mayReadClient` says no.
+ *  2. What is sent while one chunk is being taken in leaves in one write.
+ *  3. An error in a callback of a socket reaches `fail`, and nothing else.
+ *  4. Once TLS is set up on a side, events of its socket without TLS are ignored.
+ */
+import type { Socket } from 'node:net'
+import { describe } from '../base/errors.ts'
+import { secureUpstream, type Upstream } from './upstream.ts'
+
+/** What happens to the sockets. */
+export interface PairHost {
+  fromClient(chunk: Buffer): void
+  fromServer(chunk: Buffer): void
+  /** Whether nothing but the server's socket speaks against reading the client. */
+  mayReadClient(): boolean
+  /** The client has taken what was sent, or has not. */
+  unreadChanged(): void
+  clientEnded(): void
+  serverEnded(): void
+  clientClosed(): void
+  serverClosed(): void
+  serverFailed(reason: string): void
+  fail(error: unknown): void
+}
+
+const readingEvents = ['data', 'drain', 'end']
+
+/** Both sockets. */
+export class SocketPair {
+  readonly #host: PairHost
+  #client: Socket
+  #server: Socket
+  /** The chunk that is being taken in. */
+  #taking: Buffer | undefined
+
+  constructor(client: Socket, server: Socket, host: PairHost) {
+    this.#host = host
+    this.#client = client
+    this.#server = server
+    this.#listenToClient(client)
+    this.#listenToServer(server)
+  }
+
+  /** The client's side. */
+  get client(): Socket {
+    return this.#client
+  }
+
+  /** The server's side. */
+  get server(): Socket {
+    return this.#server
+  }
+
+  /** Sends to the server. Does nothing once that side has been ended. */
+  toServer(bytes: Uint8Array): void {
+    const socket = this.#server
+    if (!socket.writable) return
+    this.#corkUnlessAll(socket, bytes)
+    if (!socket.write(bytes)) this.#client.pause()
+  }
+
+  /** Sends to the client. Does nothing once that side has been ended. */
+  toClient(bytes: Uint8Array): void {
+    const socket = this.#client
+    if (!socket.writable) return
+    this.#corkUnlessAll(socket, bytes)
+    if (socket.write(bytes)) return
+    this.#server.pause()
+    this.#host.unreadChanged()
+  }
+
+  /** Reads the client again, unless there is a reason against it. */
+  readClient(): void {
+    if (!this.#server.writableNeedDrain && this.#host.mayReadClient()) this.#client.resume()
+  }
+
+  /** Stops reading the client's socket, and returns it with `rest` as its next bytes: TLS takes its place. */
+  releaseClient(rest: Buffer): Socket {
+    const socket = this.#client
+    socket.pause()
+    for (const event of readingEvents) socket.removeAllListeners(event)
+    if (rest.length > 0) socket.unshift(rest)
+    return socket
+  }
+
+  /** Goes on with the client's socket with TLS. */
+  replaceClient(secure: Socket): void {
+    this.#client = secure
+    this.#listenToClient(secure)
+  }
+
+  /** Sets TLS up on the server's side, and calls `ready` when it is. */
+  secureServer(upstream: Upstream, ready: () => void): void {
+    const socket = this.#server
+    // The request for TLS leaves now: other bytes follow it without this socket.
+    if (socket.writableCorked > 0) socket.uncork()
+    for (const event of readingEvents) socket.removeAllListeners(event)
+    const secure = secureUpstream(socket, upstream)
+    secure.once('secureConnect', () => {
+      secure.allowHalfOpen = true
+      this.#contain(ready)
+    })
+    this.#server = secure
+    this.#listenToServer(secure)
+  }
+
+  /** Ends both sides at once. */
+  destroy(): void {
+    this.#client.destroy()
+    this.#server.destroy()
+  }
+
+  #listenToClient(socket: Socket): void {
+    socket.on('data', (chunk: Buffer) => this.#fromClient(chunk))
+    socket.on('drain', () => {
+      this.#host.unreadChanged()
+      this.#server.resume()
+    })
+    socket.on('end', () => this.#contain(() => this.#host.clientEnded()))
+    // `close` follows.
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      if (socket === this.#client) this.#contain(() => this.#host.clientClosed())
+    })
+  }
+
+  #listenToServer(socket: Socket): void {
+    socket.on('data', (chunk: Buffer) => this.#fromServer(chunk))
+    socket.on('drain', () => this.readClient())
+    socket.on('end', () => this.#contain(() => this.#host.serverEnded()))
+    socket.on('error', (error) => this.#contain(() => this.#host.serverFailed(describe(error))))
+    socket.on('close', () => {
+      if (socket === this.#server) this.#contain(() => this.#host.serverClosed())
+    })
+  }
+
+  #fromClient(chunk: Buffer): void {
+    this.#taking = chunk
+    try {
+      this.#host.fromClient(chunk)
+    } catch (error) {
+      this.#host.fail(error)
+    }
+    this.#taking = undefined
+    this.#uncork()
+    if (!this.#host.mayReadClient()) this.#client.pause()
+  }
+
+  #fromServer(chunk: Buffer): void {
+    this.#taking = chunk
+    try {
+      this.#host.fromServer(chunk)
+    } catch (error) {
+      this.#host.fail(error)
+    }
+    this.#taking = undefined
+    this.#uncork()
+    if (this.#client.isPaused()) this.readClient()
+  }
+
+  /** Bytes that are the whole chunk leave by themselves; parts of it wait for the others. */
+  #corkUnlessAll(socket: Socket, bytes: Uint8Array): void {
+    if (bytes !== this.#taking && this.#taking !== undefined && socket.writableCorked === 0) socket.cork()
+  }
+
+  #uncork(): void {
+    if (this.#server.writableCorked > 0) this.#server.uncork()
+    if (this.#client.writableCorked > 0) this.#client.uncork()
+  }
+
+  /** Runs a callback. */
+  #contain(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#host.fail(error)
+    }
+  }
+}

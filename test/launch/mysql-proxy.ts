@@ -1,0 +1,36 @@
+/** `fahao proxy` under test. */
+import { join } from 'node:path'
+import type { Lifetime } from './lifetime.ts'
+import { freePort } from './places.ts'
+import { accepts, type RunningProcess, startProcess } from './process.ts'
+
+/** How to start it. */
+export type MysqlProxyOptions = {
+  /** The server behind it: a loopback port, or a URL. */
+  readonly upstream: number | string
+  /** Further flags. */
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A proxy that runs. */
+export type MysqlProxy = { readonly port: number; readonly process: RunningProcess }
+
+const repository = join(import.meta.dirname, '..', '..')
+
+/** Starts a proxy on a free loopback port; resolves when it accepts connections. */
+export async function startMysqlProxy(lifetime: Lifetime, options: MysqlProxyOptions): Promise<MysqlProxy> {
+  const port = await freePort()
+  const { upstream, args = [], env } = options
+  const url = typeof upstream === 'number' ? `mysql://127.0.0.1:${upstream}` : upstream
+  const entry = join(repository, 'dist', 'cli', 'fahao.js')
+  const running = await startProcess(lifetime, {
+    command: process.execPath,
+    args: [entry, 'proxy', '--listen', `127.0.0.1:${port}`, '--upstream', url, ...args],
+    cwd: repository,
+    ...(env && { env }),
+    readyWhen: { line: /is ready/ },
+  })
+  if (!(await accepts(port))) throw new Error(`the proxy does not accept:\n${running.output()}`)
+  return { port, process: running }
+}

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { type Judgement, PacketWalker } from '../../../src/proxy/packet-walker.ts'
+import { Replies, type ReplyForm } from '../../../src/proxy/replies.ts'
+
+/** Holds packets whose payload begins with `h`, suspends after those that begin with `hs`, becomes opaque at `o`. */
+class Recorder extends PacketWalker {
+  readonly judged: number[] = []
+  readonly held: string[] = []
+  readonly out: Buffer[] = []
+
+  protected judge(bytes: Buffer, at: number, length: number): Judgement {
+    this.judged.push(length)
+    if (bytes[at + 4] === 111 && length > 0) this.isOpaque = true
+    return length > 0 && bytes[at + 4] === 104 ? 'hold' : 'pass'
+  }
+  protected pass(bytes: Buffer): void {
+    assert.ok(bytes.length > 0)
+    this.out.push(bytes)
+  }
+  protected passed(): boolean {
+    return true
+  }
+  protected insert(): void {
+    this.out.push(Buffer.from('|'))
+  }
+  protected whole(bytes: Buffer): void {
+    this.held.push(bytes.toString('latin1', 4))
+    this.out.push(Buffer.from('[held]'))
+    this.isSuspended = bytes[5] === 115
+  }
+  protected holding(): void {}
+}
+
+function packet(payload: string): Buffer {
+  const bytes = Buffer.from(`    ${payload}`, 'latin1')
+  bytes.writeUInt32LE(payload.length)
+  return bytes
+}
+
+function walked(chunks: readonly Buffer[]): Recorder {
+  const walker = new Recorder()
+  for (const chunk of chunks) {
+    walker.walk(chunk)
+    while (walker.isSuspended) walker.resume()
+  }
+  return walker
+}
+
+function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
+  const chunks: Buffer[] = []
+  for (let at = 0, turn = 0; at < bytes.length; turn++) {
+    const size = sizes[turn % sizes.length]!
+    chunks.push(bytes.subarray(at, at + size))
+    at += size
+  }
+  return chunks
+}
+
+describe('a walk over packets', () => {
+  const payloads = fc.array(
+    fc
+      .tuple(fc.constantFrom('', 'h', 'hs', 'x'), fc.integer({ min: 0, max: 60 }))
+      .map(([head, more]) => head + '.'.repeat(more)),
+    { minLength: 1, maxLength: 12 },
+  )
+
+  test('sees the same packets and passes the same bytes, however they are cut', () => {
+    fc.assert(
+      fc.property(payloads, fc.array(fc.integer({ min: 1, max: 70 }), { minLength: 1 }), (texts, sizes) => {
+        const walker = walked(cut(Buffer.concat(texts.map(packet)), sizes))
+        assert.deepEqual(
+          walker.judged,
+          texts.map(({ length }) => length),
+        )
+        assert.deepEqual(
+          walker.held,
+          texts.filter((text) => text.startsWith('h')),
+        )
+        const expected = texts.map((text) =>
+          text.startsWith('h') ? Buffer.from('[held]') : Buffer.concat([packet(text), Buffer.from('|')]),
+        )
+        assert.equal(Buffer.concat(walker.out).toString('latin1'), Buffer.concat(expected).toString('latin1'))
+        assert.ok(walker.isBetweenPackets)
+      }),
+    )
+  })
+
+  test('judges a payload of several parts once, and holds it whole', () => {
+    for (const first of ['x', 'h']) {
+      const part = Buffer.alloc(4 + 0xff_ff_ff, first)
+      part.writeUInt32LE(0xff_ff_ff)
+      const walker = walked(cut(Buffer.concat([part, packet('hend'), packet('')]), [65_536, 3]))
+      assert.deepEqual(walker.judged, [0xff_ff_ff, 0])
+      assert.equal(walker.held.length, first === 'h' ? 1 : 0)
+    }
+  })
+
+  test('passes everything behind a packet that makes it opaque', () => {
+    const bytes = Buffer.concat([packet('x'), packet('o'), packet('h1'), Buffer.from('junk')])
+    for (const size of [1, 3, 100]) {
+      const walker = walked(cut(bytes, [size]))
+      assert.deepEqual(walker.held, [])
+      assert.equal(Buffer.concat(walker.out).toString('latin1').replace('|', ''), bytes.toString('latin1'))
+    }
+  })
+
+  test('passes the beginning of a packet that never comes', () => {
+    const walker = walked([packet('x'), Buffer.from([9, 0])])
+    walker.finish()
+    assert.equal(Buffer.concat(walker.out).toString('latin1'), '\x01\0\0\0x|\x09\0')
+  })
+})
+
+describe('the replies', () => {
+  const ok = (status: number) => Buffer.from([7, 0, 0, 1, 0, 0, 0, status, 0, 0, 0])
+  const eof = (status: number) => Buffer.from([5, 0, 0, 1, 0xfe, 0, 0, status, 0])
+  const error = packet('\xff\x15\x04#42000no')
+  const progress = packet('\xff\xff\xff\x01')
+  const results = [packet('\x01'), packet('\x03def'), eof(2), packet('\x01a')]
+  const prepared = Buffer.from([12, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0])
+
+  const cases: [name: string, form: ReplyForm, packets: Buffer[]][] = [
+    ['OK', 'results', [ok(2)]],
+    ['ERR', 'results', [error]],
+    ['rows', 'results', [...results, eof(2)]],
+    ['rows that end with an error', 'results', [...results, error]],
+    ['reports of progress', 'results', [progress, ...results, progress, progress, eof(2)]],
+    ['several results', 'results', [...results, eof(8), ok(8), ...results, eof(0)]],
+    ['a cursor', 'results', [packet('\x01'), packet('\x03def'), eof(66)]],
+    ['fetched rows', 'rows', [packet('\0a'), packet('\0b'), eof(2)]],
+    [
+      'a prepared statement',
+      'prepare',
+      [prepared, packet('\x03def'), packet('\x03def'), eof(2), packet('\x03def'), eof(2)],
+    ],
+    ['a refused statement', 'prepare', [error]],
+    ['a word', 'packet', [packet('Uptime: 1')]],
+    ['an exchange', 'authentication', [packet('\xfeplugin\0'), packet('\x01\x03'), ok(2)]],
+  ]
+
+  for (const [name, form, packets] of cases) {
+    test(`recognise the end of ${name}, byte by byte too`, () => {
+      for (const size of [1, 7, 1000]) {
+        const out: Uint8Array[] = []
+        const replies = new Replies({
+          deprecatesEof: false,
+          cachesMetadata: false,
+          toClient: (bytes) => void out.push(bytes),
+          expectFile: () => {},
+          setExchanging: () => {},
+          becomeOpaque: () => assert.fail('it was not understood'),
+        })
+        const own = Buffer.from('own reply')
+        replies.expect(form)
+        const bytes = Buffer.concat(packets)
+        // A client that logs in again sends nothing else meanwhile.
+        if (form === 'authentication') for (const chunk of cut(bytes, [size])) replies.walk(chunk)
+        replies.answer(own)
+        replies.expect('packet')
+        const rest = form === 'authentication' ? ok(2) : Buffer.concat([bytes, ok(2)])
+        for (const chunk of cut(rest, [size])) replies.walk(chunk)
+        assert.equal(replies.outstanding, 0)
+        assert.equal(
+          Buffer.concat(out).toString('latin1'),
+          Buffer.concat([bytes, own, ok(2)]).toString('latin1'),
+        )
+      }
+    })
+  }
+
+  test('that answer nothing are passed on unread', () => {
+    let isOpaque = false
+    const out: Uint8Array[] = []
+    const replies: Replies = new Replies({
+      deprecatesEof: true,
+      cachesMetadata: false,
+      toClient: (bytes) => void out.push(bytes),
+      expectFile: () => {},
+      setExchanging: () => {},
+      becomeOpaque: () => {
+        isOpaque = true
+        replies.isOpaque = true
+      },
+    })
+    replies.walk(ok(2))
+    assert.ok(isOpaque)
+    assert.deepEqual(Buffer.concat(out), ok(2))
+  })
+})
