@@ -14,7 +14,14 @@ import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
 import { ClientCommands } from './client-commands.ts'
 import type { ProxyLimits } from './limits.ts'
 import { type LoggedIn, Login } from './login.ts'
-import { capabilities, errorPacket, type MysqlError, mariadbCapabilities, quitPacket } from './protocol.ts'
+import {
+  capabilities,
+  errorPacket,
+  type MysqlError,
+  mariadbCapabilities,
+  noServerCode,
+  quitPacket,
+} from './protocol.ts'
 import { Replies } from './replies.ts'
 import { SocketPair } from './socket-pair.ts'
 import { dialUpstream, type Upstream } from './upstream.ts'
@@ -275,8 +282,7 @@ export class Connection implements Sender {
     const message = login.isGreeted
       ? `fahao proxy: the connection to the MySQL server at ${where} failed: ${reason}`
       : `fahao proxy: cannot connect to the MySQL server at ${where}: ${reason}; check upstream, and that the server runs`
-    const code = login.isGreeted ? 2013 : 2003
-    this.#refuse(login.isGreeted ? 2 : 0, { code, state: 'HY000', message }, login.isGreeted)
+    this.#refuse(login.isGreeted ? 2 : 0, { code: noServerCode, state: 'HY000', message }, login.isGreeted)
   }
 
   /** What the client has sent still reaches the server, and its replies reach nothing. */

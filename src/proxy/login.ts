@@ -19,7 +19,7 @@ import {
   tlsRequest,
 } from './greeting.ts'
 import { PacketQueue } from './packet-queue.ts'
-import { capabilities, headerBytes, lengthOfInteger, type MysqlError } from './protocol.ts'
+import { capabilities, headerBytes, lengthOfInteger, type MysqlError, noServerCode } from './protocol.ts'
 
 /** A session that has begun. */
 export type LoggedIn = {
@@ -138,7 +138,7 @@ export class Login {
     if (this.#host.isUpstreamTls && (greeting.flags.common & capabilities.ssl) === 0) {
       const message =
         'fahao proxy: the MySQL server offers no TLS; switch it on there, or name the server with mysql://'
-      return this.#refuse({ code: 2026, state: 'HY000', message })
+      return this.#refuse({ code: noServerCode, state: 'HY000', message })
     }
     this.#greeting = greeting
     this.#state = 'response'
@@ -198,7 +198,7 @@ export class Login {
   #notUnderstood(): void {
     const message =
       'fahao proxy: what answers at the address of the MySQL server does not speak its protocol; check upstream'
-    this.#refuse({ code: 2007, state: 'HY000', message })
+    this.#refuse({ code: noServerCode, state: 'HY000', message })
   }
 
   #refuse(error: MysqlError): void {

@@ -74,6 +74,12 @@ export type MysqlError = {
   readonly message: string
 }
 
+/**
+ * ER_CONNECT_TO_FOREIGN_DATA_SOURCE: the server behind the proxy is away, or unfit. Codes of clients (2000 to 2999) would
+ * say more, but MariaDB's C library calls a packet malformed in which a server uses one.
+ */
+export const noServerCode = 1429
+
 /** An ERR packet. Before the greeting a client expects no SQLSTATE: `withState` is false. */
 export function errorPacket(sequence: number, error: MysqlError, withState = true): Buffer {
   const state = withState ? `#${error.state}` : ''

@@ -9,6 +9,7 @@ import { Scope } from '../../launch/lifetime.ts'
 import { type MariaDb, startMariaDb } from '../../launch/mariadb.ts'
 import { type MysqlProxy, startMysqlProxy } from '../../launch/mysql-proxy.ts'
 import { freePort } from '../../launch/places.ts'
+import { runProgram } from '../../launch/program.ts'
 import { commandOf, packetOf, RawMysql, responseTo } from '../../launch/raw-mysql.ts'
 import { startTcpProxy } from '../../launch/tcp-proxy.ts'
 
@@ -49,12 +50,15 @@ describe('a proxy without its server', () => {
   test('says in MySQL’s words that it cannot connect', async () => {
     const proxy = await startMysqlProxy(scope, { upstream: await freePort() })
     const { code, message } = await firstPacketOf(proxy.port)
-    assert.equal(code, 2003)
+    assert.equal(code, 1429)
     assert.match(
       message,
       /^fahao proxy: cannot connect to the MySQL server at 127\.0\.0\.1:\d+: .*ECONNREFUSED/,
     )
-    await assert.rejects(connectTo(proxy.port), { errno: 2003 })
+    await assert.rejects(connectTo(proxy.port), { errno: 1429 })
+    // MariaDB's C library shows a server's error only if its code is one of servers.
+    const program = ['mariadb', '--no-defaults', '--host=127.0.0.1', `--port=${proxy.port}`, '-e', 'SELECT 1']
+    await assert.rejects(runProgram(program), /1429 - fahao proxy: cannot connect to the MySQL server/)
   })
 
   test('says so as well if the server does not answer', async () => {
@@ -67,7 +71,7 @@ describe('a proxy without its server', () => {
       args: ['--proxy-login-timeout', '200ms'],
     })
     const { code, message } = await firstPacketOf(proxy.port)
-    assert.equal(code, 2003)
+    assert.equal(code, 1429)
     assert.match(message, /it does not answer/)
   })
 
@@ -78,7 +82,7 @@ describe('a proxy without its server', () => {
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     scope.after(async () => void other.close())
     const proxy = await startMysqlProxy(scope, { upstream: (other.address() as { port: number }).port })
-    assert.equal((await firstPacketOf(proxy.port)).code, 2007)
+    assert.equal((await firstPacketOf(proxy.port)).code, 1429)
   })
 
   test('ends the connections of clients when the server is gone, and serves new ones when it is back', async () => {
