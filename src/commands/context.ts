@@ -20,6 +20,8 @@ export interface ClientSession {
   readonly address: string
   /** `host:port` of this end. */
   readonly localAddress: string
+  /** The transport, for the audit trail: `resp`. */
+  readonly door: string
   /** Monotonic time of the connection's start and of its newest command, in µs. */
   readonly startedMonoUs: number
   lastCommandMonoUs: number

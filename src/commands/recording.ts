@@ -91,7 +91,7 @@ function recordChanges(
   detail: string | undefined,
 ): void {
   const { event } = change!
-  const common = { event, user, address: clientAddress(session), door: 'resp' }
+  const common = { event, user, address: clientAddress(session), door: session.door }
   for (const object of named.slice(0, namedMax)) server.audit.record({ ...common, object, detail })
   if (named.length > namedMax)
     server.audit.record({ ...common, object: '', detail: `and ${named.length - namedMax} others` })
@@ -128,9 +128,10 @@ function recordDenied(
   name: string,
   refused: string | undefined,
 ): void {
+  const { door } = context.session
   const reason = refused === undefined ? 'command' : 'key'
   recordRefusal(context, { reason, object: refused ?? name, username: access.user })
-  const common = { event: 'denied', user: access.user, address, door: 'resp', object: name } as const
+  const common = { event: 'denied', user: access.user, address, door, object: name } as const
   context.server.audit.record({ ...common, detail: refused })
 }
 

@@ -36,6 +36,7 @@ export class RespSession implements ClientSession {
   readonly id: number
   readonly address: string
   readonly localAddress: string
+  readonly door = 'resp'
   readonly startedMonoUs: number
   /** See `SessionFacts.certificateName`. */
   readonly certificateName: string | undefined

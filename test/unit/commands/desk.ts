@@ -70,6 +70,7 @@ export class Desk {
       id,
       address: `127.0.0.1:${50_000 + id}`,
       localAddress: '127.0.0.1:7379',
+      door: 'resp',
       startedMonoUs: this.timeline.monoUs(),
       lastCommandMonoUs: this.timeline.monoUs(),
       lastCommand: '',
