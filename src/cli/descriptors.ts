@@ -10,7 +10,8 @@ export function descriptorAdvice(config: Config, limits = limitsOfProcess()): st
   const [, soft] = /^Max open files +(\d+)/m.exec(limits) ?? []
   const http = config.compatHttp.length + (config.http === undefined ? 0 : 1)
   const resp = config.resp === undefined ? 0 : 1
-  const needed = resp * config.respConnectionsMax + http * config.httpConnectionsMax + others
+  const postgres = config.postgres === undefined ? 0 : config.postgresConnectionsMax
+  const needed = resp * config.respConnectionsMax + http * config.httpConnectionsMax + postgres + others
   if (soft === undefined || Number(soft) >= needed) return
   return `this process may open ${soft} files, and its connections may need ${needed}: raise LimitNOFILE (systemd) or ulimit -n, or lower resp-connections-max and http-connections-max`
 }

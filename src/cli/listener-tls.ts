@@ -13,7 +13,7 @@ export type ListenerTls = Readonly<Record<TlsListener, Certificates | undefined>
 export async function openTls(config: Config, log: Logger): Promise<ListenerTls> {
   const { tlsCert, tlsKey, tlsCa, tlsClientAuth, tlsHandshakeTimeoutMs } = config
   if (tlsCert === undefined || tlsKey === undefined)
-    return { resp: undefined, http: undefined, 'mysql-proxy': undefined, close() {} }
+    return { resp: undefined, http: undefined, postgres: undefined, 'mysql-proxy': undefined, close() {} }
   const certificates = await Certificates.open({
     cert: tlsCert,
     key: tlsKey,
@@ -28,6 +28,7 @@ export async function openTls(config: Config, log: Logger): Promise<ListenerTls>
   return {
     resp: of('resp'),
     http: of('http'),
+    postgres: of('postgres'),
     'mysql-proxy': of('mysql-proxy'),
     close: () => certificates.close(),
   }

@@ -67,8 +67,8 @@ async function createAdmin({ access }: FahaoNode, password: string): Promise<voi
 }
 
 /** The addresses that other machines can reach. */
-function openAddresses({ resp, http, compatHttp }: Config): string[] {
-  return [resp, http, ...compatHttp.map(({ address }) => address)]
+function openAddresses({ resp, http, postgres, compatHttp }: Config): string[] {
+  return [resp, http, postgres, ...compatHttp.map(({ address }) => address)]
     .filter((address) => address !== undefined)
     .filter((address) => !isLoopback(address))
     .map(addressText)

@@ -30,6 +30,7 @@ import { descriptorAdvice } from './descriptors.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openTls } from './listener-tls.ts'
 import { openLog } from './log.ts'
+import { openPostgres } from './postgres.ts'
 import { missingCompatUsers, protect } from './protected-mode.ts'
 import { openProxy } from './proxy-server.ts'
 import { crashOnBugs, stopAsked, stopTimeoutMs } from './signals.ts'
@@ -46,8 +47,9 @@ const heapGrowingPercent = 100
 
 /** Serves until a signal stops it; resolves when everything is closed. Rejects if it cannot start. */
 export async function runServer(config: Config): Promise<void> {
-  if (config.resp === undefined && config.http === undefined && config.compatHttp.length === 0) {
-    throw configError('nothing to serve: resp and http are both off; give one of them an address')
+  const { resp: respAddress, http: httpAddress, postgres: postgresAddress, compatHttp } = config
+  if (!respAddress && !httpAddress && !postgresAddress && compatHttp.length === 0) {
+    throw configError('nothing to serve: resp, http and postgres are all off; give one of them an address')
   }
   if (config.http === undefined && config.compat.length > 0) {
     throw configError(
@@ -68,13 +70,17 @@ export async function runServer(config: Config): Promise<void> {
   try {
     await protect(node, process.env, process.stdout.isTTY)
     const forwarder = respForwarder(node, tls.resp)
-    const resp = config.resp && (await openResp(node, config.resp, log, forwarder, tls.resp))
+    let newestId = 0
+    const nextId = () => ++newestId
+    const resp = config.resp && (await openResp(node, config.resp, log, forwarder, tls.resp, nextId))
     if (resp)
       listeners.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
+    const postgres = config.postgres && (await openPostgres(node, config.postgres, log, tls, nextId))
+    if (postgres) listeners.push(postgres)
     const shared = httpOptions(node, log, tls.http)
-    const figures = resp && { respFigures: () => resp.stats }
+    const figures = { resp: resp && (() => resp.stats), postgres: postgres?.figures }
     const http =
-      config.http && (await startHttpServer({ ...shared, ...config.http, compat: config.compat, ...figures }))
+      config.http && (await startHttpServer({ ...shared, ...config.http, compat: config.compat, figures }))
     if (http) listeners.push(http)
     for (const { api, address } of config.compatHttp) {
       const compat = { compat: [api], compatOnly: true, setting: 'compat-http' }
@@ -85,7 +91,11 @@ export async function runServer(config: Config): Promise<void> {
     const { mysqlProxy } = config
     if (mysqlProxy) listeners.push(await openProxy(config, mysqlProxy, log, tls['mysql-proxy']))
     await Promise.race([node.membership?.join(), stop])
-    const bound = { resp: at(config.resp, resp), http: at(config.http, http) }
+    const bound = {
+      resp: at(config.resp, resp),
+      http: at(config.http, http),
+      postgres: at(config.postgres, postgres),
+    }
     await sayReady(node, log, bound, process.stdout.isTTY)
     log.info(`${await stop}: stopping`)
   } finally {
@@ -101,12 +111,14 @@ async function openResp(
   log: Logger,
   forwarder: RespForwarder | undefined,
   tls: Certificates | undefined,
+  nextId: () => number,
 ): Promise<RespServer> {
   const { config, catalogue, server, access } = node
   const resp = await startRespServer({
     host,
     port,
     backlog: config.listenBacklog,
+    nextId,
     table: forwarder ? clusterCommands(createCommands(), forwarder) : createCommands(),
     context: (session) => ({
       session,
@@ -192,10 +204,10 @@ function at(address: Address | undefined, listener: Listener | undefined): Addre
 async function sayReady(
   node: FahaoNode,
   log: Logger,
-  listeners: { resp: Address | undefined; http: Address | undefined },
+  listeners: Readonly<Record<'resp' | 'http' | 'postgres', Address | undefined>>,
   forPeople: boolean,
 ): Promise<void> {
-  for (const name of ['resp', 'http'] as const) {
+  for (const name of ['resp', 'http', 'postgres'] as const) {
     const address = listeners[name]
     if (address && !isLoopback(address) && node.access.initial.unrestricted)
       log.warn(`${name} is open to other machines, and there is no login`)
@@ -217,6 +229,7 @@ async function sayReady(
     engine: node.engine.location,
     resp: listeners.resp && addressText(listeners.resp),
     http: listeners.http && httpUrl(listeners.http, node.config),
+    postgres: listeners.postgres && addressText(listeners.postgres),
   }
   if (!forPeople)
     return log.info({ ...facts, try: steps.map(({ line }) => line) }, `fahao ${version} is ready`)

@@ -34,7 +34,7 @@ export class CallerSession implements ClientSession {
   readonly address: string
   readonly localAddress: string
   readonly door: string
-  readonly certificateName: string | undefined
+  certificateName: string | undefined
   readonly startedMonoUs = systemClock.monoUs()
   lastCommandMonoUs = this.startedMonoUs
   lastCommand = ''

@@ -10,10 +10,10 @@
  *  4. Commands start in the order of the calls.
  */
 import type { Catalogue, Generator } from '../catalogue/catalogue.ts'
+import type { Definition } from '../catalogue/definition.ts'
 import { MeteredCatalogue } from '../catalogue/metered-catalogue.ts'
 import { decimalText } from '../ids/id-text.ts'
 import type { Run } from '../ids/run.ts'
-import { Arguments } from './arguments.ts'
 import {
   EncodedReply,
   Invalidating,
@@ -29,7 +29,7 @@ import {
 } from './command.ts'
 import type { ClientSession, CommandContext, ServerView } from './context.ts'
 import { demandRecorded } from './recording.ts'
-import type { CommandTable } from './table.ts'
+import type { CommandTable, ResolvedRequest } from './table.ts'
 
 /** A reply as plain data: every integer is a bigint, every text a string, nil is null. */
 export type PlainReply = bigint | string | null | readonly PlainReply[] | ReadonlyMap<string, PlainReply>
@@ -80,11 +80,20 @@ export class Caller {
 
   /** Carries out a command by its words. Rejects with the FahaoError that a Redis client would receive. */
   async run(...words: readonly string[]): Promise<PlainReply> {
+    const { command, args } = this.#permitted(words)
+    return this.#plain(await command.handler!(this.#context, args))
+  }
+
+  /** Throws unless the caller may run this command: NOAUTH, NOPERM. */
+  demand(...words: readonly string[]): void {
+    this.#permitted(words)
+  }
+
+  #permitted(words: readonly string[]): ResolvedRequest {
     const request = this.#options.table.resolve(words.map((word) => Buffer.from(word)))
     this.session.lastCommand = request.name
     demandRecorded(this.session.access, this.#context, request)
-    const { command, args } = request
-    return this.#plain(await command.handler!(this.#context, args))
+    return request
   }
 
   /**
@@ -102,13 +111,23 @@ export class Caller {
     return this.#options.catalogue.find(name)
   }
 
+  /** Whether there is a generator. The permissions of the caller do not matter: `demand` what it does with the answer. */
+  exists(name: string): Promise<boolean> {
+    return this.#options.catalogue.exists(name)
+  }
+
+  /** The definition of a generator. NOGENERATOR, UNAVAILABLE. The permissions of the caller do not matter, as in `exists`. */
+  async definition(name: string): Promise<Definition> {
+    const { catalogue } = this.#options
+    return catalogue.find(name)?.definition ?? (await catalogue.current(name)).definition
+  }
+
   /**
    * Opens a generator to draw from, as ID.NEXT does: one that matches `auto-create` is created. Rejects with NOAUTH, NOPERM,
    * NOGENERATOR, UNAVAILABLE.
    */
   async open(name: string): Promise<Generator> {
-    const command = this.#options.table.get(issuing)!
-    demandRecorded(this.session.access, this.#context, { command, name: issuing, args: Arguments.of(name) })
+    this.demand(issuing, name)
     return this.#context.catalogue.find(name) ?? (await this.#context.catalogue.open(name))
   }
 

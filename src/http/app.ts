@@ -33,7 +33,7 @@ import { tokenOperations } from './native/tokens.ts'
 import { userOperations } from './native/users.ts'
 import { nameOf, type Operation, poolOf, refuseParameters } from './operation.ts'
 import { healthOperations } from './ops/health.ts'
-import { Metrics, metricsOperation, type TransportFigures } from './ops/metrics.ts'
+import { Metrics, metricsOperation, type TransportSources } from './ops/metrics.ts'
 import { openApiOperation } from './ops/openapi.ts'
 import { recording } from './recording.ts'
 import { countRequests, type HttpTraffic, noTraffic } from './traffic.ts'
@@ -50,8 +50,8 @@ export type HttpOptions = {
   /** Further names of this server, for servers bound to a loopback address. */
   readonly names?: readonly string[]
   readonly log?: HttpLog
-  /** The figures of the RESP server, for /metrics; absent without one. */
-  readonly respFigures?: (() => TransportFigures) | undefined
+  /** The figures of the other transports, for /metrics. */
+  readonly figures?: TransportSources
   /** APIs of other generators to serve as well. */
   readonly compat?: readonly CompatName[]
   /** Serves these APIs only, for a port of the replaced service. */
@@ -150,7 +150,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
 /** Everything but the compatible APIs: every operation, in the order of the documentation. */
 function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTraffic): Operation[] {
   const { node } = options
-  const metrics = new Metrics(node, { resp: options.respFigures, http: () => traffic })
+  const metrics = new Metrics(node, { ...options.figures, http: () => traffic })
   app.addHook('onClose', async () => metrics.close())
   const all = () => operations
   const operations: Operation[] = [

@@ -26,6 +26,7 @@ import {
   workerStrategy,
 } from './config-values.ts'
 import { mysqlProxySettings } from './mysql-proxy-settings.ts'
+import { postgresSettings } from './postgres-settings.ts'
 import { respSettings } from './resp-settings.ts'
 import { type About, abouts, setting } from './setting.ts'
 
@@ -33,7 +34,7 @@ import { type About, abouts, setting } from './setting.ts'
 export const defaultEngine = 'sqlite:./data/fahao.db'
 
 /** The listeners that TLS can be set up for. */
-const tlsListeners = ['resp', 'http', 'mysql-proxy'] as const
+const tlsListeners = ['resp', 'http', 'postgres', 'mysql-proxy'] as const
 
 /** Every setting by group, in the order of help. */
 const groups = {
@@ -215,6 +216,7 @@ const groups = {
       '200',
     ),
   },
+  PostgreSQL: postgresSettings,
   'MySQL proxy': mysqlProxySettings,
   TLS: {
     tlsCert: setting(
@@ -249,6 +251,7 @@ export const settingsSchema = z.object({
   ...groups.Requests,
   ...groups.RESP,
   ...groups.HTTP,
+  ...groups.PostgreSQL,
   ...groups['MySQL proxy'],
   ...groups.TLS,
 })

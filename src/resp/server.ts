@@ -41,6 +41,8 @@ export type RespServerOptions = {
   readonly mayIssue?: (() => boolean) | undefined
   /** The certificate to speak TLS with; undefined: without TLS. */
   readonly tls?: Certificates | undefined
+  /** The id of a new connection, unique in the process. Default: 1, 2, … */
+  readonly nextId?: () => number
   /** Called with errors that are no client's fault. */
   readonly onError?: (error: unknown, session?: ClientSession) => void
 }
@@ -216,7 +218,7 @@ export class RespServer {
     if (remoteAddress === undefined || localAddress === undefined) return void socket.destroy()
     const certificate = certificateName(socket)
     const facts = {
-      id: ++this.#newestId,
+      id: this.#options.nextId?.() ?? ++this.#newestId,
       address: addressText({ host: remoteAddress, port: remotePort! }),
       localAddress: addressText({ host: localAddress, port: localPort! }),
       startedMonoUs: systemClock.monoUs(),

@@ -14,7 +14,7 @@ const storeys = [
   ['commands'],
   ['forwarding'],
   ['node'],
-  ['resp', 'http', 'proxy'],
+  ['resp', 'http', 'postgres', 'proxy'],
   ['cli'],
 ]
 /** Engines share nothing but SQL's statements. */

@@ -26,11 +26,8 @@ const callBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 /** What a transport counts. */
 export type TransportFigures = Readonly<ConnectionCounts> & Pick<Traffic, 'commands'>
 
-/** Reads the figures of each transport; undefined for one that is not served. */
-export type TransportSources = {
-  readonly resp?: (() => TransportFigures) | undefined
-  readonly http: () => TransportFigures
-}
+/** Reads the figures of each transport, by the name of its protocol; undefined for one that is not served. */
+export type TransportSources = Readonly<Record<string, (() => TransportFigures) | undefined>>
 
 /** A labelled value. */
 type Value = readonly [labels: Record<string, string>, value: number]
@@ -222,7 +219,7 @@ export class Metrics {
     const labels = ['protocol']
     this.#gauge('fahao_connections', 'Open connections.', labels, all('connections'))
     this.#counter('fahao_connections_total', 'Connections accepted.', labels, all('connectionsTotal'))
-    const pending = 'Open connections before AUTH (RESP) or without a request of a user (HTTP).'
+    const pending = 'Open connections before a login, or without a request of a user (HTTP).'
     this.#gauge('fahao_connections_pending', pending, labels, all('pending'))
     const rejected = 'Connections closed to keep a limit, by reason: limit, address, pending.'
     this.#counter('fahao_connections_rejected_total', rejected, [...labels, 'reason'], () =>

@@ -21,7 +21,7 @@ function start({ resp = false, ...settings }: { metricsSeriesMax?: number; resp?
     node,
     host: '127.0.0.1',
     ...(resp
-      ? { respFigures: () => ({ ...traffic, connections: 3, connectionsTotal: 10, commands: 99 }) }
+      ? { figures: { resp: () => ({ ...traffic, connections: 3, connectionsTotal: 10, commands: 99 }) } }
       : {}),
   })
   open.push(app)

@@ -1,0 +1,124 @@
+/**
+ * Statements from their texts. What is about sequences and sessions is read here; a SELECT of anything else goes to the
+ * evaluator; the rest of SQL is refused.
+ */
+import { notSupported } from './errors.ts'
+import { Reader } from './reader.ts'
+import { resultOf } from './result.ts'
+import { readAlter, readCreate, readDrop } from './sequence-definitions.ts'
+import { readSequenceSelect } from './sequence-functions.ts'
+import { stateOf } from './sequence-moves.ts'
+import type { Statement } from './session.ts'
+import { readSettingStatement } from './setting-statements.ts'
+import { type Token, tokenize } from './sql/lexer.ts'
+import { readTransactionStatement } from './transaction-statements.ts'
+import { types } from './values.ts'
+
+/** The statements of a text, which semicolons separate. Throws 42601, 0A000. */
+export function compile(text: string): readonly Statement[] {
+  const statements: Statement[] = []
+  for (const tokens of split(tokenize(text))) {
+    const reader = new Reader(tokens, text)
+    const statement = readStatement(reader)
+    reader.demandEnd()
+    statements.push(statement)
+  }
+  return statements
+}
+
+/** The tokens of each statement, with `end` after them. Statements without tokens do not count. */
+function split(tokens: readonly Token[]): Token[][] {
+  const statements: Token[][] = []
+  let current: Token[] = []
+  for (const token of tokens) {
+    const isEnd = token.kind === 'end' || (token.kind === 'operator' && token.text === ';')
+    if (!isEnd) {
+      current.push(token)
+      continue
+    }
+    if (current.length > 0)
+      statements.push([...current, { kind: 'end', text: '', at: token.at, to: token.at }])
+    current = []
+  }
+  return statements
+}
+
+/** Statements of PostgreSQL that have no meaning here. */
+const others = new Set(
+  'alter analyze call checkpoint cluster comment copy create cursor declare delete do drop execute explain fetch grant import insert listen load lock merge move notify prepare reassign refresh reindex revoke security table truncate update vacuum values with'.split(
+    ' ',
+  ),
+)
+
+function readStatement(reader: Reader): Statement {
+  const { token, mark } = reader
+  if (token.kind !== 'name') throw reader.error()
+  const first = reader.take().text
+  const known = readTransactionStatement(first, reader) ?? readSettingStatement(first, reader)
+  if (known !== undefined) return known
+  if (first === 'create' && readKind(reader)) return readCreate(reader)
+  if (first === 'alter' && reader.words('sequence')) return readAlter(reader)
+  if (first === 'drop' && reader.words('sequence')) return readDrop(reader)
+  if (first === 'select') {
+    const select = readSequenceSelect(reader) ?? readState(reader)
+    if (select !== undefined) return select
+    throw notSupported('this SELECT is not supported: only functions of sequences are')
+  }
+  if (others.has(first))
+    throw notSupported(
+      `${first.toUpperCase()} is not supported: this server has sequences and no tables`,
+      'Sequences are made with CREATE SEQUENCE.',
+    )
+  reader.reset(mark)
+  throw reader.error()
+}
+
+/** Takes SEQUENCE behind CREATE. */
+function readKind(reader: Reader): boolean {
+  if (reader.words('sequence')) return true
+  const { mark } = reader
+  if (reader.oneOf('temp', 'temporary', 'unlogged') && reader.words('sequence'))
+    throw notSupported(
+      'only plain sequences are supported: their ids never repeat',
+      'Leave TEMPORARY and UNLOGGED out.',
+    )
+  reader.reset(mark)
+  return false
+}
+
+const stateTypes: Readonly<Record<string, number>> = {
+  last_value: types.int8,
+  log_cnt: types.int8,
+  is_called: types.bool,
+}
+
+/** Reads `last_value, is_called FROM name`, behind SELECT; undefined: the statement has another form. */
+function readState(reader: Reader): Statement | undefined {
+  const { mark } = reader
+  const names: string[] = []
+  if (reader.symbol('*')) names.push(...Object.keys(stateTypes))
+  else
+    do {
+      const name = reader.typed('name') ?? reader.typed('quoted') ?? ''
+      if (!Object.hasOwn(stateTypes, name)) return void reader.reset(mark)
+      names.push(name)
+    } while (reader.symbol(','))
+  const isThere = reader.words('from') && ['name', 'quoted'].includes(reader.token.kind)
+  const generator = isThere ? reader.generator() : 'pg_'
+  // Catalogues have columns of these names too.
+  if (/^(?:pg_|information_schema\.)/.test(generator) || !reader.isDone) return void reader.reset(mark)
+  const columnTypes = names.map((name) => stateTypes[name]!)
+  return {
+    parameters: [],
+    columns: names.map((name, index) => ({ name, type: columnTypes[index]! })),
+    async run(session) {
+      const { last, isCalled } = await stateOf(session, generator)
+      const values: Readonly<Record<string, string>> = {
+        last_value: last,
+        log_cnt: '0',
+        is_called: isCalled ? 't' : 'f',
+      }
+      return resultOf(columnTypes, [names.map((name) => values[name]!)])
+    },
+  }
+}

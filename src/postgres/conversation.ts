@@ -1,0 +1,312 @@
+/**
+ * The messages of one connection after its login: finds out what each asks for, has it carried out, writes the replies.
+ * https://www.postgresql.org/docs/15/protocol-flow.html
+ *
+ * Invariants
+ *  1. Messages are carried out in their order. While one waits, none after it starts.
+ *  2. After an error, messages of the extended protocol are skipped up to Sync. Each Sync and each simple query gets one
+ *     ReadyForQuery.
+ *  3. A message that fails half way leaves no byte behind; rows that were sent before an error stay.
+ *  4. What a result has not sent goes on in later steps, and no other message starts before its end.
+ */
+import { FahaoError } from '../base/errors.ts'
+import { restsAfter } from '../node/turns.ts'
+import { takeOne } from './drawing.ts'
+import { notSupported, protocolViolation } from './errors.ts'
+import { type Frames, MessageReader } from './frames.ts'
+import type { ConversationHost } from './host.ts'
+import { Preparation } from './preparation.ts'
+import { writeColumns, writeComplete, writeError, writeNotice, writeReady, writeSetting } from './replies.ts'
+import type { Result } from './result.ts'
+import { ResultWriter } from './result-writer.ts'
+import { demandRunnable, scriptOf } from './script.ts'
+import type { Portal, Session, Statement } from './session.ts'
+import { SqlError } from './sql/sql-error.ts'
+import type { Script } from './statement-cache.ts'
+import { formatAt } from './values.ts'
+
+/** `answered`: there may be more. `more`: nothing before more bytes arrive. `end`: the client ends the connection. */
+export type Progress = 'answered' | 'more' | 'end' | Promise<Result>
+
+/** About how long work takes that is no reply, as a reply of so many bytes. */
+const workBytes = Object.freeze({ message: 32, error: 256, awaited: 256 })
+const allAsText: readonly number[] = []
+const letter = (text: string) => text.charCodeAt(0)
+const types = Object.freeze({
+  bind: letter('B'),
+  close: letter('C'),
+  describe: letter('D'),
+  execute: letter('E'),
+  call: letter('F'),
+  flush: letter('H'),
+  parse: letter('P'),
+  query: letter('Q'),
+  sync: letter('S'),
+  terminate: letter('X'),
+  copyData: letter('d'),
+  copyDone: letter('c'),
+  copyFail: letter('f'),
+})
+
+/** The conversation of one connection. */
+export class Conversation {
+  /** Whether a quota has refused a statement since the last rest. */
+  isRefused = false
+  readonly #session: Session
+  readonly #host: ConversationHost
+  readonly #frames: Frames
+  /** The rest of a simple query. */
+  #script: Script | undefined
+  #next = 0
+  /** A result that is being sent. */
+  #writer: ResultWriter | undefined
+  /** What is made of the result that is awaited. */
+  #onResult: ((result: Result) => void) | undefined
+  #isSkipping = false
+  readonly #preparation: Preparation
+
+  constructor(session: Session, host: ConversationHost, frames: Frames) {
+    this.#session = session
+    this.#host = host
+    this.#frames = frames
+    this.#preparation = new Preparation(session, host, frames)
+  }
+
+  /** Whether something was begun that `advance` goes on with, without further bytes. */
+  get isReplying(): boolean {
+    return this.#writer !== undefined || this.#script !== undefined
+  }
+
+  /** Goes on with the current result or query, or with the next message. Throws what ends the connection. */
+  advance(): Progress {
+    try {
+      if (this.#writer !== undefined) return this.#write(this.#writer)
+      if (this.#script !== undefined) return this.#runNext(this.#script)
+    } catch (error) {
+      this.#refuse(error)
+      return 'answered'
+    }
+    if (!this.#frames.next()) return 'more'
+    const { type } = this.#frames
+    this.#host.turns.spend(workBytes.message)
+    if (this.#isSkipping && type !== types.sync && type !== types.terminate) return 'answered'
+    try {
+      return this.#carryOut(type)
+    } catch (error) {
+      this.#refuse(error)
+      return 'answered'
+    }
+  }
+
+  /** The result of a promise that `advance` has returned. */
+  answer(result: Result): void {
+    const onResult = this.#onResult!
+    this.#onResult = undefined
+    try {
+      onResult(result)
+    } catch (error) {
+      this.#refuse(error)
+    }
+  }
+
+  /** The error of a promise that `advance` has returned. */
+  fail(error: unknown): void {
+    this.#onResult = undefined
+    this.#refuse(error)
+  }
+
+  #carryOut(type: number): Progress {
+    switch (type) {
+      case types.query:
+        return this.#query()
+      case types.parse:
+        return this.#preparation.parse()
+      case types.bind:
+        return this.#preparation.bind()
+      case types.describe:
+        return this.#preparation.describe()
+      case types.execute:
+        return this.#execute()
+      case types.close:
+        return this.#preparation.close()
+      case types.sync:
+        this.#isSkipping = false
+        return this.#ready()
+      case types.terminate:
+        return 'end'
+      case types.call:
+        // It gets its ReadyForQuery without a Sync.
+        this.#refuse(notSupported('function calls are not supported', 'Call the function in a SELECT.'))
+        this.#isSkipping = false
+        return this.#ready()
+      case types.flush:
+      case types.copyData:
+      case types.copyDone:
+      case types.copyFail:
+        return 'answered'
+      default:
+        throw new FatalError(protocolViolation(`invalid frontend message type ${type}`))
+    }
+  }
+
+  #query(): Progress {
+    const { output, totals } = this.#host
+    const session = this.#session
+    const reader = new MessageReader(this.#frames)
+    const bytes = reader.latin1()
+    session.caller.session.lastCommand = 'query'
+    // A simple query is no part of what is skipped after its error.
+    let script: Script
+    try {
+      reader.finish()
+      script = scriptOf(this.#host, bytes)
+    } catch (error) {
+      totals.commands++
+      this.#refuse(error)
+      this.#isSkipping = false
+      return this.#ready()
+    }
+    session.prepared.delete('')
+    session.portals.delete('')
+    if (script.length === 0) {
+      output.empty('I')
+      return this.#ready()
+    }
+    this.#script = script
+    this.#next = 0
+    return this.#runNext(script)
+  }
+
+  /** Runs the next statement of a simple query, or ends the query. */
+  #runNext(script: Script): Progress {
+    const statement = script[this.#next++]
+    if (statement === undefined) {
+      this.#script = undefined
+      return this.#ready()
+    }
+    demandRunnable(this.#session, statement)
+    if (statement.next !== undefined) {
+      const run = takeOne(this.#session, statement.next)
+      if (run !== undefined) {
+        const { output } = this.#host
+        this.#host.totals.commands++
+        writeColumns(output, statement.columns!, () => 0)
+        output.idRow(run)
+        writeComplete(output, 'SELECT 1')
+        return this.#next < script.length ? 'answered' : this.#runNext(script)
+      }
+    }
+    return this.#run(statement, [], (result) => {
+      if (statement.columns) writeColumns(this.#host.output, statement.columns, () => 0)
+      this.#send(new ResultWriter(statement.columns, result, allAsText))
+    })
+  }
+
+  #run(statement: Statement, values: Portal['values'], onResult: (result: Result) => void): Progress {
+    this.#host.totals.commands++
+    const result = statement.run(this.#session, values)
+    if (result instanceof Promise) {
+      this.#host.turns.spend(workBytes.awaited)
+      this.#onResult = onResult
+      return result
+    }
+    onResult(result)
+    return 'answered'
+  }
+
+  #execute(): Progress {
+    const reader = new MessageReader(this.#frames)
+    const portal = this.#preparation.portal('P', reader.latin1())
+    const limit = reader.int32()
+    reader.finish()
+    const { statement, writer } = portal
+    if (statement === undefined) {
+      this.#host.output.empty('I')
+      return 'answered'
+    }
+    const rowsMax = limit > 0 ? limit : Number.POSITIVE_INFINITY
+    if (writer !== undefined) {
+      if (statement.columns === undefined)
+        throw new SqlError('55000', 'the portal cannot be run anymore; bind another one')
+      writer.goOn(rowsMax)
+      this.#send(writer)
+      return 'answered'
+    }
+    demandRunnable(this.#session, statement)
+    if (statement.next !== undefined && this.#executeNext(portal, statement.next)) return 'answered'
+    return this.#run(statement, portal.values, (result) => {
+      portal.writer = new ResultWriter(statement.columns, result, portal.formats, rowsMax)
+      this.#send(portal.writer)
+    })
+  }
+
+  /** Executes a statement that gives the next id of a generator in use. */
+  #executeNext(portal: Portal, name: string): boolean {
+    const run = takeOne(this.#session, name)
+    if (run === undefined) return false
+    const { output, totals } = this.#host
+    totals.commands++
+    if (formatAt(portal.formats, 0) === 0) output.idRow(run)
+    else output.binaryIdRow(run)
+    writeComplete(output, 'SELECT 1')
+    portal.writer = ResultWriter.over
+    return true
+  }
+
+  /** Sends a result: what fits into this step. */
+  #send(writer: ResultWriter): void {
+    this.#writeNotices()
+    this.#writer = writer
+    this.#write(writer)
+  }
+
+  #write(writer: ResultWriter): 'answered' {
+    if (writer.writeSome(this.#host.output)) this.#writer = undefined
+    return 'answered'
+  }
+
+  #writeNotices(): void {
+    for (const { severity, sqlState, message } of this.#session.takeNotices())
+      writeNotice(this.#host.output, severity, sqlState, message)
+  }
+
+  #ready(): 'answered' {
+    const { output } = this.#host
+    const { transaction, portals } = this.#session
+    // Portals end with their transaction; outside of a block that is here.
+    if (transaction.status === 'I') portals.clear()
+    for (const [name, value] of this.#session.takeReports()) writeSetting(output, name, value)
+    writeReady(output, transaction.status)
+    return 'answered'
+  }
+
+  /** Tells the client the error of what it has asked for. */
+  #refuse(error: unknown): void {
+    if (error instanceof FatalError) throw error
+    const { output, turns } = this.#host
+    turns.spend(workBytes.error)
+    this.#writer = undefined
+    this.#writeNotices()
+    this.isRefused ||= restsAfter(error)
+    if (error instanceof FahaoError) writeError(output, error)
+    else {
+      this.#host.onError(error, this.#session.caller.session)
+      writeError(output, new SqlError('XX000', 'internal error; the log of the server has it'))
+    }
+    this.#session.transaction.fail()
+    if (this.#script === undefined) this.#isSkipping = true
+    else {
+      this.#script = undefined
+      this.#ready()
+    }
+  }
+}
+
+/** An error that ends the connection. */
+export class FatalError extends Error {
+  override readonly cause: FahaoError
+  constructor(cause: FahaoError) {
+    super(cause.message)
+    this.cause = cause
+  }
+}

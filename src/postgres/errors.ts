@@ -1,0 +1,75 @@
+/**
+ * Errors as PostgreSQL's clients see them: a class of five characters, SQLSTATE, by which programs decide what to do.
+ * https://www.postgresql.org/docs/15/errcodes-appendix.html
+ */
+import type { ErrorCode, FahaoError } from '../base/errors.ts'
+import { textOfName } from './names.ts'
+import { SqlError, type SqlErrorDetails } from './sql/sql-error.ts'
+
+/**
+ * The SQLSTATE of each code. 57P03 and 08… would make pools drop connections that are sound, so an engine or a leader that
+ * is away is 58000; 40001 is what frameworks repeat by themselves; 40003 is an unknown outcome.
+ */
+const sqlStates: Readonly<Record<ErrorCode, string>> = {
+  ERR: '22023',
+  WRONGTYPE: '42809',
+  NOGENERATOR: '42P01',
+  EXISTS: '42P07',
+  CONFLICT: '40001',
+  STALE: '40001',
+  DRY: '53000',
+  BUSY: '53000',
+  EXHAUSTED: '2200H',
+  NOLEASE: '53400',
+  CLOCK: '58000',
+  WORKERID: '58000',
+  NOTOWNER: '58000',
+  MOVED: '58000',
+  CLUSTERDOWN: '58000',
+  CROSSSLOT: '22023',
+  EXECABORT: '25P02',
+  REGRESSED: '58030',
+  UNAVAILABLE: '58000',
+  UNKNOWN: '40003',
+  UNSAFE: '22003',
+  LIMIT: '54000',
+  QUOTA: '53400',
+  CONFIG: 'F0000',
+  ENGINE: '58000',
+  SHUTDOWN: '57P01',
+  ABORTED: '57014',
+  NOAUTH: '28000',
+  WRONGPASS: '28P01',
+  NOPERM: '42501',
+  NOPROTO: '08P01',
+}
+
+/** The SQLSTATE of an error. */
+export function sqlStateOf(error: FahaoError): string {
+  return error instanceof SqlError ? error.sqlState : sqlStates[error.code]
+}
+
+/** What an error says beside its message: of one without parts of its own, whether it can be repeated. */
+export function detailsOf(error: FahaoError): SqlErrorDetails {
+  if (error instanceof SqlError) return error.details
+  const detail = error.code === 'ERR' ? undefined : `The error code of Fahao is ${error.code}.`
+  const hint = error.retryable ? 'The same statement can succeed when it is sent again.' : undefined
+  return { detail, hint }
+}
+
+/** 0A000: what PostgreSQL can do, and this server cannot. */
+export function notSupported(message: string, hint?: string): SqlError {
+  return new SqlError('0A000', message, { hint })
+}
+
+/** 42P01, in PostgreSQL's words. */
+export function unknownRelation(generator: string): SqlError {
+  return new SqlError('42P01', `relation "${generator}" does not exist`, {
+    hint: `Create it with CREATE SEQUENCE ${textOfName(generator)}.`,
+  })
+}
+
+/** 08P01: the client breaks the rules of the protocol. */
+export function protocolViolation(message: string): SqlError {
+  return new SqlError('08P01', message)
+}

@@ -1,0 +1,44 @@
+/** What one connection of the PostgreSQL protocol, and all of them together, may use. Most are settings. */
+import type { AdmissionLimits } from '../node/admission.ts'
+import type { UnreadLimits } from '../node/unread-budget.ts'
+
+/** Limits of the server. */
+export type PostgresLimits = UnreadLimits &
+  AdmissionLimits & {
+    /** Longest message, in bytes. */
+    readonly messageBytesMax: number
+    /** Prepared statements of a connection. */
+    readonly statementsMax: number
+    /** The bytes of their texts together. */
+    readonly statementBytesMax: number
+    /** Portals of a connection. */
+    readonly portalsMax: number
+    /** How long a connection may take to log in, in ms. */
+    readonly unauthenticatedTimeoutMs: number
+    /** Unread replies of one connection, in bytes; beyond it none of its statements is carried out. */
+    readonly unreadBytesMax: number
+    /** Messages received while a statement of the connection waits, in bytes, before reading pauses. */
+    readonly queuedBytesMax: number
+    /** Closes connections that have sent nothing for so long, in ms; 0: never. */
+    readonly idleTimeoutMs: number
+    /** How long the client may take to close its end after this server has closed its own, in ms. */
+    readonly lingerMs: number
+  }
+
+/** The limits unless configured. */
+export const defaultLimits: PostgresLimits = Object.freeze({
+  connectionsMax: 10_000,
+  perAddressMax: Number.POSITIVE_INFINITY,
+  pendingMax: 1000,
+  messageBytesMax: 1_048_576,
+  statementsMax: 1000,
+  statementBytesMax: 4_194_304,
+  portalsMax: 100,
+  unauthenticatedTimeoutMs: 5000,
+  unreadBytesMax: 1_048_576,
+  unreadTotalBytesMax: 268_435_456,
+  unreadTimeoutMs: 30_000,
+  queuedBytesMax: 65_536,
+  idleTimeoutMs: 0,
+  lingerMs: 1000,
+})

@@ -1,0 +1,183 @@
+/**
+ * Parse, Bind, Describe and Close: what the extended query protocol prepares before it executes.
+ *
+ * Invariants
+ *  1. The numbers of prepared statements and portals are bounded, and the bytes of the statements.
+ *  2. A message that is refused changes nothing, except that Parse forgets the statement without a name.
+ */
+import { protocolViolation } from './errors.ts'
+import { type Frames, MessageReader } from './frames.ts'
+import type { ConversationHost } from './host.ts'
+import { writeColumns, writeParameters } from './replies.ts'
+import { demandRunnable, scriptOf } from './script.ts'
+import type { Portal, PreparedStatement, Session, Statement } from './session.ts'
+import { SqlError } from './sql/sql-error.ts'
+import { checkFormats, formatAt, parameterOf } from './values.ts'
+
+const allAsText: readonly number[] = []
+
+/** The prepared statements and portals of one connection. */
+export class Preparation {
+  readonly #session: Session
+  readonly #host: ConversationHost
+  readonly #frames: Frames
+  #statementBytes = 0
+
+  constructor(session: Session, host: ConversationHost, frames: Frames) {
+    this.#session = session
+    this.#host = host
+    this.#frames = frames
+  }
+
+  /** Parse. */
+  parse(): 'answered' {
+    const { prepared } = this.#session
+    const reader = new MessageReader(this.#frames)
+    const name = reader.latin1()
+    const bytes = reader.latin1()
+    const given = Array.from({ length: reader.int16() }, () => reader.oid())
+    reader.finish()
+    if (name === '') this.#forget('')
+    else if (prepared.has(name))
+      throw new SqlError('42P05', `prepared statement "${shown(name)}" already exists`)
+    const script = scriptOf(this.#host, bytes)
+    if (script.length > 1)
+      throw new SqlError('42601', 'cannot insert multiple commands into a prepared statement')
+    const [statement] = script
+    if (statement) demandRunnable(this.#session, statement)
+    this.#keep(name, { statement, types: parameterTypes(statement, given), bytes: bytes.length })
+    this.#host.output.empty('1')
+    return 'answered'
+  }
+
+  #keep(name: string, prepared: PreparedStatement): void {
+    const { statementsMax, statementBytesMax } = this.#host.limits
+    const { size } = this.#session.prepared
+    // DEALLOCATE ALL and DISCARD ALL remove them all.
+    if (size === 0) this.#statementBytes = 0
+    if (size >= statementsMax)
+      throw new SqlError(
+        '54000',
+        `a connection keeps at most ${statementsMax} prepared statements; close some`,
+      )
+    if (this.#statementBytes + prepared.bytes > statementBytesMax)
+      throw new SqlError(
+        '54000',
+        `the prepared statements of a connection have at most ${statementBytesMax} bytes together; close some`,
+      )
+    this.#statementBytes += prepared.bytes
+    this.#session.prepared.set(name, prepared)
+  }
+
+  #forget(name: string): void {
+    const { prepared } = this.#session
+    this.#statementBytes -= prepared.get(name)?.bytes ?? 0
+    prepared.delete(name)
+  }
+
+  /** Bind. */
+  bind(): 'answered' {
+    const { portals } = this.#session
+    const reader = new MessageReader(this.#frames)
+    const portalName = reader.latin1()
+    const prepared = this.#prepared(reader.latin1())
+    const parameterFormats = Array.from({ length: reader.int16() }, () => reader.int16())
+    const count = reader.int16()
+    checkFormats(parameterFormats, count, 'parameter')
+    if (count !== prepared.types.length)
+      throw protocolViolation(
+        `bind message supplies ${count} parameters, but the prepared statement requires ${prepared.types.length}`,
+      )
+    const values: (string | null)[] = []
+    for (let index = 0; index < count; index++) {
+      const length = reader.int32()
+      if (length === -1) values.push(null)
+      else
+        values.push(
+          parameterOf(reader.take(length), formatAt(parameterFormats, index), prepared.types[index]!),
+        )
+    }
+    const formats = Array.from({ length: reader.int16() }, () => reader.int16())
+    reader.finish()
+    const { statement } = prepared
+    checkFormats(formats, statement?.columns?.length ?? 0, 'result')
+    if (statement) demandRunnable(this.#session, statement)
+    if (portalName !== '') {
+      if (portals.has(portalName)) throw new SqlError('42P03', `cursor "${shown(portalName)}" already exists`)
+      if (portals.size >= this.#host.limits.portalsMax)
+        throw new SqlError(
+          '54000',
+          `a connection has at most ${this.#host.limits.portalsMax} portals; close some`,
+        )
+    }
+    portals.set(portalName, { statement, values, formats, writer: undefined })
+    this.#host.output.empty('2')
+    return 'answered'
+  }
+
+  /** Describe. */
+  describe(): 'answered' {
+    const { output } = this.#host
+    const reader = new MessageReader(this.#frames)
+    const kind = String.fromCharCode(reader.int8())
+    const name = reader.latin1()
+    reader.finish()
+    let described: { readonly statement: Statement | undefined }
+    let formats = allAsText
+    if (kind === 'S') {
+      const prepared = this.#prepared(name)
+      writeParameters(output, prepared.types)
+      described = prepared
+    } else {
+      const portal = this.portal(kind, name)
+      formats = portal.formats
+      described = portal
+    }
+    const columns = described.statement?.columns
+    if (columns === undefined) output.empty('n')
+    else writeColumns(output, columns, (index) => formatAt(formats, index))
+    return 'answered'
+  }
+
+  /** Close. */
+  close(): 'answered' {
+    const reader = new MessageReader(this.#frames)
+    const kind = String.fromCharCode(reader.int8())
+    const name = reader.latin1()
+    reader.finish()
+    if (kind === 'S') this.#forget(name)
+    else if (kind === 'P') this.#session.portals.delete(name)
+    else throw protocolViolation(`invalid CLOSE message subtype ${kind.charCodeAt(0)}`)
+    this.#host.output.empty('3')
+    return 'answered'
+  }
+
+  #prepared(name: string): PreparedStatement {
+    const prepared = this.#session.prepared.get(name)
+    if (prepared !== undefined) return prepared
+    if (name === '') throw new SqlError('26000', 'unnamed prepared statement does not exist')
+    throw new SqlError('26000', `prepared statement "${shown(name)}" does not exist`)
+  }
+
+  /** The portal of this name. 34000. @param kind the letter P, as messages have it. */
+  portal(kind: string, name: string): Portal {
+    if (kind !== 'P') throw protocolViolation(`invalid DESCRIBE message subtype ${kind.charCodeAt(0)}`)
+    const portal = this.#session.portals.get(name)
+    if (portal === undefined) throw new SqlError('34000', `portal "${shown(name)}" does not exist`)
+    return portal
+  }
+}
+
+function parameterTypes(statement: Statement | undefined, given: readonly number[]): readonly number[] {
+  const own = statement?.parameters ?? []
+  return Array.from({ length: Math.max(own.length, given.length) }, (_, index) => {
+    const type = given[index] || own[index]
+    if (type !== undefined && type !== 0) return type
+    throw new SqlError('42P18', `could not determine data type of parameter $${index + 1}`)
+  })
+}
+
+/** A name in an error. */
+function shown(latin1: string): string {
+  return Buffer.from(latin1, 'latin1').toString().slice(0, 64)
+}

@@ -1,0 +1,68 @@
+/** Sends a result: rows, then CommandComplete or PortalSuspended, a part in each step. */
+import type { Output } from './output.ts'
+import { writeComplete } from './replies.ts'
+import { type Column, done, type Result } from './result.ts'
+import { formatAt } from './values.ts'
+
+/** So many bytes are written in a step, and one row more. */
+const stepBytes = 32_768
+
+/** The sending of one result. */
+export class ResultWriter {
+  /** Of a result whose rows have all been sent. */
+  static readonly over = new ResultWriter([], done('SELECT'), [])
+  readonly #columns: readonly Column[] | undefined
+  readonly #result: Result
+  readonly #formats: readonly number[]
+  #sent = 0
+  /** Of the present Execute: the first row, and the row at which it ends. */
+  #first = 0
+  #end: number
+
+  constructor(
+    columns: readonly Column[] | undefined,
+    result: Result,
+    formats: readonly number[],
+    rowsMax = Number.POSITIVE_INFINITY,
+  ) {
+    this.#columns = columns
+    this.#result = result
+    this.#formats = formats
+    this.#end = Math.min(result.count, rowsMax)
+  }
+
+  /** Begins another Execute of the same portal. */
+  goOn(rowsMax: number): void {
+    this.#first = this.#sent
+    this.#end = Math.min(this.#result.count, this.#sent + rowsMax)
+  }
+
+  /** Writes a part. Returns whether that was the last one. */
+  writeSome(output: Output): boolean {
+    const { count, tag } = this.#result
+    const until = output.length + stepBytes
+    while (this.#sent < this.#end) {
+      if (output.length > until) return false
+      this.#writeRow(output)
+    }
+    if (this.#sent < count) output.empty('s')
+    else writeComplete(output, tag === 'SELECT' ? `SELECT ${this.#sent - this.#first}` : tag)
+    return true
+  }
+
+  #writeRow(output: Output): void {
+    const { length } = output
+    const columns = this.#columns?.length ?? 0
+    try {
+      output.begin('D')
+      output.int16(columns)
+      for (let column = 0; column < columns; column++)
+        output.value(this.#result.cell(this.#sent, column, formatAt(this.#formats, column)))
+      output.end()
+      this.#sent++
+    } catch (error) {
+      output.length = length
+      throw error
+    }
+  }
+}

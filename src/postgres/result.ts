@@ -1,0 +1,40 @@
+/** What a statement gives: columns, rows, and the words of its end. */
+import { encoded } from './values.ts'
+
+/** A column of a result. */
+export type Column = {
+  readonly name: string
+  /** The oid of its type. */
+  readonly type: number
+}
+
+/** The value of a parameter in the text form of its type; null: NULL. */
+export type ParameterValue = string | null
+
+/** What a statement gives. */
+export type Result = {
+  /** The words of CommandComplete; the number of rows is added to `SELECT`. */
+  readonly tag: string
+  /** The number of rows. */
+  readonly count: number
+  /** A value, in the form of a format: 0 is text, 1 is binary. Throws 0A000 for a type without a binary form. */
+  cell(row: number, column: number, format: number): string | Uint8Array | null
+}
+
+/** The result of a statement that gives no rows. */
+export function done(tag: string): Result {
+  return { tag, count: 0, cell: () => null }
+}
+
+/** Rows of values in the text form of their types. */
+export function resultOf(
+  columnTypes: readonly number[],
+  rows: readonly (readonly (string | null)[])[],
+  tag = 'SELECT',
+): Result {
+  return {
+    tag,
+    count: rows.length,
+    cell: (row, column, format) => encoded(rows[row]![column]!, columnTypes[column]!, format),
+  }
+}

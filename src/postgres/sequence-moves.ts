@@ -1,0 +1,71 @@
+/** setval, ALTER SEQUENCE … RESTART and `SELECT … FROM sequence`: where a sequence stands, and how it is moved forward. */
+import { FahaoError, hasCode } from '../base/errors.ts'
+import type { Definition } from '../catalogue/definition.ts'
+import { max63 } from '../ids/limits.ts'
+import { unknownRelation } from './errors.ts'
+import type { Session } from './session.ts'
+import { SqlError } from './sql/sql-error.ts'
+
+/** 55000, object_not_in_prerequisite_state. */
+const notInState = '55000'
+
+/** The definition of a generator. 42P01. */
+export async function definitionOf(session: Session, name: string): Promise<Definition> {
+  try {
+    return await session.caller.definition(name)
+  } catch (error) {
+    throw hasCode(error, 'NOGENERATOR') ? unknownRelation(name) : error
+  }
+}
+
+/**
+ * Moves a sequence forward, as SET does: the next id is the one after `value`, or, if it is not called, `value` itself.
+ * Returns the value. 55000 where that is below what was issued, or no id of the sequence.
+ */
+export async function moveSequence(
+  session: Session,
+  name: string,
+  value: bigint,
+  isCalled: boolean,
+): Promise<string> {
+  const { caller, drawn } = session
+  caller.demand('SET', name, '0')
+  const { increment = 1, offset = 0n, max = max63, kind } = await definitionOf(session, name)
+  const newest = isCalled ? value : value - 1n
+  if (newest < 0n || value > max)
+    throw new SqlError('22003', `setval: value ${value} is out of bounds for sequence "${name}" (1..${max})`)
+  const stride = BigInt(increment)
+  if (kind === 'sequence' && (value - offset) % stride !== 0n) throw between(name, value, stride, offset)
+  try {
+    if ((await caller.run('SET', name, String(newest), 'XX')) === null) throw unknownRelation(name)
+  } catch (error) {
+    if (!(error instanceof FahaoError) || error instanceof SqlError || error.code !== 'ERR') throw error
+    throw new SqlError(notInState, error.message, {
+      hint: 'SET over RESP takes FORCE; there is no way back.',
+    })
+  }
+  if (isCalled) drawn.move(name, value)
+  return String(value)
+}
+
+function between(name: string, value: bigint, stride: bigint, offset: bigint): SqlError {
+  const before = value - ((((value - offset) % stride) + stride) % stride)
+  return new SqlError(
+    notInState,
+    `the ids of "${name}" are ${stride} apart and ${value} is none of them; set it to ${before} or ${before + stride}`,
+  )
+}
+
+/** What `SELECT last_value, log_cnt, is_called FROM name` gives. 42P01. */
+export async function stateOf(
+  session: Session,
+  name: string,
+): Promise<{ readonly last: string; readonly isCalled: boolean }> {
+  const { caller } = session
+  caller.demand('GET', name)
+  const { start = 1n } = await definitionOf(session, name)
+  const newest = await caller.run('GET', name)
+  return typeof newest === 'string'
+    ? { last: newest, isCalled: true }
+    : { last: String(start), isCalled: false }
+}

@@ -1,0 +1,103 @@
+/** What one connection has between its statements, and statements as they act on it. */
+import type { Caller } from '../commands/in-process.ts'
+import { DrawnIds } from './drawn-ids.ts'
+import type { Severity } from './replies.ts'
+import type { Column, ParameterValue, Result } from './result.ts'
+import type { ResultWriter } from './result-writer.ts'
+import { type ServerFacts, SessionSettings } from './settings.ts'
+import { Transaction } from './transaction.ts'
+
+/** A statement that is ready to run. One object serves all connections, and holds nothing of a session. */
+export interface Statement {
+  /** The oids of its parameters' types. */
+  readonly parameters: readonly number[]
+  /** Undefined: it gives no rows. */
+  readonly columns: readonly Column[] | undefined
+  /** Whether it runs in a transaction that has failed: it ends the transaction, or goes back in it. */
+  readonly runsAfterError?: boolean
+  /** The generator, if the statement gives its next id and nothing else. */
+  readonly next?: string
+  /** Carries it out. Throws or rejects with the error that the client gets. */
+  run(session: Session, values: readonly ParameterValue[]): Result | Promise<Result>
+}
+
+/** A prepared statement. */
+export type PreparedStatement = {
+  /** Undefined: the text was empty. */
+  readonly statement: Statement | undefined
+  /** The types of its parameters: those that the client has given, or else those that the statement takes. */
+  readonly types: readonly number[]
+  /** The bytes of its text. */
+  readonly bytes: number
+}
+
+/** A statement with the values of its parameters, ready to run, or running. */
+export type Portal = {
+  readonly statement: Statement | undefined
+  readonly values: readonly ParameterValue[]
+  /** The formats of the columns of its result. */
+  readonly formats: readonly number[]
+  /** Undefined before the first Execute. */
+  writer: ResultWriter | undefined
+}
+
+/** A notice that waits to be sent. */
+export type Notice = { readonly severity: Severity; readonly sqlState: string; readonly message: string }
+
+/** Who the client says it is. */
+export type Login = { readonly user: string; readonly database: string }
+
+/** Notices of one statement; a script cannot make more of them wait. */
+const noticesMax = 100
+
+/** The session of one connection. */
+export class Session {
+  readonly caller: Caller
+  readonly login: Login
+  readonly settings: SessionSettings
+  readonly transaction: Transaction
+  readonly drawn = new DrawnIds()
+  readonly prepared = new Map<string, PreparedStatement>()
+  readonly portals = new Map<string, Portal>()
+  readonly #notices: Notice[] = []
+  readonly #reports = new Map<string, string>()
+
+  constructor(caller: Caller, login: Login, server: Omit<ServerFacts, 'user'>) {
+    this.caller = caller
+    this.login = login
+    const facts = { ...server, user: login.user }
+    this.settings = new SessionSettings(facts, (name, value) => {
+      this.#reports.set(name, value)
+      if (name === 'application_name') caller.session.name = value
+    })
+    this.transaction = new Transaction(this.settings, (sqlState, message) =>
+      this.notice('WARNING', sqlState, message),
+    )
+  }
+
+  /** Tells the client something beside the result of a statement. */
+  notice(severity: Severity, sqlState: string, message: string): void {
+    if (this.#notices.length < noticesMax) this.#notices.push({ severity, sqlState, message })
+  }
+
+  /** The notices that were not sent. */
+  takeNotices(): readonly Notice[] {
+    return this.#notices.length === 0 ? this.#notices : this.#notices.splice(0)
+  }
+
+  /** The reported parameters that have changed. */
+  takeReports(): readonly (readonly [name: string, value: string])[] {
+    if (this.#reports.size === 0) return []
+    const reports = [...this.#reports]
+    this.#reports.clear()
+    return reports
+  }
+
+  /** DISCARD ALL. */
+  discard(): void {
+    this.settings.resetAll()
+    this.prepared.clear()
+    this.portals.clear()
+    this.drawn.clear()
+  }
+}

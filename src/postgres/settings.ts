@@ -1,0 +1,225 @@
+/**
+ * The parameters of a session, for SET, SHOW and ParameterStatus: those that drivers read and set. Few have an effect; the
+ * others keep the value that the client has given.
+ * https://www.postgresql.org/docs/15/runtime-config-client.html
+ *
+ * Invariants
+ *  1. What a transaction has set is undone when it rolls back; what it has set with LOCAL, when it ends.
+ *  2. At most `customMax` values differ from their defaults, of at most `valueMax` characters each.
+ *  3. Each change of a reported parameter is reported once, with its new value.
+ */
+import { SqlError } from './sql/sql-error.ts'
+
+const customMax = 200
+const valueMax = 4096
+
+type Parameter = {
+  /** The name as SHOW ALL and ParameterStatus write it. */
+  readonly name: string
+  readonly value: string
+  /** Whether clients are told each change. */
+  readonly reported?: true
+  /** Cannot be set. */
+  readonly fixed?: true
+  /** The value to keep for a given one. Throws 22023 if it has no meaning here. */
+  readonly read?: (given: string, name: string) => string
+}
+
+const onOff = (given: string, name: string): string => {
+  const word = given.toLowerCase()
+  if (['on', 'true', 'yes', '1', 't', 'y'].includes(word)) return 'on'
+  if (['off', 'false', 'no', '0', 'f', 'n'].includes(word)) return 'off'
+  throw new SqlError('22023', `parameter "${name}" requires a Boolean value`)
+}
+const only =
+  (...values: readonly string[]) =>
+  (given: string, name: string): string => {
+    const plain = given.toLowerCase().replaceAll(/[-_ ]/g, '')
+    const found = values.find((value) => value.toLowerCase().replaceAll(/[-_ ]/g, '') === plain)
+    if (found !== undefined) return found
+    throw new SqlError('22023', `invalid value for parameter "${name}": "${given}"`, {
+      hint: `This server knows ${values.join(', ')}.`,
+    })
+  }
+const encoding = (given: string, name: string): string => {
+  const plain = given.toLowerCase().replaceAll(/[-_ ]/g, '')
+  if (plain === 'utf8' || plain === 'unicode') return 'UTF8'
+  if (plain === 'sqlascii') return 'SQL_ASCII'
+  throw new SqlError('22023', `invalid value for parameter "${name}": "${given}"`, {
+    hint: 'This server speaks UTF8 only; set client_encoding to UTF8.',
+  })
+}
+const isolation = only('read committed', 'read uncommitted', 'repeatable read', 'serializable')
+const dateStyle = (given: string): string => (/^\w+$/.test(given) ? `${given.toUpperCase()}, MDY` : given)
+
+/** PostgreSQL's version that drivers choose their behaviour by. */
+export const postgresVersion = '15.0'
+/** The same as a number. */
+const versionNumber = '150000'
+
+const parameters = (server: ServerFacts): readonly Parameter[] => [
+  { name: 'application_name', value: '', reported: true },
+  { name: 'bytea_output', value: 'hex', read: only('hex', 'escape') },
+  { name: 'check_function_bodies', value: 'on', read: onOff },
+  { name: 'client_encoding', value: 'UTF8', reported: true, read: encoding },
+  { name: 'client_min_messages', value: 'notice' },
+  { name: 'DateStyle', value: 'ISO, MDY', reported: true, read: dateStyle },
+  { name: 'default_transaction_deferrable', value: 'off', read: onOff },
+  { name: 'default_transaction_isolation', value: 'read committed', read: isolation },
+  { name: 'default_transaction_read_only', value: 'off', reported: true, read: onOff },
+  { name: 'escape_string_warning', value: 'on', read: onOff },
+  { name: 'extra_float_digits', value: '1' },
+  { name: 'idle_in_transaction_session_timeout', value: '0' },
+  { name: 'in_hot_standby', value: 'off', reported: true, fixed: true },
+  { name: 'integer_datetimes', value: 'on', reported: true, fixed: true },
+  { name: 'IntervalStyle', value: 'postgres', reported: true },
+  { name: 'is_superuser', value: 'off', reported: true, fixed: true },
+  { name: 'jit', value: 'off', read: onOff },
+  { name: 'lock_timeout', value: '0' },
+  { name: 'max_identifier_length', value: '63', fixed: true },
+  { name: 'max_index_keys', value: '32', fixed: true },
+  { name: 'role', value: 'none', read: only('none') },
+  { name: 'row_security', value: 'on', read: onOff },
+  { name: 'search_path', value: '"$user", public' },
+  { name: 'server_encoding', value: 'UTF8', reported: true, fixed: true },
+  {
+    name: 'server_version',
+    value: `${postgresVersion} (Fahao ${server.version})`,
+    reported: true,
+    fixed: true,
+  },
+  { name: 'server_version_num', value: versionNumber, fixed: true },
+  { name: 'session_authorization', value: server.user, reported: true, fixed: true },
+  // Strings are read by the rules of `on`.
+  { name: 'standard_conforming_strings', value: 'on', reported: true, read: only('on') },
+  { name: 'statement_timeout', value: '0' },
+  { name: 'synchronize_seqscans', value: 'on', read: onOff },
+  { name: 'synchronous_commit', value: 'on' },
+  { name: 'TimeZone', value: 'UTC', reported: true },
+  { name: 'transaction_deferrable', value: 'off', read: onOff },
+  { name: 'transaction_isolation', value: 'read committed', read: isolation },
+  { name: 'transaction_read_only', value: 'off', read: onOff },
+  { name: 'xmloption', value: 'content' },
+]
+
+/** What the parameters say of the server and the session. */
+export type ServerFacts = { readonly version: string; readonly user: string }
+
+type Values = ReadonlyMap<string, string>
+
+/** The parameters of one session. */
+export class SessionSettings {
+  readonly #parameters: ReadonlyMap<string, Parameter>
+  readonly #report: (name: string, value: string) => void
+  /** Values of the connection's first message, which RESET goes back to. */
+  #initial: Values = new Map()
+  /** What was set for the session, and what holds now. Neither map changes once it is here. */
+  #session: Values = new Map()
+  #current: Values = new Map()
+
+  constructor(server: ServerFacts, report: (name: string, value: string) => void) {
+    this.#parameters = new Map(parameters(server).map((each) => [each.name.toLowerCase(), each]))
+    this.#report = report
+  }
+
+  /** The parameters that clients are told at the start. */
+  *reported(): Iterable<readonly [name: string, value: string]> {
+    for (const { name, reported } of this.#parameters.values()) if (reported) yield [name, this.get(name)!]
+  }
+
+  /** Every parameter, by name. */
+  all(): (readonly [name: string, value: string])[] {
+    const known = [...this.#parameters.values()].map(({ name }) => [name, this.get(name)!] as const)
+    const custom = [...this.#current].filter(([name]) => !this.#parameters.has(name))
+    return [...known, ...custom].sort(([a], [b]) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1))
+  }
+
+  /** The name as the server writes it, and the value; undefined: there is no such parameter. */
+  get(name: string): string | undefined {
+    const key = name.toLowerCase()
+    return this.#current.get(key) ?? this.#initial.get(key) ?? this.#parameters.get(key)?.value
+  }
+
+  /** The name as the server writes it. */
+  nameOf(name: string): string {
+    return this.#parameters.get(name.toLowerCase())?.name ?? name.toLowerCase()
+  }
+
+  /** A parameter of the connection's first message. One that is unknown is refused. */
+  start(name: string, given: string): void {
+    this.#initial = new Map([...this.#initial, [name.toLowerCase(), this.#checked(name, given)]])
+  }
+
+  /** SET; undefined: to the default. `local`: until the transaction ends. */
+  set(name: string, given: string | undefined, isLocal = false): void {
+    const key = name.toLowerCase()
+    const before = this.get(key)
+    const value = given === undefined ? this.#default(name) : this.#checked(name, given)
+    this.#current = changed(this.#current, key, value)
+    if (!isLocal) this.#session = changed(this.#session, key, value)
+    this.#tell(key, before)
+  }
+
+  /** RESET ALL. */
+  resetAll(): void {
+    this.#go(new Map(), new Map())
+  }
+
+  /** Remembers the values; what it returns goes back to them. */
+  mark(): () => void {
+    const [session, current] = [this.#session, this.#current]
+    return () => this.#go(session, current)
+  }
+
+  /** Undoes what was set with LOCAL. */
+  endTransaction(): void {
+    this.#go(this.#session, this.#session)
+  }
+
+  #go(session: Values, current: Values): void {
+    if (session === this.#session && current === this.#current) return
+    const before = [...this.reported()]
+    this.#session = session
+    this.#current = current
+    for (const [name, value] of before) this.#tell(name.toLowerCase(), value)
+  }
+
+  #tell(key: string, before: string | undefined): void {
+    const parameter = this.#parameters.get(key)
+    const value = this.get(key)
+    if (parameter?.reported && value !== before) this.#report(parameter.name, value!)
+  }
+
+  #default(name: string): undefined {
+    if (this.get(name) === undefined && !name.includes('.')) throw unknownParameter(name)
+    return undefined
+  }
+
+  #checked(name: string, given: string): string {
+    const parameter = this.#parameters.get(name.toLowerCase())
+    if (given.length > valueMax)
+      throw new SqlError(
+        '54000',
+        `the value of "${name}" is longer than ${valueMax} characters; give a shorter one`,
+      )
+    if (parameter?.fixed) throw new SqlError('55P02', `parameter "${parameter.name}" cannot be changed`)
+    if (parameter !== undefined) return parameter.read?.(given, parameter.name) ?? given
+    // A name with a dot belongs to an extension or an application, and may have any value.
+    if (!name.includes('.')) throw unknownParameter(name)
+    if (this.#current.size >= customMax)
+      throw new SqlError('54000', `a session sets at most ${customMax} parameters; reset some`)
+    return given
+  }
+}
+
+function changed(values: Values, key: string, value: string | undefined): Values {
+  const copy = new Map(values)
+  if (value === undefined) copy.delete(key)
+  else copy.set(key, value)
+  return copy
+}
+
+/** 42704, in PostgreSQL's words. */
+export function unknownParameter(name: string): SqlError {
+  return new SqlError('42704', `unrecognized configuration parameter "${name}"`)
+}

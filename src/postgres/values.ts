@@ -1,0 +1,115 @@
+/** The forms of values on the wire. Binary forms are those of PostgreSQL's `…send` and `…recv` functions. */
+import { notSupported, protocolViolation } from './errors.ts'
+import { SqlError } from './sql/sql-error.ts'
+
+/** Oids of types, by PostgreSQL's catalogue pg_type. */
+export const types = Object.freeze({
+  bool: 16,
+  name: 19,
+  int8: 20,
+  int2: 21,
+  int4: 23,
+  regproc: 24,
+  text: 25,
+  oid: 26,
+  unknown: 705,
+  bpchar: 1042,
+  varchar: 1043,
+  void: 2278,
+  regclass: 2205,
+})
+
+const sizes: ReadonlyMap<number, number> = new Map([
+  [types.bool, 1],
+  [types.name, 64],
+  [types.int8, 8],
+  [types.int2, 2],
+  [types.int4, 4],
+  [types.regproc, 4],
+  [types.oid, 4],
+  [types.unknown, -2],
+  [types.regclass, 4],
+  [types.void, 4],
+])
+
+const texts: ReadonlySet<number> = new Set([
+  types.name,
+  types.text,
+  types.unknown,
+  types.bpchar,
+  types.varchar,
+])
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The size of a type in bytes; −1: it varies. */
+export function sizeOfType(type: number): number {
+  return sizes.get(type) ?? -1
+}
+
+/** Text from bytes. 22021 if they are not UTF-8, or hold a zero byte. */
+export function textOf(bytes: Uint8Array): string {
+  let text: string
+  try {
+    text = strict.decode(bytes)
+  } catch {
+    throw new SqlError('22021', 'invalid byte sequence for encoding "UTF8"')
+  }
+  if (text.includes('\0')) throw new SqlError('22021', 'invalid byte sequence for encoding "UTF8": 0x00')
+  return text
+}
+
+/** Text from bytes that are written as Latin-1. 22021 as `textOf`. */
+export function bytesToText(latin1: string): string {
+  return textOf(Buffer.from(latin1, 'latin1'))
+}
+
+/** A parameter in the text form of its type, from either form. */
+export function parameterOf(bytes: Buffer, format: number, type: number): string {
+  if (format === 0 || texts.has(type)) return textOf(bytes)
+  const size = sizes.get(type)
+  if (size === undefined) throw notSupported(`parameters of the type ${type} are not supported in binary`)
+  if (bytes.length !== size) throw new SqlError('22P03', 'incorrect binary data format in bind parameter')
+  if (type === types.bool) return bytes[0] === 0 ? 'f' : 't'
+  if (type === types.int2) return String(bytes.readInt16BE())
+  if (type === types.int4) return String(bytes.readInt32BE())
+  if (type === types.int8) return String(bytes.readBigInt64BE())
+  return String(bytes.readUInt32BE())
+}
+
+/** The form of a text value in a format. */
+export function encoded(value: string | null, type: number, format: number): string | Uint8Array | null {
+  if (value === null || format === 0 || texts.has(type)) return value
+  const bytes = Buffer.allocUnsafe(Math.max(0, sizeOfType(type)))
+  if (type === types.bool) bytes[0] = value === 't' ? 1 : 0
+  else if (type === types.int2) bytes.writeInt16BE(Number(value))
+  else if (type === types.int4) bytes.writeInt32BE(Number(value))
+  else if (type === types.int8) bytes.writeBigInt64BE(BigInt(value))
+  else if (type === types.oid) bytes.writeUInt32BE(Number(value))
+  else if (type === types.void) return ''
+  else throw notSupported(`values of the type ${type} are not supported in binary`)
+  return bytes
+}
+
+/** A whole number from the text form of a parameter. 22P02, 22003. */
+export function integerOf(value: string | null): bigint {
+  const text = value?.trim() ?? ''
+  if (!/^[+-]?\d{1,40}$/.test(text))
+    throw new SqlError('22P02', `invalid input syntax for type bigint: "${text.slice(0, 64)}"`)
+  const integer = BigInt(text)
+  if (BigInt.asIntN(64, integer) !== integer)
+    throw new SqlError('22003', `value "${text}" is out of range for type bigint`)
+  return integer
+}
+
+/** The format of a column or a parameter from the codes of Bind: none is text, one is for all. */
+export function formatAt(formats: readonly number[], index: number): number {
+  return (formats.length === 1 ? formats[0] : formats[index]) ?? 0
+}
+
+/** Throws 08P01 unless each code is 0 or 1, and there are none, one, or as many as there are values. */
+export function checkFormats(formats: readonly number[], count: number, what: string): void {
+  if (formats.length > 1 && formats.length !== count)
+    throw protocolViolation(`bind message has ${formats.length} ${what} formats but ${count} ${what}s`)
+  const wrong = formats.find((format) => format !== 0 && format !== 1)
+  if (wrong !== undefined) throw new SqlError('22023', `unsupported format code: ${wrong}`)
+}
