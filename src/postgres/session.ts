@@ -68,7 +68,7 @@ export class Session {
     const facts = { ...server, user: login.user }
     this.settings = new SessionSettings(facts, (name, value) => {
       this.#reports.set(name, value)
-      if (name === 'application_name') caller.session.name = value
+      if (name === 'application_name') caller.session.name = nameInLists(value)
     })
     this.transaction = new Transaction(this.settings, (sqlState, message) =>
       this.notice('WARNING', sqlState, message),
@@ -100,4 +100,9 @@ export class Session {
     this.portals.clear()
     this.drawn.clear()
   }
+}
+
+/** The name of an application as lists of connections show it, which have spaces between their fields. */
+export function nameInLists(name: string): string {
+  return name.slice(0, 64).replaceAll(/[^!-~]/g, '_')
 }
