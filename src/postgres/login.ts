@@ -160,7 +160,7 @@ export class Login {
     output.begin('R')
     output.int32(0)
     output.end()
-    for (const [name, value] of session.settings.reported()) writeSetting(output, name, value)
+    for (const [name, value] of session.takeReports()) writeSetting(output, name, value)
     this.#key = cancelKeys.add({ cancel: () => this.#session.cancel() }, this.#session.id, minor >= 2)
     output.begin('K')
     output.bytes(this.#key)

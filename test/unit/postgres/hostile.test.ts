@@ -164,6 +164,24 @@ test('prepared statements, portals and settings of a connection are bounded', as
   assert.equal(refused, 100)
 })
 
+test('the rows that portals hold are bounded', async (t) => {
+  const { session, node } = await serve(t, { limits: { rowsHeldMax: 10 } })
+  await node.catalogue.create('order', { kind: 'sequence' })
+  const client = await session()
+  client.send(query('BEGIN'), parse('s', "SELECT nextval('order') FROM generate_series(1, 8)"))
+  client.send(
+    bind('a', 's'),
+    execute('a', 1),
+    bind('b', 's'),
+    execute('b'),
+    bind('c', 's'),
+    execute('c', 1),
+    sync,
+  )
+  assert.equal(await client.types(), 'CZT')
+  assert.equal(await client.types(), '12Ds2DDDDDDDDC2EZE')
+})
+
 test('a client that reads nothing is dropped, and others are served', async (t) => {
   const served = await serve(t, { limits: { unreadTimeoutMs: 50, unreadBytesMax: 65_536 } })
   await served.node.catalogue.create('order', { kind: 'sequence' })
