@@ -62,6 +62,8 @@ export class InsertReader {
       this.#checkCharset()
       if (cursor.reads > readsInValues || setsInValues > setsBefore) this.#refuseLastInsertId()
       if (readsLastInsertId) this.#checkLateId(columns, ids, aliasAt)
+      // A duplicate of one row would change what the next row reads.
+      if (readsLastInsertId && onDuplicate?.decidesId === false && ids.length > 1) this.#refuseLastInsertId()
     }
     return {
       column,

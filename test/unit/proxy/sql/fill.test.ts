@@ -386,6 +386,11 @@ describe('the insert id', () => {
       { facts: { columns: ['id', '\u540d', 'n'], isText: false } },
     ],
     ['INSERT INTO lines (id, n) VALUES (NULL, LAST_INSERT_ID()) AS new(a, b)', '1235', mysql],
+    [
+      'INSERT INTO lines (n) VALUES (LAST_INSERT_ID()) ON DUPLICATE KEY UPDATE n = 2',
+      'INSERT INTO lines (n, `id`) VALUES (LAST_INSERT_ID(), LAST_INSERT_ID(1001)) ON DUPLICATE KEY UPDATE lines.`id` = LAST_INSERT_ID(lines.`id`), n = 2',
+    ],
+    ['INSERT INTO lines (n) VALUES (1), (LAST_INSERT_ID()) ON DUPLICATE KEY UPDATE n = 2', '1235'],
     ['INSERT INTO lines (n) VALUES (LAST_INSERT_ID(5))', '1235'],
     ['INSERT INTO lines (n) VALUES (1) ON DUPLICATE KEY UPDATE n = LAST_INSERT_ID()', '1235'],
     ['INSERT INTO lines (n) VALUES (1) RETURNING `LAST_INSERT_ID`()', '1235'],
