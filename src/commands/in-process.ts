@@ -123,6 +123,21 @@ export class Caller {
   }
 
   /**
+   * The generators of a page that the caller may see, as ID.LIST lists them, and the name to go on after; undefined: there are
+   * no more. Rejects with NOAUTH, NOPERM, UNAVAILABLE.
+   */
+  async list(page: { readonly after?: string; readonly limit: number }): Promise<{
+    readonly found: readonly { readonly name: string; readonly definition: Definition }[]
+    readonly next: string | undefined
+  }> {
+    this.demand('ID.LIST')
+    const all = await this.#context.catalogue.list(page)
+    const { access } = this.session
+    const next = all.length < page.limit ? undefined : all.at(-1)!.name
+    return { found: all.filter(({ name }) => access.reaches(name)), next }
+  }
+
+  /**
    * Opens a generator to draw from, as ID.NEXT does: one that matches `auto-create` is created. Rejects with NOAUTH, NOPERM,
    * NOGENERATOR, UNAVAILABLE.
    */

@@ -2,6 +2,7 @@
  * Statements from their texts. What is about sequences and sessions is read here; a SELECT of anything else goes to the
  * evaluator; the rest of SQL is refused.
  */
+import { readCatalogueSelect } from './catalogue-select.ts'
 import { notSupported } from './errors.ts'
 import { Reader } from './reader.ts'
 import { resultOf } from './result.ts'
@@ -19,9 +20,7 @@ export function compile(text: string): readonly Statement[] {
   const statements: Statement[] = []
   for (const tokens of split(tokenize(text))) {
     const reader = new Reader(tokens, text)
-    const statement = readStatement(reader)
-    reader.demandEnd()
-    statements.push(statement)
+    statements.push(readStatement(reader, tokens))
   }
   return statements
 }
@@ -45,12 +44,33 @@ function split(tokens: readonly Token[]): Token[][] {
 
 /** Statements of PostgreSQL that have no meaning here. */
 const others = new Set(
-  'alter analyze call checkpoint cluster comment copy create cursor declare delete do drop execute explain fetch grant import insert listen load lock merge move notify prepare reassign refresh reindex revoke security table truncate update vacuum values with'.split(
+  'alter analyze call checkpoint cluster comment copy create cursor declare delete do drop execute explain fetch grant import insert listen load lock merge move notify prepare reassign refresh reindex revoke security truncate update vacuum'.split(
     ' ',
   ),
 )
 
-function readStatement(reader: Reader): Statement {
+function readStatement(reader: Reader, tokens: readonly Token[]): Statement {
+  if (isQuery(reader.token)) return readSequenceQuery(reader) ?? readCatalogueSelect(tokens)
+  const statement = readCommand(reader)
+  reader.demandEnd()
+  return statement
+}
+
+/** Whether a statement that gives rows begins here. */
+function isQuery({ kind, text }: Token): boolean {
+  return (
+    (kind === 'name' && /^(?:select|with|values|table)$/.test(text)) || (kind === 'operator' && text === '(')
+  )
+}
+
+/** The statements that programs send most, which need no evaluator; undefined: it is another one. */
+function readSequenceQuery(reader: Reader): Statement | undefined {
+  if (!reader.words('select')) return undefined
+  const statement = readSequenceSelect(reader) ?? readState(reader)
+  return statement !== undefined && reader.isDone ? statement : undefined
+}
+
+function readCommand(reader: Reader): Statement {
   const { token, mark } = reader
   if (token.kind !== 'name') throw reader.error()
   const first = reader.take().text
@@ -59,11 +79,6 @@ function readStatement(reader: Reader): Statement {
   if (first === 'create' && readKind(reader)) return readCreate(reader)
   if (first === 'alter' && reader.words('sequence')) return readAlter(reader)
   if (first === 'drop' && reader.words('sequence')) return readDrop(reader)
-  if (first === 'select') {
-    const select = readSequenceSelect(reader) ?? readState(reader)
-    if (select !== undefined) return select
-    throw notSupported('this SELECT is not supported: only functions of sequences are')
-  }
   if (others.has(first))
     throw notSupported(
       `${first.toUpperCase()} is not supported: this server has sequences and no tables`,

@@ -49,15 +49,14 @@ export function writeColumns(
 ): void {
   output.begin('T')
   output.int16(columns.length)
-  for (const [index, { name, type }] of columns.entries()) {
+  for (const [index, { name, type, modifier = -1 }] of columns.entries()) {
     output.text(name)
     // No table, and no column of one.
     output.oid(0)
     output.int16(0)
     output.oid(type)
     output.int16(sizeOfType(type))
-    // No modifier.
-    output.int32(-1)
+    output.int32(modifier)
     output.int16(formatOf(index))
   }
   output.end()

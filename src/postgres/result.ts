@@ -6,6 +6,8 @@ export type Column = {
   readonly name: string
   /** The oid of its type. */
   readonly type: number
+  /** The modifier of its type, such as a length; none if undefined. */
+  readonly modifier?: number
 }
 
 /** The value of a parameter in the text form of its type; null: NULL. */

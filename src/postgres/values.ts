@@ -1,6 +1,9 @@
 /** The forms of values on the wire. Binary forms are those of PostgreSQL's `…send` and `…recv` functions. */
 import { notSupported, protocolViolation } from './errors.ts'
+import { valueOfBinary } from './sql/binary-input.ts'
 import { SqlError } from './sql/sql-error.ts'
+import { textOfValue } from './sql/text-output.ts'
+import { typeOf } from './sql/types.ts'
 
 /** Oids of types, by PostgreSQL's catalogue pg_type. */
 export const types = Object.freeze({
@@ -43,7 +46,7 @@ const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The size of a type in bytes; −1: it varies. */
 export function sizeOfType(type: number): number {
-  return sizes.get(type) ?? -1
+  return sizes.get(type) ?? typeOf(type)?.length ?? -1
 }
 
 /** Text from bytes. 22021 if they are not UTF-8, or hold a zero byte. */
@@ -67,13 +70,21 @@ export function bytesToText(latin1: string): string {
 export function parameterOf(bytes: Buffer, format: number, type: number): string {
   if (format === 0 || texts.has(type)) return textOf(bytes)
   const size = sizes.get(type)
-  if (size === undefined) throw notSupported(`parameters of the type ${type} are not supported in binary`)
+  if (size === undefined) return textOfValue(valueOfBinary(bytes, type), type, plainOids)
   if (bytes.length !== size) throw new SqlError('22P03', 'incorrect binary data format in bind parameter')
   if (type === types.bool) return bytes[0] === 0 ? 'f' : 't'
   if (type === types.int2) return String(bytes.readInt16BE())
   if (type === types.int4) return String(bytes.readInt32BE())
   if (type === types.int8) return String(bytes.readBigInt64BE())
   return String(bytes.readUInt32BE())
+}
+
+/** Oids are written as numbers: a parameter names its object so. */
+const plainOids = {
+  relation: () => undefined,
+  function: () => undefined,
+  schema: () => undefined,
+  role: () => undefined,
 }
 
 /** The form of a text value in a format. */

@@ -1,0 +1,324 @@
+/** Compiles SELECT with its list, groups, order and limits. */
+import { compareKeys, type SortBy, sortBy } from './compile-call.ts'
+import { compileCondition } from './compile-comparison.ts'
+import { FromCompiler, type Sources } from './compile-from.ts'
+import { settle } from './compiler.ts'
+import type { FromNode } from './join-parts.ts'
+import { Joins } from './joins.ts'
+import { labelOf } from './labels.ts'
+import type { Compiled, Context, Frame, Query, ResultColumn, Row, Steps } from './plan.ts'
+import { type AggregateCall, Scope, type SlotCall } from './scope.ts'
+import { withSlots } from './slots.ts'
+import { positionOf, SqlError } from './sql-error.ts'
+import type { Expression, Select, SelectBody, SortKey } from './syntax.ts'
+import { isLongTable } from './tables.ts'
+import { oids } from './types.ts'
+import { keyOf, type Value } from './values.ts'
+
+type Simple = Extract<SelectBody, { kind: 'simple' }>
+type Limits = { readonly limit: Compiled | undefined; readonly offset: Compiled | undefined }
+
+/** Compiles a SELECT without UNION. `parent` is the scope of the query around. */
+export function compileSimple(
+  sources: Sources,
+  select: Select,
+  body: Simple,
+  parent: Scope | undefined,
+): Query {
+  const scope = new Scope(parent)
+  const from = new FromCompiler(sources, scope).all(body.from, body.where)
+  const aggregates: AggregateCall[] = []
+  const slots: SlotCall[] = []
+  const groupKeys = compileGroupBy(sources, body, scope)
+  scope.aggregates = aggregates
+  scope.slots = slots
+  const targets = compileTargets(sources, body, scope)
+  const order = select.orderBy.map((key) => compileSortKey(sources, key, targets, scope))
+  const distinctOn = body.distinctOn.map((each) =>
+    compileReference(sources, each, targets, scope, 'DISTINCT ON'),
+  )
+  scope.slots = undefined
+  const having = body.having ? compileCondition(sources, body.having, scope, 'HAVING') : undefined
+  scope.aggregates = undefined
+  const limits = compileLimits(sources, select, scope)
+  const isGrouped = aggregates.length > 0 || groupKeys.length > 0 || having !== undefined
+  const plan: Plan = {
+    from,
+    groupKeys,
+    aggregates,
+    slots,
+    targets,
+    order,
+    distinctOn,
+    having,
+    limits,
+    isGrouped,
+    isDistinct: body.distinct,
+  }
+  return {
+    columns: targets.map(
+      ({ name, value: { type, modifier, fields } }): ResultColumn => ({
+        name,
+        type,
+        modifier,
+        ...(fields ? { fields } : {}),
+      }),
+    ),
+    get isConstant() {
+      return scope.isConstant
+    },
+    run: (outer, context, isLazy = false) => runPlan(plan, outer, context, isLazy),
+  }
+}
+
+type NamedTarget = {
+  readonly name: string
+  readonly value: Compiled
+  readonly expression: Expression | undefined
+}
+
+function compileTargets(sources: Sources, { targets }: Simple, scope: Scope): NamedTarget[] {
+  return targets.flatMap((target): NamedTarget[] => {
+    const { expression } = target
+    if (expression.kind === 'column' && expression.star) {
+      if (expression.names.length === 0 && scope.items.length === 0)
+        throw new SqlError('42601', 'SELECT * with no tables specified is not valid', {
+          position: positionOf(expression.at),
+        })
+      return scope.expand(expression.names, expression.at).map((each) => ({ ...each, expression: undefined }))
+    }
+    if (expression.kind === 'field' && expression.name === '*')
+      return expandFields(sources, expression, scope)
+    return [{ name: labelOf(target), value: sources.expression(expression, scope), expression }]
+  })
+}
+
+/** `(f(x)).*` is one column for each field. */
+function expandFields(
+  sources: Sources,
+  expression: Expression & { kind: 'field' },
+  scope: Scope,
+): NamedTarget[] {
+  const { fields } = sources.expression(expression.operand, scope)
+  if (!fields) throw new SqlError('42809', 'type is not composite', { position: positionOf(expression.at) })
+  return fields.map(({ name }) => {
+    const field: Expression = { ...expression, name }
+    return { name, value: sources.expression(field, scope), expression: field }
+  })
+}
+
+function compileGroupBy(sources: Sources, { groupBy, targets }: Simple, scope: Scope): Compiled[] {
+  return groupBy.map((key) => {
+    if (key.kind === 'number') {
+      const target = targets[Number(key.text) - 1]
+      if (!target) throw notInList('GROUP BY', key.text, key.at)
+      return sources.expression(target.expression, scope)
+    }
+    const target =
+      key.kind === 'column' && key.names.length === 1
+        ? targets.find(({ label }) => label === key.names[0])
+        : undefined
+    if (!target) return settle(sources, sources.expression(key, scope), oids.text)
+    // A column of FROM goes before the name of a target.
+    try {
+      return sources.expression(key, scope)
+    } catch (error) {
+      if (error instanceof SqlError && error.sqlState === '42703')
+        return sources.expression(target.expression, scope)
+      throw error
+    }
+  })
+}
+
+function notInList(clause: string, position: string, at: number): SqlError {
+  return new SqlError('42P10', `${clause} position ${position} is not in select list`, {
+    position: positionOf(at),
+  })
+}
+
+function compileSortKey(
+  sources: Sources,
+  { expression, descending, nullsFirst }: SortKey,
+  targets: readonly NamedTarget[],
+  scope: Scope,
+): SortBy {
+  return { key: compileReference(sources, expression, targets, scope, 'ORDER BY'), descending, nullsFirst }
+}
+
+/** An element of ORDER BY: the number of a target, its name, or an expression. */
+function compileReference(
+  sources: Sources,
+  expression: Expression,
+  targets: readonly NamedTarget[],
+  scope: Scope,
+  clause: string,
+): Compiled {
+  if (expression.kind === 'number' && /^\d+$/.test(expression.text)) {
+    const target = targets[Number(expression.text) - 1]
+    if (!target) throw notInList(clause, expression.text, expression.at)
+    return settle(sources, target.value, oids.text)
+  }
+  if (expression.kind === 'column' && expression.names.length === 1) {
+    const target = targets.find(({ name }) => name === expression.names[0])
+    if (target) return settle(sources, target.value, oids.text)
+  }
+  return settle(sources, sources.expression(expression, scope), oids.text)
+}
+
+/** LIMIT and OFFSET. */
+export function compileLimits(sources: Sources, { limit, offset }: Select, scope: Scope): Limits {
+  const count = (expression: Expression | undefined) =>
+    expression ? settle(sources, sources.expression(expression, scope), oids.int8) : undefined
+  return { limit: count(limit), offset: count(offset) }
+}
+
+/** The rows that LIMIT and OFFSET leave. Throws SqlError 2201W, 2201X. */
+export function limited<T>(
+  rows: readonly T[],
+  { limit, offset }: Limits,
+  outer: Frame | undefined,
+  context: Context,
+): readonly T[] {
+  const frame: Frame = { rows: [], outer, context }
+  const [count, start] = [limit?.run(frame) ?? null, offset?.run(frame) ?? 0]
+  if (count !== null && Number(count) < 0) throw new SqlError('2201W', 'LIMIT must not be negative')
+  if (Number(start) < 0) throw new SqlError('2201X', 'OFFSET must not be negative')
+  if (count === null && Number(start) === 0) return rows
+  return rows.slice(Number(start), count === null ? undefined : Number(start) + Number(count))
+}
+
+type Plan = {
+  readonly from: FromNode
+  readonly groupKeys: readonly Compiled[]
+  readonly aggregates: readonly AggregateCall[]
+  readonly slots: readonly SlotCall[]
+  readonly targets: readonly NamedTarget[]
+  readonly order: readonly SortBy[]
+  readonly distinctOn: readonly Compiled[]
+  readonly having: Compiled | undefined
+  readonly limits: Limits
+  readonly isGrouped: boolean
+  readonly isDistinct: boolean
+}
+
+function* runPlan(
+  plan: Plan,
+  outer: Frame | undefined,
+  context: Context,
+  isLazy: boolean,
+): Steps<readonly Row[]> {
+  const joins = new Joins(context, outer, isLongTable)
+  const tuples = yield* joins.run(plan.from, [], [])
+  let frames = tuples.map((tuple) => joins.frame(tuple))
+  if (plan.isGrouped) frames = yield* grouped(plan, frames, outer, context)
+  const having = plan.having
+  if (having) frames = frames.filter((frame) => having.run(frame) === true)
+  if (plan.slots.some(({ kind }) => kind === 'set')) frames = [...expanded(plan.slots, frames)]
+  if (plan.order.length > 0) frames = sortBy(frames, plan.order)
+  if (plan.isDistinct) frames = distinct(plan, frames)
+  const kept = limited(frames, plan.limits, outer, context)
+  const final = plan.slots.some(({ kind }) => kind === 'server')
+    ? yield* withSlots(plan.slots, kept, context)
+    : kept
+  const canWait = isLazy && !plan.isDistinct && plan.slots.length === 0
+  return yield* projected(plan.targets, final, context, canWait)
+}
+
+function* projected(
+  targets: readonly NamedTarget[],
+  frames: readonly Frame[],
+  context: Context,
+  isLazy: boolean,
+): Steps<readonly Row[]> {
+  const rows: Row[] = []
+  for (const frame of frames) {
+    context.budget.step(targets.length)
+    context.budget.keep(targets.length)
+    if (context.budget.isDue) yield
+    rows.push(
+      isLazy
+        ? {
+            values: new Array(targets.length).fill(undefined),
+            compute: (column) => targets[column]!.value.run(frame),
+          }
+        : { values: targets.map(({ value }) => value.run(frame)) },
+    )
+  }
+  return rows
+}
+
+/** One frame for each group: that of its first row, with the results of the aggregates. */
+function* grouped(
+  { groupKeys, aggregates }: Plan,
+  frames: readonly Frame[],
+  outer: Frame | undefined,
+  context: Context,
+): Steps<Frame[]> {
+  const groups = new Map<string, Frame[]>()
+  for (const frame of frames) {
+    context.budget.step()
+    if (context.budget.isDue) yield
+    const key = groupKeys.map((each) => keyOf(each.run(frame))).join()
+    const group = groups.get(key)
+    if (group) group.push(frame)
+    else groups.set(key, [frame])
+  }
+  // Without GROUP BY there is one group, of no rows too.
+  if (groupKeys.length === 0 && groups.size === 0) groups.set('', [])
+  return [...groups.values()].map((group) => {
+    const first = group[0] ?? { rows: [], outer, context }
+    return { ...first, aggregates: aggregates.map((aggregate) => aggregate.compute(context, group)) }
+  })
+}
+
+/** One frame for each element of the sets in the list; the longest set counts, shorter ones end in nulls. */
+function* expanded(slots: readonly SlotCall[], frames: readonly Frame[]): Iterable<Frame> {
+  for (const frame of frames) {
+    const lists: (readonly Value[])[] = []
+    for (const slot of slots) {
+      const known = { ...frame, slots: lists.map((list) => list[0] ?? null) }
+      lists.push(slot.kind === 'set' ? [...slot.items(known)] : [])
+    }
+    const length = Math.max(...lists.map((list) => list.length))
+    frame.context.budget.keep(length)
+    for (let index = 0; index < length; index++)
+      yield { ...frame, slots: lists.map((list) => list[index] ?? null) }
+  }
+}
+
+function distinct({ targets, distinctOn }: Plan, frames: readonly Frame[]): Frame[] {
+  const keys = distinctOn.length > 0 ? distinctOn : targets.map(({ value }) => value)
+  const seen = new Set<string>()
+  return frames.filter((frame) => {
+    frame.context.budget.step(keys.length)
+    const key = keys.map((each) => keyOf(each.run(frame))).join()
+    if (seen.has(key)) return false
+    seen.add(key)
+    return true
+  })
+}
+
+/** Rows in the order of keys that name columns. */
+export function sortRows(
+  rows: readonly Row[],
+  keys: readonly {
+    readonly column: number
+    readonly type: number
+    readonly descending: boolean
+    readonly nullsFirst: boolean | undefined
+  }[],
+): Row[] {
+  return [...rows].sort((a, b) => {
+    for (const { column, type, descending, nullsFirst = descending } of keys) {
+      const order = compareKeys(
+        a.values[column] ?? null,
+        b.values[column] ?? null,
+        type,
+        descending,
+        nullsFirst,
+      )
+      if (order !== 0) return order
+    }
+    return 0
+  })
+}

@@ -1,0 +1,36 @@
+/** Names as SQL writes and reads them. */
+import { functionWords, reservedWords } from './keywords.ts'
+import { SqlError } from './sql-error.ts'
+
+/** Words that quote_ident quotes beside the reserved ones. */
+const columnWords: ReadonlySet<string> = new Set(
+  'between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int integer interval least national nchar none normalize nullif numeric out overlay position precision real row setof smallint substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable'.split(
+    ' ',
+  ),
+)
+
+/** quote_ident: the name, in quotes where SQL needs them. */
+export function quoteIdentifier(name: string): string {
+  const isPlain = /^[a-z_][a-z0-9_]*$/.test(name)
+  if (isPlain && !reservedWords.has(name) && !functionWords.has(name) && !columnWords.has(name)) return name
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+const part = /\s*(?:"((?:[^"]|"")+)"|([^".\s]+))\s*/y
+
+/** The parts of a qualified name. Throws SqlError 42602. */
+export function splitName(text: string): string[] {
+  const parts: string[] = []
+  const invalid = () => new SqlError('42602', 'invalid name syntax')
+  for (let at = 0; ; at++) {
+    part.lastIndex = at
+    const read = part.exec(text)
+    if (!read) throw invalid()
+    parts.push(
+      read[1]?.replaceAll('""', '"') ?? read[2]!.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()),
+    )
+    at = part.lastIndex
+    if (at === text.length) return parts
+    if (text[at] !== '.') throw invalid()
+  }
+}

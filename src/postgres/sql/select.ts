@@ -1,0 +1,148 @@
+/**
+ * SELECT over PostgreSQL's catalogues, with generators as sequences: the door of this folder.
+ *
+ * A statement is compiled once, without a session, and run for any session. It pauses for other connections, and is refused
+ * when it takes too much (`budget.ts`).
+ */
+import { type Clock, systemClock } from '../../base/clock.ts'
+import { valueOfBinary } from './binary-input.ts'
+import { binaryOfValue } from './binary-output.ts'
+import { Budget, defaultLimits, type Limits } from './budget.ts'
+import { Catalogue } from './catalogue/catalogue.ts'
+import { OidRegistry } from './catalogue/oid-registry.ts'
+import { QueryCompiler } from './compile-query.ts'
+import { ParameterTypes } from './compiler.ts'
+import type { Token } from './lexer.ts'
+import { type Context, Missing, type Query, type Row, type SqlSession } from './plan.ts'
+import { parseSelect, parseSelectTokens } from './select-parser.ts'
+import { unsupported } from './sql-error.ts'
+import { StatementContext } from './statement-context.ts'
+import { runSteps } from './steps.ts'
+import { valueOfText } from './text-input.ts'
+import { textOfValue } from './text-output.ts'
+import { oids, typeOf } from './types.ts'
+import type { Value } from './values.ts'
+
+/** A column of a result, as RowDescription has it. */
+export type SelectColumn = {
+  readonly name: string
+  /** The oid of its type. */
+  readonly type: number
+  /** typlen: bytes, -1 for a variable length. */
+  readonly length: number
+  /** The type's modifier, -1 for none. */
+  readonly modifier: number
+}
+
+/** A parameter as a client sends it: text, or bytes in binary form; null: NULL. */
+export type ParameterInput = string | Buffer | null
+
+/** The rows of a result. */
+export interface SelectResult {
+  readonly count: number
+  /** A value in the form of a format: 0 is text, 1 is binary. Throws SqlError 42883 or 0A000 for a type without a binary form. */
+  cell(row: number, column: number, format: number): string | Uint8Array | null
+}
+
+/** How to run a statement. */
+export type SelectOptions = {
+  readonly signal?: AbortSignal
+  readonly clock?: Clock
+  readonly limits?: Limits
+}
+
+/** A compiled SELECT. */
+export interface SelectStatement {
+  /** The oids of its parameters' types. */
+  readonly parameters: readonly number[]
+  readonly columns: readonly SelectColumn[]
+  /** Runs it. Rejects with SqlError, and with what the session's functions and sequences reject with. */
+  run(session: SqlSession, values: readonly ParameterInput[], options?: SelectOptions): Promise<SelectResult>
+}
+
+/** The oids of sequences of this process. */
+const registry = new OidRegistry()
+/** A statement starts again after it has looked something up inside of an expression, at most so often. */
+const restartsMax = 1000
+
+/**
+ * Compiles a SELECT from its text or its tokens. `parameterTypes`: oids that the client gave, 0 for those that it left open.
+ * Throws SqlError in PostgreSQL's words, 0A000 for what is not supported.
+ */
+export function compileSelect(
+  source: string | readonly Token[],
+  parameterTypes: readonly number[] = [],
+): SelectStatement {
+  const select = typeof source === 'string' ? parseSelect(source) : parseSelectTokens(source)
+  const parameters = new ParameterTypes(parameterTypes)
+  const query = new QueryCompiler(parameters).query(select, undefined)
+  const types = parameters.all()
+  const columns = query.columns.map(({ name, type, modifier }): SelectColumn => {
+    const settled = type === oids.unknown ? oids.text : type
+    return { name, type: settled, length: typeOf(settled)?.length ?? -1, modifier }
+  })
+  return {
+    parameters: types,
+    columns,
+    run: (session, values, options = {}) => run(query, columns, types, session, values, options),
+  }
+}
+
+async function run(
+  query: Query,
+  columns: readonly SelectColumn[],
+  types: readonly number[],
+  session: SqlSession,
+  values: readonly ParameterInput[],
+  { signal, clock = systemClock, limits = defaultLimits }: SelectOptions,
+): Promise<SelectResult> {
+  const budget = new Budget(clock, limits, signal)
+  const catalogue = new Catalogue(session, registry, budget)
+  let calls = 0
+  const call: SqlSession['call'] = (name, all) => {
+    calls++
+    return session.call(name, all)
+  }
+  const counted: SqlSession = { ...session, call }
+  for (let restarts = 0; ; restarts++) {
+    try {
+      const context = new StatementContext(counted, catalogue, budget, [])
+      const bound = new StatementContext(counted, catalogue, budget, parametersOf(values, types, context))
+      return resultOf(await runSteps(query.run(undefined, bound), budget), columns, bound)
+    } catch (error) {
+      if (!(error instanceof Missing)) throw error
+      // What has been drawn is not drawn again.
+      if (calls > 0 || restarts >= restartsMax)
+        throw unsupported('A name that is computed beside a sequence’s value')
+      await error.loading
+      budget.resume()
+    }
+  }
+}
+
+function parametersOf(
+  values: readonly ParameterInput[],
+  types: readonly number[],
+  context: Context,
+): Value[] {
+  const parsed = types.map((type, index) => {
+    const value = values[index] ?? null
+    if (value === null) return null
+    return typeof value === 'string' ? valueOfText(value, type, context.objects) : valueOfBinary(value, type)
+  })
+  return [null, ...parsed]
+}
+
+function resultOf(rows: readonly Row[], columns: readonly SelectColumn[], context: Context): SelectResult {
+  return {
+    count: rows.length,
+    cell(row, column, format) {
+      const value = rows[row]!.values[column]
+      if (value === null || value === undefined) return null
+      const { type } = columns[column]!
+      return format === 0
+        ? textOfValue(value, type, context.objects)
+        : binaryOfValue(value, type, context.objects)
+    },
+  }
+}

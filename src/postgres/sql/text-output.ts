@@ -1,0 +1,118 @@
+/** The text form of values, as PostgreSQL's output functions write it. */
+import { elementOf, formatType, isArray, oids, typeOf } from './types.ts'
+import { RowValue, type Value } from './values.ts'
+
+/** Names behind the oids of types such as regclass. */
+export interface ObjectNames {
+  /** The name of a relation, qualified and quoted where SQL needs it. */
+  relation(oid: number): string | undefined
+  /** The name of a function. */
+  function(oid: number): string | undefined
+  /** The name of a schema. */
+  schema(oid: number): string | undefined
+  /** The name of a role. */
+  role(oid: number): string | undefined
+}
+
+/** The text of a value that is not null. */
+export function textOfValue(value: Value, type: number, names: ObjectNames): string {
+  if (typeof value === 'string') return value
+  if (typeof value === 'boolean') return value ? 't' : 'f'
+  if (typeof value === 'bigint') return bigintText(value, type)
+  if (typeof value === 'number') return numberText(value, type, names)
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
+  if (value instanceof RowValue) return rowText(value, names)
+  return arrayText(value as readonly Value[], type, names)
+}
+
+function bigintText(value: bigint, type: number): string {
+  if (type !== oids.timestamp && type !== oids.timestamptz) return String(value)
+  return timestampText(value) + (type === oids.timestamptz ? '+00' : '')
+}
+
+function numberText(value: number, type: number, names: ObjectNames): string {
+  switch (type) {
+    case oids.regclass:
+      return named(value, names.relation(value))
+    case oids.regtype:
+      return typeOf(value) ? formatType(value) : named(value, undefined)
+    case oids.regproc:
+    case oids.regprocedure:
+      return named(value, names.function(value))
+    case oids.regnamespace:
+      return named(value, names.schema(value))
+    case oids.regrole:
+      return named(value, names.role(value))
+    case oids.regoper:
+      return value === 0 ? '0' : String(value)
+    case oids.date:
+      return timestampText(BigInt(value) * 86_400_000_000n).slice(0, 10)
+    case oids.float4:
+      return floatText(Number(value.toPrecision(9)) === value ? value : Math.fround(value))
+    case oids.float8:
+      return floatText(value)
+    default:
+      return String(value)
+  }
+}
+
+function named(oid: number, name: string | undefined): string {
+  return oid === 0 ? '-' : (name ?? String(oid))
+}
+
+function floatText(value: number): string {
+  if (Object.is(value, -0)) return '-0'
+  const text = Math.abs(value) >= 1e15 && Number.isFinite(value) ? value.toExponential() : String(value)
+  return text.replace(/e([+-])(\d)$/, 'e$10$2')
+}
+
+const epochMs = Date.UTC(2000, 0, 1)
+
+function timestampText(value: bigint): string {
+  const micros = ((value % 1_000_000n) + 1_000_000n) % 1_000_000n
+  const seconds = Number((value - micros) / 1_000_000n)
+  const text = new Date(epochMs + seconds * 1000).toISOString().slice(0, 19).replace('T', ' ')
+  const fraction = String(micros).padStart(6, '0').replace(/0+$/, '')
+  return fraction === '' ? text : `${text}.${fraction}`
+}
+
+/** The text of an array; one of int2vector and oidvector has no braces. */
+export function arrayText(items: readonly Value[], type: number, names: ObjectNames): string {
+  if (type === oids.int2vector || type === oids.oidvector) return items.join(' ')
+  const element = elementOf(type) || oids.text
+  const delimiter = typeOf(element)?.delimiter ?? ','
+  const texts = items.map((item) => {
+    if (item === null) return 'NULL'
+    if (Array.isArray(item)) return arrayText(item, type, names)
+    const text = textOfValue(item, element, names)
+    const isPlain =
+      text !== '' && !/[{}"\\\s]/.test(text) && !text.includes(delimiter) && !/^null$/i.test(text)
+    return isPlain ? text : `"${text.replace(/["\\]/g, '\\$&')}"`
+  })
+  return `{${texts.join(delimiter)}}`
+}
+
+function rowText({ values, types }: RowValue, names: ObjectNames): string {
+  const texts = values.map((value, index) => {
+    if (value === null) return ''
+    const text = textOfValue(value, types[index]!, names)
+    return text !== '' && !/[(),"\\\s]/.test(text) ? text : `"${text.replace(/["\\]/g, '$&$&')}"`
+  })
+  return `(${texts.join(',')})`
+}
+
+/** Whether a type's values are texts as they stand. */
+export function isText(type: number): boolean {
+  return typeOf(type)?.category === 'S' || type === oids.unknown
+}
+
+/** Whether `isArray` or one of the vectors, whose values are arrays too. */
+export function hasItems(type: number): boolean {
+  return isArray(type) || type === oids.int2vector || type === oids.oidvector
+}
+
+/** The type of the elements of an array or a vector, or 0. */
+export function itemType(type: number): number {
+  if (type === oids.int2vector) return oids.int2
+  return type === oids.oidvector ? oids.oid : elementOf(type)
+}

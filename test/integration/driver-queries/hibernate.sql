@@ -1,0 +1,2 @@
+---- []
+select * from information_schema.sequences

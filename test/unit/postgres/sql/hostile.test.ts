@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { compileSelect } from '../../../../src/postgres/sql/select.ts'
+import { SqlError } from '../../../../src/postgres/sql/sql-error.ts'
+import { errorOf, sessionOf } from './session.ts'
+
+const many = (text: string, count: number) => text.repeat(count)
+
+/** Statements that would take much memory, time or stack. */
+const texts: readonly string[] = [
+  `SELECT ${many('(', 100_000)}1`,
+  `SELECT 1${many('+1', 9000)}`,
+  `SELECT 1${many('+1', 100_000)}`,
+  `SELECT ${many('NOT ', 9000)}true`,
+  `SELECT ${many('- ', 9000)}1`,
+  `SELECT 1${many(' UNION SELECT 1', 3000)}`,
+  `SELECT a${many('[1]', 3000)}`,
+  `SELECT 1${many('::int', 3000)}`,
+  `SELECT * FROM a${many(' JOIN b ON true', 3000)}`,
+  `SELECT ${many('CASE WHEN true THEN ', 5000)}`,
+  `SELECT ARRAY${many('[', 10_000)}`,
+  `SELECT * FROM ${many('(SELECT * FROM ', 5000)}`,
+  `SELECT ${many('a.', 9000)}b`,
+  `/* ${many('/* ', 100_000)}`,
+  `SELECT '${many('x', 1_000_000)}`,
+  `SELECT "${many('x', 1_000_000)}`,
+  `SELECT $$${many('x', 100_000)}`,
+  `SELECT ${many('1', 100_000)}`,
+  `SELECT 1e999999999`,
+  `SELECT '${many('9', 100_000)}'::numeric`,
+  'SELECT $65536',
+  'SELECT \0',
+  "SELECT '\ud800', \udfff",
+]
+
+/** Statements that compile and would run for ever, or fill the memory. */
+const runaways: readonly string[] = [
+  'WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT * FROM t',
+  "WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT s || s FROM t) SELECT length(s) FROM t",
+  'WITH RECURSIVE t(n) AS (SELECT 2.5 UNION ALL SELECT n * n FROM t) SELECT max(n) FROM t',
+  'SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c',
+  'SELECT (SELECT count(*) FROM pg_attribute a, pg_attribute b WHERE a.attrelid > c.oid) FROM pg_class c',
+  'SELECT count(*) FROM generate_series(1, 9223372036854775807)',
+  "SELECT repeat('x', 2000000000)",
+  "SELECT lpad('x', 2000000000)",
+  "SELECT replace(repeat('x', 1000000), 'x', repeat('y', 1000000))",
+  "SELECT repeat('a', 100000) ~ '(a*)*b|(a|aa)+c|((a+)+)+d'",
+  "SELECT repeat('a', 1000000) LIKE '%a%a%a%a%a%a%a%a%b'",
+  "SELECT regexp_replace(repeat('a', 1000000), '(a|b)*', '\\0\\0\\0', 'g') ~ '(x+x+)+y'",
+  "SELECT string_agg(repeat('x', 100000), '') FROM pg_attribute",
+  'SELECT array_agg(a.attname) FROM pg_attribute a, pg_attribute b',
+]
+
+describe('hostile statements', () => {
+  test('are refused, and leave nothing behind', async () => {
+    for (const text of texts) assert.notEqual(await errorOf(text), 'no error', text.slice(0, 40))
+    assert.equal(await errorOf('SELECT 1'), 'no error')
+  })
+
+  test('end at a limit, and let others run meanwhile', async () => {
+    const limits = { stepsMax: 300_000, cellsMax: 200_000 }
+    for (const text of runaways) {
+      const error = await errorOf(text, undefined, { limits })
+      assert.match(error, /^(?:54000|22003) /, text)
+    }
+  })
+
+  test('pause for others, and end when they are cancelled', async () => {
+    const controller = new AbortController()
+    let turns = 0
+    const timer = setInterval(() => {
+      if (++turns === 3) controller.abort()
+    })
+    const error = await errorOf('SELECT count(*) FROM pg_attribute a, pg_attribute b', undefined, {
+      signal: controller.signal,
+      limits: { stepsMax: Number.POSITIVE_INFINITY, cellsMax: Number.POSITIVE_INFINITY },
+    })
+    clearInterval(timer)
+    assert.equal(error, '57014 canceling statement due to user request')
+    assert.ok(turns >= 3)
+  })
+
+  test('of random words give a result or an error of SQL', async () => {
+    const word = fc.constantFrom(
+      ...'select from where group by order limit ( ) , . * + - = <> < || :: [ ] $1 null true 1 2.5 \'a\' "b" pg_class c oid relname int4 text count array in any all case when then else end not and or is like between exists with recursive as union values join left on using lateral unnest generate_series nextval coalesce distinct ~ interval cast row'.split(
+        ' ',
+      ),
+    )
+    const { session } = sessionOf(['a'])
+    await fc.assert(
+      fc.asyncProperty(fc.array(word, { maxLength: 25 }), async (words) => {
+        try {
+          const statement = compileSelect(`select ${words.join(' ')}`)
+          const limits = { stepsMax: 100_000, cellsMax: 100_000 }
+          const { count, cell } = await statement.run(
+            session,
+            statement.parameters.map(() => null),
+            { limits },
+          )
+          if (count > 0) for (const column of statement.columns.keys()) cell(0, column, 0)
+        } catch (error) {
+          if (!(error instanceof SqlError)) throw error
+        }
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  test('of mutated queries of drivers give a result or an error of SQL', async () => {
+    const texts = [
+      "SELECT n.nspname, c.relname, CASE c.relkind WHEN 'S' THEN 'sequence' END FROM pg_class c LEFT JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('S','') AND n.nspname !~ '^pg_toast' AND pg_table_is_visible(c.oid) ORDER BY 1,2",
+      'WITH RECURSIVE t(oid, depth) AS (SELECT t2.typbasetype, 0 FROM pg_type t2 WHERE t2.oid = any($1::oid[]) UNION ALL SELECT ti.typelem, tt.depth + 1 FROM pg_type ti, t tt WHERE ti.oid = tt.oid) SELECT DISTINCT *, oid::regtype::text AS name FROM t',
+      "SELECT array_agg(a.attname ORDER BY a.attnum), count(*) FROM pg_attribute a JOIN pg_class c ON a.attrelid = c.oid WHERE c.relname ~ E'^(pg_seq.*)$' GROUP BY c.oid HAVING count(*) > 1",
+    ]
+    const { session } = sessionOf(['a'])
+    const mutation = fc.record({
+      text: fc.constantFrom(...texts),
+      from: fc.nat(400),
+      length: fc.nat(12),
+      put: fc.oneof(
+        fc.constant(''),
+        fc.string({ maxLength: 6 }),
+        fc.constantFrom(...texts).map((text) => text.slice(40, 80)),
+      ),
+    })
+    await fc.assert(
+      fc.asyncProperty(mutation, async ({ text, from, length, put }) => {
+        const mutated = text.slice(0, from) + put + text.slice(from + length)
+        try {
+          const statement = compileSelect(mutated)
+          await statement.run(
+            session,
+            statement.parameters.map(() => null),
+            { limits: { stepsMax: 100_000, cellsMax: 200_000 } },
+          )
+        } catch (error) {
+          if (!(error instanceof SqlError)) throw error
+        }
+      }),
+      { numRuns: 1000 },
+    )
+  })
+})
