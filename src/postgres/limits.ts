@@ -32,7 +32,7 @@ export const defaultLimits: PostgresLimits = Object.freeze({
   pendingMax: 1000,
   messageBytesMax: 1_048_576,
   statementsMax: 1000,
-  statementBytesMax: 4_194_304,
+  statementBytesMax: 1_048_576,
   portalsMax: 100,
   unauthenticatedTimeoutMs: 5000,
   unreadBytesMax: 1_048_576,
