@@ -21,6 +21,27 @@ export type Mutation = {
 /** All of them. */
 export const mutations: readonly Mutation[] = [
   {
+    fault: 'the PostgreSQL door draws an id at once for a caller that may not have it',
+    foundBy: 'test/unit/commands/in-process.test.ts',
+    file: 'src/commands/in-process.ts',
+    from: '&& access.reaches(name))) return false',
+    to: '|| access.reaches(name))) return false',
+  },
+  {
+    fault: 'the PostgreSQL door lets a client in without the password of its user',
+    foundBy: 'test/unit/postgres/access.test.ts',
+    file: 'src/postgres/login.ts',
+    from: "if (known?.nopass) return this.#authenticate(request, '')",
+    to: 'if (known) return this.#finish(request, access.users.access(user)!)',
+  },
+  {
+    fault: 'the PostgreSQL door reads on after an error, instead of skipping to Sync',
+    foundBy: 'test/unit/postgres/protocol.test.ts',
+    file: 'src/postgres/conversation.ts',
+    from: 'if (this.#script === undefined) this.#isSkipping = true',
+    to: 'if (this.#script === undefined) this.#isSkipping = false',
+  },
+  {
     fault: 'a worker lease begins now, though the time of the holder before it has not passed',
     foundBy: 'test/unit/leasing/leases-property.test.ts',
     file: 'src/leasing/worker-leases.ts',
