@@ -22,6 +22,16 @@ LIST
   # 124 MB to download, which every run of `npm test` need not wait for.
   *' --all '* | *' --rest '* | *test/runtimes*) echo 'chromium chromium a browser, in which fahao-client is tried' ;;
   esac
+  case " $* " in
+  *' --all '* | *' --rest '* | *mysql*)
+    cat <<'LIST'
+php php-cli a language whose clients the MySQL proxy is tried with
+/var/lib/dpkg/info/php-mysql.list php-mysql real clients of MySQL: PDO and mysqli
+/usr/lib/python3/dist-packages/pymysql python3-pymysql a real client of MySQL
+/usr/lib/python3/dist-packages/MySQLdb python3-mysqldb a real client of MySQL, on MariaDB's C library
+LIST
+    ;;
+  esac
 }
 
 # Folders of servers' programs, which are not on every user's path.

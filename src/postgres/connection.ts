@@ -55,8 +55,8 @@ export class Connection implements Taker, Sender {
   readonly #share: Share
   #socket: Socket
   #phase: Phase = 'open'
-  /** `serving`: in `#serveNow`. `queued`: goes on in a later turn. `waiting`: for a promise. */
-  #activity: 'idle' | 'serving' | 'queued' | 'waiting' = 'idle'
+  /** `serving`: in `#serveNow`. `queued`: goes on in a later turn. `waiting`: for a promise. `upgrading`: to TLS. */
+  #activity: 'idle' | 'serving' | 'queued' | 'waiting' | 'upgrading' = 'idle'
   /** More than `unreadBytesMax` was unread, and not all of it has been read since. */
   #blocked = false
   /** Before the login: since when, in monotonic µs. */
@@ -208,8 +208,8 @@ export class Connection implements Taker, Sender {
     }
     this.#flush()
     this.#share.use(turns.spent - spent)
-    // `#advance` may have changed it, which the compiler does not see.
-    if ((this.#activity as string) === 'waiting') return this.#adjustReading()
+    // `#advance` may have changed it.
+    if (this.#activity !== 'serving') return this.#adjustReading()
     this.#activity = 'idle'
     const isRefused = this.#dialogue.takeRefused()
     if (isRefused || (more && this.#mayGoOn)) return this.#queue(false, isRefused ? restMs : 0)
@@ -258,7 +258,7 @@ export class Connection implements Taker, Sender {
       return
     }
     this.#flush()
-    this.#activity = 'waiting'
+    this.#activity = 'upgrading'
     socket.removeAllListeners('data').removeAllListeners('drain')
     socket.pause()
     if (rest.length > 0) socket.unshift(rest)
@@ -289,10 +289,8 @@ export class Connection implements Taker, Sender {
     if (typeof replies === 'string') this.#socket.write(replies, 'latin1')
     else this.#socket.write(replies)
     const unread = this.#socket.writableLength
-    if (unread > limits.unreadBytesMax) {
-      this.#blocked = true
-      this.#adjustReading()
-    }
+    if (unread > limits.unreadBytesMax) this.#blocked = true
+    if (this.#blocked) this.#adjustReading()
     if ((unread > 0 || this.queuedBytes > 0) && this.#socket.writableCorked === 0)
       this.#host.unread.update(this)
   }
@@ -311,6 +309,7 @@ export class Connection implements Taker, Sender {
   }
 
   #adjustReading(): void {
+    if (this.#activity === 'upgrading') return
     const isBehind = this.#activity === 'waiting' || this.#activity === 'queued'
     const tooMuch = isBehind && this.#dialogue.frames.pendingBytes > this.#host.limits.queuedBytesMax
     const mayRead = this.#phase === 'closed' || (!this.#blocked && !tooMuch)

@@ -236,8 +236,21 @@ export class Conversation {
     if (statement.next !== undefined && this.#executeNext(portal, statement.next)) return 'answered'
     return this.#run(statement, portal.values, (result) => {
       portal.writer = new ResultWriter(statement.columns, result, portal.formats, rowsMax)
+      if (rowsMax < result.count) this.#demandRoom()
       this.#send(portal.writer)
     })
+  }
+
+  /** Throws 54000 if the portals hold too many rows that were not sent. */
+  #demandRoom(): void {
+    const { rowsHeldMax } = this.#host.limits
+    let held = 0
+    for (const { writer } of this.#session.portals.values()) held += writer?.rowsHeld ?? 0
+    if (held > rowsHeldMax)
+      throw new SqlError(
+        '54000',
+        `the portals of a connection hold at most ${rowsHeldMax} rows; fetch or close the earlier ones`,
+      )
   }
 
   /** Executes a statement that gives the next id of a generator in use. */

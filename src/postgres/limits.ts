@@ -13,6 +13,8 @@ export type PostgresLimits = UnreadLimits &
     readonly statementBytesMax: number
     /** Portals of a connection. */
     readonly portalsMax: number
+    /** Rows that the portals of a connection hold, beside those of the statement that runs. */
+    readonly rowsHeldMax: number
     /** How long a connection may take to log in, in ms. */
     readonly unauthenticatedTimeoutMs: number
     /** Unread replies of one connection, in bytes; beyond it none of its statements is carried out. */
@@ -34,6 +36,7 @@ export const defaultLimits: PostgresLimits = Object.freeze({
   statementsMax: 1000,
   statementBytesMax: 1_048_576,
   portalsMax: 100,
+  rowsHeldMax: 100_000,
   unauthenticatedTimeoutMs: 5000,
   unreadBytesMax: 1_048_576,
   unreadTotalBytesMax: 268_435_456,

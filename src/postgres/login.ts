@@ -19,7 +19,7 @@ import { protocolViolation } from './errors.ts'
 import { type Frames, MessageReader } from './frames.ts'
 import type { ConversationHost } from './host.ts'
 import { writeReady, writeSetting } from './replies.ts'
-import { Session } from './session.ts'
+import { nameInLists, Session } from './session.ts'
 import { SqlError } from './sql/sql-error.ts'
 import { readStart, type StartMessage } from './startup.ts'
 import { bytesToText } from './values.ts'
@@ -156,11 +156,11 @@ export class Login {
     this.#session.access = permitted
     const session = new Session(inProcess.caller(this.#session), { user, database }, { version })
     for (const [name, value] of settings) session.settings.start(name, value)
-    this.#session.name = session.settings.get('application_name') ?? ''
+    this.#session.name = nameInLists(session.settings.get('application_name') ?? '')
     output.begin('R')
     output.int32(0)
     output.end()
-    for (const [name, value] of session.settings.reported()) writeSetting(output, name, value)
+    for (const [name, value] of session.takeReports()) writeSetting(output, name, value)
     this.#key = cancelKeys.add({ cancel: () => this.#session.cancel() }, this.#session.id, minor >= 2)
     output.begin('K')
     output.bytes(this.#key)

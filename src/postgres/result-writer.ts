@@ -12,7 +12,7 @@ export class ResultWriter {
   /** Of a result whose rows have all been sent. */
   static readonly over = new ResultWriter([], done('SELECT'), [])
   readonly #columns: readonly Column[] | undefined
-  readonly #result: Result
+  #result: Result
   readonly #formats: readonly number[]
   #sent = 0
   /** Of the present Execute: the first row, and the row at which it ends. */
@@ -31,6 +31,11 @@ export class ResultWriter {
     this.#end = Math.min(result.count, rowsMax)
   }
 
+  /** How many rows are kept for it. */
+  get rowsHeld(): number {
+    return this.#sent < this.#result.count ? this.#result.count : 0
+  }
+
   /** Begins another Execute of the same portal. */
   goOn(rowsMax: number): void {
     this.#first = this.#sent
@@ -46,7 +51,11 @@ export class ResultWriter {
       this.#writeRow(output)
     }
     if (this.#sent < count) output.empty('s')
-    else writeComplete(output, tag === 'SELECT' ? `SELECT ${this.#sent - this.#first}` : tag)
+    else {
+      writeComplete(output, tag === 'SELECT' ? `SELECT ${this.#sent - this.#first}` : tag)
+      // The portal may stay as long as its transaction; its rows need not.
+      this.#result = { ...done(tag), count }
+    }
     return true
   }
 

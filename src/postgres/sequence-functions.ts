@@ -15,7 +15,7 @@ import { resultOf } from './result.ts'
 import { moveSequence } from './sequence-moves.ts'
 import type { Session, Statement } from './session.ts'
 import { SqlError } from './sql/sql-error.ts'
-import { integerOf, types } from './values.ts'
+import { encoded, integerOf, types } from './values.ts'
 
 type Function = 'nextval' | 'currval' | 'lastval' | 'setval'
 /** A constant, or the index of a parameter. */
@@ -238,23 +238,31 @@ async function drawRows(
   names: readonly (string | undefined)[],
   rows: number,
 ): Promise<Result> {
-  const ids = new Map<string, Iterator<string>>()
-  for (const name of new Set(names)) {
-    if (name === undefined) continue
-    const uses = names.filter((each) => each === name).length
-    ids.set(name, (await draw(session, name, rows * uses))[Symbol.iterator]())
-  }
+  const ids = new Map<string | undefined, readonly string[]>()
+  for (const name of new Set(names))
+    if (name !== undefined) ids.set(name, await draw(session, name, rows * usesOf(names, name)))
   // lastval is the id of the last call.
   const last = names.findLast((name) => name !== undefined)
   if (last !== undefined) session.drawn.of(last)
-  const made: (string | null)[][] = []
-  for (let row = 0; row < rows; row++)
-    made.push(
-      names.map((name, column) =>
-        name === undefined ? null : fitting(ids.get(name)!.next().value as string, columnTypes[column]!),
-      ),
-    )
-  return resultOf(columnTypes, made)
+  const columns = names.map((name, index) => ({
+    drawn: ids.get(name),
+    uses: usesOf(names, name),
+    first: usesOf(names.slice(0, index), name),
+    type: columnTypes[index]!,
+  }))
+  return {
+    tag: 'SELECT',
+    count: rows,
+    cell(row, column, format) {
+      const { drawn, uses, first, type } = columns[column]!
+      return drawn === undefined ? null : encoded(fitting(drawn[row * uses + first]!, type), type, format)
+    },
+  }
+}
+
+/** How often a generator stands in a list. */
+function usesOf(names: readonly (string | undefined)[], name: string | undefined): number {
+  return names.filter((each) => each === name).length
 }
 
 async function runMixed(

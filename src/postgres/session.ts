@@ -61,6 +61,8 @@ export class Session {
   readonly portals = new Map<string, Portal>()
   readonly #notices: Notice[] = []
   readonly #reports = new Map<string, string>()
+  /** The newest value of each reported parameter that the client has been told. */
+  readonly #told = new Map<string, string>()
 
   constructor(caller: Caller, login: Login, server: Omit<ServerFacts, 'user'>) {
     this.caller = caller
@@ -68,7 +70,7 @@ export class Session {
     const facts = { ...server, user: login.user }
     this.settings = new SessionSettings(facts, (name, value) => {
       this.#reports.set(name, value)
-      if (name === 'application_name') caller.session.name = value
+      if (name === 'application_name') caller.session.name = nameInLists(value)
     })
     this.transaction = new Transaction(this.settings, (sqlState, message) =>
       this.notice('WARNING', sqlState, message),
@@ -85,10 +87,12 @@ export class Session {
     return this.#notices.length === 0 ? this.#notices : this.#notices.splice(0)
   }
 
-  /** The reported parameters that have changed. */
+  /** The reported parameters whose values the client does not know: at first all of them. */
   takeReports(): readonly (readonly [name: string, value: string])[] {
-    if (this.#reports.size === 0) return []
-    const reports = [...this.#reports]
+    if (this.#told.size > 0 && this.#reports.size === 0) return []
+    const candidates = this.#told.size === 0 ? this.settings.reported() : this.#reports
+    const reports = [...candidates].filter(([name, value]) => this.#told.get(name) !== value)
+    for (const [name, value] of reports) this.#told.set(name, value)
     this.#reports.clear()
     return reports
   }
@@ -100,4 +104,9 @@ export class Session {
     this.portals.clear()
     this.drawn.clear()
   }
+}
+
+/** The name of an application as lists of connections show it, which have spaces between their fields. */
+export function nameInLists(name: string): string {
+  return name.slice(0, 64).replaceAll(/[^!-~]/g, '_')
 }

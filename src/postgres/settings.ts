@@ -51,7 +51,21 @@ const encoding = (given: string, name: string): string => {
   })
 }
 const isolation = only('read committed', 'read uncommitted', 'repeatable read', 'serializable')
-const dateStyle = (given: string): string => (/^\w+$/.test(given) ? `${given.toUpperCase()}, MDY` : given)
+const styles: Readonly<Record<string, string>> = {
+  iso: 'ISO',
+  sql: 'SQL',
+  postgres: 'Postgres',
+  german: 'German',
+}
+/** A style, an order of the parts, or both: `ISO, DMY`. */
+const dateStyle = (given: string, name: string): string => {
+  const words = given.toLowerCase().split(/[,\s]+/)
+  const style = words.map((word) => styles[word]).find((known) => known !== undefined)
+  const order = words.find((word) => ['mdy', 'dmy', 'ymd'].includes(word))
+  if ((style ?? order) === undefined)
+    throw new SqlError('22023', `invalid value for parameter "${name}": "${given}"`)
+  return `${style ?? 'ISO'}, ${(order ?? 'mdy').toUpperCase()}`
+}
 
 /** PostgreSQL's version that drivers choose their behaviour by. */
 export const postgresVersion = '15.0'
@@ -138,7 +152,12 @@ export class SessionSettings {
   /** The name as the server writes it, and the value; undefined: there is no such parameter. */
   get(name: string): string | undefined {
     const key = name.toLowerCase()
-    return this.#current.get(key) ?? this.#initial.get(key) ?? this.#parameters.get(key)?.value
+    const given = this.#current.get(key) ?? this.#initial.get(key)
+    if (given !== undefined) return given
+    // A transaction begins with the session's defaults.
+    return key.startsWith('transaction_') && this.#parameters.has(key)
+      ? this.get(`default_${key}`)
+      : this.#parameters.get(key)?.value
   }
 
   /** The name as the server writes it. */

@@ -11,6 +11,8 @@ export type MysqlProxyOptions = {
   /** Further flags. */
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
+  /** The port of an earlier one, which has ended. Default: a free one. */
+  readonly port?: number
 }
 
 /** A proxy that runs. */
@@ -20,8 +22,7 @@ const repository = join(import.meta.dirname, '..', '..')
 
 /** Starts a proxy on a free loopback port; resolves when it accepts connections. */
 export async function startMysqlProxy(lifetime: Lifetime, options: MysqlProxyOptions): Promise<MysqlProxy> {
-  const port = await freePort()
-  const { upstream, args = [], env } = options
+  const { upstream, args = [], env, port = await freePort() } = options
   const url = typeof upstream === 'number' ? `mysql://127.0.0.1:${upstream}` : upstream
   const entry = join(repository, 'dist', 'cli', 'fahao.js')
   const running = await startProcess(lifetime, {
@@ -33,4 +34,11 @@ export async function startMysqlProxy(lifetime: Lifetime, options: MysqlProxyOpt
   })
   if (!(await accepts(port))) throw new Error(`the proxy does not accept:\n${running.output()}`)
   return { port, process: running }
+}
+
+/** A URL of the database server, as it is through the proxy. */
+export function through({ port }: MysqlProxy, url: string): string {
+  const moved = new URL(url)
+  moved.port = String(port)
+  return moved.href
 }

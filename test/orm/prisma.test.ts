@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import type { Ids } from '../../client/src/orm/missing-ids.ts'
 import { idExtension } from '../../client/src/orm/prisma.ts'
-import { runProgram } from '../launch/program.ts'
 import { describeHook, type Given } from './contract.ts'
 import { type Database, type DatabaseKind, startDatabases } from './databases.ts'
 import { openGenerators } from './generators.ts'
 import { installPackages } from './packages.ts'
+import { generatePrisma } from './prisma-client.ts'
 
 await installPackages()
 const { PrismaPg } = await import('@prisma/adapter-pg')
 const { PrismaMariaDb } = await import('@prisma/adapter-mariadb')
 const { PrismaLibSql } = await import('@prisma/adapter-libsql')
 
-const folder = import.meta.dirname
 const models = `
 model Order {
   // Makes the field optional to TypeScript, and adds no default to a table.
@@ -57,26 +53,10 @@ type Client = {
   $disconnect(): Promise<void>
 }
 
-/** Generates the client of a database once; Prisma then starts no program and loads nothing. */
-async function generated(kind: DatabaseKind): Promise<new (options: object) => Client> {
-  const name = `${kind}-${process.pid}`
-  const output = join(folder, 'generated', name)
-  after(() => rmSync(output, { recursive: true, force: true }))
-  mkdirSync(output, { recursive: true })
-  const schema = join(output, 'models.prisma')
+/** Generates the client of a database once. */
+function generated(kind: DatabaseKind): Promise<new (options: object) => Client> {
   const provider = { postgres: 'postgresql', mariadb: 'mysql', sqlite: 'sqlite' }[kind]
-  writeFileSync(
-    schema,
-    `generator client {\n provider = "prisma-client-js"\n output = "${join(output, 'client')}"\n}
-     datasource db {\n provider = "${provider}"\n}\n${models}`,
-  )
-  await runProgram([process.execPath, 'node_modules/prisma/build/index.js', 'generate', '--schema', schema], {
-    cwd: folder,
-    // Any program: the one that would be fetched is not needed to generate a client.
-    env: { PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, CHECKPOINT_DISABLE: '1' },
-  })
-  const made = await import(pathToFileURL(join(output, 'client', 'index.js')).href)
-  return made.PrismaClient ?? made.default.PrismaClient
+  return generatePrisma<Client>({ after }, kind, provider, models)
 }
 
 const clients = new Map<DatabaseKind, ReturnType<typeof generated>>()

@@ -1,0 +1,163 @@
+/** Goes through the tokens of a statement, and notices uses of LAST_INSERT_ID. */
+import type { Charset } from './charsets.ts'
+import { type Lexer, token } from './lexer.ts'
+import { type Refusal, unreadable } from './refusal.ts'
+import { equalsIgnoringCase, isMark, isName, isWord } from './words.ts'
+
+/** A statement that the proxy does not send. Thrown while it is read, and caught by `readStatements`. */
+export class Refused extends Error {
+  readonly refusal: Refusal
+
+  constructor(refusal: Refusal) {
+    super(refusal.message)
+    this.refusal = refusal
+  }
+}
+
+/** The bytes of the marks that statements are read by. */
+export const mark = {
+  leftParen: 40,
+  rightParen: 41,
+  star: 42,
+  comma: 44,
+  dot: 46,
+  colon: 58,
+  semicolon: 59,
+  equal: 61,
+} as const
+
+const functionName = 'LAST_INSERT_ID'
+
+/** The current token is the next one to be read. */
+export class Cursor {
+  readonly lexer: Lexer
+  readonly charset: Charset
+  /** How often LAST_INSERT_ID() or a variable of its value was passed. */
+  reads = 0
+  /** How often LAST_INSERT_ID(…) was passed. */
+  sets = 0
+  nameStart = 0
+  nameEnd = 0
+  nameKind: number = token.word
+  /** Tokens of a call that were passed: its name, and its parenthesis. */
+  #call = 0
+
+  constructor(lexer: Lexer, charset: Charset) {
+    this.lexer = lexer
+    this.charset = charset
+  }
+
+  /** Goes to the next token. */
+  step(): void {
+    const { lexer } = this
+    const kind = lexer.solid()
+    if (this.#call === 2) {
+      if (isMark(lexer, mark.rightParen)) this.reads++
+      else this.sets++
+      this.#call = 0
+    } else if (this.#call === 1) this.#call = isMark(lexer, mark.leftParen) ? 2 : 0
+    else if (kind === token.word || kind === token.quotedName) this.#call = this.#isFunction() ? 1 : 0
+    else if (kind === token.variable && this.#isVariable()) this.reads++
+  }
+
+  #isFunction(): boolean {
+    const { bytes, start, end, kind } = this.lexer
+    const quotes = kind === token.quotedName ? 1 : 0
+    return equalsIgnoringCase(bytes, start + quotes, end - quotes, functionName)
+  }
+
+  /** @@last_insert_id, @@identity, and the same with a scope. */
+  #isVariable(): boolean {
+    const { bytes, start, end } = this.lexer
+    return ['LAST_INSERT_ID', 'IDENTITY'].some((name) =>
+      ['@@', '@@SESSION.', '@@LOCAL.'].some((scope) => equalsIgnoringCase(bytes, start, end, scope + name)),
+    )
+  }
+
+  /** Whether the token is this keyword, in upper case. */
+  at(word: string): boolean {
+    return isWord(this.lexer, word)
+  }
+
+  /** Whether the token is this mark. */
+  atMark(byte: number): boolean {
+    return isMark(this.lexer, byte)
+  }
+
+  /** Whether the statement ends here. */
+  get atEnd(): boolean {
+    return this.lexer.kind === token.end || this.atMark(mark.semicolon)
+  }
+
+  /** Goes beyond this keyword, if it is the token. */
+  take(word: string): boolean {
+    if (!this.at(word)) return false
+    this.step()
+    return true
+  }
+
+  /** Goes beyond this mark, if it is the token. */
+  takeMark(byte: number): boolean {
+    if (!this.atMark(byte)) return false
+    this.step()
+    return true
+  }
+
+  /** Goes beyond this mark, or refuses the statement. */
+  demandMark(byte: number): void {
+    if (!this.takeMark(byte)) this.fail()
+  }
+
+  /** Goes beyond this keyword, or refuses the statement. */
+  demand(word: string): void {
+    if (!this.take(word)) this.fail()
+  }
+
+  /** Goes beyond a name with qualifiers; `nameStart`, `nameEnd` and `nameKind` are its last part. */
+  skipName(): void {
+    const { lexer } = this
+    do {
+      if (!isName(lexer)) this.fail()
+      this.nameStart = lexer.start
+      this.nameEnd = lexer.end
+      this.nameKind = lexer.kind
+      this.step()
+    } while (this.takeMark(mark.dot))
+  }
+
+  /**
+   * Goes to the end of an expression: a comma, the end of the statement, or what `isEnd` accepts, outside of parentheses.
+   * Refuses an expression without tokens.
+   */
+  skipExpression(isEnd: () => boolean): void {
+    let depth = 0
+    for (let tokens = 0; ; tokens++) {
+      if (this.lexer.kind === token.broken) this.fail()
+      if (this.atEnd || (depth === 0 && (this.atMark(mark.comma) || isEnd()))) {
+        if (tokens === 0 || depth > 0) this.fail()
+        return
+      }
+      if (this.atMark(mark.leftParen)) depth++
+      else if (this.atMark(mark.rightParen) && --depth < 0) this.fail()
+      this.step()
+    }
+  }
+
+  /** Refuses the statement as one that cannot be read. */
+  fail(): never {
+    const { bytes, start, kind } = this.lexer
+    const near = kind === token.end ? 'its end' : `'${latin1Start(bytes, start)}'`
+    throw new Refused(
+      unreadable(
+        `the statement inserts into a table whose ids are filled in, and cannot be read near ${near}; correct it`,
+      ),
+    )
+  }
+}
+
+const shownBytes = 40
+
+function latin1Start(bytes: Buffer, start: number): string {
+  const text = String.fromCharCode(...bytes.subarray(start, start + shownBytes))
+  return text.replace(/[^\x20-\x7e]/g, '?')
+}

@@ -1,0 +1,195 @@
+/**
+ * Writes ids into INSERT and REPLACE statements.
+ *
+ * The first integer id of a statement is written as `LAST_INSERT_ID(id)`, by which the server itself sets both
+ * LAST_INSERT_ID() and the insert id of its reply (`THD::arg_of_last_insert_id_function` in `sql/sql_insert.cc`).
+ * Where the statement reads LAST_INSERT_ID(), as it was before, the call is the last thing that the last row evaluates:
+ * servers evaluate rows, and the values of a row, in the order in which they are written.
+ */
+import assert from 'node:assert/strict'
+import { applyEdits, type Edit } from './edits.ts'
+import { type Insert, needsId, type RowId } from './insert.ts'
+import { latin1, sameColumn } from './words.ts'
+
+const [dollar, rightParen, comma] = [36, 41, 44]
+
+/** Ids of one generator, in the order of the rows that need them. */
+export type DrawnIds = {
+  /** Decimal, or formatted texts. */
+  readonly ids: readonly string[]
+  readonly isText: boolean
+}
+
+/** The text with ids written into it; `drawn` has the ids of each of `inserts`, as many as `idsNeeded` says. */
+export function fillText(sql: Buffer, inserts: readonly Insert[], drawn: readonly DrawnIds[]): Buffer {
+  const edits = inserts.flatMap((insert, index) => {
+    const { ids, isText } = drawn[index]!
+    let next = 0
+    const texts = insert.rows.map((row) => (needsId(row) ? literal(ids[next++], isText) : ''))
+    return editsOf(sql, insert, isText, (row) => ({ text: texts[row]!, hidden: [] }))
+  })
+  return applyEdits(sql, edits)
+}
+
+/** A statement to prepare, and what to bind to its parameters. */
+export type PreparedFill = {
+  readonly sql: Buffer
+  /** What each parameter of `sql` is: the client's parameter n, from 0; or -1 - n: the id of row n. */
+  readonly parameters: readonly number[]
+  /** Whether the statement sets the insert id by itself whenever it is executed; never with ids that are parameters. */
+  readonly setsInsertId: boolean
+}
+
+/** The statement with a hidden parameter for each id that its text lacks. `parametersAt` are the client's parameters. */
+export function fillPrepared(
+  sql: Buffer,
+  insert: Insert,
+  parametersAt: readonly number[],
+  isText: boolean,
+): PreparedFill {
+  const edits = editsOf(sql, insert, isText, (row) => ({ text: '?', hidden: [row] }))
+  const parameters: number[] = []
+  let client = 0
+  for (const { at, hidden } of edits) {
+    while (client < parametersAt.length && parametersAt[client]! < at) parameters.push(client++)
+    for (const row of hidden) parameters.push(-1 - row)
+  }
+  while (client < parametersAt.length) parameters.push(client++)
+  return { sql: applyEdits(sql, edits), parameters, setsInsertId: setsInsertId(insert, isText) }
+}
+
+function setsInsertId(insert: Insert, isText: boolean): boolean {
+  return !isText && insert.rows.some(needsId) && insert.rows.every(({ state }) => state !== 'parameter')
+}
+
+/** A piece of a statement, and the rows whose ids its parameters are. */
+type Piece = { readonly text: string; readonly hidden: readonly number[] }
+
+function editsOf(sql: Buffer, insert: Insert, isText: boolean, idOf: (row: number) => Piece): Edit[] {
+  const { rows, onDuplicate, aliasAt } = insert
+  const setsId = setsInsertId(insert, isText)
+  const isLate = setsId && insert.readsLastInsertId
+  const first = rows.findIndex(needsId)
+  const moved = isLate && isFollowed(insert)
+  const edits = first < 0 ? [] : columnEdits(sql, insert, moved)
+  for (const [index, row] of rows.entries()) {
+    const own = needsId(row) ? idOf(index) : undefined
+    const value = setsId ? settingValue() : own
+    if (value || moved) edits.push(...rowEdits(insert, row, value ?? givenValue(sql, row), moved))
+
+    function settingValue(): Piece | undefined {
+      if (!isLate) return own && index === first ? call(own) : own
+      if (index < rows.length - 1) return own
+      return index === first ? call(own!) : afterCall(idOf(first), own ?? givenValue(sql, row))
+    }
+  }
+  if (aliasAt !== undefined && first >= 0 && isAdded(insert)) edits.push(add(aliasAt, ', _fahao_id'))
+  if (onDuplicate && !onDuplicate.decidesId && !isText && rows.some(({ state }) => state !== 'given'))
+    edits.push(add(onDuplicate.at, ownId(sql, insert)))
+  return edits.map((edit) => separated(sql, edit))
+}
+
+function call({ text, hidden }: Piece): Piece {
+  return { text: `LAST_INSERT_ID(${text})`, hidden }
+}
+
+/** A value that sets the insert id to another one when it is evaluated. No id is negative. */
+function afterCall(first: Piece, value: Piece): Piece {
+  return {
+    text: `IF(LAST_INSERT_ID(${first.text}) >= 0, ${value.text}, NULL)`,
+    hidden: [...first.hidden, ...value.hidden],
+  }
+}
+
+function givenValue(sql: Buffer, { start, end }: RowId): Piece {
+  return { text: latin1(sql, start, end), hidden: [] }
+}
+
+/** Whether another value is evaluated behind the id's. */
+function isFollowed({ columns, rows }: Insert): boolean {
+  if (columns.form === 'none') return rows.some(({ followingAt }) => followingAt > 0)
+  return columns.id !== undefined && columns.id.followingAt > 0
+}
+
+/** Whether the id is a column more than the statement names. */
+function isAdded({ columns, rows }: Insert): boolean {
+  return columns.form === 'set' ? rows[0]!.state === 'absent' : columns.form === 'list' && !columns.id
+}
+
+function columnEdits(sql: Buffer, { columns, column }: Insert, moved: boolean): Edit[] {
+  const name = quoted(column.column)
+  switch (columns.form) {
+    case 'set':
+      return []
+    case 'none':
+      if (!columns.all) return [add(columns.listAt, `(${name}) `)]
+      return moved ? [add(columns.listAt, `(${listWithIdLast(columns.all, column.column)}) `)] : []
+    case 'list': {
+      const { id, addAt, isEmpty } = columns
+      if (!id) return [add(addAt, isEmpty ? name : `, ${name}`)]
+      return moved ? [remove(id.start, id.followingAt), add(addAt, `, ${latin1(sql, id.start, id.end)}`)] : []
+    }
+  }
+}
+
+function listWithIdLast(all: readonly string[], id: string): string {
+  return [...all.filter((name) => !sameColumn(name, id)), id].map(quoted).join(', ')
+}
+
+function rowEdits(insert: Insert, row: RowId, value: Piece, moved: boolean): Edit[] {
+  const { columns } = insert
+  const { start, end, addAt, isEmpty } = row
+  const name = quoted(insert.column.column)
+  const assigned = columns.form === 'set' ? `${name} = ` : ''
+  const added = {
+    at: addAt,
+    end: addAt,
+    text: `${isEmpty ? '' : ', '}${assigned}${value.text}`,
+    hidden: value.hidden,
+  }
+  if (row.state === 'absent') return [added]
+  if (!moved) return [{ at: start, end, ...value }]
+  if (columns.form !== 'set') return [remove(start, row.followingAt), added]
+  assert(columns.id)
+  return [remove(columns.id.start, columns.id.followingAt), added]
+}
+
+/** `orders`.`id` = LAST_INSERT_ID(`orders`.`id`): MySQL's way to learn the id of the row that was there before. */
+function ownId(sql: Buffer, { tableStart, tableEnd, column }: Insert): string {
+  const name = `${latin1(sql, tableStart, tableEnd)}.${quoted(column.column)}`
+  return ` ${name} = LAST_INSERT_ID(${name}),`
+}
+
+function add(at: number, text: string): Edit {
+  return { at, end: at, text, hidden: [] }
+}
+
+function remove(at: number, end: number): Edit {
+  return { at, end, text: '', hidden: [] }
+}
+
+/** A column's name in backquotes, as bytes of UTF-8. */
+function quoted(name: string): string {
+  return `\`${Buffer.from(name).toString('latin1').replaceAll('`', '``')}\``
+}
+
+/** The id as the statement has it. */
+function literal(id: string | undefined, isText: boolean): string {
+  assert(id !== undefined, 'each row that needs an id has one')
+  if (isText) return /^[\x20-\x26\x28-\x5b\x5d-\x7e]*$/.test(id) ? `'${id}'` : inHex(id)
+  assert(/^\d+$/.test(id), 'ids are decimal')
+  return id
+}
+
+/** Means the same in every character set and SQL mode. */
+function inHex(text: string): string {
+  return `_utf8mb4 x'${Buffer.from(text).toString('hex')}'`
+}
+
+/** The edit with a space where its last word would run into the one behind it. */
+function separated(sql: Buffer, edit: Edit): Edit {
+  const behind = sql[edit.end]
+  if (behind === undefined || behind < dollar || behind === rightParen || behind === comma) return edit
+  const touches = /[\w?]$/.test(edit.text) && /[\w$\x80-\xff]/.test(String.fromCharCode(behind))
+  return touches ? { ...edit, text: `${edit.text} ` } : edit
+}

@@ -1,0 +1,137 @@
+/** The columns that get ids, as they are configured: at most one for each table. */
+import { FahaoError } from '../../base/errors.ts'
+import { latin1 } from './words.ts'
+
+/** A column whose missing values the proxy fills in. */
+export type FilledColumn = {
+  readonly database: string
+  readonly table: string
+  readonly column: string
+  /** The generator of its ids. */
+  readonly generator: string
+}
+
+/** How names of a server compare. */
+export type NameRules = {
+  /** Names of databases and tables ignore case: `lower_case_table_names` is 1 or 2. */
+  readonly ignoreCase?: boolean
+}
+
+/** Longer texts are searched piece by piece, so that no long string is made of them. */
+const pieceBytes = 65_536
+const writingVerb = /insert|replace|load/i
+/** Statements of these verbs insert no rows of given values. */
+const harmlessVerb = /^(?:select|update|delete|commit|rollback|begin|start|show|use)$/i
+const [semicolon, space, lastOfVerb] = [59, 32, 9]
+
+/** Finds the filled column of a table. */
+export class FilledColumns {
+  readonly #ignoreCase: boolean
+  readonly #columns = new Map<string, FilledColumn>()
+  readonly #names: RegExp | undefined
+  readonly #longestName: number
+
+  /** Throws a FahaoError `CONFIG` if two columns are of one table. */
+  constructor(columns: readonly FilledColumn[], rules: NameRules = {}) {
+    this.#ignoreCase = rules.ignoreCase ?? false
+    for (const column of columns) {
+      const key = this.#key(column.database, column.table)
+      const other = this.#columns.get(key)
+      if (other)
+        throw new FahaoError(
+          'CONFIG',
+          `the table ${column.database}.${column.table} is given twice, for ${other.column} and for ${column.column}; name one column of each table`,
+        )
+      this.#columns.set(key, column)
+    }
+    const names = columns.map(({ table }) => plainPart(table))
+    this.#names = names.includes('') ? undefined : new RegExp(names.map(escaped).join('|') || '(?!)', 'i')
+    this.#longestName = Math.max(0, ...names.map((name) => name.length))
+  }
+
+  /** The column of a table that is filled in, if there is one. */
+  find(database: string, table: string): FilledColumn | undefined {
+    return this.#columns.get(this.#key(database, table))
+  }
+
+  /** Whether a name of a table, or of a column of one, has characters outside of ASCII. */
+  get hasForeignNames(): boolean {
+    return [...this.#columns.keys()].some((key) => !isAscii(key))
+  }
+
+  /**
+   * Whether a statement can insert rows into one of the tables: a cheap test of its bytes, which is never wrong with
+   * `false`. No name of a table is hidden from it: servers know no escapes in names but doubled quotes.
+   */
+  mayMatter(sql: Buffer): boolean {
+    if (this.#columns.size === 0) return false
+    return !startsHarmless(sql) && this.mentions(sql)
+  }
+
+  /** Whether a word that inserts and the name of a table stand in the text, also in strings and comments. */
+  mentions(sql: Buffer): boolean {
+    if (sql.length > pieceBytes) return this.#mentionsInPieces(sql)
+    const text = latin1(sql, 0, sql.length)
+    return writingVerb.test(text) && (this.#names?.test(text) ?? true)
+  }
+
+  #mentionsInPieces(sql: Buffer): boolean {
+    let [verb, name] = [false, this.#names === undefined]
+    const overlap = Math.max(this.#longestName, lastOfVerb)
+    for (let at = 0; at < sql.length && !(verb && name); at += pieceBytes) {
+      const text = latin1(sql, at, Math.min(at + pieceBytes + overlap, sql.length))
+      verb ||= writingVerb.test(text)
+      name ||= this.#names!.test(text)
+    }
+    return verb && name
+  }
+
+  #key(database: string, table: string): string {
+    const key = `${database}\0${table}`
+    return this.#ignoreCase ? key.toLowerCase() : key
+  }
+}
+
+/** Whether the text is one statement whose first word is a harmless verb. */
+function startsHarmless(sql: Buffer): boolean {
+  let end = 0
+  while (end < lastOfVerb && (sql[end] ?? space) > space) end++
+  if (!harmlessVerb.test(latin1(sql, 0, end))) return false
+  const mark = sql.indexOf(semicolon)
+  return mark < 0 || mark === sql.length - 1
+}
+
+/** The longest part of a name that stands in every statement that has the name, in all character sets and quotes. */
+function plainPart(name: string): string {
+  const parts = name.split(/[^\x20-\x7e]|[`"]/)
+  return parts.reduce((longest, part) => (part.length > longest.length ? part : longest), '')
+}
+
+function isAscii(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the key of a table contains a NUL
+  return /^[\x00-\x7f]*$/.test(text)
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
+}
+
+/** The parts of a configured name: without quotes, or in backquotes. */
+const name = '(?:[^\\s.=`]+|`(?:[^`]|``)+`)'
+const shape = new RegExp(`^(${name})\\.(${name})\\.(${name})=([^\\s=]+)$`, 'u')
+
+/** Reads `database.table.column=generator`; names with special characters stand in backquotes. Throws `CONFIG`. */
+export function parseFilledColumn(text: string): FilledColumn {
+  const match = shape.exec(text)
+  if (!match)
+    throw new FahaoError(
+      'CONFIG',
+      `'${text.slice(0, 100)}' names no column; write DATABASE.TABLE.COLUMN=GENERATOR, such as shop.orders.id=order`,
+    )
+  const [database, table, column] = match.slice(1, 4).map(unquoted)
+  return { database: database!, table: table!, column: column!, generator: match[4]! }
+}
+
+function unquoted(name: string): string {
+  return name.startsWith('`') ? name.slice(1, -1).replaceAll('``', '`') : name
+}

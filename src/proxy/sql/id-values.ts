@@ -1,0 +1,152 @@
+/**
+ * What stands in an id's place: whether it asks for an id, as it would with AUTO_INCREMENT.
+ *
+ * With AUTO_INCREMENT, MariaDB and MySQL generate an id where the value stored into the column is NULL or rounds to 0
+ * (`handler::update_auto_increment`), which holds for numbers, texts and bits.
+ */
+import { type Lexer, token } from './lexer.ts'
+import type { SqlSession } from './session.ts'
+import { isMark, isWord, latin1, nameOf, sameColumn } from './words.ts'
+
+/**
+ * `absent`, `null`, `default`, `zero`: an id is asked for. `given`: it stays. `parameter`: known when the statement is
+ * executed. `unclear`: a text that is 0 in an integer column, with a warning. `expression`: not known before.
+ */
+export type IdState =
+  | 'absent'
+  | 'null'
+  | 'default'
+  | 'zero'
+  | 'given'
+  | 'parameter'
+  | 'unclear'
+  | 'expression'
+
+const [leftParen, rightParen, plus, minus, backslash, letterN, quote] = [40, 41, 43, 45, 92, 78, 34]
+const number = /^[ \t-\r]*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[ \t-\r]*$/
+const numericStart = /^[ \t-\r]*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/
+
+/** Whether a text that is stored into an integer column becomes 0: surely, only with a warning, or not at all. */
+export function stateOfText(text: string): 'zero' | 'unclear' | 'given' {
+  if (number.test(text)) return roundsToZero(text) ? 'zero' : 'given'
+  const start = numericStart.exec(text)
+  return start === null || roundsToZero(start[0]) ? 'unclear' : 'given'
+}
+
+function roundsToZero(text: string): boolean {
+  return Math.abs(Number(text)) < 0.5
+}
+
+/**
+ * Reads the value that starts at the current token, and returns what it is. The current token is then the one behind the
+ * value, or, for an expression, any of its tokens.
+ */
+export function readIdValue(lexer: Lexer, session: SqlSession, column: string): IdState {
+  let depth = 0
+  for (; isMark(lexer, leftParen); lexer.solid()) depth++
+  const state =
+    depth > 0 && (isWord(lexer, 'DEFAULT') || isWord(lexer, 'IGNORE'))
+      ? 'expression'
+      : readPrimary(lexer, session, column)
+  for (; depth > 0 && isMark(lexer, rightParen); lexer.solid()) depth--
+  return depth > 0 ? 'expression' : state
+}
+
+function readPrimary(lexer: Lexer, session: SqlSession, column: string): IdState {
+  switch (lexer.kind) {
+    case token.parameter:
+      return after(lexer, 'parameter')
+    case token.string:
+    case token.nationalString:
+      return readText(lexer, session)
+    case token.number:
+      return after(lexer, roundsToZero(textOf(lexer)) ? 'zero' : 'given')
+    case token.bits:
+      return after(lexer, stateOfBits(textOf(lexer), session))
+    case token.mark:
+      return readMark(lexer, session)
+    case token.word:
+      return readWord(lexer, session, column)
+    default:
+      return 'expression'
+  }
+}
+
+function after(lexer: Lexer, state: IdState): IdState {
+  lexer.solid()
+  return state
+}
+
+function textOf(lexer: Lexer): string {
+  return latin1(lexer.bytes, lexer.start, lexer.end)
+}
+
+/** A sign in front of a number, or `\N`, which MySQL 8 has no more. */
+function readMark(lexer: Lexer, session: SqlSession): IdState {
+  if (isMark(lexer, backslash)) {
+    const isNull = lexer.bytes[lexer.end] === letterN
+    lexer.next()
+    const isWhole = lexer.end - lexer.start === 1 && session.dialect === 'mariadb'
+    return isNull && isWhole ? after(lexer, 'null') : 'expression'
+  }
+  while (isMark(lexer, plus) || isMark(lexer, minus)) lexer.solid()
+  if (lexer.kind !== token.number) return 'expression'
+  return after(lexer, roundsToZero(textOf(lexer)) ? 'zero' : 'given')
+}
+
+function readWord(lexer: Lexer, session: SqlSession, column: string): IdState {
+  if (isWord(lexer, 'NULL')) return after(lexer, 'null')
+  if (isWord(lexer, 'FALSE')) return after(lexer, 'zero')
+  if (isWord(lexer, 'TRUE')) return after(lexer, 'given')
+  if (isWord(lexer, 'IGNORE')) return session.dialect === 'mariadb' ? after(lexer, 'default') : 'expression'
+  if (isWord(lexer, 'DEFAULT')) return readDefault(lexer, session, column)
+  const isIntroducer = textOf(lexer).startsWith('_')
+  lexer.solid()
+  return isIntroducer && lexer.kind === token.string ? readText(lexer, session) : 'expression'
+}
+
+/** DEFAULT, or DEFAULT(id). */
+function readDefault(lexer: Lexer, session: SqlSession, column: string): IdState {
+  lexer.solid()
+  if (!isMark(lexer, leftParen)) return 'default'
+  lexer.solid()
+  let name = ''
+  for (;;) {
+    if (lexer.kind !== token.word && lexer.kind !== token.quotedName) return 'expression'
+    name = nameOf(lexer, session.charset) ?? ''
+    lexer.solid()
+    if (!isMark(lexer, 46)) break
+    lexer.solid()
+  }
+  if (!isMark(lexer, rightParen) || !sameColumn(name, column)) return 'expression'
+  return after(lexer, 'default')
+}
+
+/** Strings that follow each other are one. */
+function readText(lexer: Lexer, session: SqlSession): IdState {
+  let text = ''
+  for (; lexer.kind === token.string || lexer.kind === token.nationalString; lexer.solid())
+    text += contentOf(lexer, session)
+  if (text === '' && session.emptyStringIsNull) return 'null'
+  return stateOfText(text)
+}
+
+/** The bytes that the string stands for, as text of one character each. */
+function contentOf(lexer: Lexer, session: SqlSession): string {
+  const opening = lexer.kind === token.nationalString ? lexer.start + 1 : lexer.start
+  const closing = lexer.bytes[opening] === quote ? '"' : "'"
+  const raw = latin1(lexer.bytes, opening + 1, lexer.end - 1).replaceAll(closing + closing, closing)
+  return session.noBackslashEscapes
+    ? raw
+    : raw.replace(/\\([\s\S])/g, (_, char: string) => escapes[char] ?? char)
+}
+
+const escapes: Readonly<Record<string, string>> = { 0: '\0', n: '\n', t: '\t', r: '\r', b: '\b', Z: '\x1a' }
+
+/** MariaDB takes x'…' for a text; all else is a number. */
+function stateOfBits(text: string, session: SqlSession): IdState {
+  const quoted = /^x'(.*)'$/i.exec(text)?.[1]
+  if (quoted !== undefined && session.dialect === 'mariadb')
+    return stateOfText(Buffer.from(quoted, 'hex').toString('latin1'))
+  return /^(?:0[xb]|[xb]')0*'?$/i.test(text) ? 'zero' : 'given'
+}

@@ -1,0 +1,80 @@
+/** An INSERT or REPLACE into a filled table: its rows' ids, and where the text may be edited. */
+import type { FilledColumn } from './filled-columns.ts'
+import type { IdState } from './id-values.ts'
+
+/** The id of one row. Positions are bytes of the statement. */
+export type RowId = {
+  readonly state: Exclude<IdState, 'unclear' | 'expression'>
+  /** The value; both are 0 when it is absent. */
+  readonly start: number
+  readonly end: number
+  /** Of a `parameter`: its number, from 0, among the statement's parameters; else -1. */
+  readonly parameter: number
+  /** Where the value behind it starts; 0 if there is none. */
+  readonly followingAt: number
+  /** Where a value can be added behind all others. */
+  readonly addAt: number
+  /** No other value stands in the row. */
+  readonly isEmpty: boolean
+}
+
+/** The id's entry in a list of columns, or its assignment. */
+export type ListedId = {
+  readonly start: number
+  readonly end: number
+  /** Where the entry behind it starts; 0 if there is none. */
+  readonly followingAt: number
+}
+
+/** How the columns are named: by a list, not at all, or by SET. */
+export type Columns =
+  | {
+      readonly form: 'list'
+      readonly id: ListedId | undefined
+      readonly addAt: number
+      readonly isEmpty: boolean
+    }
+  | {
+      readonly form: 'none'
+      /** In front of VALUES. */
+      readonly listAt: number
+      /** All columns, in order; undefined if no row has a value. */
+      readonly all: readonly string[] | undefined
+    }
+  | { readonly form: 'set'; readonly id: ListedId | undefined }
+
+/** One INSERT or REPLACE into a filled table. */
+export type Insert = {
+  readonly column: FilledColumn
+  readonly verb: 'insert' | 'replace'
+  readonly isIgnore: boolean
+  readonly isReturning: boolean
+  readonly onDuplicate: OnDuplicate | undefined
+  readonly columns: Columns
+  readonly rows: readonly RowId[]
+  /** The table as the statement names it, without its database. */
+  readonly tableStart: number
+  readonly tableEnd: number
+  /** Where an alias of one more column goes, if the rows have an alias with a list of columns. */
+  readonly aliasAt: number | undefined
+  /** Whether a value is LAST_INSERT_ID(), as it was before the statement. */
+  readonly readsLastInsertId: boolean
+}
+
+/** ON DUPLICATE KEY UPDATE. */
+export type OnDuplicate = {
+  /** Where the assignments start. */
+  readonly at: number
+  /** Whether the statement itself says which id comes back, or assigns the column. */
+  readonly decidesId: boolean
+}
+
+/** Whether the row gets an id, if the statement is text. */
+export function needsId(row: RowId): boolean {
+  return row.state !== 'given' && row.state !== 'parameter'
+}
+
+/** How many ids the statement needs, beside those of its parameters. */
+export function idsNeeded(insert: Insert): number {
+  return insert.rows.reduce((count, row) => count + (needsId(row) ? 1 : 0), 0)
+}

@@ -1,0 +1,126 @@
+/** Reads rows of values, and the ids in them. */
+import { type Cursor, mark, Refused } from './cursor.ts'
+import type { FilledColumn } from './filled-columns.ts'
+import { readIdValue } from './id-values.ts'
+import type { RowId } from './insert.ts'
+import { token } from './lexer.ts'
+import { unknownValue, wrongValueCount } from './refusal.ts'
+import type { SqlSession } from './session.ts'
+
+/** What the server says of a table. */
+export type TableFacts = {
+  /** All columns that `SELECT *` shows, in order. */
+  readonly columns: readonly string[]
+  /** Whether the filled column holds text rather than numbers. */
+  readonly isText: boolean
+}
+
+/** Thrown while a statement is read whose meaning depends on facts of the table, and caught by `readStatements`. */
+export class FactsMissing extends Error {
+  readonly column: FilledColumn
+
+  constructor(column: FilledColumn) {
+    super(`facts of ${column.database}.${column.table}`)
+    this.column = column
+  }
+}
+
+/** Reads the rows of one statement. Throws `Refused` or `FactsMissing`. */
+export class RowReader {
+  readonly #cursor: Cursor
+  readonly #session: SqlSession
+  readonly #column: FilledColumn
+  readonly #isIgnore: boolean
+  readonly #facts: TableFacts | undefined
+
+  constructor(
+    cursor: Cursor,
+    session: SqlSession,
+    target: { readonly column: FilledColumn; readonly isIgnore: boolean },
+    facts: TableFacts | undefined,
+  ) {
+    this.#cursor = cursor
+    this.#session = session
+    this.#column = target.column
+    this.#isIgnore = target.isIgnore
+    this.#facts = facts
+  }
+
+  /** Goes beyond the parenthesis of the first row; whether the row has no values. */
+  firstIsEmpty(): boolean {
+    this.#open()
+    return this.#cursor.atMark(mark.rightParen)
+  }
+
+  /** All rows; with `firstIsEmpty` the first has been opened. The id is the value of the index, -1: absent. */
+  readAll(idIndex: number, count: number, opened = false): readonly RowId[] {
+    const rows: RowId[] = []
+    let isOpen = opened
+    do {
+      if (!isOpen) this.#open()
+      isOpen = false
+      rows.push(this.#row(idIndex, count, rows.length + 1))
+    } while (this.#cursor.takeMark(mark.comma))
+    return rows
+  }
+
+  #open(): void {
+    this.#cursor.take('ROW')
+    this.#cursor.demandMark(mark.leftParen)
+  }
+
+  /** A row whose parenthesis has been passed. `number` counts from 1. */
+  #row(idIndex: number, count: number, number: number): RowId {
+    const cursor = this.#cursor
+    let id: RowId | undefined
+    let values = 0
+    const isEnd = () => cursor.atMark(mark.rightParen)
+    while (!isEnd()) {
+      const found = values === idIndex ? this.readId(isEnd) : undefined
+      if (!found) cursor.skipExpression(isEnd)
+      values++
+      const comma = cursor.takeMark(mark.comma)
+      if (comma ? isEnd() : !isEnd()) cursor.fail()
+      if (found) id = comma ? { ...found, followingAt: cursor.lexer.start } : found
+    }
+    if (values !== count) throw new Refused(wrongValueCount(number))
+    const addAt = cursor.lexer.start
+    cursor.step()
+    const absent = { state: 'absent', start: 0, end: 0, parameter: -1, followingAt: 0 } as const
+    return { ...(id ?? absent), addAt, isEmpty: values === 0 }
+  }
+
+  /** The value of the id at the current token. */
+  readId(isEnd: () => boolean): RowId {
+    const cursor = this.#cursor
+    const { lexer } = cursor
+    const { start } = lexer
+    const state = readIdValue(lexer, this.#session, this.#column.column)
+    const ends = cursor.atMark(mark.comma) || cursor.atEnd || isEnd()
+    if (lexer.kind === token.broken) cursor.fail()
+    if (state === 'expression' || !ends) throw new Refused(unknownValue(this.#column))
+    const parameter = state === 'parameter' ? this.#parameterAt(start, lexer.previousEnd) : -1
+    return {
+      state: this.#resolved(state),
+      start,
+      end: lexer.previousEnd,
+      parameter,
+      followingAt: 0,
+      addAt: 0,
+      isEmpty: false,
+    }
+  }
+
+  #parameterAt(start: number, end: number): number {
+    return this.#cursor.lexer.parametersAt.findLastIndex((at) => at >= start && at < end)
+  }
+
+  #resolved(state: Exclude<ReturnType<typeof readIdValue>, 'expression'>): RowId['state'] {
+    if (state === 'zero' && this.#session.noAutoValueOnZero) return 'given'
+    if (state !== 'unclear') return state
+    // A strict server refuses the text for an integer column.
+    if (this.#session.noAutoValueOnZero || (this.#session.strict && !this.#isIgnore)) return 'given'
+    if (!this.#facts) throw new FactsMissing(this.#column)
+    return this.#facts.isText ? 'given' : 'zero'
+  }
+}

@@ -1,0 +1,54 @@
+/** Where pieces of SQL end whose content does not depend on the session. */
+
+const [star, slash, plus, minus, letterE] = [42, 47, 43, 45, 69]
+
+/** Where the comment ends whose content starts at `from`; -1 if it has no end. */
+export function commentEnd(bytes: Buffer, from: number): number {
+  for (let at = bytes.indexOf(star, from); at >= 0; at = bytes.indexOf(star, at + 1))
+    if (bytes[at + 1] === slash) return at + 2
+  return -1
+}
+
+/** The same for an executable comment that is not executed: servers let one level of comments stand in it. */
+export function nestedCommentEnd(bytes: Buffer, from: number): number {
+  for (let at = from; at < bytes.length; at++) {
+    if (bytes[at] === star && bytes[at + 1] === slash) return at + 2
+    if (bytes[at] !== slash || bytes[at + 1] !== star) continue
+    const end = commentEnd(bytes, at + 2)
+    if (end < 0) return -1
+    at = end - 1
+  }
+  return -1
+}
+
+/** The end of the decimal digits from `from` on. */
+export function digitsEnd(bytes: Buffer, from: number): number {
+  let at = from
+  while (isDigit(bytes[at])) at++
+  return at
+}
+
+/** The end of the exponent that starts at `at`; `at` if there is none. */
+export function exponentEnd(bytes: Buffer, at: number): number {
+  if ((bytes[at] ?? 0) !== letterE && bytes[at] !== (letterE | 32)) return at
+  const sign = bytes[at + 1]
+  const from = sign === plus || sign === minus ? at + 2 : at + 1
+  const to = digitsEnd(bytes, from)
+  return to > from ? to : at
+}
+
+/** The end of the hexadecimal digits, or of the bits, from `from` on. */
+export function bitsEnd(bytes: Buffer, from: number, hexadecimal: boolean): number {
+  let at = from
+  while (hexadecimal ? isHex(bytes[at]) : bytes[at] === 48 || bytes[at] === 49) at++
+  return at
+}
+
+/** Whether a byte is a decimal digit. */
+export function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 48 && byte <= 57
+}
+
+function isHex(byte: number | undefined): boolean {
+  return isDigit(byte) || (byte !== undefined && (byte & ~32) >= 65 && (byte & ~32) <= 70)
+}

@@ -1,0 +1,314 @@
+/**
+ * Reads the statements of a packet, and finds those that insert rows into filled tables.
+ *
+ * Invariants
+ *  1. A text is filled in only where it is an INSERT or a REPLACE into a filled table that was read to its end.
+ *  2. A text that inserts into a filled table in a form that cannot be filled in is refused, as far as its words say so:
+ *     what runs inside the server (triggers, procedures, views, statements in variables) is not seen.
+ *  3. A text with executable comments is refused if it inserts into a filled table when they are read, or when they are left.
+ */
+import { Cursor, mark, Refused } from './cursor.ts'
+import { definesRoutine, skipRoutine } from './definitions.ts'
+import type { FilledColumn, FilledColumns } from './filled-columns.ts'
+import type { Insert } from './insert.ts'
+import { InsertReader } from './insert-reader.ts'
+import { Lexer, token } from './lexer.ts'
+import { type Refusal, unreadable, unsupported } from './refusal.ts'
+import { FactsMissing, type TableFacts } from './row-reader.ts'
+import { type SqlSession, withDatabase } from './session.ts'
+import { changeOfStatement, skipStatement } from './session-change.ts'
+import { insertsWithin, readTarget } from './targets.ts'
+import { latin1, wordOf } from './words.ts'
+
+/** What to do with a text. */
+export type Reading =
+  | { readonly kind: 'relay' }
+  | { readonly kind: 'refuse'; readonly refusal: Refusal }
+  /** Ask the server for the facts of the table, and read the text again. */
+  | { readonly kind: 'ask'; readonly column: FilledColumn }
+  /** The statements that need ids, or may need them once their parameters are known; and all parameters' positions. */
+  | { readonly kind: 'fill'; readonly inserts: readonly Insert[]; readonly parametersAt: readonly number[] }
+
+/** What a text is read with. */
+export type ReadingContext = {
+  readonly session: SqlSession
+  readonly columns: FilledColumns
+  /** Whether the text is to be prepared: `?` is a parameter. */
+  readonly prepared: boolean
+  /** Undefined as long as the server has not been asked. */
+  readonly factsOf: (column: FilledColumn) => TableFacts | undefined
+}
+
+const relay: Reading = { kind: 'relay' }
+/** Statements that begin so may contain statements of others. */
+const wrappers = new Set(['LOAD', 'ANALYZE', 'EXPLAIN', 'DESCRIBE', 'DESC'])
+/** Compound statements, which MariaDB runs outside of procedures too. */
+const compounds = new Set(['IF', 'CASE', 'LOOP', 'WHILE', 'REPEAT', 'FOR', 'DECLARE'])
+const definitions = new Set(['CREATE', 'ALTER', 'DROP', 'RENAME'])
+const plain = new Set(
+  `SELECT UPDATE DELETE TABLE VALUES WITH COMMIT ROLLBACK START SAVEPOINT RELEASE LOCK UNLOCK SHOW HELP TRUNCATE GRANT REVOKE
+  FLUSH PURGE RESET OPTIMIZE REPAIR CHECK CHECKSUM KILL DO HANDLER DEALLOCATE XA CACHE INSTALL UNINSTALL BINLOG CHANGE STOP
+  IMPORT CLONE BACKUP USE CALL SIGNAL RESIGNAL GET SHUTDOWN RESTART`.split(/\s+/),
+)
+/** Executable comments with a statement in them that no reading of the whole text may show. */
+const hiddenStatement = /\/\*M?!\d*\s*(?:insert|replace|load)/i
+
+/** Reads a text for which `FilledColumns.mayMatter` is true. Never throws. */
+export function readStatements(sql: Buffer, context: ReadingContext): Reading {
+  const reader = new StatementsReader(sql, context, 'read')
+  const reading = reader.read()
+  if (!reader.sawExecutable) return reading
+  const isHidden = hiddenStatement.test(latin1(sql, 0, sql.length))
+  if (reading === relay && !isHidden && new StatementsReader(sql, context, 'leave').read() === relay)
+    return relay
+  return {
+    kind: 'refuse',
+    refusal: unsupported(
+      'a text with executable comments inserts into a table whose ids are filled in; send the comments in statements of their own',
+    ),
+  }
+}
+
+class StatementsReader {
+  readonly #sql: Buffer
+  readonly #context: ReadingContext
+  readonly #lexer: Lexer
+  readonly #cursor: Cursor
+  readonly #inserts: Insert[] = []
+  /** Texts of the definitions so far, in lower case. */
+  readonly #definitions: string[] = []
+  #session: SqlSession
+  /** Whether the session is still as the context says. */
+  #isSessionKnown = true
+  #statements = 0
+
+  constructor(sql: Buffer, context: ReadingContext, executable: 'read' | 'leave') {
+    this.#sql = sql
+    this.#context = context
+    this.#session = context.session
+    this.#lexer = new Lexer(sql, context.session, { executable, parameters: context.prepared })
+    this.#cursor = new Cursor(this.#lexer, context.session.charset)
+  }
+
+  get sawExecutable(): boolean {
+    return this.#lexer.sawExecutable
+  }
+
+  read(): Reading {
+    try {
+      this.#readAll()
+    } catch (error) {
+      if (error instanceof Refused) return { kind: 'refuse', refusal: error.refusal }
+      if (error instanceof FactsMissing) return { kind: 'ask', column: error.column }
+      throw error
+    }
+    const inserts = this.#inserts
+    if (inserts.length === 0) return relay
+    return { kind: 'fill', inserts, parametersAt: this.#lexer.parametersAt }
+  }
+
+  #readAll(): void {
+    const cursor = this.#cursor
+    cursor.step()
+    while (this.#lexer.kind !== token.end) {
+      if (cursor.takeMark(mark.semicolon)) continue
+      const { start } = this.#lexer
+      this.#lexer.sawOdd = this.#lexer.sawHint = false
+      if (!this.#isSessionKnown) this.#refuseAfterChange(start)
+      this.#statements++
+      this.#statement(start)
+      if (cursor.atEnd) continue
+      if (this.#mentions(start)) cursor.fail()
+      return
+    }
+    if (this.#context.prepared && this.#statements > 1 && this.#inserts.length > 0)
+      throw new Refused(unreadable('several statements cannot be prepared as one; prepare each by itself'))
+  }
+
+  /** Reads a statement, whose first token is the current one, to its end, or to a token that ends the reading. */
+  #statement(start: number): void {
+    const cursor = this.#cursor
+    const verb = wordOf(this.#lexer)
+    if (verb === 'INSERT' || verb === 'REPLACE') this.#insert()
+    else if (wrappers.has(verb)) this.#refuseWithin(verb)
+    else if (definitions.has(verb)) this.#definition(start, verb)
+    else if (verb === 'SET') this.#set()
+    else if (verb === 'PREPARE' || verb === 'EXECUTE') this.#dynamic(start)
+    else if (verb === 'BEGIN') this.#begin()
+    else if (plain.has(verb) || cursor.atMark(mark.leftParen)) this.#plain()
+    else this.#other(verb)
+  }
+
+  #insert(): void {
+    const cursor = this.#cursor
+    const target = readTarget(cursor, this.#session, this.#context.columns)
+    if (!target) return this.#skip()
+    if (this.#session.oracle && this.#context.prepared)
+      throw new Refused(
+        unsupported(
+          'in the SQL mode ORACLE parameters may have names, and no ids are filled into prepared statements; send text',
+        ),
+      )
+    const insert = this.#readInsert(target)
+    if (this.#lexer.sawOdd)
+      throw new Refused(
+        unsupported(
+          `the statement has bytes outside of its texts that may be spaces or letters in ${this.#session.charset.name}; send it as utf8mb4`,
+        ),
+      )
+    if (insert.rows.every(({ state }) => state === 'given')) return
+    if (this.#isDefined(target.column)) this.#refuseDefined(target.column)
+    this.#inserts.push(insert)
+  }
+
+  #readInsert(target: NonNullable<ReturnType<typeof readTarget>>): Insert {
+    const facts = this.#context.factsOf(target.column)
+    const isDefined = this.#isDefined(target.column)
+    try {
+      return new InsertReader(this.#cursor, this.#session, target, isDefined ? undefined : facts).read()
+    } catch (error) {
+      if (error instanceof FactsMissing && isDefined) this.#refuseDefined(target.column)
+      throw error
+    }
+  }
+
+  #isDefined({ table }: FilledColumn): boolean {
+    if (this.#definitions.length === 0) return false
+    const name = Buffer.from(table).toString('latin1').toLowerCase()
+    return this.#definitions.some((text) => text.includes(name))
+  }
+
+  #refuseDefined({ database, table }: FilledColumn): never {
+    throw new Refused(
+      unsupported(
+        `the same text defines and fills in ${database}.${table}; send the definition before the INSERT, by itself`,
+      ),
+    )
+  }
+
+  /** A statement that contains another: LOAD, EXPLAIN and ANALYZE. */
+  #refuseWithin(verb: string): void {
+    const cursor = this.#cursor
+    const isExplain = verb !== 'LOAD' && verb !== 'ANALYZE'
+    if (verb !== 'LOAD') cursor.step()
+    // What is explained is not executed, unless it is analyzed.
+    if (isExplain && !cursor.at('ANALYZE')) return this.#skip()
+    if (!insertsWithin(cursor, this.#session, this.#context.columns)) return
+    this.#refuseForm(verb)
+  }
+
+  #refuseForm(verb: string): never {
+    throw new Refused(
+      unsupported(`${verb} inserts into a table whose ids are filled in; send an INSERT by itself`),
+    )
+  }
+
+  #definition(start: number, verb: string): void {
+    const cursor = this.#cursor
+    if ((verb === 'CREATE' || verb === 'ALTER') && definesRoutine(cursor)) return this.#routine(start)
+    if (verb === 'DROP' && changeOfStatement(cursor) !== 'none') this.#isSessionKnown = false
+    this.#skip()
+    this.#definitions.push(latin1(this.#sql, start, this.#lexer.start).toLowerCase())
+  }
+
+  #routine(start: number): void {
+    if (skipRoutine(this.#cursor)) return
+    const rest = new Lexer(this.#sql, this.#session, { executable: 'leave', parameters: false }, start)
+    const cursor = new Cursor(rest, this.#session.charset)
+    cursor.step()
+    if (insertsWithin(cursor, this.#session, this.#context.columns, true))
+      this.#refuseForm('the text behind a definition')
+    this.#finish()
+  }
+
+  /** SET STATEMENT … FOR runs another statement. */
+  #set(): void {
+    const cursor = this.#cursor
+    const { start } = this.#lexer
+    const isWrapper = this.#followedBy(start, 'STATEMENT')
+    if (!isWrapper) return this.#plain()
+    this.#isSessionKnown = false
+    if (insertsWithin(cursor, this.#session, this.#context.columns)) this.#refuseForm('SET STATEMENT')
+  }
+
+  /** Whether the token behind the one at `start` is this word. */
+  #followedBy(start: number, ...words: readonly string[]): boolean {
+    const ahead = new Lexer(this.#sql, this.#session, { executable: 'leave', parameters: false }, start)
+    ahead.solid()
+    ahead.solid()
+    return words.includes(wordOf(ahead))
+  }
+
+  /** A statement in a text, or in a variable, which is not seen. */
+  #dynamic(start: number): void {
+    if (wordOf(this.#lexer) === 'EXECUTE' && !this.#followedBy(start, 'IMMEDIATE')) return this.#plain()
+    const isExecuted = wordOf(this.#lexer) === 'EXECUTE'
+    const texts: Buffer[] = []
+    for (; !this.#cursor.atEnd && this.#lexer.kind !== token.broken; this.#cursor.step())
+      if (this.#lexer.kind === token.string)
+        texts.push(this.#sql.subarray(this.#lexer.start, this.#lexer.end))
+    if (isExecuted) this.#isSessionKnown = false
+    if (this.#context.columns.mentions(Buffer.concat(texts))) this.#refuseForm('a statement in a text')
+  }
+
+  #begin(): void {
+    const cursor = this.#cursor
+    cursor.step()
+    if (cursor.atEnd || cursor.at('WORK')) return this.#skip()
+    this.#compound('BEGIN')
+  }
+
+  /** The statements up to the end of the text may belong to a compound statement. */
+  #compound(verb: string): void {
+    if (insertsWithin(this.#cursor, this.#session, this.#context.columns, true)) this.#refuseForm(verb)
+    this.#finish()
+  }
+
+  #plain(): void {
+    const change = changeOfStatement(this.#cursor)
+    this.#skip()
+    if (change === 'unknown') this.#isSessionKnown = false
+    else if (change !== 'none') this.#session = withDatabase(this.#session, change.database)
+  }
+
+  #other(verb: string): void {
+    this.#isSessionKnown = false
+    const isBlock = compounds.has(verb) || this.#isLabel()
+    if (isBlock) return this.#compound('a compound statement')
+    if (insertsWithin(this.#cursor, this.#session, this.#context.columns))
+      this.#refuseForm('a statement of an unknown form')
+  }
+
+  #isLabel(): boolean {
+    const ahead = new Lexer(
+      this.#sql,
+      this.#session,
+      { executable: 'leave', parameters: false },
+      this.#lexer.end,
+    )
+    ahead.solid()
+    return ahead.kind === token.mark && this.#sql[ahead.start] === mark.colon
+  }
+
+  #skip(): void {
+    skipStatement(this.#cursor)
+  }
+
+  /** Nothing of the rest matters. */
+  #finish(): void {
+    while (this.#lexer.kind !== token.end && this.#lexer.kind !== token.broken) this.#cursor.step()
+  }
+
+  #refuseAfterChange(start: number): void {
+    if (this.#mentions(start))
+      throw new Refused(
+        unsupported(
+          'a statement that may change the session stands in front of one that may need ids; send them one after the other',
+        ),
+      )
+  }
+
+  #mentions(start: number): boolean {
+    return this.#context.columns.mentions(this.#sql.subarray(start))
+  }
+}

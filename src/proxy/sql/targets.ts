@@ -1,0 +1,108 @@
+/** The tables into which statements insert. */
+import { type Cursor, mark, Refused } from './cursor.ts'
+import type { FilledColumn, FilledColumns } from './filled-columns.ts'
+import { token } from './lexer.ts'
+import { foreignNames, unsupported } from './refusal.ts'
+import type { SqlSession } from './session.ts'
+import { isName, latin1, nameOf, wordOf } from './words.ts'
+
+/** The start of an INSERT or REPLACE into a filled table, up to the table. */
+export type Target = {
+  readonly verb: 'insert' | 'replace'
+  readonly isIgnore: boolean
+  readonly column: FilledColumn
+  /** The table as the statement names it, without its database. */
+  readonly tableStart: number
+  readonly tableEnd: number
+}
+
+const modifiers = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'IGNORE'])
+/** A hint that changes a variable, or whose end servers may see elsewhere. */
+const unclearHint = /\/\*\+(?:(?!\*\/)[\s\S])*(?:set_var|['"`])/i
+
+/**
+ * Reads on from INSERT or REPLACE, the current token, to behind the table. Undefined if the table is none that is filled
+ * in; the cursor is then at any token of the statement. Throws `Refused` where the table is not certain.
+ */
+export function readTarget(cursor: Cursor, session: SqlSession, columns: FilledColumns): Target | undefined {
+  const { lexer } = cursor
+  const { start } = lexer
+  const verb = wordOf(lexer) === 'REPLACE' ? 'replace' : 'insert'
+  cursor.step()
+  let isIgnore = false
+  for (let word = wordOf(lexer); modifiers.has(word); word = wordOf(lexer)) {
+    isIgnore ||= word === 'IGNORE'
+    cursor.step()
+  }
+  // LOAD DATA … REPLACE INTO TABLE: no statement has TABLE there but LOAD.
+  if (cursor.take('INTO')) cursor.take('TABLE')
+  const table = readTable(cursor, session, columns)
+  if (!table) return undefined
+  const { column, tableStart, tableEnd } = table
+  if (lexer.sawHint) refuseHint(latin1(lexer.bytes, start, tableEnd), columns, lexer.bytes)
+  return column && { verb, isIgnore, column, tableStart, tableEnd }
+}
+
+type Table = {
+  readonly column: FilledColumn | undefined
+  readonly tableStart: number
+  readonly tableEnd: number
+}
+
+/** Reads the name of a table; undefined if there is none. */
+export function readTable(cursor: Cursor, session: SqlSession, columns: FilledColumns): Table | undefined {
+  const { lexer } = cursor
+  // `.t` is the table of the current database.
+  const isCurrent = cursor.takeMark(mark.dot)
+  if (!isName(lexer)) return undefined
+  let { start, end } = lexer
+  let database: string | undefined = session.database
+  let table = nameOf(lexer, session.charset)
+  cursor.step()
+  if (!isCurrent && cursor.takeMark(mark.dot)) {
+    if (!isName(lexer)) return undefined
+    ;({ start, end } = lexer)
+    database = table
+    table = nameOf(lexer, session.charset)
+    cursor.step()
+  }
+  if (database === undefined || table === undefined) {
+    if (columns.hasForeignNames) throw new Refused(foreignNames(session.charset.name))
+    return { column: undefined, tableStart: start, tableEnd: end }
+  }
+  const column = columns.find(database, table)
+  if (column && !session.charset.isKnown) throw new Refused(foreignNames(session.charset.name))
+  return { column, tableStart: start, tableEnd: end }
+}
+
+function refuseHint(head: string, columns: FilledColumns, sql: Buffer): void {
+  if (unclearHint.test(head) && columns.mentions(sql))
+    throw new Refused(
+      unsupported(
+        'the statement has a hint with quotes or SET_VAR, and may insert into a table whose ids are filled in; remove the hint',
+      ),
+    )
+}
+
+/**
+ * Whether a statement inside of the current one, or of those behind it, inserts into a filled table. Goes to the end of
+ * the statement, or with `beyond` to the end of the text.
+ */
+export function insertsWithin(
+  cursor: Cursor,
+  session: SqlSession,
+  columns: FilledColumns,
+  beyond = false,
+): boolean {
+  const { lexer } = cursor
+  while (lexer.kind !== token.end && lexer.kind !== token.broken && (beyond || !cursor.atEnd)) {
+    const word = wordOf(lexer)
+    if (word === 'INSERT' || word === 'REPLACE') {
+      if (readTarget(cursor, session, columns)) return true
+    } else if (word === 'INTO') {
+      cursor.step()
+      if (cursor.take('TABLE') && readTable(cursor, session, columns)?.column) return true
+    } else cursor.step()
+  }
+  return false
+}

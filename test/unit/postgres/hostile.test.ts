@@ -1,0 +1,195 @@
+/** Messages that no honest client sends: mutated, random, cut. The server answers or ends the connection, and nothing else. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { compile } from '../../../src/postgres/compile.ts'
+import { SqlError } from '../../../src/postgres/sql/sql-error.ts'
+import {
+  bind,
+  describeOf,
+  execute,
+  int32,
+  message,
+  parse,
+  query,
+  type RawPostgres,
+  type Served,
+  serve,
+  startup,
+  sync,
+} from './serve.ts'
+
+const runs = 150
+
+/** Honest messages of each kind. */
+const honest: readonly Buffer[] = [
+  query("SELECT nextval('order')"),
+  query("SELECT nextval('order') FROM generate_series(1, 10); SHOW ALL; SELECT lastval()"),
+  query('BEGIN; SAVEPOINT a; ROLLBACK TO a; COMMIT'),
+  parse('s', 'SELECT nextval($1) FROM generate_series(1, $2)', [25, 20]),
+  bind('p', 's', ['order', '3'], { formats: [0, 0], results: [1] }),
+  describeOf('S', 's'),
+  describeOf('P', 'p'),
+  execute('p', 2),
+  message('C', Buffer.from('S'), 's'),
+  message('C', Buffer.from('P'), 'p'),
+  message('H'),
+  message('F', int32(1), 0, 0, 0),
+  message('d', Buffer.from('data')),
+  sync,
+]
+
+/** Some honest messages, of which bytes are replaced, inserted and removed. */
+const mutated = fc
+  .record({
+    picks: fc.array(fc.nat(honest.length - 1), { minLength: 1, maxLength: 8 }),
+    edits: fc.array(fc.record({ at: fc.nat(), kind: fc.nat(2), byte: fc.nat(255) }), { maxLength: 6 }),
+  })
+  .map(({ picks, edits }) => {
+    let bytes = Buffer.concat(picks.map((pick) => honest[pick]!))
+    for (const { at, kind, byte } of edits) {
+      const index = at % (bytes.length + 1)
+      const [before, after] = [bytes.subarray(0, index), bytes.subarray(index + (kind === 1 ? 0 : 1))]
+      bytes = Buffer.concat([before, kind === 2 ? Buffer.alloc(0) : Buffer.from([byte]), after])
+    }
+    return bytes
+  })
+
+/** Sends bytes and the end of the stream, and waits for the end of the connection. */
+async function exhaust(client: RawPostgres, bytes: Buffer): Promise<void> {
+  client.socket.end(bytes)
+  for (;;) {
+    const received = await client.next()
+    if (received === undefined) return
+    assert.match(received.type, /^[A-Za-z0-9]$/)
+  }
+}
+
+async function stillServes({ session, faults }: Served): Promise<void> {
+  const client = await session()
+  client.send(query("SELECT nextval('order')"))
+  assert.equal(await client.types(), 'TDCZI')
+  client.socket.destroy()
+  assert.deepEqual(faults, [])
+}
+
+test('mutated messages are answered or refused', async (t) => {
+  const served = await serve(t)
+  await served.node.catalogue.create('order', { kind: 'sequence' })
+  const property = fc.asyncProperty(mutated, async (bytes) => exhaust(await served.session(), bytes))
+  await fc.assert(property, { numRuns: runs })
+  await stillServes(served)
+})
+
+test('random bytes are refused, before the login and after it', async (t) => {
+  const served = await serve(t)
+  await served.node.catalogue.create('order', { kind: 'sequence' })
+  const random = fc.uint8Array({ maxLength: 200 })
+  const property = fc.asyncProperty(random, random, async (first, second) => {
+    await exhaust(await served.raw(), Buffer.from(first))
+    await exhaust(await served.session(), Buffer.from(second))
+    await exhaust(
+      await served.raw(),
+      Buffer.concat([startup({ user: 'a' }).subarray(0, 8), Buffer.from(first)]),
+    )
+  })
+  await fc.assert(property, { numRuns: runs })
+  await stillServes(served)
+})
+
+test('a text of any kind compiles or is refused with a SQLSTATE', () => {
+  const words = fc.constantFrom(
+    ..."select nextval currval lastval setval ( ) , ; :: $1 $2 $0 $99999999999 from generate_series as order set local show begin commit savepoint to rollback create alter drop sequence if exists start with increment by no maxvalue restart cycle -1 1 1e9 1.5 .. . = * - /* */ -- ' \" 'order' \"Order\" E'\\n' $$ $$ U&'\\0041' B'1' regclass bigint all time zone discard reset deallocate prepare".split(
+      ' ',
+    ),
+  )
+  const texts = fc.oneof(
+    fc.array(words, { maxLength: 20 }).map((all) => all.join(' ')),
+    fc.string({ unit: 'binary', maxLength: 60 }),
+  )
+  fc.assert(
+    fc.property(texts, (text) => {
+      try {
+        compile(text)
+      } catch (error) {
+        assert.ok(error instanceof SqlError, `${JSON.stringify(text)}: ${error}`)
+        assert.match(error.sqlState, /^[0-9A-Z]{5}$/)
+      }
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+test('long and deep texts take bounded time and memory', async (t) => {
+  const { session, faults } = await serve(t)
+  const client = await session()
+  const texts: readonly (readonly [text: string, sqlState: string])[] = [
+    [`SELECT nextval('${'a'.repeat(500_000)}')`, ''],
+    ['('.repeat(500_000), ''],
+    [`SELECT ${'('.repeat(100_000)}`, ''],
+    ['/*'.repeat(300_000), '42601'],
+    ["'".repeat(600_001), '42601'],
+    [`SELECT '${"''".repeat(300_000)}`, '42601'],
+    [`"${'a'.repeat(600_000)}`, '42601'],
+    [';'.repeat(15_000), 'empty'],
+    [`SHOW ${'a.'.repeat(200_000)}a`, ''],
+  ]
+  for (const [text, sqlState] of texts) {
+    client.send(query(text))
+    const [first] = await client.until('Z')
+    if (sqlState === 'empty') assert.equal(first!.type, 'I')
+    else assert.equal(first!.type, 'E')
+    if (/^\d/.test(sqlState)) assert.match(first!.body.toString(), new RegExp(`\0C${sqlState}\0`))
+  }
+  assert.deepEqual(faults, [])
+})
+
+test('prepared statements, portals and settings of a connection are bounded', async (t) => {
+  const { session } = await serve(t, {
+    limits: { statementsMax: 10, portalsMax: 10, statementBytesMax: 1000 },
+  })
+  const client = await session()
+  for (let index = 0; index < 10; index++) client.send(parse(`s${index}`, 'SELECT lastval()'))
+  client.send(parse('more', 'SELECT lastval()'), sync)
+  assert.equal(await client.types(), '1111111111EZI')
+  for (let index = 0; index < 10; index++) client.send(bind(`p${index}`, 's0'))
+  client.send(bind('more', 's0'), sync)
+  assert.equal(await client.types(), '2222222222EZI')
+  client.send(query('DEALLOCATE ALL'), parse('long', `SELECT lastval() -- ${'x'.repeat(1000)}`), sync)
+  assert.equal(await client.types(), 'CZI')
+  assert.equal(await client.types(), 'EZI')
+  for (let index = 0; index < 300; index++) client.send(query(`SET app.x${index} = 1`))
+  let refused = 0
+  for (let index = 0; index < 300; index++) if ((await client.types()) === 'EZI') refused++
+  assert.equal(refused, 100)
+})
+
+test('the rows that portals hold are bounded', async (t) => {
+  const { session, node } = await serve(t, { limits: { rowsHeldMax: 10 } })
+  await node.catalogue.create('order', { kind: 'sequence' })
+  const client = await session()
+  client.send(query('BEGIN'), parse('s', "SELECT nextval('order') FROM generate_series(1, 8)"))
+  client.send(
+    bind('a', 's'),
+    execute('a', 1),
+    bind('b', 's'),
+    execute('b'),
+    bind('c', 's'),
+    execute('c', 1),
+    sync,
+  )
+  assert.equal(await client.types(), 'CZT')
+  assert.equal(await client.types(), '12Ds2DDDDDDDDC2EZE')
+})
+
+test('a client that reads nothing is dropped, and others are served', async (t) => {
+  const served = await serve(t, { limits: { unreadTimeoutMs: 50, unreadBytesMax: 65_536 } })
+  await served.node.catalogue.create('order', { kind: 'sequence' })
+  const client = await served.session()
+  client.socket.pause()
+  const draws = query("SELECT nextval('order') FROM generate_series(1, 50000)")
+  for (let index = 0; index < 50; index++) client.send(draws)
+  await stillServes(served)
+  while (served.server.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+  await stillServes(served)
+})

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { fieldsOf, query, type RawPostgres, serve } from './serve.ts'
+
+/** What each statement gives: values of rows, tags, SQLSTATEs of errors and notices, and the state at the end. */
+async function answer(client: RawPostgres, text: string): Promise<string> {
+  client.send(query(text))
+  const parts: string[] = []
+  for (const { type, body } of await client.until('Z')) {
+    if (type === 'D') parts.push(valueIn(body))
+    else if (type === 'C' && !body.toString().startsWith('SHOW'))
+      parts.push(body.toString('utf8', 0, body.length - 1))
+    else if (type === 'E' || type === 'N') parts.push(`${type}${fieldsOf(body).C}`)
+    else if (type === 'S') parts.push(`${body.toString().split('\0').slice(0, 2).join('=')}`)
+    else if (type === 'Z') parts.push(body.toString())
+  }
+  return parts.join(' ')
+}
+
+/** The first value of a row. */
+function valueIn(body: Buffer): string {
+  return body.toString('utf8', 6, 6 + body.readInt32BE(2))
+}
+
+/** Asks one after the other on one connection. */
+async function follows(client: RawPostgres, steps: readonly (readonly [text: string, expected: string])[]) {
+  for (const [text, expected] of steps) assert.equal(await answer(client, text), expected, text)
+}
+
+describe('a transaction', () => {
+  test('has the states that drivers expect', async (t) => {
+    const { session } = await serve(t)
+    await follows(await session(), [
+      ['BEGIN', 'BEGIN T'],
+      ['BEGIN', 'N25001 BEGIN T'],
+      ['COMMIT', 'COMMIT I'],
+      ['COMMIT', 'N25P01 COMMIT I'],
+      ['ROLLBACK', 'N25P01 ROLLBACK I'],
+      ['START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY', 'START TRANSACTION T'],
+      ['SHOW transaction_isolation', 'repeatable read T'],
+      ['SHOW transaction_read_only', 'on T'],
+      ['END', 'COMMIT I'],
+      ['SHOW TRANSACTION ISOLATION LEVEL', 'read committed I'],
+      ['begin work; nonsense', 'E42601 I'],
+      ['BEGIN', 'BEGIN T'],
+      ['SHOW nothing', 'E42704 E'],
+      ['SHOW timezone', 'E25P02 E'],
+      ['SAVEPOINT a', 'E25P02 E'],
+      ['COMMIT', 'ROLLBACK I'],
+      ['BEGIN; SHOW timezone; COMMIT', 'BEGIN UTC COMMIT I'],
+      ['ABORT', 'N25P01 ROLLBACK I'],
+      ['BEGIN', 'BEGIN T'],
+      ['ROLLBACK AND CHAIN', 'ROLLBACK T'],
+      ['COMMIT AND NO CHAIN', 'COMMIT I'],
+      ['COMMIT AND CHAIN', 'E25P01 I'],
+      ["PREPARE TRANSACTION 'x'", 'E0A000 I'],
+      ["COMMIT PREPARED 'x'", 'E0A000 I'],
+    ])
+  })
+
+  test('goes back to savepoints, also after an error', async (t) => {
+    const { session } = await serve(t)
+    await follows(await session(), [
+      ['SAVEPOINT a', 'E25P01 I'],
+      ['ROLLBACK TO a', 'E25P01 I'],
+      ['BEGIN; SAVEPOINT a; SAVEPOINT b', 'BEGIN SAVEPOINT SAVEPOINT T'],
+      ['nonsense', 'E42601 E'],
+      ['ROLLBACK TO SAVEPOINT b', 'ROLLBACK T'],
+      ['RELEASE SAVEPOINT a', 'RELEASE T'],
+      ['ROLLBACK TO b', 'E3B001 E'],
+      ['ROLLBACK', 'ROLLBACK I'],
+    ])
+  })
+
+  test('undoes what it has set', async (t) => {
+    const { session } = await serve(t)
+    await follows(await session(), [
+      ["SET app.x = 'outside'", 'SET I'],
+      [
+        "BEGIN; SET app.x = 'inside'; SET LOCAL app.y = 'local'; SET TIME ZONE 'Asia/Tokyo'",
+        'BEGIN SET SET SET TimeZone=Asia/Tokyo T',
+      ],
+      ["SAVEPOINT a; SET app.x = 'deeper'; ROLLBACK TO a; SHOW app.x", 'SAVEPOINT SET ROLLBACK inside T'],
+      ['SHOW app.y', 'local T'],
+      ['ROLLBACK', 'ROLLBACK TimeZone=UTC I'],
+      ['SHOW app.x', 'outside I'],
+      ['SHOW app.y', 'E42704 I'],
+      ["BEGIN; SET app.x = 'kept'; SET LOCAL timezone = 'Asia/Tokyo'; COMMIT", 'BEGIN SET SET COMMIT I'],
+      ['SHOW app.x', 'kept I'],
+      ['SHOW TIME ZONE', 'UTC I'],
+    ])
+  })
+})
+
+test('settings have the forms that drivers send', async (t) => {
+  const { session } = await serve(t)
+  await follows(await session(), [
+    ["SET client_encoding TO 'utf-8'", 'SET I'],
+    ["SET NAMES 'UTF8'", 'SET I'],
+    ['SET NAMES latin1', 'E22023 I'],
+    ['SET extra_float_digits = 3', 'SET I'],
+    ['SHOW extra_float_digits', '3 I'],
+    ['SET standard_conforming_strings = on', 'SET I'],
+    ['SET standard_conforming_strings = off', 'E22023 I'],
+    ["SET DateStyle = 'ISO'", 'SET I'],
+    ['SET datestyle TO ISO, DMY', 'SET DateStyle=ISO, DMY I'],
+    ['SET search_path = public, "$user"', 'SET I'],
+    ['SHOW search_path', 'public, $user I'],
+    ['SET search_path TO DEFAULT', 'SET I'],
+    ['SHOW search_path', '"$user", public I'],
+    ['SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ WRITE', 'SET I'],
+    ['SHOW transaction_isolation', 'serializable I'],
+    ['SET TRANSACTION READ ONLY', 'N25P01 SET I'],
+    ['SET LOCAL timezone = 1', 'N25P01 SET I'],
+    ['SET SESSION application_name = x', 'SET application_name=x I'],
+    ['SET server_version = 1', 'E55P02 I'],
+    ['SET nothing = 1', 'E42704 I'],
+    ['SET jit = perhaps', 'E22023 I'],
+    ['SET ROLE NONE', 'SET I'],
+    ['SET ROLE admin', 'E0A000 I'],
+    ['SET SESSION AUTHORIZATION DEFAULT', 'SET I'],
+    ['RESET search_path; RESET ALL', 'RESET RESET application_name= DateStyle=ISO, MDY I'],
+    [
+      'DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES; UNLISTEN *; CLOSE ALL',
+      'DISCARD PLANS DISCARD TEMP DISCARD SEQUENCES UNLISTEN CLOSE CURSOR ALL I',
+    ],
+    ['DISCARD ALL', 'DISCARD ALL I'],
+    ['DEALLOCATE ALL', 'DEALLOCATE ALL I'],
+    ['DEALLOCATE PREPARE x', 'E26000 I'],
+    ['BEGIN; DISCARD ALL', 'BEGIN E25001 E'],
+  ])
+})
+
+test('statements of tables are refused, and words that are no statement', async (t) => {
+  const { session } = await serve(t)
+  await follows(await session(), [
+    ['INSERT INTO t VALUES (1)', 'E0A000 I'],
+    ['CREATE TABLE t (id int)', 'E0A000 I'],
+    ['COPY t FROM STDIN', 'E0A000 I'],
+    ['LISTEN x', 'E0A000 I'],
+    ['hello', 'E42601 I'],
+    ['"select" 1', 'E42601 I'],
+    ['BEGIN TRANSACTION nonsense', 'E42601 I'],
+    ['SHOW timezone extra', 'E42601 I'],
+  ])
+})

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { hasCode } from '../../../../src/base/errors.ts'
+import { FilledColumns, parseFilledColumn } from '../../../../src/proxy/sql/filled-columns.ts'
+import { bytes, columns } from './shop.ts'
+
+const order = parseFilledColumn('shop.orders.id=order')
+
+describe('a filled column', () => {
+  it('is read from database.table.column=generator', () => {
+    assert.deepEqual(order, { database: 'shop', table: 'orders', column: 'id', generator: 'order' })
+    assert.deepEqual(parseFilledColumn('`a.b`.`c``=d`.é=x.y:z'), {
+      database: 'a.b',
+      table: 'c`=d',
+      column: 'é',
+      generator: 'x.y:z',
+    })
+  })
+
+  for (const text of [
+    '',
+    'orders.id=order',
+    'shop.orders.id',
+    'shop.orders.id=',
+    'a.b.c.d=x',
+    'a.`b.c=x',
+    'a. b.c=x',
+    'a.b.c=x=y',
+  ])
+    it(`is not '${text}'`, () => {
+      assert.throws(
+        () => parseFilledColumn(text),
+        (error) => hasCode(error, 'CONFIG'),
+      )
+    })
+
+  it('is the only one of its table', () => {
+    const other = { ...order, column: 'other' }
+    assert.throws(
+      () => new FilledColumns([order, other]),
+      (error) => hasCode(error, 'CONFIG'),
+    )
+    assert.throws(
+      () => new FilledColumns([order, { ...order, table: 'ORDERS' }], { ignoreCase: true }),
+      (error) => hasCode(error, 'CONFIG'),
+    )
+    assert.ok(new FilledColumns([order, { ...order, table: 'ORDERS' }]))
+  })
+
+  it('is found by database and table, with their case unless the server ignores it', () => {
+    assert.equal(new FilledColumns([order]).find('shop', 'orders'), order)
+    assert.equal(new FilledColumns([order]).find('shop', 'Orders'), undefined)
+    assert.equal(new FilledColumns([order]).find('x', 'orders'), undefined)
+    assert.equal(new FilledColumns([order], { ignoreCase: true }).find('SHOP', 'Orders'), order)
+  })
+})
+
+describe('whether a text may matter', () => {
+  const big = 'x'.repeat(65_533)
+  const mattering = [
+    'insert into ORDERS',
+    'x; RePlAcE orders',
+    'LOAD DATA INTO TABLE `orders`',
+    'insert `odd ``name`',
+    `insert '${big} orders`,
+    `${big}insert orders`,
+    `${'x'.repeat(65_532)}orders insert`,
+    'SELECT 1; INSERT INTO orders',
+    'select/*!; insert orders*/',
+  ]
+  for (const text of mattering)
+    it(`is so: ${text.slice(0, 40)}`, () => assert.equal(columns.mayMatter(bytes(text)), true))
+
+  const others = [
+    '',
+    'SELECT * FROM orders',
+    'SELECT "insert" FROM orders',
+    'UPDATE orders SET inserted = 1;',
+    'INSERT INTO t VALUES (1)',
+    'CALL orders()',
+    `${big} insert ${big}`,
+  ]
+  for (const text of others)
+    it(`is not so: ${text.slice(0, 40)}`, () => assert.equal(columns.mayMatter(bytes(text)), false))
+
+  it('is so for every INSERT if the name of a table has no ASCII characters, which differ between character sets', () => {
+    const foreign = new FilledColumns([{ ...order, table: '订单' }])
+    assert.equal(foreign.mayMatter(bytes('INSERT INTO x')), true)
+    assert.equal(foreign.hasForeignNames, true)
+    assert.equal(new FilledColumns([]).mayMatter(bytes('INSERT INTO x')), false)
+  })
+})

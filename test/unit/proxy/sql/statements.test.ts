@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { filled, type Given, read } from './shop.ts'
+
+type Case = readonly [statement: string, expected: string, given?: Given]
+const insert = 'INSERT INTO orders (n) VALUES (1)'
+const insertFilled = 'INSERT INTO orders (n, `id`) VALUES (1, LAST_INSERT_ID(1001))'
+const second = insertFilled.replace('1001', '1002')
+
+function table(cases: readonly Case[]): void {
+  for (const [statement, expected, given] of cases)
+    it(`${/^\d+$/.test(expected) ? 'refuses' : 'reads'} ${JSON.stringify(statement)} ${given ? JSON.stringify(given) : ''}`, () => {
+      assert.equal(filled(statement, given), expected)
+    })
+}
+
+describe('statements that are left as they are', () => {
+  table(
+    [
+      '',
+      ';;',
+      'SELECT * FROM orders',
+      "SELECT INSERT('a', 1, 1, 'b'), REPLACE(name, 'a', 'b') FROM orders",
+      `SELECT '${insert}' FROM orders`,
+      `/* ${insert} */ SELECT 1`,
+      `-- ${insert}\nSELECT 1`,
+      'INSERT INTO other (orders) VALUES (NULL)',
+      'INSERT INTO x.orders (n) VALUES (1)',
+      'INSERT INTO Orders (n) VALUES (1)',
+      'INSERT INTO `orders ` (n) VALUES (1)',
+      'INSERT INTO other SELECT * FROM orders',
+      `EXPLAIN ${insert}`,
+      `DESC ${insert}`,
+      `CREATE TABLE t (orders INT, inserted INT)`,
+      `CREATE TRIGGER x BEFORE INSERT ON orders FOR EACH ROW SET NEW.n = 1`,
+      `CREATE PROCEDURE p() ${insert}`,
+      `CREATE PROCEDURE p() BEGIN ${insert}; IF a THEN ${insert}; END IF; END`,
+      `CREATE DEFINER = 'a'@'b' FUNCTION f() RETURNS INT BEGIN CASE a WHEN 1 THEN ${insert}; END CASE; RETURN CASE WHEN 1 THEN 2 END; END;`,
+      `CREATE PROCEDURE p() IF a THEN ${insert}; ${insert}; END IF`,
+      `CREATE OR REPLACE PROCEDURE p() l: LOOP ${insert}; LEAVE l; END LOOP l;`,
+      `CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO BEGIN ${insert}; ${insert}; END`,
+      'GRANT INSERT ON orders TO a',
+      'LOCK TABLES orders WRITE',
+      "LOAD DATA INFILE 'orders' INTO TABLE other",
+      'PREPARE s FROM @insert_orders',
+      'EXECUTE insert_orders',
+      'ANALYZE TABLE orders, load_x',
+      'SET @a = (SELECT REPLACE(name, 1, 2) FROM orders)',
+      'INSERT INTO',
+      'INSERT INTO (SELECT 1) orders',
+      '/*!40000 ALTER TABLE `orders` DISABLE KEYS */; SELECT "insert"',
+      'SELECT /*!40001 SQL_NO_CACHE */ * FROM orders WHERE name = "insert"',
+      '/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`b`*/ /*!50003 TRIGGER x BEFORE INSERT ON orders FOR EACH ROW BEGIN INSERT INTO orders (n) VALUES (1); END */',
+    ].map((statement) => [statement, 'relay']),
+  )
+})
+
+describe('forms in which ids cannot be filled in', () => {
+  table(
+    [
+      'INSERT INTO orders SELECT * FROM old',
+      'INSERT INTO orders (id, n) SELECT 1, 2',
+      'INSERT INTO orders (SELECT 1, 2, 3)',
+      'INSERT INTO orders ((SELECT 1, 2, 3))',
+      'INSERT INTO orders (n) (SELECT 1)',
+      'INSERT INTO orders (n) TABLE old',
+      'INSERT INTO orders WITH a AS (SELECT 1) SELECT * FROM a',
+      'INSERT INTO orders (n) VALUES (1) UNION SELECT 2',
+      'INSERT INTO orders (n) VALUES ROW(1) ORDER BY 1 LIMIT 1',
+      "LOAD DATA LOCAL INFILE 'x' IGNORE INTO TABLE shop.orders (n)",
+      "LOAD XML INFILE 'x' INTO TABLE orders",
+      "LOAD DATA INFILE 'x' REPLACE INTO TABLE orders",
+      `SET STATEMENT max_statement_time = 1 FOR ${insert}`,
+      `ANALYZE FORMAT=JSON ${insert}`,
+      `EXPLAIN ANALYZE ${insert}`,
+      `BEGIN NOT ATOMIC ${insert}; END`,
+      `IF 1 THEN ${insert}; END IF`,
+      `l: LOOP ${insert}; END LOOP`,
+      `FOR i IN 1..2 DO ${insert}; END FOR`,
+      `PREPARE s FROM '${insert}'`,
+      `EXECUTE IMMEDIATE '${insert}'`,
+      `/*!50000 ${insert} */`,
+      `/*!50000 SELECT */ ${insert}`,
+      `INSERT /*!50000 IGNORE */ INTO orders (n) VALUES (1)`,
+      `/*M!100000 ${insert} */`,
+      `/*!99999 SELECT '*/ ${insert} -- '`,
+      `SET sql_mode = ''; ${insert}`,
+      `SET NAMES gbk; ${insert}`,
+      `CALL p(); ${insert}`,
+      `DROP DATABASE x; ${insert}`,
+      `EXECUTE s; ${insert}`,
+      `FROBNICATE ${insert}`,
+      `CREATE TABLE orders (id INT); ${insert}`,
+      `ALTER TABLE shop.orders ADD x INT; INSERT INTO orders VALUES (NULL, 1, 2)`,
+      `CREATE PROCEDURE p() IF a THEN SELECT 1; END IF; ${insert}`,
+      "INSERT /*+ SET_VAR(sql_mode = '') */ INTO orders (n) VALUES (1)",
+      "INSERT /*+ X('*/ INTO other') */ INTO orders (n) VALUES (1)",
+    ].map((statement) => [statement, '1235']),
+  )
+  table([
+    ['INSERT INTO orders (n) VALUES (1', '1064'],
+    ["INSERT INTO orders (n) VALUES ('a)", '1064'],
+    ['INSERT INTO orders (n) VALUES (1,)', '1064'],
+    ['INSERT INTO orders (n) VALUES (,1)', '1064'],
+    ['INSERT INTO orders (n,) VALUES (1)', '1064'],
+    ['INSERT INTO orders (n) VALUES (1),', '1064'],
+    ['INSERT INTO orders (n) VALUES (1) (2)', '1064'],
+    ['INSERT INTO orders (n) VALUES (1;2)', '1064'],
+    ['INSERT INTO orders (n) VALUES', '1064'],
+    ['INSERT INTO orders (orders.*) VALUES (1)', '1064'],
+    ['INSERT INTO orders', '1064'],
+    ['INSERT INTO orders SET', '1064'],
+    ['INSERT INTO orders SET n', '1064'],
+    ['INSERT INTO orders SET n : = 1', '1064'],
+    ['INSERT INTO orders (n) VALUES (1) ON DUPLICATE KEY UPDATE', '1064'],
+    ['INSERT INTO orders (n) VALUES (1) ON DUPLICATE UPDATE n = 1', '1064'],
+    ['INSERT INTO orders (n) VALUES (1)) ', '1064'],
+    [`SELECT 'unterminated; ${insert}`, '1064'],
+    ['INSERT INTO orders (n) VALUES (?)', 'INSERT INTO orders (n, `id`) VALUES (?, LAST_INSERT_ID(1001))'],
+  ])
+
+  it('names the place that it cannot read', () => {
+    const reading = read('INSERT INTO orders (n) VALUES (1) FROBNICATE \xff')
+    assert.equal(reading.kind === 'refuse' && reading.refusal.state, '42000')
+    assert.match(
+      reading.kind === 'refuse' ? reading.refusal.message : '',
+      /cannot be read near 'FROBNICATE \?'/,
+    )
+  })
+})
+
+describe('several statements in one text', () => {
+  table([
+    [`${insert}; ${insert};`, `${insertFilled}; ${second};`],
+    [`SELECT 'a;b'; ${insert}`, `SELECT 'a;b'; ${insertFilled}`],
+    [`USE shop; ${insert}`, `USE shop; ${insertFilled}`, { database: 'x' }],
+    [`USE x; ${insert}`, 'relay'],
+    [
+      `USE \`shop\`; ${insert}; USE x; ${insert}`,
+      `USE \`shop\`; ${insertFilled}; USE x; ${insert}`,
+      { database: 'x' },
+    ],
+    [`BEGIN; ${insert}; COMMIT`, `BEGIN; ${insertFilled}; COMMIT`],
+    [`BEGIN WORK; ${insert}`, `BEGIN WORK; ${insertFilled}`],
+    [`SET autocommit = 0, @x = 1; ${insert}`, `SET autocommit = 0, @x = 1; ${insertFilled}`],
+    [`CREATE TABLE t (a INT); ${insert}`, `CREATE TABLE t (a INT); ${insertFilled}`],
+    [`CREATE PROCEDURE p() SELECT 1; ${insert}`, `CREATE PROCEDURE p() SELECT 1; ${insertFilled}`],
+    [
+      `CREATE PROCEDURE p() BEGIN ${insert}; END; ${insert}`,
+      `CREATE PROCEDURE p() BEGIN ${insert}; END; ${insertFilled}`,
+    ],
+    [`${insert}; SELECT 'open`, `${insertFilled}; SELECT 'open`],
+    [`${insert}; SET sql_mode = ''`, `${insertFilled}; SET sql_mode = ''`],
+    [`SELECT 1; INSERT INTO orders SELECT 1`, '1235'],
+    [
+      `${insert}; INSERT INTO other VALUES (1); REPLACE lines SET n = 1`,
+      `${insertFilled}; INSERT INTO other VALUES (1); REPLACE lines SET n = 1, \`id\` = LAST_INSERT_ID(1002)`,
+    ],
+    ['CREATE TABLE orders (id INT); INSERT INTO orders (id) VALUES (1)', 'relay'],
+  ])
+})
+
+describe('character sets', () => {
+  table([
+    ['INSERT\xa0INTO orders (n) VALUES (1)', '1235', { charset: 'latin1' }],
+    ['INSERT\xa0INTO orders (n) VALUES (1)', '1235', { charset: 'cp850' }],
+    [
+      "INSERT INTO orders (n) VALUES ('\xa0')",
+      "INSERT INTO orders (n, `id`) VALUES ('\xa0', LAST_INSERT_ID(1001))",
+      { charset: 'latin1' },
+    ],
+    [insert, '1235', { charset: 'unheard' }],
+    ['INSERT INTO other (n) VALUES (1)', 'relay', { charset: 'unheard' }],
+    [insert, '1235', { charset: 'swe7' }],
+    [insert, insertFilled, { charset: 'sjis' }],
+    [insert, insertFilled, { charset: 'ascii' }],
+    [insert, insertFilled, { charset: 'utf8mb3' }],
+  ])
+})
