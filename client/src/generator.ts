@@ -42,6 +42,8 @@ export interface ClientGenerator {
   readonly name: string
   /** The kind as of the last answer of the service. */
   readonly kind: Kind
+  /** Whether its ids have a format, and so are texts, as of the last answer of the service. */
+  readonly isFormatted: boolean
   /** The next id. */
   next(options?: WaitOptions): Promise<bigint>
   /** The next id, if one is buffered. */
@@ -59,6 +61,8 @@ export interface ClientGenerator {
   tryNextText(): string | undefined
   /** The next `count` ids, in the order of issue. ERR unless `count` is a whole number from 1 to 1,000,000. */
   nextBatch(count: number, options?: WaitOptions): Promise<bigint[]>
+  /** The next `count` ids as texts, as `nextText` and `nextBatch` give them. */
+  nextTexts(count: number, options?: WaitOptions): Promise<string[]>
   /** Figures for logs and metrics. */
   stats(): GeneratorStats
 }

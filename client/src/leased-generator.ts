@@ -65,6 +65,10 @@ export class LeasedGenerator implements ClientGenerator {
     return this.#definition.kind
   }
 
+  get isFormatted(): boolean {
+    return this.#definition.format !== undefined
+  }
+
   tryNext(): bigint | undefined {
     return this.#fastRun.take(1, this.#run) > 0 || this.#source.take(1, this.#run) > 0
       ? this.#run.first
@@ -99,12 +103,15 @@ export class LeasedGenerator implements ClientGenerator {
     return this.#text(await this.next(options))
   }
 
+  async nextTexts(count: number, options: WaitOptions = {}): Promise<string[]> {
+    if (!this.#definition.format?.needsNode)
+      return (await this.nextBatch(count, options)).map((id) => this.#text(id))
+    checkCount(count)
+    return this.#deps.nodes.send(nextRequest(this.name, count), options)
+  }
+
   async nextBatch(count: number, options: WaitOptions = {}): Promise<bigint[]> {
-    if (!Number.isSafeInteger(count) || count < 1 || count > countMax)
-      throw new FahaoError(
-        'ERR',
-        `count must be a whole number from 1 to ${countMax}, not ${typeof count === 'number' ? count : `a ${typeof count}`}`,
-      )
+    checkCount(count)
     const ids: bigint[] = []
     for (const run of await this.#draw(count, options))
       for (let index = 0; index < run.count; index++) ids.push(run.at(index))
@@ -200,6 +207,14 @@ export class LeasedGenerator implements ClientGenerator {
     if (format === undefined) return String(id)
     return format.format(id, format.needsTime ? { unixUs: this.#deps.time.timeline.burstUs() } : {})
   }
+}
+
+function checkCount(count: number): void {
+  if (Number.isSafeInteger(count) && count >= 1 && count <= countMax) return
+  throw new FahaoError(
+    'ERR',
+    `count must be a whole number from 1 to ${countMax}, not ${typeof count === 'number' ? count : `a ${typeof count}`}`,
+  )
 }
 
 function sumOf(before: GeneratorStats | undefined, now: GeneratorStats): GeneratorStats {

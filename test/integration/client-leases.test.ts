@@ -123,6 +123,8 @@ describe('segments', () => {
     })
     while (!isChanged) await generator.next()
     assert.match(await generator.nextText(), /^n\d+$/)
+    assert.ok(generator.isFormatted)
+    assert.match((await generator.nextTexts(3)).join(' '), /^n\d+ n\d+ n\d+$/)
     const [first, second] = await generator.nextBatch(2)
     assert.equal(second! - first!, 1000n)
   })
