@@ -4,8 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 rm -rf dist client/dist
-node_modules/.bin/tsc -p tsconfig.build.json
+# The command line imports the client as `#client`, as it is built.
 node_modules/.bin/tsc -p client/tsconfig.build.json
+node_modules/.bin/tsc -p tsconfig.build.json
 chmod +x dist/cli/fahao.js
 # npx links it too, but not if it was called once before the first build.
 ln -sf ../../dist/cli/fahao.js node_modules/.bin/fahao

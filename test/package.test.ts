@@ -45,7 +45,7 @@ describe('the package', () => {
       [...wanted, ...entries].filter((path) => !contents.includes(path)),
       [],
     )
-    const known = /^(?:dist\/[\w/-]+(?:\.d\.ts|\.js)|examples\/[\w.-]+|[\w.-]+)$/
+    const known = /^(?:(?:client\/)?dist\/[\w/-]+(?:\.d\.ts|\.js)|examples\/[\w.-]+|[\w.-]+)$/
     assert.deepEqual(
       contents.filter((path) => !known.test(path) || /test/.test(path)),
       [],
@@ -92,6 +92,14 @@ describe('the package', () => {
         console.log(await order.next())
         await fahao[Symbol.asyncDispose]()`
       assert.equal(await evaluate(code), '1n\n')
+    })
+
+    test('has the client that the MySQL proxy takes ids with', async () => {
+      const code = `const { clientSupply } = await import('${join(installed, 'dist', 'cli', 'client-supply.js')}')
+        const supply = await clientSupply({ url: 'http://127.0.0.1:1' })
+        await supply.close()
+        console.log('closed')`
+      assert.equal(await evaluate(code), 'closed\n')
     })
 
     test('has a command line that explains itself', async () => {

@@ -31,15 +31,25 @@ export function addCredentialOptions(command: Command): Command {
 
 /** The Authorization header; undefined: no credentials are given. A user goes before a token. */
 export async function authorizationOf(
-  { user, tokenFile }: CredentialOptions,
+  options: CredentialOptions,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string | undefined> {
+  const { username, password, token } = await passwordOrToken(options, env)
+  if (username !== undefined) return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  return token ? `Bearer ${token}` : undefined
+}
+
+/** The same for a client that makes the header itself; empty: no credentials are given. */
+export async function passwordOrToken(
+  { user, tokenFile }: CredentialOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<{ username?: string; password?: string; token?: string }> {
   if (user !== undefined) {
     const password = env.FAHAO_PASSWORD || (await askPassword(`Password of ${user}: `, 'set FAHAO_PASSWORD'))
-    return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+    return { username: user, password }
   }
   const token = tokenFile === undefined ? env.FAHAO_TOKEN : readToken(tokenFile)
-  return token ? `Bearer ${token}` : undefined
+  return token ? { token } : {}
 }
 
 const asked = new Map<string, Promise<string>>()

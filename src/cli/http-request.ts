@@ -55,6 +55,38 @@ export async function sendRequest(
   })
 }
 
+/** A `fetch` that uses these files, as far as a client of the service needs one: no body, and the answer as text. */
+export function fetchWith(files: TlsFiles): typeof fetch {
+  const pem = pemOf(files)
+  return (input, init = {}) =>
+    new Promise((resolve, reject) => {
+      const { method = 'GET', headers, signal } = init
+      const options = {
+        method,
+        headers: headers as Readonly<Record<string, string>>,
+        ...(signal && { signal }),
+        ...pem,
+      }
+      const target = new URL(String(input))
+      const send = target.protocol === 'https:' ? requestTls : requestPlain
+      send(target, options, (answer) => {
+        const { statusCode, statusMessage = '', headers } = answer
+        const retryAfter = headers['retry-after']
+        text(answer).then((body) => {
+          resolve(
+            new Response(statusCode === 204 ? null : body, {
+              status: statusCode!,
+              statusText: statusMessage,
+              ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }),
+            }),
+          )
+        }, reject)
+      })
+        .on('error', reject)
+        .end()
+    })
+}
+
 /** Why a request failed, for a sentence. */
 export function reasonOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException

@@ -14,7 +14,10 @@ import type { Config } from '../node/config-schema.ts'
 import { configError } from '../node/config-values.ts'
 import { upstreamUrl } from '../node/mysql-proxy-settings.ts'
 import { version } from '../node/version.ts'
+import type { IdSupply } from '../proxy/id-supply.ts'
 import { type ProxyServer, startProxy } from '../proxy/server.ts'
+import { parseFilledColumn } from '../proxy/sql/filled-columns.ts'
+import type { SupplyOptions } from './client-supply.ts'
 import { openTls } from './listener-tls.ts'
 import { openLog } from './log.ts'
 import { crashOnBugs, stopAsked } from './signals.ts'
@@ -23,15 +26,18 @@ import { crashOnBugs, stopAsked } from './signals.ts'
 const repeatedUs = 10_000_000
 
 /** Relays until a signal stops it; resolves when everything is closed. Rejects if it cannot start. */
-export async function runProxy(config: Config): Promise<void> {
+export async function runProxy(config: Config, service: SupplyOptions): Promise<void> {
   const { mysqlProxy } = config
   if (mysqlProxy === undefined)
     throw configError('no address to listen on; give one with --listen, such as 127.0.0.1:3307')
   const log = await openLog(config.logLevel)
   crashOnBugs(log)
   const tls = await openTls(config, log)
+  // Imported here, because a proxy without tables needs no service.
+  const supply =
+    config.table.length > 0 ? await (await import('./client-supply.ts')).clientSupply(service) : undefined
   try {
-    const proxy = await openProxy(config, mysqlProxy, log, tls['mysql-proxy'])
+    const proxy = await openProxy(config, mysqlProxy, { log, tls: tls['mysql-proxy'], supply })
     const stop = stopAsked(log)
     log.info(
       { mysql: proxy.address, upstream: upstreamUrl.show(config.upstream!) },
@@ -40,17 +46,25 @@ export async function runProxy(config: Config): Promise<void> {
     log.info(`${await stop}: stopping`)
     await proxy.close(config.shutdownTimeoutMs)
   } finally {
+    await supply?.close()
     tls.close()
   }
   log.info('stopped')
+}
+
+/** What a proxy needs besides its settings. */
+export type ProxyParts = {
+  readonly log: Logger
+  readonly tls: Certificates | undefined
+  /** The ids of `table`; undefined: there is none. */
+  readonly supply: IdSupply | undefined
 }
 
 /** Listens at `address`. Rejects with CONFIG if it cannot. */
 export async function openProxy(
   config: Config,
   address: Address,
-  log: Logger,
-  tls: Certificates | undefined,
+  { log, tls, supply }: ProxyParts,
 ): Promise<ProxyServer> {
   const upstream = config.upstream!
   const ca = config.upstreamCa === undefined ? undefined : await readCa(config.upstreamCa)
@@ -59,6 +73,10 @@ export async function openProxy(
     ...address,
     backlog: config.listenBacklog,
     upstream: { ...upstream, ca },
+    filled:
+      supply && config.table.length > 0
+        ? { columns: config.table.map(parseFilledColumn), supply }
+        : undefined,
     tls,
     limits: {
       connectionsMax: config.proxyConnectionsMax,
@@ -67,6 +85,8 @@ export async function openProxy(
       loginTimeoutMs: config.proxyLoginTimeoutMs,
       unreadTimeoutMs: config.proxyUnreadTimeoutMs,
       unreadTotalBytesMax: config.proxyUnreadTotalMaxBytes,
+      statementBytesMax: config.proxyStatementMaxBytes,
+      statementsMax: config.proxyStatementsMax,
       idleTimeoutMs: config.proxyIdleTimeoutMs ?? 0,
     },
     onUpstreamError: (reason) => {

@@ -25,7 +25,9 @@ export type Ask = {
 /** Longer than any sensible issueTimeout: a live server answers within it. */
 const deadlineMs = 60_000
 const probeMs = 1000
-const defaultUrl = 'http://127.0.0.1:7380'
+
+/** Where a server is asked unless another place is given. */
+export const defaultUrl = 'http://127.0.0.1:7380'
 
 /** Adds --url, the options of TLS and of credentials, and --json to `command`. */
 export function addServerOptions(command: Command): Command {

@@ -30,9 +30,9 @@ import { descriptorAdvice } from './descriptors.ts'
 import { firstIdSteps, httpUrl } from './first-id.ts'
 import { openTls } from './listener-tls.ts'
 import { openLog } from './log.ts'
+import { openNodeProxy } from './node-proxy.ts'
 import { openPostgres } from './postgres.ts'
 import { missingCompatUsers, protect } from './protected-mode.ts'
-import { openProxy } from './proxy-server.ts'
 import { crashOnBugs, stopAsked, stopTimeoutMs } from './signals.ts'
 import { fields, print } from './terminal.ts'
 
@@ -88,8 +88,8 @@ export async function runServer(config: Config): Promise<void> {
       listeners.push(listener)
       sayCompat(node, log, api, { ...address, port: listener.port })
     }
-    const { mysqlProxy } = config
-    if (mysqlProxy) listeners.push(await openProxy(config, mysqlProxy, log, tls['mysql-proxy']))
+    const proxy = config.mysqlProxy && (await openNodeProxy(node, config.mysqlProxy, log, tls, nextId))
+    if (proxy) listeners.push(proxy)
     await Promise.race([node.membership?.join(), stop])
     const bound = {
       resp: at(config.resp, resp),

@@ -10,6 +10,7 @@ import {
   size,
   text,
   type ValueType,
+  words,
 } from './config-values.ts'
 import { setting } from './setting.ts'
 
@@ -55,6 +56,14 @@ export const mysqlProxySettings = {
     optional(upstreamUrl),
     'the MySQL or MariaDB server behind the proxy: mysql://HOST:PORT, or mysqls://HOST:PORT with TLS',
   ),
+  table: setting(
+    words('TABLE.COLUMN=GENERATOR'),
+    'a column whose ids are filled in where an INSERT gives none, such as shop.orders.id=order, with its database in front; repeatable',
+  ),
+  mysqlProxyUser: setting(
+    optional(text('NAME')),
+    'the user of Fahao with whose permissions the proxy of a server takes ids; the users of MySQL are others',
+  ),
   upstreamCa: setting(
     optional(text('FILE')),
     "the authorities that sign the certificate of upstream, in PEM; default: the system's",
@@ -84,6 +93,16 @@ export const mysqlProxySettings = {
     size('1MiB', '64GiB'),
     'unread results of all clients together; above this the proxy drops the client that has read nothing for the longest time',
     '256MiB',
+  ),
+  proxyStatementMaxBytes: setting(
+    size('1MiB', '1GiB'),
+    'longest statement, where ids are filled in: it is held until it is whole',
+    '64MiB',
+  ),
+  proxyStatementsMax: setting(
+    count(1, 1_000_000),
+    'prepared statements of one connection that are filled in',
+    '16384',
   ),
   proxyIdleTimeoutMs: setting(
     orOff(duration('1s', '24d')),

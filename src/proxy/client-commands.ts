@@ -4,10 +4,11 @@
  * Invariants
  *  1. A command is expected to be answered before a byte of it is passed on.
  *  2. A command that is not understood makes both directions opaque, and so does a packet that cannot be a command.
- *  3. What the server has asked for is no command: a file until its empty packet, an authentication until OK or ERR.
+ *  3. A statement that may need ids is held until it is whole. While it is filled in, nothing after it is judged.
+ *  4. What the server has asked for is no command: a file until its empty packet, an authentication until OK or ERR.
  */
-import { type Judgement, PacketWalker } from './packet-walker.ts'
-import { commands, headerBytes } from './protocol.ts'
+import { type Judgement, lengthAt, PacketWalker } from './packet-walker.ts'
+import { commands, headerBytes, partBytesMax } from './protocol.ts'
 import type { ReplyForm } from './replies.ts'
 
 const forms: (ReplyForm | 'none' | undefined)[] = []
@@ -35,12 +36,46 @@ for (const command of [
 ] as const)
   forms[commands[command]] = 'packet'
 
+/** Reads the statements of a client on their way. */
+export interface StatementReader {
+  /** Whether a text to execute or to prepare has to be held; undefined: it is not complete here. */
+  holdsText(command: number, sql: Buffer | undefined): boolean
+  /** Whether an execution of a prepared statement has to be held. */
+  holdsExecution(statement: number): boolean
+  /** The server's number of a parameter, of which the client sends a piece of its value. */
+  positionOfLongData(statement: number, parameter: number): number
+  /** Another command passes. */
+  passes(command: number, statement: number): void
+  /** Takes a whole command, which `packet` has, and sends what takes its place. What it returns is waited for. */
+  take(command: HeldCommand): Promise<void> | undefined
+}
+
+/** A command that was held. */
+export type HeldCommand = {
+  readonly command: number
+  /** What follows the first byte. */
+  readonly body: Buffer
+  /** All its packets. */
+  readonly packet: Buffer
+  /** The form of the server's reply. */
+  readonly form: ReplyForm | 'none'
+  /** The sequence number of a reply. */
+  readonly sequence: number
+}
+
 /** What the client's direction needs to tell. */
 export interface CommandHost {
   /** Sends to the server. */
   toServer(bytes: Buffer): void
+  /** Reads statements; undefined: no table is filled in. */
+  readonly statements: StatementReader | undefined
   /** A command of which the server's reply will have this form. */
   expect(form: ReplyForm): void
+  /** So many bytes of a statement are held. */
+  holding(heldBytes: number): void
+  /** Reads the client again, when a statement has been filled in. */
+  resumed(): void
+  fail(error: unknown): void
   /** Counts a command. */
   counted(): void
   /** Makes both directions opaque. */
@@ -79,6 +114,7 @@ export class ClientCommands extends PacketWalker {
       return 'pass'
     }
     this.#host.counted()
+    if (this.#holds(bytes, at, length)) return 'hold'
     if (form !== 'none') this.#host.expect(form)
     return 'pass'
   }
@@ -96,6 +132,59 @@ export class ClientCommands extends PacketWalker {
   }
 
   protected insert(): void {}
-  protected whole(): void {}
-  protected holding(): void {}
+
+  protected whole(packet: Buffer): void {
+    const waiting = this.#host.statements!.take(heldCommand(packet))
+    if (waiting === undefined) return
+    this.isSuspended = true
+    waiting.then(
+      () => {
+        this.resume()
+        this.#host.resumed()
+      },
+      (error) => this.#host.fail(error),
+    )
+  }
+
+  protected holding(heldBytes: number): void {
+    this.#host.holding(heldBytes)
+  }
+
+  #holds(bytes: Buffer, at: number, length: number): boolean {
+    const { statements } = this.#host
+    if (statements === undefined) return false
+    const bodyAt = at + headerBytes + 1
+    const command = bytes[bodyAt - 1]!
+    if (command === commands.query || command === commands.statementPrepare) {
+      const end = at + headerBytes + length
+      const isHere = length < partBytesMax && end <= bytes.length
+      return statements.holdsText(command, isHere ? bytes.subarray(bodyAt, end) : undefined)
+    }
+    const statement = length < 5 ? 0 : bytes.readUInt32LE(bodyAt)
+    if (command === commands.statementExecute || command === commands.statementBulkExecute)
+      return statements.holdsExecution(statement)
+    if (command !== commands.statementLongData) statements.passes(command, statement)
+    else if (length >= 7) {
+      const parameter = bytes.readUInt16LE(bodyAt + 4)
+      bytes.writeUInt16LE(statements.positionOfLongData(statement, parameter), bodyAt + 4)
+    }
+    return false
+  }
+}
+
+function heldCommand(packet: Buffer): HeldCommand {
+  const first = lengthAt(packet, 0)
+  const command = packet[headerBytes]!
+  const form = forms[command]!
+  if (first < partBytesMax)
+    return { command, body: packet.subarray(headerBytes + 1), packet, form, sequence: 1 }
+  const parts: Buffer[] = []
+  let at = 0
+  while (at < packet.length) {
+    const end = at + headerBytes + lengthAt(packet, at)
+    parts.push(packet.subarray(at + headerBytes, end))
+    at = end
+  }
+  const payload = Buffer.concat(parts)
+  return { command, body: payload.subarray(1), packet, form, sequence: parts.length & 0xff }
 }

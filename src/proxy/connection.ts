@@ -11,18 +11,11 @@ import type { Socket } from 'node:net'
 import { addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
-import { ClientCommands } from './client-commands.ts'
+import type { Filling } from './filling.ts'
 import type { ProxyLimits } from './limits.ts'
 import { type LoggedIn, Login } from './login.ts'
-import {
-  capabilities,
-  errorPacket,
-  type MysqlError,
-  mariadbCapabilities,
-  noServerCode,
-  quitPacket,
-} from './protocol.ts'
-import { Replies } from './replies.ts'
+import { errorPacket, type MysqlError, noServerCode, quitPacket } from './protocol.ts'
+import { Relay } from './relay.ts'
 import { SocketPair } from './socket-pair.ts'
 import { dialUpstream, type Upstream } from './upstream.ts'
 
@@ -40,6 +33,8 @@ export type ConnectionHost = {
   readonly limits: ProxyLimits
   readonly totals: ProxyTotals
   readonly unread: UnreadBudget
+  /** Undefined: no table is filled in. */
+  readonly filling: Filling | undefined
   /** Undefined: clients get no TLS. */
   readonly secureClient: ((connection: Connection, socket: Socket) => void) | undefined
   onLoggedIn(connection: Connection): void
@@ -59,16 +54,26 @@ const shuttingDown: MysqlError = {
   message: 'fahao proxy: it is stopping; connect again',
 }
 
+/** A statement so long counts as memory of its connection while it is held, in bytes. */
+const longBytes = 65_536
+
+const tooLong: MysqlError = {
+  code: 1153,
+  state: '08S01',
+  message:
+    'fahao proxy: the statement is longer than proxy-statement-max; raise that, or send a shorter statement',
+}
+
 /** A connection through the proxy. */
 export class Connection implements Sender {
-  readonly queuedBytes = 0
   readonly #host: ConnectionHost
   readonly #pair: SocketPair
   #login: Login | undefined
-  readonly #commands: ClientCommands
-  readonly #replies: Replies
-  #flags = { deprecatesEof: false, cachesMetadata: false }
+  /** Undefined before the login. */
+  #relay: Relay | undefined
   #isFinishing = false
+  /** The client has ended its side while a statement was held. */
+  #hasEnded = false
   /** The client's side has been ended, or is gone. */
   #isOver = false
   #isGone = false
@@ -81,8 +86,6 @@ export class Connection implements Sender {
     this.#host = host
     this.#silentSinceUs = systemClock.monoUs()
     this.#deadlineUs = this.#silentSinceUs + host.limits.loginTimeoutMs * 1000
-    this.#replies = this.#makeReplies()
-    this.#commands = this.#makeCommands()
     this.#pair = this.#makePair(client)
     this.#login = this.#makeLogin()
     // Until it is greeted.
@@ -98,6 +101,12 @@ export class Connection implements Sender {
   get unreadBytes(): number {
     const { client } = this.#pair
     return client.destroyed ? 0 : client.writableLength
+  }
+
+  /** Statements that are held, unless they are short. */
+  get queuedBytes(): number {
+    const bytes = this.#pair.client.destroyed ? 0 : (this.#relay?.heldBytes ?? 0)
+    return bytes > longBytes ? bytes : 0
   }
 
   /** The connection of the client speaks TLS from now on. */
@@ -125,56 +134,27 @@ export class Connection implements Sender {
       return false
     }
     if ((this.#login !== undefined || this.#isOver) && nowUs > this.#deadlineUs) return true
-    if (this.#isActive || this.#replies.outstanding > 0) this.#silentSinceUs = nowUs
+    if (this.#isActive || (this.#relay?.outstanding ?? 0) > 0) this.#silentSinceUs = nowUs
     this.#isActive = false
     const { idleTimeoutMs } = this.#host.limits
     return idleTimeoutMs > 0 && nowUs - this.#silentSinceUs > idleTimeoutMs * 1000
-  }
-
-  #makeReplies(): Replies {
-    const flags = () => this.#flags
-    return new Replies({
-      get deprecatesEof() {
-        return flags().deprecatesEof
-      },
-      get cachesMetadata() {
-        return flags().cachesMetadata
-      },
-      toClient: (bytes) => this.#toClient(bytes),
-      expectFile: () => this.#commands.expectFile(),
-      setExchanging: (isExchanging) => {
-        this.#commands.isExchanging = isExchanging
-      },
-      becomeOpaque: () => this.#becomeOpaque(),
-    })
-  }
-
-  #makeCommands(): ClientCommands {
-    return new ClientCommands({
-      toServer: (bytes) => this.#pair.toServer(bytes),
-      expect: (form) => this.#replies.expect(form),
-      counted: () => {
-        this.#host.totals.commands++
-      },
-      becomeOpaque: () => this.#becomeOpaque(),
-    })
   }
 
   #makePair(client: Socket): SocketPair {
     return new SocketPair(client, dialUpstream(this.#host.upstream), {
       fromClient: (chunk) => this.#fromClient(chunk),
       fromServer: (chunk) => this.#fromServer(chunk),
-      mayReadClient: () => this.#login?.isGreeted !== false && this.#replies.outstanding <= outstandingMax,
+      mayReadClient: () =>
+        this.#relay === undefined
+          ? this.#login?.isGreeted === true
+          : this.#relay.outstanding <= outstandingMax && !this.#relay.isSuspended,
       unreadChanged: () => this.#host.unread.update(this),
       clientEnded: () => this.#clientEnded(),
       serverEnded: () => this.#serverEnded(),
       clientClosed: () => this.#clientClosed(),
       serverClosed: () => this.#serverClosed(),
       serverFailed: (reason) => this.#serverFailed(reason),
-      fail: (error) => {
-        this.drop()
-        this.#host.onError(error)
-      },
+      fail: (error) => this.#fail(error),
     })
   }
 
@@ -197,13 +177,13 @@ export class Connection implements Sender {
     if (this.#isOver) return
     this.#isActive = true
     this.#host.totals.bytesIn += chunk.length
-    if (this.#login === undefined) this.#commands.walk(chunk)
-    else this.#login.fromClient(chunk)
+    if (this.#relay !== undefined) this.#relay.fromClient(chunk)
+    else this.#login?.fromClient(chunk)
   }
 
   #fromServer(chunk: Buffer): void {
-    if (this.#login === undefined) this.#replies.walk(chunk)
-    else this.#login.fromServer(chunk)
+    if (this.#relay !== undefined) this.#relay.fromServer(chunk)
+    else this.#login?.fromServer(chunk)
     if (this.#isFinishing) this.#finishIfIdle()
   }
 
@@ -212,26 +192,41 @@ export class Connection implements Sender {
     this.#pair.toClient(bytes)
   }
 
-  #begin({ flags, status, fromClient, fromServer }: LoggedIn): void {
-    this.#login = undefined
-    this.#host.onLoggedIn(this)
-    this.#flags = {
-      deprecatesEof: (flags.common & capabilities.deprecateEof) !== 0,
-      cachesMetadata: (flags.mariadb & mariadbCapabilities.cacheMetadata) !== 0,
-    }
-    this.#replies.status = status
-    if (fromServer.length > 0) this.#replies.walk(fromServer)
-    if (fromClient.length > 0) this.#commands.walk(fromClient)
+  #holding(heldBytes: number): void {
+    if (heldBytes > this.#host.limits.statementBytesMax) this.#refuse(1, tooLong)
+    else if (heldBytes > longBytes) this.#host.unread.update(this)
   }
 
-  #becomeOpaque(): void {
-    this.#commands.isOpaque = true
-    this.#replies.isOpaque = true
+  /** A statement has been filled in. */
+  #resumed(): void {
+    this.#host.unread.update(this)
+    if (this.#hasEnded && this.#relay?.isSuspended === false) this.#endServer()
+    if (this.#isFinishing) this.#finishIfIdle()
+    this.#pair.readClient()
+  }
+
+  #begin(session: LoggedIn): void {
+    const relay = new Relay(session, this.#host.filling, {
+      statementsMax: this.#host.limits.statementsMax,
+      toClient: (bytes) => this.#toClient(bytes),
+      toServer: (bytes) => this.#pair.toServer(bytes),
+      counted: () => {
+        this.#host.totals.commands++
+      },
+      holding: (heldBytes) => this.#holding(heldBytes),
+      resumed: () => this.#resumed(),
+      fail: (error) => this.#fail(error),
+    })
+    this.#login = undefined
+    this.#relay = relay
+    this.#host.onLoggedIn(this)
+    const { fromClient, fromServer } = session
+    if (fromServer.length > 0) relay.fromServer(fromServer)
+    if (fromClient.length > 0) relay.fromClient(fromClient)
   }
 
   #finishIfIdle(): void {
-    if (this.#replies.outstanding > 0 || this.#replies.isInTransaction || this.#replies.isOpaque) return
-    if (!this.#commands.isBetweenPackets || this.#isOver) return
+    if (this.#isOver || this.#relay?.isIdle !== true) return
     this.#pair.server.end(quitPacket())
     this.#endClient()
   }
@@ -263,13 +258,18 @@ export class Connection implements Sender {
 
   #clientEnded(): void {
     if (this.#login !== undefined) return this.#end()
-    this.#commands.finish()
+    this.#hasEnded = true
+    if (this.#relay?.isSuspended === false) this.#endServer()
+  }
+
+  #endServer(): void {
+    this.#relay?.clientEnded()
     this.#pair.server.end()
   }
 
   #serverEnded(): void {
     if (this.#login?.isGreeted === false) return this.#serverFailed('it has ended the connection')
-    this.#replies.finish()
+    this.#relay?.serverEnded()
     this.#pair.server.end()
     this.#endClient()
   }
@@ -289,6 +289,7 @@ export class Connection implements Sender {
   #clientClosed(): void {
     const { server } = this.#pair
     this.#host.unread.update(this)
+    this.#relay?.end()
     this.#isOver = true
     this.#deadlineUs = systemClock.monoUs() + this.#host.limits.lingerMs * 1000
     if (this.#login === undefined) server.end()
@@ -299,8 +300,14 @@ export class Connection implements Sender {
 
   #serverClosed(): void {
     if (this.#login?.isGreeted === false) this.#serverFailed('it has ended the connection')
+    this.#relay?.end()
     this.#endClient()
     this.#goneIfClosed()
+  }
+
+  #fail(error: unknown): void {
+    this.drop()
+    this.#host.onError(error)
   }
 
   #goneIfClosed(): void {

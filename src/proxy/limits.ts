@@ -12,6 +12,10 @@ export type ProxyLimits = {
   readonly unreadTimeoutMs: number
   /** The most that may be held for all clients together, in bytes. */
   readonly unreadTotalBytesMax: number
+  /** The longest statement that is read before it is sent, in bytes. */
+  readonly statementBytesMax: number
+  /** Prepared statements of one connection that are filled in. */
+  readonly statementsMax: number
   /** How long a client may be silent, in ms; 0: for ever. */
   readonly idleTimeoutMs: number
   /** How long one side of a connection may stay open after the other has ended, in ms. */
@@ -26,6 +30,8 @@ export const defaultLimits: ProxyLimits = Object.freeze({
   loginTimeoutMs: 10_000,
   unreadTimeoutMs: 600_000,
   unreadTotalBytesMax: 256 * 1_048_576,
+  statementBytesMax: 64 * 1_048_576,
+  statementsMax: 16_384,
   idleTimeoutMs: 0,
   lingerMs: 5000,
 })

@@ -40,7 +40,7 @@ export abstract class PacketWalker {
 
   /** Whether the last packet is complete. */
   get isBetweenPackets(): boolean {
-    return this.#left === 0 && this.#leadBytes === 0 && !this.#isContinued && this.#rest === undefined
+    return this.#left === 0 && this.#leadBytes === 0 && !this.#isContinued && !this.isSuspended
   }
 
   /** Bytes that are held, or wait behind a suspended packet. */

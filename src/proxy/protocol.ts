@@ -112,3 +112,21 @@ export function readInteger(bytes: Buffer, at: number): number {
   if (first === 0xfd) return bytes.readUIntLE(at + 1, 3)
   return bytes.readUInt32LE(at + 1) + bytes.readUInt32LE(at + 5) * 2 ** 32
 }
+
+/** The packets of a command: its payload in parts. */
+export function commandPackets(command: number, body: Uint8Array): Buffer[] {
+  const payload = [Buffer.from([command]), body]
+  if (body.length + 1 < partBytesMax) return [Buffer.concat([headerOf(body.length + 1, 0), ...payload])]
+  const whole = Buffer.concat(payload)
+  const packets: Buffer[] = []
+  // A payload that fills its last part is followed by an empty one.
+  for (let at = 0, part = 0; at <= whole.length; at += partBytesMax, part++) {
+    const bytes = whole.subarray(at, at + partBytesMax)
+    packets.push(headerOf(bytes.length, part & 0xff), bytes)
+  }
+  return packets
+}
+
+function headerOf(length: number, sequence: number): Buffer {
+  return Buffer.from([length & 0xff, (length >> 8) & 0xff, length >> 16, sequence])
+}

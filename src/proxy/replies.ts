@@ -29,7 +29,7 @@ export type ReplyForm =
 export interface ReplyFilter {
   readonly form: ReplyForm
   /** A whole packet, with its headers. Returns what the client receives in its place; undefined: nothing. */
-  packet(bytes: Buffer, isLast: boolean): Buffer | undefined
+  packet(bytes: Buffer, isLast: boolean, isOk: boolean): Buffer | undefined
 }
 
 /** A reply that is expected: the server's, or one of our own. */
@@ -63,6 +63,8 @@ export class Replies extends PacketWalker {
   #count = 0
   /** The present packet is the last one of its reply. */
   #isLast = false
+  /** The present packet is an OK packet. */
+  #isOk = false
   /** Of the newest OK or EOF packet. */
   #status = 0
 
@@ -102,6 +104,7 @@ export class Replies extends PacketWalker {
     if (expected === undefined || expected instanceof Uint8Array || length === 0) return this.#lose()
     const isFiltered = typeof expected === 'object'
     const form = isFiltered ? expected.form : expected
+    this.#isOk = this.#state === 'first' && form === 'results' && bytes[at + headerBytes] === 0
     this.#isLast = this.#follow(form, bytes, at, length)
     return isFiltered ? 'hold' : 'pass'
   }
@@ -127,7 +130,7 @@ export class Replies extends PacketWalker {
     const filter = this.#expected[0] as ReplyFilter
     const isLast = this.#isLast
     if (isLast) this.#next()
-    const given = filter.packet(bytes, isLast)
+    const given = filter.packet(bytes, isLast, this.#isOk)
     if (given !== undefined) this.#host.toClient(given)
     if (isLast) this.insert()
   }

@@ -12,8 +12,11 @@ import type { Certificates } from '../node/certificates.ts'
 import { type Handshakes, transportOf } from '../node/handshakes.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
 import { Connection, type ConnectionHost, type ProxyTotals } from './connection.ts'
+import { Filling, type FillingTotals } from './filling.ts'
+import type { IdSupply } from './id-supply.ts'
 import { defaultLimits, type ProxyLimits } from './limits.ts'
 import { errorPacket } from './protocol.ts'
+import type { FilledColumn } from './sql/filled-columns.ts'
 import type { Upstream } from './upstream.ts'
 
 /** How to serve. */
@@ -24,6 +27,8 @@ export type ProxyOptions = {
   /** Connections that the kernel holds until they are accepted. Default: Node's. */
   readonly backlog?: number
   readonly upstream: Upstream
+  /** The columns that are filled in, and their ids; undefined: none. */
+  readonly filled?: { readonly columns: readonly FilledColumn[]; readonly supply: IdSupply } | undefined
   readonly limits?: Partial<ProxyLimits>
   /** The certificate for clients; undefined: without TLS. */
   readonly tls?: Certificates | undefined
@@ -34,7 +39,11 @@ export type ProxyOptions = {
 }
 
 /** Figures of a proxy, since it started, and its open connections. */
-export type ProxyStats = Readonly<ProxyTotals> & Readonly<ConnectionCounts>
+export type ProxyStats = Readonly<ProxyTotals> &
+  Readonly<ConnectionCounts> & {
+    /** Undefined: no table is filled in. */
+    readonly filling: Readonly<FillingTotals> | undefined
+  }
 
 const keepAliveMs = 60_000
 const sweepMsMax = 1000
@@ -115,7 +124,7 @@ export class ProxyServer {
 
   /** Figures as they are now. */
   get stats(): ProxyStats {
-    return { ...this.#counts, ...this.#totals }
+    return { ...this.#counts, ...this.#totals, filling: this.#host.filling?.totals }
   }
 
   /**
@@ -162,12 +171,13 @@ export class ProxyServer {
   }
 
   #makeHost(limits: ProxyLimits): ConnectionHost {
-    const { upstream, tls, onUpstreamError, onError } = this.#options
+    const { upstream, filled, tls, onUpstreamError, onError } = this.#options
     return {
       upstream,
       limits,
       totals: this.#totals,
       unread: new UnreadBudget(limits, systemClock),
+      filling: filled && new Filling(filled.columns, filled.supply),
       secureClient: tls && ((connection, socket) => this.#secure(connection, socket)),
       onLoggedIn: (connection) => this.#admission.setPending(connection, false),
       onGone: (connection) => {

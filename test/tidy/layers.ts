@@ -41,6 +41,7 @@ function refusal(path: string, specifier: string): string | undefined {
   const from = layerOf(path)
   if (!specifier.startsWith('.')) {
     if (path === 'src/ids.ts' || workInBrowsers.includes(from)) return 'it works in a browser, and alone'
+    if (specifier === '#client' && from !== 'cli') return 'only the command line is a client'
     return undefined
   }
   const target = resolve(path, specifier)

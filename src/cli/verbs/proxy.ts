@@ -1,6 +1,10 @@
 import { type Command, Option } from 'commander'
 import type { SettingKey } from '../../node/config-schema.ts'
+import type { SupplyOptions } from '../client-supply.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
+import { addCredentialOptions } from '../credentials.ts'
+import { addTlsOptions } from '../http-request.ts'
+import { defaultUrl } from '../server-api.ts'
 
 /** The settings that concern a proxy without a node. */
 const keys: readonly SettingKey[] = [
@@ -9,6 +13,7 @@ const keys: readonly SettingKey[] = [
   'listenBacklog',
   'mysqlProxy',
   'upstream',
+  'table',
   'upstreamCa',
   'proxyConnectionsMax',
   'proxyConnectionsPerAddressMax',
@@ -16,6 +21,8 @@ const keys: readonly SettingKey[] = [
   'proxyLoginTimeoutMs',
   'proxyUnreadTimeoutMs',
   'proxyUnreadTotalMaxBytes',
+  'proxyStatementMaxBytes',
+  'proxyStatementsMax',
   'proxyIdleTimeoutMs',
   'tlsCert',
   'tlsKey',
@@ -28,22 +35,38 @@ export function addProxy(program: Command): void {
     .command('proxy')
     .summary('run a MySQL proxy')
     .description(
-      'Runs a proxy in front of a MySQL or MariaDB server: every connection to --listen goes on to --upstream, which checks users and passwords itself. Stops on SIGTERM or SIGINT after the transactions that are under way.\n\nEvery flag is also a key of the config file and an environment variable, as those of `fahao serve` are.',
+      'Runs a proxy in front of a MySQL or MariaDB server: every connection to --listen goes on to --upstream, which checks users and passwords itself. Where an INSERT into a --table gives no id, the ids come from the Fahao server at --url. Stops on SIGTERM or SIGINT after the transactions that are under way.\n\nEvery flag is also a key of the config file and an environment variable, as those of `fahao serve` are.',
     )
     .addOption(
       new Option('--listen <HOST:PORT>', 'a shorter name of --mysql-proxy').helpGroup('MySQL proxy:'),
     )
+  command.addOption(
+    new Option('--url <URL>', 'the server that the ids come from').default(defaultUrl).env('FAHAO_URL'),
+  )
+  addCredentialOptions(addTlsOptions(command))
   addConfigOptions(command, keys)
     .addHelpText(
       'after',
       `
 Examples:
-  fahao proxy --listen 127.0.0.1:3307 --upstream mysql://127.0.0.1:3306
+  fahao proxy --listen 127.0.0.1:3307 --upstream mysql://127.0.0.1:3306 --table shop.orders.id=order
   fahao proxy --listen 0.0.0.0:3307 --upstream mysqls://db.example.org --tls-cert cert.pem --tls-key key.pem`,
     )
-    .action(async ({ listen }: { listen?: string }) => {
+    .action(async ({ listen, ...service }: SupplyOptions & { listen?: string }) => {
       const { config } = configOf(command, { 'mysql-proxy': listen })
       // Imported here, so that other verbs start without the server's code.
-      await (await import('../proxy-server.ts')).runProxy(config)
+      await (await import('../proxy-server.ts')).runProxy(config, serviceOf(service))
     })
+}
+
+/** The options among all flags that say how the service is reached. */
+function serviceOf({ url, user, tokenFile, ca, cert, key }: SupplyOptions): SupplyOptions {
+  return {
+    url,
+    ...(user !== undefined && { user }),
+    ...(tokenFile !== undefined && { tokenFile }),
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+  }
 }

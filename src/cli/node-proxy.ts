@@ -1,0 +1,32 @@
+/** The MySQL proxy beside the listeners of a node. */
+import type { Logger } from 'pino'
+import type { Address } from '../base/address.ts'
+import type { FahaoNode } from '../node/node.ts'
+import type { ListenerTls } from './listener-tls.ts'
+import { nodeSupply } from './node-supply.ts'
+import { openProxy } from './proxy-server.ts'
+
+/** What runs. */
+export type NodeProxy = { readonly port: number; close(deadlineMs: number): Promise<void> }
+
+/** Listens. Rejects with CONFIG when it cannot. @param nextId the id of a new session. */
+export async function openNodeProxy(
+  node: FahaoNode,
+  address: Address,
+  log: Logger,
+  tls: ListenerTls,
+  nextId: () => number,
+): Promise<NodeProxy> {
+  const { config } = node
+  const supply = nodeSupply(node, address, tls.resp, nextId())
+  try {
+    const proxy = await openProxy(config, address, { log, tls: tls['mysql-proxy'], supply })
+    return {
+      port: proxy.port,
+      close: (deadlineMs) => proxy.close(deadlineMs).finally(() => supply.close()),
+    }
+  } catch (error) {
+    supply.close()
+    throw error
+  }
+}

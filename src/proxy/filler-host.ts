@@ -1,0 +1,28 @@
+/** What filling ids in needs of its connection. */
+import type { HeldCommand } from './client-commands.ts'
+import type { Filling } from './filling.ts'
+import type { MysqlError } from './protocol.ts'
+import type { Ask } from './questions.ts'
+import type { ReplyFilter } from './replies.ts'
+
+/** The connection of a filler. */
+export interface FillerHost {
+  readonly filling: Filling
+  readonly serverVersion: string
+  /** Whether the server leaves EOF packets out. */
+  readonly deprecatesEof: boolean
+  /** How many prepared statements may be filled in. */
+  readonly statementsMax: number
+  /** Ends when the connection does. */
+  readonly signal: AbortSignal
+  /** Sends a command of the client as it is. */
+  relay(command: HeldCommand): void
+  /** Sends a command, whose reply the filter receives; without one the client receives it as results. */
+  send: (command: number, body: Uint8Array, filter: ReplyFilter | undefined) => void
+  /** Sends a question of the proxy; undefined: it has no reply. */
+  ask: Ask
+  /** Replies to a command that is not sent. */
+  answer(command: HeldCommand, error: MysqlError): void
+  /** Replies with an error of the server. */
+  answerWith(command: HeldCommand, packet: Buffer): void
+}

@@ -1,0 +1,53 @@
+/** What the connections of a proxy share to fill ids in: the columns, the supply, the types of columns, and figures. */
+import { systemClock } from '../base/clock.ts'
+import type { ColumnType } from './column-types.ts'
+import type { IdSupply } from './id-supply.ts'
+import { type FilledColumn, FilledColumns } from './sql/filled-columns.ts'
+
+/** Counters of what was filled in. */
+export type FillingTotals = {
+  /** Statements that got ids. */
+  filled: number
+  ids: number
+  /** Statements that were refused because of their form. */
+  refused: number
+  /** Statements that were not sent because there was no id. */
+  failed: number
+  /** Questions that the proxy has asked servers by itself. */
+  questions: number
+}
+
+/** How long a type of a column is believed, in µs. */
+const typeTtlUs = 60_000_000
+
+/** The columns of a proxy and their ids. */
+export class Filling {
+  readonly supply: IdSupply
+  readonly totals: FillingTotals = { filled: 0, ids: 0, refused: 0, failed: 0, questions: 0 }
+  readonly #exact: FilledColumns
+  readonly #ignoringCase: FilledColumns
+  readonly #types = new Map<FilledColumn, { readonly type: ColumnType; readonly readUs: number }>()
+
+  /** Throws CONFIG if two columns are of one table. */
+  constructor(columns: readonly FilledColumn[], supply: IdSupply) {
+    this.supply = supply
+    this.#exact = new FilledColumns(columns)
+    this.#ignoringCase = new FilledColumns(columns, { ignoreCase: true })
+  }
+
+  /** The columns as a server compares their names. */
+  columns(ignoreCase: boolean): FilledColumns {
+    return ignoreCase ? this.#ignoringCase : this.#exact
+  }
+
+  /** The type of a column, unless it is unknown or was read too long ago. */
+  typeOf(column: FilledColumn): ColumnType | undefined {
+    const known = this.#types.get(column)
+    return known && systemClock.monoUs() - known.readUs < typeTtlUs ? known.type : undefined
+  }
+
+  /** Remembers the type of a column. */
+  setType(column: FilledColumn, type: ColumnType): void {
+    this.#types.set(column, { type, readUs: systemClock.monoUs() })
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * What the proxy asks the server by itself, on the client's connection: commands whose replies do not reach the client.
+ * They stand in front of an INSERT, whose diagnostics take the place of theirs.
+ */
+import { commands, headerBytes, lengthOfInteger, readInteger } from './protocol.ts'
+import type { ReplyFilter, ReplyForm } from './replies.ts'
+import type { FilledColumn } from './sql/filled-columns.ts'
+import { type SqlSession, sqlSession } from './sql/session.ts'
+
+/** Sends a command whose reply the filter receives; undefined: it has none. */
+export type Ask = (command: number, body: Uint8Array, reply: ReplyFilter | undefined) => void
+
+/** The server has answered a question with an error: the packet, which the client may receive as the reply. */
+export class RefusedQuestion extends Error {
+  readonly packet: Buffer
+
+  constructor(packet: Buffer) {
+    super('the server has refused a question of the proxy')
+    this.packet = packet
+  }
+
+  /** MySQL's number of the error. */
+  get code(): number {
+    return this.packet.readUInt16LE(headerBytes + 1)
+  }
+}
+
+/** A table, as `SELECT *` shows it. */
+export type TableColumns = {
+  readonly columns: readonly string[]
+  /** MySQL's number of the type of each column, and whether it is UNSIGNED. */
+  readonly types: readonly { readonly type: number; readonly isUnsigned: boolean }[]
+}
+
+/** The facts of the session, and whether names of tables ignore case. */
+export type AskedSession = { readonly session: SqlSession; readonly ignoreCase: boolean }
+
+const unsignedFlag = 32
+/** Of a definition of a column: its length, character set, length, type, flags, decimals, and two zeros. */
+const fixedBytes = 13
+
+const sessionQuestion = Buffer.from(
+  'SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, HEX(CONVERT(DATABASE() USING utf8mb4)), @@GLOBAL.lower_case_table_names',
+)
+
+/** Asks for the facts of the session. Rejects with RefusedQuestion. */
+export async function askSession(ask: Ask, serverVersion: string): Promise<AskedSession> {
+  const packets = await replyTo(ask, commands.query, sessionQuestion, 'results')
+  const row = packets.at(-2)
+  const values = row === undefined ? [] : valuesOf(row)
+  const [sqlMode, charset, database, lowerCase] = values
+  if (values.length !== 4 || sqlMode == null || charset == null) throw new RefusedQuestion(noAnswer)
+  const facts = {
+    sqlMode,
+    charset,
+    database: database == null ? null : Buffer.from(database, 'hex').toString(),
+    serverVersion,
+  }
+  return { session: sqlSession(facts), ignoreCase: lowerCase !== '0' }
+}
+
+/** Asks for the columns of a table. Rejects with RefusedQuestion. */
+export async function askColumns(ask: Ask, { database, table }: FilledColumn): Promise<TableColumns> {
+  const sql = Buffer.from(`SELECT * FROM ${quoted(database)}.${quoted(table)}`)
+  const packets = await replyTo(ask, commands.statementPrepare, sql, 'prepare')
+  const [first] = packets
+  ask(commands.statementClose, first!.subarray(headerBytes + 1, headerBytes + 5), undefined)
+  const count = first!.readUInt16LE(headerBytes + 5)
+  const definitions = packets.slice(1, 1 + count)
+  return {
+    columns: definitions.map(nameOf),
+    types: definitions.map((packet) => ({
+      type: packet[packet.length - fixedBytes + 7]!,
+      isUnsigned: (packet[packet.length - fixedBytes + 8]! & unsignedFlag) !== 0,
+    })),
+  }
+}
+
+/** ER_UNKNOWN_ERROR, for a session in which a question has no answer: with `sql_select_limit = 0`, for example. */
+const noAnswer = Buffer.concat([
+  Buffer.from([0, 0, 0, 1, 0xff, 0x51, 0x04]),
+  Buffer.from('#HY000fahao proxy: the session does not answer SELECT; set sql_select_limit to its default'),
+])
+noAnswer.writeUIntLE(noAnswer.length - headerBytes, 0, 3)
+
+function replyTo(ask: Ask, command: number, body: Uint8Array, form: ReplyForm): Promise<Buffer[]> {
+  return new Promise((resolve, reject) => {
+    const packets: Buffer[] = []
+    ask(command, body, {
+      form,
+      packet(bytes, isLast) {
+        packets.push(bytes)
+        if (isLast && bytes[headerBytes] === 0xff) reject(new RefusedQuestion(bytes))
+        else if (isLast) resolve(packets)
+        return undefined
+      },
+    })
+  })
+}
+
+/** The values of a row of the text protocol. */
+function valuesOf(packet: Buffer): (string | null)[] {
+  const values: (string | null)[] = []
+  for (let at = headerBytes; at < packet.length; ) {
+    if (packet[at] === 0xfb) {
+      values.push(null)
+      at++
+      continue
+    }
+    const start = at + lengthOfInteger(packet[at]!)
+    const end = start + readInteger(packet, at)
+    values.push(packet.toString('utf8', start, end))
+    at = end
+  }
+  return values
+}
+
+/** The name of a column in its definition: catalogue, schema, table, original table, name. */
+function nameOf(packet: Buffer): string {
+  let at = headerBytes
+  for (let skipped = 0; skipped < 4; skipped++) at += lengthOfInteger(packet[at]!) + readInteger(packet, at)
+  const start = at + lengthOfInteger(packet[at]!)
+  return packet.toString('utf8', start, start + readInteger(packet, at))
+}
+
+function quoted(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``
+}

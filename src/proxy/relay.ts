@@ -1,0 +1,146 @@
+/**
+ * The commands and replies of one session, after its login.
+ *
+ * Invariants
+ *  1. A command is expected to be answered before it is sent, whether it is the client's or the proxy's own.
+ *  2. What makes one direction opaque makes both.
+ */
+import { ClientCommands } from './client-commands.ts'
+import type { Filling } from './filling.ts'
+import type { LoggedIn } from './login.ts'
+import { capabilities, commandPackets, errorPacket, mariadbCapabilities } from './protocol.ts'
+import { Replies } from './replies.ts'
+import { StatementFiller } from './statement-filler.ts'
+
+/** What a session needs of its connection. */
+export interface RelayHost {
+  /** Prepared statements that may be filled in. */
+  readonly statementsMax: number
+  toClient(bytes: Uint8Array): void
+  toServer(bytes: Uint8Array): void
+  /** Counts a command. */
+  counted(): void
+  /** So many bytes of a statement are held. */
+  holding(heldBytes: number): void
+  /** A statement that was held has been sent, or answered. */
+  resumed(): void
+  fail(error: unknown): void
+}
+
+/** One session. */
+export class Relay {
+  readonly #host: RelayHost
+  readonly #commands: ClientCommands
+  readonly #replies: Replies
+  readonly #deprecatesEof: boolean
+  readonly #ending = new AbortController()
+
+  /** @param filling undefined: no table is filled in. */
+  constructor(session: LoggedIn, filling: Filling | undefined, host: RelayHost) {
+    this.#host = host
+    const { common, mariadb } = session.flags
+    this.#deprecatesEof = (common & capabilities.deprecateEof) !== 0
+    this.#replies = new Replies({
+      deprecatesEof: this.#deprecatesEof,
+      cachesMetadata: (mariadb & mariadbCapabilities.cacheMetadata) !== 0,
+      toClient: (bytes) => host.toClient(bytes),
+      expectFile: () => this.#commands.expectFile(),
+      setExchanging: (isExchanging) => {
+        this.#commands.isExchanging = isExchanging
+      },
+      becomeOpaque: () => this.#becomeOpaque(),
+    })
+    this.#replies.status = session.status
+    this.#commands = new ClientCommands({
+      statements: filling && this.#makeFiller(filling, session.greeting.version, host.statementsMax),
+      toServer: (bytes) => host.toServer(bytes),
+      expect: (form) => this.#replies.expect(form),
+      counted: () => host.counted(),
+      holding: (heldBytes) => host.holding(heldBytes),
+      resumed: () => host.resumed(),
+      fail: (error) => host.fail(error),
+      becomeOpaque: () => this.#becomeOpaque(),
+    })
+  }
+
+  /** Commands that have not been answered completely. */
+  get outstanding(): number {
+    return this.#replies.outstanding
+  }
+
+  /** Whether a statement waits for the server or for ids. */
+  get isSuspended(): boolean {
+    return this.#commands.isSuspended
+  }
+
+  /** Bytes of statements that are held. */
+  get heldBytes(): number {
+    return this.#commands.heldBytes
+  }
+
+  /** Whether the session is known to be outside of commands and transactions. */
+  get isIdle(): boolean {
+    const { outstanding, isInTransaction, isOpaque } = this.#replies
+    return outstanding === 0 && !isInTransaction && !isOpaque && this.#commands.isBetweenPackets
+  }
+
+  /** Takes bytes of the client. */
+  fromClient(chunk: Buffer): void {
+    this.#commands.walk(chunk)
+  }
+
+  /** Takes bytes of the server. */
+  fromServer(chunk: Buffer): void {
+    this.#replies.walk(chunk)
+  }
+
+  /** The client has ended its side. */
+  clientEnded(): void {
+    this.#commands.finish()
+  }
+
+  /** The server has ended its side. */
+  serverEnded(): void {
+    this.#replies.finish()
+  }
+
+  /** Ends what waits for ids. */
+  end(): void {
+    this.#ending.abort()
+  }
+
+  #becomeOpaque(): void {
+    this.#commands.isOpaque = true
+    this.#replies.isOpaque = true
+  }
+
+  #makeFiller(filling: Filling, serverVersion: string, statementsMax: number): StatementFiller {
+    const send = (command: number, body: Uint8Array) => {
+      for (const packet of commandPackets(command, body)) this.#host.toServer(packet)
+    }
+    return new StatementFiller({
+      filling,
+      serverVersion,
+      statementsMax,
+      deprecatesEof: this.#deprecatesEof,
+      signal: this.#ending.signal,
+      relay: ({ form, packet }) => {
+        if (form !== 'none') this.#replies.expect(form)
+        this.#host.toServer(packet)
+      },
+      send: (command, body, filter) => {
+        this.#replies.expect(filter ?? 'results')
+        send(command, body)
+      },
+      ask: (command, body, filter) => {
+        if (filter !== undefined) this.#replies.expect(filter)
+        send(command, body)
+      },
+      answer: ({ sequence }, error) => this.#replies.answer(errorPacket(sequence, error)),
+      answerWith: ({ sequence }, packet) => {
+        packet[3] = sequence
+        this.#replies.answer(packet)
+      },
+    })
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * Fills ids into the statements of one connection.
+ *
+ * Invariants
+ *  1. A statement that inserts into a filled table is sent with its ids, or it is not sent, and the client gets an error.
+ *  2. A statement is read with the facts of the session as they are when the server executes it: after anything that may
+ *     have changed them, and before the first such statement, the server is asked.
+ *  3. While a statement waits for the server or for ids, the client's next command is not judged.
+ *  4. The insert id of a reply is never the id of a row that was not inserted.
+ */
+import assert from 'node:assert/strict'
+import type { HeldCommand, StatementReader } from './client-commands.ts'
+import { refuseUnfit } from './column-types.ts'
+import type { FillerHost } from './filler-host.ts'
+import { errorOfMissingId } from './mysql-errors.ts'
+import { insertIdOf, readOk, withInsertId } from './ok-packet.ts'
+import { PreparedFiller } from './prepared-filler.ts'
+import { commands } from './protocol.ts'
+import { RefusedQuestion } from './questions.ts'
+import type { ReplyFilter } from './replies.ts'
+import { SessionKnowledge } from './session-knowledge.ts'
+import { type DrawnIds, fillText } from './sql/fill.ts'
+import type { FilledColumn } from './sql/filled-columns.ts'
+import { type Insert, idsNeeded } from './sql/insert.ts'
+import type { TableFacts } from './sql/row-reader.ts'
+import { type Reading, readStatements } from './sql/statements.ts'
+
+/** What was learned of a table for one statement. */
+type Learned = Map<FilledColumn, TableFacts>
+
+/** ER_TABLEACCESS_DENIED_ERROR and ER_COLUMNACCESS_DENIED_ERROR. */
+const accessDenied = [1142, 1143]
+
+/** Reads the statements of one connection. */
+export class StatementFiller implements StatementReader {
+  readonly #host: FillerHost
+  readonly #knowledge: SessionKnowledge
+  readonly #prepared: PreparedFiller
+  /** A prepared statement may change the session whenever one is executed. */
+  #preparesChanges = false
+
+  constructor(host: FillerHost) {
+    this.#host = host
+    this.#knowledge = new SessionKnowledge(host.filling, host.ask, host.serverVersion)
+    this.#prepared = new PreparedFiller(host)
+  }
+
+  holdsText(command: number, sql: Buffer | undefined): boolean {
+    if (sql === undefined || this.#knowledge.columns.mayMatter(sql)) return true
+    this.#note(command, sql)
+    return false
+  }
+
+  holdsExecution(statement: number): boolean {
+    if (this.#preparesChanges) this.#knowledge.session = undefined
+    return this.#prepared.find(statement) !== undefined
+  }
+
+  positionOfLongData(statement: number, parameter: number): number {
+    const found = this.#prepared.find(statement)
+    found?.addLongData(parameter)
+    return found?.positionOf(parameter) ?? parameter
+  }
+
+  passes(command: number, statement: number): void {
+    if (command === commands.statementReset) this.#prepared.find(statement)?.reset()
+    else if (command === commands.statementClose) this.#prepared.close(statement)
+    else if (command === commands.initDb) this.#knowledge.session = undefined
+    else if (command === commands.changeUser || command === commands.resetConnection) {
+      this.#prepared.clear()
+      this.#preparesChanges = false
+      this.#knowledge.session = undefined
+    }
+  }
+
+  take(command: HeldCommand): Promise<void> | undefined {
+    try {
+      return this.#take(command, new Map())?.catch((error) => this.#failed(command, error))
+    } catch (error) {
+      this.#failed(command, error)
+      return undefined
+    }
+  }
+
+  /** Takes a command, with what was learned for it. */
+  #take(command: HeldCommand, learned: Learned): Promise<void> | undefined {
+    const { session, columns } = this.#knowledge
+    const isStatement = command.command === commands.query || command.command === commands.statementPrepare
+    if (isStatement && !columns.mayMatter(command.body)) return this.#relay(command)
+    if (session === undefined) return this.#knowledge.learnSession().then(() => this.#take(command, learned))
+    if (!isStatement) return this.#execute(command, learned)
+    const prepared = command.command === commands.statementPrepare
+    const factsOf = (column: FilledColumn) => learned.get(column)
+    const reading = readStatements(command.body, { session, columns, prepared, factsOf })
+    return this.#follow(command, reading, learned)
+  }
+
+  #follow(command: HeldCommand, reading: Reading, learned: Learned): Promise<void> | undefined {
+    switch (reading.kind) {
+      case 'relay':
+        return this.#relay(command)
+      case 'refuse': {
+        const { code, state, message } = reading.refusal
+        this.#host.filling.totals.refused++
+        this.#host.answer(command, { code, state, message: `fahao proxy: ${message}` })
+        return undefined
+      }
+      case 'ask':
+        return this.#learn(command, reading.column, learned)
+      case 'fill':
+        if (command.command === commands.query) return this.#fill(command, reading.inserts, learned)
+        return this.#prepared.prepare(command, reading.inserts[0]!, reading.parametersAt)
+    }
+  }
+
+  #relay(command: HeldCommand): undefined {
+    this.#note(command.command, command.body)
+    this.#host.relay(command)
+  }
+
+  /** Takes note of a text that the server receives as it is. */
+  #note(command: number, sql: Buffer): void {
+    if (command === commands.query) return this.#knowledge.note(sql)
+    this.#prepared.preparesOther()
+    this.#preparesChanges ||= this.#knowledge.isChanging(sql)
+  }
+
+  /** Asks for a table, and takes the command again. A privilege that only the proxy needs is not the client's error. */
+  async #learn(command: HeldCommand, column: FilledColumn, learned: Learned): Promise<void> {
+    try {
+      learned.set(column, await this.#knowledge.learnTable(column))
+    } catch (error) {
+      if (!(error instanceof RefusedQuestion) || !accessDenied.includes(error.code)) throw error
+      const message = `fahao proxy: the user may not read the columns of ${column.database}.${column.table}; name the columns in the INSERT, or grant SELECT`
+      this.#host.filling.totals.refused++
+      return this.#host.answer(command, { code: 1235, state: '42000', message })
+    }
+    await this.#take(command, learned)
+  }
+
+  #execute(command: HeldCommand, learned: Learned): Promise<void> | undefined {
+    const statement = this.#prepared.find(command.body.readUInt32LE())
+    assert(statement, 'only executions of filled statements are held')
+    const untyped = this.#knowledge.untyped([statement.insert])
+    if (untyped !== undefined && !learned.has(untyped)) return this.#learn(command, untyped, learned)
+    return this.#prepared.execute(command, statement, this.#knowledge.session!)
+  }
+
+  #fill(command: HeldCommand, inserts: readonly Insert[], learned: Learned): Promise<void> | undefined {
+    const untyped = this.#knowledge.untyped(inserts)
+    if (untyped !== undefined && !learned.has(untyped)) return this.#learn(command, untyped, learned)
+    const { supply } = this.#host.filling
+    const drawn = inserts.map((insert) =>
+      supply.take(insert.column.generator, idsNeeded(insert), this.#host.signal),
+    )
+    if (drawn.some((ids) => ids instanceof Promise))
+      return Promise.all(drawn).then((ids) => this.#send(command, inserts, ids))
+    this.#send(command, inserts, drawn as DrawnIds[])
+    return undefined
+  }
+
+  #send(command: HeldCommand, inserts: readonly Insert[], drawn: readonly DrawnIds[]): void {
+    const { filling } = this.#host
+    inserts.forEach((insert, at) => {
+      const type = filling.typeOf(insert.column)
+      if (type !== undefined) refuseUnfit(drawn[at]!, insert.column, type)
+    })
+    const sql = fillText(command.body, inserts, drawn)
+    filling.totals.filled++
+    for (const { ids } of drawn) filling.totals.ids += ids.length
+    this.#knowledge.note(command.body)
+    this.#host.send(command.command, sql, ignoreFilter(inserts, drawn))
+  }
+
+  /** The statement is not sent. */
+  #failed(command: HeldCommand, error: unknown): void {
+    this.#host.filling.totals.failed++
+    if (error instanceof RefusedQuestion) this.#host.answerWith(command, error.packet)
+    else this.#host.answer(command, errorOfMissingId(error))
+  }
+}
+
+/** Corrects the insert ids of INSERT IGNORE, which the server reports for rows that were not inserted, too. */
+function ignoreFilter(inserts: readonly Insert[], drawn: readonly DrawnIds[]): ReplyFilter | undefined {
+  const ids = new Set<bigint>()
+  inserts.forEach(({ isIgnore, onDuplicate }, at) => {
+    const { ids: own, isText } = drawn[at]!
+    if (isIgnore && onDuplicate === undefined && !isText) ids.add(BigInt(own[0]!))
+  })
+  if (ids.size === 0) return undefined
+  return {
+    form: 'results',
+    packet(bytes, _isLast, isOk) {
+      if (!isOk || !ids.has(insertIdOf(bytes))) return bytes
+      const { affectedRows, duplicates } = readOk(bytes)
+      return affectedRows === 0 || duplicates > 0 ? withInsertId(bytes, 0n) : bytes
+    },
+  }
+}

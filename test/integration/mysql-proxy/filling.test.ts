@@ -1,0 +1,300 @@
+/** Ids that the MySQL proxy fills into INSERT statements of text. */
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { type Connection, createConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise'
+import { owner, password } from '../../launch/database.ts'
+import { type FahaoServer, startFahao } from '../../launch/fahao.ts'
+import { Scope } from '../../launch/lifetime.ts'
+import { type MariaDb, startMariaDb } from '../../launch/mariadb.ts'
+import { startMysqlProxy } from '../../launch/mysql-proxy.ts'
+import { freePort } from '../../launch/places.ts'
+import type { RawClient } from '../../launch/raw-client.ts'
+import { commandOf, packetOf, RawMysql } from '../../launch/raw-mysql.ts'
+
+const scope = new Scope()
+const tables = ['orders=order', 'letters=letter', 'codes=code', 'small=small', 'gone=gone', 'unknown=unknown']
+let db: MariaDb
+let fahao: FahaoServer
+let admin: RawClient
+let port: number
+let client: Connection
+
+before(async () => {
+  const proxyPort = await freePort()
+  db = await startMariaDb(scope, { settings: { 'max-allowed-packet': '64M' } })
+  const filled = tables.flatMap((each) => ['--table', `shop.${each.replace('=', '.id=')}`])
+  const upstream = ['--upstream', `mysql://127.0.0.1:${db.port}`, ...filled]
+  fahao = await startFahao(scope, {
+    args: ['--mysql-proxy', `127.0.0.1:${proxyPort}`, ...upstream],
+  })
+  admin = await fahao.connect()
+  await admin.command('ID.CREATE', 'order', 'KIND', 'sequence', 'START', '1000')
+  await admin.command('ID.CREATE', 'letter', 'KIND', 'segment', 'START', '1')
+  await admin.command('ID.CREATE', 'code', 'KIND', 'sequence', 'START', '1', 'FORMAT', 'sms_{id}')
+  await admin.command('ID.CREATE', 'small', 'KIND', 'sequence', 'START', '127')
+  await admin.command('ID.CREATE', 'gone', 'KIND', 'sequence', 'START', '9223372036854775806')
+  await db.admin(`
+    CREATE DATABASE shop; CREATE DATABASE other; GRANT ALL PRIVILEGES ON *.* TO ${owner}@'127.0.0.1';
+    CREATE TABLE shop.orders (id BIGINT PRIMARY KEY, body LONGTEXT, code INT UNIQUE);
+    CREATE TABLE shop.letters (body TEXT, id BIGINT PRIMARY KEY);
+    CREATE TABLE shop.codes (id VARCHAR(40) PRIMARY KEY, body TEXT);
+    CREATE TABLE shop.small (id TINYINT PRIMARY KEY, body TEXT);
+    CREATE TABLE shop.gone (id BIGINT PRIMARY KEY, body TEXT);
+    CREATE TABLE shop.unknown (id BIGINT PRIMARY KEY, body TEXT);
+    CREATE TABLE shop.plain (id BIGINT PRIMARY KEY AUTO_INCREMENT, body TEXT);
+    CREATE TABLE other.orders (id BIGINT PRIMARY KEY AUTO_INCREMENT, body TEXT)`)
+  port = proxyPort
+})
+beforeEach(async () => {
+  await db.admin('TRUNCATE shop.orders; TRUNCATE shop.letters; TRUNCATE shop.codes')
+  client = await connectTo(port)
+})
+after(() => scope.end())
+
+async function connectTo(port: number, options: Record<string, unknown> = {}): Promise<Connection> {
+  const connection = await createConnection({
+    host: '127.0.0.1',
+    port,
+    user: owner,
+    password,
+    database: 'shop',
+    multipleStatements: true,
+    ...options,
+  })
+  scope.after(async () => connection.destroy())
+  return connection
+}
+
+async function run(sql: string): Promise<ResultSetHeader> {
+  return (await client.query<ResultSetHeader>(sql))[0]
+}
+
+async function rows(sql: string): Promise<Record<string, unknown>[]> {
+  return (await client.query<RowDataPacket[]>(sql))[0]
+}
+
+async function lastId(): Promise<unknown> {
+  return (await rows('SELECT LAST_INSERT_ID() AS id'))[0]?.id
+}
+
+describe('an INSERT without an id', () => {
+  test('gets one, which comes back as the insert id and through LAST_INSERT_ID()', async () => {
+    const forms = [
+      "INSERT INTO orders (body) VALUES ('a')",
+      "INSERT orders (id, body) VALUES (NULL, 'a')",
+      "INSERT INTO shop.orders (id, body) VALUE (0, 'a')",
+      "INSERT INTO `orders` (body, id) VALUES ('a', DEFAULT)",
+      "INSERT INTO orders SET body = 'a'",
+      "INSERT INTO orders VALUES (NULL, 'a', NULL)",
+      "REPLACE INTO orders (body) VALUES ('a') -- end",
+      "/* in front */ insert into orders (body) values ('INSERT INTO orders')",
+    ]
+    for (const form of forms) {
+      const { insertId, affectedRows } = await run(form)
+      assert.equal(affectedRows, 1)
+      assert.ok(insertId >= 1000, form)
+      assert.equal(await lastId(), insertId)
+      assert.equal((await rows(`SELECT id FROM orders WHERE id = ${insertId}`)).length, 1)
+    }
+  })
+
+  test('of several rows gets a contiguous batch for the rows that need it, and reports the first', async () => {
+    const { insertId } = await run(
+      "INSERT INTO orders (id, body) VALUES (NULL, 'a'), (5, 'b'), (0, 'c'), (DEFAULT, 'd')",
+    )
+    const found = await rows('SELECT id, body FROM orders ORDER BY body')
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      [insertId, 5, insertId + 1, insertId + 2],
+    )
+  })
+
+  test('keeps the id that it gives', async () => {
+    await run("INSERT INTO orders (id, body) VALUES (7, 'a')")
+    assert.deepEqual(await rows('SELECT id FROM orders'), [{ id: 7 }])
+  })
+
+  test('gets a text of a generator with a format, and no insert id', async () => {
+    const { insertId } = await run("INSERT INTO codes (body) VALUES ('a'), ('b')")
+    assert.equal(insertId, 0)
+    assert.match(String((await rows('SELECT id FROM codes'))[0]?.id), /^sms_\d+$/)
+  })
+
+  test('of 20 MB is sent in parts', async () => {
+    const body = 'x'.repeat(20_000_000)
+    const { insertId } = await run(`INSERT INTO orders (body) VALUES ('${body}')`)
+    const [row] = await rows(`SELECT LENGTH(body) AS length FROM orders WHERE id = ${insertId}`)
+    assert.equal(row?.length, body.length)
+  })
+
+  test('in a rolled back transaction leaves a gap', async () => {
+    await run('START TRANSACTION')
+    const { insertId } = await run("INSERT INTO orders (body) VALUES ('a')")
+    await run('ROLLBACK')
+    const next = await run("INSERT INTO orders (body) VALUES ('a')")
+    assert.equal(next.insertId, insertId + 1)
+  })
+
+  test('into another table, or of the same name in another database, is relayed as it is', async () => {
+    assert.equal((await run("INSERT INTO plain (body) VALUES ('orders')")).insertId, 1)
+    assert.equal((await run("INSERT INTO other.orders (body) VALUES ('a')")).insertId, 1)
+    await run('USE other')
+    assert.equal((await run("INSERT INTO orders (body) VALUES ('b')")).insertId, 2)
+    await run('USE shop')
+    assert.ok((await run("INSERT INTO orders (body) VALUES ('b')")).insertId >= 1000)
+  })
+
+  test('among several statements gets its own', async () => {
+    const [results] = await client.query<ResultSetHeader[]>(
+      "INSERT INTO orders (body) VALUES ('a'); SELECT 1; INSERT INTO letters VALUES ('b', 0); USE shop; INSERT INTO orders (body) VALUES ('c')",
+    )
+    const [first, , second, , third] = results
+    assert.equal(third!.insertId, first!.insertId + 1)
+    assert.deepEqual(await rows('SELECT id FROM letters'), [{ id: second!.insertId }])
+  })
+
+  test('follows the SQL modes and the character set of its session', async () => {
+    await run("SET SESSION sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES,NO_AUTO_VALUE_ON_ZERO')")
+    await run(`INSERT INTO "orders" ("id", body) VALUES (0, 'zero')`)
+    assert.deepEqual(await rows('SELECT id FROM orders'), [{ id: 0 }])
+    await run("SET SESSION sql_mode = ''")
+    await run('SET NAMES gbk')
+    const { insertId } = await run("INSERT INTO orders (body) VALUES ('b')")
+    assert.ok(insertId >= 1000)
+  })
+})
+
+describe('ON DUPLICATE KEY UPDATE', () => {
+  test('reports the id of the row, whether it was there or not', async () => {
+    const insert = "INSERT INTO orders (body, code) VALUES ('a', 1) ON DUPLICATE KEY UPDATE body = 'b'"
+    const first = await run(insert)
+    const second = await run(insert)
+    assert.equal(second.insertId, first.insertId)
+    assert.deepEqual(await rows('SELECT id, body FROM orders'), [{ id: first.insertId, body: 'b' }])
+  })
+})
+
+describe('INSERT IGNORE', () => {
+  test('reports no id of a row that was not inserted', async () => {
+    await run("INSERT INTO orders (body, code) VALUES ('a', 1)")
+    assert.partialDeepStrictEqual(await run("INSERT IGNORE INTO orders (body, code) VALUES ('b', 1)"), {
+      affectedRows: 0,
+      insertId: 0,
+    })
+    const partly = await run("INSERT IGNORE INTO orders (body, code) VALUES ('b', 1), ('c', 2)")
+    assert.partialDeepStrictEqual(partly, { affectedRows: 1, insertId: 0 })
+    const { insertId } = await run("INSERT IGNORE INTO orders (body, code) VALUES ('d', 3)")
+    assert.deepEqual(await rows('SELECT id FROM orders WHERE code = 3'), [{ id: insertId }])
+  })
+})
+
+describe('a statement that gets no id', () => {
+  const count = async (table: string) => (await rows(`SELECT COUNT(*) AS n FROM ${table}`))[0]?.n
+
+  test('is refused with a sentence where its form does not allow it, and the connection goes on', async () => {
+    await assert.rejects(run("INSERT INTO orders (body) SELECT 'a'"), {
+      errno: 1235,
+      sqlState: '42000',
+      message: /^fahao proxy: /,
+    })
+    await assert.rejects(run("INSERT INTO orders (id, body) VALUES (UUID_SHORT(), 'a')"), { errno: 1235 })
+    assert.equal(await count('orders'), 0)
+  })
+
+  test('is refused with an error that says whether a retry can help', async () => {
+    await run("INSERT INTO gone (body) VALUES ('last')")
+    await assert.rejects(run("INSERT INTO gone (body) VALUES ('a'), ('b')"), { errno: 1467 })
+    await assert.rejects(run("INSERT INTO unknown (body) VALUES ('a')"), { errno: 1105 })
+    assert.equal(await count('unknown'), 0)
+  })
+
+  test('is refused where its column would clip the id', async () => {
+    await run("SET SESSION sql_mode = ''")
+    await run("INSERT INTO small (body) VALUES ('127')")
+    await assert.rejects(run("INSERT INTO small (body) VALUES ('128')"), {
+      message: /the id 128 is too large for shop\.small\.id; make the column a BIGINT/,
+    })
+    await run("SET SESSION sql_mode = 'STRICT_ALL_TABLES'")
+    await assert.rejects(run("INSERT IGNORE INTO small (body) VALUES ('129')"), /too large/)
+    assert.equal(await count('small'), 1)
+  })
+
+  test('receives the server’s own error when its table is not there', async () => {
+    await db.admin('CREATE TABLE shop.kept LIKE shop.orders; DROP TABLE shop.orders')
+    try {
+      await assert.rejects(run("INSERT INTO orders VALUES (NULL, 'a', 1)"), { errno: 1146 })
+    } finally {
+      await db.admin('RENAME TABLE shop.kept TO shop.orders')
+    }
+  })
+
+  test('without a list of columns is refused where the user may not read the columns', async () => {
+    await db.admin(
+      `CREATE USER writer@'127.0.0.1' IDENTIFIED BY '${password}'; GRANT INSERT ON shop.orders TO writer@'127.0.0.1'`,
+    )
+    const writer = await connectTo(port, { user: 'writer' })
+    await assert.rejects(writer.query("INSERT INTO orders VALUES (NULL, 'a', NULL)"), /name the columns/)
+    await writer.query("INSERT INTO orders (body) VALUES ('a')")
+  })
+})
+
+describe('pipelined statements', () => {
+  test('are filled in and answered in their order', async () => {
+    const raw = await RawMysql.login(port, scope, { database: 'shop' })
+    const sent = [
+      'SELECT 1',
+      "INSERT INTO orders (body) VALUES ('a')",
+      "INSERT INTO orders (body) SELECT 'refused'",
+      "SET sql_mode = 'ANSI_QUOTES'",
+      `INSERT INTO "orders" VALUES (NULL, 'b', NULL)`,
+      "INSERT INTO orders (body) VALUES ('c')",
+      'DO 1',
+    ]
+    raw.socket.write(Buffer.concat(sent.map((sql) => packetOf(commandOf(3, sql)))))
+    const firsts: number[] = []
+    // The result has five packets.
+    for (let packet = 0; packet < 5; packet++) await raw.packet()
+    for (let reply = 1; reply < sent.length; reply++) firsts.push((await raw.packet())[4]!)
+    assert.deepEqual(firsts, [0, 0xff, 0, 0, 0, 0])
+    const found = await rows('SELECT body FROM orders ORDER BY id')
+    assert.deepEqual(
+      found.map(({ body }) => body),
+      ['a', 'b', 'c'],
+    )
+  })
+})
+
+describe('a proxy of its own', () => {
+  test('takes ids of every kind from the service', async () => {
+    for (const kind of ['sequence', 'segment', 'timestamp', 'snowflake']) {
+      const name = `of-${kind}`
+      await admin.command('ID.CREATE', name, 'KIND', kind)
+      const proxy = await startMysqlProxy(scope, {
+        upstream: db.port,
+        args: ['--url', fahao.http, '--table', `shop.orders.id=${name}`],
+      })
+      const other = await connectTo(proxy.port, { supportBigNumbers: true, bigNumberStrings: true })
+      const [{ insertId }] = await other.query<ResultSetHeader>(
+        "INSERT INTO orders (body) VALUES ('a'), ('b')",
+      )
+      const [[first, second]] = await other.query<RowDataPacket[]>(
+        `SELECT id, body FROM orders WHERE body IN ('a', 'b') AND id >= ${insertId} ORDER BY id`,
+      )
+      assert.equal(String(first?.id), String(insertId))
+      assert.deepEqual([first?.body, second?.body], ['a', 'b'])
+      await db.admin('TRUNCATE shop.orders')
+      await other.end()
+      assert.deepEqual(await proxy.process.kill('SIGTERM'), { code: 0, signal: null })
+    }
+  })
+
+  test('refuses with an error that a retry can help against while the service is away', async () => {
+    const proxy = await startMysqlProxy(scope, {
+      upstream: db.port,
+      args: ['--url', `http://127.0.0.1:${await freePort()}`, '--table', 'shop.orders.id=order'],
+    })
+    const other = await connectTo(proxy.port)
+    await assert.rejects(other.query("INSERT INTO orders (body) VALUES ('a')"), { errno: 1205 })
+    assert.deepEqual((await other.query('SELECT 1 AS one'))[0], [{ one: 1 }])
+  })
+})

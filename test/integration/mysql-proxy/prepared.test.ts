@@ -1,0 +1,246 @@
+/** Ids that the MySQL proxy fills into prepared INSERT statements. */
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { type Connection, createConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise'
+import { owner, password } from '../../launch/database.ts'
+import { startFahao } from '../../launch/fahao.ts'
+import { Scope } from '../../launch/lifetime.ts'
+import { type MariaDb, startMariaDb } from '../../launch/mariadb.ts'
+import { freePort } from '../../launch/places.ts'
+import { commandOf, deprecateEof, packetOf, RawMysql } from '../../launch/raw-mysql.ts'
+
+const scope = new Scope()
+const commands = { query: 3, prepare: 0x16, execute: 0x17, longData: 0x18, close: 0x19, bulk: 0xfa }
+/** MariaDB takes this number for the statement that was prepared last. */
+const newest = Buffer.from([255, 255, 255, 255])
+let db: MariaDb
+let port: number
+let client: Connection
+
+before(async () => {
+  port = await freePort()
+  db = await startMariaDb(scope)
+  const tables = ['orders=order', 'codes=code'].flatMap((each) => [
+    '--table',
+    `shop.${each.replace('=', '.id=')}`,
+  ])
+  const fahao = await startFahao(scope, {
+    args: [
+      ...['--mysql-proxy', `127.0.0.1:${port}`, '--upstream', `mysql://127.0.0.1:${db.port}`],
+      ...[...tables, '--proxy-statements-max', '20'],
+    ],
+  })
+  const admin = await fahao.connect()
+  await admin.command('ID.CREATE', 'order', 'KIND', 'sequence', 'START', '1000')
+  await admin.command('ID.CREATE', 'code', 'KIND', 'sequence', 'START', '1', 'FORMAT', 'sms_{id}')
+  await db.admin(`
+    CREATE DATABASE shop; GRANT ALL PRIVILEGES ON *.* TO ${owner}@'127.0.0.1';
+    CREATE TABLE shop.orders (id BIGINT PRIMARY KEY, body LONGTEXT, code INT UNIQUE, at DATETIME(6), price DOUBLE);
+    CREATE TABLE shop.codes (id VARCHAR(40) PRIMARY KEY, body TEXT)`)
+})
+beforeEach(async () => {
+  await db.admin('TRUNCATE shop.orders; TRUNCATE shop.codes')
+  client = await createConnection({ host: '127.0.0.1', port, user: owner, password, database: 'shop' })
+})
+after(() => scope.end())
+
+async function execute(sql: string, values: (string | number | null | Date | Buffer)[]) {
+  return (await client.execute<ResultSetHeader>(sql, values))[0]
+}
+
+async function rows(sql: string): Promise<Record<string, unknown>[]> {
+  return (await client.query<RowDataPacket[]>(sql))[0]
+}
+
+describe('a prepared INSERT', () => {
+  test('without an id gets one at each execution, which the client learns', async (t) => {
+    t.after(() => client.destroy())
+    const forms: [string, (string | number | null)[]][] = [
+      ['INSERT INTO orders (body, code) VALUES (?, ?)', ['a', 1]],
+      ['INSERT INTO orders (id, body, code) VALUES (NULL, ?, ?)', ['a', 2]],
+      ['INSERT INTO orders (body, id, code) VALUES (?, DEFAULT, ?)', ['a', 3]],
+      ['INSERT INTO orders SET body = ?, code = ?', ['a', 4]],
+      ['INSERT INTO orders (id, body, code) VALUES (?, ?, ?)', [null, 'a', 5]],
+      ['INSERT INTO orders (id, body, code) VALUES (?, ?, ?)', [0, 'a', 6]],
+      ['INSERT INTO orders (id, body, code) VALUES (?, ?, ?)', ['0', 'a', 7]],
+      ["INSERT INTO orders (body, code) VALUES ('a', 8)", []],
+      ['INSERT INTO orders VALUES (NULL, ?, ?, NULL, 1.5)', ['a', 9]],
+    ]
+    let last = 0
+    for (const [sql, values] of forms) {
+      const { insertId, affectedRows } = await execute(sql, values)
+      assert.equal(affectedRows, 1)
+      assert.ok(insertId > last && insertId >= 1000, sql)
+      last = insertId
+      assert.deepEqual(await rows('SELECT LAST_INSERT_ID() AS id'), [{ id: insertId }])
+      assert.deepEqual(await rows(`SELECT body FROM orders WHERE id = ${insertId}`), [{ body: 'a' }])
+    }
+    const again = await execute(forms[0]![0], ['b', 10])
+    assert.equal(again.insertId, last + 1)
+  })
+
+  test('keeps every value of the client in its place, whatever its type', async (t) => {
+    t.after(() => client.destroy())
+    const at = new Date('2024-05-06T07:08:09.123Z')
+    const sql =
+      'INSERT INTO orders (at, price, id, body, code) VALUES (?, ?, NULL, ?, ?), (?, ?, ?, ?, ?), (?, ?, 0, ?, ?)'
+    const { insertId } = await execute(sql, [
+      ...[at, 1.5, 'x'.repeat(300), 1],
+      ...[null, -2.25, 7, Buffer.from('y'), 2],
+      ...[at, 0, null, null],
+    ])
+    assert.deepEqual(await rows('SELECT id, body, code, price, at IS NULL AS none FROM orders ORDER BY id'), [
+      { id: 7, body: 'y', code: 2, price: -2.25, none: 1 },
+      { id: insertId, body: 'x'.repeat(300), code: 1, price: 1.5, none: 0 },
+      { id: insertId + 1, body: null, code: null, price: 0, none: 0 },
+    ])
+  })
+
+  test('that gives an id is executed as it is', async (t) => {
+    t.after(() => client.destroy())
+    const { insertId } = await execute('INSERT INTO orders (id, body) VALUES (?, ?)', [5, 'a'])
+    assert.equal(insertId, 0)
+    assert.deepEqual(await rows('SELECT id FROM orders'), [{ id: 5 }])
+  })
+
+  test('with ON DUPLICATE KEY UPDATE reports the id of the row', async (t) => {
+    t.after(() => client.destroy())
+    const sql = 'INSERT INTO orders (body, code) VALUES (?, ?) ON DUPLICATE KEY UPDATE body = ?'
+    const first = await execute(sql, ['a', 1, 'd'])
+    const second = await execute(sql, ['c', 1, 'd'])
+    assert.equal(second.insertId, first.insertId)
+    const bound = 'INSERT INTO orders (id, body, code) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE body = ?'
+    const third = await execute(bound, [null, 'a', 2, 'b'])
+    const fourth = await execute(bound, [null, 'c', 2, 'd'])
+    assert.equal(fourth.insertId, third.insertId)
+    assert.deepEqual(await rows('SELECT body FROM orders ORDER BY id'), [{ body: 'd' }, { body: 'd' }])
+  })
+
+  test('with IGNORE reports no id of a row that was not inserted', async (t) => {
+    t.after(() => client.destroy())
+    for (const sql of [
+      'INSERT IGNORE INTO orders (body, code) VALUES (?, ?)',
+      'INSERT IGNORE INTO orders (id, body, code) VALUES (NULL, ?, ?)',
+    ]) {
+      await execute(sql, ['a', 1])
+      assert.partialDeepStrictEqual(await execute(sql, ['b', 1]), { affectedRows: 0, insertId: 0 })
+    }
+    const bound = 'INSERT IGNORE INTO orders (id, body, code) VALUES (?, ?, ?)'
+    assert.partialDeepStrictEqual(await execute(bound, [null, 'b', 1]), { affectedRows: 0, insertId: 0 })
+    assert.ok((await execute(bound, [null, 'b', 2])).insertId >= 1000)
+  })
+
+  test('gets texts of a generator with a format', async (t) => {
+    t.after(() => client.destroy())
+    await execute('INSERT INTO codes (body) VALUES (?)', ['a'])
+    await execute('INSERT INTO codes (id, body) VALUES (?, ?)', [null, 'b'])
+    await execute('INSERT INTO codes (id, body) VALUES (?, ?)', ['mine', 'c'])
+    const found = await rows('SELECT id FROM codes ORDER BY body')
+    assert.match(found.map(({ id }) => id).join(), /^sms_\d+,sms_\d+,mine$/)
+  })
+
+  test('is refused when its form does not allow ids, and the connection goes on', async (t) => {
+    t.after(() => client.destroy())
+    await assert.rejects(execute('INSERT INTO orders (body) SELECT ?', ['a']), { errno: 1235 })
+    await assert.rejects(execute('INSERT INTO orders (id, body) VALUES (?, ?)', ['abc', 'a']), {
+      errno: 1235,
+    })
+    assert.deepEqual((await client.execute('SELECT ? AS one', ['1']))[0], [{ one: '1' }])
+  })
+
+  test('is refused when the connection has too many of them', async (t) => {
+    t.after(() => client.destroy())
+    for (let at = 0; at < 20; at++) await execute(`INSERT INTO orders (body) VALUES (?) -- ${at}`, ['a'])
+    await assert.rejects(execute('INSERT INTO orders (body) VALUES (?) -- more', ['a']), { errno: 1461 })
+    client.unprepare('INSERT INTO orders (body) VALUES (?) -- 1')
+    await execute('INSERT INTO orders (body) VALUES (?) -- more', ['a'])
+  })
+
+  test('follows a change of the session that a prepared statement makes', async (t) => {
+    t.after(() => client.destroy())
+    await execute('INSERT INTO orders (body) VALUES (?)', ['a'])
+    await client.execute("SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO'")
+    await execute('INSERT INTO orders (id, body) VALUES (?, ?)', [0, 'zero'])
+    assert.deepEqual(await rows("SELECT id FROM orders WHERE body = 'zero'"), [{ id: 0 }])
+  })
+})
+
+describe('the packets of a prepared INSERT', () => {
+  const prepare = (sql: string) => packetOf(commandOf(commands.prepare, sql))
+  const execution = (...rest: number[]) =>
+    packetOf(commandOf(commands.execute, Buffer.concat([newest, Buffer.from([0, 1, 0, 0, 0, ...rest])])))
+
+  for (const flags of [0, deprecateEof]) {
+    test(`show the client its own parameters ${flags === 0 ? 'with' : 'without'} EOF packets`, async () => {
+      for (const [sql, own] of [
+        ['INSERT INTO shop.orders (body, id, code) VALUES (?, NULL, ?) RETURNING id', 2],
+        ['INSERT INTO shop.orders (code) VALUES (1)', 0],
+        ['INSERT INTO shop.orders (code) VALUES (1), (2) RETURNING id', 0],
+      ] as const) {
+        const direct = await RawMysql.login(db.port, scope, { flags, database: 'shop' })
+        direct.socket.write(prepare(sql))
+        const columns = (await direct.packet()).readUInt16LE(9)
+        direct.socket.destroy()
+        const raw = await RawMysql.login(port, scope, { flags, database: 'shop' })
+        const ends = flags === 0 ? (own > 0 ? 1 : 0) + (columns > 0 ? 1 : 0) : 0
+        raw.socket.write(prepare(sql))
+        const first = await raw.packet()
+        assert.deepEqual([first.readUInt16LE(9), first.readUInt16LE(11)], [columns, own])
+        for (let at = 0; at < own + columns + ends; at++) assert.equal((await raw.packet())[3], 2 + at)
+        raw.command(14)
+        assert.deepEqual([...(await raw.packet()).subarray(3, 5)], [1, 0])
+        raw.socket.destroy()
+      }
+    })
+  }
+
+  test('may be sent before the statement has its number, and without types again', async () => {
+    const raw = await RawMysql.login(port, scope, { flags: deprecateEof, database: 'shop' })
+    // Two executions with a parameter of type INT, the second without its type.
+    raw.socket.write(
+      Buffer.concat([
+        prepare('INSERT INTO orders (code) VALUES (?)'),
+        execution(0, 1, 3, 0, 41, 0, 0, 0),
+        execution(0, 0, 42, 0, 0, 0),
+        packetOf(commandOf(commands.bulk, Buffer.concat([newest, Buffer.from([128, 0])]))),
+      ]),
+    )
+    const [reply, definition, first, second, bulk] = [
+      await raw.packet(),
+      await raw.packet(),
+      await raw.packet(),
+      await raw.packet(),
+      await raw.packet(),
+    ]
+    assert.equal(reply.readUInt16LE(11), 1)
+    assert.equal(definition[3], 2)
+    assert.deepEqual([first[4], second[4], bulk[4]], [0, 0, 0xff])
+    const found = await db.admin('SELECT code FROM shop.orders WHERE id >= 1000 ORDER BY id')
+    assert.deepEqual(
+      found.map(({ code }) => code),
+      [41, 42],
+    )
+  })
+
+  test('carry long data to the parameter that it is for', async () => {
+    const raw = await RawMysql.login(port, scope, { flags: deprecateEof, database: 'shop' })
+    raw.socket.write(prepare('INSERT INTO orders (id, body, code) VALUES (NULL, ?, ?)'))
+    const statement = (await raw.packet()).subarray(5, 9)
+    await raw.packet()
+    await raw.packet()
+    const piece = (text: string) =>
+      packetOf(
+        commandOf(commands.longData, Buffer.concat([statement, Buffer.from([0, 0]), Buffer.from(text)])),
+      )
+    const body = Buffer.concat([statement, Buffer.from([0, 1, 0, 0, 0, 0, 1, 252, 0, 3, 0, 9, 0, 0, 0])])
+    raw.socket.write(
+      Buffer.concat([piece('in '), piece('pieces'), packetOf(commandOf(commands.execute, body))]),
+    )
+    assert.equal((await raw.packet())[4], 0)
+    const found = await db.admin('SELECT body FROM shop.orders WHERE code = 9')
+    assert.deepEqual(
+      found.map(({ body }) => String(body)),
+      ['in pieces'],
+    )
+  })
+})
