@@ -7,6 +7,7 @@
  *  2. Each side sees sequence numbers without gaps: where one side has had a request for TLS and the other has not, the
  *     numbers are shifted by one until the login is over.
  *  3. A packet of the client with sequence number 0 is a command. It waits until the login is over.
+ *  4. What waits of each side is bounded.
  */
 import {
   editGreeting,
@@ -18,7 +19,7 @@ import {
   readResponse,
   tlsRequest,
 } from './greeting.ts'
-import { PacketQueue } from './packet-queue.ts'
+import { loginBytesMax, PacketQueue } from './packet-queue.ts'
 import { capabilities, headerBytes, lengthOfInteger, type MysqlError, noServerCode } from './protocol.ts'
 
 /** A session that has begun. */
@@ -63,6 +64,12 @@ const malformed: MysqlError = {
     'fahao proxy: bad handshake: this is no client of the protocol that MySQL has since version 4.1; use a newer one',
 }
 
+const tooLong: MysqlError = {
+  code: 1153,
+  state: '08S01',
+  message: `fahao proxy: more than ${loginBytesMax} bytes came before the end of the login; send commands after it`,
+}
+
 /** One login. */
 export class Login {
   readonly #host: LoginHost
@@ -97,7 +104,7 @@ export class Login {
 
   /** Takes bytes of the client. */
   fromClient(chunk: Buffer): void {
-    if (!this.#client.push(chunk)) return this.#host.refuse(2, malformed)
+    if (!this.#client.push(chunk)) return this.#host.refuse(2, tooLong)
     this.#readClient()
   }
 

@@ -51,6 +51,11 @@ export interface ReplyHost {
   becomeOpaque(): void
 }
 
+/** An EOF packet: 0xfe, the number of warnings, status. */
+const eofBytes = 5
+/** The shortest reply to COM_STMT_PREPARE: 0x00, the statement, how many columns and parameters it has. */
+const preparedBytes = 9
+
 /** The next packet of the present reply. */
 type State = 'first' | 'definitions' | 'definitionsEnd' | 'rows' | 'counted'
 
@@ -149,6 +154,12 @@ export class Replies extends PacketWalker {
     return 'pass'
   }
 
+  /** The packet is too short for what it says, so what follows cannot be known. */
+  #isCut(): boolean {
+    this.#lose()
+    return false
+  }
+
   /** Follows one packet of a reply. Returns whether it is the last one. */
   #follow(form: ReplyForm, bytes: Buffer, at: number, length: number): boolean {
     const first = bytes[at + headerBytes]!
@@ -162,12 +173,14 @@ export class Replies extends PacketWalker {
     if (this.#state === 'rows') return this.#isEnd(first, length) && this.#endRows(bytes, at, length)
     if (this.#state === 'counted') return --this.#count === 0
     if (this.#state === 'definitions') return this.#countDefinition()
-    if (this.#state === 'definitionsEnd') return this.#endDefinitions(bytes, at)
+    if (this.#state === 'definitionsEnd') return this.#endDefinitions(bytes, at, length)
     if (form === 'authentication') {
       if (first === 0) this.#endResult(bytes, at, length)
       return this.#authenticate(first)
     }
-    return form === 'prepare' ? this.#prepared(first, bytes, at) : this.#begin(first, bytes, at, length)
+    return form === 'prepare'
+      ? this.#prepared(first, bytes, at, length)
+      : this.#begin(first, bytes, at, length)
   }
 
   /** The first packet of a result. */
@@ -180,6 +193,7 @@ export class Replies extends PacketWalker {
       else this.#host.expectFile()
       return false
     }
+    if (length < lengthOfInteger(first)) return this.#isCut()
     const payload = at + headerBytes
     const flag = payload + lengthOfInteger(first)
     const isBare = this.#host.cachesMetadata && flag < payload + length && bytes[flag] === 0
@@ -199,9 +213,10 @@ export class Replies extends PacketWalker {
   }
 
   /** With a cursor the rows come with COM_STMT_FETCH. */
-  #endDefinitions(bytes: Buffer, at: number): boolean {
+  #endDefinitions(bytes: Buffer, at: number, length: number): boolean {
     const first = bytes[at + headerBytes]!
     if (first === 0xff) return true
+    if (length < eofBytes) return this.#isCut()
     this.#status = bytes.readUInt16LE(at + headerBytes + 3)
     if ((this.#status & serverStatus.cursorExists) !== 0) return this.#isLastResult()
     this.#state = 'rows'
@@ -217,6 +232,7 @@ export class Replies extends PacketWalker {
   #endRows(bytes: Buffer, at: number, length: number): boolean {
     if (bytes[at + headerBytes] === 0xff) return true
     if (this.#host.deprecatesEof && length >= 7) return this.#endResult(bytes, at, length)
+    if (length < eofBytes) return this.#isCut()
     this.#status = bytes.readUInt16LE(at + headerBytes + 3)
     return this.#isLastResult()
   }
@@ -243,8 +259,9 @@ export class Replies extends PacketWalker {
   }
 
   /** 0x00, the statement, how many columns and parameters it has. The definitions of both follow. */
-  #prepared(first: number, bytes: Buffer, at: number): boolean {
+  #prepared(first: number, bytes: Buffer, at: number, length: number): boolean {
     if (first !== 0) return true
+    if (length < preparedBytes) return this.#isCut()
     const columns = bytes.readUInt16LE(at + headerBytes + 5)
     const parameters = bytes.readUInt16LE(at + headerBytes + 7)
     const end = this.#host.deprecatesEof ? 0 : 1

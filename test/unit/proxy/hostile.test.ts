@@ -1,0 +1,243 @@
+/** Clients and servers of MySQL that lie: what they send is passed on or refused, and the proxy goes on. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { loginBytesMax } from '../../../src/proxy/packet-queue.ts'
+import { type ProxyOptions, startProxy } from '../../../src/proxy/server.ts'
+import { atEnd, type Lifetime } from '../../launch/lifetime.ts'
+import { commandOf, packetOf } from '../../launch/raw-mysql.ts'
+
+const runs = 100
+const ok = (sequence: number) => packetOf(Buffer.from([0, 0, 0, 2, 0, 0, 0]), sequence)
+const eof = (sequence: number) => packetOf(Buffer.from([0xfe, 0, 0, 2, 0]), sequence)
+
+/** 10, a version, a thread, a challenge, what is offered. */
+function greeting(): Buffer {
+  const tail = Buffer.alloc(44)
+  tail.writeUInt16LE(0xf7fe, 13)
+  tail.writeUInt16LE(0x01ff, 18)
+  return packetOf(Buffer.concat([Buffer.from('\n10.11.6-MariaDB\0'), tail, Buffer.from('plugin\0')]))
+}
+
+function response(attributeBytes = 0): Buffer {
+  const head = Buffer.alloc(32)
+  head.writeUInt32LE(0x0008_a200)
+  return packetOf(Buffer.concat([head, Buffer.from('user\0\0plugin\0'), Buffer.alloc(attributeBytes)]), 1)
+}
+
+/** A proxy, and a server of its own that treats each connection as `behave` says. */
+async function startBetween(
+  lifetime: Lifetime,
+  behave: (socket: Socket) => void,
+  limits: ProxyOptions['limits'] = {},
+) {
+  const faults: unknown[] = []
+  const upstream = createServer((socket) => {
+    socket.on('error', () => {})
+    behave(socket)
+  })
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+  atEnd(lifetime, () => void upstream.close())
+  const { port } = upstream.address() as { port: number }
+  const proxy = await startProxy({
+    host: '127.0.0.1',
+    port: 0,
+    upstream: { address: { host: '127.0.0.1', port }, isTls: false, ca: undefined },
+    limits: { lingerMs: 100, loginTimeoutMs: 2000, ...limits },
+    onError: (error) => void faults.push(error),
+  })
+  atEnd(lifetime, () => proxy.close(0))
+  return {
+    proxy,
+    faults,
+    /** Opens a connection, and sends `bytes` behind the greeting. */
+    async client(...bytes: readonly Buffer[]) {
+      const socket = connect(proxy.port, '127.0.0.1').on('error', () => {})
+      atEnd(lifetime, () => void socket.destroy())
+      await once(socket, 'data')
+      for (const each of bytes) socket.write(each)
+      return socket
+    },
+    /** Resolves when no connection is left. */
+    async allGone() {
+      while (proxy.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+/** What the socket receives until it ends. */
+async function received(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => void chunks.push(chunk))
+  await once(socket, 'close')
+  return Buffer.concat(chunks).toString('latin1')
+}
+
+/** Greets, and answers the login with OK; then sends `bytes` and ends. */
+function lying(bytes: () => Buffer) {
+  return (socket: Socket) => {
+    socket.write(greeting())
+    socket.once('data', () => {
+      socket.write(ok(2))
+      socket.once('data', () => void socket.end(bytes()))
+    })
+  }
+}
+
+describe('before the end of a login', () => {
+  const waiting = (socket: Socket) => void socket.write(greeting())
+
+  test('a packet that is longer than any of a login is refused by its header', async (t) => {
+    const { client } = await startBetween(t, waiting)
+    const header = Buffer.from([0xff, 0xff, 0xff, 1])
+    assert.match(await received(await client(header)), /before the end of the login/)
+  })
+
+  test('commands that wait are refused beyond a limit, in chunks of any size', async (t) => {
+    const { client, faults, allGone } = await startBetween(t, waiting)
+    const command = packetOf(commandOf(3, 'x'.repeat(1000)))
+    const all = Buffer.concat(Array.from({ length: loginBytesMax / 1000 + 1 }, () => command))
+    assert.match(await received(await client(response(), all)), /before the end of the login/)
+    await allGone()
+    assert.deepEqual(faults, [])
+  })
+
+  test('the longest attributes of a connection are let through', async (t) => {
+    let bytes = 0
+    const { client } = await startBetween(t, (socket) => {
+      socket.write(greeting())
+      socket.on('data', (chunk) => {
+        bytes += chunk.length
+        if (bytes === response(65_536).length) socket.end(ok(2))
+      })
+    })
+    assert.equal(await received(await client(response(65_536))), ok(2).toString('latin1'))
+  })
+
+  test('a server that sends without end is refused, and one whose packets do not end', async (t) => {
+    const flood = Buffer.alloc(10_000_000, packetOf(Buffer.alloc(1000, 1), 1))
+    for (const bytes of [Buffer.concat([greeting(), flood]), Buffer.from([0xff, 0xff, 0xff, 0, 10])]) {
+      const { client, allGone } = await startBetween(t, (socket) => void socket.write(bytes))
+      assert.match(await received(await client()), /does not speak its protocol|^$/)
+      await allGone()
+    }
+  })
+
+  test('an authentication without end ends in time', async (t) => {
+    const more = packetOf(Buffer.from([1, 3]), 2)
+    const endless = (socket: Socket) => {
+      socket.write(greeting())
+      socket.once('data', () => {
+        const next = () => void socket.write(Buffer.concat([more, more]), () => socket.writable && next())
+        next()
+      })
+    }
+    const { client, allGone, faults } = await startBetween(t, endless, { loginTimeoutMs: 300 })
+    ;(await client(response())).resume()
+    await allGone()
+    assert.deepEqual(faults, [])
+  })
+})
+
+describe('replies that fit no command', () => {
+  const command = packetOf(commandOf(3, 'SELECT 1'))
+  const huge = Buffer.from([0xfe, 255, 255, 255, 255, 255, 255, 255, 127])
+  const cases: [name: string, bytes: readonly Buffer[]][] = [
+    ['a count of 2^63 columns', [packetOf(huge, 1), packetOf(huge, 2), eof(3)]],
+    ['a count of columns that is cut', [packetOf(Buffer.from([0xfc]), 1)]],
+    ['a count of no column', [packetOf(Buffer.from([0xfc, 0, 0]), 1), eof(2), eof(3)]],
+    [
+      'an end that is cut',
+      [packetOf(Buffer.from([1]), 1), packetOf(Buffer.from([3]), 2), packetOf(Buffer.from([0xfe]), 3)],
+    ],
+    ['an OK packet that is cut', [packetOf(Buffer.from([0]), 1)]],
+    ['an OK packet whose numbers are longer than it', [packetOf(Buffer.from([0, 0xfe, 1, 0xfe]), 1)]],
+    ['an empty packet', [packetOf(Buffer.alloc(0), 1)]],
+    ['wrong sequence numbers', [ok(200)]],
+    ['more replies than commands', [ok(1), ok(1), ok(1)]],
+    ['a request for a file', [packetOf(Buffer.from([0xfb]), 1), ok(3)]],
+    ['half a header', [Buffer.from([9, 0])]],
+    ['half a packet', [Buffer.from([9, 0, 0, 1, 0, 0])]],
+  ]
+  for (const [name, bytes] of cases)
+    for (const sent of [command, packetOf(commandOf(0x16, 'SELECT 1'))])
+      test(`${name}, to command ${sent[4]}: passed on as it came`, async (t) => {
+        const reply = Buffer.concat(bytes)
+        const { client, faults, allGone } = await startBetween(
+          t,
+          lying(() => reply),
+        )
+        const socket = await client(response())
+        await once(socket, 'data')
+        socket.write(sent)
+        assert.equal(await received(socket), reply.toString('latin1'))
+        await allGone()
+        assert.deepEqual(faults, [])
+      })
+})
+
+describe('random conversations', () => {
+  const packets = fc.oneof(
+    fc.constantFrom(
+      ok(1),
+      eof(1),
+      packetOf(Buffer.from([0xff, 1, 4, 35]), 1),
+      packetOf(Buffer.from([1]), 1),
+      packetOf(Buffer.from([3, 100, 101, 102]), 1),
+      packetOf(Buffer.from([0, 1, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0]), 1),
+      packetOf(Buffer.from([0xfe, 0x61, 0]), 1),
+    ),
+    fc.uint8Array({ maxLength: 40 }).map((bytes) => packetOf(bytes, 1)),
+    fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes)),
+  )
+  const commands = fc.oneof(
+    fc
+      .tuple(fc.nat(255), fc.uint8Array({ maxLength: 20 }))
+      .map(([command, body]) => packetOf(commandOf(command, body))),
+    fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes)),
+  )
+  const several = (one: fc.Arbitrary<Buffer>) =>
+    fc.array(one, { maxLength: 8 }).map((all) => Buffer.concat(all))
+
+  test('after the login reach the other side or end both', async (t) => {
+    let reply = Buffer.alloc(0)
+    const { client, faults, allGone } = await startBetween(
+      t,
+      lying(() => reply),
+    )
+    await fc.assert(
+      fc.asyncProperty(several(commands), several(packets), async (sent, replied) => {
+        reply = replied
+        const socket = await client(response())
+        socket.resume()
+        socket.end(sent)
+        await allGone()
+        assert.deepEqual(faults, [])
+      }),
+      { numRuns: runs },
+    )
+  })
+
+  test('before the login reach the other side or end both', async (t) => {
+    let reply = Buffer.alloc(0)
+    const { client, faults, allGone } = await startBetween(t, (socket) => {
+      socket.write(greeting())
+      socket.once('data', () => void socket.end(reply))
+      socket.once('end', () => void socket.end())
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.nat(2), several(commands), several(packets), async (kind, sent, replied) => {
+        reply = replied
+        const first = kind === 0 ? [] : [kind === 1 ? response() : response().subarray(0, 20)]
+        const socket = await client(...first)
+        socket.resume()
+        socket.end(sent)
+        await allGone()
+        assert.deepEqual(faults, [])
+      }),
+      { numRuns: runs },
+    )
+  })
+})
