@@ -7,7 +7,8 @@ import { createConnection, type Socket } from 'node:net'
 import { setPriority } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { type Attack, attacks } from './attacks.ts'
+import type { Attack } from './attack.ts'
+import { attacks } from './attacks.ts'
 
 /** Which attack, on what, how large and how long. */
 export type Plan = {
@@ -15,9 +16,12 @@ export type Plan = {
   readonly port: number
   readonly clients: number
   readonly seconds: number
-  /** Sent first by clients that log in. */
+  /** Sent first by clients that log in, as Latin-1. */
   readonly login: string
 }
+
+/** The transports whose clients log in once the server has greeted them, and send nothing before its answer. */
+const greeted: readonly Attack['transport'][] = ['mysql']
 
 /** What happened to the clients. */
 export type Outcome = {
@@ -122,9 +126,24 @@ class Crowd {
   }
 
   #start(socket: Socket): void {
+    const { login } = this.#plan
+    if (login === '' || !greeted.includes(this.#attack.transport)) {
+      if (login !== '') socket.write(login, 'latin1')
+      return this.#act(socket)
+    }
+    socket.once('readable', () => {
+      socket.read()
+      socket.write(login, 'latin1')
+      socket.once('readable', () => {
+        socket.read()
+        this.#act(socket)
+      })
+    })
+  }
+
+  #act(socket: Socket): void {
     const { request, sends, reads, returns } = this.#attack
     if (reads === 'all') socket.resume()
-    if (this.#plan.login !== '') socket.write(this.#plan.login)
     if (sends === 'once') socket.write(request)
     if (sends === 'repeatedly') this.#repeat(socket)
     // A reset leaves no port behind that has to wait.

@@ -1,43 +1,11 @@
-/** What hostile clients do, and what a server must keep to meanwhile. */
+/** What hostile clients do: those of RESP and HTTP, and all. */
 import { encodeCommand } from '../launch/raw-client.ts'
-
-/** How a crowd of clients behaves. */
-export type Attack = {
-  readonly title: string
-  readonly transport: 'resp' | 'http'
-  /** Logs in first; otherwise the clients are before AUTH. */
-  readonly login: boolean
-  /** Connections at once, and how many are opened in a second. */
-  readonly clients: number
-  readonly perSecond: number
-  /** What each client sends. */
-  readonly request: Buffer
-  /** `once`, `repeatedly` as fast as the server takes it, or a `byte` each second. */
-  readonly sends: 'once' | 'repeatedly' | 'byte'
-  /** `all`, `nothing`, or a `chunk` each second. */
-  readonly reads: 'all' | 'nothing' | 'chunk'
-  /** A client whose connection has ended connects again; `hastily`: it ends the connection itself once it has sent. */
-  readonly returns: 'never' | 'when closed' | 'hastily'
-  readonly bounds: Bounds
-}
-
-/** What must hold during an attack. */
-export type Bounds = {
-  /** Memory of the server. */
-  readonly peakMiB: number
-  /** The 99th percentile of what others wait: so many times what they wait without the attack, or at most so many ms. */
-  readonly ratio: number
-  readonly p99Ms: number
-}
-
-/** The password of every user of the campaign. */
-export const password = 'correct horse'
+import { type Attack, basic, repeated, some, still, usual } from './attack.ts'
+import { mysqlAttacks } from './mysql-attacks.ts'
+import { postgresAttacks } from './postgres-attacks.ts'
 
 const crlf = '\r\n'
-const usual: Bounds = { peakMiB: 450, ratio: 3, p99Ms: 100 }
-const still = { sends: 'once', reads: 'all', returns: 'never', bounds: usual } as const
 const many = { clients: 10_000, perSecond: 4000 }
-const some = { clients: 100, perSecond: 1000 }
 const resp = { transport: 'resp', login: true, ...still } as const
 const beforeAuth = { transport: 'resp', login: false, ...still } as const
 const http = { transport: 'http', login: true, ...still } as const
@@ -242,11 +210,8 @@ export const attacks: Readonly<Record<string, Attack>> = {
     reads: 'nothing',
     bounds: { ...usual, peakMiB: 700 },
   },
-}
-
-/** The header with which a user of the campaign logs in. */
-export function basic(user: string): string {
-  return `authorization: Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+  ...postgresAttacks,
+  ...mysqlAttacks,
 }
 
 /** As large as a request before AUTH may be. */
@@ -258,10 +223,6 @@ function largest(): Buffer {
 function unfinished(bytes: number): Buffer {
   const parts = Array.from({ length: Math.floor(bytes / 65_000) }, () => 'x'.repeat(64_900))
   return encodeCommand(['MGET', ...parts]).subarray(0, -1)
-}
-
-function repeated(request: Buffer, bytes = 1_048_576): Buffer {
-  return Buffer.concat(Array.from({ length: Math.floor(bytes / request.length) }, () => request))
 }
 
 /** The head of a request for an id, with further lines; an empty one ends it. */

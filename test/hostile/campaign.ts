@@ -1,19 +1,14 @@
 /** Attacks on a real server, one after another: its memory, and how long other clients wait before and during each. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type FahaoServer, startFahao } from '../launch/fahao.ts'
 import type { Lifetime } from '../launch/lifetime.ts'
-import type { RawClient } from '../launch/raw-client.ts'
+import { type Attack, password } from './attack.ts'
 import { attack, type Outcome } from './attackers.ts'
-import { type Attack, attacks, basic, password } from './attacks.ts'
+import { attacks } from './attacks.ts'
+import { mysqlLogin } from './mysql-attacks.ts'
 import { Others, type Seen, type Sort } from './others.ts'
-
-/** How clients that mean no harm reach the server. */
-export type Doors = {
-  connect(): Promise<RawClient>
-  readonly http: number
-  readonly headers: Readonly<Record<string, string>>
-}
+import { postgresLogin } from './postgres-attacks.ts'
+import { type Doors, startBackend, startVictim, type Victim } from './victims.ts'
 
 /** How long each part takes, in s, the share of the clients that take part, and a factor of what others may wait. */
 export type Effort = {
@@ -41,72 +36,42 @@ export type Finding = {
 }
 
 const recoverMs = 1500
-const generators = ['target', 'others-resp', 'others-http', 'others-connect']
 
 /** Carries out the attack of this name on a server of its own. */
 export async function endure(lifetime: Lifetime, name: string, effort: Effort): Promise<Finding> {
-  const server = await startVictim(lifetime)
-  const doors = doorsOf(server)
-  const warming = new Others(doors)
+  const { transport } = attacks[name]!
+  const backend = await startBackend(lifetime, transport)
+  const victim = await startVictim(lifetime, transport, backend)
+  const warming = new Others(victim.doors)
   await pause(effort.warmUpS * 1000)
   await warming.stop()
   try {
-    return await measure(lifetime, server, name, effort)
+    return await measure(victim, () => startVictim(lifetime, transport, backend), name, effort)
   } finally {
-    await server.kill()
-  }
-}
-
-async function startVictim(lifetime: Lifetime): Promise<FahaoServer> {
-  const server = await startFahao(lifetime)
-  const client = await server.connect()
-  for (const name of generators) await client.command('ID.CREATE', name, 'KIND', 'sequence')
-  await addUser(client, 'admin')
-  await client.close()
-  // The first user ends the connections of clients that have not logged in.
-  const admin = await doorsOf(server).connect()
-  await addUser(admin, 'attacker')
-  await admin.close()
-  return server
-}
-
-async function addUser(client: RawClient, name: string): Promise<void> {
-  const reply = await client.command('ACL', 'SETUSER', name, 'on', `>${password}`, '~*', '+@all')
-  if (reply !== 'OK') throw new Error(`ACL SETUSER ${name}: ${String(reply)}`)
-}
-
-function doorsOf(server: FahaoServer): Doors {
-  const [name, value] = basic('admin').split(': ')
-  return {
-    async connect() {
-      const client = await server.connect()
-      await client.command('AUTH', 'admin', password)
-      return client
-    },
-    http: Number(new URL(server.http).port),
-    headers: { [name!]: value! },
+    await victim.server.kill()
+    await backend?.kill()
   }
 }
 
 async function measure(
-  lifetime: Lifetime,
-  server: FahaoServer,
+  victim: Victim,
+  startOther: () => Promise<Victim>,
   name: string,
   effort: Effort,
 ): Promise<Finding> {
-  const doors = doorsOf(server)
+  const { doors } = victim
   const before = await seen(doors, pause(effort.aloneS * 1000))
-  const other = await startVictim(lifetime)
+  const other = await startOther()
   const elsewhere = await seen(doors, attackOn(other, name, effort))
-  await other.kill()
-  const startMiB = memoryMiB(server, 'VmRSS')
-  resetPeak(server)
-  const rejectedBefore = await rejected(server, doors)
-  const attacking = attackOn(server, name, effort)
+  await other.server.kill()
+  const startMiB = memoryMiB(victim, 'VmRSS')
+  resetPeak(victim)
+  const rejectedBefore = await rejected(victim)
+  const attacking = attackOn(victim, name, effort)
   const during = await seen(doors, attacking)
-  const peak = memoryMiB(server, 'VmHWM')
+  const peak = memoryMiB(victim, 'VmHWM')
   await pause(recoverMs)
-  const memory = { before: startMiB, peak, after: memoryMiB(server, 'VmRSS') }
+  const memory = { before: startMiB, peak, after: memoryMiB(victim, 'VmRSS') }
   const outcome = await attacking
   const finding = {
     name,
@@ -119,8 +84,8 @@ async function measure(
   }
   return {
     ...finding,
-    rejected: (await rejected(server, doors)) - rejectedBefore,
-    broken: brokenOf(server, finding, effort),
+    rejected: (await rejected(victim)) - rejectedBefore,
+    broken: brokenOf(victim, finding, effort),
   }
 }
 
@@ -131,24 +96,33 @@ async function seen(doors: Doors, end: Promise<unknown>): Promise<Seen> {
   return others.stop()
 }
 
-function attackOn(server: FahaoServer, name: string, effort: Effort): Promise<Outcome> {
+/** What the user `attacker` sends first. HTTP has its requests log in. */
+const logins: Readonly<Record<Attack['transport'], string>> = {
+  resp: `AUTH attacker "${password}"\r\n`,
+  http: '',
+  postgres: postgresLogin('attacker', password),
+  mysql: mysqlLogin('attacker'),
+}
+
+function attackOn({ port }: Victim, name: string, effort: Effort): Promise<Outcome> {
   const { transport, login, clients } = attacks[name]!
   return attack({
     name,
-    port: transport === 'resp' ? server.resp : doorsOf(server).http,
+    port,
     clients: Math.ceil(clients * effort.clients),
     seconds: effort.attackS,
-    login: login && transport === 'resp' ? `AUTH attacker "${password}"\r\n` : '',
+    login: login ? logins[transport] : '',
   })
 }
 
 function brokenOf(
-  server: FahaoServer,
+  { server }: Victim,
   { attack: { bounds }, before, elsewhere, during, memoryMiB }: Omit<Finding, 'rejected' | 'broken'>,
   { patience }: Effort,
 ): string[] {
-  const slow = (['resp', 'http'] satisfies Sort[]).flatMap((sort) => {
+  const slow = (['resp', 'http', 'door'] satisfies Sort[]).flatMap((sort) => {
     const [alone, beside] = [elsewhere.waits[sort].p99, during.waits[sort].p99]
+    if (during.waits[sort].count === 0 && sort === 'door') return []
     const isBounded = beside <= patience * Math.max(alone * bounds.ratio, bounds.p99Ms)
     return isBounded ? [] : [`${sort}: p99 ${beside.toFixed(1)} ms`]
   })
@@ -162,17 +136,17 @@ function brokenOf(
   ]
 }
 
-function memoryMiB({ pid }: FahaoServer, figure: 'VmRSS' | 'VmHWM'): number {
+function memoryMiB({ server: { pid } }: Victim, figure: 'VmRSS' | 'VmHWM'): number {
   const [, kib] = new RegExp(`${figure}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!
   return Number(kib) / 1024
 }
 
 /** Sets the peak to the memory held now (proc(5), clear_refs). */
-function resetPeak({ pid }: FahaoServer): void {
+function resetPeak({ server: { pid } }: Victim): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }
 
-async function rejected(server: FahaoServer, { headers }: Doors): Promise<number> {
+async function rejected({ server, doors: { headers } }: Victim): Promise<number> {
   const text = await (await fetch(`${server.http}/metrics`, { headers })).text()
   const counts = [...text.matchAll(/^fahao_connections_rejected_total\{.*\} (\d+)$/gm)]
   return counts.reduce((sum, [, count]) => sum + Number(count), 0)

@@ -11,7 +11,7 @@ import { FahaoServer } from '../launch/fahao.ts'
 import { atEnd, inScope, type Lifetime } from '../launch/lifetime.ts'
 import { freePort, temporaryFolder } from '../launch/places.ts'
 import { type RunningProcess, startProcess } from '../launch/process.ts'
-import { password } from './attacks.ts'
+import { password } from './attack.ts'
 import { kinds, type Plan } from './vanishing.ts'
 
 const clients = 50

@@ -5,7 +5,16 @@ import { endure } from './campaign.ts'
 
 const effort = { warmUpS: 0.5, aloneS: 0.5, attackS: 1.5, clients: 0.2, patience: 30 }
 
-for (const name of ['unfinished-before-auth', 'pipeline-incr', 'http-headers', 'http-chunks']) {
+const names = [
+  'unfinished-before-auth',
+  'pipeline-incr',
+  'http-headers',
+  'http-chunks',
+  'pg-pipeline',
+  'mysql-early',
+]
+
+for (const name of names) {
   test(`others are served, and memory is bounded, during the attack ${name}`, async (t) => {
     const { broken, memoryMiB, outcome } = await endure(t, name, effort)
     t.diagnostic(`${outcome.opened} connections; ${memoryMiB.peak.toFixed(0)} MiB at most`)

@@ -1,7 +1,7 @@
 /** Clients that mean no harm: how long they wait, and whether each request is answered with the next id. */
 import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Doors } from './campaign.ts'
+import type { Doors } from './victims.ts'
 
 /** Waits of one sort of requests, in ms. */
 export type Waits = {
@@ -11,34 +11,37 @@ export type Waits = {
   readonly most: number
 }
 
-/** `resp` and `http`: on a connection that is open. `connect`: a new connection, its login, and an id. */
-export type Sort = 'resp' | 'http' | 'connect'
+/**
+ * `resp`, `http`, and `door`, which is the attacked one of the others: on a connection that is open. `connect`: a new
+ * connection of RESP, its login, and an id.
+ */
+export type Sort = 'resp' | 'http' | 'door' | 'connect'
 
 /** What the clients have seen. */
 export type Seen = { readonly waits: Readonly<Record<Sort, Waits>>; readonly errors: readonly string[] }
 
-const everyMs: Readonly<Record<Sort, number>> = { resp: 2, http: 4, connect: 20 }
+const everyMs: Readonly<Record<Sort, number>> = { resp: 2, http: 4, door: 4, connect: 20 }
 
-/** One client of each sort. */
+/** One client of each sort; of `door`, if there is one. */
 export class Others {
   readonly #doors: Doors
-  readonly #waitsMs: Record<Sort, number[]> = { resp: [], http: [], connect: [] }
+  readonly #waitsMs: Record<Sort, number[]> = { resp: [], http: [], door: [], connect: [] }
   readonly #errors: string[] = []
   readonly #running: Promise<unknown>
   #stopped = false
 
   constructor(doors: Doors) {
     this.#doors = doors
-    this.#running = Promise.all([this.#resp(), this.#http(), this.#connect()])
+    this.#running = Promise.all([this.#resp(), this.#http(), this.#door(), this.#connect()])
   }
 
   /** Ends the clients. */
   async stop(): Promise<Seen> {
     this.#stopped = true
     await this.#running
-    const { resp, http, connect } = this.#waitsMs
+    const { resp, http, door, connect } = this.#waitsMs
     return {
-      waits: { resp: waitsOf(resp), http: waitsOf(http), connect: waitsOf(connect) },
+      waits: { resp: waitsOf(resp), http: waitsOf(http), door: waitsOf(door), connect: waitsOf(connect) },
       errors: this.#errors,
     }
   }
@@ -53,6 +56,13 @@ export class Others {
     const agent = new Agent({ keepAlive: true })
     await this.#each('http', () => draw(this.#doors, agent))
     agent.destroy()
+  }
+
+  async #door(): Promise<void> {
+    const client = await this.#doors.openDoor?.()
+    if (client === undefined) return
+    await this.#each('door', () => client.draw())
+    await client.close()
   }
 
   #connect(): Promise<void> {

@@ -16,8 +16,8 @@ if (unknown.length > 0) {
 await inScope(async (scope) => {
   console.log(
     [
-      '| attack | connections | rejected | memory before, peak, after, MiB | RESP p50, p99 alone · with the attack on another server · during it, ms | HTTP | new connections | |',
-      '|---|--:|--:|--:|--:|--:|--:|---|',
+      '| attack | connections | rejected | memory before, peak, after, MiB | RESP p50, p99 alone · with the attack on another server · during it, ms | HTTP | the attacked door | new connections | |',
+      '|---|--:|--:|--:|--:|--:|--:|--:|---|',
     ].join('\n'),
   )
   const chosen = names.length > 0 ? names : Object.keys(attacks)
@@ -40,8 +40,9 @@ function line({
   during,
   broken,
 }: Finding): string {
-  const waits = (['resp', 'http', 'connect'] as const).map((sort) => {
+  const waits = (['resp', 'http', 'door', 'connect'] as const).map((sort) => {
     const [alone, away, here] = [before, elsewhere, during].map(({ waits }) => waits[sort])
+    if (here!.count === 0) return ''
     return [alone, away, here].map((each) => `${ms(each!.p50)}, ${ms(each!.p99)}`).join(' · ')
   })
   const memory = [memoryMiB.before, memoryMiB.peak, memoryMiB.after].map((mib) => mib.toFixed(0)).join(', ')

@@ -5,7 +5,7 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { encodeCommand } from '../launch/raw-client.ts'
-import { basic, password } from './attacks.ts'
+import { basic, password } from './attack.ts'
 
 /** What clients of a kind have done when their network is lost. */
 export type Kind = {
