@@ -11,7 +11,10 @@ export function descriptorAdvice(config: Config, limits = limitsOfProcess()): st
   const http = config.compatHttp.length + (config.http === undefined ? 0 : 1)
   const resp = config.resp === undefined ? 0 : 1
   const postgres = config.postgres === undefined ? 0 : config.postgresConnectionsMax
-  const needed = resp * config.respConnectionsMax + http * config.httpConnectionsMax + postgres + others
+  // Each connection of a client has one to the MySQL server.
+  const mysql = config.mysqlProxy === undefined ? 0 : 2 * config.proxyConnectionsMax
+  const needed =
+    resp * config.respConnectionsMax + http * config.httpConnectionsMax + postgres + mysql + others
   if (soft === undefined || Number(soft) >= needed) return
   return `this process may open ${soft} files, and its connections may need ${needed}: raise LimitNOFILE (systemd) or ulimit -n, or lower resp-connections-max and http-connections-max`
 }

@@ -2,12 +2,17 @@
 import type { Logger } from 'pino'
 import type { Address } from '../base/address.ts'
 import type { FahaoNode } from '../node/node.ts'
+import type { ProxyStats } from '../proxy/server.ts'
 import type { ListenerTls } from './listener-tls.ts'
 import { nodeSupply } from './node-supply.ts'
 import { openProxy } from './proxy-server.ts'
 
 /** What runs. */
-export type NodeProxy = { readonly port: number; close(deadlineMs: number): Promise<void> }
+export type NodeProxy = {
+  readonly port: number
+  readonly figures: () => ProxyStats
+  close(deadlineMs: number): Promise<void>
+}
 
 /** Listens. Rejects with CONFIG when it cannot. @param nextId the id of a new session. */
 export async function openNodeProxy(
@@ -23,6 +28,7 @@ export async function openNodeProxy(
     const proxy = await openProxy(config, address, { log, tls: tls['mysql-proxy'], supply })
     return {
       port: proxy.port,
+      figures: () => proxy.stats,
       close: (deadlineMs) => proxy.close(deadlineMs).finally(() => supply.close()),
     }
   } catch (error) {

@@ -52,13 +52,31 @@ export async function protect(node: FahaoNode, env: NodeJS.ProcessEnv, isTermina
   )
 }
 
-/** A sentence for each API that is bound to a user that does not exist, by compat-user; none while there are no users. */
-export function missingCompatUsers({ access: { users }, config }: FahaoNode): string[] {
-  const missing = config.compatUser.filter(({ user }) => users.areStored && users.get(user) === undefined)
-  return missing.map(
-    ({ api, user }) =>
-      `compat-user ${api}=${user}: there is no user '${user}', so requests without credentials are refused until it is created`,
-  )
+/**
+ * A sentence for each user that a setting names and that does not exist, and for a proxy that may take no ids; none while
+ * there are no users.
+ */
+export function missingUsers({ access: { users }, config }: FahaoNode): string[] {
+  if (!users.areStored) return []
+  const isMissing = (user: string) => users.get(user) === undefined
+  const sentences = config.compatUser
+    .filter(({ user }) => isMissing(user))
+    .map(
+      ({ api, user }) =>
+        `compat-user ${api}=${user}: there is no user '${user}', so requests without credentials are refused until it is created`,
+    )
+  const { mysqlProxy, mysqlProxyUser, table } = config
+  if (mysqlProxy === undefined || table.length === 0) return sentences
+  if (mysqlProxyUser === undefined) {
+    sentences.push(
+      'there are users, and no mysql-proxy-user: the MySQL proxy gets no ids until that names one',
+    )
+  } else if (isMissing(mysqlProxyUser)) {
+    sentences.push(
+      `mysql-proxy-user ${mysqlProxyUser}: there is no user '${mysqlProxyUser}', so the MySQL proxy gets no ids until it is created`,
+    )
+  }
+  return sentences
 }
 
 async function createAdmin({ access }: FahaoNode, password: string): Promise<void> {

@@ -11,7 +11,7 @@ import { systemClock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
 import type { Certificates } from '../node/certificates.ts'
 import type { Config } from '../node/config-schema.ts'
-import { configError } from '../node/config-values.ts'
+import { address as addressType, configError } from '../node/config-values.ts'
 import { upstreamUrl } from '../node/mysql-proxy-settings.ts'
 import { version } from '../node/version.ts'
 import type { IdSupply } from '../proxy/id-supply.ts'
@@ -20,13 +20,14 @@ import { parseFilledColumn } from '../proxy/sql/filled-columns.ts'
 import type { SupplyOptions } from './client-supply.ts'
 import { openTls } from './listener-tls.ts'
 import { openLog } from './log.ts'
+import { startMetrics } from './metrics-server.ts'
 import { crashOnBugs, stopAsked } from './signals.ts'
 
 /** While the server cannot be reached, the log says so once in this time, in µs. */
 const repeatedUs = 10_000_000
 
 /** Relays until a signal stops it; resolves when everything is closed. Rejects if it cannot start. */
-export async function runProxy(config: Config, service: SupplyOptions): Promise<void> {
+export async function runProxy(config: Config, service: SupplyOptions, metrics?: string): Promise<void> {
   const { mysqlProxy } = config
   if (mysqlProxy === undefined)
     throw configError('no address to listen on; give one with --listen, such as 127.0.0.1:3307')
@@ -38,13 +39,15 @@ export async function runProxy(config: Config, service: SupplyOptions): Promise<
     config.table.length > 0 ? await (await import('./client-supply.ts')).clientSupply(service) : undefined
   try {
     const proxy = await openProxy(config, mysqlProxy, { log, tls: tls['mysql-proxy'], supply })
+    const figures = metrics === undefined ? undefined : await startMetrics(addressType.read(metrics), proxy)
     const stop = stopAsked(log)
     log.info(
-      { mysql: proxy.address, upstream: upstreamUrl.show(config.upstream!) },
+      { mysql: proxy.address, metrics: figures?.port, upstream: upstreamUrl.show(config.upstream!) },
       `fahao proxy ${version} is ready`,
     )
     log.info(`${await stop}: stopping`)
     await proxy.close(config.shutdownTimeoutMs)
+    figures?.close()
   } finally {
     await supply?.close()
     tls.close()

@@ -9,6 +9,7 @@
  */
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import { type Address, addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
 import { MeteredCatalogue } from '../catalogue/metered-catalogue.ts'
@@ -24,6 +25,7 @@ import { dialPlain } from '../node/dial.ts'
 import type { FahaoNode } from '../node/node.ts'
 import { startNode } from '../node/start.ts'
 import { version } from '../node/version.ts'
+import { addProxyMetrics } from '../proxy/metrics.ts'
 import { clusterCommands, type RespForwarder, RespTransport } from '../resp/forward.ts'
 import { type RespServer, startRespServer } from '../resp/server.ts'
 import { descriptorAdvice } from './descriptors.ts'
@@ -32,7 +34,7 @@ import { openTls } from './listener-tls.ts'
 import { openLog } from './log.ts'
 import { openNodeProxy } from './node-proxy.ts'
 import { openPostgres } from './postgres.ts'
-import { missingCompatUsers, protect } from './protected-mode.ts'
+import { missingUsers, protect } from './protected-mode.ts'
 import { crashOnBugs, stopAsked, stopTimeoutMs } from './signals.ts'
 import { fields, print } from './terminal.ts'
 
@@ -48,8 +50,10 @@ const heapGrowingPercent = 100
 /** Serves until a signal stops it; resolves when everything is closed. Rejects if it cannot start. */
 export async function runServer(config: Config): Promise<void> {
   const { resp: respAddress, http: httpAddress, postgres: postgresAddress, compatHttp } = config
-  if (!respAddress && !httpAddress && !postgresAddress && compatHttp.length === 0) {
-    throw configError('nothing to serve: resp, http and postgres are all off; give one of them an address')
+  if (!respAddress && !httpAddress && !postgresAddress && !config.mysqlProxy && compatHttp.length === 0) {
+    throw configError(
+      'nothing to serve: resp, http, postgres and mysql-proxy are all off; give one of them an address',
+    )
   }
   if (config.http === undefined && config.compat.length > 0) {
     throw configError(
@@ -77,10 +81,15 @@ export async function runServer(config: Config): Promise<void> {
       listeners.push({ port: resp.port, close: (ms) => resp.close(ms).finally(() => forwarder?.close()) })
     const postgres = config.postgres && (await openPostgres(node, config.postgres, log, tls, nextId))
     if (postgres) listeners.push(postgres)
+    const mysql = config.mysqlProxy && (await openNodeProxy(node, config.mysqlProxy, log, tls, nextId))
+    if (mysql) listeners.push(mysql)
     const shared = httpOptions(node, log, tls.http)
-    const figures = { resp: resp && (() => resp.stats), postgres: postgres?.figures }
-    const http =
-      config.http && (await startHttpServer({ ...shared, ...config.http, compat: config.compat, figures }))
+    const own = {
+      compat: config.compat,
+      figures: { resp: resp && (() => resp.stats), postgres: postgres?.figures, mysql: mysql?.figures },
+      ...(mysql && { addMetrics: (registry: Registry) => addProxyMetrics(registry, mysql.figures) }),
+    }
+    const http = config.http && (await startHttpServer({ ...shared, ...config.http, ...own }))
     if (http) listeners.push(http)
     for (const { api, address } of config.compatHttp) {
       const compat = { compat: [api], compatOnly: true, setting: 'compat-http' }
@@ -88,13 +97,12 @@ export async function runServer(config: Config): Promise<void> {
       listeners.push(listener)
       sayCompat(node, log, api, { ...address, port: listener.port })
     }
-    const proxy = config.mysqlProxy && (await openNodeProxy(node, config.mysqlProxy, log, tls, nextId))
-    if (proxy) listeners.push(proxy)
     await Promise.race([node.membership?.join(), stop])
     const bound = {
       resp: at(config.resp, resp),
       http: at(config.http, http),
       postgres: at(config.postgres, postgres),
+      mysql: at(config.mysqlProxy, mysql),
     }
     await sayReady(node, log, bound, process.stdout.isTTY)
     log.info(`${await stop}: stopping`)
@@ -204,7 +212,7 @@ function at(address: Address | undefined, listener: Listener | undefined): Addre
 async function sayReady(
   node: FahaoNode,
   log: Logger,
-  listeners: Readonly<Record<'resp' | 'http' | 'postgres', Address | undefined>>,
+  listeners: Readonly<Record<'resp' | 'http' | 'postgres' | 'mysql', Address | undefined>>,
   forPeople: boolean,
 ): Promise<void> {
   for (const name of ['resp', 'http', 'postgres'] as const) {
@@ -212,7 +220,7 @@ async function sayReady(
     if (address && !isLoopback(address) && node.access.initial.unrestricted)
       log.warn(`${name} is open to other machines, and there is no login`)
   }
-  for (const sentence of missingCompatUsers(node)) log.warn(sentence)
+  for (const sentence of missingUsers(node)) log.warn(sentence)
   if (node.engine.name === 'memory')
     log.warn('memory: forgets every generator and what it has issued when this process stops')
   const advice = descriptorAdvice(node.config)
@@ -230,6 +238,7 @@ async function sayReady(
     resp: listeners.resp && addressText(listeners.resp),
     http: listeners.http && httpUrl(listeners.http, node.config),
     postgres: listeners.postgres && addressText(listeners.postgres),
+    mysql: listeners.mysql && addressText(listeners.mysql),
   }
   if (!forPeople)
     return log.info({ ...facts, try: steps.map(({ line }) => line) }, `fahao ${version} is ready`)

@@ -3,6 +3,7 @@ import { createServer, METHODS, type ServerOptions } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
+import type { Registry } from 'prom-client'
 import type { Audit } from '../auth/audit.ts'
 import type { Certificates } from '../node/certificates.ts'
 import type { CompatName } from '../node/compat-settings.ts'
@@ -52,6 +53,8 @@ export type HttpOptions = {
   readonly log?: HttpLog
   /** The figures of the other transports, for /metrics. */
   readonly figures?: TransportSources
+  /** Adds further metrics to /metrics. */
+  readonly addMetrics?: (registry: Registry) => void
   /** APIs of other generators to serve as well. */
   readonly compat?: readonly CompatName[]
   /** Serves these APIs only, for a port of the replaced service. */
@@ -151,6 +154,7 @@ export function buildHttpApp(options: HttpOptions): FastifyInstance {
 function mountNative(app: FastifyInstance, options: HttpOptions, traffic: HttpTraffic): Operation[] {
   const { node } = options
   const metrics = new Metrics(node, { ...options.figures, http: () => traffic })
+  options.addMetrics?.(metrics.registry)
   app.addHook('onClose', async () => metrics.close())
   const all = () => operations
   const operations: Operation[] = [

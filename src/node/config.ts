@@ -40,7 +40,9 @@ const leadDefaultMs = { pooled: 600_000, fixed: 10_000 }
 const known = settings.map(({ name }) => name)
 /** Variables that the command line reads besides the settings. */
 const otherVariables = [
-  ...['config', 'url', 'ca', 'cert', 'key', 'user', 'password', 'token', 'token-file'].map(variableOf),
+  ...['config', 'metrics', 'url', 'ca', 'cert', 'key', 'user', 'password', 'token', 'token-file'].map(
+    variableOf,
+  ),
   adminPasswordVariable,
 ]
 

@@ -41,6 +41,9 @@ export function addProxy(program: Command): void {
       new Option('--listen <HOST:PORT>', 'a shorter name of --mysql-proxy').helpGroup('MySQL proxy:'),
     )
   command.addOption(
+    new Option('--metrics <HOST:PORT>', 'where /metrics and /healthz are served').env('FAHAO_METRICS'),
+  )
+  command.addOption(
     new Option('--url <URL>', 'the server that the ids come from').default(defaultUrl).env('FAHAO_URL'),
   )
   addCredentialOptions(addTlsOptions(command))
@@ -52,11 +55,13 @@ Examples:
   fahao proxy --listen 127.0.0.1:3307 --upstream mysql://127.0.0.1:3306 --table shop.orders.id=order
   fahao proxy --listen 0.0.0.0:3307 --upstream mysqls://db.example.org --tls-cert cert.pem --tls-key key.pem`,
     )
-    .action(async ({ listen, ...service }: SupplyOptions & { listen?: string }) => {
-      const { config } = configOf(command, { 'mysql-proxy': listen })
-      // Imported here, so that other verbs start without the server's code.
-      await (await import('../proxy-server.ts')).runProxy(config, serviceOf(service))
-    })
+    .action(
+      async ({ listen, metrics, ...service }: SupplyOptions & { listen?: string; metrics?: string }) => {
+        const { config } = configOf(command, { 'mysql-proxy': listen })
+        // Imported here, so that other verbs start without the server's code.
+        await (await import('../proxy-server.ts')).runProxy(config, serviceOf(service), metrics)
+      },
+    )
 }
 
 /** The options among all flags that say how the service is reached. */

@@ -264,6 +264,48 @@ describe('pipelined statements', () => {
   })
 })
 
+describe('the figures of a proxy', () => {
+  test('are among the metrics of its server', async () => {
+    await run("INSERT INTO orders (body) VALUES ('a')")
+    const text = await (await fetch(`${fahao.http}/metrics`)).text()
+    assert.match(text, /^fahao_connections\{protocol="mysql"\} [1-9]/m)
+    assert.match(text, /^fahao_proxy_statements_total\{outcome="filled"\} [1-9]/m)
+    assert.match(text, /^fahao_proxy_ids_total [1-9]/m)
+  })
+
+  test('are served by a proxy of its own, beside its health', async () => {
+    const metrics = await freePort()
+    await startMysqlProxy(scope, { upstream: db.port, args: ['--metrics', `127.0.0.1:${metrics}`] })
+    const get = async (path: string) => (await fetch(`http://127.0.0.1:${metrics}${path}`)).text()
+    assert.equal(await get('/healthz'), 'ok\n')
+    assert.match(await get('/metrics'), /^fahao_connections_total\{protocol="mysql"\} [1-9]/m)
+  })
+})
+
+describe('a proxy beside a server with users', () => {
+  test('takes ids with the permissions of the user that is named, as they are at the moment', async () => {
+    const proxyPort = await freePort()
+    const secured = await startFahao(scope, {
+      env: { FAHAO_ADMIN_PASSWORD: 'a long password' },
+      args: [
+        ...['--mysql-proxy', `127.0.0.1:${proxyPort}`, '--upstream', `mysql://127.0.0.1:${db.port}`],
+        ...['--table', 'shop.orders.id=order', '--mysql-proxy-user', 'mysql'],
+      ],
+    })
+    const login = await secured.connect()
+    await login.command('AUTH', 'admin', 'a long password')
+    await login.command('ID.CREATE', 'order', 'KIND', 'sequence', 'START', '5000')
+    const other = await connectTo(proxyPort)
+    const insert = () => other.query<ResultSetHeader>("INSERT INTO orders (body) VALUES ('a')")
+    await assert.rejects(insert(), { errno: 1142 })
+    await login.command('ACL', 'SETUSER', 'mysql', 'on', '~order', '+id.next')
+    assert.equal((await insert())[0].insertId, 5000)
+    await login.command('ACL', 'SETUSER', 'mysql', 'resetkeys')
+    await assert.rejects(insert(), { errno: 1142 })
+    assert.match(secured.output(), /mysql-proxy-user mysql: there is no user 'mysql'/)
+  })
+})
+
 describe('a proxy of its own', () => {
   test('takes ids of every kind from the service', async () => {
     for (const kind of ['sequence', 'segment', 'timestamp', 'snowflake']) {

@@ -1,7 +1,7 @@
 /** Protected mode: when a server may listen, and how the first administrator comes to be. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { missingCompatUsers, protect } from '../../../src/cli/protected-mode.ts'
+import { missingUsers, protect } from '../../../src/cli/protected-mode.ts'
 import { loadConfig } from '../../../src/node/config.ts'
 import { startNode } from '../../../src/node/start.ts'
 import { cheapPasswords } from '../auth/open-access.ts'
@@ -59,9 +59,9 @@ describe('protected mode', () => {
       compat: 'leaf idbuilder',
       'compat-user': 'leaf=ghost idbuilder=admin',
     })
-    assert.deepEqual(missingCompatUsers(node), [])
+    assert.deepEqual(missingUsers(node), [])
     await protect(node, { FAHAO_ADMIN_PASSWORD: 'first' }, false)
-    const [sentence, ...others] = missingCompatUsers(node)
+    const [sentence, ...others] = missingUsers(node)
     assert.match(
       sentence!,
       /^compat-user leaf=ghost: there is no user 'ghost', so requests without credentials/,

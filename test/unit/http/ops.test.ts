@@ -9,6 +9,7 @@ import { Metrics } from '../../../src/http/ops/metrics.ts'
 import { noTraffic } from '../../../src/http/traffic.ts'
 import { WorkerIdCount } from '../../../src/leasing/worker-id-usage.ts'
 import type { Health } from '../../../src/node/health.ts'
+import { addProxyMetrics } from '../../../src/proxy/metrics.ts'
 import { type FakeNode, fakeNode } from './fake-node.ts'
 
 const traffic = noTraffic()
@@ -260,6 +261,7 @@ describe('metrics', () => {
     const path = join(import.meta.dirname, '../../../docs/reference/metrics.md')
     const documented = [...readFileSync(path, 'utf8').matchAll(/^\| `(\w+)` \| (\w+) \| (.*) \|$/gm)]
     const metrics = new Metrics(fakeNode(), { http: () => traffic })
+    addProxyMetrics(metrics.registry, () => undefined)
     const real = metrics.registry.getMetricsAsArray().map(({ name, type, help }) => [name, type, help])
     metrics.close()
     assert.deepEqual(
