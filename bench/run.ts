@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- SECTION …] [-- --quick] [-- --before FOLDER]`: measures, prints, and leaves bench/latest.json and
  * bench/latest.md behind. Sections: resp, http, process, client, memory, engine, freeze, database, cluster, legacy,
- * restart, login, quota, tls, users, runs. It starts and ends the systems that it compares. FOLDER is a built checkout of an
+ * restart, login, quota, tls, users, runs, mysql-proxy, postgres. It starts and ends the systems that it compares. FOLDER is a built checkout of an
  * earlier commit, which resp, http, process, freeze and runs measure beside this one. Exits with 1 when a budget is not met, for
  * use in a release.
  */
@@ -20,6 +20,8 @@ import { legacy } from './legacy.ts'
 import { login } from './login.ts'
 import { aboutThisRun } from './machine.ts'
 import { memory } from './memory.ts'
+import { mysqlProxy } from './mysql-proxy.ts'
+import { postgres } from './postgres.ts'
 import { quota } from './quota.ts'
 import { markdownOf, type Report, type Section, sectionLines, verdict } from './report.ts'
 import { resp } from './resp.ts'
@@ -46,6 +48,8 @@ const measures: Readonly<Record<string, (lifetime: Lifetime, effort: Effort) => 
   tls,
   users,
   runs,
+  'mysql-proxy': mysqlProxy,
+  postgres,
 }
 
 const { values, positionals } = parseArgs({

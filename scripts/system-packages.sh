@@ -32,6 +32,14 @@ php php-cli a language whose clients the MySQL proxy is tried with
 LIST
     ;;
   esac
+  case " $* " in
+  *' --all '* | *' --rest '* | *in-the-database*)
+    cat <<'LIST'
+/usr/lib/mysql/plugin/ha_connect.so mariadb-plugin-connect an engine of MariaDB that asks other servers
+/usr/share/psqlodbc/odbcinst.ini.template odbc-postgresql how that engine asks over PostgreSQL's protocol
+LIST
+    ;;
+  esac
 }
 
 # Folders of servers' programs, which are not on every user's path.

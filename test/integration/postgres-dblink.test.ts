@@ -1,0 +1,82 @@
+/** Ids of this service as the DEFAULT of a column in PostgreSQL, through dblink: the function that the documentation shows. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { Client } from 'pg'
+import { owner } from '../launch/database.ts'
+import { type FahaoServer, startFahao } from '../launch/fahao.ts'
+import { Scope } from '../launch/lifetime.ts'
+import { freePort } from '../launch/places.ts'
+import { type Postgres, startPostgres } from '../launch/postgres.ts'
+
+const scope = new Scope()
+let server: FahaoServer
+let database: Postgres
+let client: Client | undefined
+
+/** The first block of SQL behind a heading of the page. */
+function documented(heading: string): string {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/reference/postgresql.md'), 'utf8')
+  const [, block] = /```sql\n([\s\S]*?)```/.exec(page.slice(page.indexOf(`## ${heading}`))) ?? []
+  return block ?? assert.fail(`no SQL behind ${heading}`)
+}
+
+async function idsOf(text: string): Promise<string[]> {
+  const { rows } = await client!.query({ text, rowMode: 'array' })
+  return (rows as string[][]).map(([id]) => id!)
+}
+
+before(async () => {
+  const port = await freePort()
+  ;[server, database] = await Promise.all([
+    startFahao(scope, { args: ['--postgres', `127.0.0.1:${port}`] }),
+    startPostgres(scope),
+  ])
+  const resp = await server.connect()
+  assert.equal(await resp.command('ID.CREATE', 'order', 'KIND', 'sequence'), 'OK')
+  assert.equal(await resp.command('ACL', 'SETUSER', 'admin', 'on', '>secret', '~*', '+@all'), 'OK')
+  const admin = await server.connect()
+  assert.equal(await admin.command('AUTH', 'admin', 'secret'), 'OK')
+  assert.equal(await admin.command('ACL', 'SETUSER', 'shop', 'on', '>secret', '~order', '+@issue'), 'OK')
+  await database.admin(documented('In a column of PostgreSQL').replace("port '5432'", `port '${port}'`))
+  await database.admin('CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT fahao_next($$order$$), item text)')
+  await database.admin(`GRANT ALL ON orders TO ${owner}; GRANT USAGE ON FOREIGN SERVER fahao TO ${owner}`)
+  client = new Client({ connectionString: database.url('postgres') })
+  await client.connect()
+})
+after(async () => {
+  await client?.end()
+  await scope.end()
+})
+
+describe('a column whose DEFAULT asks this service through dblink', () => {
+  it('gets an id for each row, and each id once', async () => {
+    assert.deepEqual(await idsOf("INSERT INTO orders (item) VALUES ('a'), ('b') RETURNING id"), ['1', '2'])
+    const many = await idsOf("INSERT INTO orders (item) SELECT 'x' FROM generate_series(1, 50) RETURNING id")
+    assert.deepEqual(
+      many,
+      Array.from({ length: 50 }, (_, index) => String(index + 3)),
+    )
+    assert.deepEqual(await idsOf("INSERT INTO orders (id, item) VALUES (1000, 'own') RETURNING id"), ['1000'])
+  })
+
+  it('leaves gaps where a transaction rolls back, as a sequence does', async () => {
+    await client!.query('BEGIN')
+    assert.deepEqual(await idsOf("INSERT INTO orders (item) VALUES ('c') RETURNING id"), ['53'])
+    await client!.query('ROLLBACK')
+    assert.deepEqual(await idsOf("INSERT INTO orders (item) VALUES ('d') RETURNING id"), ['54'])
+  })
+
+  it('refuses the row while the service is away, and goes on after it', async () => {
+    await server.kill()
+    const insert = "INSERT INTO orders (item) VALUES ('e') RETURNING id"
+    await assert.rejects(client!.query(insert))
+    await server.restart()
+    let ids: string[] = []
+    while (ids.length === 0) ids = await idsOf(insert).catch(() => [])
+    assert.ok(Number(ids[0]) > 54)
+    const { rows } = await client!.query("SELECT count(*)::int AS count FROM orders WHERE item = 'e'")
+    assert.equal(rows[0].count, 1)
+  })
+})
