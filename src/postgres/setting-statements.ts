@@ -78,7 +78,23 @@ function setModes(modes: ReturnType<typeof readModes>, prefix: string, isLocal: 
 
 function readZone(reader: Reader): string | undefined {
   if (reader.words('default') || reader.words('local')) return undefined
+  if (reader.words('interval')) return readOffset(reader)
   return readValue(reader)
+}
+
+/** `'+08:30' HOUR TO MINUTE` behind INTERVAL: a zone in the form of POSIX, whose sign is the other way round. */
+function readOffset(reader: Reader): string {
+  const text = reader.typed('string')
+  if (text === undefined) throw reader.error()
+  if (reader.words('hour') && reader.words('to')) reader.demandWords('minute')
+  const [, sign = '', hours = '', minutes = '00'] = /^([+-]?)(\d{1,2})(?::([0-5]\d))?$/.exec(text) ?? []
+  if (hours === '')
+    throw new SqlError(
+      '22023',
+      `invalid interval for a time zone: "${text}"; give hours and minutes as '+08:00'`,
+    )
+  const offset = `${hours.padStart(2, '0')}${minutes === '00' ? '' : `:${minutes}`}`
+  return sign === '-' ? `<-${offset}>+${offset}` : `<+${offset}>-${offset}`
 }
 
 function readSettingName(reader: Reader): string {

@@ -95,6 +95,10 @@ describe('a transaction', () => {
 test('settings have the forms that drivers send', async (t) => {
   const { session } = await serve(t)
   await follows(await session(), [
+    ["SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE", 'SET TimeZone=<+00>-00 I'],
+    ["SET TIME ZONE INTERVAL '-08:30'", 'SET TimeZone=<-08:30>+08:30 I'],
+    ["SET TIME ZONE INTERVAL '1 day'", 'E22023 I'],
+    ['SET TIME ZONE LOCAL', 'SET TimeZone=UTC I'],
     ["SET client_encoding TO 'utf-8'", 'SET I'],
     ["SET NAMES 'UTF8'", 'SET I'],
     ['SET NAMES latin1', 'E22023 I'],
