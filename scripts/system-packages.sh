@@ -40,6 +40,19 @@ LIST
 LIST
     ;;
   esac
+  case " $* " in
+  *' --all '* | *' --rest '* | *postgres-clients*)
+    cat <<'LIST'
+php php-cli a language whose clients PostgreSQL's protocol is tried with
+/var/lib/dpkg/info/php-pgsql.list php-pgsql real clients of PostgreSQL: PDO and pgsql
+ruby ruby a language whose clients PostgreSQL's protocol is tried with
+/var/lib/dpkg/info/ruby-pg.list ruby-pg a real client of PostgreSQL
+/var/lib/dpkg/info/ruby-activerecord.list ruby-activerecord the ORM of Rails
+/usr/share/psqlodbc odbc-postgresql PostgreSQL's driver for ODBC
+/usr/lib/python3/dist-packages/pyodbc.pyi python3-pyodbc a client of ODBC
+LIST
+    ;;
+  esac
 }
 
 # Folders of servers' programs, which are not on every user's path.
