@@ -40,9 +40,11 @@ export async function moveSequence(
     if ((await caller.run('SET', name, String(newest), 'XX')) === null) throw unknownRelation(name)
   } catch (error) {
     if (!(error instanceof FahaoError) || error instanceof SqlError || error.code !== 'ERR') throw error
-    throw new SqlError(notInState, error.message, {
-      hint: 'SET over RESP takes FORCE; there is no way back.',
-    })
+    // The sentence about a move that skips very many ids names FORCE, which SQL has not.
+    const hint = error.message.endsWith('FORCE')
+      ? 'SET over RESP takes FORCE; there is no way back.'
+      : undefined
+    throw new SqlError(notInState, error.message, { hint })
   }
   if (isCalled) drawn.move(name, value)
   return String(value)

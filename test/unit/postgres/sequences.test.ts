@@ -185,6 +185,10 @@ describe('setval', () => {
     )
     assert.match(await errorOf(connected, "SELECT setval('order', 5)"), /^55000 .*forward only/)
     assert.match(await errorOf(connected, "SELECT setval('order', 4611686018427387904)"), /^55000 .*gives up/)
+    await assert.rejects(connected.query("SELECT setval('order', 5)"), { hint: undefined })
+    await assert.rejects(connected.query("SELECT setval('order', 4611686018427387904)"), {
+      hint: /takes FORCE/,
+    })
     assert.match(await errorOf(connected, "SELECT setval('order', 0, false)"), /^22003 /)
     assert.match(await errorOf(connected, "SELECT setval('order', -5)"), /^22003 /)
     assert.match(await errorOf(connected, "SELECT setval('missing', 5)"), /^42P01 /)
