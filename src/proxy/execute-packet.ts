@@ -2,7 +2,9 @@
  * COM_STMT_EXECUTE: the values of a prepared statement's parameters (MySQL's manual, "COM_STMT_EXECUTE" and "Binary Protocol
  * Value").
  */
+
 import { lengthOfInteger, readInteger } from './protocol.ts'
+import { positiveInteger } from './sql/id-values.ts'
 
 /** One parameter. */
 export type Parameter = {
@@ -107,6 +109,21 @@ export function plainValue({ type, value, isLong }: Parameter): number | string 
   if (fixedBytes[type] !== undefined) return value.some((byte) => byte !== 0) ? 1 : 0
   if (timeTypes.has(type)) return undefined
   return value.toString('latin1', lengthOfInteger(value[0]!))
+}
+
+/** The value of a parameter if it is a positive integer, or a text that is one. */
+export function givenInteger({ type, value, isLong }: Parameter): bigint | undefined {
+  if (isLong || value === undefined || timeTypes.has(type)) return undefined
+  // Clients in JavaScript send all numbers as doubles.
+  if (type === 4 || type === 5)
+    return positiveInteger(`${type === 4 ? value.readFloatLE() : value.readDoubleLE()}`)
+  const bytes = fixedBytes[type]
+  if (bytes === undefined) return positiveInteger(value.toString('latin1', lengthOfInteger(value[0]!)))
+  const whole = Buffer.alloc(8)
+  value.copy(whole)
+  const id = whole.readBigUInt64LE()
+  // The highest bit is the sign, or belongs to an id that no column of signed integers can have.
+  return id > 0n && id < 1n << BigInt(8 * bytes - 1) ? id : undefined
 }
 
 function lengthOfValue(body: Buffer, at: number, type: number): number {

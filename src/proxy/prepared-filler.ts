@@ -6,13 +6,14 @@
  *  2. `#newest` is the statement that the client has prepared last, before the server has numbered it: MariaDB's clients
  *     execute it by a number of its own.
  *  3. The connection has at most `statementsMax` such statements.
- *  4. The insert id of a reply is the first id of its execution, unless a row was there before.
+ *  4. The insert id of a reply is the first id of its execution, unless a row was there before; or, if it got no id, the
+ *     given id of its last row.
  */
 import type { HeldCommand } from './client-commands.ts'
 import { refuseUnfit } from './column-types.ts'
 import { type Execution, writeExecution } from './execute-packet.ts'
 import type { FillerHost } from './filler-host.ts'
-import { insertIdOf, readOk, withInsertId } from './ok-packet.ts'
+import { firstIdFilter, givenIdFilter } from './insert-ids.ts'
 import { prepareFilter } from './prepare-reply.ts'
 import { PreparedStatement } from './prepared-statement.ts'
 import { commands } from './protocol.ts'
@@ -65,7 +66,7 @@ export class PreparedFiller {
       return this.#host.answer(command, tooManyStatements(statementsMax))
     const isText = await filling.supply.isText(insert.column.generator, signal)
     const fill = fillPrepared(command.body, insert, parametersAt, isText)
-    const statement = new PreparedStatement(insert, fill, isText, parametersAt.length)
+    const statement = new PreparedStatement(insert, command.body, fill, isText, parametersAt.length)
     this.#newest = statement
     const isShown = fill.parameters.map((source) => source >= 0)
     const filter = prepareFilter(isShown, !this.#host.deprecatesEof, (number) =>
@@ -142,21 +143,12 @@ export class PreparedFiller {
     if (firstId !== undefined && !setsByItself)
       ask(commands.query, Buffer.from(`SET last_insert_id = ${first}`), swallowed)
     const body = writeExecution(execution.head, statement.parametersWith(execution, rows, ids))
-    send(command.command, body, firstId === undefined ? undefined : insertIdFilter(insert, firstId))
+    send(command.command, body, this.#filterOf(statement, execution, firstId))
   }
-}
 
-/** Reports the first id of the statement as the insert id, unless that row may have been there before. */
-function insertIdFilter({ isIgnore, onDuplicate }: Insert, id: bigint): ReplyFilter {
-  return {
-    form: 'results',
-    packet(bytes, _isLast, isOk) {
-      if (!isOk) return bytes
-      const own = insertIdOf(bytes)
-      const { affectedRows, duplicates } = readOk(bytes)
-      const mayBeOther = affectedRows === 0 || (isIgnore && duplicates > 0)
-      if (mayBeOther && onDuplicate === undefined) return own === id ? withInsertId(bytes, 0n) : bytes
-      return own === 0n && affectedRows > 0 ? withInsertId(bytes, id) : bytes
-    },
+  #filterOf(statement: PreparedStatement, execution: Execution, firstId: bigint | undefined) {
+    if (firstId !== undefined) return firstIdFilter(statement.insert, firstId)
+    const given = statement.lastGiven(execution)
+    return given === undefined ? undefined : givenIdFilter(statement.insert, given)
   }
 }

@@ -1,6 +1,7 @@
 /** A prepared INSERT into a filled table: its parameters, and the ids that an execution needs. */
 import {
   type Execution,
+  givenInteger,
   idParameter,
   type Parameter,
   type ParameterTypes,
@@ -11,7 +12,7 @@ import type { MysqlError } from './protocol.ts'
 import { unsupportedValue } from './refusals.ts'
 import type { PreparedFill } from './sql/fill.ts'
 import { stateOfText } from './sql/id-values.ts'
-import { type Insert, needsId } from './sql/insert.ts'
+import { type Insert, lastGiven, needsId } from './sql/insert.ts'
 import type { SqlSession } from './sql/session.ts'
 
 /** What an execution needs: the rows that get ids, in order; or the error that the client gets. */
@@ -25,12 +26,15 @@ export class PreparedStatement {
   readonly isText: boolean
   /** How many parameters the client knows. */
   readonly count: number
+  /** The id that the text gives to its last row. */
+  readonly #given: bigint | undefined
   /** Those that were sent as long data since the last execution. */
   readonly #long = new Set<number>()
   #types: ParameterTypes | undefined
 
-  constructor(insert: Insert, fill: PreparedFill, isText: boolean, count: number) {
+  constructor(insert: Insert, sql: Buffer, fill: PreparedFill, isText: boolean, count: number) {
     this.insert = insert
+    this.#given = lastGiven(insert, sql)
     this.fill = fill
     this.isText = isText
     this.count = count
@@ -75,6 +79,13 @@ export class PreparedStatement {
       if (state === 'needed') rows.push(index)
     }
     return { rows }
+  }
+
+  /** The id of the last row, if it is a positive integer that the execution gives. */
+  lastGiven({ parameters }: Execution): bigint | undefined {
+    const { parameter } = this.insert.rows.at(-1)!
+    if (this.isText) return undefined
+    return parameter < 0 ? this.#given : givenInteger(parameters[parameter]!)
   }
 
   /** The server's parameters: the client's, and the ids of `rows`. */

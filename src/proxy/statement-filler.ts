@@ -12,18 +12,19 @@ import assert from 'node:assert/strict'
 import type { HeldCommand, StatementReader } from './client-commands.ts'
 import { refuseUnfit } from './column-types.ts'
 import type { FillerHost } from './filler-host.ts'
+import { givenIdFilter, ignoreFilter } from './insert-ids.ts'
 import { errorOfMissingId } from './mysql-errors.ts'
-import { insertIdOf, readOk, withInsertId } from './ok-packet.ts'
 import { PreparedFiller } from './prepared-filler.ts'
 import { commands } from './protocol.ts'
 import { RefusedQuestion } from './questions.ts'
-import type { ReplyFilter } from './replies.ts'
 import { SessionKnowledge } from './session-knowledge.ts'
 import { type DrawnIds, fillText } from './sql/fill.ts'
 import type { FilledColumn } from './sql/filled-columns.ts'
 import { type Insert, idsNeeded } from './sql/insert.ts'
 import type { TableFacts } from './sql/row-reader.ts'
 import { type Reading, readStatements } from './sql/statements.ts'
+
+type Given = { readonly insert: Insert; readonly id: bigint }
 
 /** What was learned of a table for one statement. */
 type Learned = Map<FilledColumn, TableFacts>
@@ -98,7 +99,7 @@ export class StatementFiller implements StatementReader {
   #follow(command: HeldCommand, reading: Reading, learned: Learned): Promise<void> | undefined {
     switch (reading.kind) {
       case 'relay':
-        return this.#relay(command)
+        return reading.given ? this.#sendGiven(command, reading.given) : this.#relay(command)
       case 'refuse': {
         const { code, state, message } = reading.refusal
         this.#host.filling.totals.refused++
@@ -172,28 +173,16 @@ export class StatementFiller implements StatementReader {
     this.#host.send(command.command, sql, ignoreFilter(inserts, drawn))
   }
 
+  /** Sends a text as it is. */
+  #sendGiven(command: HeldCommand, { insert, id }: Given): undefined {
+    this.#knowledge.note(command.body)
+    this.#host.send(command.command, command.body, givenIdFilter(insert, id))
+  }
+
   /** The statement is not sent. */
   #failed(command: HeldCommand, error: unknown): void {
     this.#host.filling.totals.failed++
     if (error instanceof RefusedQuestion) this.#host.answerWith(command, error.packet)
     else this.#host.answer(command, errorOfMissingId(error))
-  }
-}
-
-/** Corrects the insert ids of INSERT IGNORE, which the server reports for rows that were not inserted, too. */
-function ignoreFilter(inserts: readonly Insert[], drawn: readonly DrawnIds[]): ReplyFilter | undefined {
-  const ids = new Set<bigint>()
-  inserts.forEach(({ isIgnore, onDuplicate }, at) => {
-    const { ids: own, isText } = drawn[at]!
-    if (isIgnore && onDuplicate === undefined && !isText) ids.add(BigInt(own[0]!))
-  })
-  if (ids.size === 0) return undefined
-  return {
-    form: 'results',
-    packet(bytes, _isLast, isOk) {
-      if (!isOk || !ids.has(insertIdOf(bytes))) return bytes
-      const { affectedRows, duplicates } = readOk(bytes)
-      return affectedRows === 0 || duplicates > 0 ? withInsertId(bytes, 0n) : bytes
-    },
   }
 }

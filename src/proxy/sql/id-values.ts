@@ -33,6 +33,13 @@ export function stateOfText(text: string): 'zero' | 'unclear' | 'given' {
   return start === null || roundsToZero(start[0]) ? 'unclear' : 'given'
 }
 
+/** The integer that a text is, as MySQL writes one that is positive and has up to 64 bits; else undefined. */
+export function positiveInteger(text: string): bigint | undefined {
+  if (!/^[1-9]\d{0,19}$/.test(text)) return undefined
+  const value = BigInt(text)
+  return value < 1n << 64n ? value : undefined
+}
+
 function roundsToZero(text: string): boolean {
   return Math.abs(Number(text)) < 0.5
 }

@@ -1,6 +1,7 @@
 /** An INSERT or REPLACE into a filled table: its rows' ids, and where the text may be edited. */
 import type { FilledColumn } from './filled-columns.ts'
-import type { IdState } from './id-values.ts'
+import { type IdState, positiveInteger } from './id-values.ts'
+import { latin1 } from './words.ts'
 
 /** The id of one row. Positions are bytes of the statement. */
 export type RowId = {
@@ -77,4 +78,11 @@ export function needsId(row: RowId): boolean {
 /** How many ids the statement needs, beside those of its parameters. */
 export function idsNeeded(insert: Insert): number {
   return insert.rows.reduce((count, row) => count + (needsId(row) ? 1 : 0), 0)
+}
+
+/** The id of the last row, if the text gives one that is a positive integer. */
+export function lastGiven({ rows }: Insert, sql: Buffer): bigint | undefined {
+  const { state, start, end } = rows.at(-1)!
+  if (state !== 'given') return undefined
+  return positiveInteger(latin1(sql, start, end).replace(/^(['"])(.*)\1$/, '$2'))
 }

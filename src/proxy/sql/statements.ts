@@ -10,7 +10,7 @@
 import { Cursor, mark, Refused } from './cursor.ts'
 import { definesRoutine, skipRoutine } from './definitions.ts'
 import type { FilledColumn, FilledColumns } from './filled-columns.ts'
-import type { Insert } from './insert.ts'
+import { type Insert, lastGiven } from './insert.ts'
 import { InsertReader } from './insert-reader.ts'
 import { Lexer, token } from './lexer.ts'
 import { type Refusal, unreadable, unsupported } from './refusal.ts'
@@ -22,7 +22,8 @@ import { latin1, wordOf } from './words.ts'
 
 /** What to do with a text. */
 export type Reading =
-  | { readonly kind: 'relay' }
+  /** The text stays as it is. `given`: it is one statement that gives all ids itself, and the integer of its last row. */
+  | { readonly kind: 'relay'; readonly given?: { readonly insert: Insert; readonly id: bigint } }
   | { readonly kind: 'refuse'; readonly refusal: Refusal }
   /** Ask the server for the facts of the table, and read the text again. */
   | { readonly kind: 'ask'; readonly column: FilledColumn }
@@ -77,6 +78,8 @@ class StatementsReader {
   readonly #inserts: Insert[] = []
   /** Texts of the definitions so far, in lower case. */
   readonly #definitions: string[] = []
+  /** An insert that gives all ids. */
+  #given: Insert | undefined
   #session: SqlSession
   /** Whether the session is still as the context says. */
   #isSessionKnown = true
@@ -103,8 +106,16 @@ class StatementsReader {
       throw error
     }
     const inserts = this.#inserts
-    if (inserts.length === 0) return relay
+    if (inserts.length === 0) return this.#givenId() ?? relay
     return { kind: 'fill', inserts, parametersAt: this.#lexer.parametersAt }
+  }
+
+  #givenId(): Reading | undefined {
+    const insert = this.#given
+    if (insert === undefined || this.#context.prepared || this.#statements > 1 || this.#lexer.sawExecutable)
+      return undefined
+    const id = lastGiven(insert, this.#sql)
+    return id === undefined ? undefined : { kind: 'relay', given: { insert, id } }
   }
 
   #readAll(): void {
@@ -156,7 +167,11 @@ class StatementsReader {
           `the statement has bytes outside of its texts that may be spaces or letters in ${this.#session.charset.name}; send it as utf8mb4`,
         ),
       )
-    if (insert.rows.every(({ state }) => state === 'given')) return
+    if (insert.rows.every(({ state }) => state === 'given')) {
+      this.#given = insert
+      // The reply to an execution reports an id, too.
+      if (!this.#context.prepared) return
+    }
     if (this.#isDefined(target.column)) this.#refuseDefined(target.column)
     this.#inserts.push(insert)
   }

@@ -114,6 +114,14 @@ describe('an INSERT without an id', () => {
     assert.deepEqual(await rows('SELECT id FROM orders'), [{ id: 7 }])
   })
 
+  test('reports the id that it gives to its last row, if that row was inserted for certain', async () => {
+    assert.equal((await run("INSERT INTO orders (id, code) VALUES (7, 1), ('8', 2)")).insertId, 8)
+    assert.equal((await run('REPLACE INTO orders (id, code) VALUES (7, 1), (8, 2)')).insertId, 8)
+    assert.equal((await run('INSERT IGNORE INTO orders (id, code) VALUES (9, 3), (8, 4)')).insertId, 0)
+    assert.equal((await run('INSERT IGNORE INTO orders (id, code) VALUES (9, 5)')).insertId, 0)
+    assert.equal((await run('INSERT INTO orders (id, code) VALUES (1, 9), (-5, 6)')).insertId, 0)
+  })
+
   test('gets a text of a generator with a format, and no insert id', async () => {
     const { insertId } = await run("INSERT INTO codes (body) VALUES ('a'), ('b')")
     assert.equal(insertId, 0)

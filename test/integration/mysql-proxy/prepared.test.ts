@@ -96,10 +96,10 @@ describe('a prepared INSERT', () => {
     ])
   })
 
-  test('that gives an id is executed as it is', async (t) => {
+  test('that gives an id is executed as it is, and reports it', async (t) => {
     t.after(() => client.destroy())
     const { insertId } = await execute('INSERT INTO orders (id, body) VALUES (?, ?)', [5, 'a'])
-    assert.equal(insertId, 0)
+    assert.equal(insertId, 5)
     assert.deepEqual(await rows('SELECT id FROM orders'), [{ id: 5 }])
   })
 

@@ -1,0 +1,58 @@
+/**
+ * Corrects the insert ids of replies: with AUTO_INCREMENT, the server reports the first generated id of a statement, or the
+ * given id of its last row if it has generated none, and 0 if no row was inserted (`Sql_cmd_insert_values`, sql_insert.cc).
+ */
+import { insertIdOf, readOk, withInsertId } from './ok-packet.ts'
+import type { ReplyFilter } from './replies.ts'
+import type { DrawnIds } from './sql/fill.ts'
+import type { Insert } from './sql/insert.ts'
+
+/** Of INSERT IGNORE, for which the server reports ids of rows that were not inserted, too; undefined: there is none. */
+export function ignoreFilter(
+  inserts: readonly Insert[],
+  drawn: readonly DrawnIds[],
+): ReplyFilter | undefined {
+  const ids = new Set<bigint>()
+  inserts.forEach(({ isIgnore, onDuplicate }, at) => {
+    const { ids: own, isText } = drawn[at]!
+    if (isIgnore && onDuplicate === undefined && !isText) ids.add(BigInt(own[0]!))
+  })
+  if (ids.size === 0) return undefined
+  return {
+    form: 'results',
+    packet(bytes, _isLast, isOk) {
+      if (!isOk || !ids.has(insertIdOf(bytes))) return bytes
+      const { affectedRows, duplicates } = readOk(bytes)
+      return affectedRows === 0 || duplicates > 0 ? withInsertId(bytes, 0n) : bytes
+    },
+  }
+}
+
+/** Reports the first id of a prepared statement, unless that row may have been there before. */
+export function firstIdFilter({ isIgnore, onDuplicate }: Insert, id: bigint): ReplyFilter {
+  return {
+    form: 'results',
+    packet(bytes, _isLast, isOk) {
+      if (!isOk) return bytes
+      const own = insertIdOf(bytes)
+      const { affectedRows, duplicates } = readOk(bytes)
+      const mayBeOther = affectedRows === 0 || (isIgnore && duplicates > 0)
+      if (mayBeOther && onDuplicate === undefined) return own === id ? withInsertId(bytes, 0n) : bytes
+      return own === 0n && affectedRows > 0 ? withInsertId(bytes, id) : bytes
+    },
+  }
+}
+
+/** Reports the id of the last row of a statement all of whose ids are given, if that row was inserted for certain. */
+export function givenIdFilter({ verb, onDuplicate }: Insert, id: bigint): ReplyFilter | undefined {
+  if (onDuplicate !== undefined) return undefined
+  return {
+    form: 'results',
+    packet(bytes, _isLast, isOk) {
+      if (!isOk || insertIdOf(bytes) !== 0n) return bytes
+      const { affectedRows, duplicates } = readOk(bytes)
+      const isInserted = affectedRows > 0 && (verb === 'replace' || duplicates === 0)
+      return isInserted ? withInsertId(bytes, id) : bytes
+    },
+  }
+}
