@@ -1,14 +1,20 @@
 /** Clients of MySQL that Debian and Node have, through the proxy; `npm run test:mysql-clients` tries more. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { differences, startRelay } from '../mysql-clients/scene.ts'
+import { differences, startFilling, startRelay } from '../mysql-clients/scene.ts'
 import { subjects } from '../mysql-clients/subjects.ts'
 
 describe('through the MySQL proxy', { timeout: 120_000 }, () => {
   const relay = startRelay({ after })
+  const filling = startFilling({ after })
 
   for (const subject of subjects)
     test(`${subject.name} sees what it sees without it, of a table that is not filled`, async () => {
       assert.deepEqual(differences(await (await relay).compare(subject)), [])
+    })
+
+  for (const subject of subjects)
+    test(`${subject.name} gets ids, rows, counts and errors as from AUTO_INCREMENT, of a table that is filled`, async () => {
+      assert.deepEqual(differences(await (await filling).compare(subject)), [])
     })
 })

@@ -51,10 +51,10 @@ function filledIn(sql: string, values: readonly unknown[]): string {
 }
 
 function reportOf(step: Step, lines: readonly string[][], errors: string): Report {
-  if (!isText(step)) return { name: step.name, affected: [], ids: [], absent: true }
+  if (!isText(step)) return { name: step.name, affected: [], absent: true }
   const own = lines.filter(([name]) => name === step.name)
+  const last = own.at(-1)?.[2] ?? ''
   const error = new RegExp(`^ERROR (\\d+) .*${step.name}-`, 'm').exec(errors)
-  if (error) return { name: step.name, affected: [], ids: [], error: Number(error[1]) }
-  const lasts = own.map(([, , last]) => last!)
-  return { name: step.name, affected: own.map(([, count]) => Number(count)), ids: lasts, last: lasts.at(-1)! }
+  if (error) return { name: step.name, affected: [], error: Number(error[1]), last }
+  return { name: step.name, affected: own.map(([, count]) => Number(count)), last }
 }

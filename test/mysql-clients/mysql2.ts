@@ -53,7 +53,12 @@ function byPromise(connection: PromiseConnection): Run {
 }
 
 async function perform(step: Step, run: Run, method: Method): Promise<Report> {
-  const report = { name: step.name, affected: [] as number[], ids: [] as string[] }
+  const report = {
+    name: step.name,
+    affected: [] as number[],
+    ids: [] as string[],
+    error: null as Report['error'],
+  }
   const insert = async (how: Method, sql: string, values?: unknown[]) => {
     for (const { affectedRows, insertId } of [await run(how, sql, values)].flat() as ResultSetHeader[]) {
       report.affected.push(affectedRows)
@@ -75,7 +80,7 @@ async function perform(step: Step, run: Run, method: Method): Promise<Report> {
       if (inTransaction) await run('query', step.way)
     }
   } catch (error) {
-    return { ...report, error: (error as QueryError).errno ?? String(error) }
+    report.error = (error as QueryError).errno ?? String(error)
   }
   const [row] = (await run('query', 'SELECT LAST_INSERT_ID() AS id')) as RowDataPacket[]
   return { ...report, last: String(row?.id) }

@@ -10,8 +10,8 @@ export type Report = {
   readonly name: string
   /** Affected rows of each execution, where the client gives them. */
   readonly affected: readonly number[]
-  /** The ids of `customers` of the step, in decimal. A client that reports no id has an empty list. */
-  readonly ids: readonly (string | null)[]
+  /** The ids of `customers` of the step, in decimal. Absent where the client can only ask for LAST_INSERT_ID(). */
+  readonly ids?: readonly (string | null)[]
   /** LAST_INSERT_ID() after the step, on the same connection. */
   readonly last?: string
   /** Number of the MySQL error, or a text of the client. */
@@ -50,7 +50,7 @@ function lineOf(step: Step, report: Report | undefined, orders: readonly Order[]
   const named = (id: string | null | undefined) => identified(id, orders)
   const parts = [
     `affected ${report.affected.join(' ')}`,
-    `ids ${report.ids.slice(0, step.customers.length).map(named).join(' ')}`,
+    ...(report.ids ? [`ids ${report.ids.slice(0, step.customers.length).map(named).join(' ')}`] : []),
     ...(report.last === undefined ? [] : [`last ${named(report.last)}`]),
     ...(report.error === undefined || report.error === null ? [] : [`error ${report.error}`]),
     `rows: ${rows.join(', ')}`,

@@ -1,11 +1,13 @@
 /** What clients are tried with: a table with AUTO_INCREMENT directly, and its like through the proxy, on one MariaDB. */
 import assert from 'node:assert/strict'
+import { startFahao } from '../launch/fahao.ts'
 import type { Lifetime } from '../launch/lifetime.ts'
 import { type MariaDb, startMariaDb } from '../launch/mariadb.ts'
 import { startMysqlProxy, through } from '../launch/mysql-proxy.ts'
-import { firstId, linesOf, type Order, type Subject } from './report.ts'
+import { expectedOf } from './known.ts'
+import { firstId, isGenerated, linesOf, type Order, type Subject } from './report.ts'
 
-/** What a client did in one step: directly, and through the proxy. */
+/** What a client did in one step: directly, but for what is known to differ, and through the proxy. */
 export type Outcome = { readonly step: string; readonly direct: string; readonly proxied: string }
 
 /** The servers, for one client after another. */
@@ -13,6 +15,9 @@ export type Scene = {
   /** Runs a client on both, each with an empty table. Throws if the client fails directly. */
   compare(subject: Subject): Promise<readonly Outcome[]>
 }
+
+/** The generator of the filled table. */
+const generator = 'orders'
 
 /** Starts MariaDB and a proxy that fills nothing: both tables have AUTO_INCREMENT. Generated ids begin at `start`. */
 export async function startRelay(lifetime: Lifetime, start = firstId): Promise<Scene> {
@@ -33,6 +38,34 @@ export function differences(outcomes: readonly Outcome[]): string[] {
   return outcomes
     .filter(({ direct, proxied }) => direct !== proxied)
     .map(({ step, direct, proxied }) => `${step}\n  directly: ${direct}\n  proxied:  ${proxied}`)
+}
+
+/** Starts MariaDB, a node and a proxy that fills the ids of a table without AUTO_INCREMENT. Ids begin at `start`. */
+export async function startFilling(lifetime: Lifetime, start = firstId): Promise<Scene> {
+  const server = await startMariaDb(lifetime)
+  const fahao = await startFahao(lifetime)
+  const client = await fahao.connect()
+  await client.command('ID.CREATE', generator, 'KIND', 'sequence', 'START', `${start}`)
+  const next = async () => BigInt(`${await client.command('ID.NEXT', generator)}`)
+  const direct = await newOrders(server, `AUTO_INCREMENT = ${start}`)
+  const behind = await newOrders(server, '')
+  const args = ['--url', fahao.http, '--table', `${databaseOf(behind)}.orders.id=${generator}`]
+  const proxied = through(await startMysqlProxy(lifetime, { upstream: server.port, args }), behind)
+  return {
+    async compare(subject) {
+      const expected = await directLines(server, direct, subject.without ?? subject)
+      const first = await next()
+      const given = await lines(server, proxied, subject)
+      const end = await next()
+      const foreign = (await ordersOf(server, behind)).filter(
+        ({ id }) => isGenerated(id) && (BigInt(id) <= first || BigInt(id) >= end),
+      )
+      assert.deepEqual(foreign, [], `${subject.name} has ids that the generator did not give for it`)
+      return outcomes(expected, given).map(({ step, direct, proxied }) => {
+        return { step, direct: expectedOf(step, direct), proxied }
+      })
+    },
+  }
 }
 
 function outcomes(expected: ReadonlyMap<string, string>, given: ReadonlyMap<string, string>): Outcome[] {

@@ -61,7 +61,8 @@ export const steps: readonly Step[] = [
   many('prepared', 'prepared', absent, 3),
   givenIds('prepared-ids', 'prepared'),
   many('batch', 'batch', absent, 5),
-  givenIds('batch-ids', 'batch'),
+  // Of a batch in one statement the client knows only the run of ids from the first one on.
+  { ...givenIds('batch-ids', 'batch'), customers: numbered('batch-ids', 2) },
   {
     ...text('statements', [1, 2, 3, 4].map((at) => single(`statements-${at}`, at)).join('; '), 4),
     way: 'statements',

@@ -59,7 +59,12 @@ async function reportsOf(url: string, method: Method, bulk: boolean): Promise<Re
 }
 
 async function perform(step: Step, connection: Connection, method: Method): Promise<Report> {
-  const report = { name: step.name, affected: [] as number[], ids: [] as string[] }
+  const report = {
+    name: step.name,
+    affected: [] as number[],
+    ids: [] as string[],
+    error: null as Report['error'],
+  }
   const note = ({ affectedRows, insertId }: UpsertResult) => {
     report.affected.push(affectedRows)
     report.ids.push(`${insertId}`)
@@ -81,7 +86,7 @@ async function perform(step: Step, connection: Connection, method: Method): Prom
       for (const result of (await Promise.all(results)).slice(1, -1)) note(result)
     }
   } catch (error) {
-    return { ...report, error: (error as { errno?: number }).errno ?? String(error) }
+    report.error = (error as { errno?: number }).errno ?? String(error)
   }
   const [row] = await connection.query('SELECT LAST_INSERT_ID() AS id')
   return { ...report, last: `${row.id}` }

@@ -69,7 +69,6 @@ func perform(db *sql.Conn, step step) report {
 	}
 	if err := run(db, step, &done); err != nil {
 		done.Error = wordsOf(err)
-		return done
 	}
 	check(db.QueryRowContext(context.Background(), "SELECT LAST_INSERT_ID()").Scan(&done.Last))
 	return done
@@ -95,7 +94,7 @@ func run(db *sql.Conn, step step, done *report) error {
 		return err
 	}
 	if err := prepared(tx, step, done); err != nil {
-		return err
+		return errors.Join(err, tx.Rollback())
 	}
 	if step.Way == "rollback" {
 		return tx.Rollback()

@@ -82,9 +82,9 @@ function perform(PDO|mysqli $db, array $step): array
         if ($step['way'] === 'rollback') $db->rollBack();
         if ($step['way'] === 'commit') $db->commit();
     } catch (PDOException $error) {
-        return $report + ['error' => $error->errorInfo[1]];
+        $report['error'] = $error->errorInfo[1];
     } catch (mysqli_sql_exception $error) {
-        return $report + ['error' => $error->getCode()];
+        $report['error'] = $error->getCode();
     }
     $asked = $db->query('SELECT LAST_INSERT_ID()');
     $row = $db instanceof PDO ? $asked->fetch(PDO::FETCH_NUM) : $asked->fetch_row();

@@ -62,7 +62,6 @@ def perform(step, connection, usual, prepared):
     except Exception as error:
         report["error"] = error.args[0] if error.args else str(error)
         connection.rollback()
-        return report
     finally:
         cursor.close()
     asking = connection.cursor()

@@ -58,7 +58,6 @@ final class Cases {
                 connection.rollback();
                 connection.setAutoCommit(true);
             }
-            return report;
         }
         try (Statement statement = connection.createStatement();
                 ResultSet result = statement.executeQuery("SELECT LAST_INSERT_ID()")) {
