@@ -33,7 +33,7 @@ LIST
     ;;
   esac
   case " $* " in
-  *' --all '* | *' --rest '* | *in-the-database*)
+  *' --all '* | *' --rest '* | *mariadb-connect*)
     cat <<'LIST'
 /usr/lib/mysql/plugin/ha_connect.so mariadb-plugin-connect an engine of MariaDB that asks other servers
 /usr/share/psqlodbc/odbcinst.ini.template odbc-postgresql how that engine asks over PostgreSQL's protocol

@@ -17,7 +17,7 @@ let client: Client | undefined
 
 /** The first block of SQL behind a heading of the page. */
 function documented(heading: string): string {
-  const page = readFileSync(join(import.meta.dirname, '../../docs/reference/postgresql.md'), 'utf8')
+  const page = readFileSync(join(import.meta.dirname, '../../docs/start/in-the-database.md'), 'utf8')
   const [, block] = /```sql\n([\s\S]*?)```/.exec(page.slice(page.indexOf(`## ${heading}`))) ?? []
   return block ?? assert.fail(`no SQL behind ${heading}`)
 }
@@ -39,7 +39,7 @@ before(async () => {
   const admin = await server.connect()
   assert.equal(await admin.command('AUTH', 'admin', 'secret'), 'OK')
   assert.equal(await admin.command('ACL', 'SETUSER', 'shop', 'on', '>secret', '~order', '+@issue'), 'OK')
-  await database.admin(documented('In a column of PostgreSQL').replace("port '5432'", `port '${port}'`))
+  await database.admin(documented('PostgreSQL: dblink').replace("port '7432'", `port '${port}'`))
   await database.admin('CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT fahao_next($$order$$), item text)')
   await database.admin(`GRANT ALL ON orders TO ${owner}; GRANT USAGE ON FOREIGN SERVER fahao TO ${owner}`)
   client = new Client({ connectionString: database.url('postgres') })
