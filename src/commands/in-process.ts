@@ -34,6 +34,15 @@ import type { CommandTable, ResolvedRequest } from './table.ts'
 /** A reply as plain data: every integer is a bigint, every text a string, nil is null. */
 export type PlainReply = bigint | string | null | readonly PlainReply[] | ReadonlyMap<string, PlainReply>
 
+/** Ids that were issued together, in the order of their issue. */
+export type IssuedIds = {
+  readonly count: number
+  /** About how much memory they take, in bytes. */
+  readonly heldBytes: number
+  /** The id at `index`, from 0, as its text. Fast in ascending order. */
+  at(index: number): string
+}
+
 /** What callers share. */
 export type InProcessOptions = {
   /** In a cluster, the commands of a node that forwards. */
@@ -46,6 +55,9 @@ export type InProcessOptions = {
 }
 
 const issuing = 'id.next'
+/** About what an id takes as a string in an array, and what a run of ids takes. */
+const textBytes = 40
+const runBytes = 64
 
 /** The commands of a node, for callers inside this process. */
 export class InProcess {
@@ -82,6 +94,19 @@ export class Caller {
   async run(...words: readonly string[]): Promise<PlainReply> {
     const { command, args } = this.#permitted(words)
     return this.#plain(await command.handler!(this.#context, args))
+  }
+
+  /** Issues so many ids, all or none, as ID.NEXT does. Each becomes a text when it is read. Rejects as `run` does. */
+  async issue(name: string, count: number): Promise<IssuedIds> {
+    const { command, args } = this.#permitted([
+      issuing,
+      name,
+      ...(count === 1 ? [] : ['COUNT', String(count)]),
+    ])
+    const reply = await command.handler!(this.#context, args)
+    if (reply instanceof IssuedTexts) return idsOf(reply)
+    const texts = [this.#plain(reply)].flat() as readonly string[]
+    return { count: texts.length, heldBytes: texts.length * textBytes, at: (index) => texts[index]! }
   }
 
   /** Throws unless the caller may run this command: NOAUTH, NOPERM. */
@@ -163,6 +188,21 @@ export class Caller {
     if (reply instanceof RepliesOf) return []
     const items: readonly Reply[] = reply instanceof SetReply ? reply.items : reply
     return items.map((item) => this.#plain(item))
+  }
+}
+
+function idsOf({ runs, text = decimalText }: IssuedTexts): IssuedIds {
+  let run = 0
+  /** How many ids are before that run. */
+  let before = 0
+  return {
+    count: runs.reduce((sum, { count }) => sum + count, 0),
+    heldBytes: runs.length * runBytes,
+    at(index) {
+      if (index < before) run = before = 0
+      while (index - before >= runs[run]!.count) before += runs[run++]!.count
+      return text.text(runs[run]!.at(index - before))
+    },
   }
 }
 

@@ -18,10 +18,16 @@ export function readCatalogueSelect(tokens: readonly Token[]): Statement {
     columns,
     async run(session, values) {
       const { signal } = session.caller.session
-      return { tag: 'SELECT', ...(await run(sqlSession(session), values, { signal })) }
+      const result = await run(sqlSession(session), values, { signal })
+      const heldBytes = result.count * (rowBytes + columns.length * valueBytes)
+      return { tag: 'SELECT', ...result, heldBytes }
     },
   }
 }
+
+/** About what a row of a result and each of its values take. */
+const rowBytes = 64
+const valueBytes = 16
 
 /** PostgreSQL counts from here, in µs since 1970. */
 const epochUs = Date.UTC(2000, 0, 1) * 1000

@@ -24,7 +24,6 @@ import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
 import { Dialogue, type Step } from './dialogue.ts'
 import type { LoginHost } from './login.ts'
 import { SqlError } from './sql/sql-error.ts'
-import { startBytesMax } from './startup.ts'
 
 /** What the connections of a server share. */
 export type ConnectionHost = LoginHost & {
@@ -117,10 +116,9 @@ export class Connection implements Taker, Sender {
     return this.#socket.destroyed ? 0 : this.#socket.writableLength
   }
 
-  /** Messages that are not carried out or not complete, unless these are short. */
+  /** Messages that are not carried out or not complete, statements, portals and results, unless all this is little. */
   get queuedBytes(): number {
-    const { pendingBytes } = this.#dialogue.frames
-    return this.#socket.destroyed || pendingBytes < startBytesMax ? 0 : pendingBytes
+    return this.#socket.destroyed ? 0 : this.#dialogue.heldBytes
   }
 
   /** Ends the connection at once. */

@@ -77,6 +77,12 @@ export class Conversation {
     return this.#writer !== undefined || this.#script !== undefined
   }
 
+  /** About how much memory its statements, portals and results take, in bytes. */
+  get heldBytes(): number {
+    const unsent = this.#script === undefined ? 0 : (this.#writer?.heldBytes ?? 0)
+    return this.#preparation.heldBytes + unsent
+  }
+
   /** Goes on with the current result or query, or with the next message. Throws what ends the connection. */
   advance(): Progress {
     try {

@@ -11,6 +11,9 @@ import { writeError } from './replies.ts'
 import { SqlError } from './sql/sql-error.ts'
 import { startBytesMax } from './startup.ts'
 
+/** What the statements and results of a session take without being counted, in bytes. */
+const sessionBytesMax = 65_536
+
 /**
  * `answered`: there may be more. `more`: nothing before more bytes arrive. `tls`: the socket has to speak TLS first. `end`:
  * the connection ends. A promise: call its result, which writes the replies, before the next step.
@@ -40,6 +43,13 @@ export class Dialogue {
   /** Whether something was begun that `advance` goes on with, without further bytes. */
   get isReplying(): boolean {
     return this.#conversation?.isReplying ?? false
+  }
+
+  /** About how much memory messages, statements, portals and results take, in bytes, unless it is little. */
+  get heldBytes(): number {
+    const messages = this.frames.heldBytes
+    const others = this.#conversation?.heldBytes ?? 0
+    return (messages < startBytesMax ? 0 : messages) + (others < sessionBytesMax ? 0 : others)
   }
 
   /** Whether a quota has refused a statement since this was asked last. */

@@ -1,5 +1,6 @@
 /** Draws ids as whole numbers, and remembers them for currval. Permissions and semantics are those of ID.NEXT. */
 import { hasCode } from '../base/errors.ts'
+import type { IssuedIds } from '../commands/in-process.ts'
 import { Run } from '../ids/run.ts'
 import { unknownRelation } from './errors.ts'
 import type { Session } from './session.ts'
@@ -23,17 +24,14 @@ export function takeOne({ caller, drawn }: Session, name: string): Run | undefin
 }
 
 /** Draws ids, all or none, in the order of their issue. */
-export async function draw(session: Session, name: string, count: number): Promise<readonly string[]> {
+export async function draw(session: Session, name: string, count: number): Promise<IssuedIds> {
   const { caller } = session
   const { definition } = await caller.open(name).catch((error) => {
     throw hasCode(error, 'NOGENERATOR') ? unknownRelation(name) : error
   })
   if (definition.format !== undefined) throw formatted(name)
-  const ids =
-    count === 1
-      ? [(await caller.run('ID.NEXT', name)) as string]
-      : ((await caller.run('ID.NEXT', name, 'COUNT', String(count))) as readonly string[])
-  session.drawn.set(name, BigInt(ids.at(-1)!))
+  const ids = await caller.issue(name, count)
+  session.drawn.set(name, BigInt(ids.at(count - 1)))
   return ids
 }
 

@@ -4,7 +4,7 @@
  * Invariants
  *  1. The length of a message is checked before memory is taken for the rest of it.
  *  2. The same bytes give the same messages, however they are cut into chunks.
- *  3. At most one message and one chunk are kept that have not been read.
+ *  3. At most one message and one chunk are kept that have not been read, and nothing once all has been.
  */
 import { protocolViolation } from './errors.ts'
 
@@ -37,6 +37,11 @@ export class Frames {
     return this.#to - this.#from
   }
 
+  /** How much memory is held, in bytes: what has not been read, or the whole buffer of this object. */
+  get heldBytes(): number {
+    return this.#isOwn ? this.bytes.length : this.#to - this.#from
+  }
+
   /** Takes a chunk. */
   push(chunk: Buffer): void {
     const pending = this.#to - this.#from
@@ -59,6 +64,8 @@ export class Frames {
    */
   next(isFirst = false): boolean {
     const header = isFirst ? startHeaderBytes : headerBytes
+    // The memory of a long message is given back when it has been carried out.
+    if (this.#to === this.#from) this.clear()
     if (this.#to - this.#from < header) return false
     const lengthAt = this.#from + header - startHeaderBytes
     const length = this.bytes.readInt32BE(lengthAt)

@@ -2,7 +2,8 @@
  * Parse, Bind, Describe and Close: what the extended query protocol prepares before it executes.
  *
  * Invariants
- *  1. The numbers of prepared statements and portals are bounded, and the bytes of the statements.
+ *  1. The numbers of prepared statements and portals are bounded, and the bytes of the statements' messages. What they
+ *     take beyond that is known: `heldBytes`.
  *  2. A message that is refused changes nothing, except that Parse forgets the statement without a name.
  */
 import { protocolViolation } from './errors.ts'
@@ -15,6 +16,9 @@ import { SqlError } from './sql/sql-error.ts'
 import { checkFormats, formatAt, parameterOf } from './values.ts'
 
 const allAsText: readonly number[] = []
+/** About what is held for each byte of a text that is not shared, of a name or a value, and for each type. */
+const heldPerByte = Object.freeze({ text: 16, value: 2 })
+const typeBytes = 8
 
 /** The prepared statements and portals of one connection. */
 export class Preparation {
@@ -22,11 +26,20 @@ export class Preparation {
   readonly #host: ConversationHost
   readonly #frames: Frames
   #statementBytes = 0
+  #statementHeldBytes = 0
 
   constructor(session: Session, host: ConversationHost, frames: Frames) {
     this.#session = session
     this.#host = host
     this.#frames = frames
+  }
+
+  /** About how much memory the statements and portals take, in bytes. */
+  get heldBytes(): number {
+    const { prepared, portals } = this.#session
+    let bytes = prepared.size === 0 ? 0 : this.#statementHeldBytes
+    for (const { heldBytes, writer } of portals.values()) bytes += heldBytes + (writer?.heldBytes ?? 0)
+    return bytes
   }
 
   /** Parse. */
@@ -40,12 +53,18 @@ export class Preparation {
     if (name === '') this.#forget('')
     else if (prepared.has(name))
       throw new SqlError('42P05', `prepared statement "${shown(name)}" already exists`)
+    const isShared = this.#host.cache.get(bytes) !== undefined
     const script = scriptOf(this.#host, bytes)
     if (script.length > 1)
       throw new SqlError('42601', 'cannot insert multiple commands into a prepared statement')
     const [statement] = script
     if (statement) demandRunnable(this.#session, statement)
-    this.#keep(name, { statement, types: parameterTypes(statement, given), bytes: bytes.length })
+    const types = parameterTypes(statement, given)
+    const heldBytes =
+      name.length * heldPerByte.value +
+      types.length * typeBytes +
+      (isShared ? 0 : bytes.length * heldPerByte.text)
+    this.#keep(name, { statement, types, bytes: this.#messageBytes, heldBytes })
     this.#host.output.empty('1')
     return 'answered'
   }
@@ -54,7 +73,7 @@ export class Preparation {
     const { statementsMax, statementBytesMax } = this.#host.limits
     const { size } = this.#session.prepared
     // DEALLOCATE ALL and DISCARD ALL remove them all.
-    if (size === 0) this.#statementBytes = 0
+    if (size === 0) this.#statementBytes = this.#statementHeldBytes = 0
     if (size >= statementsMax)
       throw new SqlError(
         '54000',
@@ -66,12 +85,14 @@ export class Preparation {
         `the prepared statements of a connection have at most ${statementBytesMax} bytes together; close some`,
       )
     this.#statementBytes += prepared.bytes
+    this.#statementHeldBytes += prepared.heldBytes
     this.#session.prepared.set(name, prepared)
   }
 
   #forget(name: string): void {
     const { prepared } = this.#session
     this.#statementBytes -= prepared.get(name)?.bytes ?? 0
+    this.#statementHeldBytes -= prepared.get(name)?.heldBytes ?? 0
     prepared.delete(name)
   }
 
@@ -110,7 +131,8 @@ export class Preparation {
           `a connection has at most ${this.#host.limits.portalsMax} portals; close some`,
         )
     }
-    portals.set(portalName, { statement, values, formats, writer: undefined })
+    const heldBytes = this.#messageBytes * heldPerByte.value
+    portals.set(portalName, { statement, values, formats, heldBytes, writer: undefined })
     this.#host.output.empty('2')
     return 'answered'
   }
@@ -150,6 +172,10 @@ export class Preparation {
     else throw protocolViolation(`invalid CLOSE message subtype ${kind.charCodeAt(0)}`)
     this.#host.output.empty('3')
     return 'answered'
+  }
+
+  get #messageBytes(): number {
+    return this.#frames.end - this.#frames.start
   }
 
   #prepared(name: string): PreparedStatement {

@@ -36,6 +36,11 @@ export class ResultWriter {
     return this.#sent < this.#result.count ? this.#result.count : 0
   }
 
+  /** About how much memory is kept for it, in bytes. */
+  get heldBytes(): number {
+    return this.#sent < this.#result.count ? (this.#result.heldBytes ?? 0) : 0
+  }
+
   /** Begins another Execute of the same portal. */
   goOn(rowsMax: number): void {
     this.#first = this.#sent

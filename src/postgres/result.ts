@@ -19,6 +19,8 @@ export type Result = {
   readonly tag: string
   /** The number of rows. */
   readonly count: number
+  /** About how much memory it takes until it is sent, in bytes. Default: little. */
+  readonly heldBytes?: number
   /** A value, in the form of a format: 0 is text, 1 is binary. Throws 0A000 for a type without a binary form. */
   cell(row: number, column: number, format: number): string | Uint8Array | null
 }

@@ -6,6 +6,7 @@
  *  1. Each call of nextval in each row gets an id of its own, in the order of rows and columns.
  *  2. The ids of one generator for one statement come from one request: all or none.
  */
+import type { IssuedIds } from '../commands/in-process.ts'
 import { draw, takeOne } from './drawing.ts'
 import { unknownRelation } from './errors.ts'
 import { nameOfText } from './names.ts'
@@ -238,31 +239,39 @@ async function drawRows(
   names: readonly (string | undefined)[],
   rows: number,
 ): Promise<Result> {
-  const ids = new Map<string | undefined, readonly string[]>()
-  for (const name of new Set(names))
-    if (name !== undefined) ids.set(name, await draw(session, name, rows * usesOf(names, name)))
+  const places = placesOf(names)
+  const ids = new Map<string, IssuedIds>()
+  for (const [name, uses] of places.uses) ids.set(name, await draw(session, name, rows * uses))
   // lastval is the id of the last call.
   const last = names.findLast((name) => name !== undefined)
   if (last !== undefined) session.drawn.of(last)
   const columns = names.map((name, index) => ({
-    drawn: ids.get(name),
-    uses: usesOf(names, name),
-    first: usesOf(names.slice(0, index), name),
+    drawn: name === undefined ? undefined : ids.get(name),
+    uses: name === undefined ? 0 : places.uses.get(name)!,
+    first: places.first[index]!,
     type: columnTypes[index]!,
   }))
   return {
     tag: 'SELECT',
     count: rows,
+    heldBytes: [...ids.values()].reduce((sum, { heldBytes }) => sum + heldBytes, 0),
     cell(row, column, format) {
       const { drawn, uses, first, type } = columns[column]!
-      return drawn === undefined ? null : encoded(fitting(drawn[row * uses + first]!, type), type, format)
+      return drawn === undefined ? null : encoded(fitting(drawn.at(row * uses + first), type), type, format)
     },
   }
 }
 
-/** How often a generator stands in a list. */
-function usesOf(names: readonly (string | undefined)[], name: string | undefined): number {
-  return names.filter((each) => each === name).length
+/** How often each generator stands in a list, and how often the one at each place stands before it. */
+function placesOf(names: readonly (string | undefined)[]) {
+  const uses = new Map<string, number>()
+  const first = names.map((name) => {
+    if (name === undefined) return 0
+    const before = uses.get(name) ?? 0
+    uses.set(name, before + 1)
+    return before
+  })
+  return { uses, first }
 }
 
 async function runMixed(
@@ -302,7 +311,7 @@ export async function callFunction(
   const name = nameOfText(args[0]!)
   if (call === 'nextval') {
     const run = takeOne(session, name)
-    return run === undefined ? (await draw(session, name, 1))[0]! : run.toString()
+    return run === undefined ? (await draw(session, name, 1)).at(0) : run.toString()
   }
   if (call === 'currval') {
     session.caller.demand('ID.NEXT', name)

@@ -27,8 +27,10 @@ export type PreparedStatement = {
   readonly statement: Statement | undefined
   /** The types of its parameters: those that the client has given, or else those that the statement takes. */
   readonly types: readonly number[]
-  /** The bytes of its text. */
+  /** The bytes of its message. */
   readonly bytes: number
+  /** About how much memory it takes, in bytes: little if its text is cached, and so shared. */
+  readonly heldBytes: number
 }
 
 /** A statement with the values of its parameters, ready to run, or running. */
@@ -37,6 +39,8 @@ export type Portal = {
   readonly values: readonly ParameterValue[]
   /** The formats of the columns of its result. */
   readonly formats: readonly number[]
+  /** About how much memory the values take, in bytes. */
+  readonly heldBytes: number
   /** Undefined before the first Execute. */
   writer: ResultWriter | undefined
 }

@@ -34,6 +34,17 @@ test('replies are plain data', async () => {
   assert.deepEqual(await caller.run('ID.NEXT', 'sms', 'COUNT', '2'), ['sms_1', 'sms_2'])
 })
 
+test('ids that are issued together take little memory, and are read in any order', async () => {
+  const caller = callerAt(new Desk())
+  await caller.run('ID.CREATE', 'order', 'KIND', 'sequence')
+  assert.equal((await caller.issue('order', 1)).at(0), '1')
+  const ids = await caller.issue('order', 100)
+  assert.equal(ids.count, 100)
+  assert.ok(ids.heldBytes < 1000)
+  assert.deepEqual([0, 99, 1, 50].map(ids.at), ['2', '101', '3', '52'])
+  await assert.rejects(caller.issue('missing', 2), { code: 'NOGENERATOR' })
+})
+
 test('errors are those that a Redis client receives', async () => {
   const caller = callerAt(new Desk())
   await assert.rejects(caller.run('NOTHING'), { code: 'ERR', message: /^unknown command 'nothing'/i })

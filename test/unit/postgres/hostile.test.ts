@@ -182,6 +182,39 @@ test('the rows that portals hold are bounded', async (t) => {
   assert.equal(await client.types(), '12Ds2DDDDDDDDC2EZE')
 })
 
+const large = 200_000
+const holders: readonly (readonly [what: string, ...messages: readonly Buffer[]])[] = [
+  [
+    'types of parameters',
+    parse(
+      's',
+      '',
+      Array.from({ length: 30_000 }, () => 20),
+    ),
+    sync,
+  ],
+  ['names of statements', parse('s'.repeat(large), ''), sync],
+  ['long statements', parse('s', `SELECT ${"nextval('order'),".repeat(800)}lastval()`), sync],
+  [
+    'values of portals',
+    query('BEGIN'),
+    parse('s', 'SELECT nextval($1::text)'),
+    bind('p', 's', ['x'.repeat(large)]),
+    sync,
+  ],
+  ['unfinished messages', query(' '.repeat(large)).subarray(0, -1)],
+]
+
+for (const [what, ...messages] of holders)
+  test(`${what} count in the memory of all clients`, async (t) => {
+    const served = await serve(t, { limits: { unreadTotalBytesMax: large } })
+    await served.node.catalogue.create('order', { kind: 'sequence' })
+    const client = await served.session()
+    client.send(...messages)
+    await client.ended
+    await stillServes(served)
+  })
+
 test('a client that reads nothing is dropped, and others are served', async (t) => {
   const served = await serve(t, { limits: { unreadTimeoutMs: 50, unreadBytesMax: 65_536 } })
   await served.node.catalogue.create('order', { kind: 'sequence' })
