@@ -216,6 +216,7 @@ export class Connection implements Sender {
       holding: (heldBytes) => this.#holding(heldBytes),
       resumed: () => this.#resumed(),
       fail: (error) => this.#fail(error),
+      report: (error) => this.#host.onError(error),
     })
     this.#login = undefined
     this.#relay = relay

@@ -21,6 +21,8 @@ export interface FillerHost {
   send: (command: number, body: Uint8Array, filter: ReplyFilter | undefined) => void
   /** Sends a question of the proxy; undefined: it has no reply. */
   ask: Ask
+  /** Takes an error that is no client's fault. */
+  report(error: unknown): void
   /** Replies to a command that is not sent. */
   answer(command: HeldCommand, error: MysqlError): void
   /** Replies with an error of the server. */

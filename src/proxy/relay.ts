@@ -25,6 +25,8 @@ export interface RelayHost {
   /** A statement that was held has been sent, or answered. */
   resumed(): void
   fail(error: unknown): void
+  /** Takes an error that is no client's fault, and that has ended nothing. */
+  report(error: unknown): void
 }
 
 /** One session. */
@@ -136,6 +138,7 @@ export class Relay {
         if (filter !== undefined) this.#replies.expect(filter)
         send(command, body)
       },
+      report: (error) => this.#host.report(error),
       answer: ({ sequence }, error) => this.#replies.answer(errorPacket(sequence, error)),
       answerWith: ({ sequence }, packet) => {
         packet[3] = sequence

@@ -9,6 +9,7 @@
  *  4. The insert id of a reply is never the id of a row that was not inserted.
  */
 import assert from 'node:assert/strict'
+import { FahaoError } from '../base/errors.ts'
 import type { HeldCommand, StatementReader } from './client-commands.ts'
 import { refuseUnfit } from './column-types.ts'
 import type { FillerHost } from './filler-host.ts'
@@ -183,6 +184,9 @@ export class StatementFiller implements StatementReader {
   #failed(command: HeldCommand, error: unknown): void {
     this.#host.filling.totals.failed++
     if (error instanceof RefusedQuestion) this.#host.answerWith(command, error.packet)
-    else this.#host.answer(command, errorOfMissingId(error))
+    else {
+      if (!(error instanceof FahaoError)) this.#host.report(error)
+      this.#host.answer(command, errorOfMissingId(error))
+    }
   }
 }
