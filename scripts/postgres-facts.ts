@@ -32,6 +32,8 @@ const functions = `
     SELECT unnest(ARRAY[typinput, typoutput, typreceive, typsend, typmodin, typmodout, typsubscript]::oid[]) FROM pg_type))
   ORDER BY p.oid`
 
+const keywords = `SELECT concat_ws(' ', word, catcode::text, barelabel::int) AS line FROM pg_get_keywords() ORDER BY word`
+
 await client.connect()
 await write(
   'relations',
@@ -49,6 +51,7 @@ await write(
   'Functions: oid, name, kind, whether it gives a set, result, arguments, volatility, strictness.',
   [functionNames()],
 )
+await write('keywords', keywords, 'Key words: word, category, whether it labels a column without AS.')
 await client.end()
 
 async function write(name: string, query: string, title: string, values: unknown[] = []): Promise<void> {

@@ -49,11 +49,10 @@ export function writeColumns(
 ): void {
   output.begin('T')
   output.int16(columns.length)
-  for (const [index, { name, type, modifier = -1 }] of columns.entries()) {
+  for (const [index, { name, type, modifier = -1, source }] of columns.entries()) {
     output.text(name)
-    // No table, and no column of one.
-    output.oid(0)
-    output.int16(0)
+    output.oid(source?.table ?? 0)
+    output.int16(source?.number ?? 0)
     output.oid(type)
     output.int16(sizeOfType(type))
     output.int32(modifier)

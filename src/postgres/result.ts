@@ -8,6 +8,8 @@ export type Column = {
   readonly type: number
   /** The modifier of its type, such as a length; none if undefined. */
   readonly modifier?: number
+  /** The column of a table that it shows: the table's oid, and the column's number from 1; none if undefined. */
+  readonly source?: { readonly table: number; readonly number: number }
 }
 
 /** The value of a parameter in the text form of its type; null: NULL. */

@@ -1,7 +1,7 @@
 /**
  * The queries with which psql, drivers and ORMs look at catalogues, on PostgreSQL 15 and on Fahao with the same sequences: the
  * same columns, types and rows. `driver-queries/` has the queries as these programs send them (psql 15.18, asyncpg 0.32,
- * SQLAlchemy 2.1, Django 5.2, psycopg 3.3 and psycopg2 2.9, pgjdbc 42.7, Hibernate 6.6), with the values of their parameters.
+ * SQLAlchemy 2.1, Django 5.2, psycopg 3.3 and psycopg2 2.9, pgjdbc 42.7, Hibernate 6.6, pgx 5.7), with the values of their parameters.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -99,7 +99,10 @@ describe('catalogues answer as those of PostgreSQL', () => {
       text: 'SELECT oid, typname, typlen, typtype, typcategory, typelem, typarray, typbasetype, typrelid, typreceive::oid, format_type(oid, NULL) FROM pg_type',
       values: [],
     })
-    await demandSame({ text: 'SELECT * FROM pg_range', values: [] })
+    await demandSame({
+      text: 'SELECT rngtypid, rngsubtype, rngmultitypid, rngcollation, rngsubopc FROM pg_range',
+      values: [],
+    })
     await demandSame({ text: 'SELECT * FROM information_schema.sequences', values: [] })
     await demandSame({ text: 'SELECT * FROM pg_sequences', values: [] })
     await demandSame({ text: `SELECT * FROM pg_attribute WHERE attrelid = 'order_id'::regclass`, values: [] })

@@ -19,12 +19,12 @@ export type Limits = {
 }
 
 /** The limits of a server. */
-export const defaultLimits: Limits = { stepsMax: 20_000_000, cellsMax: 8_000_000 }
+export const defaultLimits: Limits = { stepsMax: 5_000_000, cellsMax: 1_000_000 }
 
 /** How long a statement may keep the event loop in µs. */
 const sliceUs = 3000
 /** How long a part may that cannot pause. */
-const unpausedMax = 400_000
+const unpausedMax = 100_000
 /** The clock is read once in so many steps. */
 const stepsPerLook = 64
 

@@ -12,6 +12,7 @@ import {
 import { aggregateNames, findFunction, type ServerFunction, serverFunctions } from './functions.ts'
 import type { Compiled, Context, Frame } from './plan.ts'
 import type { AggregateCall, Scope } from './scope.ts'
+import { sortBy } from './sorting.ts'
 import { positionOf, SqlError, unsupported } from './sql-error.ts'
 import type { Call, Expression } from './syntax.ts'
 import { hasItems, itemType } from './text-output.ts'
@@ -23,6 +24,7 @@ export function compileCall(compiler: Compiler, call: Call, scope: Scope): Compi
   const name = functionName(call)
   if (/^(?:coalesce|greatest|least|nullif)$/.test(name) && call.names.length === 1)
     return compileChoice(compiler, name, call, scope)
+  if (call.over) return compileWindow(compiler, name, call, scope)
   if (aggregateNames.includes(name)) return compileAggregate(compiler, name, call, scope)
   if (call.distinct || call.filter || call.star || call.orderBy.length > 0)
     throw new SqlError(
@@ -164,6 +166,21 @@ export function itemTypeOf(definition: FunctionDefinition, types: readonly numbe
   return resultType(definition, types)
 }
 
+/** Numbers of rows within a partition. */
+function compileWindow(compiler: Compiler, name: string, call: Call, scope: Scope): Compiled {
+  if (!scope.slots)
+    throw new SqlError('42P20', 'window functions are not allowed here', { position: positionOf(call.at) })
+  if (!/^(?:row_number|rank|dense_rank)$/.test(name) || call.args.length > 0)
+    throw unsupported(`${name} as a window function`, call.at)
+  const partition = call.over!.partition.map((each) => compiler.expression(each, scope))
+  const order = call.over!.orderBy.map(({ expression, descending, nullsFirst }) => {
+    const key = settle(compiler, compiler.expression(expression, scope), oids.text)
+    return { key, descending, nullsFirst }
+  })
+  const slot = scope.slots.push({ kind: 'window', name, partition, order }) - 1
+  return { type: oids.int8, modifier: -1, run: ({ slots }) => slots?.[slot] ?? null, uses: 0 }
+}
+
 function compileServerCall(
   compiler: Compiler,
   { name, args: wanted, result }: ServerFunction,
@@ -229,40 +246,6 @@ function unique(rows: readonly (readonly Value[])[]): (readonly Value[])[] {
   return [...new Map(rows.map((row) => [keyOf(row), row])).values()].sort((a, b) =>
     compareNullable(a[0] ?? null, b[0] ?? null, oids.text),
   )
-}
-
-/** A key to sort by. */
-export type SortBy = {
-  readonly key: Compiled
-  readonly descending: boolean
-  readonly nullsFirst: boolean | undefined
-}
-
-/** The frames in order. */
-export function sortBy(frames: readonly Frame[], keys: readonly SortBy[]): Frame[] {
-  const keyed = frames.map((frame) => ({ frame, values: keys.map(({ key }) => key.run(frame)) }))
-  keyed.sort((a, b) => {
-    a.frame.context.budget.step()
-    for (const [index, { key, descending, nullsFirst = descending }] of keys.entries()) {
-      const order = compareKeys(a.values[index]!, b.values[index]!, key.type, descending, nullsFirst)
-      if (order !== 0) return order
-    }
-    return 0
-  })
-  return keyed.map(({ frame }) => frame)
-}
-
-/** Compares two values for ORDER BY. */
-export function compareKeys(
-  a: Value,
-  b: Value,
-  type: number,
-  descending: boolean,
-  nullsFirst: boolean,
-): number {
-  if (a === null || b === null) return a === b ? 0 : (a === null) === nullsFirst ? -1 : 1
-  const order = compareValues(a, b, type)
-  return descending ? -order : order
 }
 
 /** COALESCE, GREATEST, LEAST, NULLIF. */

@@ -149,6 +149,7 @@ export class FromCompiler {
         variadic: false,
         orderBy: [],
         filter: undefined,
+        over: undefined,
         at,
       } as const
       const { definition, settled, types } = matchCall(this.#sources, call, [arg])

@@ -1,5 +1,4 @@
 /** Compiles SELECT with its list, groups, order and limits. */
-import { compareKeys, type SortBy, sortBy } from './compile-call.ts'
 import { compileCondition } from './compile-comparison.ts'
 import { FromCompiler, type Sources } from './compile-from.ts'
 import { settle } from './compiler.ts'
@@ -7,13 +6,15 @@ import type { FromNode } from './join-parts.ts'
 import { Joins } from './joins.ts'
 import { labelOf } from './labels.ts'
 import type { Compiled, Context, Frame, Query, ResultColumn, Row, Steps } from './plan.ts'
-import { type AggregateCall, Scope, type SlotCall } from './scope.ts'
+import { type AggregateCall, Scope, type SlotCall, type SortBy } from './scope.ts'
 import { withSlots } from './slots.ts'
+import { compareKeys, sortBy } from './sorting.ts'
 import { positionOf, SqlError } from './sql-error.ts'
 import type { Expression, Select, SelectBody, SortKey } from './syntax.ts'
 import { isLongTable } from './tables.ts'
 import { oids } from './types.ts'
 import { keyOf, type Value } from './values.ts'
+import { numbered } from './windows.ts'
 
 type Simple = Extract<SelectBody, { kind: 'simple' }>
 type Limits = { readonly limit: Compiled | undefined; readonly offset: Compiled | undefined }
@@ -57,11 +58,12 @@ export function compileSimple(
   }
   return {
     columns: targets.map(
-      ({ name, value: { type, modifier, fields } }): ResultColumn => ({
+      ({ name, value: { type, modifier, fields, source } }): ResultColumn => ({
         name,
         type,
         modifier,
         ...(fields ? { fields } : {}),
+        ...(source ? { source } : {}),
       }),
     ),
     get isConstant() {
@@ -207,12 +209,16 @@ function* runPlan(
   context: Context,
   isLazy: boolean,
 ): Steps<readonly Row[]> {
+  // A run costs much more than a row.
+  context.budget.step(40)
+  context.budget.keep(2)
   const joins = new Joins(context, outer, isLongTable)
   const tuples = yield* joins.run(plan.from, [], [])
   let frames = tuples.map((tuple) => joins.frame(tuple))
   if (plan.isGrouped) frames = yield* grouped(plan, frames, outer, context)
   const having = plan.having
   if (having) frames = frames.filter((frame) => having.run(frame) === true)
+  if (plan.slots.some(({ kind }) => kind === 'window')) frames = numbered(plan.slots, frames)
   if (plan.slots.some(({ kind }) => kind === 'set')) frames = [...expanded(plan.slots, frames)]
   if (plan.order.length > 0) frames = sortBy(frames, plan.order)
   if (plan.isDistinct) frames = distinct(plan, frames)
@@ -282,7 +288,10 @@ function* expanded(slots: readonly SlotCall[], frames: readonly Frame[]): Iterab
     const length = Math.max(...lists.map((list) => list.length))
     frame.context.budget.keep(length)
     for (let index = 0; index < length; index++)
-      yield { ...frame, slots: lists.map((list) => list[index] ?? null) }
+      yield {
+        ...frame,
+        slots: lists.map((list, slot) => list[index] ?? frame.slots?.[slot] ?? null),
+      }
   }
 }
 

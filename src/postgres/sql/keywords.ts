@@ -1,22 +1,36 @@
-/** PostgreSQL's key words that are no plain names (PostgreSQL's manual, appendix C). */
+/** PostgreSQL's key words (PostgreSQL's manual, appendix C). */
+import { keywordsFacts } from './facts/keywords.ts'
 
-/** Words that name neither a column nor a table. */
-const reserved =
-  'all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create current_catalog current_date current_role current_time current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign from grant group having in initially intersect into lateral leading limit localtime localtimestamp not null offset on only or order placing primary references returning select session_user some symmetric table then to trailing true union unique user using variadic when where window with'
+/** A key word, and where it is no plain name. */
+export type Keyword = {
+  readonly word: string
+  /** U: a name everywhere; C: no function or type; T: no column or table; R: reserved. */
+  readonly category: string
+  /** Whether it labels a column without AS. */
+  readonly isBareLabel: boolean
+}
 
-/** Words that name a function or a type, but neither a column nor a table. */
-const functionOrType =
-  'authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join left like natural notnull outer overlaps right similar tablesample verbose'
+/** Every key word. */
+export const keywords: readonly Keyword[] = keywordsFacts
+  .trim()
+  .split(/[\n;]/)
+  .map((line) => {
+    const [word = '', category = '', bare] = line.split(' ')
+    return { word, category, isBareLabel: bare === '1' }
+  })
 
-/** Words that follow an expression and so are no label of a column without AS. */
-const noBareLabel =
-  'array as char character create day except fetch filter for from grant group having hour in intersect into isnull limit minute month notnull offset on order over overlaps precision returning second to union varying where window with within without year'
+function wordsOf(admits: (keyword: Keyword) => boolean): ReadonlySet<string> {
+  return new Set(keywords.filter(admits).map(({ word }) => word))
+}
 
-/** Words that cannot name a column or a table unless quoted. */
-export const reservedWords: ReadonlySet<string> = new Set(reserved.split(' '))
+/** Words that name neither a column nor a table unless quoted. */
+export const reservedWords: ReadonlySet<string> = wordsOf(({ category }) => category === 'R')
 
 /** Words that cannot name a column or a table unless quoted, but can name a function. */
-export const functionWords: ReadonlySet<string> = new Set(functionOrType.split(' '))
+export const functionWords: ReadonlySet<string> = wordsOf(({ category }) => category === 'T')
+
+/** Words that can name a column or a table, but no function. */
+export const columnWords: ReadonlySet<string> = wordsOf(({ category }) => category === 'C')
 
 /** Words that cannot label a column without AS. */
-export const noBareLabels: ReadonlySet<string> = new Set(noBareLabel.split(' '))
+export const noBareLabels: ReadonlySet<string> = wordsOf(({ isBareLabel }) => !isBareLabel)

@@ -22,8 +22,6 @@ function nameOf(expression: Expression): { readonly name: string; readonly isWea
       return strong(expression.kind)
     case 'query':
       return expression.use === 'scalar' ? nameOfQuery(expression) : strong(expression.use)
-    case 'boolean':
-      return { name: 'bool', isWeak: true }
     case 'cast': {
       const inner = nameOf(expression.operand)
       return inner && !inner.isWeak ? inner : { name: expression.type.names.at(-1)!, isWeak: true }

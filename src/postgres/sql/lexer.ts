@@ -16,6 +16,8 @@ export type Token = {
   readonly kind: TokenKind
   /** Of a name: folded to lower case; of a string: its value; of others: as they stand. */
   readonly text: string
+  /** A name as it stands, where that differs. */
+  readonly raw?: string
   /** Where it starts and ends, in UTF-16 units. */
   readonly at: number
   readonly to: number
@@ -74,11 +76,16 @@ function readToken(text: string, at: number): Token {
   const prefixed = readPrefixed(text, at)
   if (prefixed) return prefixed
   const name = matchAt(word, text, at)
-  if (name !== undefined) return { kind: 'name', text: foldCase(name), at, to: at + name.length }
+  if (name !== undefined) return nameToken(name, at)
   const digits = matchAt(number, text, at)
   if (digits !== undefined) return readNumber(text, at, digits)
   if (first === '$') return readDollar(text, at)
   return readOperator(text, at)
+}
+
+function nameToken(name: string, at: number): Token {
+  const text = foldCase(name)
+  return { kind: 'name', text, ...(text === name ? {} : { raw: name }), at, to: at + name.length }
 }
 
 /** `E'…'`, `N'…'`, `B'…'`, `X'…'`, `U&'…'`, `U&"…"`. */

@@ -59,7 +59,7 @@ export interface Table {
   /** Its oid; 0: it is the generator `generator`. */
   readonly oid: number
   readonly name: string
-  readonly columns: readonly { readonly name: string; readonly type: number; readonly modifier: number }[]
+  readonly columns: readonly ResultColumn[]
   /** The oid of the type of its rows. */
   readonly rowType?: number
   /** The name of the generator that the table shows, of a table without an oid. */
@@ -88,6 +88,8 @@ export type Compiled = {
   readonly parameter?: number
   /** The column that it is, of the query's own FROM. */
   readonly column?: ColumnReference
+  /** The column of a table of PostgreSQL's that it shows, through any subqueries. */
+  readonly source?: ColumnSource
   /** Both sides of an equality. */
   readonly equality?: { readonly left: Compiled; readonly right: Compiled }
   /** A column that has one of these values wherever the condition holds. */
@@ -99,6 +101,9 @@ export type Compiled = {
   /** The fields of a row. */
   readonly fields?: readonly { readonly name: string; readonly type: number }[]
 }
+
+/** A column of a table by the table's oid and its own number, from 1. */
+export type ColumnSource = { readonly table: number; readonly number: number }
 
 /** A column of an element of FROM. */
 export type ColumnReference = { readonly item: number; readonly column: number }
@@ -158,6 +163,7 @@ export type ResultColumn = {
   readonly type: number
   readonly modifier: number
   readonly fields?: Compiled['fields']
+  readonly source?: ColumnSource
 }
 
 /** A compiled query. */

@@ -13,6 +13,9 @@ const bareFunctions: ReadonlySet<string> = new Set(
   ),
 )
 
+/** IN binds so: what stands before it is read above this. */
+const listBinding = 6
+
 /** The part of the parser that knows expressions without operators; subqueries are read by `readSelect`. */
 export abstract class PrimaryParser {
   protected readonly reader: TokenReader
@@ -187,6 +190,8 @@ export abstract class PrimaryParser {
 
   #arguments(names: readonly string[], at: number): Expression {
     const reader = this.reader
+    const worded = this.#worded(names, at)
+    if (worded) return worded
     reader.needSign('(')
     const star = reader.takeSign('*')
     const distinct = reader.takeWord('distinct')
@@ -197,12 +202,6 @@ export abstract class PrimaryParser {
       return this.read()
     }
     const args = star || reader.isSign(')') ? [] : reader.list(readArgument)
-    if (
-      /^(?:extract|substring|position|overlay|trim)$/.test(names.at(-1)!) &&
-      !reader.isSign(')') &&
-      !reader.isWord('order')
-    )
-      return this.#worded(names, args, at)
     const orderBy = reader.takeWord('order', 'by') ? this.sortKeys() : []
     reader.needSign(')')
     if (reader.isWord('within')) throw unsupported('WITHIN GROUP', at)
@@ -212,19 +211,54 @@ export abstract class PrimaryParser {
           return this.read()
         })
       : undefined
-    if (reader.isWord('over')) throw unsupported('A window function', at)
-    return { kind: 'call', names, args, star, distinct, variadic, orderBy, filter, at }
+    const over = reader.takeWord('over') ? this.#window() : undefined
+    return { kind: 'call', names, args, star, distinct, variadic, orderBy, filter, over, at }
   }
 
-  /** `substring(x FROM y FOR z)` is substring(x, y, z). */
-  #worded(names: readonly string[], args: Expression[], at: number): Expression {
-    const reader = this.reader
-    if (names.at(-1) !== 'substring') throw unsupported(`${names.at(-1)} with key words`, at)
-    const all = [...args]
-    if (reader.takeWord('from')) all.push(this.read())
-    if (reader.takeWord('for')) all.push(this.read())
-    reader.needSign(')')
-    return callOf(names, all, at)
+  /** Calls whose arguments words separate: `substring(x FROM y FOR z)`, `trim(BOTH y FROM x)`, `position(x IN y)`. */
+  #worded(names: readonly string[], at: number): Expression | undefined {
+    const name = names.length === 1 ? names[0] : undefined
+    if (name === 'trim') return this.reader.parenthesised(() => this.#trim(at))
+    if (name === 'position') return this.reader.parenthesised(() => this.#position(at))
+    if (name === 'extract' || name === 'overlay') throw unsupported(name, at)
+    return name === 'substring' ? this.reader.parenthesised(() => this.#substring(at)) : undefined
+  }
+
+  #substring(at: number): Expression {
+    const args = [this.read()]
+    while (this.reader.takeSign(',') || this.reader.takeWord('from') || this.reader.takeWord('for'))
+      args.push(this.read())
+    return callOf(['substring'], args, at)
+  }
+
+  #trim(at: number): Expression {
+    const { reader } = this
+    const end = reader.takeWord('leading') ? 'ltrim' : reader.takeWord('trailing') ? 'rtrim' : 'btrim'
+    reader.takeWord('both')
+    const first = reader.takeWord('from') ? undefined : this.read()
+    if (!first) return callOf([end], [this.read()], at)
+    const text = reader.takeWord('from') || reader.takeSign(',') ? this.read() : undefined
+    return callOf([end], text ? [text, first] : [first], at)
+  }
+
+  #position(at: number): Expression {
+    // IN separates the two here.
+    const part = this.read(listBinding)
+    this.reader.needWord('in')
+    return callOf(['position'], [this.read(), part], at)
+  }
+
+  /** What follows OVER. */
+  #window(): Call['over'] {
+    const { reader } = this
+    const { at } = reader.token
+    if (!reader.isSign('(')) throw unsupported('A named window', at)
+    return reader.parenthesised(() => {
+      const partition = reader.takeWord('partition', 'by') ? reader.list(() => this.read()) : []
+      const orderBy = reader.takeWord('order', 'by') ? this.sortKeys() : []
+      if (!reader.isSign(')')) throw unsupported('A frame of a window', reader.token.at)
+      return { partition, orderBy }
+    })
   }
 
   protected qualifiedName(): string[] {
@@ -266,6 +300,7 @@ function callOf(names: readonly string[], args: readonly Expression[], at: numbe
     variadic: false,
     orderBy: [],
     filter: undefined,
+    over: undefined,
     at,
   }
 }

@@ -1,13 +1,6 @@
 /** Names as SQL writes and reads them. */
-import { functionWords, reservedWords } from './keywords.ts'
+import { columnWords, functionWords, reservedWords } from './keywords.ts'
 import { SqlError } from './sql-error.ts'
-
-/** Words that quote_ident quotes beside the reserved ones. */
-const columnWords: ReadonlySet<string> = new Set(
-  'between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int integer interval least national nchar none normalize nullif numeric out overlay position precision real row setof smallint substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable'.split(
-    ' ',
-  ),
-)
 
 /** quote_ident: the name, in quotes where SQL needs them. */
 export function quoteIdentifier(name: string): string {

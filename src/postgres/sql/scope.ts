@@ -10,6 +10,7 @@ export type ScopeColumn = {
   readonly type: number
   readonly modifier: number
   readonly fields?: Compiled['fields']
+  readonly source?: Compiled['source']
 }
 
 /** An element of FROM with its columns. */
@@ -25,6 +26,13 @@ export type ScopeItem = {
   readonly isScalar?: boolean
 }
 
+/** A key to sort by. */
+export type SortBy = {
+  readonly key: Compiled
+  readonly descending: boolean
+  readonly nullsFirst: boolean | undefined
+}
+
 /** A call of an aggregate of a query. */
 export type AggregateCall = {
   /** The oid of its result's type. */
@@ -36,6 +44,12 @@ export type AggregateCall = {
 /** A call whose results are computed beside the expression that it stands in. */
 export type SlotCall =
   | { readonly kind: 'set'; readonly items: (frame: Frame) => Iterable<Value> }
+  | {
+      readonly kind: 'window'
+      readonly name: string
+      readonly partition: readonly Compiled[]
+      readonly order: readonly SortBy[]
+    }
   | { readonly kind: 'server'; readonly name: string; readonly args: readonly Compiled[] }
 
 /** More elements of FROM do not fit the bits of `Compiled.uses`. */
@@ -113,9 +127,10 @@ export class Scope {
   /** A column as an expression. */
   read(item: number, column: number): Compiled {
     this.uses |= 1 << item
-    const { type, modifier, fields } = this.items[item]!.columns[column]!
+    const { type, modifier, fields, source } = this.items[item]!.columns[column]!
     const run = (frame: Frame) => columnOf(frame, item, column)
-    return { type, modifier, run, uses: 1 << item, column: { item, column }, ...(fields ? { fields } : {}) }
+    const more = { ...(fields ? { fields } : {}), ...(source ? { source } : {}) }
+    return { type, modifier, run, uses: 1 << item, column: { item, column }, ...more }
   }
 
   #all(): { readonly name: string; readonly value: Compiled }[] {

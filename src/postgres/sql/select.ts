@@ -13,7 +13,7 @@ import { OidRegistry } from './catalogue/oid-registry.ts'
 import { QueryCompiler } from './compile-query.ts'
 import { ParameterTypes } from './compiler.ts'
 import type { Token } from './lexer.ts'
-import { type Context, Missing, type Query, type Row, type SqlSession } from './plan.ts'
+import { type ColumnSource, type Context, Missing, type Query, type Row, type SqlSession } from './plan.ts'
 import { parseSelect, parseSelectTokens } from './select-parser.ts'
 import { unsupported } from './sql-error.ts'
 import { StatementContext } from './statement-context.ts'
@@ -32,6 +32,8 @@ export type SelectColumn = {
   readonly length: number
   /** The type's modifier, -1 for none. */
   readonly modifier: number
+  /** The column of a table that it shows: the table's oid, and the column's number from 1. */
+  readonly source?: ColumnSource
 }
 
 /** A parameter as a client sends it: text, or bytes in binary form; null: NULL. */
@@ -77,9 +79,15 @@ export function compileSelect(
   const parameters = new ParameterTypes(parameterTypes)
   const query = new QueryCompiler(parameters).query(select, undefined)
   const types = parameters.all()
-  const columns = query.columns.map(({ name, type, modifier }): SelectColumn => {
+  const columns = query.columns.map(({ name, type, modifier, source }): SelectColumn => {
     const settled = type === oids.unknown ? oids.text : type
-    return { name, type: settled, length: typeOf(settled)?.length ?? -1, modifier }
+    return {
+      name,
+      type: settled,
+      length: typeOf(settled)?.length ?? -1,
+      modifier,
+      ...(source ? { source } : {}),
+    }
   })
   return {
     parameters: types,

@@ -41,7 +41,7 @@ export function unsupported(thing: string, at?: number): SqlError {
 /** The error for a statement that breaks the grammar before `token`; an empty token is the end of the statement. */
 export function syntaxError(token: string, at: number): SqlError {
   const where = token === '' ? 'end of input' : `or near "${token}"`
-  return new SqlError('42601', token === '' ? `syntax error at ${where}` : `syntax error at ${where}`, {
+  return new SqlError('42601', `syntax error at ${where}`, {
     position: positionOf(at),
   })
 }

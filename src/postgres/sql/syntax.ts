@@ -25,6 +25,9 @@ export type Call = {
   readonly variadic: boolean
   readonly orderBy: readonly SortKey[]
   readonly filter: Expression | undefined
+  readonly over:
+    | { readonly partition: readonly Expression[]; readonly orderBy: readonly SortKey[] }
+    | undefined
   readonly at: number
 }
 

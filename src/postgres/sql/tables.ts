@@ -21,10 +21,11 @@ function tableOf({ oid, name, rowType, columns }: Relation): Table {
     oid,
     name,
     rowType,
-    columns: columns.map((column) => ({
+    columns: columns.map((column, index) => ({
       name: column.name,
       type: baseOf(column.type),
       modifier: modifierOf(column.type),
+      source: { table: oid, number: index + 1 },
     })),
   }
 }

@@ -120,7 +120,7 @@ export class TokenReader {
 
   /** The syntax error at the next token. */
   unexpected(): SqlError {
-    const { kind, text, at } = this.token
-    return syntaxError(kind === 'string' ? `'${text}'` : text, at)
+    const { kind, text, raw, at } = this.token
+    return syntaxError(kind === 'string' ? `'${text}'` : (raw ?? text), at)
   }
 }

@@ -180,7 +180,7 @@ export function formatType(oid: number, modifier?: number | null): string {
   if (oid === 0) return '-'
   const type = byOid.get(oid)
   if (!type) return '???'
-  if (type.category === 'A' && type.length === -1 && type.element !== 0 && type.name.startsWith('_'))
+  if (type.length === -1 && type.element !== 0 && type.name.startsWith('_'))
     return `${formatType(type.element, modifier)}[]`
   if (type.isInformation) return `information_schema.${type.name}`
   const name = sqlNames[type.name] ?? quoteIdentifier(type.name)

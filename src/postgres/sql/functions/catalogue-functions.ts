@@ -1,10 +1,11 @@
 /** Functions about what catalogues hold (PostgreSQL's manual, chapters 9.26.2 to 9.26.4 and 9.28). */
 import { define, defineSet, type FunctionDefinition } from '../function-table.ts'
+import { type Keyword, keywords } from '../keywords.ts'
 import type { Context } from '../plan.ts'
 import { SqlError, unsupported } from '../sql-error.ts'
 import { findType } from '../text-input.ts'
 import { formatType, relationOf, typeOf } from '../types.ts'
-import type { Value } from '../values.ts'
+import { RowValue, type Value } from '../values.ts'
 
 /** What initdb says about schemas. */
 const schemaComments: Readonly<Record<number, string>> = {
@@ -120,6 +121,18 @@ function prettySize(bytes: bigint): string {
   return `${value} ${units[unit]}`
 }
 
+const categories: Readonly<Record<string, string>> = {
+  U: 'unreserved',
+  C: 'unreserved (cannot be function or type name)',
+  T: 'reserved (can be function or type name)',
+  R: 'reserved',
+}
+
+function keywordRow({ word, category, isBareLabel }: Keyword): RowValue {
+  const description = isBareLabel ? 'can be bare label' : 'requires AS'
+  return new RowValue([], [], [word, category, isBareLabel, categories[category]!, description])
+}
+
 /** Functions about catalogues. */
 export const catalogueFunctions: readonly FunctionDefinition[] = [
   ...absent.map((signature) => define(signature, () => null)),
@@ -199,6 +212,11 @@ export const catalogueFunctions: readonly FunctionDefinition[] = [
     'aclexplode(_aclitem) setof record',
     () => [],
     'grantor oid, grantee oid, privilege_type text, is_grantable bool',
+  ),
+  defineSet(
+    'pg_get_keywords() setof record',
+    () => keywords.map(keywordRow),
+    'word text, catcode char, barelabel bool, catdesc text, baredesc text',
   ),
   define('acldefault(char,oid) _aclitem', () => null),
   define('pg_sleep(float8) void', () => {

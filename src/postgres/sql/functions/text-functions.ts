@@ -142,6 +142,7 @@ export const textFunctions: readonly FunctionDefinition[] = [
     }).join(''),
   ),
   define('strpos(text,text) int4', (_, [text, part]) => (text as string).indexOf(part as string) + 1),
+  define('position(text,text) int4', (_, [text, part]) => (text as string).indexOf(part as string) + 1),
   define('starts_with(text,text) bool', (_, [text, part]) => (text as string).startsWith(part as string)),
   define('split_part(text,text,int4) text', (_, [text, delimiter, field]) =>
     splitPart(text as string, delimiter as string, field as number),

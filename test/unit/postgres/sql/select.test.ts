@@ -116,6 +116,12 @@ const queries: readonly (readonly [text: string, rows: readonly string[]])[] = [
   ],
   ["SELECT relname FROM pg_class WHERE oid = 'pg_type'::regclass", ['pg_type']],
   ['SELECT 1 LIMIT NULL', ['1']],
+  [
+    'SELECT n, row_number() OVER (PARTITION BY n % 2 ORDER BY n DESC), rank() OVER (ORDER BY n / 2) FROM generate_series(1, 3) n ORDER BY 1',
+    ['1|2|1', '2|1|2', '3|1|2'],
+  ],
+  ["SELECT trim(both 'x' from 'xax'), trim(' a '), position('b' in 'abc')", ['a|a|2']],
+  ["SELECT word, catcode FROM pg_get_keywords() WHERE word = 'select'", ['select|R']],
   ['(SELECT 2) ORDER BY 1', ['2']],
   ['SELECT', ['']],
 ]
@@ -180,7 +186,7 @@ describe('SELECT', () => {
         '?column? 23',
         'relname 19',
         'oid 25',
-        'bool 16',
+        '?column? 16',
         'varchar 1043',
         'count 20',
         'one 23',
@@ -190,6 +196,16 @@ describe('SELECT', () => {
     )
     assert.equal(columns[4]!.modifier, 7)
     assert.deepEqual(parameters, [19, 1028, 23])
+  })
+
+  test('tells which columns of tables a result shows, through subqueries', () => {
+    const { columns } = compileSelect(
+      'SELECT t.relname, t.n, lower(relname) FROM (SELECT c.relname, 1 AS n, oid FROM pg_class c) t',
+    )
+    assert.deepEqual(
+      columns.map(({ source }) => source),
+      [{ table: 1259, number: 2 }, undefined, undefined],
+    )
   })
 
   test('takes parameters as text and in binary', async () => {

@@ -1,0 +1,39 @@
+/** row_number, rank and dense_rank: numbers of rows within a partition (PostgreSQL's manual, chapter 9.22). */
+import type { Frame } from './plan.ts'
+import type { SlotCall, SortBy } from './scope.ts'
+import { compareKeys, sortBy } from './sorting.ts'
+import { keyOf, type Value } from './values.ts'
+
+type Window = Extract<SlotCall, { kind: 'window' }>
+
+/** The frames with the results of the window functions. */
+export function numbered(slots: readonly SlotCall[], frames: readonly Frame[]): Frame[] {
+  const results = slots.map((slot) => (slot.kind === 'window' ? numbersOf(slot, frames) : undefined))
+  return frames.map((frame) => ({ ...frame, slots: results.map((numbers) => numbers?.get(frame) ?? null) }))
+}
+
+function numbersOf({ name, partition, order }: Window, frames: readonly Frame[]): ReadonlyMap<Frame, Value> {
+  const numbers = new Map<Frame, Value>()
+  const groups = Map.groupBy(frames, (frame) => {
+    frame.context.budget.step()
+    return partition.map((key) => keyOf(key.run(frame))).join()
+  })
+  for (const group of groups.values()) {
+    const sorted = sortBy(group, order)
+    let rank = 0
+    let dense = 0
+    for (const [index, frame] of sorted.entries()) {
+      if (index === 0 || !isPeer(sorted[index - 1]!, frame, order)) {
+        rank = index + 1
+        dense++
+      }
+      numbers.set(frame, BigInt(name === 'row_number' ? index + 1 : name === 'rank' ? rank : dense))
+    }
+  }
+  return numbers
+}
+
+/** Whether two frames are equal in the order of the window. */
+function isPeer(left: Frame, right: Frame, order: readonly SortBy[]): boolean {
+  return order.every(({ key }) => compareKeys(key.run(left), key.run(right), key.type, false, false) === 0)
+}
