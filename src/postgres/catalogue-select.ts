@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
 import { max63 } from '../ids/limits.ts'
+import { turnBytesMax, turns } from '../node/turns.ts'
 import { callFunction } from './sequence-functions.ts'
 import type { Session, Statement } from './session.ts'
 import type { Token } from './sql/lexer.ts'
@@ -18,11 +19,23 @@ export function readCatalogueSelect(tokens: readonly Token[]): Statement {
     columns,
     async run(session, values) {
       const { signal } = session.caller.session
-      const result = await run(sqlSession(session), values, { signal })
+      const result = await run(sqlSession(session), values, { signal, pause })
       const heldBytes = result.count * (rowBytes + columns.length * valueBytes)
       return { tag: 'SELECT', ...result, heldBytes }
     },
   }
+}
+
+/** Each part of a long query takes as long as a turn: several of them run in turns of their own. */
+function pause(): Promise<void> {
+  turns.spend(turnBytesMax)
+  return new Promise((resolve) => {
+    const takeTurn = () => {
+      turns.spend(turnBytesMax)
+      resolve()
+    }
+    turns.wait({ takeTurn }, false)
+  })
 }
 
 /** About what a row of a result and each of its values take. */

@@ -5,7 +5,9 @@
  *  1. A statement that asks for a pause whenever `isDue` keeps the event loop for about `sliceUs`.
  *  2. A part that cannot pause (a subquery inside an expression) is refused after `unpausedMax` steps: steps, because time
  *     would refuse it on a busy machine only.
- *  3. Steps and kept cells only grow; above their maximum every further one throws.
+ *  3. What all statements together keep beyond `ownCells` each stays below the maximum of `SharedCells`, and is given back
+ *     by `release`.
+ *  4. Steps and kept cells only grow; above their maximum every further one throws.
  */
 import type { Clock } from '../../base/clock.ts'
 import { SqlError } from './sql-error.ts'
@@ -21,6 +23,36 @@ export type Limits = {
 /** The limits of a server. */
 export const defaultLimits: Limits = { stepsMax: 5_000_000, cellsMax: 1_000_000 }
 
+/** Cells of one statement that are not shared: short statements run beside long ones that have used all cells up. */
+const ownCells = 20_000
+
+/** The cells that several statements keep together, beside their own. */
+export class SharedCells {
+  readonly #max: number
+  #used = 0
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  /** Throws SqlError 53200 if there are not so many left. */
+  take(cells: number): void {
+    if (this.#used + cells > this.#max)
+      throw new SqlError(
+        '53200',
+        'the queries that run at this time use all memory for queries; repeat this one later',
+      )
+    this.#used += cells
+  }
+
+  giveBack(cells: number): void {
+    this.#used -= cells
+  }
+}
+
+/** Of all statements of this process. */
+export const processCells = new SharedCells(10_000_000)
+
 /** How long a statement may keep the event loop in µs. */
 const sliceUs = 3000
 /** How long a part may that cannot pause. */
@@ -35,6 +67,8 @@ export class Budget {
   readonly #signal: AbortSignal | undefined
   #steps = 0
   #cells = 0
+  readonly #shared: SharedCells
+  #sharedCells = 0
   #sliceStartUs: number
   #nextLook = stepsPerLook
   #isDue = false
@@ -42,7 +76,8 @@ export class Budget {
   #resumedAt = 0
 
   /** @param signal aborted: the statement ends with 57014 at its next look at the clock. */
-  constructor(clock: Clock, limits: Limits, signal?: AbortSignal) {
+  constructor(clock: Clock, limits: Limits, signal?: AbortSignal, shared = processCells) {
+    this.#shared = shared
     this.#clock = clock
     this.#limits = limits
     this.#signal = signal
@@ -71,7 +106,7 @@ export class Budget {
       throw new SqlError('54000', 'a subquery of the query takes too long; narrow it, or join instead')
   }
 
-  /** Counts values or characters that are kept. Throws SqlError 54000 above the maximum. */
+  /** Counts values or characters that are kept. Throws SqlError 54000 above the maximum, 53200 above that of all. */
   keep(cells: number): void {
     this.#cells += cells
     if (this.#cells > this.#limits.cellsMax)
@@ -79,6 +114,16 @@ export class Budget {
         '54000',
         'the query needs too much memory; narrow it, for example by the name of a sequence',
       )
+    const more = this.#cells - ownCells - this.#sharedCells
+    if (more <= 0) return
+    this.#shared.take(more)
+    this.#sharedCells += more
+  }
+
+  /** The statement is over. */
+  release(): void {
+    this.#shared.giveBack(this.#sharedCells)
+    this.#sharedCells = 0
   }
 
   /** Others have run: a new slice begins. */

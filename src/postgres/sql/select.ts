@@ -17,7 +17,7 @@ import { type ColumnSource, type Context, Missing, type Query, type Row, type Sq
 import { parseSelect, parseSelectTokens } from './select-parser.ts'
 import { unsupported } from './sql-error.ts'
 import { StatementContext } from './statement-context.ts'
-import { runSteps } from './steps.ts'
+import { type Pause, runSteps } from './steps.ts'
 import { valueOfText } from './text-input.ts'
 import { textOfValue } from './text-output.ts'
 import { oids, typeOf } from './types.ts'
@@ -51,7 +51,11 @@ export type SelectOptions = {
   readonly signal?: AbortSignal
   readonly clock?: Clock
   readonly limits?: Limits
+  /** Resolves when others have run. Default: after those that are due. */
+  readonly pause?: Pause
 }
+
+const untilOthersHaveRun: Pause = () => new Promise((resolve) => setImmediate(resolve))
 
 /** A compiled SELECT. */
 export interface SelectStatement {
@@ -102,7 +106,7 @@ async function run(
   types: readonly number[],
   session: SqlSession,
   values: readonly ParameterInput[],
-  { signal, clock = systemClock, limits = defaultLimits }: SelectOptions,
+  { signal, clock = systemClock, limits = defaultLimits, pause = untilOthersHaveRun }: SelectOptions,
 ): Promise<SelectResult> {
   const budget = new Budget(clock, limits, signal)
   const catalogue = new Catalogue(session, registry, budget)
@@ -112,19 +116,23 @@ async function run(
     return session.call(name, all)
   }
   const counted: SqlSession = { ...session, call }
-  for (let restarts = 0; ; restarts++) {
-    try {
-      const context = new StatementContext(counted, catalogue, budget, [])
-      const bound = new StatementContext(counted, catalogue, budget, parametersOf(values, types, context))
-      return resultOf(await runSteps(query.run(undefined, bound), budget), columns, bound)
-    } catch (error) {
-      if (!(error instanceof Missing)) throw error
-      // What has been drawn is not drawn again.
-      if (calls > 0 || restarts >= restartsMax)
-        throw unsupported('A name that is computed beside a sequence’s value')
-      await error.loading
-      budget.resume()
+  try {
+    for (let restarts = 0; ; restarts++) {
+      try {
+        const context = new StatementContext(counted, catalogue, budget, [])
+        const bound = new StatementContext(counted, catalogue, budget, parametersOf(values, types, context))
+        return resultOf(await runSteps(query.run(undefined, bound), budget, pause), columns, bound)
+      } catch (error) {
+        if (!(error instanceof Missing)) throw error
+        // What has been drawn is not drawn again.
+        if (calls > 0 || restarts >= restartsMax)
+          throw unsupported('A name that is computed beside a sequence’s value')
+        await error.loading
+        budget.resume()
+      }
     }
+  } finally {
+    budget.release()
   }
 }
 

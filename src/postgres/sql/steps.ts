@@ -2,13 +2,16 @@
 import type { Budget } from './budget.ts'
 import { Missing, type Steps } from './plan.ts'
 
+/** Lets others run. */
+export type Pause = () => Promise<void>
+
 /** Runs steps to their end, and lets others run whenever they pause. */
-export async function runSteps<T>(steps: Steps<T>, budget: Budget): Promise<T> {
+export async function runSteps<T>(steps: Steps<T>, budget: Budget, pause: Pause): Promise<T> {
   let sent: unknown
   for (;;) {
     const { done, value } = steps.next(sent)
     if (done) return value
-    sent = await (value ?? new Promise<void>((resolve) => setImmediate(resolve)))
+    sent = await (value ?? pause())
     budget.resume()
   }
 }

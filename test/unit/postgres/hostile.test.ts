@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { turns } from '../../../src/node/turns.ts'
 import { compile } from '../../../src/postgres/compile.ts'
 import { SqlError } from '../../../src/postgres/sql/sql-error.ts'
 import {
@@ -214,6 +215,15 @@ for (const [what, ...messages] of holders)
     await client.ended
     await stillServes(served)
   })
+
+test('the parts of a long query take turns with the requests of all transports', async (t) => {
+  const { session } = await serve(t)
+  const client = await session()
+  const before = turns.queued
+  client.send(query('SELECT count(*) FROM pg_type a, pg_type b, pg_namespace c WHERE a.typname < b.typname'))
+  assert.equal(await client.types(), 'TDCZI')
+  assert.ok(turns.queued - before > 8, `${turns.queued - before} parts`)
+})
 
 test('a client that reads nothing is dropped, and others are served', async (t) => {
   const served = await serve(t, { limits: { unreadTimeoutMs: 50, unreadBytesMax: 65_536 } })

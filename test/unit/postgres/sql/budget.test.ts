@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../../../src/base/clock.ts'
+import { Budget, defaultLimits, SharedCells } from '../../../../src/postgres/sql/budget.ts'
+
+test('statements that run at the same time keep a limited number of cells together', () => {
+  const shared = new SharedCells(1_000_000)
+  const budgets = Array.from({ length: 3 }, () => new Budget(systemClock, defaultLimits, undefined, shared))
+  const [first, second, third] = budgets as [Budget, Budget, Budget]
+  first.keep(900_000)
+  assert.throws(() => second.keep(900_000), { sqlState: '53200' })
+  // A short statement runs all the same.
+  third.keep(20_000)
+  second.release()
+  first.release()
+  third.keep(900_000)
+  third.release()
+  new Budget(systemClock, defaultLimits, undefined, shared).keep(1_020_000)
+})
