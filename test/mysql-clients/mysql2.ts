@@ -24,7 +24,7 @@ export const mysql2Subjects: readonly Subject[] = (['callback', 'promise'] as co
 )
 
 async function reportsOf(url: string, style: 'callback' | 'promise', method: Method): Promise<Report[]> {
-  const connection = createConnection({ uri: url, multipleStatements: true })
+  const connection = createConnection({ uri: url, multipleStatements: true, supportBigNumbers: true })
   const run = style === 'callback' ? byCallback(connection) : byPromise(connection.promise())
   const reports: Report[] = []
   try {

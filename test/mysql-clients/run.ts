@@ -5,7 +5,7 @@
 import { inScope, type Lifetime } from '../launch/lifetime.ts'
 import { externalSubjects } from './external.ts'
 import { firstId, type Subject } from './report.ts'
-import { differences, type Outcome, startRelay } from './scene.ts'
+import { differences, type Outcome, startFilling } from './scene.ts'
 import { subjects } from './subjects.ts'
 import { tableOf } from './table.ts'
 
@@ -19,7 +19,7 @@ async function tryClients(lifetime: Lifetime): Promise<void> {
   const isChosen = ({ name }: Subject) => chosen.length === 0 || chosen.some((each) => name.includes(each))
   const clients = [...subjects, ...(await externalSubjects(lifetime))].filter(isChosen)
   for (const start of starts) {
-    const scene = await startRelay(lifetime, start)
+    const scene = await startFilling(lifetime, start)
     const outcomes = new Map<string, readonly Outcome[]>()
     for (const client of clients) {
       const own = await scene.compare(client)
