@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../../src/base/clock.ts'
-import { Budget, defaultLimits, SharedCells } from '../../../../src/postgres/sql/budget.ts'
+import { Budget, SharedCells } from '../../../../src/postgres/sql/budget.ts'
+
+const limits = { stepsMax: 1_000_000, cellsMax: 2_000_000 }
 
 test('statements that run at the same time keep a limited number of cells together', () => {
   const shared = new SharedCells(1_000_000)
-  const budgets = Array.from({ length: 3 }, () => new Budget(systemClock, defaultLimits, undefined, shared))
+  const budgets = Array.from({ length: 3 }, () => new Budget(systemClock, limits, undefined, shared))
   const [first, second, third] = budgets as [Budget, Budget, Budget]
   first.keep(900_000)
   assert.throws(() => second.keep(900_000), { sqlState: '53200' })
@@ -15,5 +17,5 @@ test('statements that run at the same time keep a limited number of cells togeth
   first.release()
   third.keep(900_000)
   third.release()
-  new Budget(systemClock, defaultLimits, undefined, shared).keep(1_020_000)
+  new Budget(systemClock, limits, undefined, shared).keep(1_020_000)
 })
