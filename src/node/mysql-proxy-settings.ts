@@ -97,7 +97,7 @@ export const mysqlProxySettings = {
   proxyStatementMaxBytes: setting(
     size('1MiB', '1GiB'),
     'longest statement, where ids are filled in: it is held until it is whole',
-    '64MiB',
+    '16MiB',
   ),
   proxyStatementsMax: setting(
     count(1, 1_000_000),

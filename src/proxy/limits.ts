@@ -30,7 +30,7 @@ export const defaultLimits: ProxyLimits = Object.freeze({
   loginTimeoutMs: 10_000,
   unreadTimeoutMs: 600_000,
   unreadTotalBytesMax: 256 * 1_048_576,
-  statementBytesMax: 64 * 1_048_576,
+  statementBytesMax: 16 * 1_048_576,
   statementsMax: 16_384,
   idleTimeoutMs: 0,
   lingerMs: 5000,

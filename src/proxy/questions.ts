@@ -47,9 +47,17 @@ const sessionQuestion = Buffer.from(
 export async function askSession(ask: Ask, serverVersion: string): Promise<AskedSession> {
   const packets = await replyTo(ask, commands.query, sessionQuestion, 'results')
   const row = packets.at(-2)
-  const values = row === undefined ? [] : valuesOf(row)
+  // Without a row it is the end of the definitions.
+  const values = row === undefined || row[headerBytes] === 0xfe ? [] : valuesOf(row)
   const [sqlMode, charset, database, lowerCase] = values
-  if (values.length !== 4 || sqlMode == null || charset == null) throw new RefusedQuestion(noAnswer)
+  // In the form of another character set, such as UTF-16, the values would be taken for others.
+  const isReadable =
+    values.length === 4 &&
+    /^[A-Z0-9_,]*$/.test(sqlMode ?? '?') &&
+    /^[a-z0-9_]+$/.test(charset ?? '') &&
+    /^[0-9A-F]*$/.test(database ?? '') &&
+    /^[012]$/.test(lowerCase ?? '')
+  if (!isReadable || sqlMode == null || charset == null) throw new RefusedQuestion(noAnswer)
   const facts = {
     sqlMode,
     charset,
@@ -76,10 +84,12 @@ export async function askColumns(ask: Ask, { database, table }: FilledColumn): P
   }
 }
 
-/** ER_UNKNOWN_ERROR, for a session in which a question has no answer: with `sql_select_limit = 0`, for example. */
+/** ER_UNKNOWN_ERROR, for a session in which a question has no answer that can be read. */
 const noAnswer = Buffer.concat([
   Buffer.from([0, 0, 0, 1, 0xff, 0x51, 0x04]),
-  Buffer.from('#HY000fahao proxy: the session does not answer SELECT; set sql_select_limit to its default'),
+  Buffer.from(
+    '#HY000fahao proxy: the session does not answer SELECT in a form that can be read; set sql_select_limit and character_set_results to their defaults',
+  ),
 ])
 noAnswer.writeUIntLE(noAnswer.length - headerBytes, 0, 3)
 

@@ -29,6 +29,11 @@ export function wrongValueCount(row: number): Refusal {
   }
 }
 
+/** More rows than are read at once. */
+export function tooManyRows(max: number): Refusal {
+  return unsupported(`ids are filled into at most ${max} rows of a statement; send the rows in several`)
+}
+
 /** ER_FIELD_SPECIFIED_TWICE, in the server's words. */
 export function specifiedTwice(column: string): Refusal {
   return { code: 1110, state: '42000', message: `Column '${column}' specified twice` }

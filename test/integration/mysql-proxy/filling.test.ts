@@ -25,7 +25,7 @@ before(async () => {
   const filled = tables.flatMap((each) => ['--table', `shop.${each.replace('=', '.id=')}`])
   const upstream = ['--upstream', `mysql://127.0.0.1:${db.port}`, ...filled]
   fahao = await startFahao(scope, {
-    args: ['--mysql-proxy', `127.0.0.1:${proxyPort}`, ...upstream],
+    args: ['--mysql-proxy', `127.0.0.1:${proxyPort}`, ...upstream, '--proxy-statement-max', '64MiB'],
   })
   admin = await fahao.connect()
   await admin.command('ID.CREATE', 'order', 'KIND', 'sequence', 'START', '1000')
@@ -133,6 +133,18 @@ describe('an INSERT without an id', () => {
     const { insertId } = await run(`INSERT INTO orders (body) VALUES ('${body}')`)
     const [row] = await rows(`SELECT LENGTH(body) AS length FROM orders WHERE id = ${insertId}`)
     assert.equal(row?.length, body.length)
+  })
+
+  test('is refused while the session shows its facts in a form that cannot be read', async () => {
+    for (const setting of ['character_set_results = utf16', 'sql_select_limit = 0']) {
+      const odd = await connectTo(port)
+      await odd.query(`SET ${setting}, sql_mode = ''`)
+      const message = /set sql_select_limit and character_set_results to their defaults/
+      await assert.rejects(odd.query("INSERT INTO orders (body) VALUES ('a')"), { message })
+      await odd.query('SET character_set_results = DEFAULT, sql_select_limit = DEFAULT')
+      await odd.query("INSERT INTO orders (body) VALUES ('a')")
+    }
+    assert.equal((await rows('SELECT id FROM orders WHERE id = 0')).length, 0)
   })
 
   test('in a rolled back transaction leaves a gap', async () => {

@@ -177,3 +177,12 @@ describe('character sets', () => {
     [insert, insertFilled, { charset: 'utf8mb3' }],
   ])
 })
+
+describe('a statement of many rows', () => {
+  const ofRows = (count: number) =>
+    `INSERT INTO orders (id, n) VALUES ${Array(count).fill('(1,2)').join(',')}`
+  it('is read up to 100,000 rows, also where each has its id', () => {
+    assert.notEqual(filled(ofRows(100_000)), '1235')
+    assert.equal(filled(ofRows(100_001)), '1235')
+  })
+})
