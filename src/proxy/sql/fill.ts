@@ -8,7 +8,7 @@
  */
 import assert from 'node:assert/strict'
 import { applyEdits, type Edit } from './edits.ts'
-import { type Insert, needsId, type RowId } from './insert.ts'
+import { type Insert, needsId, type OnDuplicate, type RowId } from './insert.ts'
 import { latin1, sameColumn } from './words.ts'
 
 const [dollar, rightParen, comma] = [36, 41, 44]
@@ -85,7 +85,7 @@ function editsOf(sql: Buffer, insert: Insert, isText: boolean, idOf: (row: numbe
   }
   if (aliasAt !== undefined && first >= 0 && isAdded(insert)) edits.push(add(aliasAt, ', _fahao_id'))
   if (onDuplicate && !onDuplicate.decidesId && !isText && rows.some(({ state }) => state !== 'given'))
-    edits.push(add(onDuplicate.at, ownId(sql, insert)))
+    edits.push(ownId(sql, insert, onDuplicate))
   return edits.map((edit) => separated(sql, edit))
 }
 
@@ -154,10 +154,18 @@ function rowEdits(insert: Insert, row: RowId, value: Piece, moved: boolean): Edi
   return [remove(columns.id.start, columns.id.followingAt), added]
 }
 
-/** `orders`.`id` = LAST_INSERT_ID(`orders`.`id`): MySQL's way to learn the id of the row that was there before. */
-function ownId(sql: Buffer, { tableStart, tableEnd, column }: Insert): string {
+/**
+ * `orders`.`id` = LAST_INSERT_ID(`orders`.`id`): MySQL's way to learn the id of the row that was there before. Behind the
+ * other assignments where one of them gives the row another id, or its own, as `id = id` does.
+ */
+function ownId(
+  sql: Buffer,
+  { tableStart, tableEnd, column }: Insert,
+  { at, endAt, assignsId }: OnDuplicate,
+): Edit {
   const name = `${latin1(sql, tableStart, tableEnd)}.${quoted(column.column)}`
-  return ` ${name} = LAST_INSERT_ID(${name}),`
+  const assignment = `${name} = LAST_INSERT_ID(${name})`
+  return assignsId ? add(endAt, `, ${assignment}`) : add(at, ` ${assignment},`)
 }
 
 function add(at: number, text: string): Edit {

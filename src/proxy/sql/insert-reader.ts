@@ -244,7 +244,7 @@ export class InsertReader {
       this.#demandEqual()
       cursor.skipExpression(isEnd)
     } while (cursor.takeMark(mark.comma))
-    return { at, decidesId: assignsId || cursor.sets > setsBefore }
+    return { at, endAt: cursor.lexer.previousEnd, assignsId, decidesId: cursor.sets > setsBefore }
   }
 
   #returning(): boolean {

@@ -64,9 +64,12 @@ export type Insert = {
 
 /** ON DUPLICATE KEY UPDATE. */
 export type OnDuplicate = {
-  /** Where the assignments start. */
+  /** Where the assignments start, and where they end. */
   readonly at: number
-  /** Whether the statement itself says which id comes back, or assigns the column. */
+  readonly endAt: number
+  /** Whether the column is assigned. */
+  readonly assignsId: boolean
+  /** Whether the statement itself says which id comes back. */
   readonly decidesId: boolean
 }
 

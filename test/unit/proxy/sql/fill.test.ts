@@ -330,6 +330,14 @@ describe('the insert id', () => {
       'INSERT INTO orders (n) VALUES (1) ON DUPLICATE KEY UPDATE n = LAST_INSERT_ID(n)',
       'INSERT INTO orders (n, `id`) VALUES (1, LAST_INSERT_ID(1001)) ON DUPLICATE KEY UPDATE n = LAST_INSERT_ID(n)',
     ],
+    [
+      'INSERT INTO orders (n) VALUES (1) ON DUPLICATE KEY UPDATE id = id',
+      'INSERT INTO orders (n, `id`) VALUES (1, LAST_INSERT_ID(1001)) ON DUPLICATE KEY UPDATE id = id, orders.`id` = LAST_INSERT_ID(orders.`id`)',
+    ],
+    [
+      'INSERT INTO orders (n) VALUES (1) ON DUPLICATE KEY UPDATE orders.id = 7, n = 2 /* x */ RETURNING id',
+      'INSERT INTO orders (n, `id`) VALUES (1, LAST_INSERT_ID(1001)) ON DUPLICATE KEY UPDATE orders.id = 7, n = 2, orders.`id` = LAST_INSERT_ID(orders.`id`) /* x */ RETURNING id',
+    ],
     ['INSERT INTO orders (id, n) VALUES (5, 1) ON DUPLICATE KEY UPDATE n = 2', 'relay'],
     [
       'INSERT INTO orders (n) VALUES (1) AS new ON DUPLICATE KEY UPDATE n = new.n',
