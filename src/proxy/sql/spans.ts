@@ -1,6 +1,20 @@
 /** Where pieces of SQL end whose content does not depend on the session. */
 
-const [star, slash, plus, minus, letterE] = [42, 47, 43, 45, 69]
+const [star, slash, plus, minus, semicolon, letterE] = [42, 47, 43, 45, 59, 69]
+
+/**
+ * Where a text ends for the server: it drops semicolons and spaces at the end (`alloc_query` in `sql/sql_parse.cc`), and its
+ * lexer takes one byte 0 behind them for the end.
+ */
+export function textEnd(bytes: Uint8Array): number {
+  let end = bytes.length
+  while (end > 0 && (bytes[end - 1] === semicolon || isSpace(bytes[end - 1]!))) end--
+  return end > 0 && bytes[end - 1] === 0 ? end - 1 : end
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 32 || (byte >= 9 && byte <= 13)
+}
 
 /** Where the comment ends whose content starts at `from`; -1 if it has no end. */
 export function commentEnd(bytes: Buffer, from: number): number {

@@ -17,6 +17,7 @@ import { type Refusal, unreadable, unsupported } from './refusal.ts'
 import { FactsMissing, type TableFacts } from './row-reader.ts'
 import { type SqlSession, withDatabase } from './session.ts'
 import { changeOfStatement, skipStatement } from './session-change.ts'
+import { textEnd } from './spans.ts'
 import { insertsWithin, readTarget } from './targets.ts'
 import { latin1, wordOf } from './words.ts'
 
@@ -56,11 +57,12 @@ const hiddenStatement = /\/\*M?!\d*\s*(?:insert|replace|load)/i
 
 /** Reads a text for which `FilledColumns.mayMatter` is true. Never throws. */
 export function readStatements(sql: Buffer, context: ReadingContext): Reading {
-  const reader = new StatementsReader(sql, context, 'read')
+  const text = sql.subarray(0, textEnd(sql))
+  const reader = new StatementsReader(text, context, 'read')
   const reading = reader.read()
   if (!reader.sawExecutable) return reading
   const isHidden = hiddenStatement.test(latin1(sql, 0, sql.length))
-  if (reading === relay && !isHidden && new StatementsReader(sql, context, 'leave').read() === relay)
+  if (reading === relay && !isHidden && new StatementsReader(text, context, 'leave').read() === relay)
     return relay
   return {
     kind: 'refuse',

@@ -312,6 +312,25 @@ describe('an INSERT without a list of columns', () => {
   ])
 })
 
+describe('the end of a text', () => {
+  table([
+    [
+      'INSERT INTO orders (n) VALUES (1)\0',
+      'INSERT INTO orders (n, `id`) VALUES (1, LAST_INSERT_ID(1001))\0',
+    ],
+    [
+      'INSERT INTO orders (n) VALUES (1)\0 ;\n; ',
+      'INSERT INTO orders (n, `id`) VALUES (1, LAST_INSERT_ID(1001))\0 ;\n; ',
+    ],
+    [
+      'INSERT INTO orders (n) VALUES (1) --; ',
+      'INSERT INTO orders (n, `id`) VALUES (1, LAST_INSERT_ID(1001)) --; ',
+    ],
+    ['INSERT INTO orders (n) VALUES (1)\0\0', '1064'],
+    ['INSERT INTO orders (n) VALUES (1)\0, (2)', '1064'],
+  ])
+})
+
 describe('the insert id', () => {
   table([
     [
