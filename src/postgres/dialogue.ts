@@ -107,7 +107,7 @@ export class Dialogue {
     if (typeof step === 'string') return step
     if (!(step instanceof Promise)) return this.#begin(step)
     return step.then(
-      (conversation) => () => this.#begin(conversation),
+      (finish) => () => this.#contain(() => this.#begin(finish())),
       (error) => () => this.fail(error),
     )
   }

@@ -6,6 +6,7 @@
  *  1. No session begins without a login, unless there are no users, or the user `default` needs no password.
  *  2. On a listener that speaks TLS no password is asked for, and no session begins, before TLS is set up.
  *  3. A password is in no error, no log and no message to the client.
+ *  4. Nothing is written while a promise settles: the shared output belongs to another connection then.
  */
 import type { Access } from '../auth/access.ts'
 import type { AccessControl } from '../auth/access-control.ts'
@@ -39,9 +40,10 @@ export type LoginHost = ConversationHost & {
 
 /**
  * `answered`: there may be more. `more`: nothing before more bytes arrive. `tls`: the socket has to speak TLS first. `end`:
- * the connection ends. A conversation: the client is logged in.
+ * the connection ends. A conversation: the client is logged in. A promise: call its result, which writes the first messages of
+ * the session, when this connection is served.
  */
-export type LoginStep = 'answered' | 'more' | 'tls' | 'end' | Conversation | Promise<Conversation>
+export type LoginStep = 'answered' | 'more' | 'tls' | 'end' | Conversation | Promise<() => Conversation>
 
 const tlsHandshake = 0x16
 const passwordMessage = 'p'.charCodeAt(0)
@@ -137,11 +139,12 @@ export class Login {
     return this.#authenticate(request, password)
   }
 
-  async #authenticate(request: StartMessage, password: string): Promise<Conversation> {
+  async #authenticate(request: StartMessage, password: string): Promise<() => Conversation> {
     const { user } = request
     const { address } = addressOfClient(this.#session)
     try {
-      return this.#finish(request, await this.#host.access.login(user, password, address, 'postgres'))
+      const permitted = await this.#host.access.login(user, password, address, 'postgres')
+      return () => this.#finish(request, permitted)
     } catch (error) {
       if (error instanceof FahaoError && error.code === 'WRONGPASS')
         throw new SqlError('28P01', `password authentication failed for user "${user.slice(0, 64)}"`)

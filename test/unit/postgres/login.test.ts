@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Dialogue } from '../../../src/postgres/dialogue.ts'
+import { Output } from '../../../src/postgres/output.ts'
+import { message, startup } from './serve.ts'
+
+type Session = ConstructorParameters<typeof Dialogue>[0]
+type Host = ConstructorParameters<typeof Dialogue>[1]
+
+test('no session begins while a password is checked: its messages would go to the client that is served then', async () => {
+  const output = new Output()
+  let begun = 0
+  const caller = () => {
+    begun++
+    assert.fail('the rest of a session is not part of this test')
+  }
+  const access = { users: { get: () => ({}) }, initial: { user: '' }, login: async () => ({}) }
+  const host = { output, access, hasTls: false, inProcess: { caller }, onError() {} } as unknown as Host
+  const dialogue = new Dialogue({ address: '127.0.0.1:5000' } as unknown as Session, host)
+  dialogue.frames.push(Buffer.concat([startup({ user: 'app' }), message('p', 'secret')]))
+  assert.equal(dialogue.advance(), 'answered')
+  output.take()
+  const write = await dialogue.advance()
+  assert.equal(begun, 0)
+  assert.equal(output.length, 0)
+  assert.ok(typeof write === 'function')
+  write()
+  assert.equal(begun, 1)
+})
