@@ -10,7 +10,6 @@ Type | Start | Minimum | Maximum | Increment | Cycles? | Cache
 --+--+--+--+--+--+--
 bigint | 1 | 1 | 9223372036854775807 | 1 | no | 1`,
   },
-  jOOQ: { meta: '0A000' },
   psycopg: { 'server-side cursor': '0A000' },
 }
 

@@ -3,6 +3,8 @@ import { SqlError } from './sql-error.ts'
 
 /** More take too long to compute with. */
 const digitsMax = 1000
+/** The decimals of a power. */
+const powerScale = 16
 
 type Decimal = { readonly unscaled: bigint; readonly scale: number }
 
@@ -37,6 +39,24 @@ export function roundDecimal(text: string): bigint {
   const unit = 10n ** BigInt(scale)
   const half = unscaled < 0n ? -unit : unit
   return (unscaled * 2n + half) / (unit * 2n)
+}
+
+/**
+ * A power with a whole exponent, with the 16 decimals that PostgreSQL shows. Throws 0A000 for other exponents, and where it
+ * would have to round.
+ */
+export function raiseDecimal(base: string, exponent: string): string {
+  const { unscaled, scale } = parse(base)
+  const times = /^\d{1,4}(?:\.0*)?$/.test(exponent) ? Number(exponent) : Number.NaN
+  if (!(scale * times <= powerScale))
+    throw new SqlError(
+      '0A000',
+      'power() of numeric takes whole exponents, for results of at most 16 decimals',
+    )
+  if (String(unscaled).length * times > digitsMax)
+    throw new SqlError('22003', 'value overflows numeric format')
+  const power = textOf({ unscaled: unscaled ** BigInt(times), scale: scale * times })
+  return calculate('+', power, `0.${'0'.repeat(powerScale)}`)
 }
 
 function parse(text: string): Decimal {

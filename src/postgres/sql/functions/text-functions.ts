@@ -1,6 +1,6 @@
 /** Functions of texts and numbers (PostgreSQL's manual, chapters 9.3 and 9.4). */
 import { createHash } from 'node:crypto'
-import { calculate, roundDecimal } from '../decimals.ts'
+import { calculate, raiseDecimal, roundDecimal } from '../decimals.ts'
 import { define, type FunctionDefinition, type Implementation } from '../function-table.ts'
 import { replacePattern } from '../patterns.ts'
 import type { Context } from '../plan.ts'
@@ -200,6 +200,9 @@ export const textFunctions: readonly FunctionDefinition[] = [
   define('ceil(float8) float8', (_, [value]) => Math.ceil(value as number)),
   define('round(float8) float8', (_, [value]) => Math.round(value as number)),
   define('round(numeric) numeric', (_, [value]) => String(roundDecimal(value as string))),
+  define('power(numeric,numeric) numeric', (_, [base, exponent]) =>
+    raiseDecimal(base as string, exponent as string),
+  ),
   define('sign(numeric) numeric', (_, [value]) => calculate('*', '1', String(Math.sign(Number(value))))),
 ]
 

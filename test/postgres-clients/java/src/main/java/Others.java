@@ -42,11 +42,7 @@ public final class Others {
       } catch (DataAccessException error) {
         show("missing", error.sqlState());
       }
-      try {
-        show("meta", context.meta().getSequences("orders").size());
-      } catch (DataAccessException error) {
-        show("meta", error.sqlState());
-      }
+      show("meta", context.meta().getSequences("orders").size());
     }
   }
 
