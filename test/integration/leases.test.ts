@@ -135,17 +135,23 @@ function describeLeases(title: string, open: (lifetime: Lifetime) => Promise<str
     test('get more time for one of two copies that renew at the same moment at both servers', async () => {
       const [one, two] = clients as [RawClient, RawClient]
       let held = leases.pop()!
+      let lengthened = 0
       for (let round = 0; round < 10; round++) {
         const words = renewal('event', held, longMs)
         const replies = await Promise.all([one.command(...words), two.command(...words)])
-        const refused = replies.filter((reply) => reply instanceof ReplyError)
-        assert.equal(refused.length, 1, refused.map(({ text }) => text).join())
-        assert.match(refused[0]!.text, /^NOLEASE/)
-        const renewed = leaseOf(replies.find((reply) => !(reply instanceof ReplyError)))!
-        assert.equal(renewed.worker, held.worker)
-        assert.ok(renewed.untilUs > held.untilUs)
-        held = renewed
+        for (const reply of replies) if (reply instanceof ReplyError) assert.match(reply.text, /^NOLEASE/)
+        const granted = replies
+          .filter((reply) => !(reply instanceof ReplyError))
+          .map((reply) => leaseOf(reply)!)
+        assert.ok(granted.length > 0)
+        assert.ok(granted.every(({ worker, untilUs }) => worker === held.worker && untilUs >= held.untilUs))
+        // A server whose clock is behind that of the other confirms the span as it is: that is no more time.
+        const longer = granted.filter(({ untilUs }) => untilUs > held.untilUs)
+        assert.ok(longer.length <= 1)
+        held = longer[0] ?? held
+        lengthened += longer.length
       }
+      assert.ok(lengthened > 0)
     })
 
     test('end where the reply to a renewal was lost, and stay the holder’s until its span has passed', async () => {
