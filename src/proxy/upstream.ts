@@ -12,10 +12,14 @@ export type Upstream = {
   readonly ca: Buffer | undefined
 }
 
+/** An idle connection whose server has vanished is noticed after this time and ten probes; by default after two hours. */
+const keepAliveMs = 60_000
+
 /** Opens a connection without TLS. */
 export function dialUpstream({ address }: Upstream): Socket {
   const socket = dialPlain(address)
   socket.allowHalfOpen = true
+  socket.setKeepAlive(true, keepAliveMs)
   return socket
 }
 

@@ -1,22 +1,23 @@
 /**
- * `npm run half-open [-- KIND …]`: clients lose their network, so that no end and no reset of a connection reaches the server.
- * Prints after how many seconds the server has closed the connections of each kind; exits with 1 if one took too long. It
- * makes a network namespace, which needs root on Linux. The longest kind takes 16 minutes.
+ * `npm run half-open [-- KIND …]`: clients lose their network, and so does the server behind a MySQL proxy: no end and no reset
+ * of a connection arrives. Prints after how many seconds the server has closed the connections of each kind; exits with 1 if one took too long. It
+ * makes a network namespace, which needs root on Linux. The longest kinds take 16 minutes.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { FahaoServer } from '../launch/fahao.ts'
 import { atEnd, inScope, type Lifetime } from '../launch/lifetime.ts'
-import { freePort, temporaryFolder } from '../launch/places.ts'
 import { type RunningProcess, startProcess } from '../launch/process.ts'
-import { password } from './attack.ts'
-import { kinds, type Plan } from './vanishing.ts'
+import { type Servers, startServers } from './half-open-servers.ts'
+import { kinds, open, type Plan, type Target } from './vanishing.ts'
 
 const clients = 50
 const host = '198.18.77.1'
 const prefix = 26
+/** In the lost network, behind a MySQL proxy. */
+const upstream = { host: '198.18.77.2', port: 3306 }
+const addressMin = 3
 /** A hardware address that no interface has. */
 const nowhere = '02:00:00:00:00:01'
 const everyMs = 250
@@ -61,68 +62,105 @@ function ip(...args: readonly string[]): void {
   execFileSync('ip', args)
 }
 
-/** How many connections of a client's address the process still holds: the kernel's own have no inode. */
-function heldFrom(address: string): number {
-  const hexadecimal = address
-    .split('.')
-    .reverse()
-    .map((part) => Number(part).toString(16).padStart(2, '0'))
-  const remote = `${hexadecimal.join('').toUpperCase()}:`
-  const lines = readFileSync('/proc/net/tcp', 'utf8')
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/))
-  return lines.filter((fields) => fields[2]?.startsWith(remote) && fields[9] !== '0').length
+/** How many connections with each of these addresses the processes still hold: the kernel's own have no inode. */
+function heldWith(addresses: readonly string[]): number[] {
+  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n')
+  const fields = lines.map((line) => line.trim().split(/\s+/))
+  return addresses.map((address) => {
+    const remote = `${hexadecimal(address)}:`
+    const held = fields.filter((each) => each[2]?.startsWith(remote) && each[9] !== '0')
+    // A line is there twice if connections were opened while the file was read.
+    return new Set(held.map((each) => `${each[1]} ${each[2]}`)).size
+  })
 }
 
-async function startServer(lifetime: Lifetime, ports: Plan['ports']): Promise<FahaoServer> {
-  const options = {
-    engine: `sqlite:${join(temporaryFolder(lifetime), 'fahao.db')}`,
-    args: ['--resp', `0.0.0.0:${ports.resp}`, '--http', `0.0.0.0:${ports.http}`],
-    env: { FAHAO_ADMIN_PASSWORD: password },
+/** As the kernel writes an address. */
+function hexadecimal(address: string): string {
+  const bytes = address.split('.').map((part) => Number(part).toString(16).padStart(2, '0'))
+  return bytes.reverse().join('').toUpperCase()
+}
+
+/** The memory of each process, in MiB. */
+function memoryMiB({ pids }: Servers): string {
+  const figures = Object.entries(pids).map(([name, pid]) => {
+    const [, kib] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!
+    return `${name} ${(Number(kib) / 1024).toFixed(0)} MiB`
+  })
+  return figures.join(', ')
+}
+
+const isOfServer = (name: string) => kinds[name]!.transport === 'upstream'
+
+/** The clients of the proxy whose server vanishes: they stay. Returns what sends their last bytes. */
+async function openHere(target: Target, addresses: Plan['addresses'], late: boolean): Promise<() => void> {
+  const last: (() => void)[] = []
+  for (const [name, address] of Object.entries(addresses).filter(([name]) => isOfServer(name))) {
+    const kind = kinds[name]!
+    if ((kind.isLate ?? false) !== late) continue
+    const opening = () => open(target, address, { ...kind, login: kind.login && !late })
+    const sockets = await Promise.all(Array.from({ length: clients }, opening))
+    for (const socket of sockets) last.push(() => socket.write(kind.sendsLast))
   }
-  const server = new FahaoServer(lifetime, options, ports.resp, ports.http)
-  await server.start()
-  const client = await server.connect()
-  await client.command('AUTH', 'admin', password)
-  await client.command('ID.CREATE', 'target', 'KIND', 'sequence')
-  await client.close()
-  return server
-}
-
-function memoryMiB({ pid }: FahaoServer): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
+  return () => {
+    for (const send of last) send()
+  }
 }
 
 async function run(lifetime: Lifetime, names: readonly string[]): Promise<void> {
-  const addresses = Object.fromEntries(names.map((name, at) => [name, `198.18.77.${at + 2}`]))
-  const ports = { resp: await freePort(), http: await freePort() }
-  const server = await startServer(lifetime, ports)
-  const network = new Network(lifetime, Object.values(addresses))
-  const before = memoryMiB(server)
+  // Those that the server closes first connect last.
+  const order = names.toSorted((one, other) => kinds[other]!.withinS - kinds[one]!.withinS)
+  const numbers = order.map((name, at) => [name, addressMin + at] as const)
+  const addresses = Object.fromEntries(
+    numbers.map(([name, at]) => [name, isOfServer(name) ? `127.77.0.${at}` : `198.18.77.${at}`]),
+  )
+  const away = Object.fromEntries(Object.entries(addresses).filter(([name]) => !isOfServer(name)))
+  const servers = await startServers(lifetime, upstream)
+  const { ports } = servers
+  const network = new Network(lifetime, [upstream.host, ...Object.values(away)])
+  console.log(`before: ${memoryMiB(servers)}`)
   const vanishing = await network.start(lifetime, join(import.meta.dirname, 'vanishing.ts'), {
-    host,
-    ports,
-    clients,
-    addresses,
+    ...{ host, ports, clients, upstream },
+    addresses: away,
   })
-  const opened = new Map(names.map((name) => [name, heldFrom(addresses[name]!)]))
+  const here = { host: '127.0.0.1', ports }
+  const sendLast = await openHere(here, addresses, false)
+  const opened = heldOf(addresses)
   network.dropReplies()
   vanishing.signal('SIGUSR2')
+  sendLast()
   await pause(everyMs)
   network.dropRequests()
   await vanishing.kill()
   const startMs = performance.now()
-  console.log(
-    `${memoryMiB(server).toFixed(0)} MiB with ${clients} clients of each kind, ${before.toFixed(0)} MiB before`,
-  )
-  console.log('| clients that vanish | connections | closed after, s | at most, s | |\n|---|--:|--:|--:|---|')
-  const left = new Set(names)
-  for (let seconds = 0; left.size > 0; seconds = (performance.now() - startMs) / 1000) {
-    for (const name of left) {
+  await openHere(here, addresses, true)
+  await pause(everyMs)
+  for (const [name, count] of heldOf(addresses)) if (kinds[name]!.isLate) opened.set(name, count)
+  console.log(`with ${clients} clients of each kind: ${memoryMiB(servers)}`)
+  await follow(addresses, opened, startMs)
+  console.log(`after: ${memoryMiB(servers)}`)
+  await checkBehind(servers)
+}
+
+/** By the names of the kinds. */
+function heldOf(addresses: Plan['addresses']): Map<string, number> {
+  const counts = heldWith(Object.values(addresses))
+  return new Map(Object.keys(addresses).map((name, at) => [name, counts[at]!]))
+}
+
+/** Prints when the connections of each kind have been closed. */
+async function follow(
+  addresses: Plan['addresses'],
+  opened: ReadonlyMap<string, number>,
+  startMs: number,
+): Promise<void> {
+  console.log('| what vanishes | connections | closed after, s | at most, s | |\n|---|--:|--:|--:|---|')
+  const left = { ...addresses }
+  while (Object.keys(left).length > 0) {
+    const seconds = (performance.now() - startMs) / 1000
+    for (const [name, held] of heldOf(left)) {
       const { title, transport, withinS } = kinds[name]!
-      const held = heldFrom(addresses[name]!)
       if (held > 0 && seconds < withinS) continue
-      left.delete(name)
+      delete left[name]
       const isGood = held === 0 && opened.get(name) === clients
       if (!isGood) process.exitCode = 1
       const verdict = isGood ? 'pass' : `${held} are open`
@@ -132,7 +170,18 @@ async function run(lifetime: Lifetime, names: readonly string[]): Promise<void> 
     }
     await pause(everyMs)
   }
-  console.log(`${memoryMiB(server).toFixed(0)} MiB after`)
+}
+
+/** The connections of a proxy to its server end with those of its clients. */
+async function checkBehind({ database }: Servers): Promise<void> {
+  const [{ count } = {}] = await database.admin(
+    "SELECT COUNT(*) AS count FROM information_schema.PROCESSLIST WHERE USER = 'attacker'",
+  )
+  const counts = { 'the database': Number(count), 'the lost server': heldWith([upstream.host])[0]! }
+  for (const [name, open] of Object.entries(counts)) {
+    console.log(`connections of the proxies to ${name}: ${open}`)
+    if (open > 0) process.exitCode = 1
+  }
 }
 
 const chosen = process.argv.slice(2)

@@ -182,7 +182,7 @@ export function mysqlLogin(user: string): string {
 }
 
 /** Protocol 4.1, several statements and results, plugins, the database `shop`. */
-function response(user: string, plugin = 'mysql_native_password', proof = Buffer.alloc(0)): Buffer {
+export function response(user: string, plugin = 'mysql_native_password', proof = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(32)
   head.writeUInt32LE(0x200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x4_0000 | 0x8_0000 | 8)
   head.writeUInt32LE(2 ** 24, 4)
@@ -196,7 +196,8 @@ function response(user: string, plugin = 'mysql_native_password', proof = Buffer
   ])
 }
 
-function query(text: string): Buffer {
+/** A COM_QUERY. */
+export function query(text: string): Buffer {
   return packetOf(commandOf(commands.query, text))
 }
 

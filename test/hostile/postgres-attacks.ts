@@ -288,11 +288,13 @@ function message(type: string, ...parts: readonly (string | Buffer)[]): Buffer {
   return Buffer.concat([Buffer.from(type), int32(body.length + 4), body])
 }
 
-function startup(user: string): Buffer {
+/** The first message of a user. */
+export function startup(user: string): Buffer {
   return message('', int32(0x3_0000), `user\0${user}\0\0`)
 }
 
-function query(text: string): Buffer {
+/** A message of the simple protocol. */
+export function query(text: string): Buffer {
   return message('Q', `${text}\0`)
 }
 

@@ -1,18 +1,26 @@
 /**
  * Clients whose machine loses its network: `node test/hostile/vanishing.ts PLAN`, a JSON. They connect, send what their kind
- * sends, print `ready`, and wait. At SIGUSR2 they send the rest.
+ * sends, print `ready`, and wait. At SIGUSR2 they send the rest. A MySQL server is on the same machine.
  */
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { encodeCommand } from '../launch/raw-client.ts'
+import { packetOf } from '../launch/raw-mysql.ts'
 import { basic, password } from './attack.ts'
+import { mysqlLogin, query as mysqlQuery, response } from './mysql-attacks.ts'
+import { postgresLogin, query as postgresQuery, startup } from './postgres-attacks.ts'
+import { listenAsUpstream, ping, unfinishedResult } from './vanishing-upstream.ts'
 
 /** What clients of a kind have done when their network is lost. */
 export type Kind = {
   readonly title: string
-  readonly transport: 'resp' | 'http'
-  /** Logs in first, over RESP. */
+  /** `upstream`: a MySQL proxy of which the server vanishes, and not the clients. */
+  readonly transport: 'resp' | 'http' | 'postgres' | 'mysql' | 'upstream'
+  /** Logs in first. Requests of HTTP do so by themselves. */
   readonly login: boolean
+  /** Connects when the network has been lost. */
+  readonly isLate?: true
   readonly sends: string | Buffer
   /** Sent when replies no longer reach the client. */
   readonly sendsLast: string | Buffer
@@ -21,17 +29,23 @@ export type Kind = {
   readonly withinS: number
 }
 
-/** The server, the number of clients of each kind, and the address of each kind. */
-export type Plan = {
-  readonly host: string
-  readonly ports: Readonly<Record<Kind['transport'], number>>
+/** Where the servers listen. */
+export type Target = { readonly host: string; readonly ports: Readonly<Record<Kind['transport'], number>> }
+
+/** The servers, the number of clients of each kind, and the address of each kind. */
+export type Plan = Target & {
   readonly clients: number
   readonly addresses: Readonly<Record<string, string>>
+  /** Where a MySQL server listens in the lost network. */
+  readonly upstream: { readonly host: string; readonly port: number }
 }
 
 const settleMs = 1000
 const resp = { transport: 'resp', login: true, sends: '', sendsLast: '', reads: true } as const
 const http = { transport: 'http', login: false, sends: '', sendsLast: '', reads: true } as const
+const postgres = { transport: 'postgres', login: true, sends: '', sendsLast: '', reads: true } as const
+const mysql = { transport: 'mysql', login: true, sends: '', sendsLast: '', reads: true } as const
+const upstream = { ...mysql, transport: 'upstream' } as const
 const batches = encodeCommand(['ID.NEXT', 'target', 'COUNT', '100000'])
 const long = encodeCommand(['MGET', ...Array.from({ length: 10 }, () => 'x'.repeat(60_000))])
 
@@ -94,24 +108,137 @@ export const kinds: Readonly<Record<string, Kind>> = {
     sendsLast: requestOf('GET', '/healthz'),
     withinS: 76,
   },
+  'pg-silent': { ...postgres, login: false, title: 'before the login, nothing sent', withinS: 8 },
+  'pg-part': {
+    ...postgres,
+    login: false,
+    title: 'before the login, in the middle of a message',
+    sends: startup('admin').subarray(0, -1),
+    withinS: 8,
+  },
+  'pg-idle': { ...postgres, title: 'logged in and idle', withinS: 75 },
+  'pg-long': {
+    ...postgres,
+    title: 'in the middle of a long message',
+    sends: postgresQuery(' '.repeat(600_000)).subarray(0, -1),
+    withinS: 75,
+  },
+  'pg-transaction': {
+    ...postgres,
+    title: 'in a transaction',
+    sends: postgresQuery("BEGIN; SELECT nextval('target')"),
+    withinS: 75,
+  },
+  'pg-unread': {
+    ...postgres,
+    title: 'with many results unread',
+    sends: Buffer.concat(
+      Array.from({ length: 20 }, () =>
+        postgresQuery("SELECT nextval('target') FROM generate_series(1, 100000)"),
+      ),
+    ),
+    reads: false,
+    withinS: 35,
+  },
+  'pg-in-flight': {
+    ...postgres,
+    title: 'a short result on its way',
+    sendsLast: postgresQuery('SELECT 1'),
+    withinS: 1000,
+  },
+  'mysql-silent': { ...mysql, login: false, title: 'before the login, nothing sent', withinS: 18 },
+  'mysql-part': {
+    ...mysql,
+    login: false,
+    title: 'before the login, in the middle of a packet',
+    sends: packetOf(response('attacker'), 1).subarray(0, -1),
+    withinS: 18,
+  },
+  'mysql-idle': { ...mysql, title: 'logged in and idle', withinS: 75 },
+  'mysql-long': {
+    ...mysql,
+    title: 'in the middle of an INSERT',
+    sends: mysqlQuery(`INSERT INTO target (body) VALUES ('${'x'.repeat(600_000)}')`).subarray(0, -1),
+    withinS: 75,
+  },
+  'mysql-transaction': {
+    ...mysql,
+    title: 'in a transaction',
+    sends: Buffer.concat([mysqlQuery('BEGIN'), mysqlQuery('SELECT 1')]),
+    withinS: 75,
+  },
+  'mysql-unread': {
+    ...mysql,
+    title: 'with a result of 100 MB unread',
+    sends: mysqlQuery("SELECT REPEAT('x', 10000) FROM seq_1_to_10000"),
+    reads: false,
+    withinS: 605,
+  },
+  'mysql-waiting': {
+    ...mysql,
+    title: 'while an INSERT waits for an id',
+    sendsLast: mysqlQuery("INSERT INTO target (body) VALUES ('x')"),
+    withinS: 1010,
+  },
+  'mysql-in-flight': { ...mysql, title: 'a short reply on its way', sendsLast: ping, withinS: 1000 },
+  'upstream-new': { ...upstream, isLate: true, title: 'before a client connects', withinS: 20 },
+  'upstream-login': {
+    ...upstream,
+    login: false,
+    title: 'in the middle of a login',
+    sendsLast: packetOf(response('attacker'), 1),
+    withinS: 20,
+  },
+  'upstream-idle': { ...upstream, title: 'while the client is idle', withinS: 80 },
+  'upstream-result': {
+    ...upstream,
+    title: 'in the middle of a result',
+    sends: unfinishedResult,
+    withinS: 80,
+  },
+  'upstream-in-flight': {
+    ...upstream,
+    title: 'a short command on its way',
+    sendsLast: ping,
+    withinS: 1010,
+  },
 }
 
 function requestOf(method: string, path: string, ...lines: readonly string[]): string {
   return [`${method} ${path} HTTP/1.1`, 'host: localhost', basic('admin'), ...lines, '', ''].join('\r\n')
 }
 
-function open({ host, ports }: Plan, localAddress: string, kind: Kind): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host, port: ports[kind.transport], localAddress })
-    socket.once('error', reject)
-    socket.once('connect', () => {
-      socket.off('error', reject).on('error', () => {})
-      if (kind.reads) socket.resume()
-      if (kind.login) socket.write(encodeCommand(['AUTH', 'admin', password]))
-      socket.write(kind.sends)
-      resolve(socket)
-    })
-  })
+/** Opens a connection of a kind. */
+export async function open({ host, ports }: Target, localAddress: string, kind: Kind): Promise<Socket> {
+  const socket = connect({ host, port: ports[kind.transport], localAddress })
+  await once(socket, 'connect')
+  socket.on('error', () => {})
+  if (kind.login) await logIn(socket, kind.transport)
+  if (kind.reads) socket.resume()
+  socket.write(kind.sends)
+  return socket
+}
+
+async function logIn(socket: Socket, transport: Kind['transport']): Promise<void> {
+  if (transport === 'resp') {
+    socket.write(encodeCommand(['AUTH', 'admin', password]))
+    await answer(socket, '+OK')
+  } else if (transport === 'postgres') {
+    socket.write(postgresLogin('admin', password), 'latin1')
+    await answer(socket, 'Z\0\0\0\x05I')
+  } else {
+    await answer(socket, 'mysql_native_password')
+    socket.write(mysqlLogin('attacker'), 'latin1')
+    await answer(socket, '\0\0\0\x02\0')
+  }
+}
+
+/** Takes what the server sends, up to this. */
+async function answer(socket: Socket, last: string): Promise<void> {
+  for (let text = ''; !text.includes(last); ) {
+    await once(socket, 'readable')
+    text += socket.read()?.toString('latin1') ?? ''
+  }
 }
 
 if (import.meta.main) {
@@ -120,12 +247,11 @@ if (import.meta.main) {
   process.on('SIGUSR2', () => {
     for (const send of last) send()
   })
+  await listenAsUpstream(plan.upstream)
   for (const [name, address] of Object.entries(plan.addresses)) {
     const kind = kinds[name]!
-    for (let count = 0; count < plan.clients; count++) {
-      const socket = await open(plan, address, kind)
-      last.push(() => socket.write(kind.sendsLast))
-    }
+    const sockets = await Promise.all(Array.from({ length: plan.clients }, () => open(plan, address, kind)))
+    for (const socket of sockets) last.push(() => socket.write(kind.sendsLast))
   }
   await pause(settleMs)
   console.log('ready')
