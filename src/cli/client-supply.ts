@@ -4,23 +4,33 @@
  */
 import { connect } from '#client'
 import { type ErrorCode, errorKinds, FahaoError } from '../base/errors.ts'
-import type { IdSupply } from '../proxy/id-supply.ts'
+import type { IdMaker } from '../proxy/id-supply.ts'
+import { goneError } from '../proxy/pacing.ts'
 import { type CredentialOptions, passwordOrToken } from './credentials.ts'
 import { UsageError } from './exit-codes.ts'
 import { fetchWith, type TlsFiles } from './http-request.ts'
 
 /** How the service is reached. */
-export type SupplyOptions = TlsFiles & CredentialOptions & { readonly url: string }
+export type ServiceOptions = TlsFiles & CredentialOptions & { readonly url: string }
 
-/** A supply, and what gives its leases back. */
-export type ClientSupply = IdSupply & { close(): Promise<void> }
+/** How the service is reached, and how long a statement waits for its ids, in ms. */
+export type SupplyOptions = ServiceOptions & { readonly timeoutMs: number }
+
+/** A maker of ids, and what gives its leases back. */
+export type ClientSupply = IdMaker & { close(): Promise<void> }
 
 type Client = Awaited<ReturnType<typeof connect>>
 type Generator = Awaited<ReturnType<Client['generator']>>
 type Drawn = { readonly ids: readonly string[]; readonly isText: boolean }
 
 /** Prepares a client; connections open at the first request. Rejects with UsageError for options that contradict each other. */
-export async function clientSupply({ url, user, tokenFile, ...files }: SupplyOptions): Promise<ClientSupply> {
+export async function clientSupply({
+  url,
+  user,
+  tokenFile,
+  timeoutMs,
+  ...files
+}: SupplyOptions): Promise<ClientSupply> {
   const credentials = await passwordOrToken({
     ...(user !== undefined && { user }),
     ...(tokenFile !== undefined && { tokenFile }),
@@ -30,6 +40,9 @@ export async function clientSupply({ url, user, tokenFile, ...files }: SupplyOpt
     ...credentials,
     ...(hasFiles && { fetch: fetchWith(files) }),
     holder: 'fahao proxy',
+    timeoutMs,
+    // Of two nodes, one that does not answer leaves time for the other.
+    attemptTimeoutMs: timeoutMs / 2,
   }).catch((error) => {
     throw new UsageError(`--url: ${error instanceof Error ? error.message : String(error)}`)
   })
@@ -45,35 +58,47 @@ class Supply implements ClientSupply {
     this.#client = client
   }
 
-  take(name: string, count: number, signal: AbortSignal): Drawn | Promise<Drawn> {
+  tryDraw(name: string, count: number): Drawn | undefined {
     const generator = this.#open.get(name)
-    if (generator === undefined || count > 1) return this.#draw(name, count, signal)
+    if (generator === undefined || count > 1) return undefined
     const isText = generator.isFormatted
     const id = isText ? generator.tryNextText() : generator.tryNext()
-    return id === undefined ? this.#draw(name, count, signal) : { ids: [String(id)], isText }
+    return id === undefined ? undefined : { ids: [String(id)], isText }
   }
 
-  isText(name: string, signal: AbortSignal): boolean | Promise<boolean> {
-    const generator = this.#open.get(name)
-    if (generator !== undefined) return generator.isFormatted
-    return this.#draw(name, 0, signal).then(({ isText }) => isText)
+  async draw(name: string, count: number, signal: AbortSignal): Promise<Drawn> {
+    try {
+      const generator = await this.#opened(name, signal)
+      const isText = generator.isFormatted
+      if (isText) return { ids: await generator.nextTexts(count, { signal }), isText }
+      return { ids: (await generator.nextBatch(count, { signal })).map(String), isText }
+    } catch (error) {
+      throw asOwn(error)
+    }
+  }
+
+  tryIsText(name: string): boolean | undefined {
+    return this.#open.get(name)?.isFormatted
+  }
+
+  async openIsText(name: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      return (await this.#opened(name, signal)).isFormatted
+    } catch (error) {
+      throw asOwn(error)
+    }
   }
 
   close(): Promise<void> {
     return this.#client.close()
   }
 
-  async #draw(name: string, count: number, signal: AbortSignal): Promise<Drawn> {
-    try {
-      const generator = this.#open.get(name) ?? (await this.#client.generator(name))
-      this.#open.set(name, generator)
-      const isText = generator.isFormatted
-      if (count === 0) return { ids: [], isText }
-      if (isText) return { ids: await generator.nextTexts(count, { signal }), isText }
-      return { ids: (await generator.nextBatch(count, { signal })).map(String), isText }
-    } catch (error) {
-      throw asOwn(error)
-    }
+  async #opened(name: string, signal: AbortSignal): Promise<Generator> {
+    const generator = this.#open.get(name) ?? (await this.#client.generator(name))
+    this.#open.set(name, generator)
+    // Opening one has no signal, and draws no id.
+    if (signal.aborted) throw goneError()
+    return generator
   }
 }
 

@@ -25,7 +25,7 @@ export async function openNodeProxy(
   const { config } = node
   const supply = nodeSupply(node, address, tls.resp, nextId())
   try {
-    const proxy = await openProxy(config, address, { log, tls: tls['mysql-proxy'], supply })
+    const proxy = await openProxy(config, address, { log, tls: tls['mysql-proxy'], maker: supply })
     return {
       port: proxy.port,
       figures: () => proxy.stats,

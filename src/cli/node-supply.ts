@@ -1,17 +1,19 @@
 /** Ids for the MySQL proxy from the node in this process, with the permissions of the user of `mysql-proxy-user`. */
 import type { AccessControl } from '../auth/access-control.ts'
 import { type Address, addressText } from '../base/address.ts'
-import { FahaoError } from '../base/errors.ts'
 import { CallerSession } from '../commands/caller-session.ts'
 import type { Caller } from '../commands/in-process.ts'
 import { Run } from '../ids/run.ts'
 import type { Certificates } from '../node/certificates.ts'
 import type { FahaoNode } from '../node/node.ts'
-import type { IdSupply } from '../proxy/id-supply.ts'
+import type { IdMaker } from '../proxy/id-supply.ts'
 import { openInProcess } from './in-process.ts'
 
-/** A supply, and what closes the connections to other nodes. */
-export type NodeSupply = IdSupply & { close(): void }
+/** A maker of ids, and what closes the connections to other nodes. */
+export type NodeSupply = IdMaker & { close(): void }
+
+/** What runs commands, and what ends them. */
+type Session = { readonly session: CallerSession; readonly caller: Caller }
 
 type Drawn = { readonly ids: readonly string[]; readonly isText: boolean }
 
@@ -26,54 +28,73 @@ export function nodeSupply(
   const inProcess = openInProcess(node, tls)
   const present = () => accessOf(access, config.mysqlProxyUser)
   const place = addressText(address)
-  const facts = { id, address: place, localAddress: place, door: 'mysql', access: present() }
-  const session = new CallerSession(facts, { unreadBytes: () => 0, close() {} })
+  const facts = { id, address: place, localAddress: place, door: 'mysql' }
+  const open = (): Session => {
+    const session = new CallerSession({ ...facts, access: present() }, { unreadBytes: () => 0, close() {} })
+    return { session, caller: inProcess.commands.caller(session) }
+  }
+  const shared = open()
   access.listen(() => {
-    session.access = present()
+    shared.session.access = present()
   })
-  const supply = new Supply(inProcess.commands.caller(session), mayIssue)
-  return {
-    take: (name, count) => supply.take(name, count),
-    isText: (name) => supply.isText(name),
+  const maker = new Maker(shared.caller, open, mayIssue)
+  return Object.assign(maker, {
     close() {
-      session.end()
+      shared.session.end()
       inProcess.close()
     },
-  }
+  })
 }
 
 function accessOf(access: AccessControl, user: string | undefined) {
   return (user === undefined ? undefined : access.withoutPassword(user)) ?? access.initial
 }
 
-class Supply {
+class Maker implements IdMaker {
   readonly #caller: Caller
+  readonly #open: () => Session
   readonly #mayIssue: () => boolean
   readonly #run = new Run()
 
-  constructor(caller: Caller, mayIssue: () => boolean) {
+  /** @param open makes a caller for one draw that waits. */
+  constructor(caller: Caller, open: () => Session, mayIssue: () => boolean) {
     this.#caller = caller
+    this.#open = open
     this.#mayIssue = mayIssue
   }
 
-  take(name: string, count: number): Drawn | Promise<Drawn> {
+  tryDraw(name: string, count: number): Drawn | undefined {
     this.#mayIssue()
     const format = this.#caller.find(name)?.definition.format
-    if (count === 1 && format === undefined && this.#caller.takeOne(name, this.#run))
-      return { ids: [String(this.#run.first)], isText: false }
-    return this.#draw(name, count)
+    if (count !== 1 || format !== undefined || !this.#caller.takeOne(name, this.#run)) return undefined
+    return { ids: [String(this.#run.first)], isText: false }
   }
 
-  /** Creates the generator if `auto-create` has a rule for it, as a take does. */
-  async isText(name: string): Promise<boolean> {
-    return (await this.#caller.open(name)).definition.format !== undefined
+  draw(name: string, count: number, signal: AbortSignal): Promise<Drawn> {
+    return this.#until(signal, async (caller) => {
+      const ids = await caller.issue(name, count)
+      const { format } = await caller.definition(name)
+      return { ids: Array.from({ length: ids.count }, (_, at) => ids.at(at)), isText: format !== undefined }
+    })
   }
 
-  async #draw(name: string, count: number): Promise<Drawn> {
-    const reply = await this.#caller.run('ID.NEXT', name, 'COUNT', String(count))
-    if (!Array.isArray(reply) || reply.length !== count)
-      throw new FahaoError('UNKNOWN', `${name} gave no ${count} ids; try again`)
-    const { format } = await this.#caller.definition(name)
-    return { ids: reply.map(String), isText: format !== undefined }
+  tryIsText(): undefined {
+    return undefined
+  }
+
+  /** Creates the generator if `auto-create` has a rule for it, as a draw does. */
+  openIsText(name: string, signal: AbortSignal): Promise<boolean> {
+    return this.#until(signal, async (caller) => (await caller.open(name)).definition.format !== undefined)
+  }
+
+  async #until<Result>(signal: AbortSignal, work: (caller: Caller) => Promise<Result>): Promise<Result> {
+    const { session, caller } = this.#open()
+    const end = () => session.end()
+    signal.addEventListener('abort', end, { once: true })
+    try {
+      return await work(caller)
+    } finally {
+      signal.removeEventListener('abort', end)
+    }
   }
 }

@@ -14,10 +14,10 @@ import type { Config } from '../node/config-schema.ts'
 import { address as addressType, configError } from '../node/config-values.ts'
 import { upstreamUrl } from '../node/mysql-proxy-settings.ts'
 import { version } from '../node/version.ts'
-import type { IdSupply } from '../proxy/id-supply.ts'
+import type { IdMaker } from '../proxy/id-supply.ts'
 import { type ProxyServer, startProxy } from '../proxy/server.ts'
 import { parseFilledColumn } from '../proxy/sql/filled-columns.ts'
-import type { SupplyOptions } from './client-supply.ts'
+import type { ServiceOptions } from './client-supply.ts'
 import { openTls } from './listener-tls.ts'
 import { openLog } from './log.ts'
 import { startMetrics } from './metrics-server.ts'
@@ -27,7 +27,7 @@ import { crashOnBugs, stopAsked } from './signals.ts'
 const repeatedUs = 10_000_000
 
 /** Relays until a signal stops it; resolves when everything is closed. Rejects if it cannot start. */
-export async function runProxy(config: Config, service: SupplyOptions, metrics?: string): Promise<void> {
+export async function runProxy(config: Config, service: ServiceOptions, metrics?: string): Promise<void> {
   const { mysqlProxy } = config
   if (mysqlProxy === undefined)
     throw configError('no address to listen on; give one with --listen, such as 127.0.0.1:3307')
@@ -35,10 +35,15 @@ export async function runProxy(config: Config, service: SupplyOptions, metrics?:
   crashOnBugs(log)
   const tls = await openTls(config, log)
   // Imported here, because a proxy without tables needs no service.
-  const supply =
-    config.table.length > 0 ? await (await import('./client-supply.ts')).clientSupply(service) : undefined
+  const maker =
+    config.table.length > 0
+      ? await (await import('./client-supply.ts')).clientSupply({
+          ...service,
+          timeoutMs: config.proxyIdTimeoutMs,
+        })
+      : undefined
   try {
-    const proxy = await openProxy(config, mysqlProxy, { log, tls: tls['mysql-proxy'], supply })
+    const proxy = await openProxy(config, mysqlProxy, { log, tls: tls['mysql-proxy'], maker })
     const figures = metrics === undefined ? undefined : await startMetrics(addressType.read(metrics), proxy)
     const stop = stopAsked(log)
     log.info(
@@ -49,7 +54,7 @@ export async function runProxy(config: Config, service: SupplyOptions, metrics?:
     await proxy.close(config.shutdownTimeoutMs)
     figures?.close()
   } finally {
-    await supply?.close()
+    await maker?.close()
     tls.close()
   }
   log.info('stopped')
@@ -60,14 +65,14 @@ export type ProxyParts = {
   readonly log: Logger
   readonly tls: Certificates | undefined
   /** The ids of `table`; undefined: there is none. */
-  readonly supply: IdSupply | undefined
+  readonly maker: IdMaker | undefined
 }
 
 /** Listens at `address`. Rejects with CONFIG if it cannot. */
 export async function openProxy(
   config: Config,
   address: Address,
-  { log, tls, supply }: ProxyParts,
+  { log, tls, maker }: ProxyParts,
 ): Promise<ProxyServer> {
   const upstream = config.upstream!
   const ca = config.upstreamCa === undefined ? undefined : await readCa(config.upstreamCa)
@@ -77,9 +82,7 @@ export async function openProxy(
     backlog: config.listenBacklog,
     upstream: { ...upstream, ca },
     filled:
-      supply && config.table.length > 0
-        ? { columns: config.table.map(parseFilledColumn), supply }
-        : undefined,
+      maker && config.table.length > 0 ? { columns: config.table.map(parseFilledColumn), maker } : undefined,
     tls,
     limits: {
       connectionsMax: config.proxyConnectionsMax,
@@ -90,6 +93,7 @@ export async function openProxy(
       unreadTotalBytesMax: config.proxyUnreadTotalMaxBytes,
       statementBytesMax: config.proxyStatementMaxBytes,
       statementsMax: config.proxyStatementsMax,
+      idTimeoutMs: config.proxyIdTimeoutMs,
       idleTimeoutMs: config.proxyIdleTimeoutMs ?? 0,
     },
     onUpstreamError: (reason) => {

@@ -104,6 +104,11 @@ export const mysqlProxySettings = {
     'prepared statements of one connection that are filled in',
     '16384',
   ),
+  proxyIdTimeoutMs: setting(
+    duration('100ms', '10m'),
+    'how long an INSERT waits for its ids before its client gets an error that it may retry',
+    '5s',
+  ),
   proxyIdleTimeoutMs: setting(
     orOff(duration('1s', '24d')),
     'close connections that have been silent for this long',

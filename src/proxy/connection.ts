@@ -72,8 +72,6 @@ export class Connection implements Sender {
   /** Undefined before the login. */
   #relay: Relay | undefined
   #isFinishing = false
-  /** The client has ended its side while a statement was held. */
-  #hasEnded = false
   /** The client's side has been ended, or is gone. */
   #isOver = false
   #isGone = false
@@ -147,7 +145,7 @@ export class Connection implements Sender {
       mayReadClient: () =>
         this.#relay === undefined
           ? this.#login?.isGreeted === true
-          : this.#relay.outstanding <= outstandingMax && !this.#relay.isSuspended,
+          : this.#relay.outstanding <= outstandingMax && this.#relay.mayRead,
       unreadChanged: () => this.#host.unread.update(this),
       clientEnded: () => this.#clientEnded(),
       serverEnded: () => this.#serverEnded(),
@@ -200,7 +198,6 @@ export class Connection implements Sender {
   /** A statement has been filled in. */
   #resumed(): void {
     this.#host.unread.update(this)
-    if (this.#hasEnded && this.#relay?.isSuspended === false) this.#endServer()
     if (this.#isFinishing) this.#finishIfIdle()
     this.#pair.readClient()
   }
@@ -214,6 +211,9 @@ export class Connection implements Sender {
         this.#host.totals.commands++
       },
       holding: (heldBytes) => this.#holding(heldBytes),
+      weighed: () => {
+        if (this.queuedBytes > 0) this.#host.unread.update(this)
+      },
       resumed: () => this.#resumed(),
       fail: (error) => this.#fail(error),
       report: (error) => this.#host.onError(error),
@@ -259,8 +259,9 @@ export class Connection implements Sender {
 
   #clientEnded(): void {
     if (this.#login !== undefined) return this.#end()
-    this.#hasEnded = true
-    if (this.#relay?.isSuspended === false) this.#endServer()
+    // A statement that waits is not sent: its client would not learn of its row.
+    this.#relay?.end()
+    this.#endServer()
   }
 
   #endServer(): void {

@@ -15,6 +15,8 @@ export interface FillerHost {
   readonly statementsMax: number
   /** Ends when the connection does. */
   readonly signal: AbortSignal
+  /** A statement waits, which takes about so many bytes of memory; 0: none does. */
+  waits(bytes: number): void
   /** Sends a command of the client as it is. */
   relay(command: HeldCommand): void
   /** Sends a command, whose reply the filter receives; without one the client receives it as results. */

@@ -16,6 +16,8 @@ export type ProxyLimits = {
   readonly statementBytesMax: number
   /** Prepared statements of one connection that are filled in. */
   readonly statementsMax: number
+  /** How long a statement may wait for its ids, in ms. */
+  readonly idTimeoutMs: number
   /** How long a client may be silent, in ms; 0: for ever. */
   readonly idleTimeoutMs: number
   /** How long one side of a connection may stay open after the other has ended, in ms. */
@@ -32,6 +34,7 @@ export const defaultLimits: ProxyLimits = Object.freeze({
   unreadTotalBytesMax: 256 * 1_048_576,
   statementBytesMax: 16 * 1_048_576,
   statementsMax: 16_384,
+  idTimeoutMs: 5000,
   idleTimeoutMs: 0,
   lingerMs: 5000,
 })

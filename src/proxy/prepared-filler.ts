@@ -14,12 +14,13 @@ import { refuseUnfit } from './column-types.ts'
 import { type Execution, writeExecution } from './execute-packet.ts'
 import type { FillerHost } from './filler-host.ts'
 import { firstIdFilter, givenIdFilter } from './insert-ids.ts'
+import { paced } from './pacing.ts'
 import { prepareFilter } from './prepare-reply.ts'
 import { PreparedStatement } from './prepared-statement.ts'
 import { commands } from './protocol.ts'
 import { bulkExecution, changedFormat, malformedExecution, tooManyStatements } from './refusals.ts'
 import type { ReplyFilter } from './replies.ts'
-import { type DrawnIds, fillPrepared } from './sql/fill.ts'
+import { type DrawnIds, preparedSlices } from './sql/fill.ts'
 import { type Insert, idsNeeded } from './sql/insert.ts'
 import type { SqlSession } from './sql/session.ts'
 
@@ -65,7 +66,8 @@ export class PreparedFiller {
     if (this.#statements.size >= statementsMax)
       return this.#host.answer(command, tooManyStatements(statementsMax))
     const isText = await filling.supply.isText(insert.column.generator, signal)
-    const fill = fillPrepared(command.body, insert, parametersAt, isText)
+    const slices = preparedSlices(command.body, insert, parametersAt, isText)
+    const fill = await paced(slices, command.body.length, signal)
     const statement = new PreparedStatement(insert, command.body, fill, isText, parametersAt.length)
     this.#newest = statement
     const isShown = fill.parameters.map((source) => source >= 0)

@@ -83,7 +83,7 @@ export class PreparedStatement {
 
   /** The id of the last row, if it is a positive integer that the execution gives. */
   lastGiven({ parameters }: Execution): bigint | undefined {
-    const { parameter } = this.insert.rows.at(-1)!
+    const { parameter } = this.insert.lastRow
     if (this.isText) return undefined
     return parameter < 0 ? this.#given : givenInteger(parameters[parameter]!)
   }

@@ -22,12 +22,17 @@ export interface RelayHost {
   counted(): void
   /** So many bytes of a statement are held. */
   holding(heldBytes: number): void
+  /** `heldBytes` has changed. */
+  weighed(): void
   /** A statement that was held has been sent, or answered. */
   resumed(): void
   fail(error: unknown): void
   /** Takes an error that is no client's fault, and that has ended nothing. */
   report(error: unknown): void
 }
+
+/** What is read of a client whose statement waits, in bytes. */
+const behindBytesMax = 65_536
 
 /** One session. */
 export class Relay {
@@ -36,6 +41,8 @@ export class Relay {
   readonly #replies: Replies
   readonly #deprecatesEof: boolean
   readonly #ending = new AbortController()
+  /** Memory of a statement that waits for its turn, the server or ids. */
+  #waitingBytes = 0
 
   /** @param filling undefined: no table is filled in. */
   constructor(session: LoggedIn, filling: Filling | undefined, host: RelayHost) {
@@ -75,9 +82,14 @@ export class Relay {
     return this.#commands.isSuspended
   }
 
-  /** Bytes of statements that are held. */
+  /** Memory of statements that are held, in bytes. */
   get heldBytes(): number {
-    return this.#commands.heldBytes
+    return this.#commands.heldBytes + this.#waitingBytes
+  }
+
+  /** Whether the client may be read: behind a statement that waits, only so far that its end is noticed. */
+  get mayRead(): boolean {
+    return !this.isSuspended || this.#commands.heldBytes < behindBytesMax
   }
 
   /** Whether the session is known to be outside of commands and transactions. */
@@ -126,6 +138,10 @@ export class Relay {
       statementsMax,
       deprecatesEof: this.#deprecatesEof,
       signal: this.#ending.signal,
+      waits: (bytes) => {
+        this.#waitingBytes = bytes
+        this.#host.weighed()
+      },
       relay: ({ form, packet }) => {
         if (form !== 'none') this.#replies.expect(form)
         this.#host.toServer(packet)

@@ -13,7 +13,7 @@ import { type Handshakes, transportOf } from '../node/handshakes.ts'
 import { UnreadBudget } from '../node/unread-budget.ts'
 import { Connection, type ConnectionHost, type ProxyTotals } from './connection.ts'
 import { Filling, type FillingTotals } from './filling.ts'
-import type { IdSupply } from './id-supply.ts'
+import { type IdMaker, IdSupply } from './id-supply.ts'
 import { defaultLimits, type ProxyLimits } from './limits.ts'
 import { errorPacket } from './protocol.ts'
 import type { FilledColumn } from './sql/filled-columns.ts'
@@ -28,7 +28,7 @@ export type ProxyOptions = {
   readonly backlog?: number
   readonly upstream: Upstream
   /** The columns that are filled in, and their ids; undefined: none. */
-  readonly filled?: { readonly columns: readonly FilledColumn[]; readonly supply: IdSupply } | undefined
+  readonly filled?: { readonly columns: readonly FilledColumn[]; readonly maker: IdMaker } | undefined
   readonly limits?: Partial<ProxyLimits>
   /** The certificate for clients; undefined: without TLS. */
   readonly tls?: Certificates | undefined
@@ -177,7 +177,7 @@ export class ProxyServer {
       limits,
       totals: this.#totals,
       unread: new UnreadBudget(limits, systemClock),
-      filling: filled && new Filling(filled.columns, filled.supply),
+      filling: filled && new Filling(filled.columns, new IdSupply(filled.maker, limits.idTimeoutMs)),
       secureClient: tls && ((connection, socket) => this.#secure(connection, socket)),
       onLoggedIn: (connection) => this.#admission.setPending(connection, false),
       onGone: (connection) => {

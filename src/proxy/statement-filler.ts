@@ -15,15 +15,17 @@ import { refuseUnfit } from './column-types.ts'
 import type { FillerHost } from './filler-host.ts'
 import { givenIdFilter, ignoreFilter } from './insert-ids.ts'
 import { errorOfMissingId } from './mysql-errors.ts'
+import { paced } from './pacing.ts'
 import { PreparedFiller } from './prepared-filler.ts'
 import { commands } from './protocol.ts'
 import { RefusedQuestion } from './questions.ts'
 import { SessionKnowledge } from './session-knowledge.ts'
-import { type DrawnIds, fillText } from './sql/fill.ts'
+import { type DrawnIds, fillSlices } from './sql/fill.ts'
 import type { FilledColumn } from './sql/filled-columns.ts'
 import { type Insert, idsNeeded } from './sql/insert.ts'
+import type { Reading, ReadingContext } from './sql/reading.ts'
 import type { TableFacts } from './sql/row-reader.ts'
-import { type Reading, readStatements } from './sql/statements.ts'
+import { readingSlices } from './sql/statements.ts'
 
 type Given = { readonly insert: Insert; readonly id: bigint }
 
@@ -32,6 +34,9 @@ type Learned = Map<FilledColumn, TableFacts>
 
 /** ER_TABLEACCESS_DENIED_ERROR and ER_COLUMNACCESS_DENIED_ERROR. */
 const accessDenied = [1142, 1143]
+
+/** About how much memory the ids of a row take, with what is known of the row, and an INSERT without them. */
+const [rowBytes, insertBytes] = [150, 1000]
 
 /** Reads the statements of one connection. */
 export class StatementFiller implements StatementReader {
@@ -77,7 +82,10 @@ export class StatementFiller implements StatementReader {
 
   take(command: HeldCommand): Promise<void> | undefined {
     try {
-      return this.#take(command, new Map())?.catch((error) => this.#failed(command, error))
+      const waiting = this.#take(command, new Map())
+      if (waiting === undefined) return undefined
+      this.#weigh(command)
+      return waiting.catch((error) => this.#failed(command, error)).finally(() => this.#host.waits(0))
     } catch (error) {
       this.#failed(command, error)
       return undefined
@@ -93,8 +101,19 @@ export class StatementFiller implements StatementReader {
     if (!isStatement) return this.#execute(command, learned)
     const prepared = command.command === commands.statementPrepare
     const factsOf = (column: FilledColumn) => learned.get(column)
-    const reading = readStatements(command.body, { session, columns, prepared, factsOf })
+    const reading = this.#read(command, { session, columns, prepared, factsOf })
+    if (reading instanceof Promise) return reading.then((read) => this.#follow(command, read, learned))
     return this.#follow(command, reading, learned)
+  }
+
+  #read({ body }: HeldCommand, context: ReadingContext): Reading | Promise<Reading> {
+    return paced(readingSlices(body, context), body.length, this.#host.signal)
+  }
+
+  /** Counts the memory of a command that waits. */
+  #weigh({ packet }: HeldCommand, inserts: readonly Insert[] = []): void {
+    const rows = inserts.reduce((sum, insert) => sum + insert.rows.length, 0)
+    this.#host.waits(packet.length + insertBytes * inserts.length + rowBytes * rows)
   }
 
   #follow(command: HeldCommand, reading: Reading, learned: Learned): Promise<void> | undefined {
@@ -155,19 +174,31 @@ export class StatementFiller implements StatementReader {
     const drawn = inserts.map((insert) =>
       supply.take(insert.column.generator, idsNeeded(insert), this.#host.signal),
     )
-    if (drawn.some((ids) => ids instanceof Promise))
-      return Promise.all(drawn).then((ids) => this.#send(command, inserts, ids))
-    this.#send(command, inserts, drawn as DrawnIds[])
-    return undefined
+    if (!drawn.some((ids) => ids instanceof Promise))
+      return this.#write(command, inserts, drawn as DrawnIds[])
+    this.#weigh(command, inserts)
+    return Promise.all(drawn).then((ids) => this.#write(command, inserts, ids))
   }
 
-  #send(command: HeldCommand, inserts: readonly Insert[], drawn: readonly DrawnIds[]): void {
+  #write(command: HeldCommand, inserts: readonly Insert[], drawn: readonly DrawnIds[]) {
     const { filling } = this.#host
     inserts.forEach((insert, at) => {
       const type = filling.typeOf(insert.column)
       if (type !== undefined) refuseUnfit(drawn[at]!, insert.column, type)
     })
-    const sql = fillText(command.body, inserts, drawn)
+    const { body } = command
+    const sql = paced(fillSlices(body, inserts, drawn), body.length, this.#host.signal)
+    if (sql instanceof Promise) return sql.then((text) => this.#send(command, inserts, drawn, text))
+    return this.#send(command, inserts, drawn, sql)
+  }
+
+  #send(
+    command: HeldCommand,
+    inserts: readonly Insert[],
+    drawn: readonly DrawnIds[],
+    sql: Buffer,
+  ): undefined {
+    const { filling } = this.#host
     filling.totals.filled++
     for (const { ids } of drawn) filling.totals.ids += ids.length
     this.#knowledge.note(command.body)
@@ -185,7 +216,8 @@ export class StatementFiller implements StatementReader {
     this.#host.filling.totals.failed++
     if (error instanceof RefusedQuestion) this.#host.answerWith(command, error.packet)
     else {
-      if (!(error instanceof FahaoError)) this.#host.report(error)
+      // What comes after the end of the connection is no fault.
+      if (!(error instanceof FahaoError || this.#host.signal.aborted)) this.#host.report(error)
       this.#host.answer(command, errorOfMissingId(error))
     }
   }

@@ -359,8 +359,8 @@ export const mutations: readonly Mutation[] = [
     fault: 'an INSERT is sent without ids because a server may leave the executable comment in front of it',
     foundBy: 'test/unit/proxy/sql/statements.test.ts',
     file: 'src/proxy/sql/statements.ts',
-    from: "if (reading === relay && !isHidden && new StatementsReader(text, context, 'leave').read() === relay)",
-    to: 'if (reading === relay && !isHidden)',
+    from: "if (isLeft && (yield* new StatementsReader(text, context, 'leave').read()) === relay)",
+    to: 'if (isLeft)',
   },
   {
     fault:

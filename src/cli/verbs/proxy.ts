@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { SettingKey } from '../../node/config-schema.ts'
-import type { SupplyOptions } from '../client-supply.ts'
+import type { ServiceOptions } from '../client-supply.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { addCredentialOptions } from '../credentials.ts'
 import { addTlsOptions } from '../http-request.ts'
@@ -23,6 +23,7 @@ const keys: readonly SettingKey[] = [
   'proxyUnreadTotalMaxBytes',
   'proxyStatementMaxBytes',
   'proxyStatementsMax',
+  'proxyIdTimeoutMs',
   'proxyIdleTimeoutMs',
   'tlsCert',
   'tlsKey',
@@ -56,7 +57,7 @@ Examples:
   fahao proxy --listen 0.0.0.0:3307 --upstream mysqls://db.example.org --tls-cert cert.pem --tls-key key.pem`,
     )
     .action(
-      async ({ listen, metrics, ...service }: SupplyOptions & { listen?: string; metrics?: string }) => {
+      async ({ listen, metrics, ...service }: ServiceOptions & { listen?: string; metrics?: string }) => {
         const { config } = configOf(command, { 'mysql-proxy': listen })
         // Imported here, so that other verbs start without the server's code.
         await (await import('../proxy-server.ts')).runProxy(config, serviceOf(service), metrics)
@@ -65,7 +66,7 @@ Examples:
 }
 
 /** The options among all flags that say how the service is reached. */
-function serviceOf({ url, user, tokenFile, ca, cert, key }: SupplyOptions): SupplyOptions {
+function serviceOf({ url, user, tokenFile, ca, cert, key }: ServiceOptions): ServiceOptions {
   return {
     url,
     ...(user !== undefined && { user }),

@@ -2,6 +2,7 @@
 import type { Charset } from './charsets.ts'
 import { type Lexer, token } from './lexer.ts'
 import { type Refusal, unreadable } from './refusal.ts'
+import { sliceBytes } from './slices.ts'
 import { equalsIgnoringCase, isMark, isName, isWord } from './words.ts'
 
 /** A statement that the proxy does not send. Thrown while it is read, and caught by `readStatements`. */
@@ -41,6 +42,11 @@ export class Cursor {
   nameKind: number = token.word
   /** Tokens of a call that were passed: its name, and its parenthesis. */
   #call = 0
+  /** Where the present slice ends. */
+  #pauseAt = sliceBytes
+  /** Of an expression that is being passed: its open parentheses and its tokens. */
+  #depth = 0
+  #tokens = 0
 
   constructor(lexer: Lexer, charset: Charset) {
     this.lexer = lexer
@@ -125,20 +131,28 @@ export class Cursor {
     } while (this.takeMark(mark.dot))
   }
 
+  /** Whether a slice has been read: the reading may pause. True once for each. */
+  get isPause(): boolean {
+    if (this.lexer.start < this.#pauseAt) return false
+    this.#pauseAt = this.lexer.start + sliceBytes
+    return true
+  }
+
   /**
    * Goes to the end of an expression: a comma, the end of the statement, or what `isEnd` accepts, outside of parentheses.
-   * Refuses an expression without tokens.
+   * Refuses an expression without tokens. False: the reading may pause; call it again to go on.
    */
-  skipExpression(isEnd: () => boolean): void {
-    let depth = 0
-    for (let tokens = 0; ; tokens++) {
+  skipExpression(isEnd: () => boolean): boolean {
+    for (; ; this.#tokens++) {
       if (this.lexer.kind === token.broken) this.fail()
-      if (this.atEnd || (depth === 0 && (this.atMark(mark.comma) || isEnd()))) {
-        if (tokens === 0 || depth > 0) this.fail()
-        return
+      if (this.atEnd || (this.#depth === 0 && (this.atMark(mark.comma) || isEnd()))) {
+        if (this.#tokens === 0 || this.#depth > 0) this.fail()
+        this.#tokens = 0
+        return true
       }
-      if (this.atMark(mark.leftParen)) depth++
-      else if (this.atMark(mark.rightParen) && --depth < 0) this.fail()
+      if (this.#tokens > 0 && this.isPause) return false
+      if (this.atMark(mark.leftParen)) this.#depth++
+      else if (this.atMark(mark.rightParen) && --this.#depth < 0) this.fail()
       this.step()
     }
   }

@@ -1,4 +1,5 @@
 /** Edits of a text: bytes that are replaced or added, and nothing else. */
+import { type Slices, sliceRows } from './slices.ts'
 
 /** Replaces the bytes from `at` to `end`; adds bytes where both are the same. */
 export type Edit = {
@@ -11,16 +12,18 @@ export type Edit = {
 }
 
 /** The text after the edits, which are in order and do not overlap. */
-export function applyEdits(sql: Buffer, edits: readonly Edit[]): Buffer {
+export function* applyEdits(sql: Buffer, edits: readonly Edit[]): Slices<Buffer> {
   const growth = edits.reduce((sum, { at, end, text }) => sum + text.length - (end - at), 0)
   const result = Buffer.allocUnsafe(sql.length + growth)
-  let [from, to] = [0, 0]
+  let [from, to, left] = [0, 0, sliceRows]
   for (const { at, end, text } of edits) {
-    result.set(sql.subarray(from, at), to)
-    to += at - from
+    to += sql.copy(result, to, from, at)
     to += result.write(text, to, 'latin1')
     from = end
+    if (--left > 0) continue
+    left = sliceRows
+    yield
   }
-  result.set(sql.subarray(from), to)
+  sql.copy(result, to, from)
   return result
 }

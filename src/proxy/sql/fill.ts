@@ -9,6 +9,7 @@
 import assert from 'node:assert/strict'
 import { applyEdits, type Edit } from './edits.ts'
 import { type Insert, needsId, type OnDuplicate, type RowId } from './insert.ts'
+import { atOnce, type Slices, sliceRows } from './slices.ts'
 import { latin1, sameColumn } from './words.ts'
 
 const [dollar, rightParen, comma] = [36, 41, 44]
@@ -22,13 +23,26 @@ export type DrawnIds = {
 
 /** The text with ids written into it; `drawn` has the ids of each of `inserts`, as many as `idsNeeded` says. */
 export function fillText(sql: Buffer, inserts: readonly Insert[], drawn: readonly DrawnIds[]): Buffer {
-  const edits = inserts.flatMap((insert, index) => {
+  return atOnce(fillSlices(sql, inserts, drawn))
+}
+
+/** The same in slices, for a long text. */
+export function* fillSlices(
+  sql: Buffer,
+  inserts: readonly Insert[],
+  drawn: readonly DrawnIds[],
+): Slices<Buffer> {
+  const edits: Edit[] = []
+  for (const [index, insert] of inserts.entries()) {
     const { ids, isText } = drawn[index]!
-    let next = 0
-    const texts = insert.rows.map((row) => (needsId(row) ? literal(ids[next++], isText) : ''))
-    return editsOf(sql, insert, isText, (row) => ({ text: texts[row]!, hidden: [] }))
-  })
-  return applyEdits(sql, edits)
+    const places: number[] = []
+    let needed = 0
+    for (const [row, each] of insert.rows.entries()) places[row] = needsId(each) ? needed++ : -1
+    const idOf = (row: number) => ({ text: literal(ids[places[row]!], isText), hidden: [] })
+    yield* addEdits(edits, sql, insert, isText, idOf)
+    if (index % sliceRows === sliceRows - 1) yield
+  }
+  return yield* applyEdits(sql, edits)
 }
 
 /** A statement to prepare, and what to bind to its parameters. */
@@ -47,7 +61,18 @@ export function fillPrepared(
   parametersAt: readonly number[],
   isText: boolean,
 ): PreparedFill {
-  const edits = editsOf(sql, insert, isText, (row) => ({ text: '?', hidden: [row] }))
+  return atOnce(preparedSlices(sql, insert, parametersAt, isText))
+}
+
+/** The same in slices, for a long text. */
+export function* preparedSlices(
+  sql: Buffer,
+  insert: Insert,
+  parametersAt: readonly number[],
+  isText: boolean,
+): Slices<PreparedFill> {
+  const edits: Edit[] = []
+  yield* addEdits(edits, sql, insert, isText, (row) => ({ text: '?', hidden: [row] }))
   const parameters: number[] = []
   let client = 0
   for (const { at, hidden } of edits) {
@@ -55,7 +80,7 @@ export function fillPrepared(
     for (const row of hidden) parameters.push(-1 - row)
   }
   while (client < parametersAt.length) parameters.push(client++)
-  return { sql: applyEdits(sql, edits), parameters, setsInsertId: setsInsertId(insert, isText) }
+  return { sql: yield* applyEdits(sql, edits), parameters, setsInsertId: setsInsertId(insert, isText) }
 }
 
 function setsInsertId(insert: Insert, isText: boolean): boolean {
@@ -65,17 +90,28 @@ function setsInsertId(insert: Insert, isText: boolean): boolean {
 /** A piece of a statement, and the rows whose ids its parameters are. */
 type Piece = { readonly text: string; readonly hidden: readonly number[] }
 
-function editsOf(sql: Buffer, insert: Insert, isText: boolean, idOf: (row: number) => Piece): Edit[] {
+/** Adds the edits of a statement to `edits`. */
+function* addEdits(
+  edits: Edit[],
+  sql: Buffer,
+  insert: Insert,
+  isText: boolean,
+  idOf: (row: number) => Piece,
+): Slices<void> {
+  const push = (...added: readonly Edit[]) => {
+    for (const edit of added) edits.push(separated(sql, edit))
+  }
   const { rows, onDuplicate, aliasAt } = insert
   const setsId = setsInsertId(insert, isText)
   const isLate = setsId && insert.readsLastInsertId
   const first = rows.findIndex(needsId)
   const moved = isLate && isFollowed(insert)
-  const edits = first < 0 ? [] : columnEdits(sql, insert, moved)
+  if (first >= 0) push(...columnEdits(sql, insert, moved))
   for (const [index, row] of rows.entries()) {
     const own = needsId(row) ? idOf(index) : undefined
     const value = setsId ? settingValue() : own
-    if (value || moved) edits.push(...rowEdits(insert, row, value ?? givenValue(sql, row), moved))
+    if (value || moved) push(...rowEdits(insert, row, value ?? givenValue(sql, row), moved))
+    if (index % sliceRows === sliceRows - 1) yield
 
     function settingValue(): Piece | undefined {
       if (!isLate) return own && index === first ? call(own) : own
@@ -83,10 +119,9 @@ function editsOf(sql: Buffer, insert: Insert, isText: boolean, idOf: (row: numbe
       return index === first ? call(own!) : afterCall(idOf(first), own ?? givenValue(sql, row))
     }
   }
-  if (aliasAt !== undefined && first >= 0 && isAdded(insert)) edits.push(add(aliasAt, ', _fahao_id'))
+  if (aliasAt !== undefined && first >= 0 && isAdded(insert)) push(add(aliasAt, ', _fahao_id'))
   if (onDuplicate && !onDuplicate.decidesId && !isText && rows.some(({ state }) => state !== 'given'))
-    edits.push(ownId(sql, insert, onDuplicate))
-  return edits.map((edit) => separated(sql, edit))
+    push(ownId(sql, insert, onDuplicate))
 }
 
 function call({ text, hidden }: Piece): Piece {

@@ -7,10 +7,11 @@
  *  2. The current token of the cursor is always the next one to be read.
  */
 import { type Cursor, mark, Refused } from './cursor.ts'
-import type { Columns, Insert, ListedId, OnDuplicate, RowId } from './insert.ts'
+import type { Columns, Insert, ListedId, OnDuplicate, RowId, Rows } from './insert.ts'
 import { foreignNames, notShown, readsOwnId, rowsOfQuery, specifiedTwice } from './refusal.ts'
-import { FactsMissing, RowReader, type TableFacts } from './row-reader.ts'
+import { absent, FactsMissing, type RowOptions, RowReader } from './row-reader.ts'
 import type { SqlSession } from './session.ts'
+import type { Slices } from './slices.ts'
 import type { Target } from './targets.ts'
 import { nameIn, sameColumn, wordOf } from './words.ts'
 
@@ -27,35 +28,40 @@ const continuations = new Set([
   'PROCEDURE',
 ])
 
+/** Thrown where rows were not kept whose ids are moved behind LAST_INSERT_ID(), and caught by `readingSlices`. */
+export class GivenRowsNeeded extends Error {}
+
 /**
- * Reads a statement into a filled table, from behind the table's name to its end. Throws `Refused` or `FactsMissing`.
+ * Reads a statement into a filled table, from behind the table's name to its end. Throws `Refused`, `FactsMissing`
+ * or `GivenRowsNeeded`.
  */
 export class InsertReader {
   readonly #cursor: Cursor
   readonly #session: SqlSession
   readonly #target: Target
-  readonly #facts: TableFacts | undefined
+  readonly #options: RowOptions
   #idCount = 0
 
-  constructor(cursor: Cursor, session: SqlSession, target: Target, facts: TableFacts | undefined) {
+  constructor(cursor: Cursor, session: SqlSession, target: Target, options: RowOptions) {
     this.#cursor = cursor
     this.#session = session
     this.#target = target
-    this.#facts = facts
+    this.#options = options
   }
 
   /** The statement. */
-  read(): Insert {
+  *read(): Slices<Insert> {
     const cursor = this.#cursor
     const [readsBefore, setsBefore] = [cursor.reads, cursor.sets]
     if (cursor.take('PARTITION')) this.#skipPartitions()
-    const rows = new RowReader(cursor, this.#session, this.#target, this.#facts)
-    const { columns, ids } = this.#columnsAndRows(rows)
+    const rows = new RowReader(cursor, this.#session, this.#target, this.#options)
+    const { columns, found } = yield* this.#columnsAndRows(rows)
+    const { rows: ids, last, count } = found
     const readsLastInsertId = cursor.reads > readsBefore
     const [readsInValues, setsInValues] = [cursor.reads, cursor.sets]
     const aliasAt = this.#alias()
-    const onDuplicate = this.#onDuplicate(setsInValues)
-    const isReturning = this.#returning()
+    const onDuplicate = yield* this.#onDuplicate(setsInValues)
+    const isReturning = yield* this.#returning()
     this.#end()
     const { verb, isIgnore, column, tableStart, tableEnd } = this.#target
     if (ids.some(({ state }) => state !== 'given')) {
@@ -63,7 +69,8 @@ export class InsertReader {
       if (cursor.reads > readsInValues || setsInValues > setsBefore) this.#refuseLastInsertId()
       if (readsLastInsertId) this.#checkLateId(columns, ids, aliasAt)
       // A duplicate of one row would change what the next row reads.
-      if (readsLastInsertId && onDuplicate?.decidesId === false && ids.length > 1) this.#refuseLastInsertId()
+      if (readsLastInsertId && onDuplicate?.decidesId === false && count > 1) this.#refuseLastInsertId()
+      if (readsLastInsertId && ids.length < count) throw new GivenRowsNeeded()
     }
     return {
       column,
@@ -73,6 +80,7 @@ export class InsertReader {
       onDuplicate,
       columns,
       rows: ids,
+      lastRow: last,
       tableStart,
       tableEnd,
       aliasAt,
@@ -80,29 +88,29 @@ export class InsertReader {
     }
   }
 
-  #columnsAndRows(rows: RowReader): { columns: Columns; ids: readonly RowId[] } {
+  *#columnsAndRows(rows: RowReader): Slices<{ columns: Columns; found: Rows }> {
     const cursor = this.#cursor
-    if (cursor.take('SET')) return this.#assignments(rows)
+    if (cursor.take('SET')) return yield* this.#assignments(rows)
     const list = cursor.atMark(mark.leftParen) ? this.#list() : undefined
     if (list) {
       this.#demandValues()
-      return { columns: list.columns, ids: rows.readAll(list.idIndex, list.count) }
+      return { columns: list.columns, found: yield* rows.readAll(list.idIndex, list.count) }
     }
     const listAt = cursor.lexer.start
     this.#demandValues()
-    return this.#withoutList(rows, listAt)
+    return yield* this.#withoutList(rows, listAt)
   }
 
-  #withoutList(rows: RowReader, listAt: number): { columns: Columns; ids: readonly RowId[] } {
+  *#withoutList(rows: RowReader, listAt: number): Slices<{ columns: Columns; found: Rows }> {
     if (rows.firstIsEmpty())
-      return { columns: { form: 'none', listAt, all: undefined }, ids: rows.readAll(-1, 0, true) }
-    const facts = this.#facts
+      return { columns: { form: 'none', listAt, all: undefined }, found: yield* rows.readAll(-1, 0, true) }
+    const { facts } = this.#options
     if (!facts) throw new FactsMissing(this.#target.column)
     const idIndex = facts.columns.findIndex((name) => sameColumn(name, this.#target.column.column))
     if (idIndex < 0) throw new Refused(notShown(this.#target.column))
     return {
       columns: { form: 'none', listAt, all: facts.columns },
-      ids: rows.readAll(idIndex, facts.columns.length, true),
+      found: yield* rows.readAll(idIndex, facts.columns.length, true),
     }
   }
 
@@ -169,7 +177,7 @@ export class InsertReader {
     return false
   }
 
-  #assignments(rows: RowReader): { columns: Columns; ids: readonly RowId[] } {
+  *#assignments(rows: RowReader): Slices<{ columns: Columns; found: Rows }> {
     const cursor = this.#cursor
     const { lexer } = cursor
     const isEnd = () => this.#atTail()
@@ -181,21 +189,17 @@ export class InsertReader {
       const isId = this.#isIdColumn()
       this.#demandEqual()
       if (isId) row = rows.readId(isEnd)
-      else cursor.skipExpression(isEnd)
+      else while (!cursor.skipExpression(isEnd)) yield
       const end = lexer.previousEnd
       comma = cursor.takeMark(mark.comma)
       if (isId) id = { start, end, followingAt: comma ? lexer.start : 0 }
       addAt = comma ? 0 : end
     }
-    const absent = {
-      state: 'absent',
-      start: 0,
-      end: 0,
-      parameter: -1,
-      followingAt: 0,
-      isEmpty: false,
-    } as const
-    return { columns: { form: 'set', id }, ids: [{ ...(row ?? absent), addAt }] }
+    const last = { ...(row ?? absent), addAt }
+    return {
+      columns: { form: 'set', id },
+      found: { rows: last.state === 'given' ? [] : [last], last, count: 1 },
+    }
   }
 
   /** `=`, or `:=` */
@@ -229,7 +233,7 @@ export class InsertReader {
     return at
   }
 
-  #onDuplicate(setsBefore: number): OnDuplicate | undefined {
+  *#onDuplicate(setsBefore: number): Slices<OnDuplicate | undefined> {
     const cursor = this.#cursor
     if (!cursor.take('ON')) return undefined
     cursor.demand('DUPLICATE')
@@ -242,15 +246,16 @@ export class InsertReader {
       this.#idCount = 0
       if (this.#isIdColumn()) assignsId = true
       this.#demandEqual()
-      cursor.skipExpression(isEnd)
+      while (!cursor.skipExpression(isEnd)) yield
     } while (cursor.takeMark(mark.comma))
     return { at, endAt: cursor.lexer.previousEnd, assignsId, decidesId: cursor.sets > setsBefore }
   }
 
-  #returning(): boolean {
+  *#returning(): Slices<boolean> {
     const cursor = this.#cursor
     if (!cursor.take('RETURNING')) return false
-    do cursor.skipExpression(() => false)
+    const isEnd = () => false
+    do while (!cursor.skipExpression(isEnd)) yield
     while (cursor.takeMark(mark.comma))
     return true
   }

@@ -19,6 +19,15 @@ export type RowId = {
   readonly isEmpty: boolean
 }
 
+/** The rows of a statement. */
+export type Rows = {
+  /** Those that need an id, or may need one. Where `Insert.readsLastInsertId` is set, all of them. */
+  readonly rows: readonly RowId[]
+  readonly last: RowId
+  /** How many there are in all. */
+  readonly count: number
+}
+
 /** The id's entry in a list of columns, or its assignment. */
 export type ListedId = {
   readonly start: number
@@ -52,7 +61,9 @@ export type Insert = {
   readonly isReturning: boolean
   readonly onDuplicate: OnDuplicate | undefined
   readonly columns: Columns
+  /** See `Rows`. */
   readonly rows: readonly RowId[]
+  readonly lastRow: RowId
   /** The table as the statement names it, without its database. */
   readonly tableStart: number
   readonly tableEnd: number
@@ -84,8 +95,8 @@ export function idsNeeded(insert: Insert): number {
 }
 
 /** The id of the last row, if the text gives one that is a positive integer. */
-export function lastGiven({ rows }: Insert, sql: Buffer): bigint | undefined {
-  const { state, start, end } = rows.at(-1)!
+export function lastGiven({ lastRow }: Insert, sql: Buffer): bigint | undefined {
+  const { state, start, end } = lastRow
   if (state !== 'given') return undefined
   return positiveInteger(latin1(sql, start, end).replace(/^(['"])(.*)\1$/, '$2'))
 }

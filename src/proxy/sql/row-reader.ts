@@ -2,10 +2,11 @@
 import { type Cursor, mark, Refused } from './cursor.ts'
 import type { FilledColumn } from './filled-columns.ts'
 import { readIdValue } from './id-values.ts'
-import type { RowId } from './insert.ts'
+import type { RowId, Rows } from './insert.ts'
 import { token } from './lexer.ts'
 import { tooManyRows, unknownValue, wrongValueCount } from './refusal.ts'
 import type { SqlSession } from './session.ts'
+import type { Slices } from './slices.ts'
 
 /** What the server says of a table. */
 export type TableFacts = {
@@ -15,8 +16,8 @@ export type TableFacts = {
   readonly isText: boolean
 }
 
-/** Rows of a statement, whose reading takes about 0.1 s then: nothing else runs meanwhile. */
-const rowsMax = 100_000
+/** Rows of a text that may need ids. */
+export const rowsMax = 100_000
 
 /** Thrown while a statement is read whose meaning depends on facts of the table, and caught by `readStatements`. */
 export class FactsMissing extends Error {
@@ -28,6 +29,24 @@ export class FactsMissing extends Error {
   }
 }
 
+/** The id of a row that names none. */
+export const absent = {
+  state: 'absent',
+  start: 0,
+  end: 0,
+  parameter: -1,
+  followingAt: 0,
+  addAt: 0,
+  isEmpty: false,
+} as const satisfies RowId
+
+/** What decides which rows are kept. */
+export type RowOptions = {
+  readonly facts: TableFacts | undefined
+  /** Keep rows whose id the statement gives, too. */
+  readonly keepsGiven: boolean
+}
+
 /** Reads the rows of one statement. Throws `Refused` or `FactsMissing`. */
 export class RowReader {
   readonly #cursor: Cursor
@@ -35,18 +54,20 @@ export class RowReader {
   readonly #column: FilledColumn
   readonly #isIgnore: boolean
   readonly #facts: TableFacts | undefined
+  readonly #keepsGiven: boolean
 
   constructor(
     cursor: Cursor,
     session: SqlSession,
     target: { readonly column: FilledColumn; readonly isIgnore: boolean },
-    facts: TableFacts | undefined,
+    { facts, keepsGiven }: RowOptions,
   ) {
     this.#cursor = cursor
     this.#session = session
     this.#column = target.column
     this.#isIgnore = target.isIgnore
     this.#facts = facts
+    this.#keepsGiven = keepsGiven
   }
 
   /** Goes beyond the parenthesis of the first row; whether the row has no values. */
@@ -56,42 +77,42 @@ export class RowReader {
   }
 
   /** All rows; with `firstIsEmpty` the first has been opened. The id is the value of the index, -1: absent. */
-  readAll(idIndex: number, count: number, opened = false): readonly RowId[] {
+  *readAll(idIndex: number, count: number, opened = false): Slices<Rows> {
+    const cursor = this.#cursor
+    const isEnd = () => cursor.atMark(mark.rightParen)
     const rows: RowId[] = []
-    let isOpen = opened
+    let last: RowId
+    let total = 0
     do {
-      if (!isOpen) this.#open()
-      isOpen = false
-      if (rows.length === rowsMax) throw new Refused(tooManyRows(rowsMax))
-      rows.push(this.#row(idIndex, count, rows.length + 1))
-    } while (this.#cursor.takeMark(mark.comma))
-    return rows
+      if (!opened || total > 0) this.#open()
+      total++
+      let id: RowId | undefined
+      let values = 0
+      while (!isEnd()) {
+        const found = values === idIndex ? this.readId(isEnd) : undefined
+        if (!found) while (!cursor.skipExpression(isEnd)) yield
+        values++
+        const comma = cursor.takeMark(mark.comma)
+        if (comma ? isEnd() : !isEnd()) cursor.fail()
+        if (found) id = comma ? { ...found, followingAt: cursor.lexer.start } : found
+      }
+      if (values !== count) throw new Refused(wrongValueCount(total))
+      last = { ...(id ?? absent), addAt: cursor.lexer.start, isEmpty: values === 0 }
+      if (this.#keepsGiven || last.state !== 'given') this.#keep(rows, last)
+      cursor.step()
+      if (cursor.isPause) yield
+    } while (cursor.takeMark(mark.comma))
+    return { rows, last, count: total }
+  }
+
+  #keep(rows: RowId[], row: RowId): void {
+    if (rows.length === rowsMax) throw new Refused(tooManyRows(rowsMax))
+    rows.push(row)
   }
 
   #open(): void {
     this.#cursor.take('ROW')
     this.#cursor.demandMark(mark.leftParen)
-  }
-
-  /** A row whose parenthesis has been passed. `number` counts from 1. */
-  #row(idIndex: number, count: number, number: number): RowId {
-    const cursor = this.#cursor
-    let id: RowId | undefined
-    let values = 0
-    const isEnd = () => cursor.atMark(mark.rightParen)
-    while (!isEnd()) {
-      const found = values === idIndex ? this.readId(isEnd) : undefined
-      if (!found) cursor.skipExpression(isEnd)
-      values++
-      const comma = cursor.takeMark(mark.comma)
-      if (comma ? isEnd() : !isEnd()) cursor.fail()
-      if (found) id = comma ? { ...found, followingAt: cursor.lexer.start } : found
-    }
-    if (values !== count) throw new Refused(wrongValueCount(number))
-    const addAt = cursor.lexer.start
-    cursor.step()
-    const absent = { state: 'absent', start: 0, end: 0, parameter: -1, followingAt: 0 } as const
-    return { ...(id ?? absent), addAt, isEmpty: values === 0 }
   }
 
   /** The value of the id at the current token. */

@@ -9,61 +9,42 @@
  */
 import { Cursor, mark, Refused } from './cursor.ts'
 import { definesRoutine, skipRoutine } from './definitions.ts'
-import type { FilledColumn, FilledColumns } from './filled-columns.ts'
+import type { FilledColumn } from './filled-columns.ts'
 import { type Insert, lastGiven } from './insert.ts'
-import { InsertReader } from './insert-reader.ts'
+import { GivenRowsNeeded, InsertReader } from './insert-reader.ts'
 import { Lexer, token } from './lexer.ts'
-import { type Refusal, unreadable, unsupported } from './refusal.ts'
-import { FactsMissing, type TableFacts } from './row-reader.ts'
+import type { Reading, ReadingContext } from './reading.ts'
+import { tooManyRows, unreadable, unsupported } from './refusal.ts'
+import { FactsMissing, rowsMax } from './row-reader.ts'
 import { type SqlSession, withDatabase } from './session.ts'
-import { changeOfStatement, skipStatement } from './session-change.ts'
+import { changeOfStatement } from './session-change.ts'
+import { atOnce, type Slices } from './slices.ts'
 import { textEnd } from './spans.ts'
 import { insertsWithin, readTarget } from './targets.ts'
+import { compounds, definitions, inserting, plain, wrappers } from './verbs.ts'
 import { latin1, wordOf } from './words.ts'
 
-/** What to do with a text. */
-export type Reading =
-  /** The text stays as it is. `given`: it is one statement that gives all ids itself, and the integer of its last row. */
-  | { readonly kind: 'relay'; readonly given?: { readonly insert: Insert; readonly id: bigint } }
-  | { readonly kind: 'refuse'; readonly refusal: Refusal }
-  /** Ask the server for the facts of the table, and read the text again. */
-  | { readonly kind: 'ask'; readonly column: FilledColumn }
-  /** The statements that need ids, or may need them once their parameters are known; and all parameters' positions. */
-  | { readonly kind: 'fill'; readonly inserts: readonly Insert[]; readonly parametersAt: readonly number[] }
-
-/** What a text is read with. */
-export type ReadingContext = {
-  readonly session: SqlSession
-  readonly columns: FilledColumns
-  /** Whether the text is to be prepared: `?` is a parameter. */
-  readonly prepared: boolean
-  /** Undefined as long as the server has not been asked. */
-  readonly factsOf: (column: FilledColumn) => TableFacts | undefined
-}
-
 const relay: Reading = { kind: 'relay' }
-/** Statements that begin so may contain statements of others. */
-const wrappers = new Set(['LOAD', 'ANALYZE', 'EXPLAIN', 'DESCRIBE', 'DESC'])
-/** Compound statements, which MariaDB runs outside of procedures too. */
-const compounds = new Set(['IF', 'CASE', 'LOOP', 'WHILE', 'REPEAT', 'FOR', 'DECLARE'])
-const definitions = new Set(['CREATE', 'ALTER', 'DROP', 'RENAME'])
-const plain = new Set(
-  `SELECT UPDATE DELETE TABLE VALUES WITH COMMIT ROLLBACK START SAVEPOINT RELEASE LOCK UNLOCK SHOW HELP TRUNCATE GRANT REVOKE
-  FLUSH PURGE RESET OPTIMIZE REPAIR CHECK CHECKSUM KILL DO HANDLER DEALLOCATE XA CACHE INSTALL UNINSTALL BINLOG CHANGE STOP
-  IMPORT CLONE BACKUP USE CALL SIGNAL RESIGNAL GET SHUTDOWN RESTART`.split(/\s+/),
-)
+/** Read the text again, and keep the rows whose ids it gives. */
+const givenRowsNeeded: Reading = { kind: 'relay' }
 /** Executable comments with a statement in them that no reading of the whole text may show. */
 const hiddenStatement = /\/\*M?!\d*\s*(?:insert|replace|load)/i
 
 /** Reads a text for which `FilledColumns.mayMatter` is true. Never throws. */
 export function readStatements(sql: Buffer, context: ReadingContext): Reading {
+  return atOnce(readingSlices(sql, context))
+}
+
+/** The same in slices, for a long text. */
+export function* readingSlices(sql: Buffer, context: ReadingContext): Slices<Reading> {
   const text = sql.subarray(0, textEnd(sql))
   const reader = new StatementsReader(text, context, 'read')
-  const reading = reader.read()
+  const reading = yield* reader.read()
+  if (reading === givenRowsNeeded) return yield* readingSlices(sql, { ...context, keepsGiven: true })
   if (!reader.sawExecutable) return reading
   const isHidden = hiddenStatement.test(latin1(sql, 0, sql.length))
-  if (reading === relay && !isHidden && new StatementsReader(text, context, 'leave').read() === relay)
-    return relay
+  const isLeft = reading === relay && !isHidden
+  if (isLeft && (yield* new StatementsReader(text, context, 'leave').read()) === relay) return relay
   return {
     kind: 'refuse',
     refusal: unsupported(
@@ -86,6 +67,12 @@ class StatementsReader {
   /** Whether the session is still as the context says. */
   #isSessionKnown = true
   #statements = 0
+  /** The rest of the statement says nothing. */
+  #isSkipping = false
+  /** It defines a table, or another object. */
+  #isDefinition = false
+  /** Rows of all statements that may need ids. */
+  #rows = 0
 
   constructor(sql: Buffer, context: ReadingContext, executable: 'read' | 'leave') {
     this.#sql = sql
@@ -99,10 +86,11 @@ class StatementsReader {
     return this.#lexer.sawExecutable
   }
 
-  read(): Reading {
+  *read(): Slices<Reading> {
     try {
-      this.#readAll()
+      yield* this.#readAll()
     } catch (error) {
+      if (error instanceof GivenRowsNeeded) return givenRowsNeeded
       if (error instanceof Refused) return { kind: 'refuse', refusal: error.refusal }
       if (error instanceof FactsMissing) return { kind: 'ask', column: error.column }
       throw error
@@ -120,7 +108,7 @@ class StatementsReader {
     return id === undefined ? undefined : { kind: 'relay', given: { insert, id } }
   }
 
-  #readAll(): void {
+  *#readAll(): Slices<void> {
     const cursor = this.#cursor
     cursor.step()
     while (this.#lexer.kind !== token.end) {
@@ -129,7 +117,10 @@ class StatementsReader {
       this.#lexer.sawOdd = this.#lexer.sawHint = false
       if (!this.#isSessionKnown) this.#refuseAfterChange(start)
       this.#statements++
-      this.#statement(start)
+      if (inserting.has(wordOf(this.#lexer))) yield* this.#insert()
+      else this.#statement(start)
+      if (this.#isSkipping) yield* this.#skipped(start)
+      if (cursor.isPause) yield
       if (cursor.atEnd) continue
       if (this.#mentions(start)) cursor.fail()
       return
@@ -142,8 +133,7 @@ class StatementsReader {
   #statement(start: number): void {
     const cursor = this.#cursor
     const verb = wordOf(this.#lexer)
-    if (verb === 'INSERT' || verb === 'REPLACE') this.#insert()
-    else if (wrappers.has(verb)) this.#refuseWithin(verb)
+    if (wrappers.has(verb)) this.#refuseWithin(verb)
     else if (definitions.has(verb)) this.#definition(start, verb)
     else if (verb === 'SET') this.#set()
     else if (verb === 'PREPARE' || verb === 'EXECUTE') this.#dynamic(start)
@@ -152,7 +142,7 @@ class StatementsReader {
     else this.#other(verb)
   }
 
-  #insert(): void {
+  *#insert(): Slices<void> {
     const cursor = this.#cursor
     const target = readTarget(cursor, this.#session, this.#context.columns)
     if (!target) return this.#skip()
@@ -162,7 +152,7 @@ class StatementsReader {
           'in the SQL mode ORACLE parameters may have names, and no ids are filled into prepared statements; send text',
         ),
       )
-    const insert = this.#readInsert(target)
+    const insert = yield* this.#readInsert(target)
     if (this.#lexer.sawOdd)
       throw new Refused(
         unsupported(
@@ -175,14 +165,17 @@ class StatementsReader {
       if (!this.#context.prepared) return
     }
     if (this.#isDefined(target.column)) this.#refuseDefined(target.column)
+    this.#rows += insert.rows.length
+    if (this.#rows > rowsMax) throw new Refused(tooManyRows(rowsMax))
     this.#inserts.push(insert)
   }
 
-  #readInsert(target: NonNullable<ReturnType<typeof readTarget>>): Insert {
-    const facts = this.#context.factsOf(target.column)
+  *#readInsert(target: NonNullable<ReturnType<typeof readTarget>>): Slices<Insert> {
+    const { factsOf, keepsGiven = false } = this.#context
     const isDefined = this.#isDefined(target.column)
+    const options = { facts: isDefined ? undefined : factsOf(target.column), keepsGiven }
     try {
-      return new InsertReader(this.#cursor, this.#session, target, isDefined ? undefined : facts).read()
+      return yield* new InsertReader(this.#cursor, this.#session, target, options).read()
     } catch (error) {
       if (error instanceof FactsMissing && isDefined) this.#refuseDefined(target.column)
       throw error
@@ -224,8 +217,8 @@ class StatementsReader {
     const cursor = this.#cursor
     if ((verb === 'CREATE' || verb === 'ALTER') && definesRoutine(cursor)) return this.#routine(start)
     if (verb === 'DROP' && changeOfStatement(cursor) !== 'none') this.#isSessionKnown = false
+    this.#isDefinition = true
     this.#skip()
-    this.#definitions.push(latin1(this.#sql, start, this.#lexer.start).toLowerCase())
   }
 
   #routine(start: number): void {
@@ -258,8 +251,8 @@ class StatementsReader {
 
   /** A statement in a text, or in a variable, which is not seen. */
   #dynamic(start: number): void {
-    if (wordOf(this.#lexer) === 'EXECUTE' && !this.#followedBy(start, 'IMMEDIATE')) return this.#plain()
     const isExecuted = wordOf(this.#lexer) === 'EXECUTE'
+    if (isExecuted && !this.#followedBy(start, 'IMMEDIATE')) return this.#plain()
     const texts: Buffer[] = []
     for (; !this.#cursor.atEnd && this.#lexer.kind !== token.broken; this.#cursor.step())
       if (this.#lexer.kind === token.string)
@@ -308,7 +301,16 @@ class StatementsReader {
   }
 
   #skip(): void {
-    skipStatement(this.#cursor)
+    this.#isSkipping = true
+  }
+
+  /** Goes to the end of a statement. */
+  *#skipped(start: number): Slices<void> {
+    const cursor = this.#cursor
+    this.#isSkipping = false
+    for (; !cursor.atEnd && this.#lexer.kind !== token.broken; cursor.step()) if (cursor.isPause) yield
+    if (this.#isDefinition) this.#definitions.push(latin1(this.#sql, start, this.#lexer.start).toLowerCase())
+    this.#isDefinition = false
   }
 
   /** Nothing of the rest matters. */

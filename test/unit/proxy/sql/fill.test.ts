@@ -452,7 +452,7 @@ describe('a prepared INSERT', () => {
     ],
     [
       'INSERT INTO orders (id, n) VALUES (NULL, ?), (5, ?), (0, ?)',
-      ['INSERT INTO orders (id, n) VALUES (LAST_INSERT_ID(?), ?), (5, ?), (?, ?)', -1, 0, 1, -3, 2],
+      ['INSERT INTO orders (id, n) VALUES (LAST_INSERT_ID(?), ?), (5, ?), (?, ?)', -1, 0, 1, -2, 2],
     ],
     ['INSERT INTO orders (id, n) VALUES (?, ?)', ['INSERT INTO orders (id, n) VALUES (?, ?)', 0, 1]],
     [

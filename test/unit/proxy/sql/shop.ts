@@ -2,9 +2,10 @@
 import { fillPrepared, fillText } from '../../../../src/proxy/sql/fill.ts'
 import { FilledColumns, parseFilledColumn } from '../../../../src/proxy/sql/filled-columns.ts'
 import { idsNeeded } from '../../../../src/proxy/sql/insert.ts'
+import type { Reading } from '../../../../src/proxy/sql/reading.ts'
 import type { TableFacts } from '../../../../src/proxy/sql/row-reader.ts'
 import { type SessionFacts, type SqlSession, sqlSession } from '../../../../src/proxy/sql/session.ts'
-import { type Reading, readStatements } from '../../../../src/proxy/sql/statements.ts'
+import { readStatements } from '../../../../src/proxy/sql/statements.ts'
 
 /** The tables orders and lines, and one with a name that needs quotes. */
 export const columns = new FilledColumns(

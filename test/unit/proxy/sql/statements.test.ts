@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { filled, type Given, read } from './shop.ts'
+import { fillSlices, fillText } from '../../../../src/proxy/sql/fill.ts'
+import type { Slices } from '../../../../src/proxy/sql/slices.ts'
+import { readingSlices, readStatements } from '../../../../src/proxy/sql/statements.ts'
+import { bytes, columns, facts, filled, type Given, read, session } from './shop.ts'
 
 type Case = readonly [statement: string, expected: string, given?: Given]
 const insert = 'INSERT INTO orders (n) VALUES (1)'
@@ -179,10 +182,52 @@ describe('character sets', () => {
 })
 
 describe('a statement of many rows', () => {
-  const ofRows = (count: number) =>
-    `INSERT INTO orders (id, n) VALUES ${Array(count).fill('(1,2)').join(',')}`
-  it('is read up to 100,000 rows, also where each has its id', () => {
-    assert.notEqual(filled(ofRows(100_000)), '1235')
-    assert.equal(filled(ofRows(100_001)), '1235')
+  const ofRows = (count: number, row: string) =>
+    `INSERT INTO orders (id, n) VALUES ${Array(count).fill(row).join(',')}`
+
+  it('is read up to 100,000 rows that need ids, and any number that have theirs', () => {
+    assert.notEqual(filled(ofRows(100_000, '(0,2)')), '1235')
+    assert.equal(filled(ofRows(100_001, '(0,2)')), '1235')
+    assert.equal(filled(ofRows(100_001, '(1,2)')), 'relay')
+  })
+
+  it('counts the rows of all statements in its text', () => {
+    assert.equal(filled(`${ofRows(60_000, '(0,2)')}; ${ofRows(60_000, '(0,2)')}`), '1235')
+  })
+
+  it('keeps nothing of rows that give their ids', () => {
+    const reading = read(`${ofRows(1000, '(1,2)')}, (NULL, 3), (4, 5)`)
+    assert.equal(reading.kind === 'fill' && reading.inserts[0]?.rows.length, 1)
+  })
+
+  it('has its ids moved in all rows where one of the later rows reads LAST_INSERT_ID()', () => {
+    assert.equal(
+      filled('INSERT INTO orders (id, n) VALUES (7, 1), (NULL, LAST_INSERT_ID())'),
+      'INSERT INTO orders (n, id) VALUES (1, 7), (LAST_INSERT_ID(), LAST_INSERT_ID(1001))',
+    )
+  })
+
+  it('is read and written in slices, with the same result', () => {
+    const text = bytes(
+      `${ofRows(30_000, "(NULL, CONCAT('a', ('b')))")} ON DUPLICATE KEY UPDATE n = ${'1+'.repeat(50_000)}1; SELECT ${'1+'.repeat(50_000)}1`,
+    )
+    const context = { session: session(), columns, prepared: false, factsOf: () => facts }
+    const whole = readStatements(text, context)
+    const [reading, readSlices] = counted(readingSlices(text, context))
+    assert.deepEqual(reading, whole)
+    // Of some 32 KiB each.
+    assert.ok(readSlices > 20, `${readSlices} slices`)
+    assert.ok(reading.kind === 'fill')
+    const drawn = [{ ids: Array.from({ length: 30_000 }, (_, at) => String(at + 1)), isText: false }]
+    const [sql, writeSlices] = counted(fillSlices(text, reading.inserts, drawn))
+    assert.ok(fillText(text, reading.inserts, drawn).equals(sql))
+    assert.ok(writeSlices > 20, `${writeSlices} slices`)
   })
 })
+
+function counted<Result>(slices: Slices<Result>): [Result, number] {
+  for (let count = 1; ; count++) {
+    const step = slices.next()
+    if (step.done) return [step.value, count]
+  }
+}

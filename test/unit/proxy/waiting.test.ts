@@ -1,0 +1,169 @@
+/** Statements that wait for their turn or for their ids, and what others see of it. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { IdMaker } from '../../../src/proxy/id-supply.ts'
+import { closed, idsAtHand, startScene } from './obedient-server.ts'
+
+const [query, ping] = [3, 14]
+const short = "INSERT INTO orders (item) VALUES ('x')"
+/** About 1 MB. */
+const long = `INSERT INTO orders (item) VALUES ${Array(20_000)
+  .fill(`('${'x'.repeat(45)}')`)
+  .join(', ')}`
+
+function codeOf(packet: Buffer): number {
+  assert.equal(packet[4], 0xff, `no error: ${packet.toString('latin1')}`)
+  return packet.readUInt16LE(5)
+}
+
+/** Ids that never come: the signals of those that wait for them. */
+function noIds(): { maker: IdMaker; waiting: AbortSignal[]; asked: Promise<void> } {
+  const waiting: AbortSignal[] = []
+  const asked = Promise.withResolvers<void>()
+  const draw = (_name: string, _count: number, signal: AbortSignal) => {
+    waiting.push(signal)
+    asked.resolve()
+    return new Promise<never>(() => {})
+  }
+  const maker: IdMaker = {
+    tryDraw: () => undefined,
+    draw,
+    tryIsText: () => undefined,
+    openIsText: (name, signal) => draw(name, 0, signal),
+  }
+  return { maker, waiting, asked: asked.promise }
+}
+
+describe('a long INSERT', () => {
+  test('is read and filled in many turns of the event loop, in which others are answered', async (t) => {
+    const { login, statements } = await startScene(t)
+    const [writer, other] = [await login(), await login()]
+    writer.send(query, short)
+    await writer.reply()
+    let isAnswered = false
+    writer.send(query, long)
+    const answer = writer.reply().finally(() => {
+      isAnswered = true
+    })
+    // The first bytes have to arrive.
+    while (writer.socket.writableLength > 0) await new Promise((resolve) => setImmediate(resolve))
+    let answers = 0
+    for (; !isAnswered; answers++) {
+      other.send(ping)
+      await other.reply()
+    }
+    assert.equal((await answer)[4], 0)
+    assert.ok(answers > 10, `${answers} answers`)
+    assert.match(statements[1]!, /^INSERT INTO orders \(item, `id`\) VALUES \('x+', LAST_INSERT_ID\(2\)\), /)
+    assert.match(statements[1]!, /\('x+', 20001\)$/)
+  })
+
+  test('is sent before what its client sends behind it', async (t) => {
+    const { login, statements } = await startScene(t)
+    const client = await login()
+    for (const sql of [long, short, 'COMMIT']) client.send(query, sql)
+    for (let at = 0; at < 3; at++) assert.equal((await client.reply())[4], 0)
+    assert.deepEqual(
+      statements.map((sql) => sql.length > 1000 || sql),
+      [true, "INSERT INTO orders (item, `id`) VALUES ('x', LAST_INSERT_ID(20001))", 'COMMIT'],
+    )
+  })
+
+  test('is finished before the proxy stops', async (t) => {
+    const { login, statements, proxy } = await startScene(t)
+    const client = await login()
+    client.send(query, long)
+    while (proxy.stats.commands === 0) await new Promise((resolve) => setImmediate(resolve))
+    const stop = proxy.close(60_000)
+    assert.equal((await client.reply())[4], 0)
+    await closed(client.socket)
+    await stop
+    assert.equal(statements.length, 1)
+  })
+
+  test('is not sent if its client is gone before', async (t) => {
+    const { login, statements, ended, faults, proxy } = await startScene(t)
+    const client = await login()
+    client.send(query, short)
+    await client.reply()
+    client.send(query, long)
+    while (proxy.stats.commands === 1) await new Promise((resolve) => setImmediate(resolve))
+    client.socket.end()
+    await ended
+    assert.equal(statements.length, 1)
+    assert.deepEqual(faults, [])
+  })
+})
+
+describe('an INSERT whose ids do not come', () => {
+  test('gets an error that a retry can help against, in time, and its connection goes on', async (t) => {
+    const { maker, waiting } = noIds()
+    const { login, statements, faults } = await startScene(t, maker, { idTimeoutMs: 20 })
+    const client = await login()
+    client.send(query, short)
+    client.send(query, 'COMMIT')
+    const refusal = await client.reply()
+    assert.equal(codeOf(refusal), 1205)
+    assert.match(
+      refusal.toString(),
+      /no id of 'order' came within 20ms, so the statement was not sent; retry it/,
+    )
+    assert.equal((await client.reply())[4], 0)
+    assert.deepEqual(statements, ['COMMIT'])
+    assert.deepEqual(
+      waiting.map(({ aborted }) => aborted),
+      [true],
+    )
+    assert.deepEqual(faults, [])
+  })
+
+  for (const how of ['end', 'resetAndDestroy'] as const)
+    test(`draws none once its client is gone by ${how}, and the connection to the server ends`, async (t) => {
+      const { maker, waiting, asked } = noIds()
+      const { login, statements, ended, faults, proxy } = await startScene(t, maker, { idTimeoutMs: 600_000 })
+      const client = await login()
+      client.send(query, short)
+      client.send(query, 'COMMIT')
+      await asked
+      client.socket[how]()
+      await ended
+      while (proxy.stats.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+      assert.deepEqual(
+        waiting.map(({ aborted }) => aborted),
+        [true],
+      )
+      assert.deepEqual(statements, [])
+      assert.equal(proxy.stats.filling?.ids, 0)
+      assert.deepEqual(faults, [])
+    })
+
+  test('of which some are late keeps them from the row', async (t) => {
+    const late = Promise.withResolvers<{ ids: string[]; isText: boolean }>()
+    const { maker } = noIds()
+    const { login, statements } = await startScene(
+      t,
+      { ...maker, draw: () => late.promise },
+      { idTimeoutMs: 20 },
+    )
+    const client = await login()
+    client.send(query, short)
+    assert.equal(codeOf(await client.reply()), 1205)
+    late.resolve({ ids: ['7'], isText: false })
+    client.send(query, 'COMMIT')
+    assert.equal((await client.reply())[4], 0)
+    assert.deepEqual(statements, ['COMMIT'])
+  })
+})
+
+test('ids that are at hand are written at once', async (t) => {
+  const { login, statements } = await startScene(t, idsAtHand())
+  const client = await login()
+  for (let at = 0; at < 2; at++) {
+    client.send(query, short)
+    assert.equal((await client.reply())[4], 0)
+  }
+  assert.deepEqual(
+    statements.map((sql) => /LAST_INSERT_ID\((\d)\)/.exec(sql)?.[1]),
+    ['1', '2'],
+  )
+})
