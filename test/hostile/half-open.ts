@@ -124,7 +124,6 @@ async function run(lifetime: Lifetime, names: readonly string[]): Promise<void> 
   })
   const here = { host: '127.0.0.1', ports }
   const sendLast = await openHere(here, addresses, false)
-  const opened = heldOf(addresses)
   network.dropReplies()
   vanishing.signal('SIGUSR2')
   sendLast()
@@ -134,9 +133,8 @@ async function run(lifetime: Lifetime, names: readonly string[]): Promise<void> 
   const startMs = performance.now()
   await openHere(here, addresses, true)
   await pause(everyMs)
-  for (const [name, count] of heldOf(addresses)) if (kinds[name]!.isLate) opened.set(name, count)
   console.log(`with ${clients} clients of each kind: ${memoryMiB(servers)}`)
-  await follow(addresses, opened, startMs)
+  await follow(addresses, startMs)
   console.log(`after: ${memoryMiB(servers)}`)
   await checkBehind(servers)
 }
@@ -148,25 +146,23 @@ function heldOf(addresses: Plan['addresses']): Map<string, number> {
 }
 
 /** Prints when the connections of each kind have been closed. */
-async function follow(
-  addresses: Plan['addresses'],
-  opened: ReadonlyMap<string, number>,
-  startMs: number,
-): Promise<void> {
+async function follow(addresses: Plan['addresses'], startMs: number): Promise<void> {
+  // A busy server accepts some of them late.
+  const most = new Map<string, number>()
   console.log('| what vanishes | connections | closed after, s | at most, s | |\n|---|--:|--:|--:|---|')
   const left = { ...addresses }
   while (Object.keys(left).length > 0) {
     const seconds = (performance.now() - startMs) / 1000
     for (const [name, held] of heldOf(left)) {
       const { title, transport, withinS } = kinds[name]!
-      if (held > 0 && seconds < withinS) continue
+      const opened = Math.max(held, most.get(name) ?? 0)
+      most.set(name, opened)
+      if ((held > 0 || opened < clients) && seconds < withinS) continue
       delete left[name]
-      const isGood = held === 0 && opened.get(name) === clients
+      const isGood = held === 0 && opened === clients
       if (!isGood) process.exitCode = 1
       const verdict = isGood ? 'pass' : `${held} are open`
-      console.log(
-        `| ${transport}: ${title} | ${opened.get(name)} | ${seconds.toFixed(0)} | ${withinS} | ${verdict} |`,
-      )
+      console.log(`| ${transport}: ${title} | ${opened} | ${seconds.toFixed(0)} | ${withinS} | ${verdict} |`)
     }
     await pause(everyMs)
   }
