@@ -41,8 +41,6 @@ export const alone: readonly string[] = [
   'test/hostile', // measures the memory of a server, and what others wait, under attacks
   'test/fault/hostile.test.ts', // compares the waits of a client with and without an attack
   'test/fault/hostile-http.test.ts', // limits the median wait of a client under an attack
-  'test/fault/cluster.test.ts', // limits how long a shard has no leader
-  'test/fault/kill.test.ts', // limits how long a restart takes while clients wait
 ]
 
 /** The part of the test files to run: those of `npm test`, all others, or both. */

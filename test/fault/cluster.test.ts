@@ -24,11 +24,11 @@ for (const [name, start] of Object.entries(clusterEngines)) {
     after(() => scope.end())
 
     it('hand shards over without an error, in order, with what is left of their ids', { timeout }, (t) =>
-      handOvers(t, name, engine, rounds(6, 3)),
+      handOvers(t, name, engine, rounds(6, 2)),
     )
 
     it('lead on where a leader is killed, above all that it has issued', { timeout }, (t) =>
-      kills(t, name, engine, 3),
+      kills(t, name, engine, rounds(3, 1)),
     )
 
     it('believe nothing of a leader that was stopped past its lease', { timeout }, (t) =>

@@ -27,7 +27,12 @@ for (const RESP of [2, 3] as const) {
     })
     after(() => scope.end())
 
-    const options = () => ({ RESP: RESP as RespVersions, socket: { port: server.resp, host: '127.0.0.1' } })
+    const options = () => ({
+      RESP: RESP as RespVersions,
+      socket: { port: server.resp, host: '127.0.0.1' },
+      // By default a command waits 5 s for a connection; on a busy machine a server may need longer to restart.
+      commandOptions: { timeout: 60_000 },
+    })
 
     async function connect(t: TestContext) {
       const client = createClient(options())

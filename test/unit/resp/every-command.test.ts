@@ -114,9 +114,13 @@ async function exchange(
 }
 
 describe('every command, with words that no honest client sends', { timeout: 240_000 }, () => {
-  const ways = { alone: undefined, 'behind a wait': 'TEST.WAIT', 'behind another draw': 'TEST.DRAW' } as const
-  for (const [way, first] of Object.entries(ways)) {
-    for (const protocol of [2, 3]) {
+  const ways = [
+    { way: 'alone', first: undefined, protocols: [2, 3] },
+    { way: 'behind a wait', first: 'TEST.WAIT', protocols: [3] },
+    { way: 'behind another draw', first: 'TEST.DRAW', protocols: [2] },
+  ] as const
+  for (const { way, first, protocols } of ways) {
+    for (const protocol of protocols) {
       it(`gets one reply each in order, and issues nothing where it is refused: ${way}, RESP${protocol}`, async () => {
         const connect = async () => {
           const client = await RawClient.connect(server.port)
