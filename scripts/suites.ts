@@ -7,6 +7,7 @@
  */
 import { globSync, statfsSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
@@ -40,6 +41,8 @@ if (files.length === 0) {
   console.error(`No *.test.ts in ${positionals.join(', ')}: name a folder, a file or a glob.`)
   process.exit(1)
 }
+// Test files are many, and each is a process: with its modules compiled and their types taken out, it starts in half the time.
+process.env.NODE_COMPILE_CACHE ??= resolve('node_modules/.cache/compiled')
 // A sync of a file in memory takes no time, and processes that are killed lose nothing there either.
 if (process.env.TMPDIR === undefined && freeBytes(memory) >= roomBytes) process.env.TMPDIR = memory
 Readable.from(events()).compose(spec).pipe(process.stdout)

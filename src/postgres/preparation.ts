@@ -102,7 +102,7 @@ export class Preparation {
     const reader = new MessageReader(this.#frames)
     const portalName = reader.latin1()
     const prepared = this.#prepared(reader.latin1())
-    const parameterFormats = Array.from({ length: reader.int16() }, () => reader.int16())
+    const parameterFormats = readFormats(reader)
     const count = reader.int16()
     checkFormats(parameterFormats, count, 'parameter')
     if (count !== prepared.types.length)
@@ -118,7 +118,7 @@ export class Preparation {
           parameterOf(reader.take(length), formatAt(parameterFormats, index), prepared.types[index]!),
         )
     }
-    const formats = Array.from({ length: reader.int16() }, () => reader.int16())
+    const formats = readFormats(reader)
     reader.finish()
     const { statement } = prepared
     checkFormats(formats, statement?.columns?.length ?? 0, 'result')
@@ -192,6 +192,13 @@ export class Preparation {
     if (portal === undefined) throw new SqlError('34000', `portal "${shown(name)}" does not exist`)
     return portal
   }
+}
+
+/** The format codes of a Bind message. Most clients send none. */
+function readFormats(reader: MessageReader): readonly number[] {
+  const count = reader.int16()
+  if (count === 0) return allAsText
+  return Array.from({ length: count }, () => reader.int16())
 }
 
 function parameterTypes(statement: Statement | undefined, given: readonly number[]): readonly number[] {
