@@ -3,13 +3,15 @@ import { systemClock } from '../base/clock.ts'
 import { FahaoError, hasCode } from '../base/errors.ts'
 import type { Definition } from '../catalogue/definition.ts'
 import { max63 } from '../ids/limits.ts'
-import { turnBytesMax, turns } from '../node/turns.ts'
+import { draw } from './drawing.ts'
+import { nameOfText } from './names.ts'
 import { callFunction } from './sequence-functions.ts'
 import type { Session, Statement } from './session.ts'
 import type { Token } from './sql/lexer.ts'
 import type { SequenceFacts, SequenceList, SequencePage, SqlSession } from './sql/plan.ts'
 import { compileSelect } from './sql/select.ts'
 import type { Value } from './sql/values.ts'
+import { pacing, pause } from './turn.ts'
 
 /** Reads SELECT, WITH, VALUES or TABLE from its tokens, `end` included. Throws SqlError. */
 export function readCatalogueSelect(tokens: readonly Token[]): Statement {
@@ -24,18 +26,6 @@ export function readCatalogueSelect(tokens: readonly Token[]): Statement {
       return { tag: 'SELECT', ...result, heldBytes }
     },
   }
-}
-
-/** Each part of a long query takes as long as a turn: several of them run in turns of their own. */
-function pause(): Promise<void> {
-  turns.spend(turnBytesMax)
-  return new Promise((resolve) => {
-    const takeTurn = () => {
-      turns.spend(turnBytesMax)
-      resolve()
-    }
-    turns.wait({ takeTurn }, false)
-  })
 }
 
 /** About what a row of a result and each of its values take. */
@@ -71,17 +61,36 @@ function sqlSession(session: Session): SqlSession {
   }
 }
 
+/** So many ids of neighbouring rows come from one request. */
+const batchMax = 500
+
 async function callAll(
   session: Session,
   name: string,
   calls: readonly (readonly Value[])[],
 ): Promise<readonly Value[]> {
   const results: Value[] = []
-  for (const call of calls) {
-    const result = await callFunction(session, name, call.map(String))
-    results.push(result === null ? null : BigInt(result))
+  const pace = pacing(session)
+  while (results.length < calls.length) {
+    await pace()
+    const call = calls[results.length]!.map(String)
+    const count = name === 'nextval' ? repeats(calls, results.length) : 1
+    if (count > 1) {
+      const ids = await draw(session, nameOfText(call[0]!), count)
+      for (let index = 0; index < count; index++) results.push(BigInt(ids.at(index)))
+    } else {
+      const result = await callFunction(session, name, call)
+      results.push(result === null ? null : BigInt(result))
+    }
   }
   return results
+}
+
+/** How many calls from `from` on name the same sequence. */
+function repeats(calls: readonly (readonly Value[])[], from: number): number {
+  let to = from
+  while (to < calls.length && to - from < batchMax && calls[to]![0] === calls[from]![0]) to++
+  return to - from
 }
 
 /** The generators that the caller may see, as sequences. */
@@ -102,6 +111,10 @@ class Sequences implements SequenceList {
       if (hasCode(error, 'NOGENERATOR') || isBadName(error)) return undefined
       throw error
     }
+  }
+
+  reaches(name: string): boolean {
+    return this.#session.caller.session.access.reaches(name)
   }
 
   async page(after: string | undefined, limit: number): Promise<SequencePage> {

@@ -16,12 +16,14 @@
  */
 import type { Socket } from 'node:net'
 import { systemClock } from '../base/clock.ts'
-import { FahaoError } from '../base/errors.ts'
+import type { FahaoError } from '../base/errors.ts'
 import { type CallerFacts, CallerSession } from '../commands/caller-session.ts'
 import type { Admission } from '../node/admission.ts'
 import { restMs, Share, shareBytes, type Taker } from '../node/turns.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
+import { Deadlines } from './deadlines.ts'
 import { Dialogue, type Step } from './dialogue.ts'
+import { farewells } from './errors.ts'
 import type { LoginHost } from './login.ts'
 import { SqlError } from './sql/sql-error.ts'
 
@@ -58,10 +60,10 @@ export class Connection implements Taker, Sender {
   #activity: 'idle' | 'serving' | 'queued' | 'waiting' | 'upgrading' = 'idle'
   /** More than `unreadBytesMax` was unread, and not all of it has been read since. */
   #blocked = false
-  /** Before the login: since when, in monotonic µs. */
-  #pendingSinceUs: number | undefined
-  /** When the connection is dropped after it was closed. */
-  #deadlineUs = Number.POSITIVE_INFINITY
+  readonly #deadlines: Deadlines
+  /** Why this server ends the connection, until the client is told. */
+  #farewell: FahaoError | undefined
+
   constructor(
     socket: Socket,
     facts: Pick<CallerFacts, 'id' | 'address' | 'localAddress'>,
@@ -71,9 +73,9 @@ export class Connection implements Taker, Sender {
     this.#host = host
     this.session = new CallerSession(
       { ...facts, door: 'postgres', access: host.unauthenticated },
-      { unreadBytes: () => this.unreadBytes, close: () => this.#closeAfterReply() },
+      { unreadBytes: () => this.unreadBytes, close: () => this.#closeAfterReply(farewells.killed) },
     )
-    this.#pendingSinceUs = this.session.startedMonoUs
+    this.#deadlines = new Deadlines(host.limits, this.session.startedMonoUs)
     this.#share = new Share(host.turns)
     this.#dialogue = new Dialogue(this.session, host)
     this.#listen()
@@ -96,12 +98,7 @@ export class Connection implements Taker, Sender {
 
   /** As `finish`, for a server that stops: clients are told why. */
   shutDown(): void {
-    this.#contain(() => {
-      if (this.#activity === 'idle' && !this.#blocked && this.#dialogue.isLoggedIn) {
-        this.#dialogue.fail(new FahaoError('SHUTDOWN', 'the server is stopping; connect again'))
-        this.#flush()
-      }
-    })
+    this.#farewell = farewells.stopping
     this.finish()
   }
 
@@ -131,16 +128,16 @@ export class Connection implements Taker, Sender {
     if (this.session.access.user === '') return
     const access = present(this.session.access)
     this.session.access = access ?? this.#host.unauthenticated
-    if (access === undefined) this.#closeAfterReply()
+    if (access === undefined) this.#closeAfterReply(farewells.removed)
   }
 
-  /** Whether one of its deadlines has passed. */
-  isOverdue(nowUs: number): boolean {
-    if (nowUs > this.#deadlineUs) return true
-    const { idleTimeoutMs, unauthenticatedTimeoutMs } = this.#host.limits
-    if (nowUs - (this.#pendingSinceUs ?? nowUs) > unauthenticatedTimeoutMs * 1000) return true
-    if (idleTimeoutMs === 0 || this.#activity !== 'idle' || this.#blocked) return false
-    return nowUs - this.session.lastCommandMonoUs > idleTimeoutMs * 1000
+  /** Ends the connection if one of its deadlines has passed. */
+  sweep(nowUs: number): void {
+    if (this.#deadlines.isOver(nowUs)) return this.drop()
+    const { idleTimeoutMs } = this.#host.limits
+    const isQuiet = this.#phase === 'open' && this.#activity === 'idle' && !this.#blocked
+    if (idleTimeoutMs === 0 || !isQuiet) return
+    if (nowUs - this.session.lastCommandMonoUs > idleTimeoutMs * 1000) this.#closeAfterReply(farewells.silent)
   }
 
   /** Sends the writes of this turn. */
@@ -234,14 +231,14 @@ export class Connection implements Taker, Sender {
   }
 
   #follow(step: Step): boolean {
-    if (this.#pendingSinceUs !== undefined && this.#dialogue.isLoggedIn) {
-      this.#pendingSinceUs = undefined
-      this.#host.admission.setPending(this, false)
-    }
+    if (this.#dialogue.isLoggedIn && this.#deadlines.loggedIn()) this.#host.admission.setPending(this, false)
     if (step === 'answered') return true
     if (step instanceof Promise) this.#wait(step)
     else if (step === 'tls') this.#upgrade()
-    else if (step === 'end') this.#phase = 'closing'
+    else if (step === 'end') {
+      this.#phase = 'closing'
+      this.#farewell = undefined
+    }
     return false
   }
 
@@ -316,9 +313,16 @@ export class Connection implements Taker, Sender {
     else this.#socket.pause()
   }
 
-  #closeAfterReply(): void {
-    if (this.#activity === 'idle') this.#close()
+  #closeAfterReply(reason: FahaoError): void {
+    this.#farewell = reason
+    if (this.#activity === 'idle' && !this.#blocked) this.#contain(() => this.#close())
     else if (this.#phase !== 'closed') this.#phase = 'closing'
+  }
+
+  #sayFarewell(): void {
+    if (this.#farewell === undefined || !this.#dialogue.isLoggedIn) return
+    this.#dialogue.fail(this.#farewell)
+    this.#flush()
   }
 
   /**
@@ -327,13 +331,11 @@ export class Connection implements Taker, Sender {
    */
   #close(): void {
     if (this.#phase === 'closed') return
-    const { limits } = this.#host
+    this.#sayFarewell()
     this.#phase = 'closed'
     this.#dialogue.frames.clear()
-    this.#deadlineUs = systemClock.monoUs() + limits.unreadTimeoutMs * 1000
-    this.#socket.end(() => {
-      this.#deadlineUs = systemClock.monoUs() + limits.lingerMs * 1000
-    })
+    this.#deadlines.closing()
+    this.#socket.end(() => this.#deadlines.lingering())
     this.#adjustReading()
   }
 

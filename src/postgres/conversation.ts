@@ -231,6 +231,7 @@ export class Conversation {
       return 'answered'
     }
     const rowsMax = limit > 0 ? limit : Number.POSITIVE_INFINITY
+    demandRunnable(this.#session, statement)
     if (writer !== undefined) {
       if (statement.columns === undefined)
         throw new SqlError('55000', 'the portal cannot be run anymore; bind another one')
@@ -238,19 +239,20 @@ export class Conversation {
       this.#send(writer)
       return 'answered'
     }
-    demandRunnable(this.#session, statement)
     if (statement.next !== undefined && this.#executeNext(portal, statement.next)) return 'answered'
     return this.#run(statement, portal.values, (result) => {
+      // A portal runs once, also where its rows cannot be kept.
+      portal.writer = ResultWriter.over
+      if (rowsMax < result.count) this.#demandRoom(result.count)
       portal.writer = new ResultWriter(statement.columns, result, portal.formats, rowsMax)
-      if (rowsMax < result.count) this.#demandRoom()
       this.#send(portal.writer)
     })
   }
 
-  /** Throws 54000 if the portals hold too many rows that were not sent. */
-  #demandRoom(): void {
+  /** Throws 54000 if the portals would hold too many rows that were not sent. @param rows those of another one. */
+  #demandRoom(rows: number): void {
     const { rowsHeldMax } = this.#host.limits
-    let held = 0
+    let held = rows
     for (const { writer } of this.#session.portals.values()) held += writer?.rowsHeld ?? 0
     if (held > rowsHeldMax)
       throw new SqlError(

@@ -2,7 +2,7 @@
  * Errors as PostgreSQL's clients see them: a class of five characters, SQLSTATE, by which programs decide what to do.
  * https://www.postgresql.org/docs/15/errcodes-appendix.html
  */
-import type { ErrorCode, FahaoError } from '../base/errors.ts'
+import { type ErrorCode, FahaoError } from '../base/errors.ts'
 import { textOfName } from './names.ts'
 import { SqlError, type SqlErrorDetails } from './sql/sql-error.ts'
 
@@ -72,4 +72,12 @@ export function unknownRelation(generator: string): SqlError {
 /** 08P01: the client breaks the rules of the protocol. */
 export function protocolViolation(message: string): SqlError {
   return new SqlError('08P01', message)
+}
+
+/** Why this server ends a connection. */
+export const farewells = {
+  stopping: new FahaoError('SHUTDOWN', 'the server is stopping; connect again'),
+  removed: new SqlError('28000', 'the user may not connect any more; log in as another one'),
+  killed: new SqlError('57P01', 'terminating connection due to administrator command'),
+  silent: new SqlError('57P05', 'terminating connection due to idle-session timeout'),
 }

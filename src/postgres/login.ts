@@ -158,7 +158,7 @@ export class Login {
     const { user, database, settings, minor } = request
     this.#session.access = permitted
     const session = new Session(inProcess.caller(this.#session), { user, database }, { version })
-    for (const [name, value] of settings) session.settings.start(name, value)
+    session.settings.start(settings)
     this.#session.name = nameInLists(session.settings.get('application_name') ?? '')
     output.begin('R')
     output.int32(0)

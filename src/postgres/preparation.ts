@@ -25,8 +25,6 @@ export class Preparation {
   readonly #session: Session
   readonly #host: ConversationHost
   readonly #frames: Frames
-  #statementBytes = 0
-  #statementHeldBytes = 0
 
   constructor(session: Session, host: ConversationHost, frames: Frames) {
     this.#session = session
@@ -37,7 +35,7 @@ export class Preparation {
   /** About how much memory the statements and portals take, in bytes. */
   get heldBytes(): number {
     const { prepared, portals } = this.#session
-    let bytes = prepared.size === 0 ? 0 : this.#statementHeldBytes
+    let bytes = prepared.heldBytes
     for (const { heldBytes, writer } of portals.values()) bytes += heldBytes + (writer?.heldBytes ?? 0)
     return bytes
   }
@@ -50,8 +48,8 @@ export class Preparation {
     const bytes = reader.latin1()
     const given = Array.from({ length: reader.int16() }, () => reader.oid())
     reader.finish()
-    if (name === '') this.#forget('')
-    else if (prepared.has(name))
+    if (name === '') prepared.delete('')
+    else if (prepared.get(name) !== undefined)
       throw new SqlError('42P05', `prepared statement "${shown(name)}" already exists`)
     const isShared = this.#host.cache.get(bytes) !== undefined
     const script = scriptOf(this.#host, bytes)
@@ -71,29 +69,18 @@ export class Preparation {
 
   #keep(name: string, prepared: PreparedStatement): void {
     const { statementsMax, statementBytesMax } = this.#host.limits
-    const { size } = this.#session.prepared
-    // DEALLOCATE ALL and DISCARD ALL remove them all.
-    if (size === 0) this.#statementBytes = this.#statementHeldBytes = 0
-    if (size >= statementsMax)
+    const { prepared: all } = this.#session
+    if (all.size >= statementsMax)
       throw new SqlError(
         '54000',
         `a connection keeps at most ${statementsMax} prepared statements; close some`,
       )
-    if (this.#statementBytes + prepared.bytes > statementBytesMax)
+    if (all.bytes + prepared.bytes > statementBytesMax)
       throw new SqlError(
         '54000',
         `the prepared statements of a connection have at most ${statementBytesMax} bytes together; close some`,
       )
-    this.#statementBytes += prepared.bytes
-    this.#statementHeldBytes += prepared.heldBytes
-    this.#session.prepared.set(name, prepared)
-  }
-
-  #forget(name: string): void {
-    const { prepared } = this.#session
-    this.#statementBytes -= prepared.get(name)?.bytes ?? 0
-    this.#statementHeldBytes -= prepared.get(name)?.heldBytes ?? 0
-    prepared.delete(name)
+    all.set(name, prepared)
   }
 
   /** Bind. */
@@ -167,7 +154,7 @@ export class Preparation {
     const kind = String.fromCharCode(reader.int8())
     const name = reader.latin1()
     reader.finish()
-    if (kind === 'S') this.#forget(name)
+    if (kind === 'S') this.#session.prepared.delete(name)
     else if (kind === 'P') this.#session.portals.delete(name)
     else throw protocolViolation(`invalid CLOSE message subtype ${kind.charCodeAt(0)}`)
     this.#host.output.empty('3')

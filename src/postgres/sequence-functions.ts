@@ -15,7 +15,9 @@ import type { Column, ParameterValue, Result } from './result.ts'
 import { resultOf } from './result.ts'
 import { moveSequence } from './sequence-moves.ts'
 import type { Session, Statement } from './session.ts'
+import { targetsMax } from './sql/scope.ts'
 import { SqlError } from './sql/sql-error.ts'
+import { pacing } from './turn.ts'
 import { encoded, integerOf, types } from './values.ts'
 
 type Function = 'nextval' | 'currval' | 'lastval' | 'setval'
@@ -42,7 +44,7 @@ const integerTypes: Readonly<Record<string, number>> = {
 const nameTypes = ['regclass', 'text', 'varchar']
 const int4Max = 2n ** 31n - 1n
 /** Statements that call more than nextval carry out their calls one after the other. */
-const mixedRowsMax = 1000
+const mixedCallsMax = 10_000
 
 /** Reads what follows SELECT; undefined, and the reader is where it was: the statement has another form. */
 export function readSequenceSelect(reader: Reader): Statement | undefined {
@@ -54,6 +56,8 @@ export function readSequenceSelect(reader: Reader): Statement | undefined {
     if (target === undefined) return back(reader, mark)
     targets.push(target)
   } while (reader.symbol(','))
+  // The evaluator words the error.
+  if (targets.length > targetsMax) return back(reader, mark)
   let series: Series | undefined
   if (reader.words('from')) {
     series = readSeries(reader, parameters)
@@ -280,15 +284,17 @@ async function runMixed(
   rows: number,
   read: (argument: Argument) => string | null,
 ): Promise<Result> {
-  if (rows > mixedRowsMax)
+  if (rows * targets.length > mixedCallsMax)
     throw new SqlError(
       '54000',
-      `${rows} rows are above the limit of ${mixedRowsMax} with other functions than nextval`,
+      `${rows * targets.length} calls are above the limit of ${mixedCallsMax} with other functions than nextval`,
     )
+  const pace = pacing(session)
   const made: (string | null)[][] = []
   for (let row = 0; row < rows; row++) {
     const cells: (string | null)[] = []
     for (const { call, args, column } of targets) {
+      await pace()
       const value = await callFunction(session, call, args.map(read))
       cells.push(value === null ? null : fitting(value, column.type))
     }

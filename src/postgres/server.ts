@@ -249,8 +249,7 @@ export class PostgresServer {
     this.#sweep = systemClock.timer(Math.min(sweepMsMax, Math.max(10, shortestMs / 4)), () => {
       const nowUs = systemClock.monoUs()
       this.#host.unread.sweep(nowUs)
-      for (const connection of [...this.#admission.connections])
-        if (connection.isOverdue(nowUs)) connection.drop()
+      for (const connection of [...this.#admission.connections]) connection.sweep(nowUs)
       this.#sweepSoon()
     })
   }

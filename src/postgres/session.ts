@@ -1,6 +1,7 @@
 /** What one connection has between its statements, and statements as they act on it. */
 import type { Caller } from '../commands/in-process.ts'
 import { DrawnIds } from './drawn-ids.ts'
+import { PreparedStatements } from './prepared-statements.ts'
 import type { Severity } from './replies.ts'
 import type { Column, ParameterValue, Result } from './result.ts'
 import type { ResultWriter } from './result-writer.ts'
@@ -61,7 +62,7 @@ export class Session {
   readonly settings: SessionSettings
   readonly transaction: Transaction
   readonly drawn = new DrawnIds()
-  readonly prepared = new Map<string, PreparedStatement>()
+  readonly prepared = new PreparedStatements<PreparedStatement>()
   readonly portals = new Map<string, Portal>()
   readonly #notices: Notice[] = []
   readonly #reports = new Map<string, string>()

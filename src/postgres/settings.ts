@@ -165,9 +165,14 @@ export class SessionSettings {
     return this.#parameters.get(name.toLowerCase())?.name ?? name.toLowerCase()
   }
 
-  /** A parameter of the connection's first message. One that is unknown is refused. */
-  start(name: string, given: string): void {
-    this.#initial = new Map([...this.#initial, [name.toLowerCase(), this.#checked(name, given)]])
+  /** The parameters of the connection's first message. Throws for one that is unknown, or if they are too many. */
+  start(given: readonly (readonly [name: string, value: string])[]): void {
+    const initial = new Map<string, string>()
+    for (const [name, value] of given) {
+      initial.set(name.toLowerCase(), this.#checked(name, value))
+      if (initial.size > customMax) throw tooMany()
+    }
+    this.#initial = initial
   }
 
   /** SET; undefined: to the default. `local`: until the transaction ends. */
@@ -226,10 +231,13 @@ export class SessionSettings {
     if (parameter !== undefined) return parameter.read?.(given, parameter.name) ?? given
     // A name with a dot belongs to an extension or an application, and may have any value.
     if (!name.includes('.')) throw unknownParameter(name)
-    if (this.#current.size >= customMax)
-      throw new SqlError('54000', `a session sets at most ${customMax} parameters; reset some`)
+    if (this.#current.size >= customMax) throw tooMany()
     return given
   }
+}
+
+function tooMany(): SqlError {
+  return new SqlError('54000', `a session sets at most ${customMax} parameters; reset some`)
 }
 
 function changed(values: Values, key: string, value: string | undefined): Values {

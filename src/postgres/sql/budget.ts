@@ -106,6 +106,12 @@ export class Budget {
       throw new SqlError('54000', 'a subquery of the query takes too long; narrow it, or join instead')
   }
 
+  /** As `step`. Returns whether the statement should let others run. */
+  isDueAfter(count = 1): boolean {
+    this.step(count)
+    return this.#isDue
+  }
+
   /** Counts values or characters that are kept. Throws SqlError 54000 above the maximum, 53200 above that of all. */
   keep(cells: number): void {
     this.#cells += cells

@@ -1,8 +1,9 @@
 /** Compiles calls: functions, aggregates, COALESCE and its relatives, sets in the list behind SELECT, functions with effects. */
-import { findAggregate } from './aggregates.ts'
 import { canCast, canCoerce, commonType } from './coercion.ts'
-import { applyOperator, compileCondition } from './compile-comparison.ts'
-import { type Compiler, convert, mismatch, settle } from './compiler.ts'
+import { compileAggregate } from './compile-aggregate.ts'
+import { applyOperator } from './compile-comparison.ts'
+import { type Compiler, convert, mismatch, noFunction, settle } from './compiler.ts'
+import { counted, countRead } from './costs.ts'
 import {
   type FunctionDefinition,
   type Implementation,
@@ -10,14 +11,13 @@ import {
   type SetImplementation,
 } from './function-table.ts'
 import { aggregateNames, findFunction, type ServerFunction, serverFunctions } from './functions.ts'
-import type { Compiled, Context, Frame } from './plan.ts'
-import type { AggregateCall, Scope } from './scope.ts'
-import { sortBy } from './sorting.ts'
+import type { Compiled, Frame } from './plan.ts'
+import type { Scope } from './scope.ts'
 import { positionOf, SqlError, unsupported } from './sql-error.ts'
 import type { Call, Expression } from './syntax.ts'
-import { hasItems, itemType } from './text-output.ts'
+import { hasItems, isText, itemType } from './text-output.ts'
 import { arrayOf, formatType, oids, typeNamed } from './types.ts'
-import { compareNullable, compareValues, keyOf, type Value } from './values.ts'
+import { compareValues, type Value } from './values.ts'
 
 /** Compiles a call. Throws SqlError 42883 for one that there is not. */
 export function compileCall(compiler: Compiler, call: Call, scope: Scope): Compiled {
@@ -43,7 +43,9 @@ export function compileCall(compiler: Compiler, call: Call, scope: Scope): Compi
   const { isStrict } = definition
   const run = (frame: Frame) => {
     const values = settled.map((arg) => arg.run(frame))
-    return isStrict && values.includes(null) ? null : implementation(frame.context, values, types)
+    if (isStrict && values.includes(null)) return null
+    countRead(frame.context, ...values)
+    return counted(frame.context, implementation(frame.context, values, types))
   }
   return { type: result, modifier: -1, run, uses: 0 }
 }
@@ -111,15 +113,6 @@ function castCall(name: string, args: readonly Compiled[], call: Call): Compiled
   throw noFunction(call, args)
 }
 
-/** The error for a call that no function fits, in PostgreSQL's words. */
-export function noFunction({ names, at }: Call, args: readonly Compiled[]): SqlError {
-  const types = args.map(({ type }) => (type === oids.unknown ? 'unknown' : formatType(type))).join(', ')
-  return new SqlError('42883', `function ${names.join('.')}(${types}) does not exist`, {
-    position: positionOf(at),
-    hint: 'No function matches the given name and argument types. You might need to add explicit type casts.',
-  })
-}
-
 function compileSet(
   definition: FunctionDefinition,
   args: readonly Compiled[],
@@ -149,6 +142,7 @@ export function itemsOf(definition: FunctionDefinition, args: readonly Compiled[
   return (frame: Frame): Iterable<Value> => {
     const values = args.map((arg) => arg.run(frame))
     if (definition.isStrict && values.includes(null)) return []
+    countRead(frame.context, ...values)
     return (definition.call as SetImplementation)(frame.context, values, types)
   }
 }
@@ -191,61 +185,17 @@ function compileServerCall(
   if (!scope.slots) throw unsupported(`${name} anywhere but in the list behind SELECT`, call.at)
   const settled = args.map((arg, index) => {
     // A sequence is given by its name: the server around looks it up.
-    if (wanted[index] === oids.regclass)
+    if (wanted[index] === oids.regclass) {
+      const isOid = arg.type !== oids.regclass && canCoerce(arg.type, oids.regclass) && !isText(arg.type)
+      if (isOid) return convert(convert(arg, oids.regclass), oids.text)
       return arg.type === oids.unknown ? settle(compiler, arg, oids.text) : convert(arg, oids.text)
+    }
     if (arg.type !== oids.unknown && !canCoerce(arg.type, wanted[index]!)) throw noFunction(call, args)
     return arg.type === oids.unknown ? settle(compiler, arg, wanted[index]!) : convert(arg, wanted[index]!)
   })
   scope.markVariable()
   const slot = scope.slots.push({ kind: 'server', name, args: settled }) - 1
   return { type: result, modifier: -1, run: ({ slots }) => slots?.[slot] ?? null, uses: 0 }
-}
-
-function compileAggregate(compiler: Compiler, name: string, call: Call, scope: Scope): Compiled {
-  const { aggregates } = scope
-  if (!aggregates)
-    throw new SqlError('42803', `aggregate functions are not allowed here`, { position: positionOf(call.at) })
-  // An aggregate inside of another one is an error, and so is a set.
-  scope.aggregates = undefined
-  const slots = scope.slots
-  scope.slots = undefined
-  const compiled = aggregateCall(compiler, name, call, scope)
-  scope.aggregates = aggregates
-  scope.slots = slots
-  const number = aggregates.push(compiled) - 1
-  return { type: compiled.result, modifier: -1, run: (frame) => frame.aggregates![number]!, uses: 0 }
-}
-
-function aggregateCall(compiler: Compiler, name: string, call: Call, scope: Scope): AggregateCall {
-  const args = call.args.map((arg) => compiler.expression(arg, scope))
-  const aggregate = findAggregate(
-    name,
-    args.map(({ type }) => type),
-  )
-  if (!aggregate || (args.length === 0 && !call.star)) throw noFunction(call, args)
-  const settled = args.map((arg, index) =>
-    convert(settle(compiler, arg, aggregate.args[index] ?? oids.text), aggregate.args[index] ?? oids.text),
-  )
-  const keys = call.orderBy.map(({ expression, descending, nullsFirst }) => {
-    const key = compiler.expression(expression, scope)
-    return { key: settle(compiler, key, oids.text), descending, nullsFirst }
-  })
-  const filter = call.filter ? compileCondition(compiler, call.filter, scope, 'FILTER') : undefined
-  const compute = (context: Context, frames: readonly Frame[]) => {
-    const admitted = filter ? frames.filter((frame) => filter.run(frame) === true) : frames
-    context.budget.step(admitted.length)
-    context.budget.keep(admitted.length)
-    const ordered = keys.length === 0 ? admitted : sortBy(admitted, keys)
-    const rows = ordered.map((frame) => settled.map((arg) => arg.run(frame)))
-    return aggregate.finish(context, call.distinct ? unique(rows) : rows)
-  }
-  return { result: aggregate.result, compute }
-}
-
-function unique(rows: readonly (readonly Value[])[]): (readonly Value[])[] {
-  return [...new Map(rows.map((row) => [keyOf(row), row])).values()].sort((a, b) =>
-    compareNullable(a[0] ?? null, b[0] ?? null, oids.text),
-  )
 }
 
 /** COALESCE, GREATEST, LEAST, NULLIF. */
@@ -324,5 +274,10 @@ export function compileArray(
     throw new SqlError('42704', `could not find array type for data type ${formatType(type)}`, {
       position: positionOf(at),
     })
-  return { type: array, modifier: -1, run: (frame) => settled.map((item) => item.run(frame)), uses: 0 }
+  const run = (frame: Frame) =>
+    counted(
+      frame.context,
+      settled.map((item) => item.run(frame)),
+    )
+  return { type: array, modifier: -1, run, uses: 0 }
 }

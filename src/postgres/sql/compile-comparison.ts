@@ -1,5 +1,6 @@
 /** Compiles operators, comparisons with lists and subqueries, and LIKE. */
 import { type Compiler, convert, settle } from './compiler.ts'
+import { counted, countRead } from './costs.ts'
 import { findOperator, findPrefix, isComparison, like } from './operators.ts'
 import { exactText } from './patterns.ts'
 import type { Compiled, Frame } from './plan.ts'
@@ -55,7 +56,9 @@ export function applyOperator(
     const x = a.run(frame)
     if (x === null && !takesNulls) return null
     const y = b.run(frame)
-    return y === null && !takesNulls ? null : apply(frame.context, x, y)
+    if (y === null && !takesNulls) return null
+    countRead(frame.context, x, y)
+    return counted(frame.context, apply(frame.context, x, y))
   }
   const compiled = { type: found.result, modifier: -1, run, uses: a.uses | b.uses }
   if (operator === '=') return { ...compiled, equality: { left: a, right: b }, ...keysOf(a, b) }

@@ -11,6 +11,7 @@ import {
 } from './compile-comparison.ts'
 import { compileIn, compileQuantified } from './compile-membership.ts'
 import { type Compiler, compileCast, constant, namedType, settle } from './compiler.ts'
+import { counted } from './costs.ts'
 import { lowerBound } from './functions/array-functions.ts'
 import type { Compiled, Frame } from './plan.ts'
 import type { Scope } from './scope.ts'
@@ -120,7 +121,11 @@ function compileTyped(compiler: Compiler, { operand, type, at }: Kind<'cast'>, s
     return {
       type: namedType(type),
       modifier: -1,
-      run: (frame) => compiled.map((item) => item.run(frame)),
+      run: (frame) =>
+        counted(
+          frame.context,
+          compiled.map((item) => item.run(frame)),
+        ),
       uses: 0,
     }
   }
@@ -185,10 +190,13 @@ function compileRow(compiler: Compiler, { items }: Kind<'row'>, scope: Scope): C
   const names = compiled.map((_, index) => `f${index + 1}`)
   const types = compiled.map(({ type }) => type)
   const run = (frame: Frame) =>
-    new RowValue(
-      names,
-      types,
-      compiled.map((item) => item.run(frame)),
+    counted(
+      frame.context,
+      new RowValue(
+        names,
+        types,
+        compiled.map((item) => item.run(frame)),
+      ),
     )
   const fields = names.map((name, index) => ({ name, type: types[index]! }))
   return { type: oids.record, modifier: -1, run, uses: 0, fields }
@@ -208,7 +216,12 @@ function compileSubquery(compiler: Compiler, { use, select, at }: Kind<'query'>,
       throw new SqlError('42704', `could not find array type for data type ${formatType(column.type)}`, {
         position: positionOf(at),
       })
-    return { type, modifier: -1, run: (frame) => read(frame).map(({ values }) => values[0] ?? null), uses: 0 }
+    const run = (frame: Frame) =>
+      counted(
+        frame.context,
+        read(frame).map(({ values }) => values[0] ?? null),
+      )
+    return { type, modifier: -1, run, uses: 0 }
   }
   const run = (frame: Frame) => {
     const rows = read(frame)

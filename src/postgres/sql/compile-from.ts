@@ -1,8 +1,8 @@
 /** Compiles what stands behind FROM. */
 
-import { fieldsOf, itemsOf, itemTypeOf, matchCall, noFunction, unify } from './compile-call.ts'
+import { fieldsOf, itemsOf, itemTypeOf, matchCall, unify } from './compile-call.ts'
 import { applyOperator, compileCondition } from './compile-comparison.ts'
-import type { Compiler } from './compiler.ts'
+import { type Compiler, noFunction } from './compiler.ts'
 import { conjuncts } from './conjuncts.ts'
 import { serverFunctions } from './functions.ts'
 import type { FromNode, Leaf } from './join-parts.ts'

@@ -3,10 +3,11 @@ import { castValue, commonType } from './coercion.ts'
 import { unify } from './compile-call.ts'
 import { compileExpression } from './compile-expression.ts'
 import type { Sources } from './compile-from.ts'
-import { compileLimits, compileSimple, limited, sortRows } from './compile-select.ts'
+import { compileLimits, compileSimple, limited } from './compile-select.ts'
 import { mismatch, type ParameterTypes } from './compiler.ts'
 import type { Compiled, Context, Frame, Query, ResultColumn, Row, Steps, Table } from './plan.ts'
 import { Scope } from './scope.ts'
+import { sortRows } from './select-steps.ts'
 import { positionOf, SqlError, unsupported } from './sql-error.ts'
 import type { Expression, Select, SelectBody, WithQuery } from './syntax.ts'
 import { findTable } from './tables.ts'
@@ -111,14 +112,16 @@ export class QueryCompiler implements Sources {
     this.#bind(item, columns, key, parent === undefined)
     const compute = function* (outer: Frame | undefined, context: Context): Steps<readonly Row[]> {
       const seen = body.all ? undefined : new Set<string>()
-      const all: Row[] = []
-      let round = newRows(converted(yield* first.run(outer, context), first, types, context), seen, context)
-      while (round.length > 0) {
-        all.push(...round)
-        context.working.set(key, round)
-        round = newRows(converted(yield* next.run(outer, context), next, types, context), seen, context)
+      const rounds: (readonly Row[])[] = []
+      const own = function* (query: Query): Steps<readonly Row[]> {
+        const rows = yield* converted(yield* query.run(outer, context), query, types, context)
+        return yield* newRows(rows, seen, context)
       }
-      return all
+      for (let round = yield* own(first); round.length > 0; round = yield* own(next)) {
+        rounds.push(round)
+        context.working.set(key, round)
+      }
+      return rounds.flat()
     }
     return { key, isConstant: first.isConstant && parent === undefined, compute }
   }
@@ -174,9 +177,9 @@ export class QueryCompiler implements Sources {
     })
     const types = columns.map(({ type }) => type)
     const run = function* (outer: Frame | undefined, context: Context): Steps<readonly Row[]> {
-      const a = converted(yield* first.run(outer, context), first, types, context)
-      const b = converted(yield* second.run(outer, context), second, types, context)
-      return combined(operation, all, a, b, context)
+      const a = yield* converted(yield* first.run(outer, context), first, types, context)
+      const b = yield* converted(yield* second.run(outer, context), second, types, context)
+      return yield* combined(operation, all, a, b, context)
     }
     return { columns, isConstant: first.isConstant && second.isConstant, run }
   }
@@ -199,7 +202,8 @@ export class QueryCompiler implements Sources {
     if (keys.length === 0 && !limits.limit && !limits.offset) return query
     const run = function* (outer: Frame | undefined, context: Context): Steps<readonly Row[]> {
       const rows = yield* query.run(outer, context)
-      return limited(keys.length === 0 ? rows : sortRows(rows, keys), limits, outer, context)
+      const inOrder = keys.length === 0 ? rows : yield* sortRows(rows, keys, context)
+      return limited(inOrder, limits, outer, context)
     }
     return { ...query, isConstant: query.isConstant, run }
   }
@@ -251,56 +255,78 @@ function checkRecursion(name: string, columns: readonly ResultColumn[], next: Qu
   }
 }
 
-function newRows(rows: readonly Row[], seen: Set<string> | undefined, context: Context): readonly Row[] {
-  context.budget.step(rows.length)
-  if (!seen) return rows
-  return rows.filter(({ values }) => {
-    const key = keyOf(values as readonly Value[])
-    if (seen.has(key)) return false
+function keyOfRow({ values }: Row): string {
+  return keyOf(values as readonly Value[])
+}
+
+function* newRows(
+  rows: readonly Row[],
+  seen: Set<string> | undefined,
+  { budget }: Context,
+): Steps<readonly Row[]> {
+  if (!seen) {
+    budget.step(rows.length)
+    return rows
+  }
+  const added: Row[] = []
+  for (const row of rows) {
+    const key = keyOfRow(row)
+    if (budget.isDueAfter(1 + (key.length >> 6))) yield
+    if (seen.has(key)) continue
     seen.add(key)
-    return true
-  })
+    added.push(row)
+  }
+  return added
 }
 
 /** Rows of a query with its columns in other types. */
-function converted(
+function* converted(
   rows: readonly Row[],
   { columns }: Query,
   types: readonly number[],
   context: Context,
-): readonly Row[] {
+): Steps<readonly Row[]> {
   if (columns.every(({ type }, index) => type === types[index])) return rows
-  context.budget.step(rows.length)
-  return rows.map(({ values }) => ({
-    values: values.map((value, index) =>
-      value === null || value === undefined
-        ? null
-        : castValue(context, value, columns[index]!.type, types[index]!),
-    ),
-  }))
+  const result: Row[] = []
+  for (const { values } of rows) {
+    if (context.budget.isDueAfter(types.length)) yield
+    result.push({
+      values: values.map((value, index) =>
+        value === null || value === undefined
+          ? null
+          : castValue(context, value, columns[index]!.type, types[index]!),
+      ),
+    })
+  }
+  return result
 }
 
-function combined(
+function* combined(
   operation: Union['operation'],
   all: boolean,
   left: readonly Row[],
   right: readonly Row[],
   context: Context,
-): readonly Row[] {
-  context.budget.step(left.length + right.length)
-  context.budget.keep(left.length + right.length)
-  const keyed = ({ values }: Row) => keyOf(values as readonly Value[])
-  if (operation === 'union')
-    return all ? [...left, ...right] : newRows([...left, ...right], new Set(), context)
+): Steps<readonly Row[]> {
+  const { budget } = context
+  budget.keep(left.length + right.length)
+  if (operation === 'union') return yield* newRows(left.concat(right), all ? undefined : new Set(), context)
   const counts = new Map<string, number>()
-  for (const row of right) counts.set(keyed(row), (counts.get(keyed(row)) ?? 0) + 1)
+  for (const row of right) {
+    const key = keyOfRow(row)
+    if (budget.isDueAfter(1 + (key.length >> 6))) yield
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
   const seen = new Set<string>()
-  return left.filter((row) => {
-    const key = keyed(row)
+  const kept: Row[] = []
+  for (const row of left) {
+    const key = keyOfRow(row)
+    if (budget.isDueAfter(1 + (key.length >> 6))) yield
     const count = counts.get(key) ?? 0
     if (all) counts.set(key, count - 1)
-    else if (seen.has(key)) return false
+    else if (seen.has(key)) continue
     seen.add(key)
-    return operation === 'intersect' ? count > 0 : count <= 0
-  })
+    if (operation === 'intersect' ? count > 0 : count <= 0) kept.push(row)
+  }
+  return kept
 }

@@ -6,14 +6,14 @@ import type { FromNode } from './join-parts.ts'
 import { Joins } from './joins.ts'
 import { labelOf } from './labels.ts'
 import type { Compiled, Context, Frame, Query, ResultColumn, Row, Steps } from './plan.ts'
-import { type AggregateCall, Scope, type SlotCall, type SortBy } from './scope.ts'
+import { type AggregateCall, Scope, type SlotCall, type SortBy, targetsMax } from './scope.ts'
+import { distinct, expanded, grouped, having } from './select-steps.ts'
 import { withSlots } from './slots.ts'
-import { compareKeys, sortBy } from './sorting.ts'
+import { sortBy } from './sorting.ts'
 import { positionOf, SqlError } from './sql-error.ts'
 import type { Expression, Select, SelectBody, SortKey } from './syntax.ts'
 import { isLongTable } from './tables.ts'
 import { oids } from './types.ts'
-import { keyOf, type Value } from './values.ts'
 import { numbered } from './windows.ts'
 
 type Simple = Extract<SelectBody, { kind: 'simple' }>
@@ -34,6 +34,8 @@ export function compileSimple(
   scope.aggregates = aggregates
   scope.slots = slots
   const targets = compileTargets(sources, body, scope)
+  if (targets.length > targetsMax)
+    throw new SqlError('54011', `target lists can have at most ${targetsMax} entries`)
   const order = select.orderBy.map((key) => compileSortKey(sources, key, targets, scope))
   const distinctOn = body.distinctOn.map((each) =>
     compileReference(sources, each, targets, scope, 'DISTINCT ON'),
@@ -214,14 +216,16 @@ function* runPlan(
   context.budget.keep(2)
   const joins = new Joins(context, outer, isLongTable)
   const tuples = yield* joins.run(plan.from, [], [])
-  let frames = tuples.map((tuple) => joins.frame(tuple))
-  if (plan.isGrouped) frames = yield* grouped(plan, frames, outer, context)
-  const having = plan.having
-  if (having) frames = frames.filter((frame) => having.run(frame) === true)
-  if (plan.slots.some(({ kind }) => kind === 'window')) frames = numbered(plan.slots, frames)
-  if (plan.slots.some(({ kind }) => kind === 'set')) frames = [...expanded(plan.slots, frames)]
-  if (plan.order.length > 0) frames = sortBy(frames, plan.order)
-  if (plan.isDistinct) frames = distinct(plan, frames)
+  let frames: readonly Frame[] = tuples.map((tuple) => joins.frame(tuple))
+  if (plan.isGrouped) frames = yield* grouped(plan.groupKeys, plan.aggregates, frames, outer, context)
+  if (plan.having) frames = yield* having(plan.having, frames, context)
+  if (plan.slots.some(({ kind }) => kind === 'window')) frames = yield* numbered(plan.slots, frames, context)
+  if (plan.slots.some(({ kind }) => kind === 'set')) frames = yield* expanded(plan.slots, frames, context)
+  if (plan.order.length > 0) frames = yield* sortBy(frames, plan.order, context.budget)
+  if (plan.isDistinct) {
+    const keys = plan.distinctOn.length > 0 ? plan.distinctOn : plan.targets.map(({ value }) => value)
+    frames = yield* distinct(keys, frames, context)
+  }
   const kept = limited(frames, plan.limits, outer, context)
   const final = plan.slots.some(({ kind }) => kind === 'server')
     ? yield* withSlots(plan.slots, kept, context)
@@ -251,83 +255,4 @@ function* projected(
     )
   }
   return rows
-}
-
-/** One frame for each group: that of its first row, with the results of the aggregates. */
-function* grouped(
-  { groupKeys, aggregates }: Plan,
-  frames: readonly Frame[],
-  outer: Frame | undefined,
-  context: Context,
-): Steps<Frame[]> {
-  const groups = new Map<string, Frame[]>()
-  for (const frame of frames) {
-    context.budget.step()
-    if (context.budget.isDue) yield
-    const key = groupKeys.map((each) => keyOf(each.run(frame))).join()
-    const group = groups.get(key)
-    if (group) group.push(frame)
-    else groups.set(key, [frame])
-  }
-  // Without GROUP BY there is one group, of no rows too.
-  if (groupKeys.length === 0 && groups.size === 0) groups.set('', [])
-  return [...groups.values()].map((group) => {
-    const first = group[0] ?? { rows: [], outer, context }
-    return { ...first, aggregates: aggregates.map((aggregate) => aggregate.compute(context, group)) }
-  })
-}
-
-/** One frame for each element of the sets in the list; the longest set counts, shorter ones end in nulls. */
-function* expanded(slots: readonly SlotCall[], frames: readonly Frame[]): Iterable<Frame> {
-  for (const frame of frames) {
-    const lists: (readonly Value[])[] = []
-    for (const slot of slots) {
-      const known = { ...frame, slots: lists.map((list) => list[0] ?? null) }
-      lists.push(slot.kind === 'set' ? [...slot.items(known)] : [])
-    }
-    const length = Math.max(...lists.map((list) => list.length))
-    frame.context.budget.keep(length)
-    for (let index = 0; index < length; index++)
-      yield {
-        ...frame,
-        slots: lists.map((list, slot) => list[index] ?? frame.slots?.[slot] ?? null),
-      }
-  }
-}
-
-function distinct({ targets, distinctOn }: Plan, frames: readonly Frame[]): Frame[] {
-  const keys = distinctOn.length > 0 ? distinctOn : targets.map(({ value }) => value)
-  const seen = new Set<string>()
-  return frames.filter((frame) => {
-    frame.context.budget.step(keys.length)
-    const key = keys.map((each) => keyOf(each.run(frame))).join()
-    if (seen.has(key)) return false
-    seen.add(key)
-    return true
-  })
-}
-
-/** Rows in the order of keys that name columns. */
-export function sortRows(
-  rows: readonly Row[],
-  keys: readonly {
-    readonly column: number
-    readonly type: number
-    readonly descending: boolean
-    readonly nullsFirst: boolean | undefined
-  }[],
-): Row[] {
-  return [...rows].sort((a, b) => {
-    for (const { column, type, descending, nullsFirst = descending } of keys) {
-      const order = compareKeys(
-        a.values[column] ?? null,
-        b.values[column] ?? null,
-        type,
-        descending,
-        nullsFirst,
-      )
-      if (order !== 0) return order
-    }
-    return 0
-  })
 }

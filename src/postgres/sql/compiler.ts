@@ -1,10 +1,11 @@
 /** What the parts of the compiler share: open literals and parameters, and conversions. */
 import { canCast, canCoerce, cannotCast, castValue, isObject } from './coercion.ts'
+import { counted, countRead } from './costs.ts'
 import { pseudo } from './function-table.ts'
 import type { Compiled, Frame, Query } from './plan.ts'
 import type { Scope } from './scope.ts'
 import { positionOf, SqlError } from './sql-error.ts'
-import type { Expression, Select, TypeName } from './syntax.ts'
+import type { Call, Expression, Select, TypeName } from './syntax.ts'
 import { valueOfText } from './text-input.ts'
 import { itemType } from './text-output.ts'
 import { baseOf, formatType, oids, typeNamed, typeOf } from './types.ts'
@@ -87,7 +88,9 @@ export function convert(compiled: Compiled, type: number): Compiled {
   if (from === type) return compiled
   const run = (frame: Frame) => {
     const value = compiled.run(frame)
-    return value === null ? null : castValue(frame.context, value, from, type)
+    if (value === null) return null
+    countRead(frame.context, value)
+    return counted(frame.context, castValue(frame.context, value, from, type))
   }
   // A value that stays as it is remains the column that it was: a text compares as the name that it came from.
   const isSame = typeOf(from)?.category === 'S' && typeOf(type)?.category === 'S'
@@ -143,4 +146,13 @@ export function mismatch(what: string, left: number, right: number, at: number):
       position: positionOf(at),
     },
   )
+}
+
+/** The error for a call that no function fits, in PostgreSQL's words. */
+export function noFunction({ names, at }: Call, args: readonly Compiled[]): SqlError {
+  const types = args.map(({ type }) => (type === oids.unknown ? 'unknown' : formatType(type))).join(', ')
+  return new SqlError('42883', `function ${names.join('.')}(${types}) does not exist`, {
+    position: positionOf(at),
+    hint: 'No function matches the given name and argument types. You might need to add explicit type casts.',
+  })
 }

@@ -152,7 +152,7 @@ export class Joins {
       isFull ? left.bits : 0,
     )
     const rest = without(pushed, first)
-    return rest.length === 0 ? joined : joined.filter((tuple) => this.#holds(rest, tuple))
+    return rest.length === 0 ? joined : yield* this.#filtered(joined, rest)
   }
 
   /** Joins a part to tuples. `keepsLeft`: tuples without a match stay, with nulls. `nullable`: elements that are null for rows of the part without a match. */
@@ -173,7 +173,7 @@ export class Joins {
     if ((part.needs & all) !== 0) return yield* this.#lateral(tuples, part, pushed, joinOnly, keepsLeft)
     const hashes = joinOnly.flatMap((condition) => sidesOf(condition, bound, part.bits, all) ?? [])
     const residual = joinOnly.filter((condition) => !sidesOf(condition, bound, part.bits, all))
-    const rights = known ?? (yield* this.run(part, base, pushed, this.#joinKeys(part, tuples, hashes)))
+    const rights = known ?? (yield* this.run(part, base, pushed, yield* this.#joinKeys(part, tuples, hashes)))
     return yield* this.#match(tuples, rights, part, hashes, residual, keepsLeft, nullable)
   }
 
@@ -187,7 +187,7 @@ export class Joins {
     nullable: number,
   ): Steps<Tuple[]> {
     const items = itemsOf(part.bits)
-    const buckets = hashes.length > 0 ? this.#buckets(rights, hashes) : undefined
+    const buckets = hashes.length > 0 ? yield* this.#buckets(rights, hashes) : undefined
     const result: Tuple[] = []
     const matched = new Set<Tuple>()
     for (const tuple of tuples) {
@@ -222,31 +222,36 @@ export class Joins {
     const result: Tuple[] = []
     for (const tuple of tuples) {
       if (this.#step()) yield
-      const rows = (yield* this.run(part, tuple, pushed)).filter((each) => this.#holds(conditions, each))
-      result.push(...(rows.length === 0 && keepsLeft ? [withNulls(tuple, items)] : rows))
+      const rows = yield* this.#filtered(yield* this.run(part, tuple, pushed), conditions)
+      for (const row of rows) result.push(row)
+      if (rows.length === 0 && keepsLeft) result.push(withNulls(tuple, items))
       this.#context.budget.keep(rows.length)
     }
     return result
   }
 
-  #joinKeys(part: FromNode, tuples: readonly Tuple[], hashes: readonly Sides[]): JoinKeys[] {
-    if (part.kind !== 'leaf' || !part.table || !this.#isLong(part.table)) return []
-    return hashes.flatMap(({ left, right }) => {
-      if (right.column?.item !== part.item) return []
+  *#joinKeys(part: FromNode, tuples: readonly Tuple[], hashes: readonly Sides[]): Steps<JoinKeys[]> {
+    const keys: JoinKeys[] = []
+    if (part.kind !== 'leaf' || !part.table || !this.#isLong(part.table)) return keys
+    for (const { left, right } of hashes) {
+      if (right.column?.item !== part.item) continue
       const values = new Map<string, Value>()
       for (const tuple of tuples) {
+        if (this.#step()) yield
         const value = left.run(this.frame(tuple))
         if (value !== null) values.set(keyOf(value), value)
-        if (values.size > lookupsMax && right.type !== 26) return []
+        if (values.size > lookupsMax && right.type !== 26) break
       }
-      return [{ item: part.item, column: right.column.column, values: [...values.values()] }]
-    })
+      if (values.size <= lookupsMax || right.type === 26)
+        keys.push({ item: part.item, column: right.column.column, values: [...values.values()] })
+    }
+    return keys
   }
 
-  #buckets(rights: readonly Tuple[], hashes: readonly Sides[]): Map<string, Tuple[]> {
+  *#buckets(rights: readonly Tuple[], hashes: readonly Sides[]): Steps<Map<string, Tuple[]>> {
     const buckets = new Map<string, Tuple[]>()
     for (const tuple of rights) {
-      this.#context.budget.step()
+      if (this.#step()) yield
       const key = this.#key(
         tuple,
         hashes.map(({ right }) => right),
@@ -273,6 +278,16 @@ export class Joins {
     const frame = this.frame(tuple)
     const values = sides.map((side) => side.run(frame))
     return values.includes(null) ? undefined : values.map(keyOf).join()
+  }
+
+  *#filtered(tuples: Tuple[], conditions: readonly Compiled[]): Steps<Tuple[]> {
+    if (conditions.length === 0) return tuples
+    const kept: Tuple[] = []
+    for (const tuple of tuples) {
+      if (this.#step()) yield
+      if (this.#holds(conditions, tuple)) kept.push(tuple)
+    }
+    return kept
   }
 
   #holds(conditions: readonly Compiled[], tuple: Tuple): boolean {

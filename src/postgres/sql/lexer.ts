@@ -23,7 +23,7 @@ export type Token = {
   readonly to: number
 }
 
-const space = /[ \t\n\r\f\v]/y
+const space = /[ \t\n\r\f\v]+/y
 const word = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y
 const number = /(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/y
 const parameter = /\$\d+/y
@@ -49,7 +49,8 @@ export function tokenize(text: string, tokensMax = 20_000): Token[] {
 function skip(text: string, from: number): number {
   let at = from
   for (;;) {
-    if (matchAt(space, text, at) !== undefined) at++
+    const blank = matchAt(space, text, at)
+    if (blank !== undefined) at += blank.length
     else if (text.startsWith('--', at)) {
       const end = text.indexOf('\n', at)
       at = end < 0 ? text.length : end

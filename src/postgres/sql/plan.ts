@@ -124,6 +124,8 @@ export type SequencePage = { readonly found: readonly SequenceFacts[]; readonly 
 
 /** The sequences that catalogues show. */
 export interface SequenceList {
+  /** Whether the session may know whether there is a sequence of this name. */
+  reaches(name: string): boolean
   /** The sequence of this name. */
   find(name: string): SequenceFacts | undefined | Promise<SequenceFacts | undefined>
   /** Sequences after the name `after` in a fixed order, at most `limit`; `next`: the name to go on after, undefined at the end. */

@@ -1,5 +1,6 @@
 /** The names that expressions of a query may use, and what they stand for. */
-import type { ColumnReference, Compiled, Context, Frame, Table } from './plan.ts'
+import { counted } from './costs.ts'
+import type { ColumnReference, Compiled, Context, Frame, Steps, Table } from './plan.ts'
 import { positionOf, SqlError, unsupported } from './sql-error.ts'
 import { oids } from './types.ts'
 import { RowValue, type Value } from './values.ts'
@@ -38,7 +39,7 @@ export type AggregateCall = {
   /** The oid of its result's type. */
   readonly result: number
   /** Its result for the rows of a group. */
-  compute(context: Context, frames: readonly Frame[]): Value
+  compute(context: Context, frames: readonly Frame[]): Steps<Value>
 }
 
 /** A call whose results are computed beside the expression that it stands in. */
@@ -52,6 +53,8 @@ export type SlotCall =
     }
   | { readonly kind: 'server'; readonly name: string; readonly args: readonly Compiled[] }
 
+/** A list behind SELECT is at most so long, as in PostgreSQL: the number of columns has 16 bits in messages. */
+export const targetsMax = 1664
 /** More elements of FROM do not fit the bits of `Compiled.uses`. */
 const itemsMax = 30
 
@@ -187,10 +190,13 @@ export class Scope {
     const [fieldNames, types] = [columns.map(({ name }) => name), columns.map(({ type }) => type)]
     const run = (frame: Frame) =>
       frame.rows[item]
-        ? new RowValue(
-            fieldNames,
-            types,
-            columns.map((_, column) => columnOf(frame, item, column)),
+        ? counted(
+            frame.context,
+            new RowValue(
+              fieldNames,
+              types,
+              columns.map((_, column) => columnOf(frame, item, column)),
+            ),
           )
         : null
     const type = table?.oid ? rowTypeOf(table) : oids.record

@@ -4,6 +4,9 @@ import type { SlotCall } from './scope.ts'
 import { unsupported } from './sql-error.ts'
 import type { Value } from './values.ts'
 
+/** So many rows are called in one part. */
+const roundsMax = 100
+
 type ServerCall = Extract<SlotCall, { kind: 'server' }>
 
 /**
@@ -18,7 +21,11 @@ export function* withSlots(
   const isOne = slots.filter(({ kind }) => kind === 'server').length === 1
   if (isOne) return yield* round(slots, frames, context)
   const done: Frame[] = []
-  for (const frame of frames) done.push(...(yield* round(slots, [frame], context)))
+  for (const [index, frame] of frames.entries()) {
+    // Promises that are settled already do not let others run.
+    if (index % roundsMax === roundsMax - 1) yield
+    for (const each of yield* round(slots, [frame], context)) done.push(each)
+  }
   return done
 }
 

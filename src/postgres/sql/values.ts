@@ -14,12 +14,29 @@ export class RowValue {
   readonly names: readonly string[]
   readonly types: readonly number[]
   readonly values: readonly Value[]
+  /** About how many characters its text has, as `sizeOf`. A row in a row is quoted, and its quotes are doubled. */
+  readonly size: number
 
   constructor(names: readonly string[], types: readonly number[], values: readonly Value[]) {
     this.names = names
     this.types = types
     this.values = values
+    this.size = values.reduce<number>(
+      (size, value) => size + 1 + (typeof value === 'object' ? 2 : 1) * sizeOf(value),
+      0,
+    )
   }
+}
+
+/** About how much a value takes and how long its text is, in characters and elements; 1 for a short one. */
+export function sizeOf(value: Value): number {
+  if (typeof value === 'string' || value instanceof Uint8Array) return 1 + value.length
+  if (value instanceof RowValue) return value.size
+  if (!Array.isArray(value)) return 1
+  return (value as readonly Value[]).reduce<number>(
+    (size, item) => size + (typeof item === 'object' ? 2 : 1) * sizeOf(item),
+    1,
+  )
 }
 
 /** Compares two values of a type, neither null: negative, 0 or positive. Text compares by its characters' code, as in "C". */

@@ -1,5 +1,5 @@
 /** row_number, rank and dense_rank: numbers of rows within a partition (PostgreSQL's manual, chapter 9.22). */
-import type { Frame } from './plan.ts'
+import type { Context, Frame, Steps } from './plan.ts'
 import type { SlotCall, SortBy } from './scope.ts'
 import { compareKeys, sortBy } from './sorting.ts'
 import { keyOf, type Value } from './values.ts'
@@ -7,22 +7,37 @@ import { keyOf, type Value } from './values.ts'
 type Window = Extract<SlotCall, { kind: 'window' }>
 
 /** The frames with the results of the window functions. */
-export function numbered(slots: readonly SlotCall[], frames: readonly Frame[]): Frame[] {
-  const results = slots.map((slot) => (slot.kind === 'window' ? numbersOf(slot, frames) : undefined))
+export function* numbered(
+  slots: readonly SlotCall[],
+  frames: readonly Frame[],
+  context: Context,
+): Steps<Frame[]> {
+  const results: (ReadonlyMap<Frame, Value> | undefined)[] = []
+  for (const slot of slots)
+    results.push(slot.kind === 'window' ? yield* numbersOf(slot, frames, context) : undefined)
   return frames.map((frame) => ({ ...frame, slots: results.map((numbers) => numbers?.get(frame) ?? null) }))
 }
 
-function numbersOf({ name, partition, order }: Window, frames: readonly Frame[]): ReadonlyMap<Frame, Value> {
+function* numbersOf(
+  { name, partition, order }: Window,
+  frames: readonly Frame[],
+  { budget }: Context,
+): Steps<ReadonlyMap<Frame, Value>> {
   const numbers = new Map<Frame, Value>()
-  const groups = Map.groupBy(frames, (frame) => {
-    frame.context.budget.step()
-    return partition.map((key) => keyOf(key.run(frame))).join()
-  })
+  const groups = new Map<string, Frame[]>()
+  for (const frame of frames) {
+    if (budget.isDueAfter(1 + partition.length)) yield
+    const key = partition.map((each) => keyOf(each.run(frame))).join()
+    const group = groups.get(key)
+    if (group) group.push(frame)
+    else groups.set(key, [frame])
+  }
   for (const group of groups.values()) {
-    const sorted = sortBy(group, order)
+    const sorted = yield* sortBy(group, order, budget)
     let rank = 0
     let dense = 0
     for (const [index, frame] of sorted.entries()) {
+      if (budget.isDueAfter(1 + order.length)) yield
       if (index === 0 || !isPeer(sorted[index - 1]!, frame, order)) {
         rank = index + 1
         dense++

@@ -87,9 +87,32 @@ describe('with users', () => {
     assert.equal(await codeOf(app.query("SELECT nextval('order')")), '42501')
     await setUser('app', '+@issue')
     assert.equal(await codeOf(app.query("SELECT nextval('order')")), 'ok')
+    const told = new Promise<{ code?: string }>((resolve) => app.once('error', resolve))
     const ended = new Promise<void>((resolve) => app.once('end', () => resolve()))
     await node.access.users.remove('app')
+    assert.equal((await told).code, '28000')
     await ended
+  })
+
+  test('an oid tells no name that the user may not see', async (t) => {
+    const { client, setUser, node } = await serve(t)
+    await setUser('admin', '>secret', '~*', '+@all')
+    await setUser('app', '>secret', '~app:*', '+@all')
+    await node.catalogue.create('secret', { kind: 'sequence' })
+    await node.catalogue.create('app:own', { kind: 'sequence' })
+    const admin = await client({ user: 'admin', password: 'secret' })
+    const oids = "SELECT oid FROM pg_class WHERE relkind = 'S' ORDER BY relname"
+    const { rows } = await admin.query(oids)
+    const app = await client({ user: 'app', password: 'secret' })
+    const shown = await app.query('SELECT $1::oid::regclass::text AS a, $2::oid::regclass::text AS b', [
+      rows[0].oid,
+      rows[1].oid,
+    ])
+    assert.deepEqual(shown.rows, [{ a: '"app:own"', b: String(rows[1].oid) }])
+    assert.equal((await app.query(oids)).rows.length, 1)
+    assert.equal((await app.query('SELECT FROM pg_class WHERE oid = $1', [rows[1].oid])).rows.length, 0)
+    const drawn = await app.query(`SELECT nextval(oid) FROM pg_class WHERE relkind = 'S'`)
+    assert.deepEqual(drawn.rows, [{ nextval: '1' }])
   })
 
   test('the first user ends the connections that had none', async (t) => {

@@ -165,6 +165,45 @@ test('prepared statements, portals and settings of a connection are bounded', as
   assert.equal(refused, 100)
 })
 
+test('prepared statements that are replaced or removed in any way give their bytes back', async (t) => {
+  const { session } = await serve(t, { limits: { statementBytesMax: 500 } })
+  const client = await session()
+  client.send(parse('kept', 'SELECT lastval()'), sync)
+  assert.equal(await client.types(), '1ZI')
+  for (let index = 0; index < 30; index++) {
+    client.send(parse('', 'SELECT lastval()'), query('BEGIN'), query('ROLLBACK'))
+    assert.equal(await client.types(), '1CZT')
+    assert.equal(await client.types(), 'CZI')
+    client.send(parse('other', 'SELECT lastval()'), sync, query('DEALLOCATE other'))
+    assert.equal(await client.types(), '1ZI')
+    assert.equal(await client.types(), 'CZI')
+  }
+})
+
+test('a list of many calls lets others run, and ends when it is cancelled or has too many rows', async (t) => {
+  const { session, node } = await serve(t)
+  await node.catalogue.create('order', { kind: 'sequence' })
+  const client = await session()
+  const list = "SELECT nextval('order'), lastval()"
+  const before = turns.queued
+  client.send(query(`${list} FROM generate_series(1, 5000)`))
+  assert.match(await client.types(), /^TD{5000}CZI$/)
+  assert.ok(turns.queued - before >= 10)
+  client.send(query(`${list} FROM generate_series(1, 5001)`))
+  assert.equal((await client.error()).C, '54000')
+  await client.until('Z')
+  client.send(query(`${list}, g FROM generate_series(1, 3000) g`))
+  assert.match(await client.types(), /^TD{3000}CZI$/)
+})
+
+test('the settings of a first message are bounded', async (t) => {
+  const { raw } = await serve(t)
+  const client = await raw()
+  const settings = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`a.x${index}`, '1']))
+  client.send(startup({ user: 'app', ...settings }))
+  assert.equal((await client.error()).C, '54000')
+})
+
 test('the rows that portals hold are bounded', async (t) => {
   const { session, node } = await serve(t, { limits: { rowsHeldMax: 10 } })
   await node.catalogue.create('order', { kind: 'sequence' })
@@ -181,6 +220,9 @@ test('the rows that portals hold are bounded', async (t) => {
   )
   assert.equal(await client.types(), 'CZT')
   assert.equal(await client.types(), '12Ds2DDDDDDDDC2EZE')
+  // A transaction that has failed gives no further rows.
+  client.send(execute('a', 1), sync)
+  assert.equal((await client.error()).C, '25P02')
 })
 
 const large = 200_000

@@ -384,9 +384,18 @@ describe('a broken client', () => {
     while (server.stats.pending > 0) await new Promise((resolve) => setImmediate(resolve))
   })
 
-  test('that is silent is dropped where that is configured', async (t) => {
+  test('that is silent is told so and ended where that is configured', async (t) => {
     const { session } = await serve(t, { limits: { idleTimeoutMs: 20 } })
-    await (await session()).ended
+    const client = await session()
+    assert.equal((await client.error()).C, '57P05')
+    await client.ended
+  })
+
+  test('that an administrator ends is told so', async (t) => {
+    const { session, server } = await serve(t)
+    const client = await session()
+    for (const each of server.sessions()) each.close()
+    assert.deepEqual([(await client.error()).C, await client.next()], ['57P01', undefined])
   })
 })
 
@@ -408,6 +417,7 @@ test('a clean stop answers what was received', async (t) => {
   assert.equal((await client.next())!.type, 'T')
   const closed = server.close(5000)
   assert.match(await client.types(), /^D{1000}CZI$/)
+  assert.equal((await client.error()).C, '57P01')
   client.socket.end()
   await closed
 })

@@ -62,9 +62,10 @@ export class Catalogue {
     return facts === null ? undefined : this.#registry.oidOf(name)
   }
 
-  /** The name of a sequence that has been seen. */
+  /** The name of a sequence that has been seen, by any session, and that this one may see. */
   nameOf(oid: number): string | undefined {
-    return this.#registry.nameOf(oid)
+    const name = this.#registry.nameOf(oid)
+    return name !== undefined && this.#session.sequences.reaches(name) ? name : undefined
   }
 
   /** The fixed rows, or of these the ones with a wanted key. */
@@ -119,7 +120,7 @@ export class Catalogue {
       if (nameColumns.has(name)) return values.filter((value) => typeof value === 'string')
       if (!oidColumns.has(name) && !(name === 'oid' && table.name === 'pg_class')) continue
       const own = values.map(Number).filter((oid) => oid >= sequenceOidMin)
-      const known = own.map((oid) => this.#registry.nameOf(oid))
+      const known = own.map((oid) => this.nameOf(oid))
       if (known.every((each) => each !== undefined)) return known
     }
     return undefined

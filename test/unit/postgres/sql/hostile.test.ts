@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import { systemClock } from '../../../../src/base/clock.ts'
 import { compileSelect } from '../../../../src/postgres/sql/select.ts'
 import { SqlError } from '../../../../src/postgres/sql/sql-error.ts'
-import { errorOf, sessionOf } from './session.ts'
+import { errorOf, rowsOf, sessionOf } from './session.ts'
 
 const many = (text: string, count: number) => text.repeat(count)
 
@@ -52,7 +53,58 @@ const runaways: readonly string[] = [
   'SELECT array_agg(a.attname) FROM pg_attribute a, pg_attribute b',
 ]
 
+/** A text inside of itself, so many times. */
+const nested = (wrap: (text: string) => string, start: string, count: number): string => {
+  let text = start
+  for (let index = 0; index < count; index++) text = wrap(text)
+  return text
+}
+
+/** Statements that double a value with each word, and would end the process: its memory is not enough. */
+const doublings: readonly string[] = [
+  nested((from) => `SELECT array_cat(a, a) a FROM (${from}) t`, "SELECT ARRAY['a'] a", 40),
+  nested((from) => `SELECT a || a a FROM (${from}) t`, "SELECT ARRAY['a'] a", 40),
+  nested((from) => `SELECT ARRAY[a, a] a FROM (${from}) t`, 'SELECT ARRAY[1] a', 40),
+  nested((from) => `SELECT ROW(a, a) a FROM (${from}) t`, "SELECT 'x' a", 40),
+  nested((from) => `SELECT t a, t b FROM (${from}) t`, "SELECT 'x' a", 40),
+  nested((from) => `ROW(${from})`, `'"'`, 60).replace(/^/, 'SELECT '),
+  `SELECT length(${nested((text) => `quote_literal(${text})`, "'''a'", 60)})`,
+  'WITH RECURSIVE t(a) AS (SELECT ARRAY[1] UNION ALL SELECT a || a FROM t) SELECT max(a) FROM t',
+  "SELECT array_agg(t) FROM (SELECT repeat('x', 100000) t) a, generate_series(1, 1000)",
+  "SELECT json_agg(t) FROM (SELECT repeat('x', 100000) t) a, generate_series(1, 1000)",
+  "SELECT ARRAY(SELECT t FROM (SELECT repeat('x', 100000) t) a, generate_series(1, 1000))",
+]
+
 describe('hostile statements', () => {
+  test('that double a value end at a limit', async () => {
+    for (const text of doublings) assert.match(await errorOf(text), /^54000 /, text)
+  })
+
+  test('that read a long text for each row end at a limit', async () => {
+    const rows = "FROM (SELECT repeat('x', 300000) t) a, generate_series(1, 5000)"
+    for (const value of ['length(t)', "t = 'x'", "t LIKE '%y'", 't::varchar', "strpos(t, 'y')"])
+      assert.match(await errorOf(`SELECT count(${value}) ${rows}`), /^54000 /, value)
+  })
+
+  test('are no reason to refuse rows that are sorted, grouped or numbered', async () => {
+    const rows = 'FROM generate_series(1, 20000) n'
+    const longest = { clock: systemClock, limits: { stepsMax: 5_000_000, cellsMax: 1_000_000 } }
+    const queries: readonly (readonly [query: string, row: string])[] = [
+      [`SELECT n ${rows} ORDER BY n % 100 DESC, n LIMIT 1`, '99'],
+      [`SELECT count(DISTINCT n % 7), min(n::text), sum(n) ${rows}`, '7|1|200010000'],
+      [`SELECT length(string_agg(n::text, '' ORDER BY -n)) ${rows}`, '88894'],
+      [`SELECT max(r) FROM (SELECT rank() OVER (PARTITION BY n % 2 ORDER BY -n) r ${rows}) t`, '10000'],
+      [`SELECT count(*) FROM (SELECT DISTINCT n % 5000 ${rows}) t`, '5000'],
+      [`SELECT count(*) FROM (SELECT n ${rows} UNION SELECT n + 10000 ${rows}) t`, '30000'],
+      [`SELECT count(*) FROM (VALUES (1)) v, LATERAL generate_series(1, 150000) n`, '150000'],
+    ]
+    for (const [text, row] of queries) assert.deepEqual(await rowsOf(text, undefined, [], longest), [row])
+  })
+
+  test('with more columns than messages can have are refused', async () => {
+    assert.match(await errorOf(`SELECT ${many('1, ', 1664)}1`), /^54011 /)
+  })
+
   test('are refused, and leave nothing behind', async () => {
     for (const text of texts) assert.notEqual(await errorOf(text), 'no error', text.slice(0, 40))
     assert.equal(await errorOf('SELECT 1'), 'no error')

@@ -1,0 +1,30 @@
+/**
+ * What long values cost: an expression counts those that it reads as steps, and those that it makes as kept. Without that
+ * a short statement doubles an array or a row 30 times, or reads a text of a megabyte for each of its rows.
+ */
+import type { Context } from './plan.ts'
+import { sizeOf, type Value } from './values.ts'
+
+/** Values up to this size are counted with the rows that they are in. */
+const freeSize = 1024
+/** So many characters or elements are read in a step. */
+const stepSize = 16
+
+/** Counts the values that an expression reads. */
+export function countRead({ budget }: Context, ...values: readonly Value[]): void {
+  for (const value of values) {
+    const isLong = typeof value === 'string' || Array.isArray(value) || value instanceof Uint8Array
+    if (isLong && value.length > freeSize) budget.step(value.length / stepSize)
+  }
+}
+
+/** Counts a value that an expression has made, and returns it. */
+export function counted<T extends Value>(context: Context, value: T): T {
+  if (value === null || (typeof value !== 'object' && typeof value !== 'string')) return value
+  const size = sizeOf(value)
+  if (size > freeSize) {
+    context.budget.step(size / stepSize)
+    context.budget.keep(size)
+  }
+  return value
+}

@@ -1,0 +1,31 @@
+/** Long work of one statement lets others run. */
+import { turnBytesMax, turns } from '../node/turns.ts'
+import type { Session } from './session.ts'
+import { SqlError } from './sql/sql-error.ts'
+
+/** So many calls are carried out in one part. */
+const callsMax = 200
+
+/** Each part of a long statement takes as long as a turn: several of them run in turns of their own. */
+export function pause(): Promise<void> {
+  turns.spend(turnBytesMax)
+  return new Promise((resolve) => {
+    const takeTurn = () => {
+      turns.spend(turnBytesMax)
+      resolve()
+    }
+    turns.wait({ takeTurn }, false)
+  })
+}
+
+/** What a statement does before each of its calls: from time to time it lets others run. Rejects with 57014 once it is cancelled. */
+export function pacing({ caller }: Session): () => Promise<void> | undefined {
+  const { signal } = caller.session
+  let calls = 0
+  return () => {
+    if (++calls % callsMax !== 0) return undefined
+    return pause().then(() => {
+      if (signal.aborted) throw new SqlError('57014', 'canceling statement due to user request')
+    })
+  }
+}
