@@ -76,7 +76,18 @@ export async function openProxy(
 ): Promise<ProxyServer> {
   const upstream = config.upstream!
   const ca = config.upstreamCa === undefined ? undefined : await readCa(config.upstreamCa)
-  let warnedUs = Number.NEGATIVE_INFINITY
+  /** Writes a warning, unless one was written lately. */
+  const warning = () => {
+    let warnedUs = Number.NEGATIVE_INFINITY
+    return (message: string) => {
+      const nowUs = systemClock.monoUs()
+      if (nowUs - warnedUs < repeatedUs) return
+      warnedUs = nowUs
+      log.warn(message)
+    }
+  }
+  const [warnOfServer, warnOfLoss] = [warning(), warning()]
+  const server = addressText(upstream.address)
   return startProxy({
     ...address,
     backlog: config.listenBacklog,
@@ -96,12 +107,8 @@ export async function openProxy(
       idTimeoutMs: config.proxyIdTimeoutMs,
       idleTimeoutMs: config.proxyIdleTimeoutMs ?? 0,
     },
-    onUpstreamError: (reason) => {
-      const nowUs = systemClock.monoUs()
-      if (nowUs - warnedUs < repeatedUs) return
-      warnedUs = nowUs
-      log.warn(`the MySQL server at ${addressText(upstream.address)} cannot be reached: ${reason}`)
-    },
+    onUpstreamError: (reason) => warnOfServer(`the MySQL server at ${server} cannot be reached: ${reason}`),
+    onLost: (reason) => warnOfLoss(`a connection through the MySQL proxy to ${server} was ended: ${reason}`),
     onError: (error) => log.error({ err: error }, 'a connection of the MySQL proxy failed'),
   })
 }

@@ -3,13 +3,34 @@
  *
  * Invariants
  *  1. A command is expected to be answered before a byte of it is passed on.
- *  2. A command that is not understood makes both directions opaque, and so does a packet that cannot be a command.
+ *  2. If ids are filled in, a command that is not understood is answered and not sent, and a packet that cannot be a
+ *     command ends the connection. Otherwise both make both directions opaque.
  *  3. A statement that may need ids is held until it is whole. While it is filled in, nothing after it is judged.
  *  4. What the server has asked for is no command: a file until its empty packet, an authentication until OK or ERR.
  */
 import { type Judgement, lengthAt, PacketWalker } from './packet-walker.ts'
-import { commands, headerBytes, partBytesMax } from './protocol.ts'
-import type { ReplyForm } from './replies.ts'
+import { commands, headerBytes, type MysqlError, partBytesMax } from './protocol.ts'
+import type { ReplyForm } from './reply-filter.ts'
+
+/** ER_UNKNOWN_COM_ERROR. */
+const unknownCommand: MysqlError = {
+  code: 1047,
+  state: '08S01',
+  message:
+    'fahao proxy: this command is not relayed, because statements behind it could not be read; send it to the MySQL server itself',
+}
+
+/** Commands whose body starts with the number of a prepared statement. */
+const namesStatement: (true | undefined)[] = []
+for (const command of [
+  'statementExecute',
+  'statementBulkExecute',
+  'statementLongData',
+  'statementClose',
+  'statementReset',
+  'statementFetch',
+] as const)
+  namesStatement[commands[command]] = true
 
 const forms: (ReplyForm | 'none' | undefined)[] = []
 forms[commands.quit] = 'none'
@@ -40,6 +61,8 @@ for (const command of [
 export interface StatementReader {
   /** Whether a text to execute or to prepare has to be held; undefined: it is not complete here. */
   holdsText(command: number, sql: Buffer | undefined): boolean
+  /** The server's number of the prepared statement that a command names. */
+  numberOf(statement: number): number
   /** Whether an execution of a prepared statement has to be held. */
   holdsExecution(statement: number): boolean
   /** The server's number of a parameter, of which the client sends a piece of its value. */
@@ -80,6 +103,10 @@ export interface CommandHost {
   counted(): void
   /** Makes both directions opaque. */
   becomeOpaque(): void
+  /** Replies to a command that is not sent. */
+  answer(sequence: number, error: MysqlError): void
+  /** The client has sent what can be no command. `sequence`: the number of the packet that it waits for. */
+  lost(sequence: number): void
 }
 
 /** The client's direction. */
@@ -87,6 +114,8 @@ export class ClientCommands extends PacketWalker {
   readonly #host: CommandHost
   #mode: 'commands' | 'file' | 'exchange' = 'commands'
   #isFileEnd = false
+  /** The sequence number of the present packet. */
+  #sequence = 0
 
   constructor(host: CommandHost) {
     super()
@@ -104,15 +133,15 @@ export class ClientCommands extends PacketWalker {
   }
 
   protected judge(bytes: Buffer, at: number, length: number): Judgement {
+    const sequence = bytes[at + 3]!
     if (this.#mode !== 'commands') {
       this.#isFileEnd = this.#mode === 'file' && length === 0
-      return 'pass'
+      // A command behind the answers of an authentication that has not ended.
+      const isCommand = this.#mode === 'exchange' && sequence === 0
+      return isCommand && this.#host.statements !== undefined ? this.#lose(sequence) : 'pass'
     }
     const form = forms[bytes[at + headerBytes]!]
-    if (length === 0 || bytes[at + 3] !== 0 || form === undefined) {
-      this.#host.becomeOpaque()
-      return 'pass'
-    }
+    if (length === 0 || sequence !== 0 || form === undefined) return this.#judgeUnknown(sequence)
     this.#host.counted()
     if (this.#holds(bytes, at, length)) return 'hold'
     if (form !== 'none') this.#host.expect(form)
@@ -134,7 +163,9 @@ export class ClientCommands extends PacketWalker {
   protected insert(): void {}
 
   protected whole(packet: Buffer): void {
-    const waiting = this.#host.statements!.take(heldCommand(packet))
+    const command = heldCommand(packet)
+    if (command === undefined) return this.#host.answer(sequenceBehind(packet), unknownCommand)
+    const waiting = this.#host.statements!.take(command)
     if (waiting === undefined) return
     this.isSuspended = true
     waiting.then(
@@ -150,6 +181,25 @@ export class ClientCommands extends PacketWalker {
     this.#host.holding(heldBytes)
   }
 
+  protected stopped(): void {
+    this.#host.lost((this.#sequence + 1) & 0xff)
+  }
+
+  #judgeUnknown(sequence: number): Judgement {
+    if (this.#host.statements === undefined) {
+      this.#host.becomeOpaque()
+      return 'pass'
+    }
+    if (sequence !== 0) return this.#lose(sequence)
+    this.#host.counted()
+    return 'hold'
+  }
+
+  #lose(sequence: number): Judgement {
+    this.#sequence = sequence
+    return 'stop'
+  }
+
   #holds(bytes: Buffer, at: number, length: number): boolean {
     const { statements } = this.#host
     if (statements === undefined) return false
@@ -160,7 +210,11 @@ export class ClientCommands extends PacketWalker {
       const isHere = length < partBytesMax && end <= bytes.length
       return statements.holdsText(command, isHere ? bytes.subarray(bodyAt, end) : undefined)
     }
-    const statement = length < 5 ? 0 : bytes.readUInt32LE(bodyAt)
+    let statement = length < 5 ? 0 : bytes.readUInt32LE(bodyAt)
+    if (length >= 5 && namesStatement[command]) {
+      statement = statements.numberOf(statement)
+      bytes.writeUInt32LE(statement, bodyAt)
+    }
     if (command === commands.statementExecute || command === commands.statementBulkExecute)
       return statements.holdsExecution(statement)
     if (command !== commands.statementLongData) statements.passes(command, statement)
@@ -172,19 +226,27 @@ export class ClientCommands extends PacketWalker {
   }
 }
 
-function heldCommand(packet: Buffer): HeldCommand {
+/** Undefined: the command is unknown. */
+function heldCommand(packet: Buffer): HeldCommand | undefined {
   const first = lengthAt(packet, 0)
-  const command = packet[headerBytes]!
-  const form = forms[command]!
-  if (first < partBytesMax)
-    return { command, body: packet.subarray(headerBytes + 1), packet, form, sequence: 1 }
+  const command = packet[headerBytes]
+  const form = command === undefined ? undefined : forms[command]
+  if (command === undefined || form === undefined) return undefined
+  const sequence = sequenceBehind(packet)
+  if (first < partBytesMax) return { command, body: packet.subarray(headerBytes + 1), packet, form, sequence }
   const parts: Buffer[] = []
-  let at = 0
-  while (at < packet.length) {
-    const end = at + headerBytes + lengthAt(packet, at)
-    parts.push(packet.subarray(at + headerBytes, end))
-    at = end
-  }
-  const payload = Buffer.concat(parts)
-  return { command, body: payload.subarray(1), packet, form, sequence: parts.length & 0xff }
+  for (let at = 0; at < packet.length; at = endOfPart(packet, at))
+    parts.push(packet.subarray(at + headerBytes, endOfPart(packet, at)))
+  return { command, body: Buffer.concat(parts).subarray(1), packet, form, sequence }
+}
+
+/** The sequence number of the packet behind the last part of a command. */
+function sequenceBehind(packet: Buffer): number {
+  let parts = 0
+  for (let at = 0; at < packet.length; at = endOfPart(packet, at)) parts++
+  return parts & 0xff
+}
+
+function endOfPart(packet: Buffer, at: number): number {
+  return at + headerBytes + lengthAt(packet, at)
 }

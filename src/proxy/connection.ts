@@ -8,13 +8,14 @@
  *  3. A connection that finishes ends as soon as every command has been answered outside of a transaction.
  */
 import type { Socket } from 'node:net'
-import { addressText } from '../base/address.ts'
 import { systemClock } from '../base/clock.ts'
+import { describe } from '../base/errors.ts'
 import type { Sender, UnreadBudget } from '../node/unread-budget.ts'
+import { failed, noServer, outOfOrder, shuttingDown, tooLong, unclear, unreachable } from './endings.ts'
 import type { Filling } from './filling.ts'
 import type { ProxyLimits } from './limits.ts'
 import { type LoggedIn, Login } from './login.ts'
-import { errorPacket, type MysqlError, noServerCode, quitPacket } from './protocol.ts'
+import { errorPacket, type MysqlError, quitPacket } from './protocol.ts'
 import { Relay } from './relay.ts'
 import { SocketPair } from './socket-pair.ts'
 import { dialUpstream, type Upstream } from './upstream.ts'
@@ -41,6 +42,8 @@ export type ConnectionHost = {
   onGone(connection: Connection): void
   /** The server could not be reached. */
   onUpstreamError(reason: string): void
+  /** A connection was ended, because what was sent on it could not be understood. */
+  onLost(reason: string): void
   /** An error that is no client's fault. */
   onError(error: unknown): void
 }
@@ -48,21 +51,8 @@ export type ConnectionHost = {
 /** Commands that a client may have on their way; it is not read while there are more. */
 const outstandingMax = 4096
 
-const shuttingDown: MysqlError = {
-  code: 1053,
-  state: '08S01',
-  message: 'fahao proxy: it is stopping; connect again',
-}
-
 /** A statement so long counts as memory of its connection while it is held, in bytes. */
 const longBytes = 65_536
-
-const tooLong: MysqlError = {
-  code: 1153,
-  state: '08S01',
-  message:
-    'fahao proxy: the statement is longer than proxy-statement-max; raise that, or send a shorter statement',
-}
 
 /** A connection through the proxy. */
 export class Connection implements Sender {
@@ -72,6 +62,8 @@ export class Connection implements Sender {
   /** Undefined before the login. */
   #relay: Relay | undefined
   #isFinishing = false
+  /** The client has sent what is no command, and has not been told yet: replies to commands before it are missing. */
+  #isLost = false
   /** The client's side has been ended, or is gone. */
   #isOver = false
   #isGone = false
@@ -132,7 +124,8 @@ export class Connection implements Sender {
       return false
     }
     if ((this.#login !== undefined || this.#isOver) && nowUs > this.#deadlineUs) return true
-    if (this.#isActive || (this.#relay?.outstanding ?? 0) > 0) this.#silentSinceUs = nowUs
+    const isBusy = this.#relay !== undefined && (this.#relay.outstanding > 0 || this.#relay.isSuspended)
+    if (this.#isActive || isBusy) this.#silentSinceUs = nowUs
     this.#isActive = false
     const { idleTimeoutMs } = this.#host.limits
     return idleTimeoutMs > 0 && nowUs - this.#silentSinceUs > idleTimeoutMs * 1000
@@ -182,6 +175,7 @@ export class Connection implements Sender {
   #fromServer(chunk: Buffer): void {
     if (this.#relay !== undefined) this.#relay.fromServer(chunk)
     else this.#login?.fromServer(chunk)
+    if (this.#isLost) this.#endIfAnswered()
     if (this.#isFinishing) this.#finishIfIdle()
   }
 
@@ -205,6 +199,7 @@ export class Connection implements Sender {
   #begin(session: LoggedIn): void {
     const relay = new Relay(session, this.#host.filling, {
       statementsMax: this.#host.limits.statementsMax,
+      statementsBytesMax: this.#host.limits.statementsBytesMax,
       toClient: (bytes) => this.#toClient(bytes),
       toServer: (bytes) => this.#pair.toServer(bytes),
       counted: () => {
@@ -216,6 +211,7 @@ export class Connection implements Sender {
       },
       resumed: () => this.#resumed(),
       fail: (error) => this.#fail(error),
+      lost: (from, sequence, cause) => this.#lost(from, sequence, cause),
       report: (error) => this.#host.onError(error),
     })
     this.#login = undefined
@@ -228,8 +224,26 @@ export class Connection implements Sender {
 
   #finishIfIdle(): void {
     if (this.#isOver || this.#relay?.isIdle !== true) return
-    this.#pair.server.end(quitPacket())
+    const { server } = this.#pair
+    // Half a command is none: the server drops it.
+    if (this.#relay.isBetweenCommands) server.end(quitPacket())
+    else server.end()
     this.#endClient()
+  }
+
+  #lost(from: 'client' | 'server', sequence: number, cause: unknown): void {
+    if (this.#isOver) return
+    const detail = cause === undefined ? '' : ` (${describe(cause)})`
+    this.#host.onLost(`the ${from} ${unclear[from]}${detail}`)
+    if (from === 'server')
+      return this.#refuse(sequence, noServer(this.#host.upstream.address, unclear.server))
+    this.#isLost = true
+    this.#relay?.answer(sequence, outOfOrder)
+    this.#endIfAnswered()
+  }
+
+  #endIfAnswered(): void {
+    if (this.#relay?.outstanding === 0 && !this.#isOver) this.#end()
   }
 
   #refuse(sequence: number, error: MysqlError, withState = true): void {
@@ -271,6 +285,7 @@ export class Connection implements Sender {
 
   #serverEnded(): void {
     if (this.#login?.isGreeted === false) return this.#serverFailed('it has ended the connection')
+    this.#refuseHeld()
     this.#relay?.serverEnded()
     this.#pair.server.end()
     this.#endClient()
@@ -280,11 +295,15 @@ export class Connection implements Sender {
     const login = this.#login
     if (login === undefined || this.#isOver) return
     this.#host.onUpstreamError(reason)
-    const where = addressText(this.#host.upstream.address)
-    const message = login.isGreeted
-      ? `fahao proxy: the connection to the MySQL server at ${where} failed: ${reason}`
-      : `fahao proxy: cannot connect to the MySQL server at ${where}: ${reason}; check upstream, and that the server runs`
-    this.#refuse(login.isGreeted ? 2 : 0, { code: noServerCode, state: 'HY000', message }, login.isGreeted)
+    const { address } = this.#host.upstream
+    const error = login.isGreeted ? failed(address, reason) : unreachable(address, reason)
+    this.#refuse(login.isGreeted ? 2 : 0, error, login.isGreeted)
+  }
+
+  /** The server is gone while a statement waits. */
+  #refuseHeld(): void {
+    if (!this.#relay?.isSuspended) return
+    this.#refuse(1, noServer(this.#host.upstream.address, 'has ended the connection before its reply'))
   }
 
   /** What the client has sent still reaches the server, and its replies reach nothing. */
@@ -302,6 +321,7 @@ export class Connection implements Sender {
 
   #serverClosed(): void {
     if (this.#login?.isGreeted === false) this.#serverFailed('it has ended the connection')
+    this.#refuseHeld()
     this.#relay?.end()
     this.#endClient()
     this.#goneIfClosed()

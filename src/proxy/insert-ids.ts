@@ -2,8 +2,8 @@
  * Corrects the insert ids of replies: with AUTO_INCREMENT, the server reports the first generated id of a statement, or the
  * given id of its last row if it has generated none, and 0 if no row was inserted (`Sql_cmd_insert_values`, sql_insert.cc).
  */
-import { insertIdOf, readOk, withInsertId } from './ok-packet.ts'
-import type { ReplyFilter } from './replies.ts'
+import { withInsertId } from './ok-packet.ts'
+import type { ReplyFilter } from './reply-filter.ts'
 import type { DrawnIds } from './sql/fill.ts'
 import type { Insert } from './sql/insert.ts'
 
@@ -20,9 +20,10 @@ export function ignoreFilter(
   if (ids.size === 0) return undefined
   return {
     form: 'results',
-    packet(bytes, _isLast, isOk) {
-      if (!isOk || !ids.has(insertIdOf(bytes))) return bytes
-      const { affectedRows, duplicates } = readOk(bytes)
+    receives: 'ok',
+    packet(bytes, _isLast, ok) {
+      if (!ok || !ids.has(ok.insertId)) return bytes
+      const { affectedRows, duplicates } = ok
       return affectedRows === 0 || duplicates > 0 ? withInsertId(bytes, 0n) : bytes
     },
   }
@@ -32,10 +33,10 @@ export function ignoreFilter(
 export function firstIdFilter({ isIgnore, onDuplicate }: Insert, id: bigint): ReplyFilter {
   return {
     form: 'results',
-    packet(bytes, _isLast, isOk) {
-      if (!isOk) return bytes
-      const own = insertIdOf(bytes)
-      const { affectedRows, duplicates } = readOk(bytes)
+    receives: 'ok',
+    packet(bytes, _isLast, ok) {
+      if (!ok) return bytes
+      const { affectedRows, insertId: own, duplicates } = ok
       const mayBeOther = affectedRows === 0 || (isIgnore && duplicates > 0)
       if (mayBeOther && onDuplicate === undefined) return own === id ? withInsertId(bytes, 0n) : bytes
       return own === 0n && affectedRows > 0 ? withInsertId(bytes, id) : bytes
@@ -48,9 +49,10 @@ export function givenIdFilter({ verb, onDuplicate }: Insert, id: bigint): ReplyF
   if (onDuplicate !== undefined) return undefined
   return {
     form: 'results',
-    packet(bytes, _isLast, isOk) {
-      if (!isOk || insertIdOf(bytes) !== 0n) return bytes
-      const { affectedRows, duplicates } = readOk(bytes)
+    receives: 'ok',
+    packet(bytes, _isLast, ok) {
+      if (ok?.insertId !== 0n) return bytes
+      const { affectedRows, duplicates } = ok
       const isInserted = affectedRows > 0 && (verb === 'replace' || duplicates === 0)
       return isInserted ? withInsertId(bytes, id) : bytes
     },

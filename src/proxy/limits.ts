@@ -18,6 +18,8 @@ export type ProxyLimits = {
   readonly statementsMax: number
   /** How long a statement may wait for its ids, in ms. */
   readonly idTimeoutMs: number
+  /** What these may take, in bytes of memory. */
+  readonly statementsBytesMax: number
   /** How long a client may be silent, in ms; 0: for ever. */
   readonly idleTimeoutMs: number
   /** How long one side of a connection may stay open after the other has ended, in ms. */
@@ -35,6 +37,7 @@ export const defaultLimits: ProxyLimits = Object.freeze({
   statementBytesMax: 16 * 1_048_576,
   statementsMax: 16_384,
   idTimeoutMs: 5000,
+  statementsBytesMax: 32 * 1_048_576,
   idleTimeoutMs: 0,
   lingerMs: 5000,
 })

@@ -1,21 +1,28 @@
-/** OK packets: 0x00, affected rows, insert id, status, warnings, and an info text (MySQL's manual, "OK_Packet"). */
+/**
+ * OK packets: 0x00, affected rows, insert id, status, warnings, and an info text. With CLIENT_SESSION_TRACK the info text has
+ * its length in front, and what has changed of the session may follow (MySQL's manual, "OK_Packet").
+ */
 import { headerBytes, lengthOfInteger, readInteger } from './protocol.ts'
 
 /** What an OK packet says. */
 export type OkFacts = {
   readonly affectedRows: number
+  readonly insertId: bigint
   /** Rows that were there before, by the info text of statements with several rows. */
   readonly duplicates: number
 }
 
-/** Reads a whole packet. */
-export function readOk(packet: Buffer): OkFacts {
-  const [, duplicates = '0'] = /\d+\D+(\d+)\D+\d+/.exec(packet.toString('latin1', infoAt(packet))) ?? []
-  return { affectedRows: readInteger(packet, headerBytes + 1), duplicates: Number(duplicates) }
+/** Reads a whole packet. Throws if it is cut. `tracksSession`: the client has CLIENT_SESSION_TRACK. */
+export function readOk(packet: Buffer, tracksSession: boolean): OkFacts {
+  const [, duplicates = '0'] = /\d+\D+(\d+)\D+\d+/.exec(infoOf(packet, tracksSession)) ?? []
+  return {
+    affectedRows: readInteger(packet, headerBytes + 1),
+    insertId: insertIdOf(packet),
+    duplicates: Number(duplicates),
+  }
 }
 
-/** The insert id of a whole packet, in decimal. */
-export function insertIdOf(packet: Buffer): bigint {
+function insertIdOf(packet: Buffer): bigint {
   const at = insertIdAt(packet)
   if (packet[at] !== 0xfe) return BigInt(readInteger(packet, at))
   return packet.readBigUInt64LE(at + 1)
@@ -39,9 +46,12 @@ function insertIdAt(packet: Buffer): number {
 }
 
 /** Behind the insert id, the status flags and the number of warnings. */
-function infoAt(packet: Buffer): number {
-  const at = insertIdAt(packet)
-  return at + lengthOfInteger(packet[at]!) + 4
+function infoOf(packet: Buffer, tracksSession: boolean): string {
+  const idAt = insertIdAt(packet)
+  const at = idAt + lengthOfInteger(packet[idAt]!) + 4
+  if (!tracksSession || at >= packet.length) return packet.toString('latin1', at)
+  const start = at + lengthOfInteger(packet[at]!)
+  return packet.toString('latin1', start, start + readInteger(packet, at))
 }
 
 /** A length-encoded integer. */

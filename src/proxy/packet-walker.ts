@@ -8,14 +8,15 @@
  *  3. A held packet is complete when `whole` receives it, and nothing after it has been judged.
  *  4. While the walk is suspended, no packet is judged.
  *  5. An opaque walk judges nothing for ever.
+ *  6. A walk that has stopped passes nothing on, from the packet on at which it has stopped.
  */
 import { headerBytes, partBytesMax } from './protocol.ts'
 
 /** Bytes of a payload that a judgement sees: enough for the status flags of an OK packet. */
 const prefixBytesMax = 24
 
-/** What becomes of a packet. */
-export type Judgement = 'pass' | 'hold'
+/** What becomes of a packet. `stop`: neither it nor anything behind it is passed on. */
+export type Judgement = 'pass' | 'hold' | 'stop'
 
 /** The walk of one direction. */
 export abstract class PacketWalker {
@@ -23,6 +24,9 @@ export abstract class PacketWalker {
   isOpaque = false
   /** Set: nothing is judged until `resume`. */
   isSuspended = false
+  /** What is added to the sequence number of each packet. `judge` may set it for its packet, and for further parts of it. */
+  protected sequenceShift = 0
+  #isStopped = false
   /** A header and a prefix that have not arrived completely. */
   readonly #lead = Buffer.allocUnsafe(headerBytes + prefixBytesMax)
   #leadBytes = 0
@@ -50,6 +54,7 @@ export abstract class PacketWalker {
 
   /** Walks over the next bytes. */
   walk(chunk: Buffer): void {
+    if (this.#isStopped) return
     if (this.isSuspended) {
       this.#rest = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk])
       return
@@ -57,7 +62,7 @@ export abstract class PacketWalker {
     const end = chunk.length
     let from = 0
     let at = 0
-    while (at < end && !this.isOpaque && !this.isSuspended) {
+    while (at < end && !this.isOpaque && !this.isSuspended && !this.#isStopped) {
       if (this.#left > 0) {
         const step = Math.min(this.#left, end - at)
         if (this.#judgement === 'hold') {
@@ -77,14 +82,18 @@ export abstract class PacketWalker {
         }
       } else if (this.#leadBytes === 0 && this.#isLeadIn(chunk, at)) {
         this.#judge(chunk, at)
-        if (this.#judgement === 'hold' && at > from) this.pass(chunk.subarray(from, at))
-        if (this.#judgement === 'hold') from = at
+        if (this.#judgement !== 'pass') {
+          if (at > from) this.pass(chunk.subarray(from, at))
+          from = at
+          if (this.#judgement === 'stop') this.#stopHere()
+        }
       } else {
         if (at > from) this.pass(chunk.subarray(from, at))
         at += this.#addToLead(chunk, at)
         from = at
       }
     }
+    if (this.#isStopped) return
     if (this.isOpaque) at = end
     if (from === 0 && at === end) this.pass(chunk)
     else if (at > from) this.pass(chunk.subarray(from, at))
@@ -106,6 +115,14 @@ export abstract class PacketWalker {
     this.isOpaque = true
   }
 
+  /** Takes nothing in any more. */
+  protected stop(): void {
+    this.#isStopped = true
+    this.#held = []
+    this.#heldBytes = 0
+    this.#rest = undefined
+  }
+
   /** Judges the packet whose header is at `at`. `length`: of its payload, or of the first part. */
   protected abstract judge(bytes: Buffer, at: number, length: number): Judgement
   /** Passes bytes on. */
@@ -118,6 +135,8 @@ export abstract class PacketWalker {
   protected abstract whole(bytes: Buffer): void
   /** Called with each part of a held packet. */
   protected abstract holding(heldBytes: number): void
+  /** The walk has stopped at a packet. */
+  protected abstract stopped(): void
 
   #isLeadIn(chunk: Buffer, at: number): boolean {
     const available = chunk.length - at
@@ -133,6 +152,7 @@ export abstract class PacketWalker {
   #judge(bytes: Buffer, at: number): void {
     const length = lengthAt(bytes, at)
     if (!this.#isContinued) this.#judgement = this.judge(bytes, at, length)
+    if (this.sequenceShift !== 0) bytes[at + 3] = (bytes[at + 3]! + this.sequenceShift) & 0xff
     this.#hasNext = length === partBytesMax
     this.#left = headerBytes + length
   }
@@ -153,6 +173,10 @@ export abstract class PacketWalker {
     const lead = Buffer.from(this.#lead.subarray(0, this.#leadBytes))
     this.#leadBytes = 0
     this.#judge(lead, 0)
+    if (this.#judgement === 'stop') {
+      this.#stopHere()
+      return taken
+    }
     this.#left -= lead.length
     if (this.#judgement === 'hold') this.#hold(lead)
     else this.pass(lead)
@@ -160,6 +184,11 @@ export abstract class PacketWalker {
     if (this.#judgement === 'hold') this.#complete()
     else if (this.passed()) this.insert()
     return taken
+  }
+
+  #stopHere(): void {
+    this.stop()
+    this.stopped()
   }
 
   /** A part is complete. Returns whether it was the last one. */

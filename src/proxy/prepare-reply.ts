@@ -4,29 +4,31 @@
  * unless these are left out (MySQL's manual, "COM_STMT_PREPARE Response").
  */
 import { headerBytes } from './protocol.ts'
-import type { ReplyFilter } from './replies.ts'
+import type { ReplyFilter } from './reply-filter.ts'
 
 const parametersAt = headerBytes + 7
 
 /**
  * @param parameters for each parameter of the server's statement whether the client knows it.
- * @param prepared called with the number of the statement.
+ * @param prepared called with the number of the statement; undefined: the server has refused it.
  */
 export function prepareFilter(
   parameters: readonly boolean[],
   hasEofPackets: boolean,
-  prepared: (statement: number) => void,
+  prepared: (statement: number | undefined) => void,
 ): ReplyFilter {
   const shown = parameters.filter((isShown) => isShown).length
   let packets = 0
   let dropped = 0
   return {
     form: 'prepare',
+    receives: 'all',
     packet(bytes) {
       const index = packets++ - 1
       if (index < 0) {
-        if (bytes[headerBytes] !== 0) return bytes
-        prepared(bytes.readUInt32LE(headerBytes + 1))
+        const isPrepared = bytes[headerBytes] === 0
+        prepared(isPrepared ? bytes.readUInt32LE(headerBytes + 1) : undefined)
+        if (!isPrepared) return bytes
         bytes.writeUInt16LE(shown, parametersAt)
         return bytes
       }

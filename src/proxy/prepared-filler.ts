@@ -3,37 +3,47 @@
  *
  * Invariants
  *  1. The client sees its own parameters only. The server's statement has one more for each id that the text lacks.
- *  2. `#newest` is the statement that the client has prepared last, before the server has numbered it: MariaDB's clients
- *     execute it by a number of its own.
- *  3. The connection has at most `statementsMax` such statements.
+ *  2. `#newest` is the statement that the client has prepared last, unless it is not filled in, or was refused.
+ *  3. The connection has at most `statementsMax` such statements, which take at most `statementsBytesMax`.
  *  4. The insert id of a reply is the first id of its execution, unless a row was there before; or, if it got no id, the
  *     given id of its last row.
+ *  5. After an execution that the proxy has answered by itself, the server has no long data of it.
  */
 import type { HeldCommand } from './client-commands.ts'
 import { refuseUnfit } from './column-types.ts'
 import { type Execution, writeExecution } from './execute-packet.ts'
 import type { FillerHost } from './filler-host.ts'
 import { firstIdFilter, givenIdFilter } from './insert-ids.ts'
+import { NewestStatement, newestStatement } from './newest-statement.ts'
 import { paced } from './pacing.ts'
 import { prepareFilter } from './prepare-reply.ts'
 import { PreparedStatement } from './prepared-statement.ts'
 import { commands } from './protocol.ts'
-import { bulkExecution, changedFormat, malformedExecution, tooManyStatements } from './refusals.ts'
-import type { ReplyFilter } from './replies.ts'
+import {
+  bulkExecution,
+  changedFormat,
+  malformedExecution,
+  tooLongStatements,
+  tooManyStatements,
+} from './refusals.ts'
 import { type DrawnIds, preparedSlices } from './sql/fill.ts'
 import { type Insert, idsNeeded } from './sql/insert.ts'
 import type { SqlSession } from './sql/session.ts'
 
-/** The statement that was prepared last, in MariaDB's protocol. */
-const newestStatement = 0xffff_ffff
 /** Swallows the reply to a command of the proxy. */
-const swallowed: ReplyFilter = { form: 'results', packet: () => undefined }
+const swallowed = { receives: 'all', bytesMax: 65_536, packet: () => undefined } as const
 
 /** The filled statements of one connection. */
 export class PreparedFiller {
   readonly #host: FillerHost
+  /** By the server's numbers. */
   readonly #statements = new Map<number, PreparedStatement>()
+  /** Those, and what the server has not numbered yet. */
+  readonly #all = new Set<PreparedStatement>()
+  /** What all of them take, in bytes. */
+  #bytes = 0
   #newest: PreparedStatement | undefined
+  readonly #meaning = new NewestStatement()
 
   constructor(host: FillerHost) {
     this.#host = host
@@ -44,37 +54,79 @@ export class PreparedFiller {
     return statement === newestStatement ? this.#newest : this.#statements.get(statement)
   }
 
+  /** The server's number of the statement that a command of the client names. */
+  numberOf(statement: number): number {
+    return this.#meaning.numberOf(statement)
+  }
+
   /** A statement that is not filled in is prepared. */
   preparesOther(): void {
     this.#newest = undefined
+    this.#meaning.sent()
   }
 
-  /** The server has forgotten all statements. */
+  /** The server has numbered a statement of the client, or has refused it. */
+  prepared(number: number | undefined): void {
+    this.#meaning.answered(number)
+  }
+
+  /** The proxy prepares a statement. */
+  asked(): void {
+    this.#meaning.asked()
+  }
+
+  /** The server forgets all statements. */
   clear(): void {
     this.#statements.clear()
+    this.#all.clear()
+    this.#bytes = 0
     this.#newest = undefined
+    this.#meaning.none()
   }
 
   /** The client closes a statement. */
   close(statement: number): void {
-    this.#statements.delete(statement)
+    const found = this.find(statement)
+    if (found === undefined) return
+    if (found === this.#newest) this.#newest = undefined
+    for (const number of statement === newestStatement ? [...this.#statements.keys()] : [statement])
+      if (this.#statements.get(number) === found) this.#statements.delete(number)
+    this.#forget(found)
+  }
+
+  /** The server does not receive a command of the client, which the proxy answers by itself. */
+  withheld({ command, body }: HeldCommand): void {
+    if (command === commands.statementPrepare) {
+      this.#newest = undefined
+      this.#meaning.none()
+    }
+    if (command !== commands.statementExecute && command !== commands.statementBulkExecute) return
+    const statement = this.find(body.readUInt32LE())
+    if (statement?.hasLongData !== true) return
+    statement.reset()
+    const number = this.#named(body.subarray(0, 4))
+    this.#host.ask(commands.statementReset, number, { form: 'packet', ...swallowed })
   }
 
   /** Prepares an INSERT that may need ids. `parametersAt`: where the client's parameters are in its text. */
   async prepare(command: HeldCommand, insert: Insert, parametersAt: readonly number[]): Promise<void> {
-    const { filling, signal, statementsMax } = this.#host
-    if (this.#statements.size >= statementsMax)
-      return this.#host.answer(command, tooManyStatements(statementsMax))
+    const { filling, signal, statementsMax, statementsBytesMax } = this.#host
+    if (this.#all.size >= statementsMax) return this.#host.answer(command, tooManyStatements(statementsMax))
     const isText = await filling.supply.isText(insert.column.generator, signal)
     const slices = preparedSlices(command.body, insert, parametersAt, isText)
     const fill = await paced(slices, command.body.length, signal)
     const statement = new PreparedStatement(insert, command.body, fill, isText, parametersAt.length)
+    if (this.#bytes + statement.bytes > statementsBytesMax)
+      return this.#host.answer(command, tooLongStatements(statementsBytesMax))
     this.#newest = statement
+    this.#all.add(statement)
+    this.#bytes += statement.bytes
+    this.#meaning.sent()
     const isShown = fill.parameters.map((source) => source >= 0)
     const filter = prepareFilter(isShown, !this.#host.deprecatesEof, (number) =>
-      this.#statements.set(number, statement),
+      this.#numbered(statement, number),
     )
-    this.#host.send(command.command, fill.sql, filter)
+    this.#host.send(command, fill.sql, filter)
   }
 
   /** Executes a filled statement. The session is known. */
@@ -93,7 +145,6 @@ export class PreparedFiller {
       return undefined
     }
     const needs = statement.needs(execution, session)
-    statement.reset()
     if ('error' in needs) {
       this.#host.filling.totals.refused++
       this.#host.answer(command, needs.error)
@@ -139,13 +190,38 @@ export class PreparedFiller {
   ): void {
     const { ask, send } = this.#host
     const [first] = ids
-    const { insert, fill, isText } = statement
-    const setsByItself = fill.setsInsertId && idsNeeded(insert) > 0
+    const { insert, isText } = statement
+    const setsByItself = statement.setsInsertId && idsNeeded(insert) > 0
     const firstId = first === undefined || isText ? undefined : BigInt(first)
     if (firstId !== undefined && !setsByItself)
-      ask(commands.query, Buffer.from(`SET last_insert_id = ${first}`), swallowed)
-    const body = writeExecution(execution.head, statement.parametersWith(execution, rows, ids))
-    send(command.command, body, this.#filterOf(statement, execution, firstId))
+      ask(commands.query, Buffer.from(`SET last_insert_id = ${first}`), { form: 'results', ...swallowed })
+    const head = this.#named(execution.head)
+    const body = writeExecution(head, statement.parametersWith(execution, rows, ids))
+    statement.reset()
+    send(command, body, this.#filterOf(statement, execution, firstId))
+  }
+
+  #numbered(statement: PreparedStatement, number: number | undefined): void {
+    // Otherwise the server has forgotten it.
+    if (!this.#all.has(statement)) return
+    if (number === undefined) {
+      if (statement === this.#newest) this.#newest = undefined
+      return this.#forget(statement)
+    }
+    const other = this.#statements.get(number)
+    if (other !== undefined) this.#forget(other)
+    this.#statements.set(number, statement)
+  }
+
+  #forget(statement: PreparedStatement): void {
+    if (this.#all.delete(statement)) this.#bytes -= statement.bytes
+  }
+
+  /** The number of a statement in front of `body`, as the server knows it now. */
+  #named(body: Buffer): Buffer {
+    const named = Buffer.from(body)
+    named.writeUInt32LE(this.numberOf(body.readUInt32LE()))
+    return named
   }
 
   #filterOf(statement: PreparedStatement, execution: Execution, firstId: bigint | undefined) {

@@ -1,4 +1,10 @@
-/** A prepared INSERT into a filled table: its parameters, and the ids that an execution needs. */
+/**
+ * A prepared INSERT into a filled table: its parameters, and the ids that an execution needs.
+ *
+ * Invariants
+ *  1. Nothing of its text is kept, and nothing of its executions but the types of parameters.
+ *  2. What the server has of its long data is known: it has some if and only if `hasLongData`.
+ */
 import {
   type Execution,
   givenInteger,
@@ -12,43 +18,61 @@ import type { MysqlError } from './protocol.ts'
 import { unsupportedValue } from './refusals.ts'
 import type { PreparedFill } from './sql/fill.ts'
 import { stateOfText } from './sql/id-values.ts'
-import { type Insert, lastGiven, needsId } from './sql/insert.ts'
+import { type Insert, lastGiven, needsId, type RowId } from './sql/insert.ts'
 import type { SqlSession } from './sql/session.ts'
 
 /** What an execution needs: the rows that get ids, in order; or the error that the client gets. */
 export type Needs = { readonly rows: readonly number[] } | { readonly error: MysqlError }
 
+/** What a statement takes, and each of its rows, ids that are parameters, and parameters, in bytes. */
+const [statementCost, rowCost, idCost, parameterCost] = [2000, 8, 100, 4]
+
 /** One statement of one connection. */
 export class PreparedStatement {
+  /** Without positions in the text. */
   readonly insert: Insert
-  readonly fill: PreparedFill
+  /** Whether the statement sets the insert id by itself whenever it is executed. */
+  readonly setsInsertId: boolean
+  /** Memory that it takes, in bytes. */
+  readonly bytes: number
   /** Whether its ids are texts. */
   readonly isText: boolean
   /** How many parameters the client knows. */
   readonly count: number
   /** The id that the text gives to its last row. */
   readonly #given: bigint | undefined
+  /** As in `PreparedFill`. */
+  readonly #parameters: Int32Array
   /** Those that were sent as long data since the last execution. */
   readonly #long = new Set<number>()
   #types: ParameterTypes | undefined
 
   constructor(insert: Insert, sql: Buffer, fill: PreparedFill, isText: boolean, count: number) {
-    this.insert = insert
     this.#given = lastGiven(insert, sql)
-    this.fill = fill
+    this.insert = withoutText(insert)
+    this.setsInsertId = fill.setsInsertId
+    this.#parameters = Int32Array.from(fill.parameters)
     this.isText = isText
     this.count = count
+    const ids = insert.rows.filter(({ state }) => state === 'parameter').length
+    const rows = insert.rows.length
+    this.bytes = statementCost + rows * rowCost + ids * idCost + fill.parameters.length * parameterCost
+  }
+
+  /** Whether the server has long data for the next execution. */
+  get hasLongData(): boolean {
+    return this.#long.size > 0
   }
 
   /** The server's number of a parameter of the client. */
   positionOf(parameter: number): number {
-    const position = this.fill.parameters.indexOf(parameter)
+    const position = this.#parameters.indexOf(parameter)
     return position < 0 ? parameter : position
   }
 
   /** A piece of long data for a parameter of the client. */
   addLongData(parameter: number): void {
-    this.#long.add(parameter)
+    if (parameter < this.count) this.#long.add(parameter)
   }
 
   /** Forgets long data, as the server does after an execution and a reset. */
@@ -96,9 +120,27 @@ export class PreparedStatement {
       const { state, parameter } = this.insert.rows[row]!
       if (state === 'parameter') replaced.set(parameter, id)
     }
-    return this.fill.parameters.map((source) =>
+    return Array.from(this.#parameters, (source) =>
       source < 0 ? idOf.get(-1 - source)! : (replaced.get(source) ?? parameters[source]!),
     )
+  }
+}
+
+/** The INSERT without what only the writing of its text needs. Rows that are alike are one object. */
+function withoutText(insert: Insert): Insert {
+  const kept = new Map<RowId['state'], RowId>()
+  const rowOf = ({ state, parameter }: RowId): RowId => {
+    const known = state === 'parameter' ? undefined : kept.get(state)
+    if (known !== undefined) return known
+    const row = { state, start: 0, end: 0, parameter, followingAt: 0, addAt: 0, isEmpty: false }
+    kept.set(state, row)
+    return row
+  }
+  return {
+    ...insert,
+    rows: insert.rows.map(rowOf),
+    lastRow: rowOf(insert.lastRow),
+    columns: { form: 'none', listAt: 0, all: undefined },
   }
 }
 

@@ -17,6 +17,7 @@ export const capabilities = {
   localFiles: 1 << 7,
   protocol41: 1 << 9,
   ssl: 1 << 11,
+  sessionTrack: 1 << 23,
   deprecateEof: 1 << 24,
   optionalMetadata: 1 << 25,
   zstd: 1 << 26,
@@ -113,15 +114,19 @@ export function readInteger(bytes: Buffer, at: number): number {
   return bytes.readUInt32LE(at + 1) + bytes.readUInt32LE(at + 5) * 2 ** 32
 }
 
+/** How many parts a command has. A payload that fills its last part is followed by an empty one. */
+export function partsOf(body: Uint8Array): number {
+  return Math.floor((body.length + 1) / partBytesMax) + 1
+}
+
 /** The packets of a command: its payload in parts. */
 export function commandPackets(command: number, body: Uint8Array): Buffer[] {
   const payload = [Buffer.from([command]), body]
   if (body.length + 1 < partBytesMax) return [Buffer.concat([headerOf(body.length + 1, 0), ...payload])]
   const whole = Buffer.concat(payload)
   const packets: Buffer[] = []
-  // A payload that fills its last part is followed by an empty one.
-  for (let at = 0, part = 0; at <= whole.length; at += partBytesMax, part++) {
-    const bytes = whole.subarray(at, at + partBytesMax)
+  for (let part = 0; part < partsOf(body); part++) {
+    const bytes = whole.subarray(part * partBytesMax, (part + 1) * partBytesMax)
     packets.push(headerOf(bytes.length, part & 0xff), bytes)
   }
   return packets

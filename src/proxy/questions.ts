@@ -1,9 +1,10 @@
 /**
  * What the proxy asks the server by itself, on the client's connection: commands whose replies do not reach the client.
- * They stand in front of an INSERT, whose diagnostics take the place of theirs.
+ * They stand in front of an INSERT, whose diagnostics take the place of theirs. A reply that is longer than any of its kind,
+ * or cannot be read, ends the connection.
  */
 import { commands, headerBytes, lengthOfInteger, readInteger } from './protocol.ts'
-import type { ReplyFilter, ReplyForm } from './replies.ts'
+import type { ReplyFilter, ReplyForm } from './reply-filter.ts'
 import type { FilledColumn } from './sql/filled-columns.ts'
 import { type SqlSession, sqlSession } from './sql/session.ts'
 
@@ -35,6 +36,10 @@ export type TableColumns = {
 /** The facts of the session, and whether names of tables ignore case. */
 export type AskedSession = { readonly session: SqlSession; readonly ignoreCase: boolean }
 
+/** Bytes of a reply: of one row, and of a table of as many columns as servers allow (4096), with long names. */
+const [rowBytesMax, tableBytesMax] = [65_536, 8 * 1_048_576]
+/** The shortest error: 0xff, and its number. */
+const errorBytes = 3
 const unsignedFlag = 32
 /** Of a definition of a column: its length, character set, length, type, flags, decimals, and two zeros. */
 const fixedBytes = 13
@@ -45,10 +50,8 @@ const sessionQuestion = Buffer.from(
 
 /** Asks for the facts of the session. Rejects with RefusedQuestion. */
 export async function askSession(ask: Ask, serverVersion: string): Promise<AskedSession> {
-  const packets = await replyTo(ask, commands.query, sessionQuestion, 'results')
-  const row = packets.at(-2)
-  // Without a row it is the end of the definitions.
-  const values = row === undefined || row[headerBytes] === 0xfe ? [] : valuesOf(row)
+  const reply = { form: 'results', bytesMax: rowBytesMax, read: valuesOfRow } as const
+  const values = await replyTo(ask, commands.query, sessionQuestion, reply)
   const [sqlMode, charset, database, lowerCase] = values
   // In the form of another character set, such as UTF-16, the values would be taken for others.
   const isReadable =
@@ -70,12 +73,17 @@ export async function askSession(ask: Ask, serverVersion: string): Promise<Asked
 /** Asks for the columns of a table. Rejects with RefusedQuestion. */
 export async function askColumns(ask: Ask, { database, table }: FilledColumn): Promise<TableColumns> {
   const sql = Buffer.from(`SELECT * FROM ${quoted(database)}.${quoted(table)}`)
-  const packets = await replyTo(ask, commands.statementPrepare, sql, 'prepare')
-  const [first] = packets
-  ask(commands.statementClose, first!.subarray(headerBytes + 1, headerBytes + 5), undefined)
-  const count = first!.readUInt16LE(headerBytes + 5)
-  const definitions = packets.slice(1, 1 + count)
+  const reply = { form: 'prepare', bytesMax: tableBytesMax, read: preparedTable } as const
+  const { statement, ...columns } = await replyTo(ask, commands.statementPrepare, sql, reply)
+  ask(commands.statementClose, statement, undefined)
+  return columns
+}
+
+function preparedTable(packets: readonly Buffer[]): TableColumns & { statement: Buffer } {
+  const first = packets[0]!
+  const definitions = packets.slice(1, 1 + first.readUInt16LE(headerBytes + 5))
   return {
+    statement: first.subarray(headerBytes + 1, headerBytes + 5),
     columns: definitions.map(nameOf),
     types: definitions.map((packet) => ({
       type: packet[packet.length - fixedBytes + 7]!,
@@ -93,34 +101,48 @@ const noAnswer = Buffer.concat([
 ])
 noAnswer.writeUIntLE(noAnswer.length - headerBytes, 0, 3)
 
-function replyTo(ask: Ask, command: number, body: Uint8Array, form: ReplyForm): Promise<Buffer[]> {
+/** A reply to a question: what it is, and how a complete one is read. `read` throws if it cannot be read. */
+type Reply<Answer> = {
+  readonly form: ReplyForm
+  readonly bytesMax: number
+  readonly read: (packets: readonly Buffer[]) => Answer
+}
+
+function replyTo<Answer>(
+  ask: Ask,
+  command: number,
+  body: Uint8Array,
+  { form, bytesMax, read }: Reply<Answer>,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const packets: Buffer[] = []
     ask(command, body, {
       form,
+      receives: 'all',
+      bytesMax,
       packet(bytes, isLast) {
         packets.push(bytes)
-        if (isLast && bytes[headerBytes] === 0xff) reject(new RefusedQuestion(bytes))
-        else if (isLast) resolve(packets)
+        if (!isLast) return undefined
+        if (bytes[headerBytes] !== 0xff) resolve(read(packets))
+        else if (bytes.length < headerBytes + errorBytes) throw new RangeError('an error without a number')
+        else reject(new RefusedQuestion(bytes))
         return undefined
       },
     })
   })
 }
 
-/** The values of a row of the text protocol. */
-function valuesOf(packet: Buffer): (string | null)[] {
+/** The values of the only row of a result of the text protocol; none if there is no row. */
+function valuesOfRow(packets: readonly Buffer[]): (string | null)[] {
+  const row = packets.at(-2)
+  // Without a row it is the end of the definitions.
+  if (row === undefined || row[headerBytes] === 0xfe) return []
   const values: (string | null)[] = []
-  for (let at = headerBytes; at < packet.length; ) {
-    if (packet[at] === 0xfb) {
-      values.push(null)
-      at++
-      continue
-    }
-    const start = at + lengthOfInteger(packet[at]!)
-    const end = start + readInteger(packet, at)
-    values.push(packet.toString('utf8', start, end))
-    at = end
+  for (let at = headerBytes; at < row.length; ) {
+    const isNull = row[at] === 0xfb
+    const text = isNull ? undefined : textAt(row, at)
+    values.push(text?.value ?? null)
+    at = text?.end ?? at + 1
   }
   return values
 }
@@ -128,9 +150,18 @@ function valuesOf(packet: Buffer): (string | null)[] {
 /** The name of a column in its definition: catalogue, schema, table, original table, name. */
 function nameOf(packet: Buffer): string {
   let at = headerBytes
-  for (let skipped = 0; skipped < 4; skipped++) at += lengthOfInteger(packet[at]!) + readInteger(packet, at)
+  for (let skipped = 0; skipped < 4; skipped++) at = textAt(packet, at).end
+  const { value, end } = textAt(packet, at)
+  if (end > packet.length - fixedBytes) throw new RangeError('a definition of a column that is cut')
+  return value
+}
+
+/** A text with its length in front, and where it ends. */
+function textAt(packet: Buffer, at: number): { readonly value: string; readonly end: number } {
   const start = at + lengthOfInteger(packet[at]!)
-  return packet.toString('utf8', start, start + readInteger(packet, at))
+  const end = start + readInteger(packet, at)
+  if (end > packet.length) throw new RangeError('a text that is cut')
+  return { value: packet.toString('utf8', start, end), end }
 }
 
 function quoted(name: string): string {

@@ -18,6 +18,14 @@ export function tooManyStatements(max: number): MysqlError {
   )
 }
 
+/** ER_MAX_PREPARED_STMT_COUNT_REACHED. */
+export function tooLongStatements(bytesMax: number): MysqlError {
+  return refused(
+    1461,
+    `the connection's prepared statements whose ids are filled in take more than ${bytesMax >> 20} MiB of memory; close some`,
+  )
+}
+
 /** The generator's format was added or removed after the statement was prepared. */
 export function changedFormat({ generator }: FilledColumn): MysqlError {
   return refused(1235, `the format of ${generator} was altered; prepare the statement again`)

@@ -3,19 +3,28 @@
  *
  * Invariants
  *  1. A command is expected to be answered before it is sent, whether it is the client's or the proxy's own.
- *  2. What makes one direction opaque makes both.
+ *  2. What makes one direction opaque makes both; with a filler, none is ever opaque.
  */
-import { ClientCommands } from './client-commands.ts'
+import { ClientCommands, type HeldCommand } from './client-commands.ts'
 import type { Filling } from './filling.ts'
 import type { LoggedIn } from './login.ts'
-import { capabilities, commandPackets, errorPacket, mariadbCapabilities } from './protocol.ts'
+import {
+  capabilities,
+  commandPackets,
+  errorPacket,
+  type MysqlError,
+  mariadbCapabilities,
+  partsOf,
+} from './protocol.ts'
 import { Replies } from './replies.ts'
+import { unfiltered } from './reply-filter.ts'
 import { StatementFiller } from './statement-filler.ts'
 
 /** What a session needs of its connection. */
 export interface RelayHost {
-  /** Prepared statements that may be filled in. */
+  /** Prepared statements that may be filled in, and their memory in bytes. */
   readonly statementsMax: number
+  readonly statementsBytesMax: number
   toClient(bytes: Uint8Array): void
   toServer(bytes: Uint8Array): void
   /** Counts a command. */
@@ -27,6 +36,11 @@ export interface RelayHost {
   /** A statement that was held has been sent, or answered. */
   resumed(): void
   fail(error: unknown): void
+  /**
+   * What one side has sent cannot be understood, so that ids could be filled in no more.
+   * @param sequence the number of the packet that the client waits for.
+   */
+  lost(from: 'client' | 'server', sequence: number, cause: unknown): void
   /** Takes an error that is no client's fault, and that has ended nothing. */
   report(error: unknown): void
 }
@@ -39,6 +53,8 @@ export class Relay {
   readonly #host: RelayHost
   readonly #commands: ClientCommands
   readonly #replies: Replies
+  /** Undefined: no table is filled in. */
+  readonly #filler: StatementFiller | undefined
   readonly #deprecatesEof: boolean
   readonly #ending = new AbortController()
   /** Memory of a statement that waits for its turn, the server or ids. */
@@ -52,16 +68,21 @@ export class Relay {
     this.#replies = new Replies({
       deprecatesEof: this.#deprecatesEof,
       cachesMetadata: (mariadb & mariadbCapabilities.cacheMetadata) !== 0,
+      tracksSession: (common & capabilities.sessionTrack) !== 0,
+      mustUnderstand: filling !== undefined,
       toClient: (bytes) => host.toClient(bytes),
       expectFile: () => this.#commands.expectFile(),
       setExchanging: (isExchanging) => {
         this.#commands.isExchanging = isExchanging
       },
+      prepared: (statement) => this.#filler?.prepared(statement),
       becomeOpaque: () => this.#becomeOpaque(),
+      lost: (sequence, cause) => host.lost('server', sequence, cause),
     })
     this.#replies.status = session.status
+    this.#filler = filling && this.#makeFiller(filling, session.greeting.version)
     this.#commands = new ClientCommands({
-      statements: filling && this.#makeFiller(filling, session.greeting.version, host.statementsMax),
+      statements: this.#filler,
       toServer: (bytes) => host.toServer(bytes),
       expect: (form) => this.#replies.expect(form),
       counted: () => host.counted(),
@@ -69,6 +90,8 @@ export class Relay {
       resumed: () => host.resumed(),
       fail: (error) => host.fail(error),
       becomeOpaque: () => this.#becomeOpaque(),
+      answer: (sequence, error) => this.answer(sequence, error),
+      lost: (sequence) => host.lost('client', sequence, undefined),
     })
   }
 
@@ -92,10 +115,15 @@ export class Relay {
     return !this.isSuspended || this.#commands.heldBytes < behindBytesMax
   }
 
-  /** Whether the session is known to be outside of commands and transactions. */
+  /** Whether the session is known to be outside of commands and transactions: the server carries out whole commands only. */
   get isIdle(): boolean {
     const { outstanding, isInTransaction, isOpaque } = this.#replies
-    return outstanding === 0 && !isInTransaction && !isOpaque && this.#commands.isBetweenPackets
+    return outstanding === 0 && !isInTransaction && !isOpaque && !this.isSuspended
+  }
+
+  /** Whether the server has no part of a command that is not complete. */
+  get isBetweenCommands(): boolean {
+    return this.#commands.isBetweenPackets
   }
 
   /** Takes bytes of the client. */
@@ -106,6 +134,11 @@ export class Relay {
   /** Takes bytes of the server. */
   fromServer(chunk: Buffer): void {
     this.#replies.walk(chunk)
+  }
+
+  /** Sends an error to the client, once the commands before it have been answered. */
+  answer(sequence: number, error: MysqlError): void {
+    this.#replies.answer(errorPacket(sequence, error))
   }
 
   /** The client has ended its side. */
@@ -128,14 +161,20 @@ export class Relay {
     this.#replies.isOpaque = true
   }
 
-  #makeFiller(filling: Filling, serverVersion: string, statementsMax: number): StatementFiller {
+  #makeFiller(filling: Filling, serverVersion: string): StatementFiller {
     const send = (command: number, body: Uint8Array) => {
       for (const packet of commandPackets(command, body)) this.#host.toServer(packet)
+    }
+    const answer = (command: HeldCommand, packet: Buffer) => {
+      packet[3] = command.sequence
+      this.#replies.answer(packet)
+      this.#filler!.withheld(command)
     }
     return new StatementFiller({
       filling,
       serverVersion,
-      statementsMax,
+      statementsMax: this.#host.statementsMax,
+      statementsBytesMax: this.#host.statementsBytesMax,
       deprecatesEof: this.#deprecatesEof,
       signal: this.#ending.signal,
       waits: (bytes) => {
@@ -146,20 +185,20 @@ export class Relay {
         if (form !== 'none') this.#replies.expect(form)
         this.#host.toServer(packet)
       },
-      send: (command, body, filter) => {
-        this.#replies.expect(filter ?? 'results')
+      send: ({ command, sequence }, body, filter) => {
+        // The client counts on from the parts that it has sent itself.
+        const shift = sequence - (partsOf(body) & 0xff)
+        if (filter !== undefined || shift !== 0) this.#replies.filter(filter ?? unfiltered, shift)
+        else this.#replies.expect('results')
         send(command, body)
       },
       ask: (command, body, filter) => {
-        if (filter !== undefined) this.#replies.expect(filter)
+        if (filter !== undefined) this.#replies.filter(filter)
         send(command, body)
       },
       report: (error) => this.#host.report(error),
-      answer: ({ sequence }, error) => this.#replies.answer(errorPacket(sequence, error)),
-      answerWith: ({ sequence }, packet) => {
-        packet[3] = sequence
-        this.#replies.answer(packet)
-      },
+      answer: (command, error) => answer(command, errorPacket(0, error)),
+      answerWith: answer,
     })
   }
 }

@@ -34,6 +34,8 @@ export type ProxyOptions = {
   readonly tls?: Certificates | undefined
   /** Called when the server cannot be reached. */
   readonly onUpstreamError?: (reason: string) => void
+  /** Called when a connection was ended because what was sent on it could not be understood. */
+  readonly onLost?: (reason: string) => void
   /** Called with errors that are no client's fault. */
   readonly onError?: (error: unknown) => void
 }
@@ -171,7 +173,7 @@ export class ProxyServer {
   }
 
   #makeHost(limits: ProxyLimits): ConnectionHost {
-    const { upstream, filled, tls, onUpstreamError, onError } = this.#options
+    const { upstream, filled, tls, onUpstreamError, onLost, onError } = this.#options
     return {
       upstream,
       limits,
@@ -188,6 +190,7 @@ export class ProxyServer {
         this.#totals.upstreamFailures++
         onUpstreamError?.(reason)
       },
+      onLost: (reason) => onLost?.(reason),
       onError: (error) => onError?.(error),
     }
   }

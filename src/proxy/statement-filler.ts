@@ -18,7 +18,7 @@ import { errorOfMissingId } from './mysql-errors.ts'
 import { paced } from './pacing.ts'
 import { PreparedFiller } from './prepared-filler.ts'
 import { commands } from './protocol.ts'
-import { RefusedQuestion } from './questions.ts'
+import { type Ask, RefusedQuestion } from './questions.ts'
 import { SessionKnowledge } from './session-knowledge.ts'
 import { type DrawnIds, fillSlices } from './sql/fill.ts'
 import type { FilledColumn } from './sql/filled-columns.ts'
@@ -48,8 +48,26 @@ export class StatementFiller implements StatementReader {
 
   constructor(host: FillerHost) {
     this.#host = host
-    this.#knowledge = new SessionKnowledge(host.filling, host.ask, host.serverVersion)
     this.#prepared = new PreparedFiller(host)
+    const ask: Ask = (command, body, reply) => {
+      if (command === commands.statementPrepare) this.#prepared.asked()
+      host.ask(command, body, reply)
+    }
+    this.#knowledge = new SessionKnowledge(host.filling, ask, host.serverVersion)
+  }
+
+  numberOf(statement: number): number {
+    return this.#prepared.numberOf(statement)
+  }
+
+  /** The server has numbered a statement of the client, or has refused it. */
+  prepared(number: number | undefined): void {
+    this.#prepared.prepared(number)
+  }
+
+  /** The server does not receive a command of the client, which the proxy answers by itself. */
+  withheld(command: HeldCommand): void {
+    this.#prepared.withheld(command)
   }
 
   holdsText(command: number, sql: Buffer | undefined): boolean {
@@ -202,13 +220,13 @@ export class StatementFiller implements StatementReader {
     filling.totals.filled++
     for (const { ids } of drawn) filling.totals.ids += ids.length
     this.#knowledge.note(command.body)
-    this.#host.send(command.command, sql, ignoreFilter(inserts, drawn))
+    this.#host.send(command, sql, ignoreFilter(inserts, drawn))
   }
 
   /** Sends a text as it is. */
   #sendGiven(command: HeldCommand, { insert, id }: Given): undefined {
     this.#knowledge.note(command.body)
-    this.#host.send(command.command, command.body, givenIdFilter(insert, id))
+    this.#host.send(command, command.body, givenIdFilter(insert, id))
   }
 
   /** The statement is not sent. */

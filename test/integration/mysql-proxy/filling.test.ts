@@ -12,6 +12,8 @@ import type { RawClient } from '../../launch/raw-client.ts'
 import { commandOf, packetOf, RawMysql } from '../../launch/raw-mysql.ts'
 
 const scope = new Scope()
+/** A client with this flag is told of changes of its session. */
+const sessionTrack = 1 << 23
 const tables = ['orders=order', 'letters=letter', 'codes=code', 'small=small', 'gone=gone', 'unknown=unknown']
 let db: MariaDb
 let fahao: FahaoServer
@@ -206,6 +208,18 @@ describe('INSERT IGNORE', () => {
     const { insertId } = await run("INSERT IGNORE INTO orders (body, code) VALUES ('d', 3)")
     assert.deepEqual(await rows('SELECT id FROM orders WHERE code = 3'), [{ id: insertId }])
   })
+
+  test('reports its id beside changes of the session, which have digits of their own', async () => {
+    const raw = await RawMysql.login(port, scope, { flags: sessionTrack, database: 'shop' })
+    raw.command(3, "SET session_track_system_variables = 'last_gtid'")
+    await raw.packet()
+    raw.command(3, "INSERT IGNORE INTO orders (body) VALUES ('tracked')")
+    const reply = await raw.packet()
+    assert.ok(reply.includes('last_gtid'))
+    const [row] = await rows("SELECT id FROM orders WHERE body = 'tracked'")
+    assert.deepEqual([reply[4], reply[6], reply.readUInt16LE(7)], [0, 0xfc, row?.id])
+    raw.socket.destroy()
+  })
 })
 
 describe('a statement that gets no id', () => {
@@ -281,6 +295,52 @@ describe('pipelined statements', () => {
       found.map(({ body }) => body),
       ['a', 'b', 'c'],
     )
+  })
+})
+
+describe('a client that sends more than statements', () => {
+  test('gets an error for a command that the proxy does not know, and its ids behind it', async () => {
+    const raw = await RawMysql.login(port, scope, { database: 'shop' })
+    const insert = packetOf(commandOf(3, "INSERT INTO orders (body) VALUES ('behind')"))
+    // COM_TIME, COM_BINLOG_DUMP, and a packet without a command.
+    const unknown = [commandOf(0x0f), commandOf(0x12, Buffer.alloc(10)), Buffer.alloc(0)]
+    raw.socket.write(Buffer.concat([...unknown.map((each) => packetOf(each)), insert]))
+    for (const _ of unknown) {
+      const packet = await raw.packet()
+      assert.deepEqual([packet[3], packet[4], packet.readUInt16LE(5)], [1, 0xff, 1047])
+    }
+    assert.equal((await raw.packet())[4], 0)
+    assert.ok(Number((await rows("SELECT id FROM orders WHERE body = 'behind'"))[0]?.id) >= 1000)
+    raw.socket.destroy()
+  })
+
+  test('is told that its packets are out of order, and its connection ends', async () => {
+    const raw = await RawMysql.login(port, scope, { database: 'shop' })
+    raw.socket.write(
+      Buffer.concat([
+        packetOf(commandOf(14)),
+        packetOf(commandOf(14), 1),
+        packetOf(commandOf(3, "INSERT INTO plain (body) VALUES ('never')")),
+      ]),
+    )
+    const [pong, error] = [await raw.packet(), await raw.packet()]
+    assert.deepEqual([pong[4], error[3], error[4], error.readUInt16LE(5)], [0, 2, 0xff, 1156])
+    await raw.closed
+    assert.deepEqual(await rows("SELECT id FROM plain WHERE body = 'never'"), [])
+  })
+
+  test('gets replies with the numbers that it waits for when an id makes its statement longer than one packet', async () => {
+    const raw = await RawMysql.login(port, scope, { database: 'shop' })
+    const text = (length: number) => {
+      const sql = Buffer.alloc(length, 'a')
+      sql.write("INSERT INTO orders (body) VALUES ('")
+      sql.write("') RETURNING id", length - 15)
+      return sql
+    }
+    raw.command(3, text(2 ** 24 - 3))
+    // The number of columns, the column, an EOF packet, the row, an EOF packet.
+    for (let sequence = 1; sequence <= 5; sequence++) assert.equal((await raw.packet())[3], sequence)
+    raw.socket.destroy()
   })
 })
 

@@ -10,7 +10,17 @@ import { freePort } from '../../launch/places.ts'
 import { commandOf, deprecateEof, packetOf, RawMysql } from '../../launch/raw-mysql.ts'
 
 const scope = new Scope()
-const commands = { query: 3, prepare: 0x16, execute: 0x17, longData: 0x18, close: 0x19, bulk: 0xfa }
+const commands = {
+  query: 3,
+  ping: 14,
+  prepare: 0x16,
+  execute: 0x17,
+  longData: 0x18,
+  close: 0x19,
+  reset: 0x1a,
+  fetch: 0x1c,
+  bulk: 0xfa,
+}
 /** MariaDB takes this number for the statement that was prepared last. */
 const newest = Buffer.from([255, 255, 255, 255])
 let db: MariaDb
@@ -20,7 +30,7 @@ let client: Connection
 before(async () => {
   port = await freePort()
   db = await startMariaDb(scope)
-  const tables = ['orders=order', 'codes=code'].flatMap((each) => [
+  const tables = ['orders=order', 'codes=code', 'few=few'].flatMap((each) => [
     '--table',
     `shop.${each.replace('=', '.id=')}`,
   ])
@@ -33,10 +43,12 @@ before(async () => {
   const admin = await fahao.connect()
   await admin.command('ID.CREATE', 'order', 'KIND', 'sequence', 'START', '1000')
   await admin.command('ID.CREATE', 'code', 'KIND', 'sequence', 'START', '1', 'FORMAT', 'sms_{id}')
+  await admin.command('ID.CREATE', 'few', 'KIND', 'sequence', 'START', '9223372036854775807')
   await db.admin(`
     CREATE DATABASE shop; GRANT ALL PRIVILEGES ON *.* TO ${owner}@'127.0.0.1';
     CREATE TABLE shop.orders (id BIGINT PRIMARY KEY, body LONGTEXT, code INT UNIQUE, at DATETIME(6), price DOUBLE);
-    CREATE TABLE shop.codes (id VARCHAR(40) PRIMARY KEY, body TEXT)`)
+    CREATE TABLE shop.codes (id VARCHAR(40) PRIMARY KEY, body TEXT);
+    CREATE TABLE shop.few (id BIGINT PRIMARY KEY, body TEXT)`)
 })
 beforeEach(async () => {
   await db.admin('TRUNCATE shop.orders; TRUNCATE shop.codes')
@@ -242,5 +254,126 @@ describe('the packets of a prepared INSERT', () => {
       found.map(({ body }) => String(body)),
       ['in pieces'],
     )
+  })
+})
+
+/** What a packet says: the number of its error, or 0. */
+function codeOf(packet: Buffer): number {
+  return packet[4] === 0xff ? packet.readUInt16LE(5) : 0
+}
+
+describe('statement −1', () => {
+  const prepare = (sql: string) => packetOf(commandOf(commands.prepare, sql))
+  const query = (sql: string) => packetOf(commandOf(commands.query, sql))
+  const named = (command: number, ...rest: number[]) =>
+    packetOf(commandOf(command, Buffer.concat([newest, Buffer.from(rest)])))
+  const execute = named(commands.execute, 0, 1, 0, 0, 0)
+  const login = () => RawMysql.login(port, scope, { flags: deprecateEof, database: 'shop' })
+  /** Sends everything in one go, and reads as many replies of one packet. */
+  const codes = async (raw: RawMysql, count: number, ...sent: Buffer[]) => {
+    raw.socket.write(Buffer.concat(sent))
+    const found: number[] = []
+    while (found.length < count) found.push(codeOf(await raw.packet()))
+    return found
+  }
+
+  test('is none after a PREPARE that the proxy refuses: no other one is executed', async () => {
+    await db.admin("INSERT INTO shop.orders (id, body) VALUES (1, 'kept')")
+    for (const before of ['DELETE FROM orders', 'INSERT INTO orders (code) VALUES (1)']) {
+      const raw = await login()
+      const found = await codes(
+        raw,
+        6,
+        ...[prepare(before), prepare("INSERT INTO orders (body) SELECT 'a'")],
+        ...[
+          named(commands.longData, 0, 0, 65),
+          execute,
+          named(commands.reset),
+          named(commands.fetch, 1, 0, 0, 0),
+        ],
+        packetOf(commandOf(commands.ping)),
+      )
+      assert.deepEqual(found, [0, 1235, 1243, 1243, 1243, 0])
+      assert.deepEqual(await codes(raw, 2, prepare('DELETE FROM orders WHERE id = 2'), execute), [0, 0])
+      raw.socket.destroy()
+    }
+    const found = await db.admin('SELECT body FROM shop.orders')
+    assert.deepEqual(
+      found.map(({ body }) => String(body)),
+      ['kept'],
+    )
+  })
+
+  test('is the client’s own one where the proxy has prepared another one since', async () => {
+    const raw = await login()
+    const asking = query("INSERT INTO orders VALUES (NULL, 'asked', NULL, NULL, NULL)")
+    const update = prepare("UPDATE orders SET body = 'updated'")
+    assert.deepEqual(await codes(raw, 3, update, asking, execute), [0, 0, 0])
+    assert.deepEqual(await codes(raw, 3, prepare('SELEC'), asking, execute), [1064, 0, 1243])
+    const found = await db.admin('SELECT body FROM shop.orders ORDER BY id')
+    assert.deepEqual(
+      found.map(({ body }) => String(body)),
+      ['updated', 'asked'],
+    )
+    // The type of the column is asked for between the PREPARE and the execution.
+    const ignoring = prepare("INSERT IGNORE INTO codes (body) VALUES ('typed')")
+    assert.deepEqual(await codes(raw, 2, ignoring, execute), [0, 0])
+    assert.equal((await db.admin("SELECT id FROM shop.codes WHERE body = 'typed'")).length, 1)
+    raw.socket.destroy()
+  })
+})
+
+describe('long data of an execution that the proxy answers', () => {
+  /** NULL, or a text, or what was sent as long data, for each parameter. */
+  const execution = (statement: Buffer, ...values: (string | null | undefined)[]) => {
+    const nulls = values.reduce<number>((bits, value, at) => bits | (value === null ? 1 << at : 0), 0)
+    const texts = values.map((value) =>
+      Buffer.from(value ? `${String.fromCharCode(value.length)}${value}` : ''),
+    )
+    const types = Buffer.from([1, ...values.flatMap(() => [253, 0])])
+    return Buffer.concat([statement, Buffer.from([0, 1, 0, 0, 0, nulls]), types, ...texts])
+  }
+  const cut = (statement: Buffer) => Buffer.concat([statement, Buffer.from([0, 1, 0])])
+
+  test('is not added to that of the next one', async () => {
+    const raw = await RawMysql.login(port, scope, { flags: deprecateEof, database: 'shop' })
+    const prepared = async (sql: string) => {
+      raw.command(commands.prepare, sql)
+      const first = await raw.packet()
+      for (let parameter = 0; parameter < first.readUInt16LE(11); parameter++) await raw.packet()
+      return first.subarray(5, 9)
+    }
+    const piece = (statement: Buffer, text: string) =>
+      raw.command(commands.longData, Buffer.concat([statement, Buffer.from([1, 0]), Buffer.from(text)]))
+    const executed = async (body: Buffer) => {
+      raw.command(commands.execute, body)
+      return codeOf(await raw.packet())
+    }
+    const orders = await prepared('INSERT INTO orders (id, body, code) VALUES (?, ?, ?)')
+    for (const [refused, code] of [
+      [execution(orders, 'nonsense', undefined, '7'), 1235],
+      [cut(orders), 1835],
+    ] as const) {
+      piece(orders, 'abc')
+      assert.equal(await executed(refused), code)
+      piece(orders, 'abc')
+      assert.equal(await executed(execution(orders, `5${code}`, undefined, `${code}`)), 0)
+      piece(orders, 'abc')
+      assert.equal(await executed(refused), code)
+      assert.equal(await executed(execution(orders, `6${code}`, 'inline', `6${code}`)), 0)
+    }
+    const found = await db.admin('SELECT body FROM shop.orders ORDER BY id')
+    assert.deepEqual(
+      found.map(({ body }) => String(body)),
+      ['abc', 'abc', 'inline', 'inline'],
+    )
+    const few = await prepared('INSERT INTO few (id, body) VALUES (?, ?)')
+    assert.equal(await executed(execution(few, null, 'last')), 0)
+    piece(few, 'abc')
+    assert.equal(await executed(execution(few, null, undefined)), 1467)
+    assert.equal(await executed(execution(few, '5', 'inline')), 0)
+    const [row] = await db.admin('SELECT body FROM shop.few WHERE id = 5')
+    assert.equal(String(row?.body), 'inline')
+    raw.socket.destroy()
   })
 })

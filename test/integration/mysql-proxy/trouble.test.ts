@@ -242,14 +242,18 @@ describe('hostile bytes', () => {
 })
 
 describe('a stop', () => {
-  test('ends idle connections at once, and one in a transaction after it', async () => {
+  test('ends idle connections at once, also one with half a statement, and one in a transaction after it', async () => {
     const proxy = await startMysqlProxy(scope, { upstream: db.port, args: ['--shutdown-timeout', '10m'] })
     const idle = await RawMysql.login(proxy.port, scope)
+    const halfway = await RawMysql.login(proxy.port, scope)
+    const half = packetOf(commandOf(query, 'DELETE FROM shop.t')).subarray(0, 20)
+    halfway.socket.write(Buffer.concat([packetOf(commandOf(query, 'DO 1')), half]))
+    await halfway.packet()
     const busy = await connectTo(proxy.port)
     await busy.query('START TRANSACTION')
     await busy.query('INSERT INTO t VALUES (5)')
     proxy.process.signal('SIGTERM')
-    await idle.closed
+    await Promise.all([idle.closed, halfway.closed])
     await busy.query('INSERT INTO t VALUES (6)')
     await busy.query('COMMIT')
     assert.deepEqual(await proxy.process.exited, { code: 0, signal: null })

@@ -4,12 +4,17 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import type { IdMaker } from '../../../src/proxy/id-supply.ts'
 import { loginBytesMax } from '../../../src/proxy/packet-queue.ts'
 import { type ProxyOptions, startProxy } from '../../../src/proxy/server.ts'
+import type { DrawnIds } from '../../../src/proxy/sql/fill.ts'
 import { atEnd, type Lifetime } from '../../launch/lifetime.ts'
 import { commandOf, packetOf } from '../../launch/raw-mysql.ts'
+import { idsAtHand } from './obedient-server.ts'
 
 const runs = 100
+const columns = [{ database: 'shop', table: 't', column: 'id', generator: 't' }]
+const maker = idsAtHand()
 const ok = (sequence: number) => packetOf(Buffer.from([0, 0, 0, 2, 0, 0, 0]), sequence)
 const eof = (sequence: number) => packetOf(Buffer.from([0xfe, 0, 0, 2, 0]), sequence)
 
@@ -32,8 +37,10 @@ async function startBetween(
   lifetime: Lifetime,
   behave: (socket: Socket) => void,
   limits: ProxyOptions['limits'] = {},
+  filled?: ProxyOptions['filled'],
 ) {
   const faults: unknown[] = []
+  const lost: string[] = []
   const upstream = createServer((socket) => {
     socket.on('error', () => {})
     behave(socket)
@@ -46,12 +53,15 @@ async function startBetween(
     port: 0,
     upstream: { address: { host: '127.0.0.1', port }, isTls: false, ca: undefined },
     limits: { lingerMs: 100, loginTimeoutMs: 2000, ...limits },
+    filled,
+    onLost: (reason) => void lost.push(reason),
     onError: (error) => void faults.push(error),
   })
   atEnd(lifetime, () => proxy.close(0))
   return {
     proxy,
     faults,
+    lost,
     /** Opens a connection, and sends `bytes` behind the greeting. */
     async client(...bytes: readonly Buffer[]) {
       const socket = connect(proxy.port, '127.0.0.1').on('error', () => {})
@@ -84,6 +94,20 @@ function lying(bytes: () => Buffer) {
       socket.once('data', () => void socket.end(bytes()))
     })
   }
+}
+
+/** Greets, answers the login with OK, and what follows with one reply after another. */
+function scripted(...replies: readonly Buffer[]) {
+  return (socket: Socket) => {
+    const left = [ok(2), ...replies]
+    socket.write(greeting())
+    socket.on('data', () => void socket.write(left.shift() ?? Buffer.alloc(0)))
+  }
+}
+
+/** A text with its length in front. */
+function sized(text: string): Buffer {
+  return Buffer.concat([Buffer.from([text.length]), Buffer.from(text)])
 }
 
 describe('before the end of a login', () => {
@@ -178,6 +202,128 @@ describe('replies that fit no command', () => {
       })
 })
 
+describe('with filled tables', () => {
+  const insert = packetOf(commandOf(3, 'INSERT INTO shop.t (a) VALUES (1)'))
+  const askingInsert = packetOf(commandOf(3, 'INSERT INTO shop.t VALUES (1)'))
+  const definition = packetOf(Buffer.concat([...Array(6).fill(sized('x')), Buffer.alloc(13)]), 2)
+  const rowOf = (...values: readonly string[]) => packetOf(Buffer.concat(values.map(sized)), 7)
+  const session = (row: Buffer) =>
+    Buffer.concat([packetOf(Buffer.from([4]), 1), ...Array(4).fill(definition), eof(6), row, eof(8)])
+  const strict = session(rowOf('STRICT_ALL_TABLES', 'utf8mb4', '', '0'))
+  const tooMany = Buffer.concat(Array(600).fill(definition))
+  const cases: [name: string, sent: Buffer, replies: readonly Buffer[]][] = [
+    ['a row that is cut', insert, [session(packetOf(Buffer.from([9, 65]), 7))]],
+    ['columns without end', insert, [Buffer.concat([packetOf(Buffer.from([0xfc, 255, 255]), 1), tooMany])]],
+    ['a packet of 16 MB', insert, [Buffer.from([255, 255, 255, 1, ...Array(60).fill(3)])]],
+    ['a request for a file', insert, [packetOf(Buffer.from([0xfb, 97]), 1)]],
+    ['an error that is cut', insert, [packetOf(Buffer.from([0xff]), 1)]],
+    ['two replies', insert, [Buffer.concat([strict, ok(1), ok(1)])]],
+    [
+      'a column that is cut',
+      askingInsert,
+      [
+        strict,
+        Buffer.concat([
+          packetOf(Buffer.from([0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]), 1),
+          packetOf(Buffer.from([3, 100, 101]), 2),
+          eof(3),
+        ]),
+      ],
+    ],
+  ]
+  for (const [name, sent, replies] of cases)
+    test(`${name} as the reply to a question ends the connection with an error`, async (t) => {
+      const { client, faults, lost, allGone } = await startBetween(
+        t,
+        scripted(...replies),
+        {},
+        { columns, maker },
+      )
+      const socket = await client(response())
+      await once(socket, 'data')
+      socket.write(sent)
+      const [error] = await once(socket, 'data')
+      assert.deepEqual([error[3], error[4], error.readUInt16LE(5)], [1, 0xff, 1429])
+      socket.resume()
+      await allGone()
+      assert.deepEqual([faults, lost.length], [[], 1])
+      assert.match(lost[0]!, /^the server has sent a reply that cannot be understood/)
+    })
+
+  test('a server that ends the connection in front of a reply to a question leaves no statement waiting', async (t) => {
+    const { client, allGone } = await startBetween(
+      t,
+      lying(() => strict.subarray(0, 9)),
+      {},
+      { columns, maker },
+    )
+    const socket = await client(response())
+    await once(socket, 'data')
+    socket.write(insert)
+    assert.match(await received(socket), /has ended the connection before its reply/)
+    await allGone()
+  })
+
+  test('a command behind an authentication that has not ended ends the connection', async (t) => {
+    const switching = packetOf(Buffer.from('\xfeplugin\0', 'latin1'), 1)
+    const { client, lost, allGone } = await startBetween(
+      t,
+      scripted(switching, ok(3)),
+      {},
+      { columns, maker },
+    )
+    const socket = await client(response())
+    await once(socket, 'data')
+    socket.write(packetOf(commandOf(0x11, 'user\0\0\0')))
+    await once(socket, 'data')
+    socket.write(Buffer.concat([packetOf(Buffer.from('proof'), 2), insert]))
+    assert.match(await received(socket), /packets out of order/)
+    await allGone()
+    assert.equal(lost.length, 1)
+  })
+
+  test('a statement that waits for its id is not idle', async (t) => {
+    let give = (_: DrawnIds) => {}
+    const late: IdMaker = {
+      ...maker,
+      tryDraw: () => undefined,
+      draw: () => new Promise((resolve) => (give = resolve)),
+    }
+    const limits = { idleTimeoutMs: 100 }
+    const { client } = await startBetween(t, scripted(strict, ok(1)), limits, { columns, maker: late })
+    const waiting = await client(response())
+    await once(waiting, 'data')
+    waiting.write(insert)
+    const idle = await client(response())
+    idle.resume()
+    await once(idle, 'close')
+    give({ ids: ['7'], isText: false })
+    const [reply] = await once(waiting, 'data')
+    assert.deepEqual(reply, ok(1))
+  })
+
+  test('prepared statements take a bounded memory', async (t) => {
+    // 0x00, the number, no column, one parameter, its definition, an EOF packet.
+    const prepared = (number: number) =>
+      Buffer.concat([packetOf(Buffer.from([0, number, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]), 1), definition, eof(3)])
+    const { client } = await startBetween(
+      t,
+      scripted(strict, prepared(1), prepared(2)),
+      { statementsBytesMax: 3000 },
+      { columns, maker },
+    )
+    const socket = await client(response())
+    await once(socket, 'data')
+    const prepare = async (...first: readonly Buffer[]) => {
+      socket.write(Buffer.concat([...first, packetOf(commandOf(0x16, 'INSERT INTO shop.t (a) VALUES (1)'))]))
+      const [reply] = await once(socket, 'data')
+      return reply[4] === 0 ? 0 : reply.readUInt16LE(5)
+    }
+    assert.deepEqual([await prepare(), await prepare()], [0, 1461])
+    assert.equal(await prepare(packetOf(commandOf(0x19, Buffer.from([1, 0, 0, 0])))), 0)
+  })
+})
+
 describe('random conversations', () => {
   const packets = fc.oneof(
     fc.constantFrom(
@@ -196,29 +342,33 @@ describe('random conversations', () => {
     fc
       .tuple(fc.nat(255), fc.uint8Array({ maxLength: 20 }))
       .map(([command, body]) => packetOf(commandOf(command, body))),
+    fc.constantFrom(3, 0x16).map((kind) => packetOf(commandOf(kind, 'INSERT INTO shop.t (a) VALUES (1)'))),
     fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes)),
   )
   const several = (one: fc.Arbitrary<Buffer>) =>
     fc.array(one, { maxLength: 8 }).map((all) => Buffer.concat(all))
 
-  test('after the login reach the other side or end both', async (t) => {
-    let reply = Buffer.alloc(0)
-    const { client, faults, allGone } = await startBetween(
-      t,
-      lying(() => reply),
-    )
-    await fc.assert(
-      fc.asyncProperty(several(commands), several(packets), async (sent, replied) => {
-        reply = replied
-        const socket = await client(response())
-        socket.resume()
-        socket.end(sent)
-        await allGone()
-        assert.deepEqual(faults, [])
-      }),
-      { numRuns: runs },
-    )
-  })
+  for (const isFilled of [false, true])
+    test(`after the login reach the other side or end both ${isFilled ? 'with' : 'without'} filled tables`, async (t) => {
+      let reply = Buffer.alloc(0)
+      const { client, faults, allGone } = await startBetween(
+        t,
+        lying(() => reply),
+        {},
+        isFilled ? { columns, maker } : undefined,
+      )
+      await fc.assert(
+        fc.asyncProperty(several(commands), several(packets), async (sent, replied) => {
+          reply = replied
+          const socket = await client(response())
+          socket.resume()
+          socket.end(sent)
+          await allGone()
+          assert.deepEqual(faults, [])
+        }),
+        { numRuns: runs },
+      )
+    })
 
   test('before the login reach the other side or end both', async (t) => {
     let reply = Buffer.alloc(0)

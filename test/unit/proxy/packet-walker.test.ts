@@ -2,9 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { type Judgement, PacketWalker } from '../../../src/proxy/packet-walker.ts'
-import { Replies, type ReplyForm } from '../../../src/proxy/replies.ts'
+import { Replies, type ReplyHost } from '../../../src/proxy/replies.ts'
+import type { ReplyForm } from '../../../src/proxy/reply-filter.ts'
 
-/** Holds packets whose payload begins with `h`, suspends after those that begin with `hs`, becomes opaque at `o`. */
+/**
+ * Holds packets whose payload begins with `h`, suspends after those that begin with `hs`, becomes opaque at `o`, stops at
+ * `s`, and adds 1 to the sequence numbers of those that begin with `n`.
+ */
 class Recorder extends PacketWalker {
   readonly judged: number[] = []
   readonly held: string[] = []
@@ -13,6 +17,8 @@ class Recorder extends PacketWalker {
   protected judge(bytes: Buffer, at: number, length: number): Judgement {
     this.judged.push(length)
     if (bytes[at + 4] === 111 && length > 0) this.isOpaque = true
+    this.sequenceShift = length > 0 && bytes[at + 4] === 110 ? 1 : 0
+    if (length > 0 && bytes[at + 4] === 115) return 'stop'
     return length > 0 && bytes[at + 4] === 104 ? 'hold' : 'pass'
   }
   protected pass(bytes: Buffer): void {
@@ -31,6 +37,9 @@ class Recorder extends PacketWalker {
     this.isSuspended = bytes[5] === 115
   }
   protected holding(): void {}
+  protected stopped(): void {
+    this.out.push(Buffer.from('[stopped]'))
+  }
 }
 
 function packet(payload: string): Buffer {
@@ -106,12 +115,50 @@ describe('a walk over packets', () => {
     }
   })
 
+  test('passes nothing on from the packet on at which it stops', () => {
+    const bytes = Buffer.concat([packet('x'), packet('stop'), packet('h1'), Buffer.from('junk')])
+    for (const size of [1, 3, 6, 100]) {
+      const walker = walked(cut(bytes, [size]))
+      assert.equal(
+        Buffer.concat(walker.out).toString('latin1').replace('|', ''),
+        `${packet('x').toString('latin1')}[stopped]`,
+      )
+    }
+  })
+
+  test('numbers all parts of a packet anew', () => {
+    for (const size of [3, 100_000]) {
+      const part = Buffer.alloc(4 + 0xff_ff_ff, 'n')
+      part.writeUInt32LE(0xff_ff_ff + 255 * 2 ** 24)
+      const walker = walked(cut(Buffer.concat([part, packet('x'), packet('x')]), [size]))
+      const out = Buffer.concat(walker.out)
+      assert.deepEqual([out[3], out[part.length + 3], out.at(-3)], [0, 1, 0])
+    }
+  })
+
   test('passes the beginning of a packet that never comes', () => {
     const walker = walked([packet('x'), Buffer.from([9, 0])])
     walker.finish()
     assert.equal(Buffer.concat(walker.out).toString('latin1'), '\x01\0\0\0x|\x09\0')
   })
 })
+
+/** What the replies of a client without flags need; `own` replaces some of it. */
+function replyHost(out: Uint8Array[], own: Partial<ReplyHost> = {}): ReplyHost {
+  return {
+    deprecatesEof: false,
+    cachesMetadata: false,
+    tracksSession: false,
+    mustUnderstand: false,
+    toClient: (bytes) => void out.push(bytes),
+    expectFile: () => {},
+    setExchanging: () => {},
+    prepared: () => {},
+    becomeOpaque: () => assert.fail('it was not understood'),
+    lost: () => assert.fail('it was lost'),
+    ...own,
+  }
+}
 
 describe('the replies', () => {
   const ok = (status: number) => Buffer.from([7, 0, 0, 1, 0, 0, 0, status, 0, 0, 0])
@@ -144,14 +191,7 @@ describe('the replies', () => {
     test(`recognise the end of ${name}, byte by byte too`, () => {
       for (const size of [1, 7, 1000]) {
         const out: Uint8Array[] = []
-        const replies = new Replies({
-          deprecatesEof: false,
-          cachesMetadata: false,
-          toClient: (bytes) => void out.push(bytes),
-          expectFile: () => {},
-          setExchanging: () => {},
-          becomeOpaque: () => assert.fail('it was not understood'),
-        })
+        const replies = new Replies(replyHost(out))
         const own = Buffer.from('own reply')
         replies.expect(form)
         const bytes = Buffer.concat(packets)
@@ -173,19 +213,42 @@ describe('the replies', () => {
   test('that answer nothing are passed on unread', () => {
     let isOpaque = false
     const out: Uint8Array[] = []
-    const replies: Replies = new Replies({
-      deprecatesEof: true,
-      cachesMetadata: false,
-      toClient: (bytes) => void out.push(bytes),
-      expectFile: () => {},
-      setExchanging: () => {},
-      becomeOpaque: () => {
-        isOpaque = true
-        replies.isOpaque = true
-      },
-    })
+    const becomeOpaque = () => {
+      isOpaque = true
+      replies.isOpaque = true
+    }
+    const replies: Replies = new Replies(replyHost(out, { becomeOpaque }))
     replies.walk(ok(2))
     assert.ok(isOpaque)
     assert.deepEqual(Buffer.concat(out), ok(2))
+  })
+
+  test('that answer nothing end a connection whose statements are read, unless they are errors', () => {
+    const out: Uint8Array[] = []
+    const lost: number[] = []
+    const host = replyHost(out, { mustUnderstand: true, lost: (sequence) => void lost.push(sequence) })
+    const replies = new Replies(host)
+    replies.expect('packet')
+    replies.walk(Buffer.concat([ok(2), error]))
+    assert.deepEqual([Buffer.concat(out), lost], [Buffer.concat([ok(2), error]), []])
+    replies.expect('packet')
+    replies.walk(Buffer.concat([ok(2), ok(2), ok(2)]))
+    assert.deepEqual([Buffer.concat(out), lost], [Buffer.concat([ok(2), error, ok(2)]), [1]])
+  })
+
+  test('to a question that are too long, or for which there is no file, end the connection', () => {
+    const long = Buffer.concat([packet('\x01'), packet('\x03def'), eof(2), packet(`\xfa${'a'.repeat(250)}`)])
+    for (const bytes of [long, packet('\xfbname'), packet('\xfd\x01\0\0')]) {
+      for (const size of [1, 1000]) {
+        const out: Uint8Array[] = []
+        const lost: number[] = []
+        const host = replyHost(out, { mustUnderstand: true, lost: (sequence) => void lost.push(sequence) })
+        const replies = new Replies(host)
+        const read = () => undefined
+        replies.filter({ form: 'results', receives: 'all', bytesMax: 700, packet: read })
+        for (const chunk of cut(Buffer.concat([bytes, ...Array(9).fill(eof(2))]), [size])) replies.walk(chunk)
+        assert.deepEqual([out, lost], [[], [1]])
+      }
+    }
   })
 })

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { refuseUnfit } from '../../../src/proxy/column-types.ts'
 import { idParameter, plainValue, readExecution, writeExecution } from '../../../src/proxy/execute-packet.ts'
-import { insertIdOf, readOk, withInsertId } from '../../../src/proxy/ok-packet.ts'
+import { readOk, withInsertId } from '../../../src/proxy/ok-packet.ts'
 import { commandPackets, partBytesMax } from '../../../src/proxy/protocol.ts'
 
 const bytes = (...values: number[]) => Buffer.from(values)
@@ -87,14 +87,24 @@ describe('an OK packet', () => {
       for (const after of ids) {
         const packet = withInsertId(ok(bytes(0), 'Records: 3  Duplicates: 1  Warnings: 0'), before)
         const edited = withInsertId(packet, after)
-        assert.equal(insertIdOf(edited), after)
         assert.equal(edited.readUIntLE(0, 3), edited.length - 4)
-        assert.deepEqual(readOk(edited), { affectedRows: 3, duplicates: 1 })
+        assert.deepEqual(readOk(edited, false), { affectedRows: 3, insertId: after, duplicates: 1 })
       }
   })
 
   test('without an info text has no duplicates', () => {
-    assert.deepEqual(readOk(ok(bytes(5))), { affectedRows: 3, duplicates: 0 })
+    for (const tracksSession of [false, true])
+      assert.deepEqual(readOk(ok(bytes(5)), tracksSession), { affectedRows: 3, insertId: 5n, duplicates: 0 })
+  })
+
+  test('has no duplicates in what it tells of changes of the session', () => {
+    const change = '\x0e\x00\x0c\x09last_gtid\x010-1-22'
+    assert.equal(readOk(ok(bytes(5), `\0${change}`), true).duplicates, 0)
+    const info = 'Records: 2  Duplicates: 1  Warnings: 0'
+    assert.equal(
+      readOk(ok(bytes(5), `${String.fromCharCode(info.length)}${info}${change}`), true).duplicates,
+      1,
+    )
   })
 })
 

@@ -73,7 +73,8 @@ describe('a long INSERT', () => {
     const { login, statements, proxy } = await startScene(t)
     const client = await login()
     client.send(query, long)
-    while (proxy.stats.commands === 0) await new Promise((resolve) => setImmediate(resolve))
+    // Half a statement would not be waited for.
+    while (proxy.stats.bytesIn < long.length) await new Promise((resolve) => setImmediate(resolve))
     const stop = proxy.close(60_000)
     assert.equal((await client.reply())[4], 0)
     await closed(client.socket)
