@@ -11,10 +11,12 @@ import { UsageError } from './exit-codes.ts'
 import { fetchWith, type TlsFiles } from './http-request.ts'
 
 /** How the service is reached. */
-export type ServiceOptions = TlsFiles & CredentialOptions & { readonly url: string }
-
-/** How the service is reached, and how long a statement waits for its ids, in ms. */
-export type SupplyOptions = ServiceOptions & { readonly timeoutMs: number }
+export type SupplyOptions = TlsFiles &
+  CredentialOptions & {
+    readonly url: string
+    /** How long a statement waits for its ids, in ms. */
+    readonly timeoutMs: number
+  }
 
 /** A maker of ids, and what gives its leases back. */
 export type ClientSupply = IdMaker & { close(): Promise<void> }
@@ -44,7 +46,7 @@ export async function clientSupply({
     // Of two nodes, one that does not answer leaves time for the other.
     attemptTimeoutMs: timeoutMs / 2,
   }).catch((error) => {
-    throw new UsageError(`--url: ${error instanceof Error ? error.message : String(error)}`)
+    throw new UsageError(`proxy-url: ${error instanceof Error ? error.message : String(error)}`)
   })
   return new Supply(client)
 }

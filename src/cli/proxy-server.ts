@@ -11,13 +11,13 @@ import { systemClock } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
 import type { Certificates } from '../node/certificates.ts'
 import type { Config } from '../node/config-schema.ts'
-import { address as addressType, configError } from '../node/config-values.ts'
+import { configError } from '../node/config-values.ts'
 import { upstreamUrl } from '../node/mysql-proxy-settings.ts'
 import { version } from '../node/version.ts'
 import type { IdMaker } from '../proxy/id-supply.ts'
 import { type ProxyServer, startProxy } from '../proxy/server.ts'
 import { parseFilledColumn } from '../proxy/sql/filled-columns.ts'
-import type { ServiceOptions } from './client-supply.ts'
+import type { SupplyOptions } from './client-supply.ts'
 import { openTls } from './listener-tls.ts'
 import { openLog } from './log.ts'
 import { startMetrics } from './metrics-server.ts'
@@ -27,8 +27,8 @@ import { crashOnBugs, stopAsked } from './signals.ts'
 const repeatedUs = 10_000_000
 
 /** Relays until a signal stops it; resolves when everything is closed. Rejects if it cannot start. */
-export async function runProxy(config: Config, service: ServiceOptions, metrics?: string): Promise<void> {
-  const { mysqlProxy } = config
+export async function runProxy(config: Config): Promise<void> {
+  const { mysqlProxy, proxyMetrics } = config
   if (mysqlProxy === undefined)
     throw configError('no address to listen on; give one with --listen, such as 127.0.0.1:3307')
   const log = await openLog(config.logLevel)
@@ -37,14 +37,11 @@ export async function runProxy(config: Config, service: ServiceOptions, metrics?
   // Imported here, because a proxy without tables needs no service.
   const maker =
     config.table.length > 0
-      ? await (await import('./client-supply.ts')).clientSupply({
-          ...service,
-          timeoutMs: config.proxyIdTimeoutMs,
-        })
+      ? await (await import('./client-supply.ts')).clientSupply(supplyOptionsOf(config))
       : undefined
   try {
     const proxy = await openProxy(config, mysqlProxy, { log, tls: tls['mysql-proxy'], maker })
-    const figures = metrics === undefined ? undefined : await startMetrics(addressType.read(metrics), proxy)
+    const figures = proxyMetrics && (await startMetrics(proxyMetrics, proxy))
     const stop = stopAsked(log)
     log.info(
       { mysql: proxy.address, metrics: figures?.port, upstream: upstreamUrl.show(config.upstream!) },
@@ -58,6 +55,20 @@ export async function runProxy(config: Config, service: ServiceOptions, metrics?
     tls.close()
   }
   log.info('stopped')
+}
+
+/** How the service is reached. */
+function supplyOptionsOf(config: Config): SupplyOptions {
+  const { mysqlProxyUser, proxyTokenFile, proxyCa, proxyCert, proxyKey } = config
+  return {
+    url: config.proxyUrl,
+    timeoutMs: config.proxyIdTimeoutMs,
+    ...(mysqlProxyUser !== undefined && { user: mysqlProxyUser }),
+    ...(proxyTokenFile !== undefined && { tokenFile: proxyTokenFile }),
+    ...(proxyCa !== undefined && { ca: proxyCa }),
+    ...(proxyCert !== undefined && { cert: proxyCert }),
+    ...(proxyKey !== undefined && { key: proxyKey }),
+  }
 }
 
 /** What a proxy needs besides its settings. */

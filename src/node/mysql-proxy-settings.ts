@@ -5,6 +5,7 @@ import {
   configError,
   count,
   duration,
+  engineUrl,
   optional,
   orOff,
   size,
@@ -62,7 +63,30 @@ export const mysqlProxySettings = {
   ),
   mysqlProxyUser: setting(
     optional(text('NAME')),
-    'the user of Fahao with whose permissions the proxy of a server takes ids; the users of MySQL are others',
+    'the user of Fahao with whose permissions the proxy takes ids; the users of MySQL are others. `fahao proxy` logs in as that user, with its password in FAHAO_PASSWORD',
+  ),
+  proxyUrl: setting(
+    engineUrl,
+    '`fahao proxy`: the server that its ids come from, over HTTP or RESP. `fahao serve` is that server itself',
+    'http://127.0.0.1:7380',
+  ),
+  proxyTokenFile: setting(
+    optional(text('FILE')),
+    '`fahao proxy`: a file with a token for that server, instead of a user; or give the token in FAHAO_TOKEN',
+  ),
+  proxyCa: setting(
+    optional(text('FILE')),
+    '`fahao proxy`: the authority that signed the certificate of that server, in PEM',
+  ),
+  proxyCert: setting(
+    optional(text('FILE')),
+    '`fahao proxy`: the certificate to present to that server, in PEM, if it asks for one',
+  ),
+  proxyKey: setting(optional(text('FILE')), '`fahao proxy`: the private key of proxy-cert, in PEM'),
+  proxyMetrics: setting(
+    orOff(address),
+    '`fahao proxy`: where /metrics and /healthz are served. `fahao serve` has them where http is',
+    'off',
   ),
   upstreamCa: setting(
     optional(text('FILE')),

@@ -1,10 +1,8 @@
 import { type Command, Option } from 'commander'
-import type { SettingKey } from '../../node/config-schema.ts'
-import type { ServiceOptions } from '../client-supply.ts'
+import { type SettingKey, variableOf } from '../../node/config-schema.ts'
 import { addConfigOptions, configOf } from '../config-options.ts'
 import { addCredentialOptions } from '../credentials.ts'
 import { addTlsOptions } from '../http-request.ts'
-import { defaultUrl } from '../server-api.ts'
 
 /** The settings that concern a proxy without a node. */
 const keys: readonly SettingKey[] = [
@@ -15,6 +13,13 @@ const keys: readonly SettingKey[] = [
   'upstream',
   'table',
   'upstreamCa',
+  'mysqlProxyUser',
+  'proxyUrl',
+  'proxyTokenFile',
+  'proxyCa',
+  'proxyCert',
+  'proxyKey',
+  'proxyMetrics',
   'proxyConnectionsMax',
   'proxyConnectionsPerAddressMax',
   'proxyUnauthenticatedConnectionsMax',
@@ -36,17 +41,13 @@ export function addProxy(program: Command): void {
     .command('proxy')
     .summary('run a MySQL proxy')
     .description(
-      'Runs a proxy in front of a MySQL or MariaDB server: every connection to --listen goes on to --upstream, which checks users and passwords itself. Where an INSERT into a --table gives no id, the ids come from the Fahao server at --url. Stops on SIGTERM or SIGINT after the transactions that are under way.\n\nEvery flag is also a key of the config file and an environment variable, as those of `fahao serve` are.',
+      'Runs a proxy in front of a MySQL or MariaDB server: every connection to --listen goes on to --upstream, which checks users and passwords itself. Where an INSERT into a --table gives no id, the ids come from the Fahao server at --url. Stops on SIGTERM or SIGINT after the transactions that are under way.\n\nEvery flag is also a key of the config file and an environment variable, as those of `fahao serve` are. --listen is a shorter name of --mysql-proxy, --user of --mysql-proxy-user, and --url, --token-file, --ca, --cert, --key and --metrics of --proxy-url and so on.',
     )
-    .addOption(
-      new Option('--listen <HOST:PORT>', 'a shorter name of --mysql-proxy').helpGroup('MySQL proxy:'),
-    )
+    .addOption(new Option('--listen <HOST:PORT>', 'where clients of MySQL connect').helpGroup('MySQL proxy:'))
   command.addOption(
     new Option('--metrics <HOST:PORT>', 'where /metrics and /healthz are served').env('FAHAO_METRICS'),
   )
-  command.addOption(
-    new Option('--url <URL>', 'the server that the ids come from').default(defaultUrl).env('FAHAO_URL'),
-  )
+  command.addOption(new Option('--url <URL>', 'the server that the ids come from').env('FAHAO_URL'))
   addCredentialOptions(addTlsOptions(command))
   addConfigOptions(command, keys)
     .addHelpText(
@@ -56,23 +57,33 @@ Examples:
   fahao proxy --listen 127.0.0.1:3307 --upstream mysql://127.0.0.1:3306 --table shop.orders.id=order
   fahao proxy --listen 0.0.0.0:3307 --upstream mysqls://db.example.org --tls-cert cert.pem --tls-key key.pem`,
     )
-    .action(
-      async ({ listen, metrics, ...service }: ServiceOptions & { listen?: string; metrics?: string }) => {
-        const { config } = configOf(command, { 'mysql-proxy': listen })
-        // Imported here, so that other verbs start without the server's code.
-        await (await import('../proxy-server.ts')).runProxy(config, serviceOf(service), metrics)
-      },
-    )
+    .action(async () => {
+      const { config } = configOf(command, givenByShortNames(command))
+      // Imported here, so that other verbs start without the server's code.
+      await (await import('../proxy-server.ts')).runProxy(config)
+    })
 }
 
-/** The options among all flags that say how the service is reached. */
-function serviceOf({ url, user, tokenFile, ca, cert, key }: ServiceOptions): ServiceOptions {
-  return {
-    url,
-    ...(user !== undefined && { user }),
-    ...(tokenFile !== undefined && { tokenFile }),
-    ...(ca !== undefined && { ca }),
-    ...(cert !== undefined && { cert }),
-    ...(key !== undefined && { key }),
+/** Shorter names of settings, which other verbs have too. */
+const shortNames = {
+  listen: 'mysql-proxy',
+  metrics: 'proxy-metrics',
+  url: 'proxy-url',
+  user: 'mysql-proxy-user',
+  'token-file': 'proxy-token-file',
+  ca: 'proxy-ca',
+  cert: 'proxy-cert',
+  key: 'proxy-key',
+}
+
+/** The values of settings that are given by shorter names. A variable of the whole name goes before one of the shorter. */
+function givenByShortNames(command: Command): Record<string, string | undefined> {
+  const given: Record<string, string | undefined> = {}
+  for (const [short, name] of Object.entries(shortNames)) {
+    const option = command.options.find(({ long }) => long === `--${short}`)!.attributeName()
+    const isVariable = command.getOptionValueSource(option) === 'env'
+    if (isVariable && process.env[variableOf(name)]) continue
+    given[name] = command.opts()[option] as string | undefined
   }
+  return given
 }

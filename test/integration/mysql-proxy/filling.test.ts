@@ -1,5 +1,8 @@
 /** Ids that the MySQL proxy fills into INSERT statements of text. */
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { type Connection, createConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise'
 import { owner, password } from '../../launch/database.ts'
@@ -380,11 +383,36 @@ describe('a proxy beside a server with users', () => {
     await assert.rejects(insert(), { errno: 1142 })
     await login.command('ACL', 'SETUSER', 'mysql', 'on', '~order', '+id.next')
     assert.equal((await insert())[0].insertId, 5000)
+    await login.command('ACL', 'SETUSER', 'mysql', '>another password', '+id.lease', '+id.runs')
+    const apart = await proxyOfFile(secured.http)
+    const alone = await connectTo(apart.port)
+    const [{ insertId }] = await alone.query<ResultSetHeader>("INSERT INTO orders (body) VALUES ('a')")
+    assert.equal(insertId, 5001)
+    assert.match(await (await fetch(`${apart.metrics}/metrics`)).text(), /^fahao_proxy_ids_total 1$/m)
     await login.command('ACL', 'SETUSER', 'mysql', 'resetkeys')
     await assert.rejects(insert(), { errno: 1142 })
     assert.match(secured.output(), /mysql-proxy-user mysql: there is no user 'mysql'/)
   })
 })
+
+/** A proxy of its own whose settings are in a file and in the environment. */
+async function proxyOfFile(url: string): Promise<{ port: number; metrics: string }> {
+  const metrics = `127.0.0.1:${await freePort()}`
+  const folder = mkdtempSync(join(tmpdir(), 'fahao-proxy-'))
+  scope.after(async () => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'proxy.yaml')
+  writeFileSync(
+    file,
+    `table: [shop.orders.id=order]\nproxy-url: http://127.0.0.1:1\nmysql-proxy-user: mysql\nproxy-metrics: ${metrics}\n`,
+  )
+  const { port } = await startMysqlProxy(scope, {
+    upstream: db.port,
+    args: ['--config', file],
+    // The one of the whole name goes first, and a variable goes before the file.
+    env: { FAHAO_PASSWORD: 'another password', FAHAO_PROXY_URL: url, FAHAO_URL: 'http://127.0.0.1:2' },
+  })
+  return { port, metrics: `http://${metrics}` }
+}
 
 describe('a proxy of its own', () => {
   test('takes ids of every kind from the service', async () => {
