@@ -6,6 +6,7 @@ import { startFahao } from '../test/launch/fahao.ts'
 import type { Lifetime } from '../test/launch/lifetime.ts'
 import { freePort, temporaryFolder } from '../test/launch/places.ts'
 import { startPostgres } from '../test/launch/postgres.ts'
+import { startProcess } from '../test/launch/process.ts'
 import { runProgram } from '../test/launch/program.ts'
 import { RawClient } from '../test/launch/raw-client.ts'
 import { processCpuUs } from './process-cpu.ts'
@@ -23,6 +24,7 @@ type Measured = { readonly perSecond: number; readonly cpuUs: number }
 
 const connections = [1, 16, 64] as const
 const modes = ['simple', 'prepared'] as const
+const bareName = 'bare node:net'
 
 /** 1, 16 and 64 connections, with simple queries and with prepared statements. */
 export async function postgres(lifetime: Lifetime, effort: Effort): Promise<Section[]> {
@@ -49,6 +51,12 @@ export async function postgres(lifetime: Lifetime, effort: Effort): Promise<Sect
             ...ratioOf(of(ours, 'perSecond'), of(theirs, 'perSecond')),
             budget: { least: 1.5 },
           })
+      for (const name of contenders.slice(0, -1).map((each) => each.name))
+        ratios.push({
+          what: `${at}: ${name} to ${bareName}`,
+          unit: '×',
+          ...ratioOf(of(name, 'perSecond'), of(bareName, 'perSecond')),
+        })
       for (const { name, pid } of contenders) {
         const perSecond = spreadOf(of(name, 'perSecond').map((each) => each / 1000))
         absolute.push({ what: `${at}: ${name}`, unit: 'k/s', ...perSecond })
@@ -56,7 +64,7 @@ export async function postgres(lifetime: Lifetime, effort: Effort): Promise<Sect
           absolute.push({ what: `${at}: ${name}, server CPU`, unit: 'µs', ...spreadOf(of(name, 'cpuUs')) })
       }
     }
-  const how = `\`pgbench -n -M simple\` and \`-M prepared\` with \`SELECT nextval('…')\`, ${seconds} s each, interleaved; PostgreSQL (durable), Fahao on SQLite (durable) and pgbench on the same two cores. Ratios round by round, median of ${effort.rounds}.`
+  const how = `\`pgbench -n -M simple\` and \`-M prepared\` with \`SELECT nextval('…')\`, ${seconds} s each, interleaved; PostgreSQL (durable), Fahao on SQLite (durable) and pgbench on the same two cores, and a server on \`node:net\` that answers with a counter and does nothing else. Ratios round by round, median of ${effort.rounds}.`
   return [{ name: "PostgreSQL's protocol: nextval", how, figures: [...ratios, ...absolute] }]
 }
 
@@ -69,6 +77,12 @@ async function startAll(lifetime: Lifetime): Promise<Contender[]> {
   })
   const client = await RawClient.connect(ours.resp, lifetime)
   for (const kind of ['segment', 'sequence']) await client.command('ID.CREATE', kind, 'KIND', kind)
+  const barePort = await freePort()
+  const bare = await startProcess(lifetime, {
+    command: process.execPath,
+    args: [join(import.meta.dirname, 'bare-postgres.ts'), `${barePort}`],
+    readyWhen: { port: barePort },
+  })
   const postgres = { port: theirs.port }
   const fahao = { port, pid: ours.pid }
   return [
@@ -76,6 +90,7 @@ async function startAll(lifetime: Lifetime): Promise<Contender[]> {
     { name: 'PostgreSQL, CACHE 1000', sequence: 'thousand', ...postgres },
     { name: 'Fahao, sequence', sequence: 'sequence', ...fahao },
     { name: 'Fahao, segment', sequence: 'segment', ...fahao },
+    { name: bareName, sequence: 'bare', port: barePort, pid: bare.pid },
   ]
 }
 
