@@ -17,7 +17,7 @@ export const inNpmTest: readonly string[] = [
   'test/conformance/sqlite.test.ts',
   'test/conformance/postgres.test.ts',
   'test/sim',
-  'test/fuzz', // a few hundred generated requests of HTTP; `npm run fuzz:http` sends more
+  'test/fuzz', // some generated requests of HTTP, and conversations of MySQL; `npm run fuzz:http` and `fuzz:mysql` have more
   'test/mutations', // the deliberate faults still fit the source; `npm run mutations` tries them
   // One integration path for each transport.
   'test/integration/ioredis.test.ts', // RESP

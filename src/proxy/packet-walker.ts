@@ -59,6 +59,7 @@ export abstract class PacketWalker {
       this.#rest = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk])
       return
     }
+    if (this.isOpaque) this.#passLead()
     const end = chunk.length
     let from = 0
     let at = 0
@@ -110,8 +111,7 @@ export abstract class PacketWalker {
 
   /** The sender has ended: passes on what belongs to no complete packet. */
   finish(): void {
-    if (this.#leadBytes > 0) this.pass(Buffer.from(this.#lead.subarray(0, this.#leadBytes)))
-    this.#leadBytes = 0
+    this.#passLead()
     this.isOpaque = true
   }
 
@@ -137,6 +137,12 @@ export abstract class PacketWalker {
   protected abstract holding(heldBytes: number): void
   /** The walk has stopped at a packet. */
   protected abstract stopped(): void
+
+  /** Passes on the beginning of a packet that is not judged any more. */
+  #passLead(): void {
+    if (this.#leadBytes > 0) this.pass(Buffer.from(this.#lead.subarray(0, this.#leadBytes)))
+    this.#leadBytes = 0
+  }
 
   #isLeadIn(chunk: Buffer, at: number): boolean {
     const available = chunk.length - at

@@ -115,6 +115,16 @@ describe('a walk over packets', () => {
     }
   })
 
+  test('keeps the order of bytes when the other direction makes it opaque inside of a packet', () => {
+    const walker = new Recorder()
+    const bytes = Buffer.concat([packet('x'), packet('h1')])
+    const inside = packet('x').length + 2
+    walker.walk(bytes.subarray(0, inside))
+    walker.isOpaque = true
+    walker.walk(bytes.subarray(inside))
+    assert.equal(Buffer.concat(walker.out).toString('latin1').replace('|', ''), bytes.toString('latin1'))
+  })
+
   test('passes nothing on from the packet on at which it stops', () => {
     const bytes = Buffer.concat([packet('x'), packet('stop'), packet('h1'), Buffer.from('junk')])
     for (const size of [1, 3, 6, 100]) {

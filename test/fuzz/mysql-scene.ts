@@ -1,0 +1,144 @@
+/** A session of the MySQL proxy without sockets: bytes of a client and of a server in, cut anywhere, bytes for both out. */
+import assert from 'node:assert/strict'
+import { Filling } from '../../src/proxy/filling.ts'
+import { type IdMaker, IdSupply } from '../../src/proxy/id-supply.ts'
+import { Relay } from '../../src/proxy/relay.ts'
+import { parseFilledColumn } from '../../src/proxy/sql/filled-columns.ts'
+import { MysqlServerModel } from './mysql-server-model.ts'
+
+/** The longest statement that is held, in bytes. */
+export const heldBytesMax = 1500
+/** A statement that waits goes on within so many turns. */
+const turnsMax = 20
+const idTimeoutMs = 1000
+
+/** How a server answers. */
+export type Reply = (honest: Buffer, at: number) => Buffer
+
+/** How bytes arrive. */
+export type Cuts = readonly number[]
+
+/** One session. */
+export class Scene {
+  readonly fromClient: Buffer[] = []
+  readonly fromServer: Buffer[] = []
+  readonly toClient: Buffer[] = []
+  readonly toServer: Buffer[] = []
+  /** Errors that are no fault of the other sides. */
+  readonly faults: unknown[] = []
+  /** The relay has ended the connection. */
+  hasEnded = false
+  /** Ids that were drawn. */
+  drawn = 0
+  readonly #server = new MysqlServerModel()
+  readonly #relay: Relay
+  readonly #reply: Reply
+  readonly #cuts: Cuts
+  #turn = 0
+  #replies = 0
+  #seen = 0
+
+  constructor(isFilled: boolean, reply: Reply, cuts: Cuts) {
+    this.#reply = reply
+    this.#cuts = cuts
+    const columns = [parseFilledColumn('shop.orders.id=order')]
+    const filling = new Filling(columns, new IdSupply(this.#makeMaker(), idTimeoutMs))
+    const flags = { common: 0x0f_a6_85, mariadb: 0 }
+    const greeting = { version: '10.11.6-MariaDB', flags, lowerAt: 0 }
+    const none = Buffer.alloc(0)
+    const session = { greeting, flags, status: 2, fromClient: none, fromServer: none }
+    this.#relay = new Relay(session, isFilled ? filling : undefined, {
+      statementsMax: 5,
+      statementsBytesMax: 65_536,
+      toClient: (bytes) => this.#send(this.toClient, bytes),
+      toServer: (bytes) => this.#send(this.toServer, bytes),
+      counted: () => {},
+      holding: (bytes) => {
+        if (bytes > heldBytesMax) this.hasEnded = true
+      },
+      weighed: () => {},
+      resumed: () => {},
+      fail: (error) => {
+        this.hasEnded = true
+        this.faults.push(error)
+      },
+      lost: () => {
+        this.hasEnded = true
+      },
+      report: (error) => void this.faults.push(error),
+    })
+  }
+
+  /** Every other id is at hand. */
+  #makeMaker(): IdMaker {
+    const draw = (count: number) => {
+      return { ids: Array.from({ length: count }, () => String(++this.drawn)), isText: false }
+    }
+    return {
+      tryDraw: (_, count) => (this.drawn % 2 === 0 ? draw(count) : undefined),
+      draw: (_, count) => Promise.resolve(draw(count)),
+      tryIsText: () => false,
+      openIsText: () => Promise.resolve(false),
+    }
+  }
+
+  /** Commands that have not been answered. */
+  get outstanding(): number {
+    return this.#relay.outstanding
+  }
+
+  /** The client sends; then everything happens that follows from it. */
+  async client(bytes: Buffer): Promise<void> {
+    for (const chunk of this.#cut(bytes)) {
+      // A client is not read while its statement waits.
+      if (this.hasEnded || this.#relay.isSuspended) return
+      this.fromClient.push(chunk)
+      this.#relay.fromClient(Buffer.from(chunk))
+      assert.ok(this.#relay.heldBytes <= heldBytesMax + chunk.length || this.hasEnded)
+      await this.#settle()
+    }
+  }
+
+  /** Both sides end. */
+  end(): void {
+    if (!this.hasEnded) {
+      this.#relay.clientEnded()
+      this.#relay.serverEnded()
+    }
+    this.#relay.end()
+  }
+
+  #send(where: Buffer[], bytes: Uint8Array): void {
+    if (!this.hasEnded) where.push(Buffer.from(bytes))
+  }
+
+  /** The server answers what it has received, until nothing more happens. */
+  async #settle(): Promise<void> {
+    for (let turns = 0; turns < turnsMax; turns++) {
+      const isSuspended = this.#relay.isSuspended
+      const news = this.toServer.slice(this.#seen)
+      this.#seen = this.toServer.length
+      for (const honest of this.#server.take(Buffer.concat(news))) this.#answer(honest)
+      if (isSuspended) await new Promise((resolve) => setImmediate(resolve))
+      else if (news.length === 0) return
+    }
+  }
+
+  #answer(honest: Buffer): void {
+    for (const chunk of this.#cut(this.#reply(honest, this.#replies++))) {
+      if (this.hasEnded) return
+      this.fromServer.push(chunk)
+      this.#relay.fromServer(Buffer.from(chunk))
+    }
+  }
+
+  #cut(bytes: Buffer): Buffer[] {
+    const chunks: Buffer[] = []
+    for (let at = 0; at < bytes.length; ) {
+      const size = this.#cuts[this.#turn++ % this.#cuts.length]!
+      chunks.push(bytes.subarray(at, at + size))
+      at += size
+    }
+    return chunks
+  }
+}
