@@ -27,6 +27,9 @@ export type Needs = { readonly rows: readonly number[] } | { readonly error: Mys
 /** What a statement takes, and each of its rows, ids that are parameters, and parameters, in bytes. */
 const [statementCost, rowCost, idCost, parameterCost] = [2000, 8, 100, 4]
 
+/** A statement has at most 65,535 parameters, whose numbers start at 0. */
+const noParameter = 0xffff
+
 /** One statement of one connection. */
 export class PreparedStatement {
   /** Without positions in the text. */
@@ -64,10 +67,10 @@ export class PreparedStatement {
     return this.#long.size > 0
   }
 
-  /** The server's number of a parameter of the client. */
+  /** The server's number of a parameter of the client; of one that the client does not have, a number that is none there. */
   positionOf(parameter: number): number {
     const position = this.#parameters.indexOf(parameter)
-    return position < 0 ? parameter : position
+    return position < 0 ? noParameter : position
   }
 
   /** A piece of long data for a parameter of the client. */

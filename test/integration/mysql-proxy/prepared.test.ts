@@ -255,6 +255,31 @@ describe('the packets of a prepared INSERT', () => {
       ['in pieces'],
     )
   })
+
+  test('carry no long data to the id, which the client does not see', async () => {
+    const replies: number[][] = []
+    for (const [server, sql] of [
+      [port, 'INSERT INTO orders (body) VALUES (?)'],
+      [db.port, 'INSERT INTO orders (id, body) VALUES (1, ?)'],
+    ] as const) {
+      const raw = await RawMysql.login(server, scope, { flags: deprecateEof, database: 'shop' })
+      raw.command(commands.prepare, sql)
+      const statement = (await raw.packet()).subarray(5, 9)
+      await raw.packet()
+      raw.command(commands.longData, Buffer.concat([statement, Buffer.from([1, 0, 55])]))
+      const execution = Buffer.concat([statement, Buffer.from([0, 1, 0, 0, 0, 0, 1, 253, 0, 1, 65])])
+      const codes: number[] = []
+      for (const command of [commands.execute, commands.execute, commands.reset, commands.execute]) {
+        raw.command(command, command === commands.reset ? statement : execution)
+        codes.push(codeOf(await raw.packet()))
+      }
+      replies.push(codes)
+    }
+    assert.deepEqual(replies, [
+      [1210, 1210, 0, 0],
+      [1210, 1210, 0, 0],
+    ])
+  })
 })
 
 /** What a packet says: the number of its error, or 0. */
