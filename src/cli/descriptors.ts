@@ -8,15 +8,21 @@ const others = 256
 /** What to do if the limit on open files is too low; undefined: nothing, or the limit is not known. */
 export function descriptorAdvice(config: Config, limits = limitsOfProcess()): string | undefined {
   const [, soft] = /^Max open files +(\d+)/m.exec(limits) ?? []
-  const http = config.compatHttp.length + (config.http === undefined ? 0 : 1)
-  const resp = config.resp === undefined ? 0 : 1
-  const postgres = config.postgres === undefined ? 0 : config.postgresConnectionsMax
-  // Each connection of a client has one to the MySQL server.
-  const mysql = config.mysqlProxy === undefined ? 0 : 2 * config.proxyConnectionsMax
-  const needed =
-    resp * config.respConnectionsMax + http * config.httpConnectionsMax + postgres + mysql + others
+  const counted = [
+    ['resp-connections-max', config.respConnectionsMax, Number(config.resp !== undefined)],
+    [
+      'http-connections-max',
+      config.httpConnectionsMax,
+      config.compatHttp.length + Number(config.http !== undefined),
+    ],
+    ['postgres-connections-max', config.postgresConnectionsMax, Number(config.postgres !== undefined)],
+    // Each connection of a client has one to the MySQL server.
+    ['proxy-connections-max', config.proxyConnectionsMax, 2 * Number(config.mysqlProxy !== undefined)],
+  ] as const
+  const needed = counted.reduce((sum, [, max, times]) => sum + max * times, others)
   if (soft === undefined || Number(soft) >= needed) return
-  return `this process may open ${soft} files, and its connections may need ${needed}: raise LimitNOFILE (systemd) or ulimit -n, or lower resp-connections-max and http-connections-max`
+  const settings = counted.flatMap(([setting, , times]) => (times > 0 ? [setting] : []))
+  return `this process may open ${soft} files, and its connections may need ${needed}: raise LimitNOFILE (systemd) or ulimit -n, or lower ${settings.join(', ')}`
 }
 
 /** Empty on other systems than Linux. */

@@ -25,6 +25,10 @@ const acceptedSwitch = {
   },
 } as const
 
+/** HTTP's connections have no user of their own, and each request names one; those of the proxy have users of MySQL. */
+const ownConnections =
+  'Connections of RESP and of PostgreSQL’s protocol. Those of HTTP are counted in the metrics alone; those through the MySQL proxy are in `SHOW PROCESSLIST` of the MySQL server, and `KILL` ends them there.'
+
 const filterDocs = [
   { name: 'client-id', type: 'integer', token: 'ID', optional: true },
   { name: 'username', type: 'string', token: 'USER', optional: true },
@@ -104,6 +108,7 @@ export const clientCommand: Command = container({
       arity: -2,
       summary: 'Describes the open connections.',
       reply: 'One line of `field=value` for each.',
+      notes: ownConnections,
       arguments: [
         { name: 'type', type: 'string', token: 'TYPE', optional: true },
         { name: 'client-id', type: 'integer', token: 'ID', optional: true, multiple: true },
@@ -117,7 +122,7 @@ export const clientCommand: Command = container({
       arity: -3,
       summary: 'Closes connections.',
       reply: '`OK` for the form with an address alone; else how many were closed.',
-      notes: '`SKIPME` is `yes` by default: the caller stays.',
+      notes: `\`SKIPME\` is \`yes\` by default: the caller stays. ${ownConnections}`,
       arguments: [{ name: 'ip:port', type: 'string', optional: true }, ...filterDocs],
       handler: kill,
     },

@@ -231,12 +231,12 @@ export class StatementFiller implements StatementReader {
 
   /** The statement is not sent. */
   #failed(command: HeldCommand, error: unknown): void {
-    this.#host.filling.totals.failed++
-    if (error instanceof RefusedQuestion) this.#host.answerWith(command, error.packet)
-    else {
-      // What comes after the end of the connection is no fault.
-      if (!(error instanceof FahaoError || this.#host.signal.aborted)) this.#host.report(error)
-      this.#host.answer(command, errorOfMissingId(error))
+    if (error instanceof RefusedQuestion) return this.#host.answerWith(command, error.packet)
+    // What comes after the end of the connection is no fault.
+    if (!this.#host.signal.aborted) {
+      this.#host.filling.totals.failed++
+      if (!(error instanceof FahaoError)) this.#host.report(error)
     }
+    this.#host.answer(command, errorOfMissingId(error))
   }
 }

@@ -27,6 +27,16 @@ test('only listeners that are on need descriptors, and each of a compatible API 
   assert.equal(descriptorAdvice(one, limits('10256')), undefined)
   const three = load({ 'compat-http': 'leaf=127.0.0.1:8080' })
   assert.match(descriptorAdvice(three, limits('30000'))!, /need 30256/)
+  const all = load({
+    postgres: '127.0.0.1:7432',
+    'mysql-proxy': '127.0.0.1:3307',
+    upstream: 'mysql://127.0.0.1:3306',
+  })
+  assert.match(
+    descriptorAdvice(all, limits('50255'))!,
+    /need 50256: .* or lower resp-connections-max, http-connections-max, postgres-connections-max, proxy-connections-max$/,
+  )
+  assert.equal(descriptorAdvice(all, limits('50256')), undefined)
 })
 
 test('there is no warning where the limit is not known, or there is none', () => {

@@ -99,7 +99,7 @@ describe('a long INSERT', () => {
 describe('an INSERT whose ids do not come', () => {
   test('gets an error that a retry can help against, in time, and its connection goes on', async (t) => {
     const { maker, waiting } = noIds()
-    const { login, statements, faults } = await startScene(t, maker, { idTimeoutMs: 20 })
+    const { login, statements, faults, proxy } = await startScene(t, maker, { idTimeoutMs: 20 })
     const client = await login()
     client.send(query, short)
     client.send(query, 'COMMIT')
@@ -115,6 +115,7 @@ describe('an INSERT whose ids do not come', () => {
       waiting.map(({ aborted }) => aborted),
       [true],
     )
+    assert.equal(proxy.stats.filling?.failed, 1)
     assert.deepEqual(faults, [])
   })
 
@@ -135,6 +136,7 @@ describe('an INSERT whose ids do not come', () => {
       )
       assert.deepEqual(statements, [])
       assert.equal(proxy.stats.filling?.ids, 0)
+      assert.equal(proxy.stats.filling?.failed, 0)
       assert.deepEqual(faults, [])
     })
 
