@@ -19,7 +19,7 @@ export const inNpmTest: readonly string[] = [
   'test/sim',
   'test/fuzz', // some generated requests of HTTP, and conversations of MySQL; `npm run fuzz:http` and `fuzz:mysql` have more
   'test/mutations', // the deliberate faults still fit the source; `npm run mutations` tries them
-  // One integration path for each transport.
+  // One integration path for each transport. Those of PostgreSQL's protocol and of the MySQL proxy are among the unit tests.
   'test/integration/ioredis.test.ts', // RESP
   'test/integration/http.test.ts', // HTTP, the native API
   'test/integration/client.test.ts', // fahao-client, over both
